@@ -1,0 +1,2 @@
+//! The `domino` program.
+fn main() {}

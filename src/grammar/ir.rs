@@ -1,0 +1,256 @@
+//! The grammar IR every notation is turned into: rules over an arena of expressions.
+//!
+//! Invariants: an expression's parts have smaller ids than itself (so passes are loops, not recursion,
+//! and deep input cannot blow the stack); every rule has a body; [`GrammarBuilder`] is the only way in.
+//! Knows nothing of scanners, parsers or vocabularies.
+
+use std::collections::HashMap;
+
+use super::{pattern::Pattern, source::Span};
+use crate::{
+    ids::{ExprId, RuleId},
+    limits::{LimitExceeded, Limits},
+};
+
+/// An expression over rules and patterns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expr {
+    /// A byte language.
+    Pattern(Pattern),
+    /// The language of a rule.
+    Rule(RuleId),
+    /// One after the other; with no parts, the empty string.
+    Sequence(Vec<ExprId>),
+    /// One of them; with no parts, no string at all.
+    Alternatives(Vec<ExprId>),
+    /// `min` to `max` times (`None`: any number).
+    Repeat {
+        /// What is repeated.
+        part: ExprId,
+        /// Least count.
+        min: u32,
+        /// Greatest count, at least `min`.
+        max: Option<u32>,
+    },
+}
+
+/// A named rule.
+#[derive(Debug, Clone)]
+struct Rule {
+    name: String,
+    span: Span,
+    body: ExprId,
+}
+
+/// A grammar: rules, one of them the start.
+#[derive(Debug, Clone)]
+pub struct Grammar {
+    rules: Vec<Rule>,
+    exprs: Vec<Expr>,
+    spans: Vec<Span>,
+    root: RuleId,
+}
+
+impl Grammar {
+    /// The start rule.
+    #[must_use]
+    pub fn root(&self) -> RuleId {
+        self.root
+    }
+
+    /// All rules, in order of first mention.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = RuleId> + use<> {
+        (0..u32::try_from(self.rules.len()).unwrap_or(u32::MAX)).map(RuleId::new)
+    }
+
+    /// The name of a rule as written.
+    #[must_use]
+    pub fn rule_name(&self, rule: RuleId) -> &str {
+        &self.rules[rule.index()].name
+    }
+
+    /// Where the rule is defined.
+    #[must_use]
+    pub fn rule_span(&self, rule: RuleId) -> Span {
+        self.rules[rule.index()].span
+    }
+
+    /// The body of a rule.
+    #[must_use]
+    pub fn rule_body(&self, rule: RuleId) -> ExprId {
+        self.rules[rule.index()].body
+    }
+
+    /// An expression.
+    #[must_use]
+    pub fn expr(&self, expr: ExprId) -> &Expr {
+        &self.exprs[expr.index()]
+    }
+
+    /// Where an expression stands in the grammar text.
+    #[must_use]
+    pub fn expr_span(&self, expr: ExprId) -> Span {
+        self.spans[expr.index()]
+    }
+
+    /// All expressions; parts come before what they are part of.
+    pub fn exprs(&self) -> impl ExactSizeIterator<Item = (ExprId, &Expr)> {
+        self.exprs
+            .iter()
+            .enumerate()
+            .map(|(index, expr)| (ExprId::new(u32::try_from(index).unwrap_or(u32::MAX)), expr))
+    }
+}
+
+/// Builds a [`Grammar`]. Sequences and alternatives of one part are that part, so redundant
+/// parentheses cost nothing.
+#[derive(Debug)]
+pub struct GrammarBuilder {
+    names: HashMap<String, RuleId>,
+    rules: Vec<(String, Vec<Span>, Option<(Span, ExprId)>)>,
+    exprs: Vec<Expr>,
+    spans: Vec<Span>,
+    max_exprs: usize,
+}
+
+/// A rule was given a second body; holds the span of the first definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DuplicateRule {
+    /// Where the rule was defined first.
+    pub first: Span,
+}
+
+/// Why a [`GrammarBuilder`] could not finish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnfinishedGrammar {
+    /// There is no rule of the start rule's name.
+    NoRoot,
+    /// Rules that are used but have no body: name and every place of use, in order of first use.
+    Undefined(Vec<(String, Vec<Span>)>),
+}
+
+impl GrammarBuilder {
+    /// An empty grammar.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            names: HashMap::new(),
+            rules: Vec::new(),
+            exprs: Vec::new(),
+            spans: Vec::new(),
+            max_exprs: limits.expressions.min(u32::MAX as usize),
+        }
+    }
+
+    fn rule(&mut self, name: &str) -> RuleId {
+        if let Some(&rule) = self.names.get(name) {
+            return rule;
+        }
+        // More rules than expressions cannot be made, and expressions are bounded by `u32`.
+        let rule = RuleId::new(u32::try_from(self.rules.len()).unwrap_or(u32::MAX));
+        self.names.insert(name.to_owned(), rule);
+        self.rules.push((name.to_owned(), Vec::new(), None));
+        rule
+    }
+
+    fn push(&mut self, expr: Expr, span: Span) -> Result<ExprId, LimitExceeded> {
+        if self.exprs.len() >= self.max_exprs {
+            return Err(LimitExceeded::new("expressions of a grammar", self.max_exprs));
+        }
+        let id = ExprId::new(u32::try_from(self.exprs.len()).unwrap_or(u32::MAX));
+        self.exprs.push(expr);
+        self.spans.push(span);
+        Ok(id)
+    }
+
+    /// A use of the rule called `name`, which may be defined later.
+    ///
+    /// # Errors
+    /// When the budget of expressions is used up, as for every expression below.
+    pub fn rule_ref(&mut self, name: &str, span: Span) -> Result<ExprId, LimitExceeded> {
+        let rule = self.rule(name);
+        self.rules[rule.index()].1.push(span);
+        self.push(Expr::Rule(rule), span)
+    }
+
+    /// A byte language.
+    ///
+    /// # Errors
+    /// See [`rule_ref`](Self::rule_ref).
+    pub fn pattern(&mut self, pattern: Pattern, span: Span) -> Result<ExprId, LimitExceeded> {
+        self.push(Expr::Pattern(pattern), span)
+    }
+
+    /// One after the other.
+    ///
+    /// # Errors
+    /// See [`rule_ref`](Self::rule_ref).
+    pub fn sequence(&mut self, parts: Vec<ExprId>, span: Span) -> Result<ExprId, LimitExceeded> {
+        match parts[..] {
+            [only] => Ok(only),
+            _ => self.push(Expr::Sequence(parts), span),
+        }
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// See [`rule_ref`](Self::rule_ref).
+    pub fn alternatives(&mut self, parts: Vec<ExprId>, span: Span) -> Result<ExprId, LimitExceeded> {
+        match parts[..] {
+            [only] => Ok(only),
+            _ => self.push(Expr::Alternatives(parts), span),
+        }
+    }
+
+    /// `min` to `max` times. The caller sees to `min <= max`.
+    ///
+    /// # Errors
+    /// See [`rule_ref`](Self::rule_ref).
+    pub fn repeat(
+        &mut self,
+        part: ExprId,
+        min: u32,
+        max: Option<u32>,
+        span: Span,
+    ) -> Result<ExprId, LimitExceeded> {
+        debug_assert!(max.is_none_or(|max| min <= max));
+        self.push(Expr::Repeat { part, min, max }, span)
+    }
+
+    /// Gives the rule called `name` its body. `span` is that of the name where it is defined.
+    ///
+    /// # Errors
+    /// If it has one already.
+    pub fn define(&mut self, name: &str, body: ExprId, span: Span) -> Result<RuleId, DuplicateRule> {
+        let rule = self.rule(name);
+        let slot = &mut self.rules[rule.index()].2;
+        if let Some((first, _)) = *slot {
+            return Err(DuplicateRule { first });
+        }
+        *slot = Some((span, body));
+        Ok(rule)
+    }
+
+    /// The grammar whose start rule is called `root`.
+    ///
+    /// # Errors
+    /// If `root` or any rule that is used is not defined.
+    pub fn finish(self, root: &str) -> Result<Grammar, UnfinishedGrammar> {
+        let mut undefined = Vec::new();
+        let mut rules = Vec::with_capacity(self.rules.len());
+        for (name, uses, body) in self.rules {
+            match body {
+                Some((span, body)) => rules.push(Rule { name, span, body }),
+                None => undefined.push((name, uses)),
+            }
+        }
+        if !undefined.is_empty() {
+            return Err(UnfinishedGrammar::Undefined(undefined));
+        }
+        let root = *self.names.get(root).ok_or(UnfinishedGrammar::NoRoot)?;
+        Ok(Grammar { rules, exprs: self.exprs, spans: self.spans, root })
+    }
+}

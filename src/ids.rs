@@ -1,0 +1,87 @@
+//! Newtype ids and the only place that turns `usize` into them.
+//!
+//! Invariant: an id is an index that fits in 32 bits. Conversions are fallible where the source is
+//! not bounded by construction.
+
+use std::fmt;
+
+/// Declares a 32-bit index type.
+macro_rules! id_type {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(u32);
+
+        impl $name {
+            /// The id with this number.
+            #[must_use]
+            pub const fn new(raw: u32) -> Self {
+                Self(raw)
+            }
+
+            /// The id of index `index`, or `None` if it does not fit in 32 bits.
+            #[must_use]
+            pub fn from_index(index: usize) -> Option<Self> {
+                u32::try_from(index).ok().map(Self)
+            }
+
+            /// The number.
+            #[must_use]
+            pub const fn raw(self) -> u32 {
+                self.0
+            }
+
+            /// The number as an index.
+            #[must_use]
+            #[expect(clippy::cast_possible_truncation, reason = "u32 fits in usize on every supported target")]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    };
+}
+
+id_type! {
+    /// A token of a [`Vocabulary`](crate::vocab::Vocabulary).
+    TokenId
+}
+id_type! {
+    /// A rule of a [`Grammar`](crate::grammar::Grammar).
+    RuleId
+}
+id_type! {
+    /// An expression of a [`Grammar`](crate::grammar::Grammar).
+    ExprId
+}
+id_type! {
+    /// A terminal of the lowered grammar.
+    TerminalId
+}
+id_type! {
+    /// A scanner state: a terminal and a state of its DFA, numbered across all terminals.
+    ScanStateId
+}
+id_type! {
+    /// A canonical Earley set.
+    SetId
+}
+id_type! {
+    /// A canonical constraint state: threads and boundary.
+    StateId
+}
+id_type! {
+    /// A node of the vocabulary's byte trie.
+    TrieNodeId
+}

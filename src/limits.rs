@@ -1,0 +1,98 @@
+//! Every budget in one place: its unit, its default, and what a unit costs.
+//!
+//! A budget that is reached ends in a [`LimitExceeded`] inside the error of the call, never in a panic,
+//! a hang or an abort.
+
+use std::fmt;
+
+/// Budgets for reading grammars, compiling them and running constraints.
+///
+/// Plain numbers: any value is legal. Zero forbids what the budget counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Length of a grammar or regex text, in bytes of UTF-8. Default 64 MiB. Parsing takes about 0.2 us and 60 bytes of memory per byte.
+    pub grammar_bytes: usize,
+    /// Expressions of a grammar's intermediate form. Default 4,000,000. About 64 bytes each.
+    pub expressions: usize,
+    /// Largest count in `{m,n}`. Default 100,000.
+    pub repeat: u32,
+    /// States of one terminal's DFA before it is minimised. Default 200,000. About 0.5 us and 256 bytes each while compiling.
+    pub dfa_states: usize,
+    /// States up to which a regular rule is folded into one terminal. Default 64. See `lower::fold_terminals`.
+    pub fold_states: usize,
+    /// Memory of one terminal's NFA, in bytes. Default 64 MiB.
+    pub nfa_bytes: usize,
+    /// Symbols in all productions of the context-free grammar. Default 4,000,000. About 16 bytes each.
+    pub symbols: usize,
+    /// Items of one Earley set. Default 200,000. About 0.2 us and 16 bytes each.
+    pub set_items: usize,
+    /// Earley sets kept by one compiled grammar's arena. Default 1,000,000.
+    pub sets: usize,
+    /// Items in all Earley sets of an arena. Default 20,000,000. About 16 bytes each.
+    pub arena_items: usize,
+    /// Threads of one constraint state. Default 20,000.
+    pub threads: usize,
+    /// Constraint states kept by an arena. Default 1,000,000. About 200 bytes each, and one row of transitions.
+    pub states: usize,
+    /// Nodes of all subterminal trees of a compiled grammar; past it masks are made by walking the trie. Default 200,000.
+    pub tree_nodes: usize,
+    /// Cached masks of an arena. Default 4,096. One bit per token each when dense.
+    pub cached_masks: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            grammar_bytes: 64 << 20,
+            expressions: 4_000_000,
+            repeat: 100_000,
+            dfa_states: 200_000,
+            fold_states: 64,
+            nfa_bytes: 64 << 20,
+            symbols: 4_000_000,
+            set_items: 200_000,
+            sets: 1_000_000,
+            arena_items: 20_000_000,
+            threads: 20_000,
+            states: 1_000_000,
+            tree_nodes: 200_000,
+            cached_masks: 4_096,
+        }
+    }
+}
+
+/// A budget was reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitExceeded {
+    what: &'static str,
+    limit: u64,
+}
+
+impl LimitExceeded {
+    /// The budget named `what` (in words with its unit, e.g. "DFA states of a terminal") allows `limit`.
+    #[must_use]
+    pub fn new(what: &'static str, limit: usize) -> Self {
+        Self { what, limit: u64::try_from(limit).unwrap_or(u64::MAX) }
+    }
+
+    /// The budget in words.
+    #[must_use]
+    pub fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+}
+
+impl fmt::Display for LimitExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the budget of {} {} is used up", self.limit, self.what)
+    }
+}
+
+impl std::error::Error for LimitExceeded {}

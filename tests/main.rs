@@ -1,0 +1,9 @@
+//! One test binary: every integration test is a module of it.
+
+mod cli;
+mod corpus;
+mod hostile;
+mod model;
+mod promises;
+mod shared_data;
+mod tokenizers;
