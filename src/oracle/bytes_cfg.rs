@@ -1,0 +1,285 @@
+//! Grammar IR -> one context-free grammar over bytes.
+//!
+//! Every expression and every node of a pattern becomes a nonterminal of its own, by the rule that
+//! defines its meaning. Productions that derive nothing are removed at the end.
+
+use std::ops::Range;
+
+use regex_syntax::{
+    hir::{Class, Hir, HirKind},
+    utf8::Utf8Sequences,
+};
+
+use super::OracleError;
+use crate::{
+    grammar::{Expr, Grammar},
+    limits::LimitExceeded,
+};
+
+/// More symbols than this are not for brute force (and all positions fit in 32 bits).
+const MAX_SYMBOLS: usize = 50_000_000;
+
+/// A symbol of a right-hand side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Symbol {
+    /// One byte of an inclusive range.
+    Byte(u8, u8),
+    /// What a nonterminal derives.
+    Nonterminal(u32),
+    /// The end of a production for this nonterminal.
+    End(u32),
+}
+
+/// A grammar over bytes. All productions lie in one array, each closed by [`Symbol::End`], so a
+/// position in it is a dotted rule.
+#[derive(Debug)]
+pub(super) struct BytesCfg {
+    symbols: Vec<Symbol>,
+    /// Where the productions of each nonterminal start.
+    starts: Vec<Vec<u32>>,
+    nullable: Vec<bool>,
+    start: u32,
+}
+
+impl BytesCfg {
+    /// The grammar over bytes that means `grammar`.
+    pub(super) fn new(grammar: &Grammar) -> Result<Self, OracleError> {
+        let mut builder = Builder::default();
+        // Nonterminals first of all rules, then of all expressions, numbered as they are there.
+        let rules = grammar.rules().len();
+        for _ in 0..rules + grammar.exprs().len() {
+            builder.nonterminal();
+        }
+        let of_expr = |index: usize| id(rules + index);
+        for rule in grammar.rules() {
+            let body = of_expr(grammar.rule_body(rule).index());
+            builder.production(rule.raw(), &[Symbol::Nonterminal(body)])?;
+        }
+        for (expr, meaning) in grammar.exprs() {
+            let head = of_expr(expr.index());
+            match meaning {
+                Expr::Pattern(pattern) => builder.pattern(head, pattern.hir())?,
+                Expr::Rule(rule) => builder.production(head, &[Symbol::Nonterminal(rule.raw())])?,
+                Expr::Sequence(parts) => {
+                    let body: Vec<_> =
+                        parts.iter().map(|part| Symbol::Nonterminal(of_expr(part.index()))).collect();
+                    builder.production(head, &body)?;
+                }
+                Expr::Alternatives(parts) => {
+                    for part in parts {
+                        builder.production(head, &[Symbol::Nonterminal(of_expr(part.index()))])?;
+                    }
+                }
+                Expr::Repeat { part, min, max } => builder.repeat(head, of_expr(part.index()), *min, *max)?,
+            }
+        }
+        Ok(builder.finish(grammar.root().raw()))
+    }
+
+    /// The symbol after the dot.
+    pub(super) fn symbol(&self, position: u32) -> Symbol {
+        self.symbols[position as usize]
+    }
+
+    /// The dotted rules of a nonterminal with the dot in front.
+    pub(super) fn productions(&self, nonterminal: u32) -> &[u32] {
+        &self.starts[nonterminal as usize]
+    }
+
+    /// Does the nonterminal derive the empty string?
+    pub(super) fn is_nullable(&self, nonterminal: u32) -> bool {
+        self.nullable[nonterminal as usize]
+    }
+
+    /// The start symbol.
+    pub(super) fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// Number of nonterminals.
+    pub(super) fn nonterminals(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Does the start symbol derive anything?
+    pub(super) fn has_sentence(&self) -> bool {
+        !self.productions(self.start).is_empty()
+    }
+}
+
+/// A number that [`MAX_SYMBOLS`] keeps below 2^32.
+fn id(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// A production, as the place of its symbols.
+#[derive(Debug)]
+struct Production {
+    head: u32,
+    body: Range<usize>,
+}
+
+/// Collects productions.
+#[derive(Debug, Default)]
+struct Builder {
+    symbols: Vec<Symbol>,
+    productions: Vec<Production>,
+    nonterminals: usize,
+}
+
+impl Builder {
+    fn nonterminal(&mut self) -> u32 {
+        self.nonterminals += 1;
+        id(self.nonterminals - 1)
+    }
+
+    fn production(&mut self, head: u32, body: &[Symbol]) -> Result<(), LimitExceeded> {
+        // Nonterminals count too: one without productions still takes space.
+        if self.symbols.len() + self.nonterminals + body.len() >= MAX_SYMBOLS {
+            return Err(LimitExceeded::new("symbols of a grammar over bytes", MAX_SYMBOLS));
+        }
+        let first = self.symbols.len();
+        self.symbols.extend_from_slice(body);
+        self.productions.push(Production { head, body: first..self.symbols.len() });
+        self.symbols.push(Symbol::End(head));
+        Ok(())
+    }
+
+    /// `head` derives what `hir` matches. A list of work instead of recursion, for deep patterns.
+    fn pattern(&mut self, head: u32, hir: &Hir) -> Result<(), OracleError> {
+        let mut work = vec![(head, hir)];
+        while let Some((head, hir)) = work.pop() {
+            match hir.kind() {
+                HirKind::Empty => self.production(head, &[])?,
+                HirKind::Literal(literal) => {
+                    let body: Vec<_> = literal.0.iter().map(|&byte| Symbol::Byte(byte, byte)).collect();
+                    self.production(head, &body)?;
+                }
+                HirKind::Class(class) => self.class(head, class)?,
+                HirKind::Look(_) => return Err(OracleError::LookAround),
+                HirKind::Repetition(repetition) => {
+                    let part = self.nonterminal();
+                    self.repeat(head, part, repetition.min, repetition.max)?;
+                    work.push((part, &repetition.sub));
+                }
+                HirKind::Capture(capture) => work.push((head, &capture.sub)),
+                HirKind::Concat(parts) => {
+                    let first = self.nonterminals;
+                    work.extend(parts.iter().map(|part| (self.nonterminal(), part)));
+                    let body: Vec<_> =
+                        (first..first + parts.len()).map(|part| Symbol::Nonterminal(id(part))).collect();
+                    self.production(head, &body)?;
+                }
+                HirKind::Alternation(parts) => work.extend(parts.iter().map(|part| (head, part))),
+            }
+        }
+        Ok(())
+    }
+
+    /// `head` derives the characters (in UTF-8) or the bytes of `class`.
+    fn class(&mut self, head: u32, class: &Class) -> Result<(), LimitExceeded> {
+        match class {
+            Class::Unicode(class) => {
+                for range in class.ranges() {
+                    for sequence in Utf8Sequences::new(range.start(), range.end()) {
+                        let body: Vec<_> = sequence
+                            .as_slice()
+                            .iter()
+                            .map(|range| Symbol::Byte(range.start, range.end))
+                            .collect();
+                        self.production(head, &body)?;
+                    }
+                }
+            }
+            Class::Bytes(class) => {
+                for range in class.ranges() {
+                    self.production(head, &[Symbol::Byte(range.start(), range.end())])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `head` derives `min` to `max` times `part`, one nonterminal for each count.
+    fn repeat(&mut self, head: u32, part: u32, min: u32, max: Option<u32>) -> Result<(), LimitExceeded> {
+        let (head, part) = (&mut { head }, Symbol::Nonterminal(part));
+        for _ in 0..min {
+            let rest = self.nonterminal();
+            self.production(*head, &[part, Symbol::Nonterminal(rest)])?;
+            *head = rest;
+        }
+        let Some(max) = max else {
+            self.production(*head, &[])?;
+            return self.production(*head, &[Symbol::Nonterminal(*head), part]);
+        };
+        for _ in min..max {
+            let rest = self.nonterminal();
+            self.production(*head, &[])?;
+            self.production(*head, &[part, Symbol::Nonterminal(rest)])?;
+            *head = rest;
+        }
+        self.production(*head, &[])
+    }
+
+    /// The nonterminals that derive some string: of any bytes, or the empty one.
+    fn derive_something(&self, bytes: Bytes) -> Vec<bool> {
+        let mut derives = vec![false; self.nonterminals];
+        // In which productions a nonterminal stands, and how many symbols of a production are open.
+        let mut uses: Vec<Vec<usize>> = vec![Vec::new(); self.nonterminals];
+        let mut open = Vec::with_capacity(self.productions.len());
+        let mut work = Vec::new();
+        for (index, production) in self.productions.iter().enumerate() {
+            let mut count = 0;
+            for symbol in &self.symbols[production.body.clone()] {
+                match *symbol {
+                    Symbol::Byte(..) if bytes == Bytes::Any => {}
+                    Symbol::Byte(..) => count += 1,
+                    Symbol::Nonterminal(part) => {
+                        uses[part as usize].push(index);
+                        count += 1;
+                    }
+                    Symbol::End(_) => {}
+                }
+            }
+            open.push(count);
+            if count == 0 {
+                work.push(production.head);
+            }
+        }
+        while let Some(nonterminal) = work.pop() {
+            if std::mem::replace(&mut derives[nonterminal as usize], true) {
+                continue;
+            }
+            for &index in &uses[nonterminal as usize] {
+                open[index] -= 1;
+                if open[index] == 0 {
+                    work.push(self.productions[index].head);
+                }
+            }
+        }
+        derives
+    }
+
+    fn finish(self, start: u32) -> BytesCfg {
+        let productive = self.derive_something(Bytes::Any);
+        let nullable = self.derive_something(Bytes::None);
+        let mut starts = vec![Vec::new(); self.nonterminals];
+        for production in &self.productions {
+            let is_productive = self.symbols[production.body.clone()].iter().all(|symbol| match *symbol {
+                Symbol::Nonterminal(part) => productive[part as usize],
+                Symbol::Byte(..) | Symbol::End(_) => true,
+            });
+            if is_productive {
+                starts[production.head as usize].push(id(production.body.start));
+            }
+        }
+        BytesCfg { symbols: self.symbols, starts, nullable, start }
+    }
+}
+
+/// Which bytes a derivation may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bytes {
+    Any,
+    None,
+}

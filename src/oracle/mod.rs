@@ -1,0 +1,87 @@
+//! A brute-force decider of viable prefixes, to hold the engine against.
+//!
+//! It shares the grammar IR with the engine and nothing else: no lexer, no automata, no interning. The
+//! IR becomes one context-free grammar over bytes (`bytes_cfg`), and a textbook Earley recogniser
+//! (`session`) reads one byte after the other. Without unproductive rules every state of that
+//! recogniser can be completed to a sentence, so "some item is left" means "viable prefix".
+//!
+//! Simple and slow on purpose: a mask over 32,000 tokens takes up to a second.
+
+mod bytes_cfg;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    grammar::Grammar,
+    limits::LimitExceeded,
+    oracle::bytes_cfg::BytesCfg,
+    vocab::{TokenSet, Vocabulary},
+};
+
+pub use session::{Session, SortedTokens};
+
+/// Why there is no [`Oracle`] for a grammar.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OracleError {
+    /// A pattern has look-around, which [`Pattern`](crate::grammar::Pattern) excludes.
+    #[error("a pattern has look-around")]
+    LookAround,
+    /// The grammar is too large over bytes.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+}
+
+/// Decides which byte strings can be completed to a sentence of a grammar.
+#[derive(Debug)]
+pub struct Oracle {
+    cfg: BytesCfg,
+}
+
+impl Oracle {
+    /// The oracle of `grammar`. Linear in its expressions and in the counts of its repetitions.
+    ///
+    /// # Errors
+    /// If the grammar over bytes would have more than 50 million symbols.
+    pub fn new(grammar: &Grammar) -> Result<Self, OracleError> {
+        Ok(Self { cfg: BytesCfg::new(grammar)? })
+    }
+
+    /// A session at the empty text.
+    #[must_use]
+    pub fn session(&self) -> Session<'_> {
+        Session::new(&self.cfg)
+    }
+
+    /// Does the grammar have a sentence at all?
+    #[must_use]
+    pub fn has_sentence(&self) -> bool {
+        self.cfg.has_sentence()
+    }
+
+    /// Is `text` the beginning of a sentence, or one?
+    #[must_use]
+    pub fn viable(&self, text: &[u8]) -> bool {
+        self.has_sentence() && self.session().push_all(text)
+    }
+
+    /// Is `text` a sentence?
+    #[must_use]
+    pub fn accepts(&self, text: &[u8]) -> bool {
+        let mut session = self.session();
+        session.push_all(text) && session.is_complete()
+    }
+
+    /// The tokens of `vocabulary` that may follow `prefix`: those after whose bytes the text is still
+    /// viable, and the end-of-text tokens if it is a sentence. None if `prefix` is not viable.
+    #[must_use]
+    pub fn mask(&self, prefix: &[u8], vocabulary: &Vocabulary) -> TokenSet {
+        let mut session = self.session();
+        if session.push_all(prefix) {
+            session.mask(&SortedTokens::new(vocabulary))
+        } else {
+            TokenSet::empty(vocabulary.size())
+        }
+    }
+}

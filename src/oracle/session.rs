@@ -1,0 +1,237 @@
+//! Earley's recogniser over bytes, one set of items for each position, and masks by depth-first search.
+//!
+//! Invariant: every set but perhaps the first has an item, that is, the text read is a viable prefix.
+
+use hashbrown::HashSet;
+
+use super::bytes_cfg::{BytesCfg, Symbol};
+use crate::{
+    ids::TokenId,
+    vocab::{TokenSet, Vocabulary},
+};
+
+/// A dotted rule and where the rule was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Item {
+    position: u32,
+    origin: u32,
+}
+
+impl Item {
+    /// The dot moved over one symbol.
+    fn moved(self) -> Self {
+        Self { position: self.position + 1, ..self }
+    }
+}
+
+/// The closed set of items after a prefix of the text, as far as later steps ask for it.
+#[derive(Debug)]
+struct ItemSet {
+    /// Items before a byte, with the range it has to be in.
+    scan: Vec<(u8, u8, Item)>,
+    /// Items before a nonterminal, sorted by that.
+    waiting: Vec<(u32, Item)>,
+    /// Has the start symbol been derived from the beginning to here?
+    complete: bool,
+}
+
+/// Tokens of a vocabulary sorted by their bytes. Tokens of no bytes are left out: they are never allowed.
+#[derive(Debug, Clone)]
+pub struct SortedTokens {
+    tokens: Vec<(Vec<u8>, TokenId)>,
+    end_of_text: Vec<TokenId>,
+    size: usize,
+}
+
+impl SortedTokens {
+    /// The tokens of `vocabulary`.
+    #[must_use]
+    pub fn new(vocabulary: &Vocabulary) -> Self {
+        let mut tokens: Vec<_> = (0..vocabulary.size())
+            .filter_map(TokenId::from_index)
+            .filter_map(|token| Some((vocabulary.bytes(token)?.to_vec(), token)))
+            .filter(|(bytes, _)| !bytes.is_empty())
+            .collect();
+        tokens.sort();
+        Self { tokens, end_of_text: vocabulary.end_of_text().to_vec(), size: vocabulary.size() }
+    }
+}
+
+/// A text in the making.
+#[derive(Debug)]
+pub struct Session<'o> {
+    cfg: &'o BytesCfg,
+    sets: Vec<ItemSet>,
+    /// Scratch of `close`, empty between calls.
+    items: Vec<Item>,
+    seen: HashSet<Item>,
+    /// Scratch of `close`: the last set (counted over the session) that a nonterminal was predicted in.
+    predicted: Vec<u64>,
+    closed: u64,
+}
+
+impl<'o> Session<'o> {
+    pub(super) fn new(cfg: &'o BytesCfg) -> Self {
+        let mut session = Self {
+            cfg,
+            sets: Vec::new(),
+            items: Vec::new(),
+            seen: HashSet::new(),
+            predicted: vec![0; cfg.nonterminals()],
+            closed: 0,
+        };
+        session.closed = 1;
+        session.predict(cfg.start(), 0);
+        session.close();
+        session
+    }
+
+    /// Number of bytes read.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sets.len() - 1
+    }
+
+    /// Has nothing been read?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Is the text read so far a sentence?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.sets.last().is_some_and(|set| set.complete)
+    }
+
+    /// Reads `byte` if the text is still a viable prefix with it; else returns `false` and nothing has
+    /// moved.
+    pub fn push(&mut self, byte: u8) -> bool {
+        let Some(set) = self.sets.last() else { return false };
+        self.closed += 1;
+        for &(first, last, item) in &set.scan {
+            if (first..=last).contains(&byte) && self.seen.insert(item.moved()) {
+                self.items.push(item.moved());
+            }
+        }
+        if self.items.is_empty() {
+            return false;
+        }
+        self.close();
+        true
+    }
+
+    /// Reads all of `bytes`, or returns `false` and nothing has moved.
+    pub fn push_all(&mut self, bytes: &[u8]) -> bool {
+        let before = self.len();
+        let viable = bytes.iter().all(|&byte| self.push(byte));
+        if !viable {
+            self.sets.truncate(before + 1);
+        }
+        viable
+    }
+
+    /// Takes the last byte back. Returns `false` at the empty text.
+    pub fn pop(&mut self) -> bool {
+        let moves = self.sets.len() > 1;
+        if moves {
+            self.sets.pop();
+        }
+        moves
+    }
+
+    fn add(&mut self, item: Item) {
+        if self.seen.insert(item) {
+            self.items.push(item);
+        }
+    }
+
+    fn predict(&mut self, nonterminal: u32, here: u32) {
+        if std::mem::replace(&mut self.predicted[nonterminal as usize], self.closed) == self.closed {
+            return;
+        }
+        let cfg = self.cfg;
+        for &position in cfg.productions(nonterminal) {
+            self.add(Item { position, origin: here });
+        }
+    }
+
+    /// Predicts and completes until nothing is new, then adds the set.
+    ///
+    /// A nonterminal that derives the empty string is stepped over where it is predicted, so what is
+    /// completed in the set it began in needs no second look (Aycock and Horspool).
+    fn close(&mut self) {
+        let here = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
+        let mut set = ItemSet { scan: Vec::new(), waiting: Vec::new(), complete: false };
+        let mut next = 0;
+        while let Some(&item) = self.items.get(next) {
+            next += 1;
+            match self.cfg.symbol(item.position) {
+                Symbol::Byte(first, last) => set.scan.push((first, last, item)),
+                Symbol::Nonterminal(nonterminal) => {
+                    set.waiting.push((nonterminal, item));
+                    self.predict(nonterminal, here);
+                    if self.cfg.is_nullable(nonterminal) {
+                        self.add(item.moved());
+                    }
+                }
+                Symbol::End(nonterminal) => {
+                    set.complete |= nonterminal == self.cfg.start() && item.origin == 0;
+                    if item.origin != here {
+                        self.complete(nonterminal, item.origin);
+                    }
+                }
+            }
+        }
+        self.items.clear();
+        self.seen.clear();
+        set.waiting.sort_unstable_by_key(|&(nonterminal, _)| nonterminal);
+        self.sets.push(set);
+    }
+
+    /// Moves the items of set `origin` that wait for `nonterminal`.
+    fn complete(&mut self, nonterminal: u32, origin: u32) {
+        let waiting = &self.sets[origin as usize].waiting;
+        let first = waiting.partition_point(|&(other, _)| other < nonterminal);
+        for &(_, item) in waiting[first..].iter().take_while(|&&(other, _)| other == nonterminal) {
+            if self.seen.insert(item.moved()) {
+                self.items.push(item.moved());
+            }
+        }
+    }
+
+    /// The tokens that may follow, see [`Oracle::mask`](super::Oracle::mask). The text is the same before
+    /// and after.
+    #[must_use]
+    pub fn mask(&mut self, tokens: &SortedTokens) -> TokenSet {
+        let mut mask = TokenSet::empty(tokens.size);
+        let before = self.len();
+        // The bytes read after `before`, and the last string that was refused.
+        let mut path: &[u8] = &[];
+        let mut refused: Option<&[u8]> = None;
+        for (bytes, token) in &tokens.tokens {
+            if refused.is_some_and(|refused| bytes.starts_with(refused)) {
+                continue;
+            }
+            let shared = path.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+            self.sets.truncate(before + shared + 1);
+            match (shared..bytes.len()).find(|&at| !self.push(bytes[at])) {
+                None => {
+                    mask.insert(*token);
+                    path = bytes;
+                }
+                Some(at) => {
+                    refused = Some(&bytes[..=at]);
+                    path = &bytes[..at];
+                }
+            }
+        }
+        self.sets.truncate(before + 1);
+        if self.is_complete() {
+            for &token in &tokens.end_of_text {
+                mask.insert(token);
+            }
+        }
+        mask
+    }
+}
