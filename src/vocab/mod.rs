@@ -1,12 +1,17 @@
 //! Tokens and their bytes. Knows nothing of grammars, which is what lets its tables be shared.
 
+mod end_of_text;
 mod error;
 mod token_set;
+mod tokenizer;
 mod tokenizer_json;
 mod trie;
+mod utf8_stream;
 mod vocabulary;
 
 pub use error::{VocabularyError, VocabularyErrorKind};
 pub use token_set::TokenSet;
+pub use tokenizer::Tokenizer;
 pub(crate) use trie::ByteTrie;
+pub use utf8_stream::Utf8Stream;
 pub use vocabulary::{Vocabulary, VocabularyBuilder};

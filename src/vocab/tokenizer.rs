@@ -1,0 +1,92 @@
+//! Text -> tokens, for prompts, by the `tokenizers` crate.
+//!
+//! A prompt is split as the model's makers split it; what is generated is only ever spelt by the bytes of
+//! a [`Vocabulary`](super::Vocabulary). The crate numbers added tokens anew, without the holes that some
+//! files leave between them; ids here are always those of the file.
+
+use std::{collections::HashMap, fmt, path::Path};
+
+use tokenizers::Model;
+
+use super::{
+    error::{VocabularyError, VocabularyErrorKind},
+    tokenizer_json::{read_added, read_file},
+};
+use crate::ids::TokenId;
+
+/// Turns prompts into tokens.
+#[derive(Clone)]
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+    /// Added tokens that the crate gives another id: its id to the file's.
+    to_file: HashMap<u32, TokenId>,
+    /// The way back.
+    to_crate: HashMap<TokenId, u32>,
+}
+
+impl Tokenizer {
+    /// Reads a Hugging Face `tokenizer.json`. Costs about a second for 200,000 tokens with merges.
+    ///
+    /// # Errors
+    /// If the text is not a `tokenizer.json`, or one in which ids cannot be told apart.
+    pub fn from_tokenizer_json(json: &str) -> Result<Self, VocabularyError> {
+        let inner = json.parse::<tokenizers::Tokenizer>().map_err(|error| {
+            VocabularyError::new(VocabularyErrorKind::Malformed, format!("not a tokenizer.json: {error}"))
+        })?;
+        let mut to_file = HashMap::new();
+        for (id, content) in read_added(json)? {
+            let Some(given) = inner.token_to_id(&content).filter(|&given| given != id.raw()) else {
+                continue;
+            };
+            let model = inner.get_model();
+            if model.id_to_token(given).is_some() || to_file.insert(given, id).is_some() {
+                let message = format!("the added token {content:?} ({id}) collides with another token");
+                return Err(VocabularyError::new(VocabularyErrorKind::DuplicateId(id.raw()), message));
+            }
+        }
+        let to_crate = to_file.iter().map(|(&given, &id)| (id, given)).collect();
+        Ok(Self { inner, to_file, to_crate })
+    }
+
+    /// Reads a `tokenizer.json`, or the one in a model's folder.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not a `tokenizer.json`.
+    pub fn from_tokenizer_file(path: impl AsRef<Path>) -> Result<Self, VocabularyError> {
+        let path = path.as_ref();
+        let file = if path.is_dir() { path.join("tokenizer.json") } else { path.to_path_buf() };
+        Self::from_tokenizer_json(&read_file(&file)?).map_err(|error| error.at(&file.display()))
+    }
+
+    /// The tokens of `text`. With `add_special` also those that the tokenizer puts around a text, such as
+    /// a begin-of-text token. Names of special tokens within `text` become those tokens.
+    ///
+    /// # Errors
+    /// If the tokenizer has no tokens for a part of the text.
+    pub fn encode(&self, text: &str, add_special: bool) -> Result<Vec<TokenId>, VocabularyError> {
+        let encoding = self.inner.encode_fast(text, add_special).map_err(|error| encoding_error(&error))?;
+        let to_file = |&id: &u32| self.to_file.get(&id).copied().unwrap_or(TokenId::new(id));
+        Ok(encoding.get_ids().iter().map(to_file).collect())
+    }
+
+    /// The text of `tokens`, as the tokenizer shows it: without special tokens, and with U+FFFD for bytes
+    /// that are not UTF-8. The exact bytes are [`Vocabulary::concat`](super::Vocabulary::concat).
+    ///
+    /// # Errors
+    /// If the tokenizer's decoder fails.
+    pub fn decode(&self, tokens: &[TokenId]) -> Result<String, VocabularyError> {
+        let to_crate = |token: &TokenId| self.to_crate.get(token).copied().unwrap_or(token.raw());
+        let ids: Vec<u32> = tokens.iter().map(to_crate).collect();
+        self.inner.decode(&ids, true).map_err(|error| encoding_error(&error))
+    }
+}
+
+fn encoding_error(error: &tokenizers::Error) -> VocabularyError {
+    VocabularyError::new(VocabularyErrorKind::Encoding, error.to_string())
+}
+
+impl fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokenizer").field("tokens", &self.inner.get_vocab_size(true)).finish()
+    }
+}

@@ -1,0 +1,83 @@
+//! Bytes that arrive in pieces -> text that can be shown at once.
+//!
+//! Invariant: what is held back is a proper prefix of one character, so at most three bytes.
+
+/// Turns pieces of UTF-8 into text; tokens may end in the middle of a character.
+///
+/// ```
+/// use domino::vocab::Utf8Stream;
+///
+/// let mut stream = Utf8Stream::default();
+/// assert_eq!(stream.push(b"caf\xc3"), "caf");
+/// assert_eq!(stream.push(b"\xa9"), "é");
+/// assert_eq!(stream.finish(), "");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Utf8Stream {
+    held: Vec<u8>,
+}
+
+impl Utf8Stream {
+    /// The text that `bytes` completes. Bytes that no further byte can make UTF-8 become U+FFFD, the same
+    /// as by [`String::from_utf8_lossy`] on the whole.
+    pub fn push(&mut self, bytes: &[u8]) -> String {
+        self.held.extend_from_slice(bytes);
+        let mut text = String::new();
+        let mut rest = self.held.as_slice();
+        while let Err(error) = std::str::from_utf8(rest) {
+            let (valid, invalid) = rest.split_at(error.valid_up_to());
+            text.push_str(&String::from_utf8_lossy(valid));
+            rest = invalid;
+            let Some(length) = error.error_len() else { break };
+            text.push(char::REPLACEMENT_CHARACTER);
+            rest = &invalid[length..];
+        }
+        let held = match std::str::from_utf8(rest) {
+            Ok(valid) => {
+                text.push_str(valid);
+                0
+            }
+            Err(_) => rest.len(),
+        };
+        self.held.drain(..self.held.len() - held);
+        text
+    }
+
+    /// The end: U+FFFD if bytes were held back.
+    pub fn finish(&mut self) -> String {
+        let text = String::from_utf8_lossy(&self.held).into_owned();
+        self.held.clear();
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However the bytes are cut, the pieces make the lossy text of the whole.
+    #[test]
+    fn same_as_lossy_however_cut() {
+        let texts: [&[u8]; 5] = [
+            "añ€😀z".as_bytes(),
+            b"\xff\xc3a\xe2\x82",
+            b"\xf0\x9f\x98a\x80",
+            b"\xed\xa0\x80",
+            b"\xe2\x82\xe2\x82\xac",
+        ];
+        for text in texts {
+            for first in 0..=text.len() {
+                for second in first..=text.len() {
+                    let mut stream = Utf8Stream::default();
+                    let mut all = String::new();
+                    for piece in [&text[..first], &text[first..second], &text[second..]] {
+                        all += &stream.push(piece);
+                        assert!(stream.held.len() < 4);
+                    }
+                    all += &stream.finish();
+                    assert_eq!(all, String::from_utf8_lossy(text));
+                }
+            }
+        }
+    }
+}
