@@ -17,6 +17,8 @@ pub struct Limits {
     pub expressions: usize,
     /// Largest count in `{m,n}`. Default 100,000.
     pub repeat: u32,
+    /// Depth of groups and repeats in a regular expression. Default 250. Later stages use stack for each.
+    pub regex_nesting: u32,
     /// States of one terminal's DFA before it is minimised. Default 200,000. About 0.5 us and 256 bytes each while compiling.
     pub dfa_states: usize,
     /// States up to which a regular rule is folded into one terminal. Default 64. See `lower::fold_terminals`.
@@ -47,6 +49,7 @@ impl Default for Limits {
             grammar_bytes: 64 << 20,
             expressions: 4_000_000,
             repeat: 100_000,
+            regex_nesting: 250,
             dfa_states: 200_000,
             fold_states: 64,
             nfa_bytes: 64 << 20,

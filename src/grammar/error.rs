@@ -1,14 +1,26 @@
 //! What is wrong with a grammar text, and where.
-use super::source::Span;
+//!
+//! Every front end makes these. An error owns short excerpts, not the text: it stays small for any text.
+
+use std::fmt;
+
+use super::source::{Excerpt, Position, Source, Span};
 use crate::limits::LimitExceeded;
+
+/// Places shown of one error, and names listed in a message.
+pub(super) const MOST_SHOWN: usize = 20;
+/// Characters shown of a name.
+const NAME_CHARS: usize = 60;
 
 /// Kinds of [`GrammarError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GrammarErrorKind {
+    /// The text is not UTF-8.
+    NotUtf8,
     /// The text is not of the notation.
     Syntax,
-    /// Rules are used but not defined.
+    /// Rules are used but not defined: all of them, in order of first use.
     Undefined(Vec<String>),
     /// No start rule.
     NoRoot,
@@ -20,27 +32,160 @@ pub enum GrammarErrorKind {
     Limit(LimitExceeded),
 }
 
-/// A grammar text that cannot be used. `Display` prints line, column, a caret excerpt and a hint.
+/// A grammar text that cannot be used. `Display` prints what is wrong, then for each place line and
+/// column, the line with carets and a label, then a hint if there is one; no line feed at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrammarError {
-    kind: GrammarErrorKind,
-    span: Option<Span>,
+    inner: Box<Inner>,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Inner {
+    kind: GrammarErrorKind,
+    message: String,
+    places: Vec<Place>,
+    hidden_places: usize,
+    hint: Option<String>,
+}
+
+/// A place in a grammar text with what is to be said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    span: Span,
+    excerpt: Excerpt,
+    label: String,
+}
+
+impl Place {
+    /// The bytes of the text.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Line and column where it begins.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.excerpt.position()
+    }
+
+    /// What is said about it; may be empty.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+}
+
 impl GrammarError {
     /// What is wrong.
     #[must_use]
     pub fn kind(&self) -> &GrammarErrorKind {
-        &self.kind
+        &self.inner.kind
     }
+
+    /// What is wrong, in one line of words.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.inner.message
+    }
+
     /// Where (the first place).
     #[must_use]
     pub fn span(&self) -> Option<Span> {
-        self.span
+        self.inner.places.first().map(Place::span)
+    }
+
+    /// All places, the first being where to look first; at most twenty.
+    #[must_use]
+    pub fn places(&self) -> &[Place] {
+        &self.inner.places
+    }
+
+    /// What may help.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.inner.hint.as_deref()
+    }
+
+    /// An error without a place yet.
+    pub(crate) fn new(kind: GrammarErrorKind, message: impl Into<String>) -> Self {
+        let inner = Inner { kind, message: message.into(), places: Vec::new(), hidden_places: 0, hint: None };
+        Self { inner: Box::new(inner) }
+    }
+
+    /// The text is not of the notation.
+    pub(crate) fn syntax(message: impl Into<String>) -> Self {
+        Self::new(GrammarErrorKind::Syntax, message)
+    }
+
+    /// The notation has it, Domino does not.
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(GrammarErrorKind::Unsupported, message)
+    }
+
+    /// A budget is used up.
+    pub(crate) fn limit(limit: LimitExceeded) -> Self {
+        let message = limit.to_string();
+        Self::new(GrammarErrorKind::Limit(limit), message)
+    }
+
+    /// The same error, with one more place.
+    pub(crate) fn at(mut self, source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
+        if self.inner.places.len() < MOST_SHOWN {
+            let excerpt = source.excerpt(span);
+            self.inner.places.push(Place { span, excerpt, label: label.into() });
+        } else {
+            self.inner.hidden_places += 1;
+        }
+        self
+    }
+
+    /// The same error, with a hint, in place of any it had.
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.inner.hint = Some(hint.into());
+        self
     }
 }
-impl std::fmt::Display for GrammarError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?}", self.kind)
+
+impl fmt::Display for GrammarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { message, places, hidden_places, hint, .. } = &*self.inner;
+        f.write_str(message)?;
+        for place in places {
+            writeln!(f)?;
+            place.excerpt.write(f, &place.label)?;
+        }
+        if *hidden_places > 0 {
+            write!(f, "\nand {hidden_places} more")?;
+        }
+        if let Some(hint) = hint {
+            write!(f, "\nhint: {hint}")?;
+        }
+        Ok(())
     }
 }
-impl std::error::Error for GrammarError {}
+
+impl std::error::Error for GrammarError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.inner.kind {
+            GrammarErrorKind::Limit(limit) => Some(limit),
+            _ => None,
+        }
+    }
+}
+
+/// A name between backquotes, cut if it is very long.
+pub(super) fn quoted(name: &str) -> String {
+    match name.char_indices().nth(NAME_CHARS) {
+        Some((end, _)) => format!("`{}\u{2026}`", &name[..end]),
+        None => format!("`{name}`"),
+    }
+}
+
+/// Some names between backquotes with commas; says how many are left out.
+pub(super) fn quoted_list<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+    let hidden = names.len().saturating_sub(MOST_SHOWN);
+    let shown: Vec<String> = names.take(MOST_SHOWN).map(quoted).collect();
+    let more = if hidden > 0 { format!(" and {hidden} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}

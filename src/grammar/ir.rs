@@ -103,12 +103,20 @@ impl Grammar {
     }
 }
 
+/// A rule that was used or defined.
+#[derive(Debug)]
+struct Mention {
+    name: String,
+    uses: Vec<Span>,
+    body: Option<(Span, ExprId)>,
+}
+
 /// Builds a [`Grammar`]. Sequences and alternatives of one part are that part, so redundant
 /// parentheses cost nothing.
 #[derive(Debug)]
 pub struct GrammarBuilder {
     names: HashMap<String, RuleId>,
-    rules: Vec<(String, Vec<Span>, Option<(Span, ExprId)>)>,
+    rules: Vec<Mention>,
     exprs: Vec<Expr>,
     spans: Vec<Span>,
     max_exprs: usize,
@@ -151,7 +159,7 @@ impl GrammarBuilder {
         // More rules than expressions cannot be made, and expressions are bounded by `u32`.
         let rule = RuleId::new(u32::try_from(self.rules.len()).unwrap_or(u32::MAX));
         self.names.insert(name.to_owned(), rule);
-        self.rules.push((name.to_owned(), Vec::new(), None));
+        self.rules.push(Mention { name: name.to_owned(), uses: Vec::new(), body: None });
         rule
     }
 
@@ -165,13 +173,18 @@ impl GrammarBuilder {
         Ok(id)
     }
 
+    /// Mentions the rule called `name`: rules are numbered in order of first mention.
+    pub fn declare(&mut self, name: &str) -> RuleId {
+        self.rule(name)
+    }
+
     /// A use of the rule called `name`, which may be defined later.
     ///
     /// # Errors
     /// When the budget of expressions is used up, as for every expression below.
     pub fn rule_ref(&mut self, name: &str, span: Span) -> Result<ExprId, LimitExceeded> {
         let rule = self.rule(name);
-        self.rules[rule.index()].1.push(span);
+        self.rules[rule.index()].uses.push(span);
         self.push(Expr::Rule(rule), span)
     }
 
@@ -226,7 +239,7 @@ impl GrammarBuilder {
     /// If it has one already.
     pub fn define(&mut self, name: &str, body: ExprId, span: Span) -> Result<RuleId, DuplicateRule> {
         let rule = self.rule(name);
-        let slot = &mut self.rules[rule.index()].2;
+        let slot = &mut self.rules[rule.index()].body;
         if let Some((first, _)) = *slot {
             return Err(DuplicateRule { first });
         }
@@ -234,23 +247,42 @@ impl GrammarBuilder {
         Ok(rule)
     }
 
+    /// The rules that have a body so far: name and where it is defined, in order of first mention.
+    pub fn defined(&self) -> impl Iterator<Item = (&str, Span)> {
+        self.rules.iter().filter_map(|rule| rule.body.map(|(span, _)| (&*rule.name, span)))
+    }
+
+    /// Would [`finish`](Self::finish) succeed?
+    ///
+    /// # Errors
+    /// If `root` or any rule that is used is not defined.
+    pub fn check(&self, root: &str) -> Result<(), UnfinishedGrammar> {
+        let undefined: Vec<_> = self
+            .rules
+            .iter()
+            .filter(|rule| rule.body.is_none())
+            .map(|rule| (rule.name.clone(), rule.uses.clone()))
+            .collect();
+        match (undefined.is_empty(), self.names.contains_key(root)) {
+            (true, true) => Ok(()),
+            (true, false) => Err(UnfinishedGrammar::NoRoot),
+            (false, _) => Err(UnfinishedGrammar::Undefined(undefined)),
+        }
+    }
+
     /// The grammar whose start rule is called `root`.
     ///
     /// # Errors
     /// If `root` or any rule that is used is not defined.
     pub fn finish(self, root: &str) -> Result<Grammar, UnfinishedGrammar> {
-        let mut undefined = Vec::new();
-        let mut rules = Vec::with_capacity(self.rules.len());
-        for (name, uses, body) in self.rules {
-            match body {
-                Some((span, body)) => rules.push(Rule { name, span, body }),
-                None => undefined.push((name, uses)),
-            }
-        }
-        if !undefined.is_empty() {
-            return Err(UnfinishedGrammar::Undefined(undefined));
-        }
+        self.check(root)?;
         let root = *self.names.get(root).ok_or(UnfinishedGrammar::NoRoot)?;
+        // Every rule has a body: that was checked.
+        let rules = self
+            .rules
+            .into_iter()
+            .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
+            .collect();
         Ok(Grammar { rules, exprs: self.exprs, spans: self.spans, root })
     }
 }

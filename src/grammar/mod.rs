@@ -1,4 +1,7 @@
 //! Notations -> grammar IR.
+//!
+//! Each front end is text -> [`GrammarBuilder`] calls and no analysis; all of them speak of mistakes
+//! through [`GrammarError`]. Knows nothing of vocabularies, scanners or parsing with the grammar.
 
 pub mod ir;
 pub mod pattern;
@@ -6,14 +9,16 @@ pub mod source;
 
 mod error;
 mod gbnf;
+mod gbnf_lexer;
 mod regex;
+mod suggest;
 
-pub use error::{GrammarError, GrammarErrorKind};
+pub use error::{GrammarError, GrammarErrorKind, Place};
 pub use ir::{Expr, Grammar, GrammarBuilder};
 pub use pattern::Pattern;
 pub use source::{Source, Span};
 
-use crate::limits::Limits;
+use crate::limits::{LimitExceeded, Limits};
 
 /// A notation of grammars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,12 +33,51 @@ pub enum Syntax {
 impl Grammar {
     /// Reads a grammar.
     ///
+    /// Linear in the text.
+    ///
     /// # Errors
     /// Where the text is not of the notation, uses undefined rules, or a budget is used up.
+    ///
+    /// # Examples
+    /// ```
+    /// use domino::{Grammar, Limits, Syntax};
+    ///
+    /// let grammar = Grammar::parse(Syntax::Gbnf, "root ::= [0-9]+", &Limits::default())?;
+    /// assert_eq!(grammar.rule_name(grammar.root()), "root");
+    /// # Ok::<(), domino::GrammarError>(())
+    /// ```
     pub fn parse(syntax: Syntax, text: &str, limits: &Limits) -> Result<Self, GrammarError> {
+        let most = limits.grammar_bytes.min(usize::try_from(u32::MAX).unwrap_or(usize::MAX));
+        if text.len() > most {
+            let limit = LimitExceeded::new("bytes of grammar text", most);
+            return Err(GrammarError::limit(limit).with_hint(format!(
+                "the text has {} bytes; the budget is `Limits::grammar_bytes`",
+                text.len()
+            )));
+        }
         match syntax {
             Syntax::Gbnf => gbnf::parse(text, limits),
             Syntax::Regex => regex::parse(text, limits),
+        }
+    }
+
+    /// Reads a grammar from bytes such as those of a file.
+    ///
+    /// # Errors
+    /// See [`parse`](Self::parse); also where the bytes are not UTF-8.
+    pub fn parse_bytes(syntax: Syntax, bytes: &[u8], limits: &Limits) -> Result<Self, GrammarError> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::parse(syntax, text, limits),
+            Err(error) => {
+                let at = error.valid_up_to();
+                let end = error.error_len().map_or(bytes.len(), |length| at + length);
+                let message = format!("the grammar text is not UTF-8: byte {at} is wrong");
+                Err(GrammarError::new(GrammarErrorKind::NotUtf8, message).at(
+                    Source::from_bytes(bytes),
+                    Span::from_range(at..end),
+                    "",
+                ))
+            }
         }
     }
 }

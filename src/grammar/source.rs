@@ -1,6 +1,15 @@
 //! Grammar text, spans into it, and how an error shows them.
 //!
-//! A [`Span`] is a range of bytes of the text; line and column are worked out only for display.
+//! A [`Span`] is a range of bytes of the text; line and column are worked out only for display. An
+//! [`Excerpt`] is a bounded copy, so an error holds no text and is short whatever the text is. Knows
+//! nothing of notations.
+
+use std::{fmt, ops::Range};
+
+/// Characters of a line shown before the caret, under it, and after it.
+const BEFORE: usize = 60;
+const UNDER: usize = 60;
+const AFTER: usize = 40;
 
 /// A range of bytes of a grammar text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -11,6 +20,217 @@ pub struct Span {
     pub end: u32,
 }
 
-/// A grammar text with its line starts.
-#[derive(Debug, Clone)]
-pub struct Source {}
+impl Span {
+    /// From `start` to `end`, or empty at `start` if that is larger.
+    #[must_use]
+    pub fn new(start: u32, end: u32) -> Self {
+        Self { start, end: end.max(start) }
+    }
+
+    /// The same range; offsets beyond 4 GiB become the largest one there is.
+    #[must_use]
+    pub fn from_range(range: Range<usize>) -> Self {
+        let offset = |index| u32::try_from(index).unwrap_or(u32::MAX);
+        Self::new(offset(range.start), offset(range.end))
+    }
+
+    /// The same range as indices.
+    #[must_use]
+    pub fn range(self) -> Range<usize> {
+        let index = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+        index(self.start)..index(self.end)
+    }
+}
+
+/// A place in a text as people count: both from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    /// Line, ended by a line feed.
+    pub line: usize,
+    /// Character (Unicode scalar) of the line.
+    pub column: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// A grammar text, which need not be UTF-8.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'t> {
+    bytes: &'t [u8],
+}
+
+impl<'t> Source<'t> {
+    /// This text.
+    #[must_use]
+    pub fn new(text: &'t str) -> Self {
+        Self { bytes: text.as_bytes() }
+    }
+
+    /// Text that may not be UTF-8.
+    #[must_use]
+    pub fn from_bytes(bytes: &'t [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// Line and column of the byte at `offset`. Linear in the text.
+    #[must_use]
+    pub fn position(&self, offset: u32) -> Position {
+        let at = self.clamp(offset);
+        let before = &self.bytes[..at];
+        let line_start = self.line_start(at);
+        Position {
+            line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
+            column: chars(&before[line_start..]) + 1,
+        }
+    }
+
+    /// The line around the start of `span`, cut to a bounded length. Linear in the text.
+    #[must_use]
+    pub fn excerpt(&self, span: Span) -> Excerpt {
+        let start = self.clamp(span.start);
+        let line_start = self.line_start(start);
+        let line_end = self.line_end(start);
+        let end = self.clamp(span.end).clamp(start, line_end);
+
+        let from = back(self.bytes, line_start..start, BEFORE);
+        let marked_to = forward(self.bytes, start..end, UNDER);
+        let to = if marked_to < end { marked_to } else { forward(self.bytes, end..line_end, AFTER) };
+
+        let before = shown(&self.bytes[from..start]);
+        let marked = shown(&self.bytes[start..marked_to]);
+        let after = shown(&self.bytes[marked_to..to]);
+        let cut_left = if from > line_start { "\u{2026}" } else { "" };
+        let cut_right = if to < line_end { "\u{2026}" } else { "" };
+        Excerpt {
+            position: self.position(span.start),
+            indent: cut_left.chars().count() + before.chars().count(),
+            carets: marked.chars().count().max(1),
+            line: format!("{cut_left}{before}{marked}{after}{cut_right}"),
+        }
+    }
+
+    /// Is there only white space before it on its line?
+    pub(super) fn begins_line(&self, span: Span) -> bool {
+        let start = self.clamp(span.start);
+        self.bytes[self.line_start(start)..start].iter().all(u8::is_ascii_whitespace)
+    }
+
+    fn clamp(&self, offset: u32) -> usize {
+        usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len())
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        self.bytes[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1)
+    }
+
+    fn line_end(&self, at: usize) -> usize {
+        let rest = &self.bytes[at..];
+        let newline = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+        if rest[..newline].last() == Some(&b'\r') { at + newline - 1 } else { at + newline }
+    }
+}
+
+/// A piece of one line with something in it pointed at. `Display` gives the line, a line feed, and the carets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excerpt {
+    position: Position,
+    line: String,
+    indent: usize,
+    carets: usize,
+}
+
+impl Excerpt {
+    /// Where the piece pointed at begins.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Writes the excerpt behind a gutter with the line number, and `label` after the carets.
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, label: &str) -> fmt::Result {
+        let number = self.position.line.to_string();
+        let gutter = number.len();
+        writeln!(f, "{:gutter$}--> {}", "", self.position)?;
+        writeln!(f, "{number} | {}", self.line)?;
+        write!(f, "{:gutter$} | {:indent$}{}", "", "", "^".repeat(self.carets), indent = self.indent)?;
+        if label.is_empty() { Ok(()) } else { write!(f, " {label}") }
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.line)?;
+        write!(f, "{:indent$}{}", "", "^".repeat(self.carets), indent = self.indent)
+    }
+}
+
+/// Does a character begin at this byte? (A stray byte counts as one character.)
+fn begins(byte: u8) -> bool {
+    byte & 0xC0 != 0x80
+}
+
+fn chars(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| begins(byte)).count()
+}
+
+/// The largest part of `range` of at most `count` characters that ends where it ends: its start.
+fn back(bytes: &[u8], range: Range<usize>, count: usize) -> usize {
+    let starts = range.clone().rev().filter(|&at| begins(bytes[at]));
+    starts.take(count).last().unwrap_or(range.end)
+}
+
+/// The largest part of `range` of at most `count` characters that starts where it starts: its end.
+fn forward(bytes: &[u8], range: Range<usize>, count: usize) -> usize {
+    range.clone().filter(|&at| begins(bytes[at])).nth(count).unwrap_or(range.end)
+}
+
+/// As text in which each character takes one column and none moves the cursor.
+fn shown(bytes: &[u8]) -> String {
+    let picture = |c: char| match c {
+        '\t' => ' ',
+        '\u{7F}' => '\u{2421}',
+        c if c < ' ' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
+        c if c.is_control() || ('\u{202A}'..='\u{202E}').contains(&c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    String::from_utf8_lossy(bytes).chars().map(picture).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_characters() {
+        let source = Source::new("a\n\t\u{e9}\u{4f60}x\r\nz");
+        let position = |offset| source.position(offset).to_string();
+        assert_eq!(position(0), "1:1");
+        assert_eq!(position(2), "2:1");
+        assert_eq!(position(8), "2:4");
+        assert_eq!(source.excerpt(Span::new(8, 40)).to_string(), " \u{e9}\u{4f60}x\n   ^");
+        assert_eq!(position(11), "3:1");
+        assert_eq!(position(99), "3:2");
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_caret() {
+        let text = format!("{}!{}", "a".repeat(1_000_000), "\u{e9}".repeat(1_000_000));
+        let excerpt = Source::new(&text).excerpt(Span::new(1_000_000, 1_000_001));
+        let want = format!("\u{2026}{}!{}\u{2026}\n{:61}^", "a".repeat(60), "\u{e9}".repeat(40), "");
+        assert_eq!(excerpt.to_string(), want);
+        let marked = Source::new(&text).excerpt(Span::new(10, 900_000));
+        assert_eq!(marked.to_string(), format!("{}\u{2026}\n{:10}{}", "a".repeat(70), "", "^".repeat(60)));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown() {
+        let excerpt = Source::from_bytes(b"a\x00\xFFb").excerpt(Span::new(2, 3));
+        assert_eq!(excerpt.to_string(), "a\u{2400}\u{fffd}b\n  ^");
+        assert_eq!(Source::from_bytes(b"\x80\x80").excerpt(Span::new(0, 9)).carets, 2);
+        assert_eq!(Source::new("").excerpt(Span::new(0, 9)).to_string(), "\n^");
+    }
+}
