@@ -1,3 +1,4 @@
 //! Input made to break things must end in an error value: no panic, no hang, no abort.
 
+mod model_folder;
 mod tokenizer;

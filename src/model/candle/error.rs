@@ -1,0 +1,186 @@
+//! Why a model folder cannot be used, or a pass not be made.
+//!
+//! Invariant: each kind carries what a person needs to mend it (file, tensor, both shapes); what lies
+//! underneath is the `source`.
+
+use std::path::PathBuf;
+
+use crate::ids::TokenId;
+
+/// Kinds of [`ModelError`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ModelErrorKind {
+    /// A file that a model folder needs is not there.
+    MissingFile(PathBuf),
+    /// A file cannot be read.
+    Unreadable(PathBuf),
+    /// `config.json` is not what it should be: the reason in words.
+    InvalidConfig(String),
+    /// `config.json` asks for something this runner does not do: the field and its value.
+    Unsupported {
+        /// Field of `config.json`.
+        field: &'static str,
+        /// Its value, as JSON.
+        value: String,
+    },
+    /// An architecture this runner does not know.
+    UnknownArchitecture(String),
+    /// A weights file or its index is damaged or cut short: the reason in words.
+    DamagedWeights {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A tensor that the architecture needs is in none of the weights files.
+    MissingTensor(String),
+    /// A tensor does not fit `config.json`.
+    Shape {
+        /// The tensor.
+        tensor: String,
+        /// What `config.json` asks for.
+        expected: Vec<usize>,
+        /// What the file holds.
+        found: Vec<usize>,
+    },
+    /// A tensor is stored in a number format that this runner does not read.
+    NumberFormat {
+        /// The tensor.
+        tensor: String,
+        /// The format, as safetensors names it.
+        format: String,
+    },
+    /// The context asked for is zero or longer than the model's.
+    Context {
+        /// Tokens asked for.
+        asked: usize,
+        /// Tokens the model was made for.
+        supported: usize,
+    },
+    /// Loading would need more memory than allowed.
+    Memory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// A pass over no tokens.
+    NoTokens,
+    /// A pass over a token that the model does not have.
+    UnknownToken {
+        /// The token.
+        token: TokenId,
+        /// Tokens the model has.
+        vocabulary: usize,
+    },
+    /// More tokens than fit in the context.
+    TooLong {
+        /// Tokens in the cache.
+        position: usize,
+        /// Tokens given.
+        tokens: usize,
+        /// Tokens that fit in all.
+        context: usize,
+    },
+    /// Truncation to a position past the end of the cache.
+    PastEnd {
+        /// Position asked for.
+        asked: usize,
+        /// Tokens in the cache.
+        position: usize,
+    },
+    /// The tensor library failed; see the source.
+    Backend,
+}
+
+/// A model folder that cannot be used, or a pass that could not be made.
+#[derive(Debug)]
+pub struct ModelError {
+    kind: ModelErrorKind,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl ModelError {
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> &ModelErrorKind {
+        &self.kind
+    }
+
+    /// An error of this kind because of `source`.
+    pub(super) fn with_source(
+        kind: ModelErrorKind,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self { kind, source: Some(source.into()) }
+    }
+}
+
+impl From<ModelErrorKind> for ModelError {
+    fn from(kind: ModelErrorKind) -> Self {
+        Self { kind, source: None }
+    }
+}
+
+impl From<candle_core::Error> for ModelError {
+    fn from(error: candle_core::Error) -> Self {
+        Self::with_source(ModelErrorKind::Backend, error)
+    }
+}
+
+impl std::fmt::Display for ModelErrorKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::MissingFile(path) => write!(f, "{} is missing from the model folder", path.display()),
+            Self::Unreadable(path) => write!(f, "{} cannot be read", path.display()),
+            Self::InvalidConfig(reason) => write!(f, "config.json: {reason}"),
+            Self::Unsupported { field, value } => {
+                write!(f, "config.json: {field} = {value} is not supported")
+            }
+            Self::UnknownArchitecture(name) => write!(
+                f,
+                "config.json: unknown architecture {name}; supported are {}",
+                super::config::SUPPORTED
+            ),
+            Self::DamagedWeights { file, reason } => write!(f, "{}: {reason}", file.display()),
+            Self::MissingTensor(name) => write!(f, "tensor {name} is in none of the weights files"),
+            Self::Shape { tensor, expected, found } => {
+                write!(f, "tensor {tensor} has shape {found:?}, but config.json asks for {expected:?}")
+            }
+            Self::NumberFormat { tensor, format } => {
+                write!(f, "tensor {tensor} is stored as {format}; supported are F32, F16 and BF16")
+            }
+            Self::Context { asked, supported } => {
+                write!(f, "a context of {asked} tokens was asked for, the model has 1 to {supported}")
+            }
+            Self::Memory { needed, limit } => {
+                write!(f, "the model needs {needed} bytes of memory, more than the {limit} allowed")
+            }
+            Self::NoTokens => write!(f, "a forward pass needs at least one token"),
+            Self::UnknownToken { token, vocabulary } => {
+                write!(f, "token {token} is not one of the model's {vocabulary} tokens")
+            }
+            Self::TooLong { position, tokens, context } => write!(
+                f,
+                "{tokens} tokens at position {position} do not fit in a context of {context} tokens"
+            ),
+            Self::PastEnd { asked, position } => {
+                write!(f, "cannot truncate to position {asked}: the cache ends at {position}")
+            }
+            Self::Backend => write!(f, "the tensor library failed"),
+        }
+    }
+}
+
+impl std::fmt::Display for ModelError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+impl std::error::Error for ModelError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

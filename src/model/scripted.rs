@@ -1,0 +1,243 @@
+//! A deterministic fake model, so that every test of the decode loop runs without weights.
+//!
+//! Invariant: a row of logits is a pure function of (seed, tokens so far): two models with the same seed
+//! and history agree bit for bit, however the history was given or truncated.
+
+use std::collections::BTreeMap;
+
+use super::model::{Logits, Model, Rows};
+use crate::ids::TokenId;
+
+/// Something wrong on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fault {
+    /// One logit of the row is not a number.
+    NotANumber,
+    /// The whole row is minus infinity.
+    Impossible,
+    /// The pass fails.
+    Pass,
+}
+
+/// A pass or a truncation that a [`ScriptedModel`] refuses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptedError {
+    /// A pass over no tokens.
+    #[error("no tokens were given")]
+    NoTokens,
+    /// More tokens than fit.
+    #[error("{tokens} tokens at position {position} do not fit in a context of {context} tokens")]
+    TooLong {
+        /// Tokens in the cache.
+        position: usize,
+        /// Tokens given.
+        tokens: usize,
+        /// Tokens that fit.
+        context: usize,
+    },
+    /// An id past the end of the vocabulary.
+    #[error("token {0} is not in the vocabulary")]
+    UnknownToken(TokenId),
+    /// Truncation past the end of the cache.
+    #[error("cannot truncate to position {0}, past the end")]
+    PastEnd(usize),
+    /// [`Fault::Pass`].
+    #[error("this pass fails by script")]
+    Scripted,
+}
+
+/// A fake model: pseudo-random logits, and by script a favoured token or a fault at given positions.
+#[derive(Debug, Clone)]
+pub struct ScriptedModel {
+    vocabulary_size: usize,
+    context: usize,
+    /// `states[n]` is a hash of the seed and the first `n` tokens.
+    states: Vec<u64>,
+    favoured: BTreeMap<usize, TokenId>,
+    faults: BTreeMap<usize, Fault>,
+    passes: u64,
+}
+
+impl ScriptedModel {
+    /// A model of ids `0..vocabulary_size` and at most `context` tokens, whose logits are pseudo-random
+    /// in about -4..4.
+    #[must_use]
+    pub fn new(vocabulary_size: usize, context: usize, seed: u64) -> Self {
+        Self {
+            vocabulary_size: vocabulary_size.max(1),
+            context,
+            states: vec![mix(seed)],
+            favoured: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            passes: 0,
+        }
+    }
+
+    /// Makes `token` by far the likeliest at `position` of the whole sequence.
+    #[must_use]
+    pub fn favour(mut self, position: usize, token: TokenId) -> Self {
+        self.favoured.insert(position, token);
+        self
+    }
+
+    /// As [`favour`](Self::favour), for a run of tokens from `position` on.
+    #[must_use]
+    pub fn script(self, position: usize, tokens: impl IntoIterator<Item = TokenId>) -> Self {
+        tokens.into_iter().zip(position..).fold(self, |model, (token, at)| model.favour(at, token))
+    }
+
+    /// Goes wrong in the row about `position` of the whole sequence.
+    #[must_use]
+    pub fn fault(mut self, position: usize, fault: Fault) -> Self {
+        self.faults.insert(position, fault);
+        self
+    }
+
+    /// Number of forward passes so far.
+    #[must_use]
+    pub fn passes(&self) -> u64 {
+        self.passes
+    }
+
+    /// The row about `position`, given the hash of all tokens before it.
+    fn row(&self, position: usize, state: u64, row: &mut Vec<f32>) {
+        let start = row.len();
+        let mut hash = state;
+        row.extend((0..self.vocabulary_size).map(|_| {
+            hash = hash.wrapping_add(GOLDEN);
+            small_float(mix(hash))
+        }));
+        let favoured = self.favoured.get(&position).map(|token| start + token.index());
+        if let Some(logit) = favoured.and_then(|index| row.get_mut(index)) {
+            *logit = 12.0;
+        }
+        match self.faults.get(&position) {
+            Some(Fault::NotANumber) => row[start + self.vocabulary_size / 2] = f32::NAN,
+            Some(Fault::Impossible) => row[start..].fill(f32::NEG_INFINITY),
+            Some(Fault::Pass) | None => {}
+        }
+    }
+
+    /// Hashes of the histories that end with each of `tokens`.
+    fn states_after(&self, tokens: &[TokenId]) -> Result<Vec<u64>, ScriptedError> {
+        let mut state = self.states.last().copied().unwrap_or_default();
+        tokens
+            .iter()
+            .map(|&token| {
+                if token.index() >= self.vocabulary_size {
+                    return Err(ScriptedError::UnknownToken(token));
+                }
+                state = mix(state ^ mix(u64::from(token.raw()).wrapping_add(GOLDEN)));
+                Ok(state)
+            })
+            .collect()
+    }
+}
+
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The finaliser of SplitMix64.
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// 16 bits of `hash` as a number in -4..4.
+fn small_float(hash: u64) -> f32 {
+    let [low, high, ..] = hash.to_le_bytes();
+    f32::from(u16::from_le_bytes([low, high])) / 8192.0 - 4.0
+}
+
+impl Model for ScriptedModel {
+    type Error = ScriptedError;
+
+    fn position(&self) -> usize {
+        self.states.len() - 1
+    }
+
+    fn context(&self) -> usize {
+        self.context
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.vocabulary_size
+    }
+
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ScriptedError> {
+        let position = self.position();
+        if tokens.is_empty() {
+            return Err(ScriptedError::NoTokens);
+        }
+        if tokens.len() > self.context.saturating_sub(position) {
+            return Err(ScriptedError::TooLong { position, tokens: tokens.len(), context: self.context });
+        }
+        let states = self.states_after(tokens)?;
+        let first = match rows {
+            Rows::Last => states.len() - 1,
+            Rows::All => 0,
+        };
+        let mut values = Vec::with_capacity((states.len() - first) * self.vocabulary_size);
+        for (index, &state) in states.iter().enumerate().skip(first) {
+            let about = position + index + 1;
+            if self.faults.get(&about) == Some(&Fault::Pass) {
+                return Err(ScriptedError::Scripted);
+            }
+            self.row(about, state, &mut values);
+        }
+        self.states.extend(states);
+        self.passes += 1;
+        Ok(Logits::new(values, self.vocabulary_size))
+    }
+
+    fn truncate(&mut self, position: usize) -> Result<(), ScriptedError> {
+        if position > self.position() {
+            return Err(ScriptedError::PastEnd(position));
+        }
+        self.states.truncate(position + 1);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(raw: &[u32]) -> Vec<TokenId> {
+        raw.iter().copied().map(TokenId::new).collect()
+    }
+
+    #[test]
+    fn splits_and_truncation_do_not_show() {
+        let tokens = ids(&[3, 1, 4, 1, 5, 9, 2, 6]);
+        let mut whole = ScriptedModel::new(11, 64, 7).favour(3, TokenId::new(2));
+        let expected = whole.forward(&tokens, Rows::All).unwrap();
+        assert_eq!(expected.rows(), tokens.len());
+        let mut parts = ScriptedModel::new(11, 64, 7).favour(3, TokenId::new(2));
+        for (index, &token) in tokens.iter().enumerate() {
+            parts.forward(&ids(&[10, 10]), Rows::Last).unwrap();
+            parts.truncate(index).unwrap();
+            let row = parts.forward(&[token], Rows::Last).unwrap();
+            assert_eq!(row.row(0), expected.row(index));
+        }
+        assert_eq!(parts.position(), tokens.len());
+        let favoured = expected.row(2).unwrap();
+        assert!(favoured.iter().enumerate().all(|(id, &logit)| id == 2 || logit < favoured[2]));
+    }
+
+    #[test]
+    fn refusals_leave_the_cache_alone() {
+        let mut model = ScriptedModel::new(11, 4, 0).fault(2, Fault::Pass);
+        assert_eq!(model.forward(&[], Rows::Last), Err(ScriptedError::NoTokens));
+        assert!(matches!(model.forward(&ids(&[0; 5]), Rows::Last), Err(ScriptedError::TooLong { .. })));
+        assert_eq!(
+            model.forward(&ids(&[0, 11]), Rows::Last),
+            Err(ScriptedError::UnknownToken(TokenId::new(11)))
+        );
+        assert_eq!(model.forward(&ids(&[0, 1]), Rows::Last), Err(ScriptedError::Scripted));
+        assert_eq!(model.truncate(1), Err(ScriptedError::PastEnd(1)));
+        assert_eq!((model.position(), model.passes()), (0, 0));
+    }
+}

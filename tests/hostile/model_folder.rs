@@ -1,0 +1,199 @@
+//! Model folders that are damaged, incomplete or made to mislead: each ends in an error that says which
+//! file or tensor, and what is wrong with it.
+#![cfg(feature = "candle")]
+
+use std::{fs, path::Path};
+
+use domino::model::candle::{CandleModel, LoadOptions, ModelError, ModelErrorKind};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::model::fixture;
+
+/// A copy of a fixture to spoil.
+fn copy(name: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(fixture(name)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    folder
+}
+
+fn refusal(folder: &Path) -> ModelError {
+    let error = CandleModel::load(folder, &LoadOptions::default()).unwrap_err();
+    assert!(!error.to_string().is_empty());
+    error
+}
+
+/// Changes `config.json`.
+fn configure(folder: &Path, change: impl FnOnce(&mut Value)) {
+    let path = folder.join("config.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    change(&mut config);
+    fs::write(path, config.to_string()).unwrap();
+}
+
+/// Changes the header of `model.safetensors`, keeping its tensors' bytes.
+fn reheader(folder: &Path, change: impl FnOnce(&mut Value)) {
+    let path = folder.join("model.safetensors");
+    let bytes = fs::read(&path).unwrap();
+    let length = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+    let mut header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    change(&mut header);
+    let header = header.to_string();
+    let mut changed = u64::try_from(header.len()).unwrap().to_le_bytes().to_vec();
+    changed.extend(header.into_bytes());
+    changed.extend(&bytes[8 + length..]);
+    fs::write(path, changed).unwrap();
+}
+
+#[test]
+fn missing_files_are_named() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let missing = |folder: &Path| match refusal(folder).kind() {
+        ModelErrorKind::MissingFile(path) => path.file_name().unwrap().to_str().unwrap().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(missing(nowhere.path()), "config.json");
+    assert_eq!(missing(&nowhere.path().join("not-there")), "config.json");
+    let folder = copy("mistral_tied");
+    fs::remove_file(folder.path().join("model.safetensors")).unwrap();
+    assert_eq!(missing(folder.path()), "model.safetensors");
+    let folder = copy("llama_f16_sharded");
+    fs::remove_file(folder.path().join("model-00002-of-00003.safetensors")).unwrap();
+    assert_eq!(missing(folder.path()), "model-00002-of-00003.safetensors");
+}
+
+#[test]
+fn truncated_weights_are_refused_at_every_length() {
+    let folder = copy("mistral_tied");
+    let path = folder.path().join("model.safetensors");
+    let bytes = fs::read(&path).unwrap();
+    let lengths = (0..3000).step_by(7).chain((3000..bytes.len()).step_by(4001)).chain([bytes.len() - 1]);
+    for length in lengths {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let error = refusal(folder.path());
+        assert!(matches!(error.kind(), ModelErrorKind::DamagedWeights { .. }), "{length}: {error}");
+        assert!(error.to_string().contains("model.safetensors"), "{error}");
+    }
+    fs::write(&path, [bytes.as_slice(), b"more"].concat()).unwrap();
+    assert!(matches!(refusal(folder.path()).kind(), ModelErrorKind::DamagedWeights { .. }));
+    fs::write(&path, u64::MAX.to_le_bytes()).unwrap();
+    assert!(matches!(refusal(folder.path()).kind(), ModelErrorKind::DamagedWeights { .. }));
+}
+
+#[test]
+fn shapes_that_do_not_fit_name_the_tensor_and_both_shapes() {
+    for (field, value, tensor) in [
+        ("hidden_size", json!(36), "model.embed_tokens.weight"),
+        ("vocab_size", json!(96), "model.embed_tokens.weight"),
+        ("intermediate_size", json!(68), "mlp.gate_proj"),
+        ("num_key_value_heads", json!(4), "self_attn.k_proj"),
+        ("head_dim", json!(16), "self_attn.q_proj"),
+        // Larger than any memory: refused before it is allocated.
+        ("intermediate_size", json!(u32::MAX), "mlp.gate_proj"),
+        ("vocab_size", json!(u32::MAX), "model.embed_tokens.weight"),
+    ] {
+        let folder = copy("mistral_tied");
+        configure(folder.path(), |config| config[field] = value.clone());
+        let error = refusal(folder.path());
+        let ModelErrorKind::Shape { tensor: name, expected, found } = error.kind() else {
+            panic!("{field} = {value}: {error}");
+        };
+        assert!(name.contains(tensor), "{field}: {error}");
+        assert_ne!(expected, found);
+        let text = error.to_string();
+        assert!(text.contains(&format!("{expected:?}")) && text.contains(&format!("{found:?}")), "{text}");
+    }
+}
+
+#[test]
+fn missing_tensors_are_named() {
+    let folder = copy("mistral_tied");
+    configure(folder.path(), |config| config["num_hidden_layers"] = json!(3));
+    let error = refusal(folder.path());
+    let ModelErrorKind::MissingTensor(name) = error.kind() else { panic!("{error}") };
+    assert!(name.starts_with("model.layers.2."), "{name}");
+
+    let folder = copy("mistral_tied");
+    configure(folder.path(), |config| config["tie_word_embeddings"] = json!(false));
+    assert_eq!(*refusal(folder.path()).kind(), ModelErrorKind::MissingTensor("lm_head.weight".into()));
+
+    let folder = copy("mistral_tied");
+    configure(folder.path(), |config| config["num_hidden_layers"] = json!(u32::MAX));
+    assert!(matches!(refusal(folder.path()).kind(), ModelErrorKind::MissingTensor(_)));
+}
+
+#[test]
+fn other_architectures_and_number_formats_are_refused_by_name() {
+    let folder = copy("mistral_tied");
+    configure(folder.path(), |config| config["architectures"] = json!(["PhiForCausalLM"]));
+    let error = refusal(folder.path());
+    assert_eq!(*error.kind(), ModelErrorKind::UnknownArchitecture("PhiForCausalLM".into()));
+    assert!(error.to_string().contains("LlamaForCausalLM"), "{error}");
+
+    let folder = copy("mistral_tied");
+    reheader(folder.path(), |header| header["model.norm.weight"]["dtype"] = json!("I32"));
+    let error = refusal(folder.path());
+    let expected = ModelErrorKind::NumberFormat { tensor: "model.norm.weight".into(), format: "I32".into() };
+    assert_eq!(*error.kind(), expected);
+    assert!(error.to_string().contains("BF16"), "{error}");
+}
+
+#[test]
+fn headers_that_lie_are_refused() {
+    let offsets = [json!([0, u64::MAX]), json!([8, 4]), json!([1, 129]), json!("0..128"), json!([-1, 5])];
+    for value in offsets {
+        let folder = copy("mistral_tied");
+        reheader(folder.path(), |header| header["model.norm.weight"]["data_offsets"] = value);
+        assert!(matches!(refusal(folder.path()).kind(), ModelErrorKind::DamagedWeights { .. }));
+    }
+    for shape in [json!([u64::MAX, 2]), json!([33]), json!([-1]), json!(32)] {
+        let folder = copy("mistral_tied");
+        reheader(folder.path(), |header| header["model.norm.weight"]["shape"] = shape);
+        assert!(matches!(refusal(folder.path()).kind(), ModelErrorKind::DamagedWeights { .. }));
+    }
+}
+
+#[test]
+fn an_index_reads_nothing_outside_its_folder() {
+    for name in ["../model.safetensors", "/etc/passwd", "..", "", "a/b.safetensors"] {
+        let folder = copy("llama_f16_sharded");
+        let index = json!({"weight_map": {"model.norm.weight": name}}).to_string();
+        fs::write(folder.path().join("model.safetensors.index.json"), index).unwrap();
+        let error = refusal(folder.path());
+        assert!(matches!(error.kind(), ModelErrorKind::DamagedWeights { .. }), "{name:?}: {error}");
+    }
+    for text in ["", "{", "[]", "{\"weight_map\": {}}", "{\"weight_map\": {\"a\": 1}}"] {
+        let folder = copy("llama_f16_sharded");
+        fs::write(folder.path().join("model.safetensors.index.json"), text).unwrap();
+        assert!(matches!(refusal(folder.path()).kind(), ModelErrorKind::DamagedWeights { .. }), "{text}");
+    }
+}
+
+#[test]
+fn a_context_that_cannot_be_had_is_refused() {
+    for asked in [0, 65, usize::MAX] {
+        let mut options = LoadOptions::default();
+        options.context = Some(asked);
+        let error = CandleModel::load(fixture("mistral_tied"), &options).unwrap_err();
+        assert_eq!(*error.kind(), ModelErrorKind::Context { asked, supported: 64 });
+    }
+}
+
+#[test]
+fn a_folder_in_place_of_a_file_is_unreadable() {
+    let folder = copy("mistral_tied");
+    fs::remove_file(folder.path().join("config.json")).unwrap();
+    fs::create_dir(folder.path().join("config.json")).unwrap();
+    assert!(matches!(refusal(folder.path()).kind(), ModelErrorKind::Unreadable(_)));
+    let folder = copy("mistral_tied");
+    fs::remove_file(folder.path().join("model.safetensors")).unwrap();
+    fs::create_dir(folder.path().join("model.safetensors")).unwrap();
+    let kind = refusal(folder.path()).kind().clone();
+    assert!(
+        matches!(kind, ModelErrorKind::Unreadable(_) | ModelErrorKind::DamagedWeights { .. }),
+        "{kind:?}"
+    );
+}
