@@ -39,6 +39,8 @@ pub struct Limits {
     pub states: usize,
     /// Nodes of all subterminal trees of a compiled grammar; past it masks are made by walking the trie. Default 200,000.
     pub tree_nodes: usize,
+    /// Places (tree node, parser set) visited for one mask. Default 1,000,000. About 0.1 us and 32 bytes each.
+    pub mask_visits: usize,
     /// Cached masks of an arena. Default 4,096. One bit per token each when dense.
     pub cached_masks: usize,
 }
@@ -60,6 +62,7 @@ impl Default for Limits {
             threads: 20_000,
             states: 1_000_000,
             tree_nodes: 200_000,
+            mask_visits: 1_000_000,
             cached_masks: 4_096,
         }
     }

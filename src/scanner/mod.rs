@@ -1,1 +1,11 @@
-//! stub
+//! Terminals as byte automata. Knows patterns, not grammars or vocabularies.
+
+mod build;
+mod dfa;
+mod minimize;
+#[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
+mod scanner;
+
+pub(crate) use build::build;
+pub(crate) use dfa::TerminalDfa;
+pub(crate) use scanner::Scanner;

@@ -1,0 +1,239 @@
+//! The session users hold: one text, what may follow, and the way back.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{
+    error::{StepError, StepErrorKind},
+    machine::Machine,
+};
+use crate::{
+    compile::Shared,
+    ids::{SetId, StateId, TerminalId, TokenId},
+    vocab::TokenSet,
+};
+
+/// A text in the making and what may follow.
+///
+/// Cloning copies the history (four bytes per step) and shares everything else; clones go their own
+/// ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
+#[derive(Debug, Clone)]
+pub struct Constraint {
+    shared: Arc<Shared>,
+    machine: Arc<Mutex<Machine>>,
+    here: Place,
+    history: Vec<Place>,
+    mask: Option<Arc<TokenSet>>,
+}
+
+/// Where a text is: in a state, or past its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    In(StateId),
+    /// End of text was advanced in this state.
+    Ended(StateId),
+}
+
+/// One live thread, for display: where the text may be in the grammar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadView {
+    /// Number of the parser set in which the terminal was started. Stable within one compiled grammar's sessions only.
+    pub parser_set: u32,
+    /// The terminal, as its rule's name or as a regular expression.
+    pub terminal: String,
+    /// State of the terminal's DFA; 0 is its start: the terminal may come next.
+    pub scanner_state: u32,
+    /// May the terminal end here?
+    pub may_end: bool,
+    /// Dotted rules of the parser set that wait for the terminal.
+    pub items: Vec<String>,
+}
+
+impl Constraint {
+    pub(crate) fn new(shared: Arc<Shared>, machine: Arc<Mutex<Machine>>) -> Self {
+        let start = lock(&machine).start();
+        Self { shared, machine, here: Place::In(start), history: Vec::new(), mask: None }
+    }
+
+    /// The tokens that may follow, end-of-text ids included when the text is complete; none after end of text.
+    ///
+    /// With unbounded lookahead a token is in the set if and only if some text of the language goes on
+    /// like this. Costs a lookup where the same place in the grammar was met before.
+    ///
+    /// # Errors
+    /// When a budget is used up.
+    pub fn mask(&mut self) -> Result<&TokenSet, StepError> {
+        let mask = match self.mask.take() {
+            Some(mask) => mask,
+            None => match self.here {
+                Place::In(state) => lock(&self.machine).mask(&self.shared, state)?,
+                Place::Ended(_) => Arc::new(TokenSet::empty(self.shared.vocabulary.size())),
+            },
+        };
+        Ok(self.mask.insert(mask))
+    }
+
+    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? With unbounded lookahead it costs a
+    /// lookup per byte of the token and no mask (opportunistic masking; paper, 3.5).
+    ///
+    /// # Errors
+    /// When a budget is used up.
+    pub fn allows(&mut self, token: TokenId) -> Result<bool, StepError> {
+        if let Some(mask) = &self.mask {
+            return Ok(mask.contains(token));
+        }
+        if !Machine::is_exact(&self.shared) {
+            return Ok(self.mask()?.contains(token));
+        }
+        self.after(token).map(|place| place.is_some())
+    }
+
+    /// The one token that may follow, if there is exactly one: it needs no model. Costs a mask.
+    ///
+    /// # Errors
+    /// When a budget is used up.
+    pub fn forced(&mut self) -> Result<Option<TokenId>, StepError> {
+        let mut tokens = self.mask()?.iter();
+        let first = tokens.next();
+        Ok(if tokens.next().is_some() { None } else { first })
+    }
+
+    /// Goes on by `token`; after an end-of-text token nothing may follow. Any token with which a text of
+    /// the language goes on is taken, whatever the lookahead. On error nothing has moved.
+    ///
+    /// # Errors
+    /// If the token cannot follow, or a budget is used up.
+    pub fn advance(&mut self, token: TokenId) -> Result<(), StepError> {
+        let place = self.after(token)?.ok_or_else(|| StepError::new(StepErrorKind::Refused(token)))?;
+        self.go(place);
+        Ok(())
+    }
+
+    /// Goes on by text. Returns how many of `bytes` can follow; if that is all of them they count as one
+    /// step for [`rollback`](Self::rollback), otherwise nothing has moved. A lookup per byte.
+    ///
+    /// # Errors
+    /// When a budget is used up.
+    pub fn advance_bytes(&mut self, bytes: &[u8]) -> Result<usize, StepError> {
+        let Place::In(state) = self.here else { return Ok(0) };
+        let (to, taken) = lock(&self.machine).walk(&self.shared, state, bytes)?;
+        if taken == bytes.len() {
+            self.go(Place::In(to));
+        }
+        Ok(taken)
+    }
+
+    /// Undoes the last `steps` steps exactly. Constant time.
+    ///
+    /// # Errors
+    /// If fewer steps were taken; nothing has moved then.
+    pub fn rollback(&mut self, steps: usize) -> Result<(), StepError> {
+        if steps == 0 {
+            return Ok(());
+        }
+        let taken = self.history.len();
+        let place = taken.checked_sub(steps).and_then(|at| self.history.get(at).copied());
+        self.here = place.ok_or_else(|| StepError::new(StepErrorKind::HistoryTooShort(taken)))?;
+        self.history.truncate(taken - steps);
+        self.mask = None;
+        Ok(())
+    }
+
+    /// Steps taken and not rolled back.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.history.len()
+    }
+
+    /// Is the text so far in the language, so that it may end here or has ended?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        match self.here {
+            Place::In(state) => lock(&self.machine).is_complete(state),
+            Place::Ended(_) => true,
+        }
+    }
+
+    /// Has end of text been advanced?
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        matches!(self.here, Place::Ended(_))
+    }
+
+    /// The bytes that may follow, ascending; for messages. 256 lookups.
+    ///
+    /// # Errors
+    /// When a budget is used up.
+    pub fn next_bytes(&mut self) -> Result<Vec<u8>, StepError> {
+        let Place::In(state) = self.here else { return Ok(Vec::new()) };
+        let mut machine = lock(&self.machine);
+        let mut bytes = Vec::new();
+        for byte in 0..=u8::MAX {
+            if machine.step(&self.shared, state, byte)?.is_some() {
+                bytes.push(byte);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Where the text may be in the grammar: the threads inside a terminal, then the terminals that may start.
+    #[must_use]
+    pub fn threads(&self) -> Vec<ThreadView> {
+        let Place::In(state) = self.here else { return Vec::new() };
+        let machine = lock(&self.machine);
+        let scanner = &self.shared.lowered.scanner;
+        let inside = machine.threads(state).iter().map(|thread| (thread.set, thread.scan));
+        let starting = machine.boundary(state).into_iter().flat_map(|set| {
+            machine.parser().accepts(set).iter().map(move |&terminal| (set, scanner.start(terminal)))
+        });
+        inside
+            .chain(starting)
+            .map(|(set, scan)| {
+                let terminal = scanner.terminal(scan);
+                ThreadView {
+                    parser_set: set.raw(),
+                    terminal: self.shared.lowered.terminal_names[terminal.index()].clone(),
+                    scanner_state: scanner.local(scan),
+                    may_end: scanner.accepts(scan),
+                    items: self.items(&machine, set, terminal),
+                }
+            })
+            .collect()
+    }
+
+    fn items(&self, machine: &Machine, set: SetId, terminal: TerminalId) -> Vec<String> {
+        let lowered = &self.shared.lowered;
+        let mut items: Vec<String> = machine
+            .parser()
+            .waiting(set, terminal)
+            .map(|dot| lowered.cfg.show(dot, &lowered.terminal_names))
+            .collect();
+        items.dedup();
+        items
+    }
+
+    /// Where `token` leads, if it can follow.
+    fn after(&self, token: TokenId) -> Result<Option<Place>, StepError> {
+        let Place::In(state) = self.here else { return Ok(None) };
+        let mut machine = lock(&self.machine);
+        if self.shared.vocabulary.end_of_text().contains(&token) {
+            return Ok(machine.is_complete(state).then_some(Place::Ended(state)));
+        }
+        let Some(bytes) = self.shared.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
+            return Ok(None);
+        };
+        let (to, taken) = machine.walk(&self.shared, state, bytes)?;
+        Ok((taken == bytes.len()).then_some(Place::In(to)))
+    }
+
+    fn go(&mut self, to: Place) {
+        self.history.push(std::mem::replace(&mut self.here, to));
+        self.mask = None;
+    }
+}
+
+/// A panic elsewhere cannot leave a machine half-changed in a way that matters: what it holds are memos
+/// that are written whole.
+fn lock(machine: &Mutex<Machine>) -> MutexGuard<'_, Machine> {
+    machine.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,62 @@
+//! Why a step could not be taken.
+
+use crate::{ids::TokenId, limits::LimitExceeded};
+
+/// Kinds of [`StepError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StepErrorKind {
+    /// The token cannot follow here.
+    Refused(TokenId),
+    /// More steps were to be rolled back than were taken; holds how many there were.
+    HistoryTooShort(usize),
+    /// A budget is used up.
+    Limit(LimitExceeded),
+}
+
+/// A step that could not be taken; the constraint has not moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepError {
+    kind: StepErrorKind,
+}
+
+impl StepError {
+    pub(crate) fn new(kind: StepErrorKind) -> Self {
+        Self { kind }
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> &StepErrorKind {
+        &self.kind
+    }
+}
+
+impl std::fmt::Display for StepError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.kind {
+            StepErrorKind::Refused(token) => {
+                write!(f, "token {token} cannot follow: no text of the grammar goes on like this")
+            }
+            StepErrorKind::HistoryTooShort(steps) => {
+                write!(f, "cannot roll back that far: only {steps} steps were taken")
+            }
+            StepErrorKind::Limit(limit) => write!(f, "{limit} (see `Limits`)"),
+        }
+    }
+}
+
+impl std::error::Error for StepError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.kind {
+            StepErrorKind::Limit(limit) => Some(limit),
+            _ => None,
+        }
+    }
+}
+
+impl From<LimitExceeded> for StepError {
+    fn from(limit: LimitExceeded) -> Self {
+        Self::new(StepErrorKind::Limit(limit))
+    }
+}

@@ -1,0 +1,175 @@
+//! Bytes through threads: the automaton of constraint states, built as texts visit it.
+//!
+//! One machine is shared by the sessions of a compiled grammar, so what one text has found out, the next
+//! looks up. Whatever it memoises follows from the grammar alone: results do not depend on who asked first.
+
+use std::sync::Arc;
+
+use super::{
+    mask::MaskMaker,
+    thread::{Move, States, Thread},
+};
+use crate::{
+    compile::{Lookahead, Shared},
+    ids::{ScanStateId, SetId, StateId},
+    limits::LimitExceeded,
+    parser::Parser,
+    vocab::TokenSet,
+};
+
+/// Parser sets, constraint states, trees and masks of one compiled grammar.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    parser: Parser,
+    states: States,
+    masks: MaskMaker,
+    start: StateId,
+    /// Scratch: threads and ended sets of the state in the making.
+    threads: Vec<Thread>,
+    ended: Vec<SetId>,
+}
+
+impl Machine {
+    /// A machine that knows the start.
+    pub(crate) fn new(shared: &Shared) -> Result<Self, LimitExceeded> {
+        let parser = Parser::new(&shared.lowered.cfg, &shared.limits)?;
+        let mut states = States::new(shared.lowered.scanner.byte_class_count(), &shared.limits);
+        let start = states.intern(&[], Some(parser.start()))?;
+        let masks = MaskMaker::new(&shared.limits);
+        Ok(Self { parser, states, masks, start, threads: Vec::new(), ended: Vec::new() })
+    }
+
+    /// The state before any text.
+    pub(super) fn start(&self) -> StateId {
+        self.start
+    }
+
+    /// Is any budget of this machine more than half used? Then new sessions had better get a new one.
+    pub(crate) fn is_worn(&self, shared: &Shared) -> bool {
+        let limits = &shared.limits;
+        self.parser.len() > limits.sets / 2
+            || self.parser.item_count() > limits.arena_items / 2
+            || self.states.len() > limits.states / 2
+    }
+
+    /// Is the text complete in this state?
+    pub(super) fn is_complete(&self, state: StateId) -> bool {
+        self.states.get(state).boundary.is_some_and(|set| self.parser.is_complete(set))
+    }
+
+    pub(super) fn threads(&self, state: StateId) -> &[Thread] {
+        &self.states.get(state).threads
+    }
+
+    pub(super) fn boundary(&self, state: StateId) -> Option<SetId> {
+        self.states.get(state).boundary
+    }
+
+    pub(super) fn parser(&self) -> &Parser {
+        &self.parser
+    }
+
+    /// The state after one more byte, or `None` if no text goes on like this. One lookup when it was asked before.
+    pub(super) fn step(
+        &mut self,
+        shared: &Shared,
+        state: StateId,
+        byte: u8,
+    ) -> Result<Option<StateId>, LimitExceeded> {
+        let class = shared.lowered.scanner.byte_class(byte);
+        match self.states.memo(state, class) {
+            Move::To(to) => return Ok(Some(to)),
+            Move::Dead => return Ok(None),
+            Move::Unknown => {}
+        }
+        let to = self.step_afresh(shared, state, byte)?;
+        self.states.set_memo(state, class, to.map_or(Move::Dead, Move::To));
+        Ok(to)
+    }
+
+    /// The state after several bytes, and how many of them could follow.
+    pub(super) fn walk(
+        &mut self,
+        shared: &Shared,
+        mut state: StateId,
+        bytes: &[u8],
+    ) -> Result<(StateId, usize), LimitExceeded> {
+        for (at, &byte) in bytes.iter().enumerate() {
+            match self.step(shared, state, byte)? {
+                Some(to) => state = to,
+                None => return Ok((state, at)),
+            }
+        }
+        Ok((state, bytes.len()))
+    }
+
+    fn step_afresh(
+        &mut self,
+        shared: &Shared,
+        state: StateId,
+        byte: u8,
+    ) -> Result<Option<StateId>, LimitExceeded> {
+        let scanner = &shared.lowered.scanner;
+        let from = self.states.get(state);
+        let mut threads = std::mem::take(&mut self.threads);
+        threads.clear();
+        let step = |set: SetId, scan: ScanStateId| Some(Thread { set, scan: scanner.step(scan, byte)? });
+        threads.extend(from.threads.iter().filter_map(|thread| step(thread.set, thread.scan)));
+        if let Some(set) = from.boundary {
+            let started = self.parser.accepts(set).iter();
+            threads.extend(started.filter_map(|&terminal| step(set, scanner.start(terminal))));
+        }
+        threads.sort_unstable();
+        threads.dedup();
+        let to = self.settle(shared, &threads);
+        self.threads = threads;
+        to
+    }
+
+    /// The state of these threads, after the boundary is worked out.
+    fn settle(&mut self, shared: &Shared, threads: &[Thread]) -> Result<Option<StateId>, LimitExceeded> {
+        if threads.is_empty() {
+            return Ok(None);
+        }
+        if threads.len() > shared.limits.threads {
+            return Err(LimitExceeded::new("threads of one constraint state", shared.limits.threads));
+        }
+        let (scanner, cfg) = (&shared.lowered.scanner, &shared.lowered.cfg);
+        self.ended.clear();
+        for thread in threads.iter().filter(|thread| scanner.accepts(thread.scan)) {
+            self.ended.extend(self.parser.shift(cfg, thread.set, scanner.terminal(thread.scan))?);
+        }
+        self.ended.sort_unstable();
+        self.ended.dedup();
+        let boundary = match self.ended[..] {
+            [] => None,
+            [set] => Some(set),
+            _ => Some(self.parser.merge(cfg, &self.ended)?),
+        };
+        self.states.intern(threads, boundary).map(Some)
+    }
+
+    /// The tokens that may follow, end of text included. Cached by state.
+    pub(super) fn mask(&mut self, shared: &Shared, state: StateId) -> Result<Arc<TokenSet>, LimitExceeded> {
+        if let Some(mask) = self.masks.cached(state) {
+            return Ok(mask);
+        }
+        let here = self.states.get(state);
+        let mut starts: Vec<Thread> = here.threads.to_vec();
+        if let Some(set) = here.boundary {
+            let scanner = &shared.lowered.scanner;
+            let started = self.parser.accepts(set).iter();
+            starts.extend(started.map(|&terminal| Thread { set, scan: scanner.start(terminal) }));
+        }
+        let mut mask = self.masks.make(shared, &mut self.parser, &starts)?;
+        if self.is_complete(state) {
+            shared.vocabulary.end_of_text().iter().for_each(|&token| mask.insert(token));
+        }
+        Ok(self.masks.keep(state, mask))
+    }
+
+    /// Is the lookahead unbounded, so that "the bytes can follow" means "the token is in the mask"?
+    pub(super) fn is_exact(shared: &Shared) -> bool {
+        shared.lookahead == Lookahead::Unbounded
+    }
+}

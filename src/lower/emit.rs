@@ -1,0 +1,328 @@
+//! Expressions -> terminals and productions.
+//!
+//! Afterwards no terminal matches the empty string (`t` that did is now `t' | epsilon`), terminals of
+//! equal languages are one terminal, and repetition is left recursion, so that a list of any length
+//! comes back to the same parser state. Works through a list of open nonterminals, never by recursion.
+
+use hashbrown::HashMap;
+use regex_syntax::hir::Hir;
+
+use super::{regular::Regular, work::WorkGrammar};
+use crate::{
+    compile::CompileError,
+    grammar::Expr,
+    ids::{ExprId, RuleId},
+    limits::{LimitExceeded, Limits},
+    scanner::{self, TerminalDfa},
+};
+
+/// A symbol of a production.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Symbol {
+    Terminal(u32),
+    Nonterminal(u32),
+}
+
+/// Productions and terminals, not yet reduced.
+#[derive(Debug)]
+pub(super) struct Emitted {
+    pub(super) productions: Vec<(u32, Vec<Symbol>)>,
+    pub(super) nonterminal_names: Vec<String>,
+    pub(super) terminals: Vec<TerminalDfa>,
+    pub(super) terminal_names: Vec<String>,
+    pub(super) root: Symbol,
+}
+
+/// Counts up to which repetition is spelt out symbol by symbol; larger ones are made of blocks of this size.
+const BLOCK: u32 = 256;
+/// NFA states per DFA state of the folding budget that are worth a try.
+const NFA_PER_DFA_STATE: usize = 8;
+/// Longest name of a terminal, in characters.
+const NAME_CHARS: usize = 60;
+
+/// Turns everything below the root into symbols.
+pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Result<Emitted, CompileError> {
+    let mut emitter = Emitter {
+        work,
+        regular,
+        limits,
+        out: Emitted {
+            productions: Vec::new(),
+            nonterminal_names: Vec::new(),
+            terminals: Vec::new(),
+            terminal_names: Vec::new(),
+            root: Symbol::Nonterminal(0),
+        },
+        of_rule: vec![None; work.rule_count()],
+        of_expr: HashMap::new(),
+        of_dfa: HashMap::new(),
+        of_repeat: HashMap::new(),
+        open: Vec::new(),
+        symbols: 0,
+    };
+    emitter.out.root = emitter.rule(work.root())?;
+    while let Some((nonterminal, body)) = emitter.open.pop() {
+        emitter.productions(nonterminal, body)?;
+    }
+    Ok(emitter.out)
+}
+
+struct Emitter<'a> {
+    work: &'a WorkGrammar,
+    regular: &'a Regular,
+    limits: &'a Limits,
+    out: Emitted,
+    of_rule: Vec<Option<Symbol>>,
+    of_expr: HashMap<ExprId, Symbol>,
+    of_dfa: HashMap<TerminalDfa, Symbol>,
+    of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,
+    /// Nonterminals whose productions are still to be made.
+    open: Vec<(u32, ExprId)>,
+    symbols: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum RepeatKind {
+    Exactly,
+    UpTo,
+    AnyNumber,
+}
+
+impl Emitter<'_> {
+    fn nonterminal(&mut self, name: String) -> Result<u32, LimitExceeded> {
+        let id = u32::try_from(self.out.nonterminal_names.len())
+            .ok()
+            .filter(|&id| (id as usize) < self.limits.symbols);
+        self.out.nonterminal_names.push(name);
+        id.ok_or_else(|| self.exceeded())
+    }
+
+    fn exceeded(&self) -> LimitExceeded {
+        LimitExceeded::new("symbols of the context-free grammar", self.limits.symbols)
+    }
+
+    fn produce(&mut self, nonterminal: u32, symbols: Vec<Symbol>) -> Result<(), LimitExceeded> {
+        self.symbols += symbols.len() + 1;
+        if self.symbols > self.limits.symbols {
+            return Err(self.exceeded());
+        }
+        self.out.productions.push((nonterminal, symbols));
+        Ok(())
+    }
+
+    fn rule(&mut self, rule: RuleId) -> Result<Symbol, CompileError> {
+        if let Some(symbol) = self.of_rule[rule.index()] {
+            return Ok(symbol);
+        }
+        let (name, body) = (self.work.name(rule).to_owned(), self.work.body(rule));
+        let symbol = match self.folded(body, Some(&name))? {
+            Some(symbol) => symbol,
+            None => {
+                let nonterminal = self.nonterminal(name)?;
+                self.open.push((nonterminal, body));
+                Symbol::Nonterminal(nonterminal)
+            }
+        };
+        self.of_rule[rule.index()] = Some(symbol);
+        Ok(symbol)
+    }
+
+    fn expr(&mut self, expr: ExprId) -> Result<Symbol, CompileError> {
+        if let Expr::Rule(rule) = self.work.expr(expr) {
+            return self.rule(*rule);
+        }
+        if let Some(&symbol) = self.of_expr.get(&expr) {
+            return Ok(symbol);
+        }
+        let symbol = match self.folded(expr, None)? {
+            Some(symbol) => symbol,
+            None => {
+                let nonterminal = self.nonterminal(String::new())?;
+                self.open.push((nonterminal, expr));
+                Symbol::Nonterminal(nonterminal)
+            }
+        };
+        self.of_expr.insert(expr, symbol);
+        Ok(symbol)
+    }
+
+    /// The expression as one terminal, if it is a leaf, or regular and small enough.
+    fn folded(&mut self, expr: ExprId, name: Option<&str>) -> Result<Option<Symbol>, CompileError> {
+        if let Expr::Pattern(pattern) = self.work.expr(expr) {
+            let hir = pattern.hir();
+            let dfa =
+                scanner::build(hir, self.limits.dfa_states, self.limits).map_err(CompileError::limit)?;
+            return Ok(Some(self.terminal(dfa, || name.map_or_else(|| shown(hir), str::to_owned))?));
+        }
+        let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);
+        if !self.regular.is_within(expr, worth_trying) {
+            return Ok(None);
+        }
+        let hir = self.regular.hir(self.work, expr);
+        // Minimisation may bring a larger automaton under the budget.
+        match scanner::build(&hir, worth_trying, self.limits) {
+            Ok(Some(dfa)) if dfa.len() > self.limits.fold_states => Ok(None),
+            Ok(dfa) => Ok(Some(self.terminal(dfa, || name.map_or_else(|| shown(&hir), str::to_owned))?)),
+            Err(_too_large) => Ok(None),
+        }
+    }
+
+    /// The symbol of a byte language: a terminal, split off from the empty string where it has that.
+    fn terminal(
+        &mut self,
+        dfa: Option<TerminalDfa>,
+        name: impl FnOnce() -> String,
+    ) -> Result<Symbol, LimitExceeded> {
+        let Some(dfa) = dfa else { return Ok(Symbol::Nonterminal(self.nonterminal(name())?)) };
+        if let Some(&symbol) = self.of_dfa.get(&dfa) {
+            return Ok(symbol);
+        }
+        let symbol = if dfa.accepts_empty() {
+            let name = name();
+            let nonterminal = self.nonterminal(name.clone())?;
+            self.produce(nonterminal, Vec::new())?;
+            if let Some(rest) = dfa.without_empty() {
+                let rest = self.terminal(Some(rest), || name)?;
+                self.produce(nonterminal, vec![rest])?;
+            }
+            Symbol::Nonterminal(nonterminal)
+        } else {
+            let id = u32::try_from(self.out.terminals.len()).map_err(|_| self.exceeded())?;
+            self.out.terminals.push(dfa.clone());
+            self.out.terminal_names.push(name());
+            Symbol::Terminal(id)
+        };
+        self.of_dfa.insert(dfa, symbol);
+        Ok(symbol)
+    }
+
+    /// The productions of one open nonterminal. Alternatives inside alternatives are flattened.
+    fn productions(&mut self, nonterminal: u32, body: ExprId) -> Result<(), CompileError> {
+        let work = self.work;
+        let mut open = vec![body];
+        while let Some(expr) = open.pop() {
+            match work.expr(expr) {
+                Expr::Alternatives(parts) if expr == body || self.unfolded(expr)? => {
+                    open.extend(parts.iter().rev())
+                }
+                Expr::Sequence(parts) if expr == body || self.unfolded(expr)? => {
+                    let symbols = parts.iter().map(|&part| self.expr(part)).collect::<Result<_, _>>()?;
+                    self.produce(nonterminal, symbols)?;
+                }
+                Expr::Repeat { part, min, max } if expr == body => {
+                    let symbol = self.expr(*part)?;
+                    let symbols = self.repeat(symbol, *min, *max)?;
+                    self.produce(nonterminal, symbols)?;
+                }
+                _ => {
+                    let symbol = self.expr(expr)?;
+                    self.produce(nonterminal, vec![symbol])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Can the expression not be folded into a terminal?
+    fn unfolded(&mut self, expr: ExprId) -> Result<bool, CompileError> {
+        if self.of_expr.contains_key(&expr) {
+            return Ok(false);
+        }
+        let folded = self.folded(expr, None)?;
+        if let Some(symbol) = folded {
+            self.of_expr.insert(expr, symbol);
+        }
+        Ok(folded.is_none())
+    }
+
+    /// `min` to `max` of `symbol`, as symbols in a row.
+    fn repeat(&mut self, symbol: Symbol, min: u32, max: Option<u32>) -> Result<Vec<Symbol>, LimitExceeded> {
+        let mut row = Vec::new();
+        let tail = match max {
+            None if min == 1 => {
+                // One production less than `x x*`, and the shape lists have most often.
+                let list = self.nonterminal(String::new())?;
+                self.produce(list, vec![symbol])?;
+                self.produce(list, vec![Symbol::Nonterminal(list), symbol])?;
+                return Ok(vec![Symbol::Nonterminal(list)]);
+            }
+            None => Some((RepeatKind::AnyNumber, 0)),
+            Some(max) => (max > min).then_some((RepeatKind::UpTo, max - min)),
+        };
+        if min > 0 {
+            row.push(self.counted(symbol, RepeatKind::Exactly, min)?);
+        }
+        if let Some((kind, count)) = tail {
+            row.push(self.counted(symbol, kind, count)?);
+        }
+        Ok(row)
+    }
+
+    /// One symbol for a counted repetition. Large counts are made of blocks, with one way only to split
+    /// a count into blocks and rest; recursion is as deep as the count has digits to the base [`BLOCK`].
+    fn counted(&mut self, symbol: Symbol, kind: RepeatKind, count: u32) -> Result<Symbol, LimitExceeded> {
+        if kind == RepeatKind::Exactly && count == 1 {
+            return Ok(symbol);
+        }
+        if let Some(&known) = self.of_repeat.get(&(symbol, kind, count)) {
+            return Ok(known);
+        }
+        let made = self.nonterminal(String::new())?;
+        self.of_repeat.insert((symbol, kind, count), Symbol::Nonterminal(made));
+        let (blocks, rest) = (count / BLOCK, count % BLOCK);
+        match kind {
+            RepeatKind::AnyNumber => {
+                self.produce(made, Vec::new())?;
+                self.produce(made, vec![Symbol::Nonterminal(made), symbol])?;
+            }
+            RepeatKind::Exactly if count <= BLOCK => self.produce(made, vec![symbol; count as usize])?,
+            RepeatKind::Exactly => {
+                let block = self.counted(symbol, RepeatKind::Exactly, BLOCK)?;
+                let mut row = vec![self.counted(block, RepeatKind::Exactly, blocks)?];
+                if rest > 0 {
+                    row.push(self.counted(symbol, RepeatKind::Exactly, rest)?);
+                }
+                self.produce(made, row)?;
+            }
+            RepeatKind::UpTo if count <= BLOCK => self.up_to(made, symbol, count)?,
+            RepeatKind::UpTo => {
+                let block = self.counted(symbol, RepeatKind::Exactly, BLOCK)?;
+                let mut fewer = vec![self.counted(symbol, RepeatKind::UpTo, BLOCK - 1)?];
+                if blocks > 1 {
+                    fewer.insert(0, self.counted(block, RepeatKind::UpTo, blocks - 1)?);
+                }
+                self.produce(made, fewer)?;
+                let mut most = vec![self.counted(block, RepeatKind::Exactly, blocks)?];
+                if rest > 0 {
+                    most.push(self.counted(symbol, RepeatKind::UpTo, rest)?);
+                }
+                self.produce(made, most)?;
+            }
+        }
+        Ok(Symbol::Nonterminal(made))
+    }
+
+    /// `made ::= epsilon | c1 | ... | cn` with `c1 ::= x`, `c(i+1) ::= ci x`: counts from the left, so the
+    /// parser's stack stays flat.
+    fn up_to(&mut self, made: u32, symbol: Symbol, count: u32) -> Result<(), LimitExceeded> {
+        self.produce(made, Vec::new())?;
+        let mut shorter = None;
+        for _ in 0..count {
+            let longer = self.nonterminal(String::new())?;
+            let row = shorter.map(Symbol::Nonterminal).into_iter().chain([symbol]).collect();
+            self.produce(longer, row)?;
+            self.produce(made, vec![Symbol::Nonterminal(longer)])?;
+            shorter = Some(longer);
+        }
+        Ok(())
+    }
+}
+
+/// A regular expression as text, cut to a readable length.
+fn shown(hir: &Hir) -> String {
+    let text = hir.to_string();
+    if text.chars().count() <= NAME_CHARS {
+        return text;
+    }
+    text.chars().take(NAME_CHARS).chain("...".chars()).collect()
+}

@@ -1,0 +1,173 @@
+//! Recursion at the ends of a rule becomes repetition.
+//!
+//! For `X ::= A X | X C | X D X | X X | B` the least solution is `P (D P)*` with `P = A* B C*`, whatever
+//! else the parts `A B C D` mention (for `X X`, `D` is empty): the same language, so masks do not
+//! change. It makes linear rules regular (`ws ::= ([ \t\n] ws)?`), keeps the parser's stack flat on
+//! right-recursive lists, and takes the ambiguity out of `e ::= e "+" e | n`.
+
+use super::work::WorkGrammar;
+use crate::{
+    grammar::Expr,
+    ids::{ExprId, RuleId},
+    limits::{LimitExceeded, Limits},
+};
+
+/// Alternatives of one rule beyond which it is left alone: expanding optional tails must not run away.
+const MAX_ALTERNATIVES: usize = 1_000;
+
+/// The alternatives of a rule by how they mention the rule at their ends.
+#[derive(Default)]
+struct Ends {
+    /// `A` of `A X`.
+    before: Vec<ExprId>,
+    /// `C` of `X C`.
+    after: Vec<ExprId>,
+    /// `D` of `X D X`.
+    between: Vec<ExprId>,
+    /// `B`.
+    rest: Vec<ExprId>,
+}
+
+/// Rewrites every rule that mentions itself at an end of an alternative.
+pub(super) fn to_repetition(
+    work: &mut WorkGrammar,
+    components: &[Vec<RuleId>],
+    limits: &Limits,
+) -> Result<(), LimitExceeded> {
+    for &rule in components.iter().flatten() {
+        let Some(alternatives) = alternatives(work, rule, limits)? else { continue };
+        let ends = sort(work, rule, &alternatives, limits)?;
+        if ends.before.is_empty() && ends.after.is_empty() && ends.between.is_empty() {
+            continue;
+        }
+        let body = solve(work, ends, limits)?;
+        work.set_body(rule, body);
+    }
+    Ok(())
+}
+
+/// The rule's body as a list of sequences, with optional and alternative groups at their ends expanded
+/// where they mention the rule. `None` if there are none that do, or too many.
+fn alternatives(
+    work: &mut WorkGrammar,
+    rule: RuleId,
+    limits: &Limits,
+) -> Result<Option<Vec<Vec<ExprId>>>, LimitExceeded> {
+    let mut open = vec![vec![work.body(rule)]];
+    let mut done = Vec::new();
+    let mut recursive = false;
+    while let Some(parts) = open.pop() {
+        if open.len() + done.len() > MAX_ALTERNATIVES {
+            return Ok(None);
+        }
+        match expand_end(work, rule, &parts, limits)? {
+            Some(more) => open.extend(more.into_iter().rev()),
+            None => {
+                recursive |=
+                    [parts.first(), parts.last()].into_iter().flatten().any(|&end| is_rule(work, end, rule));
+                done.push(parts);
+            }
+        }
+    }
+    Ok(recursive.then_some(done))
+}
+
+/// If the first or last part is a group that begins or ends with the rule, the sequences it stands for.
+fn expand_end(
+    work: &mut WorkGrammar,
+    rule: RuleId,
+    parts: &[ExprId],
+    limits: &Limits,
+) -> Result<Option<Vec<Vec<ExprId>>>, LimitExceeded> {
+    let Some(last) = parts.len().checked_sub(1) else { return Ok(None) };
+    let splice = |at: usize, inner: &[ExprId]| [&parts[..at], inner, &parts[at + 1..]].concat();
+    for at in if last == 0 { vec![0] } else { vec![last, 0] } {
+        let here = parts[at];
+        match work.expr(here).clone() {
+            // A group by itself is flattened whatever it holds; at an end, only if it leads to the rule.
+            _ if parts.len() > 1 && !mentions_at_end(work, here, rule) => {}
+            Expr::Sequence(inner) if !inner.is_empty() || parts.len() > 1 => {
+                return Ok(Some(vec![splice(at, &inner)]));
+            }
+            Expr::Alternatives(inner) => {
+                return Ok(Some(inner.iter().map(|&part| splice(at, &[part])).collect()));
+            }
+            Expr::Repeat { part, min: 0, max: Some(1) } if mentions_at_end(work, part, rule) => {
+                let epsilon = work.sequence(Vec::new(), limits)?;
+                let empty = if parts.len() == 1 { vec![epsilon] } else { splice(at, &[]) };
+                return Ok(Some(vec![splice(at, &[part]), empty]));
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Does a group of alternatives, sequences and options begin or end with the rule? Bounded look inside.
+fn mentions_at_end(work: &WorkGrammar, expr: ExprId, rule: RuleId) -> bool {
+    let mut stack = vec![expr];
+    for _ in 0..MAX_ALTERNATIVES {
+        let Some(expr) = stack.pop() else { return false };
+        match work.expr(expr) {
+            Expr::Rule(found) if *found == rule => return true,
+            Expr::Rule(_) | Expr::Pattern(_) => {}
+            Expr::Sequence(parts) => stack.extend(parts.first().into_iter().chain(parts.last())),
+            Expr::Alternatives(parts) => stack.extend(parts),
+            Expr::Repeat { part, min: 0, max: Some(1) } => stack.push(*part),
+            Expr::Repeat { .. } => {}
+        }
+    }
+    false
+}
+
+fn is_rule(work: &WorkGrammar, expr: ExprId, rule: RuleId) -> bool {
+    matches!(work.expr(expr), Expr::Rule(found) if *found == rule)
+}
+
+/// Sorts the alternatives into A, C, D and B; `X ::= X` says nothing and is dropped.
+fn sort(
+    work: &mut WorkGrammar,
+    rule: RuleId,
+    alternatives: &[Vec<ExprId>],
+    limits: &Limits,
+) -> Result<Ends, LimitExceeded> {
+    let mut ends = Ends::default();
+    for parts in alternatives {
+        let first = parts.first().is_some_and(|&part| is_rule(work, part, rule));
+        let last = parts.last().is_some_and(|&part| is_rule(work, part, rule));
+        let (list, inner) = match (first, last, parts.len()) {
+            (true, _, 1) => continue,
+            (true, true, n) => (&mut ends.between, &parts[1..n - 1]),
+            (true, false, _) => (&mut ends.after, &parts[1..]),
+            (false, true, n) => (&mut ends.before, &parts[..n - 1]),
+            (false, false, _) => (&mut ends.rest, &parts[..]),
+        };
+        list.push(work.sequence(inner.to_vec(), limits)?);
+    }
+    Ok(ends)
+}
+
+/// `P (D P)*` with `P = A* B C*`.
+fn solve(work: &mut WorkGrammar, ends: Ends, limits: &Limits) -> Result<ExprId, LimitExceeded> {
+    let mut parts = Vec::new();
+    if !ends.before.is_empty() {
+        parts.push(star(work, ends.before, limits)?);
+    }
+    parts.push(work.alternatives(ends.rest, limits)?);
+    if !ends.after.is_empty() {
+        parts.push(star(work, ends.after, limits)?);
+    }
+    let operand = work.sequence(parts, limits)?;
+    if ends.between.is_empty() {
+        return Ok(operand);
+    }
+    let operator = work.alternatives(ends.between, limits)?;
+    let pair = work.sequence(vec![operator, operand], limits)?;
+    let pairs = star(work, vec![pair], limits)?;
+    work.sequence(vec![operand, pairs], limits)
+}
+
+fn star(work: &mut WorkGrammar, parts: Vec<ExprId>, limits: &Limits) -> Result<ExprId, LimitExceeded> {
+    let part = work.alternatives(parts, limits)?;
+    work.push(Expr::Repeat { part, min: 0, max: None }, limits)
+}

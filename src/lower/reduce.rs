@@ -1,0 +1,142 @@
+//! Drops nonterminals that derive no text and symbols that occur in no sentence.
+//!
+//! Only in a reduced grammar does "a terminal can follow" mean "a sentence can follow".
+
+use super::{
+    cfg::{Cfg, Dot, NonterminalId, Slot},
+    emit::{Emitted, Symbol},
+};
+use crate::{ids::TerminalId, scanner::TerminalDfa};
+
+/// The reduced grammar, its terminals and their names; `None` if no sentence is left. Linear.
+pub(super) fn reduce(emitted: Emitted) -> Option<(Cfg, Vec<TerminalDfa>, Vec<String>)> {
+    let count = emitted.nonterminal_names.len();
+    let productive = derives(count, &emitted.productions, |symbol| matches!(symbol, Symbol::Terminal(_)));
+    let good = |symbol: &Symbol| match symbol {
+        Symbol::Terminal(_) => true,
+        Symbol::Nonterminal(nonterminal) => productive[*nonterminal as usize],
+    };
+    if !good(&emitted.root) {
+        return None;
+    }
+    let mut by_lhs: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for (index, (lhs, symbols)) in emitted.productions.iter().enumerate() {
+        if symbols.iter().all(good) {
+            by_lhs[*lhs as usize].push(index);
+        }
+    }
+    let mut numbers = Numbers {
+        nonterminals: vec![None; count],
+        terminals: vec![None; emitted.terminals.len()],
+        order: Vec::new(),
+        terminal_count: 0,
+    };
+    // Number 0 is `start`.
+    let mut slots = vec![numbers.slot(emitted.root), Slot::End(NonterminalId(0))];
+    let mut productions = vec![vec![Cfg::START]];
+    let mut names = vec!["start".to_owned()];
+    let mut next = 0;
+    while let Some(&old) = numbers.order.get(next) {
+        next += 1;
+        let lhs = NonterminalId(u32::try_from(next).ok()?);
+        let mut dots = Vec::new();
+        for &production in &by_lhs[old as usize] {
+            dots.push(Dot(u32::try_from(slots.len()).ok()?));
+            slots.extend(emitted.productions[production].1.iter().map(|&symbol| numbers.slot(symbol)));
+            slots.push(Slot::End(lhs));
+        }
+        productions.push(dots);
+        names.push(emitted.nonterminal_names[old as usize].clone());
+    }
+    let nullable = nullable(&slots, &productions);
+    let mut terminals: Vec<(TerminalId, TerminalDfa, String)> = numbers
+        .terminals
+        .iter()
+        .zip(emitted.terminals.into_iter().zip(emitted.terminal_names))
+        .filter_map(|(number, (dfa, name))| number.map(|number| (number, dfa, name)))
+        .collect();
+    terminals.sort_by_key(|(number, ..)| *number);
+    let (dfas, terminal_names) = terminals.into_iter().map(|(_, dfa, name)| (dfa, name)).unzip();
+    Some((Cfg { slots, productions, nullable, names }, dfas, terminal_names))
+}
+
+/// New numbers in order of first use; what is not used gets none.
+struct Numbers {
+    nonterminals: Vec<Option<NonterminalId>>,
+    terminals: Vec<Option<TerminalId>>,
+    /// Old numbers of nonterminals 1, 2, ...
+    order: Vec<u32>,
+    terminal_count: u32,
+}
+
+impl Numbers {
+    fn slot(&mut self, symbol: Symbol) -> Slot {
+        match symbol {
+            Symbol::Terminal(old) => {
+                let count = &mut self.terminal_count;
+                Slot::Terminal(*self.terminals[old as usize].get_or_insert_with(|| {
+                    *count += 1;
+                    TerminalId::new(*count - 1)
+                }))
+            }
+            Symbol::Nonterminal(old) => {
+                let order = &mut self.order;
+                Slot::Nonterminal(*self.nonterminals[old as usize].get_or_insert_with(|| {
+                    order.push(old);
+                    NonterminalId(u32::try_from(order.len()).unwrap_or(u32::MAX))
+                }))
+            }
+        }
+    }
+}
+
+/// Which nonterminals derive a string of symbols for which `base` holds: the usual count of open
+/// symbols per production. Linear.
+fn derives(count: usize, productions: &[(u32, Vec<Symbol>)], base: impl Fn(&Symbol) -> bool) -> Vec<bool> {
+    let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut missing: Vec<usize> = Vec::with_capacity(productions.len());
+    let mut found = vec![false; count];
+    let mut work = Vec::new();
+    for (index, (lhs, symbols)) in productions.iter().enumerate() {
+        let mut open = 0;
+        for symbol in symbols.iter().filter(|symbol| !base(symbol)) {
+            open += 1;
+            if let Symbol::Nonterminal(used) = symbol {
+                uses[*used as usize].push(index);
+            }
+        }
+        missing.push(open);
+        if open == 0 && !std::mem::replace(&mut found[*lhs as usize], true) {
+            work.push(*lhs);
+        }
+    }
+    while let Some(nonterminal) = work.pop() {
+        for &production in &uses[nonterminal as usize] {
+            missing[production] -= 1;
+            let lhs = productions[production].0;
+            if missing[production] == 0 && !std::mem::replace(&mut found[lhs as usize], true) {
+                work.push(lhs);
+            }
+        }
+    }
+    found
+}
+
+/// Which nonterminals derive the empty string.
+fn nullable(slots: &[Slot], productions: &[Vec<Dot>]) -> Vec<bool> {
+    let mut list = Vec::new();
+    for (lhs, dots) in productions.iter().enumerate() {
+        for &Dot(dot) in dots {
+            let symbols = slots[dot as usize..]
+                .iter()
+                .map_while(|slot| match slot {
+                    Slot::End(_) => None,
+                    Slot::Terminal(terminal) => Some(Symbol::Terminal(terminal.raw())),
+                    Slot::Nonterminal(nonterminal) => Some(Symbol::Nonterminal(nonterminal.0)),
+                })
+                .collect();
+            list.push((u32::try_from(lhs).unwrap_or(u32::MAX), symbols));
+        }
+    }
+    derives(productions.len(), &list, |_| false)
+}

@@ -1,0 +1,124 @@
+//! Which expressions are regular, how large their automata may get, and their regular expression.
+//!
+//! An expression is regular if no recursive rule is below it. Sizes are estimates of NFA states; they
+//! saturate, and only bound the work that `emit` is ready to try.
+
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+
+use super::work::WorkGrammar;
+use crate::{
+    grammar::Expr,
+    ids::{ExprId, RuleId},
+};
+
+/// Nesting of expressions beyond which nothing is folded, so that recursion over a [`Hir`] is shallow.
+const MAX_DEPTH: u32 = 100;
+
+/// Size and nesting of a regular expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    size: u32,
+    depth: u32,
+}
+
+/// What [`analyse`] found.
+#[derive(Debug)]
+pub(super) struct Regular {
+    exprs: Vec<Option<Extent>>,
+}
+
+impl Regular {
+    /// Is the expression regular with at most about `max_size` NFA states?
+    pub(super) fn is_within(&self, expr: ExprId, max_size: usize) -> bool {
+        self.exprs[expr.index()]
+            .is_some_and(|extent| extent.depth <= MAX_DEPTH && extent.size as usize <= max_size)
+    }
+
+    /// The regular expression of an expression for which [`is_within`](Self::is_within) said yes.
+    /// Recursion is as deep as the expression, which is at most `MAX_DEPTH`.
+    pub(super) fn hir(&self, work: &WorkGrammar, expr: ExprId) -> Hir {
+        match work.expr(expr) {
+            Expr::Pattern(pattern) => pattern.hir().clone(),
+            Expr::Rule(rule) => self.hir(work, work.body(*rule)),
+            Expr::Sequence(parts) => Hir::concat(parts.iter().map(|&part| self.hir(work, part)).collect()),
+            Expr::Alternatives(parts) => {
+                Hir::alternation(parts.iter().map(|&part| self.hir(work, part)).collect())
+            }
+            Expr::Repeat { part, min, max } => Hir::repetition(Repetition {
+                min: *min,
+                max: *max,
+                greedy: true,
+                sub: Box::new(self.hir(work, *part)),
+            }),
+        }
+    }
+}
+
+/// Looks at every expression below the given rules, callees first. `O(n log n)`.
+pub(super) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular {
+    let mut exprs: Vec<Option<Extent>> = vec![None; work.exprs().len()];
+    let mut seen = vec![false; work.exprs().len()];
+    for &rule in components.iter().flatten() {
+        let mut below = Vec::new();
+        let mut stack = vec![work.body(rule)];
+        while let Some(expr) = stack.pop() {
+            if std::mem::replace(&mut seen[expr.index()], true) {
+                continue;
+            }
+            below.push(expr);
+            match work.expr(expr) {
+                Expr::Pattern(_) | Expr::Rule(_) => {}
+                Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
+                Expr::Repeat { part, .. } => stack.push(*part),
+            }
+        }
+        // Parts have smaller ids than what they are part of. A rule that was not looked at yet is
+        // of the same component, that is, recursive: its body is still `None`.
+        below.sort_unstable();
+        for expr in below {
+            exprs[expr.index()] = extent(work, &exprs, expr);
+        }
+    }
+    Regular { exprs }
+}
+
+fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<Extent> {
+    let of = |part: &ExprId| known[part.index()];
+    let join = |parts: &[ExprId]| {
+        parts.iter().try_fold(Extent { size: 1, depth: 1 }, |sum, part| {
+            let part = of(part)?;
+            Some(Extent { size: sum.size.saturating_add(part.size), depth: sum.depth.max(part.depth + 1) })
+        })
+    };
+    match work.expr(expr) {
+        Expr::Pattern(pattern) => Some(Extent { size: hir_size(pattern.hir()), depth: 1 }),
+        Expr::Rule(rule) => of(&work.body(*rule)).map(|body| Extent { depth: body.depth + 1, ..body }),
+        Expr::Sequence(parts) | Expr::Alternatives(parts) => join(parts),
+        Expr::Repeat { part, min, max } => of(part).map(|part| Extent {
+            size: part.size.saturating_mul(max.unwrap_or(min.saturating_add(1)).max(1)),
+            depth: part.depth + 1,
+        }),
+    }
+}
+
+/// About how many NFA states a pattern needs. Patterns come from parsers that bound their nesting.
+fn hir_size(hir: &Hir) -> u32 {
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => count(literal.0.len()),
+        HirKind::Class(Class::Bytes(_)) => 1,
+        // A range beyond ASCII takes a few UTF-8 sequences.
+        HirKind::Class(Class::Unicode(class)) => class
+            .iter()
+            .map(|range| if range.end().is_ascii() { 1_u32 } else { 4 })
+            .fold(0, u32::saturating_add)
+            .min(64),
+        HirKind::Repetition(repetition) => hir_size(&repetition.sub)
+            .saturating_mul(repetition.max.unwrap_or(repetition.min.saturating_add(1)).max(1)),
+        HirKind::Capture(capture) => hir_size(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().map(hir_size).fold(1, u32::saturating_add)
+        }
+    }
+}

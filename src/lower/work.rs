@@ -1,0 +1,173 @@
+//! The grammar while it is being lowered: the IR's arena, open to rewriting.
+//!
+//! Invariant: as in the IR, an expression's parts have smaller ids than itself.
+
+use crate::{
+    grammar::{Expr, Grammar},
+    ids::{ExprId, RuleId},
+    limits::{LimitExceeded, Limits},
+};
+
+/// Rules that can be rewritten.
+#[derive(Debug)]
+pub(super) struct WorkGrammar {
+    exprs: Vec<Expr>,
+    bodies: Vec<ExprId>,
+    names: Vec<String>,
+    root: RuleId,
+    epsilon: Option<ExprId>,
+}
+
+impl WorkGrammar {
+    pub(super) fn from_ir(grammar: &Grammar) -> Self {
+        Self {
+            exprs: grammar.exprs().map(|(_, expr)| expr.clone()).collect(),
+            bodies: grammar.rules().map(|rule| grammar.rule_body(rule)).collect(),
+            names: grammar.rules().map(|rule| grammar.rule_name(rule).to_owned()).collect(),
+            root: grammar.root(),
+            epsilon: None,
+        }
+    }
+
+    pub(super) fn root(&self) -> RuleId {
+        self.root
+    }
+
+    pub(super) fn expr(&self, expr: ExprId) -> &Expr {
+        &self.exprs[expr.index()]
+    }
+
+    pub(super) fn exprs(&self) -> &[Expr] {
+        &self.exprs
+    }
+
+    pub(super) fn rule_count(&self) -> usize {
+        self.bodies.len()
+    }
+
+    pub(super) fn body(&self, rule: RuleId) -> ExprId {
+        self.bodies[rule.index()]
+    }
+
+    pub(super) fn name(&self, rule: RuleId) -> &str {
+        &self.names[rule.index()]
+    }
+
+    pub(super) fn set_body(&mut self, rule: RuleId, body: ExprId) {
+        self.bodies[rule.index()] = body;
+    }
+
+    /// A new expression over existing ones.
+    pub(super) fn push(&mut self, expr: Expr, limits: &Limits) -> Result<ExprId, LimitExceeded> {
+        let exceeded = || LimitExceeded::new("expressions of a grammar", limits.expressions);
+        // Rewriting may double the expressions before it counts as running away.
+        if self.exprs.len() >= limits.expressions.saturating_mul(2) {
+            return Err(exceeded());
+        }
+        let id = ExprId::from_index(self.exprs.len()).ok_or_else(exceeded)?;
+        self.exprs.push(expr);
+        Ok(id)
+    }
+
+    /// The sequence of these parts; one part is itself.
+    pub(super) fn sequence(&mut self, parts: Vec<ExprId>, limits: &Limits) -> Result<ExprId, LimitExceeded> {
+        match parts[..] {
+            [only] => Ok(only),
+            [] => match self.epsilon {
+                Some(epsilon) => Ok(epsilon),
+                None => {
+                    let epsilon = self.push(Expr::Sequence(parts), limits)?;
+                    self.epsilon = Some(epsilon);
+                    Ok(epsilon)
+                }
+            },
+            _ => self.push(Expr::Sequence(parts), limits),
+        }
+    }
+
+    /// One of these; one part is itself.
+    pub(super) fn alternatives(
+        &mut self,
+        parts: Vec<ExprId>,
+        limits: &Limits,
+    ) -> Result<ExprId, LimitExceeded> {
+        match parts[..] {
+            [only] => Ok(only),
+            _ => self.push(Expr::Alternatives(parts), limits),
+        }
+    }
+
+    /// The rules that each rule's body mentions, by a loop over everything reachable from the body.
+    fn callees(&self) -> Vec<Vec<RuleId>> {
+        let mut seen = vec![u32::MAX; self.exprs.len()];
+        let mut stack = Vec::new();
+        self.bodies
+            .iter()
+            .enumerate()
+            .map(|(rule, &body)| {
+                let mark = u32::try_from(rule).unwrap_or(u32::MAX - 1);
+                let mut callees = Vec::new();
+                stack.push(body);
+                while let Some(expr) = stack.pop() {
+                    if std::mem::replace(&mut seen[expr.index()], mark) == mark {
+                        continue;
+                    }
+                    match &self.exprs[expr.index()] {
+                        Expr::Pattern(_) => {}
+                        Expr::Rule(callee) => callees.push(*callee),
+                        Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
+                        Expr::Repeat { part, .. } => stack.push(*part),
+                    }
+                }
+                callees.sort_unstable();
+                callees.dedup();
+                callees
+            })
+            .collect()
+    }
+
+    /// The strongly connected components of rules reachable from the root, callees before callers
+    /// (Tarjan's algorithm, without recursion).
+    pub(super) fn rules_callees_first(&self) -> Vec<Vec<RuleId>> {
+        let callees = self.callees();
+        let count = self.bodies.len();
+        let (mut index, mut low) = (vec![usize::MAX; count], vec![0; count]);
+        let mut on_stack = vec![false; count];
+        let (mut stack, mut components, mut next) = (Vec::new(), Vec::new(), 0);
+        let mut calls: Vec<(RuleId, usize)> = vec![(self.root, 0)];
+        while let Some(&mut (rule, ref mut at)) = calls.last_mut() {
+            let here = rule.index();
+            if *at == 0 {
+                (index[here], low[here]) = (next, next);
+                next += 1;
+                stack.push(rule);
+                on_stack[here] = true;
+            }
+            if let Some(&callee) = callees[here].get(*at) {
+                *at += 1;
+                if index[callee.index()] == usize::MAX {
+                    calls.push((callee, 0));
+                } else if on_stack[callee.index()] {
+                    low[here] = low[here].min(index[callee.index()]);
+                }
+                continue;
+            }
+            calls.pop();
+            if let Some(&(caller, _)) = calls.last() {
+                low[caller.index()] = low[caller.index()].min(low[here]);
+            }
+            if low[here] == index[here] {
+                let mut component = Vec::new();
+                while let Some(member) = stack.pop() {
+                    on_stack[member.index()] = false;
+                    component.push(member);
+                    if member == rule {
+                        break;
+                    }
+                }
+                components.push(component);
+            }
+        }
+        components
+    }
+}

@@ -1,0 +1,183 @@
+//! Memoised moves between sets.
+
+use hashbrown::HashSet;
+
+use super::{
+    closure::{Scratch, close},
+    item::Item,
+    sets::Sets,
+};
+use crate::{
+    ids::{SetId, TerminalId},
+    limits::{LimitExceeded, Limits},
+    lower::{Cfg, Dot, Slot},
+};
+
+/// An arena of sets and the moves between them. Grows; what it holds is never changed but for memos.
+#[derive(Debug)]
+pub(crate) struct Parser {
+    sets: Sets,
+    start: SetId,
+    scratch: Scratch,
+    work: Vec<Item>,
+    seen: HashSet<Item>,
+    kernel: Vec<Item>,
+    max_set_items: usize,
+}
+
+impl Parser {
+    /// An arena that holds the start set.
+    pub(crate) fn new(cfg: &Cfg, limits: &Limits) -> Result<Self, LimitExceeded> {
+        let mut parser = Self {
+            sets: Sets::new(limits),
+            start: SetId::new(0),
+            scratch: Scratch::new(cfg),
+            work: Vec::new(),
+            seen: HashSet::new(),
+            kernel: Vec::new(),
+            max_set_items: limits.set_items,
+        };
+        parser.add(Item::START)?;
+        parser.start = parser.complete(cfg)?;
+        Ok(parser)
+    }
+
+    /// The set before any text.
+    pub(crate) fn start(&self) -> SetId {
+        self.start
+    }
+
+    /// Number of sets.
+    pub(crate) fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Number of items in all sets.
+    pub(crate) fn item_count(&self) -> usize {
+        self.sets.item_count()
+    }
+
+    /// Is the text complete in this set?
+    pub(crate) fn is_complete(&self, set: SetId) -> bool {
+        self.sets.get(set).is_complete()
+    }
+
+    /// The terminals that may follow, ascending.
+    pub(crate) fn accepts(&self, set: SetId) -> &[TerminalId] {
+        self.sets.get(set).accepts()
+    }
+
+    /// The dotted rules that wait for `terminal`, for display.
+    pub(crate) fn waiting(&self, set: SetId, terminal: TerminalId) -> impl Iterator<Item = Dot> + '_ {
+        let set = self.sets.get(set);
+        set.place(terminal).map(|place| set.waiting_at(place)).unwrap_or_default().iter().map(|(dot, _)| *dot)
+    }
+
+    /// The set after `terminal`, or `None` if it cannot follow. One lookup when it was asked before;
+    /// otherwise linear in the items completed.
+    pub(crate) fn shift(
+        &mut self,
+        cfg: &Cfg,
+        set: SetId,
+        terminal: TerminalId,
+    ) -> Result<Option<SetId>, LimitExceeded> {
+        let from = self.sets.get(set);
+        let Some(place) = from.place(terminal) else { return Ok(None) };
+        if let Some(to) = from.shift(place) {
+            return Ok(Some(to));
+        }
+        let moved: Vec<Item> = from
+            .waiting_at(place)
+            .iter()
+            .map(|&(dot, origin)| Item { dot: dot.next(), origin: origin.resolve(set) })
+            .collect();
+        for item in moved {
+            self.add(item)?;
+        }
+        let to = self.complete(cfg)?;
+        self.sets.set_shift(set, place, to);
+        Ok(Some(to))
+    }
+
+    /// The set that continues as any of `sets` does (they end at the same byte of the text): the union of kernels.
+    pub(crate) fn merge(&mut self, cfg: &Cfg, sets: &[SetId]) -> Result<SetId, LimitExceeded> {
+        let mut kernel = Vec::new();
+        let mut complete = false;
+        for &set in sets {
+            let set = self.sets.get(set);
+            kernel.extend_from_slice(set.kernel());
+            complete |= set.is_complete();
+        }
+        kernel.sort_unstable();
+        kernel.dedup();
+        self.check_size(kernel.len())?;
+        self.intern(cfg, &kernel, complete)
+    }
+
+    fn check_size(&self, items: usize) -> Result<(), LimitExceeded> {
+        if items > self.max_set_items {
+            return Err(LimitExceeded::new("items of one parser set", self.max_set_items));
+        }
+        Ok(())
+    }
+
+    fn intern(&mut self, cfg: &Cfg, kernel: &[Item], complete: bool) -> Result<SetId, LimitExceeded> {
+        let (scratch, max) = (&mut self.scratch, self.max_set_items);
+        self.sets.intern(kernel, complete, |kernel| close(cfg, scratch, kernel, max))
+    }
+
+    /// Puts an item on the work list of [`complete`](Self::complete), once.
+    fn add(&mut self, item: Item) -> Result<(), LimitExceeded> {
+        if self.seen.insert(item) {
+            self.work.push(item);
+        }
+        if self.seen.len() > self.max_set_items {
+            self.clear();
+            return Err(LimitExceeded::new("items of one parser set", self.max_set_items));
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.work.clear();
+        self.seen.clear();
+        self.kernel.clear();
+    }
+
+    /// Completes the items on the work list to a fixpoint and interns the set. All origins are older
+    /// sets, so this never looks at the set in the making.
+    fn complete(&mut self, cfg: &Cfg) -> Result<SetId, LimitExceeded> {
+        let mut complete = false;
+        while let Some(item) = self.work.pop() {
+            match cfg.slot(item.dot) {
+                Slot::Terminal(_) => self.kernel.push(item),
+                Slot::Nonterminal(nonterminal) => {
+                    self.kernel.push(item);
+                    if cfg.is_nullable(nonterminal) {
+                        self.add(item.next())?;
+                    }
+                }
+                Slot::End(_) if item.origin == Item::START.origin => complete = true,
+                Slot::End(lhs) => {
+                    let waiting = self.sets.get(item.origin).waiting_for(lhs);
+                    let moved: Vec<Item> = waiting
+                        .iter()
+                        .map(|&(_, dot, origin)| Item {
+                            dot: dot.next(),
+                            origin: origin.resolve(item.origin),
+                        })
+                        .collect();
+                    for item in moved {
+                        self.add(item)?;
+                    }
+                }
+            }
+        }
+        let mut kernel = std::mem::take(&mut self.kernel);
+        kernel.sort_unstable();
+        let set = self.intern(cfg, &kernel, complete);
+        self.kernel = kernel;
+        self.clear();
+        set
+    }
+}

@@ -1,0 +1,179 @@
+//! Canonical closed sets.
+//!
+//! A set is known by its *kernel*: the items that wait for something and were predicted in an earlier
+//! set, and whether the text is complete. Items that were predicted in the set itself follow from the
+//! kernel; items at their end have done their work when the set is made.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::item::{Item, Origin};
+use crate::{
+    ids::{SetId, TerminalId},
+    limits::{LimitExceeded, Limits},
+    lower::{Dot, NonterminalId},
+};
+
+/// A set with its predictions, grouped by what the items wait for.
+#[derive(Debug)]
+pub(super) struct ClosedSet {
+    kernel: Box<[Item]>,
+    complete: bool,
+    /// Terminals that may follow, ascending, each with its range of `by_terminal` and the set it leads to once known.
+    accepts: Box<[TerminalId]>,
+    ranges: Box<[u32]>,
+    shifts: Box<[Option<SetId>]>,
+    by_terminal: Box<[(Dot, Origin)]>,
+    /// Sorted by nonterminal.
+    by_nonterminal: Box<[(NonterminalId, Dot, Origin)]>,
+}
+
+/// The items of a set that is being closed.
+#[derive(Debug, Default)]
+pub(super) struct OpenSet {
+    pub(super) by_terminal: Vec<(TerminalId, Dot, Origin)>,
+    pub(super) by_nonterminal: Vec<(NonterminalId, Dot, Origin)>,
+}
+
+impl ClosedSet {
+    fn new(kernel: &[Item], complete: bool, mut open: OpenSet) -> Self {
+        open.by_terminal.sort_unstable_by_key(|(terminal, dot, _)| (*terminal, *dot));
+        open.by_nonterminal.sort_unstable_by_key(|(nonterminal, dot, _)| (*nonterminal, *dot));
+        let mut accepts = Vec::new();
+        let mut ranges = Vec::new();
+        for (at, (terminal, ..)) in open.by_terminal.iter().enumerate() {
+            if accepts.last() != Some(terminal) {
+                accepts.push(*terminal);
+                ranges.push(u32::try_from(at).unwrap_or(u32::MAX));
+            }
+        }
+        ranges.push(u32::try_from(open.by_terminal.len()).unwrap_or(u32::MAX));
+        Self {
+            kernel: kernel.into(),
+            complete,
+            shifts: vec![None; accepts.len()].into(),
+            accepts: accepts.into(),
+            ranges: ranges.into(),
+            by_terminal: open.by_terminal.into_iter().map(|(_, dot, origin)| (dot, origin)).collect(),
+            by_nonterminal: open.by_nonterminal.into(),
+        }
+    }
+
+    pub(super) fn kernel(&self) -> &[Item] {
+        &self.kernel
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    pub(super) fn accepts(&self) -> &[TerminalId] {
+        &self.accepts
+    }
+
+    /// Place of a terminal among [`accepts`](Self::accepts).
+    pub(super) fn place(&self, terminal: TerminalId) -> Option<usize> {
+        self.accepts.binary_search(&terminal).ok()
+    }
+
+    pub(super) fn shift(&self, place: usize) -> Option<SetId> {
+        self.shifts[place]
+    }
+
+    /// The items that wait for the terminal at `place`.
+    pub(super) fn waiting_at(&self, place: usize) -> &[(Dot, Origin)] {
+        &self.by_terminal[self.ranges[place] as usize..self.ranges[place + 1] as usize]
+    }
+
+    /// The items that wait for a nonterminal.
+    pub(super) fn waiting_for(&self, nonterminal: NonterminalId) -> &[(NonterminalId, Dot, Origin)] {
+        let items = &self.by_nonterminal;
+        let first = items.partition_point(|(found, ..)| *found < nonterminal);
+        let last = first + items[first..].partition_point(|(found, ..)| *found == nonterminal);
+        &items[first..last]
+    }
+
+    fn item_count(&self) -> usize {
+        self.kernel.len() + self.by_terminal.len() + self.by_nonterminal.len()
+    }
+}
+
+/// All sets of an arena, hash-consed by kernel.
+#[derive(Debug)]
+pub(super) struct Sets {
+    sets: Vec<ClosedSet>,
+    index: HashTable<SetId>,
+    hasher: DefaultHashBuilder,
+    items: usize,
+    max_sets: usize,
+    max_items: usize,
+}
+
+impl Sets {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            sets: Vec::new(),
+            index: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            items: 0,
+            max_sets: limits.sets.min(u32::MAX as usize - 1),
+            max_items: limits.arena_items,
+        }
+    }
+
+    pub(super) fn get(&self, set: SetId) -> &ClosedSet {
+        &self.sets[set.index()]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Items in all sets.
+    pub(super) fn item_count(&self) -> usize {
+        self.items
+    }
+
+    pub(super) fn set_shift(&mut self, set: SetId, place: usize, to: SetId) {
+        self.sets[set.index()].shifts[place] = Some(to);
+    }
+
+    /// The set with this kernel (sorted, without duplicates); `close` makes its items if it is new.
+    pub(super) fn intern(
+        &mut self,
+        kernel: &[Item],
+        complete: bool,
+        close: impl FnOnce(&[Item]) -> Result<OpenSet, LimitExceeded>,
+    ) -> Result<SetId, LimitExceeded> {
+        let hash = hash_kernel(&self.hasher, kernel, complete);
+        let found = self.index.find(hash, |id| {
+            let set = &self.sets[id.index()];
+            set.complete == complete && *set.kernel == *kernel
+        });
+        if let Some(&id) = found {
+            return Ok(id);
+        }
+        if self.sets.len() >= self.max_sets {
+            return Err(LimitExceeded::new("parser sets", self.max_sets));
+        }
+        let set = ClosedSet::new(kernel, complete, close(kernel)?);
+        if self.items + set.item_count() > self.max_items {
+            return Err(LimitExceeded::new("items in all parser sets", self.max_items));
+        }
+        self.items += set.item_count();
+        let id = SetId::from_index(self.sets.len())
+            .ok_or_else(|| LimitExceeded::new("parser sets", self.max_sets))?;
+        self.sets.push(set);
+        let (sets, hasher) = (&self.sets, &self.hasher);
+        self.index.insert_unique(hash, id, |id| {
+            let set = &sets[id.index()];
+            hash_kernel(hasher, &set.kernel, set.complete)
+        });
+        Ok(id)
+    }
+}
+
+fn hash_kernel(hasher: &DefaultHashBuilder, kernel: &[Item], complete: bool) -> u64 {
+    hasher.hash_one((kernel, complete))
+}

@@ -1,0 +1,193 @@
+//! Pattern -> minimal trimmed DFA, within budgets.
+
+use hashbrown::HashMap;
+use regex_automata::{
+    Anchored, MatchKind,
+    dfa::{Automaton, StartKind, dense},
+    nfa::thompson::{self, WhichCaptures},
+    util::primitives::StateID,
+};
+use regex_syntax::hir::Hir;
+
+use super::dfa::{NONE, RawDfa, TerminalDfa};
+use crate::limits::{LimitExceeded, Limits};
+
+/// Bytes of memory that `regex-automata` spends per DFA state at most: a row of 256 and its set of NFA states.
+const BYTES_PER_STATE: usize = 2048;
+
+/// The DFA of `hir`'s language, or `None` if that is empty.
+///
+/// `max_states` bounds the states before minimisation, `limits.nfa_bytes` the NFA.
+///
+/// # Errors
+/// When a budget is used up. Determinisation can cost `2^n` states for `n` of the expression; the budgets end it.
+pub(crate) fn build(
+    hir: &Hir,
+    max_states: usize,
+    limits: &Limits,
+) -> Result<Option<TerminalDfa>, LimitExceeded> {
+    if hir.properties().minimum_len().is_none() {
+        return Ok(None);
+    }
+    let too_many = || LimitExceeded::new("DFA states of a terminal", max_states);
+    if let regex_syntax::hir::HirKind::Literal(literal) = hir.kind() {
+        if literal.0.len() >= max_states {
+            return Err(too_many());
+        }
+        return Ok(TerminalDfa::literal(&literal.0));
+    }
+    let nfa = thompson::Compiler::new()
+        .configure(
+            thompson::Config::new()
+                .utf8(false)
+                .which_captures(WhichCaptures::None)
+                .nfa_size_limit(Some(limits.nfa_bytes)),
+        )
+        .build_from_hir(hir)
+        .map_err(|_| LimitExceeded::new("bytes of a terminal's NFA", limits.nfa_bytes))?;
+    let memory = max_states.saturating_mul(BYTES_PER_STATE);
+    let dense = dense::Builder::new()
+        .configure(
+            dense::Config::new()
+                .match_kind(MatchKind::All)
+                .start_kind(StartKind::Anchored)
+                .accelerate(false)
+                .dfa_size_limit(Some(memory))
+                .determinize_size_limit(Some(memory)),
+        )
+        .build_from_nfa(&nfa)
+        .map_err(|_| too_many())?;
+    let raw = explore(&dense, max_states).ok_or_else(too_many)?;
+    Ok(TerminalDfa::from_raw(raw))
+}
+
+/// Copies the reachable part. `regex-automata` reports a match one byte late, so a state accepts if
+/// its end-of-input transition is a match.
+fn explore(dense: &dense::DFA<Vec<u32>>, max_states: usize) -> Option<RawDfa> {
+    let mut classes = Box::new([0_u8; 256]);
+    let mut representatives: Vec<u8> = Vec::new();
+    let byte_classes = dense.byte_classes();
+    for byte in 0..=u8::MAX {
+        let class = byte_classes.get(byte);
+        classes[usize::from(byte)] = class;
+        if usize::from(class) == representatives.len() {
+            representatives.push(byte);
+        }
+    }
+    let start = dense.universal_start_state(Anchored::Yes)?;
+    let mut number: HashMap<StateID, u32> = HashMap::from([(start, 0)]);
+    let mut order = vec![start];
+    let mut raw = RawDfa {
+        classes,
+        class_count: representatives.len(),
+        transitions: Vec::new(),
+        accepting: Vec::new(),
+    };
+    let mut next = 0;
+    while next < order.len() {
+        let state = order[next];
+        raw.accepting.push(dense.is_match_state(dense.next_eoi_state(state)));
+        for &byte in &representatives {
+            let to = dense.next_state(state, byte);
+            if dense.is_dead_state(to) {
+                raw.transitions.push(NONE);
+                continue;
+            }
+            let fresh = u32::try_from(order.len()).ok()?;
+            let to = *number.entry(to).or_insert_with_key(|&to| {
+                order.push(to);
+                fresh
+            });
+            raw.transitions.push(to);
+        }
+        if order.len() > max_states {
+            return None;
+        }
+        next += 1;
+    }
+    Some(raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hir(pattern: &str) -> Hir {
+        regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern).unwrap()
+    }
+
+    fn dfa(pattern: &str) -> TerminalDfa {
+        build(&hir(pattern), 100_000, &Limits::default()).unwrap().unwrap()
+    }
+
+    fn accepts(dfa: &TerminalDfa, text: &[u8]) -> bool {
+        let mut state = 0_u32;
+        for &byte in text {
+            let class = usize::from(dfa.classes()[usize::from(byte)]);
+            state = dfa.transitions()[state as usize * dfa.class_count() + class];
+            if state == NONE {
+                return false;
+            }
+        }
+        dfa.accepting()[state as usize]
+    }
+
+    #[test]
+    fn minimal_sizes() {
+        for (pattern, states) in [
+            ("a", 2),
+            ("abc", 4),
+            ("[ab]*", 1),
+            ("a+", 2),
+            ("(a|b)(a|b)", 3),
+            ("a{3,5}", 6),
+            ("aa|ab|ba|bb", 3),
+        ] {
+            assert_eq!(dfa(pattern).len(), states, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn equal_languages_are_equal_values() {
+        assert_eq!(dfa("aa*"), dfa("a+"));
+        assert_eq!(dfa("abc"), dfa("ab(c|c)"));
+        assert_eq!(dfa("a*").without_empty().unwrap(), dfa("a+"));
+        assert_eq!(dfa("(ab)?c?").without_empty().unwrap(), dfa("abc?|c"));
+        assert_ne!(dfa("a"), dfa("b"));
+    }
+
+    #[test]
+    fn long_chains_stay_cheap() {
+        let dfa = dfa("[ab]{1,20000}");
+        assert_eq!(dfa.len(), 20_001);
+    }
+
+    #[test]
+    fn budgets_end_in_errors() {
+        let error = build(&hir("(a|b)*a(a|b){20}"), 1000, &Limits::default()).unwrap_err();
+        assert_eq!(error.what(), "DFA states of a terminal");
+        let mut limits = Limits::default();
+        limits.nfa_bytes = 1000;
+        assert!(build(&hir("[a-z]{1000}"), 100_000, &limits).is_err());
+    }
+
+    proptest! {
+        /// Against the library's own matcher, on whole texts.
+        #[test]
+        fn same_language_as_regex_automata(
+            pattern in r"([ab](\*|\+|\?|\{1,2\})?|\(a\|bc?\)(\*|\+)?|[é\.]){1,6}",
+            texts in proptest::collection::vec("[abcé]{0,8}", 1..20),
+        ) {
+            let dfa = dfa(&pattern);
+            let reference = regex_automata::dfa::dense::DFA::builder()
+                .syntax(regex_automata::util::syntax::Config::new())
+                .build(&format!("(?s)^(?:{pattern})$")).unwrap();
+            for text in texts {
+                let input = regex_automata::Input::new(&text).anchored(Anchored::Yes);
+                let expected = reference.try_search_fwd(&input).unwrap().is_some();
+                prop_assert_eq!(accepts(&dfa, text.as_bytes()), expected, "{} on {:?}", pattern, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! One terminal's DFA over bytes.
+//!
+//! Invariant: every state can be reached from the start and can still reach an accepting state, so
+//! "there is a transition" means "the terminal can still end". The start is state 0. States are
+//! numbered in breadth-first order over classes in order of their least byte, so that equal minimal
+//! automata are equal values.
+
+/// "No transition."
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A minimal, trimmed DFA. `Eq` and `Hash` tell languages apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct TerminalDfa {
+    /// Class of each byte; classes are numbered by their least byte.
+    classes: Box<[u8; 256]>,
+    class_count: usize,
+    /// `state * class_count + class` -> state or [`NONE`].
+    transitions: Box<[u32]>,
+    accepting: Box<[bool]>,
+}
+
+/// An automaton on its way to a [`TerminalDfa`]: any classes, any numbering, dead states allowed.
+#[derive(Debug, Clone)]
+pub(crate) struct RawDfa {
+    /// Class of each byte, below `class_count`.
+    pub(crate) classes: Box<[u8; 256]>,
+    /// Number of classes.
+    pub(crate) class_count: usize,
+    /// `state * class_count + class` -> state or [`NONE`]; the start is state 0.
+    pub(crate) transitions: Vec<u32>,
+    /// Which states accept.
+    pub(crate) accepting: Vec<bool>,
+}
+
+impl TerminalDfa {
+    /// The minimal DFA of the same language, or `None` if the language is empty.
+    /// `O(n c log n)` for `n` states and `c` classes.
+    pub(crate) fn from_raw(raw: RawDfa) -> Option<Self> {
+        let trimmed = trim(raw)?;
+        let minimal = super::minimize::minimize(&trimmed);
+        Some(canonical(&minimal))
+    }
+
+    /// The DFA of exactly these bytes (at least one).
+    pub(crate) fn literal(bytes: &[u8]) -> Option<Self> {
+        let mut classes = Box::new([0_u8; 256]);
+        let mut class_count = 0_usize;
+        let mut used = [false; 256];
+        for &byte in bytes {
+            used[usize::from(byte)] = true;
+        }
+        // Class 0 is shared by all bytes that do not occur, unless there are none.
+        let rest = used.iter().position(|used| !used);
+        if rest.is_some() {
+            class_count = 1;
+        }
+        for (byte, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+            classes[byte] = u8::try_from(class_count).unwrap_or(u8::MAX);
+            class_count += 1;
+        }
+        let states = bytes.len() + 1;
+        let mut transitions = vec![NONE; states * class_count];
+        for (state, &byte) in bytes.iter().enumerate() {
+            transitions[state * class_count + usize::from(classes[usize::from(byte)])] =
+                u32::try_from(state + 1).ok()?;
+        }
+        let mut accepting = vec![false; states];
+        accepting[states - 1] = true;
+        // A chain is minimal and trimmed already.
+        Some(canonical(&RawDfa { classes, class_count, transitions, accepting }))
+    }
+
+    /// The same language without the empty string, or `None` if nothing is left. Cost as [`from_raw`](Self::from_raw).
+    pub(crate) fn without_empty(&self) -> Option<Self> {
+        if !self.accepting[0] {
+            return Some(self.clone());
+        }
+        // A new start that does what the old one did but does not accept.
+        let shift = |to: &u32| if *to == NONE { NONE } else { to + 1 };
+        let mut transitions: Vec<u32> = self.transitions[..self.class_count].iter().map(shift).collect();
+        transitions.extend(self.transitions.iter().map(shift));
+        let mut accepting = vec![false];
+        accepting.extend_from_slice(&self.accepting);
+        Self::from_raw(RawDfa {
+            classes: self.classes.clone(),
+            class_count: self.class_count,
+            transitions,
+            accepting,
+        })
+    }
+
+    /// Number of states.
+    pub(crate) fn len(&self) -> usize {
+        self.accepting.len()
+    }
+
+    /// Does the language have the empty string?
+    pub(crate) fn accepts_empty(&self) -> bool {
+        self.accepting[0]
+    }
+
+    /// Class of each byte.
+    pub(crate) fn classes(&self) -> &[u8; 256] {
+        &self.classes
+    }
+
+    /// Number of classes.
+    pub(crate) fn class_count(&self) -> usize {
+        self.class_count
+    }
+
+    /// `state * class_count + class` -> state or [`NONE`].
+    pub(crate) fn transitions(&self) -> &[u32] {
+        &self.transitions
+    }
+
+    /// Which states accept.
+    pub(crate) fn accepting(&self) -> &[bool] {
+        &self.accepting
+    }
+}
+
+/// Drops the states from which nothing can be accepted, and those that cannot be reached.
+fn trim(raw: RawDfa) -> Option<RawDfa> {
+    let (count, width) = (raw.accepting.len(), raw.class_count);
+    let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for (from, row) in raw.transitions.chunks_exact(width.max(1)).enumerate() {
+        for &to in row.iter().filter(|to| **to != NONE) {
+            incoming[to as usize].push(u32::try_from(from).ok()?);
+        }
+    }
+    let mut live = raw.accepting.clone();
+    let mut work: Vec<usize> = (0..count).filter(|&state| live[state]).collect();
+    while let Some(state) = work.pop() {
+        for &from in &incoming[state] {
+            if !std::mem::replace(&mut live[from as usize], true) {
+                work.push(from as usize);
+            }
+        }
+    }
+    if !live.first().copied().unwrap_or(false) {
+        return None;
+    }
+    let mut transitions = raw.transitions;
+    for to in &mut transitions {
+        if *to != NONE && !live[*to as usize] {
+            *to = NONE;
+        }
+    }
+    // Unreachable states go when `canonical` renumbers from the start.
+    Some(RawDfa { transitions, ..raw })
+}
+
+/// Merges equal byte classes and numbers states breadth-first from the start.
+fn canonical(raw: &RawDfa) -> TerminalDfa {
+    let width = raw.class_count;
+    let mut order: Vec<u32> = vec![0];
+    let mut number = vec![NONE; raw.accepting.len()];
+    number[0] = 0;
+    // Visit classes in order of their least byte, so that the numbering does not depend on class names.
+    let mut by_least_byte: Vec<usize> = Vec::with_capacity(width);
+    for &class in raw.classes.iter() {
+        if !by_least_byte.contains(&usize::from(class)) {
+            by_least_byte.push(usize::from(class));
+        }
+    }
+    let mut next = 0;
+    while next < order.len() {
+        let row = order[next] as usize * width;
+        for &class in &by_least_byte {
+            let to = raw.transitions[row + class];
+            if to != NONE && number[to as usize] == NONE {
+                number[to as usize] = u32::try_from(order.len()).unwrap_or(NONE);
+                order.push(to);
+            }
+        }
+        next += 1;
+    }
+    // Columns over the numbered states; equal columns become one class.
+    let column = |class: usize| -> Vec<u32> {
+        order
+            .iter()
+            .map(|&state| match raw.transitions[state as usize * width + class] {
+                NONE => NONE,
+                to => number[to as usize],
+            })
+            .collect()
+    };
+    let mut columns: Vec<Vec<u32>> = Vec::new();
+    let mut seen: hashbrown::HashMap<Vec<u32>, u8> = hashbrown::HashMap::new();
+    let mut renamed = vec![0_u8; width];
+    for &class in &by_least_byte {
+        let column = column(class);
+        renamed[class] = *seen.entry(column).or_insert_with_key(|column| {
+            columns.push(column.clone());
+            // At most 256 classes, so the last number is 255.
+            u8::try_from(columns.len() - 1).unwrap_or(u8::MAX)
+        });
+    }
+    let mut classes = Box::new([0_u8; 256]);
+    for (byte, class) in classes.iter_mut().enumerate() {
+        *class = renamed[usize::from(raw.classes[byte])];
+    }
+    let transitions =
+        (0..order.len()).flat_map(|state| columns.iter().map(move |column| column[state])).collect();
+    TerminalDfa {
+        classes,
+        class_count: columns.len(),
+        transitions,
+        accepting: order.iter().map(|&state| raw.accepting[state as usize]).collect(),
+    }
+}

@@ -1,0 +1,97 @@
+//! All terminals of a grammar side by side; numbers every (terminal, DFA state).
+//!
+//! Invariant: a [`ScanStateId`] names a live state: its terminal can still end.
+
+use super::dfa::{NONE, TerminalDfa};
+use crate::ids::{ScanStateId, TerminalId};
+
+/// The DFAs of all terminals, in one numbering of states.
+#[derive(Debug)]
+pub(crate) struct Scanner {
+    dfas: Vec<TerminalDfa>,
+    /// First state of each terminal.
+    starts: Vec<u32>,
+    /// Terminal of each state.
+    terminals: Vec<TerminalId>,
+    /// Joint classes: bytes of one class are treated alike by every terminal.
+    byte_class: Box<[u8; 256]>,
+    byte_class_count: usize,
+}
+
+impl Scanner {
+    /// The scanner of these terminals, or `None` if there are over 2^32 states.
+    pub(crate) fn new(dfas: Vec<TerminalDfa>) -> Option<Self> {
+        let mut starts = Vec::with_capacity(dfas.len());
+        let mut terminals = Vec::new();
+        for (index, dfa) in dfas.iter().enumerate() {
+            starts.push(u32::try_from(terminals.len()).ok()?);
+            terminals.extend(std::iter::repeat_n(TerminalId::from_index(index)?, dfa.len()));
+        }
+        u32::try_from(terminals.len()).ok().filter(|&count| count < NONE)?;
+        let (byte_class, byte_class_count) = joint_classes(&dfas);
+        Some(Self { dfas, starts, terminals, byte_class, byte_class_count })
+    }
+
+    /// Number of terminals.
+    pub(crate) fn terminal_count(&self) -> usize {
+        self.dfas.len()
+    }
+
+    /// The start of a terminal.
+    pub(crate) fn start(&self, terminal: TerminalId) -> ScanStateId {
+        ScanStateId::new(self.starts[terminal.index()])
+    }
+
+    /// The terminal that a state is inside of.
+    pub(crate) fn terminal(&self, state: ScanStateId) -> TerminalId {
+        self.terminals[state.index()]
+    }
+
+    /// The state's number within its terminal's DFA.
+    pub(crate) fn local(&self, state: ScanStateId) -> u32 {
+        state.raw() - self.starts[self.terminal(state).index()]
+    }
+
+    /// The state after one more byte, if the terminal can go on with it.
+    pub(crate) fn step(&self, state: ScanStateId, byte: u8) -> Option<ScanStateId> {
+        let terminal = self.terminals[state.index()].index();
+        let (dfa, start) = (&self.dfas[terminal], self.starts[terminal]);
+        let class = usize::from(dfa.classes()[usize::from(byte)]);
+        let to = dfa.transitions()[(state.raw() - start) as usize * dfa.class_count() + class];
+        (to != NONE).then(|| ScanStateId::new(start + to))
+    }
+
+    /// May the terminal end here?
+    pub(crate) fn accepts(&self, state: ScanStateId) -> bool {
+        let terminal = self.terminals[state.index()].index();
+        self.dfas[terminal].accepting()[(state.raw() - self.starts[terminal]) as usize]
+    }
+
+    /// The joint class of a byte.
+    pub(crate) fn byte_class(&self, byte: u8) -> usize {
+        usize::from(self.byte_class[usize::from(byte)])
+    }
+
+    /// Number of joint classes.
+    pub(crate) fn byte_class_count(&self) -> usize {
+        self.byte_class_count
+    }
+}
+
+/// The coarsest partition of bytes that refines every terminal's. `O(256 n)`.
+fn joint_classes(dfas: &[TerminalDfa]) -> (Box<[u8; 256]>, usize) {
+    let mut classes = Box::new([0_u8; 256]);
+    let mut count = 1;
+    for dfa in dfas {
+        if count == 256 {
+            break;
+        }
+        let mut names: hashbrown::HashMap<(u8, u8), u8> = hashbrown::HashMap::new();
+        for byte in 0..256 {
+            let fresh = u8::try_from(names.len()).unwrap_or(u8::MAX);
+            classes[byte] = *names.entry((classes[byte], dfa.classes()[byte])).or_insert(fresh);
+        }
+        count = names.len();
+    }
+    (classes, count)
+}
