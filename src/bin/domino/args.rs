@@ -1,0 +1,389 @@
+//! Flags as they are typed ([`LowArgs`]) and what they mean ([`Command`]).
+//!
+//! Invariant: a [`Command`] needs no further look at flags; what can be wrong with them alone was said.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use domino::Lookahead;
+
+use crate::{
+    failure::BadInput,
+    notation::{GrammarSource, Notation, SHIPPED, Shipped},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  domino generate --grammar json --prompt 'A list of three primes: ' --max-tokens 64
+  domino check --grammar rfc8259 document.json
+  domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
+
+Exit codes:
+  0    done; the text is in the language
+  1    the text is not in the language, or the work failed
+  2    flags, a grammar, a tokenizer or a model that cannot be used
+  3    generate: the text was cut by --max-tokens
+  130  ended by Ctrl-C
+
+Logs go to standard error when RUST_LOG is set, for example RUST_LOG=domino=debug.";
+
+/// Make a language model write only text of a given grammar, and bend it as little as possible.
+#[derive(Debug, Parser)]
+#[command(name = "domino", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct LowArgs {
+    /// Print JSON on standard output instead of text for people.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    verb: LowVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum LowVerb {
+    Generate(Box<LowGenerate>),
+    Check(LowCheck),
+    Mask(LowMask),
+    Grammars(LowGrammars),
+}
+
+#[derive(Debug, Args)]
+struct LowGrammar {
+    /// The grammar: a file (its notation by its ending, .gbnf or .regex), or the name of a grammar that
+    /// comes with the program (see `domino grammars`).
+    #[arg(long, short = 'g', value_name = "FILE|NAME")]
+    grammar: Option<PathBuf>,
+    /// A regular expression that the whole text must match, instead of a grammar.
+    #[arg(long, short = 'r', value_name = "REGEX", allow_hyphen_values = true, conflicts_with = "grammar")]
+    regex: Option<String>,
+    /// The notation of the grammar file, when its ending does not say.
+    #[arg(long, value_name = "SYNTAX", requires = "grammar")]
+    syntax: Option<Notation>,
+}
+
+impl LowGrammar {
+    fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
+        match (self.grammar, self.regex) {
+            (Some(grammar), _) => GrammarSource::resolve(&grammar, self.syntax).map(Some),
+            (None, Some(regex)) => Ok(Some(GrammarSource::Regex(regex))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn required(self) -> Result<GrammarSource, BadInput> {
+        self.resolve()?.ok_or_else(|| {
+            BadInput::new("no grammar given").hint("give --grammar FILE, --grammar json, or --regex REGEX")
+        })
+    }
+}
+
+/// Generate text of a grammar with a language model.
+///
+/// The text is written as it comes and ends when it is complete and the model ends it or must. Every token
+/// is the model's own choice wherever the grammar allows that choice; where it does not, the choice is made
+/// again among the allowed tokens (an intervention).
+///
+/// The draw of a token is a function of the seed and of its position, so the same command writes the same
+/// text again.
+///
+/// With --json the text is not streamed: one object is printed at the end, with at least text, tokens,
+/// token_ids, finish (stop or length), tokens_per_second, interventions, mask_seconds, seconds. Exit code 3
+/// says that --max-tokens cut the text.
+#[derive(Debug, Args)]
+struct LowGenerate {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    /// The text to go on from.
+    #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// A file with the text to go on from; - is standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    prompt_file: Option<PathBuf>,
+    /// The model's folder: config.json, tokenizer.json, *.safetensors. Default: models/domino-small in the
+    /// current folder, beside the program, or in the package when run by cargo.
+    #[arg(long, short = 'm', value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
+    #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
+    temperature: f32,
+    /// Draw only among the K likeliest allowed tokens; 0 means no limit.
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    top_k: usize,
+    /// Draw only among the likeliest allowed tokens that together have this probability.
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    top_p: f32,
+    /// Draw only among tokens at least this times as likely as the likeliest.
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    min_p: f32,
+    /// The seed of the draws.
+    #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// How many terminals past the current one a token may reach. Fewer allows fewer tokens and bends the
+    /// model more. Default: any number, which bends it least.
+    #[arg(long, short = 'k', value_name = "K")]
+    lookahead: Option<u32>,
+    /// Ask the grammar about the model's own choice first and make a whole mask only if it says no. The
+    /// text is the same, the time is not. Only for draws without --top-k, --top-p and --min-p.
+    #[arg(long)]
+    opportunistic: bool,
+    /// Cut the text after this many tokens.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
+    max_tokens: usize,
+}
+
+/// Tell whether texts are in the language of a grammar, and where they leave it.
+///
+/// For each text that is not, the line and column (in characters, from 1) of the first byte that cannot
+/// follow are printed with what could have followed. Every byte counts, a line feed at the end too.
+///
+/// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf|regex", "grammar": "..",
+/// "text": "..", "prefix": false}, and for each a line {"id": .., "accepted": true|false|null, "error": ..}
+/// is printed at once; accepted is null, with an error, where there is no answer, such as for a grammar that
+/// is wrong. Equal grammars are compiled once. The exit code is then 0 if all lines were read.
+#[derive(Debug, Args)]
+struct LowCheck {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    /// Ask whether the text can still be completed, not whether it is complete.
+    #[arg(long, conflicts_with = "batch")]
+    prefix: bool,
+    /// Read lines of JSON with a grammar and a text each.
+    #[arg(long, conflicts_with_all = ["grammar", "regex", "syntax"])]
+    batch: bool,
+    /// The texts; - is standard input. With --batch at most one, and standard input if none.
+    #[arg(value_name = "FILE", required_unless_present = "batch")]
+    files: Vec<PathBuf>,
+}
+
+/// Show which tokens may follow a text, and where in the grammar it is.
+#[derive(Debug, Args)]
+struct LowMask {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    /// A tokenizer.json, or a model's folder with one.
+    #[arg(long, short = 't', value_name = "DIR|FILE")]
+    tokenizer: PathBuf,
+    /// The text so far.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
+    text: String,
+    /// How many terminals past the current one a token may reach. Default: any number.
+    #[arg(short = 'k', long, value_name = "N")]
+    lookahead: Option<u32>,
+    /// Print all allowed tokens, not only the first.
+    #[arg(long)]
+    all: bool,
+}
+
+/// List the grammars that come with the program.
+#[derive(Debug, Args)]
+struct LowGrammars {
+    /// Print the grammar of this name instead.
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// A command with all it needs.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Generate(Box<Generate>),
+    Check(Check),
+    Batch(Batch),
+    Mask(Mask),
+    Grammars(Grammars),
+}
+
+/// Where bytes come from.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    Stdin,
+    File(PathBuf),
+}
+
+impl Input {
+    fn new(path: PathBuf) -> Self {
+        if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
+    }
+
+    /// What to call it in messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Stdin => "standard input".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Opens it.
+    pub(crate) fn open(&self) -> Result<Box<dyn std::io::BufRead>, BadInput> {
+        match self {
+            Self::Stdin => Ok(Box::new(std::io::stdin().lock())),
+            Self::File(path) => match std::fs::File::open(path) {
+                Ok(file) => Ok(Box::new(std::io::BufReader::new(file))),
+                Err(error) => Err(BadInput::new(format!("cannot read {}: {error}", path.display()))),
+            },
+        }
+    }
+
+    /// All its bytes.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, BadInput> {
+        let mut bytes = Vec::new();
+        self.open()?
+            .read_to_end(&mut bytes)
+            .map_err(|error| BadInput::new(format!("cannot read {}: {error}", self.name())))?;
+        Ok(bytes)
+    }
+}
+
+/// `domino generate`.
+#[derive(Debug)]
+pub(crate) struct Generate {
+    /// `None`: anything goes.
+    pub(crate) grammar: Option<GrammarSource>,
+    pub(crate) prompt: Prompt,
+    /// `None`: the default model.
+    pub(crate) model: Option<PathBuf>,
+    pub(crate) temperature: f32,
+    /// 0: no limit.
+    pub(crate) top_k: usize,
+    pub(crate) top_p: f32,
+    pub(crate) min_p: f32,
+    pub(crate) seed: u64,
+    pub(crate) lookahead: Lookahead,
+    pub(crate) opportunistic: bool,
+    pub(crate) max_tokens: usize,
+    pub(crate) json: bool,
+}
+
+/// The text to go on from.
+#[derive(Debug)]
+pub(crate) enum Prompt {
+    Text(String),
+    From(Input),
+}
+
+/// `domino check`.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) grammar: GrammarSource,
+    pub(crate) prefix: bool,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) json: bool,
+}
+
+/// `domino check --batch`.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) input: Input,
+}
+
+/// `domino mask`.
+#[derive(Debug)]
+pub(crate) struct Mask {
+    pub(crate) grammar: GrammarSource,
+    pub(crate) tokenizer: PathBuf,
+    pub(crate) text: String,
+    pub(crate) lookahead: Lookahead,
+    pub(crate) all: bool,
+    pub(crate) json: bool,
+}
+
+/// `domino grammars`.
+#[derive(Debug)]
+pub(crate) struct Grammars {
+    pub(crate) show: Option<&'static Shipped>,
+    pub(crate) json: bool,
+}
+
+impl LowArgs {
+    /// Was `--json` given?
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// What was asked for.
+    pub(crate) fn resolve(self) -> Result<Command, BadInput> {
+        let json = self.json;
+        match self.verb {
+            LowVerb::Generate(low) => low.resolve(json).map(Box::new).map(Command::Generate),
+            LowVerb::Check(low) => low.resolve(json),
+            LowVerb::Mask(low) => low.resolve(json).map(Command::Mask),
+            LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
+        }
+    }
+}
+
+impl LowGenerate {
+    fn resolve(self, json: bool) -> Result<Generate, BadInput> {
+        let in_unit = |value: f32| (0.0..=1.0).contains(&value);
+        if !self.temperature.is_finite() || self.temperature < 0.0 {
+            return Err(BadInput::new("--temperature must be 0 or more"));
+        }
+        if !in_unit(self.top_p) || self.top_p == 0.0 || !in_unit(self.min_p) {
+            return Err(BadInput::new("--top-p and --min-p are probabilities, and --top-p is not 0"));
+        }
+        let prompt = match (self.prompt, self.prompt_file) {
+            (Some(text), _) => Prompt::Text(text),
+            (None, Some(file)) => Prompt::From(Input::new(file)),
+            (None, None) => Prompt::Text(String::new()),
+        };
+        Ok(Generate {
+            grammar: self.grammar.resolve()?,
+            prompt,
+            model: self.model,
+            temperature: self.temperature,
+            top_k: self.top_k,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            seed: self.seed,
+            lookahead: lookahead(self.lookahead),
+            opportunistic: self.opportunistic,
+            max_tokens: self.max_tokens,
+            json,
+        })
+    }
+}
+
+impl LowCheck {
+    fn resolve(self, json: bool) -> Result<Command, BadInput> {
+        let mut inputs: Vec<Input> = self.files.into_iter().map(Input::new).collect();
+        if !self.batch {
+            let grammar = self.grammar.required()?;
+            return Ok(Command::Check(Check { grammar, prefix: self.prefix, inputs, json }));
+        }
+        match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
+            (input, true) => Ok(Command::Batch(Batch { input })),
+            _ => Err(BadInput::new("--batch takes one file of JSON lines, or - for standard input")),
+        }
+    }
+}
+
+impl LowMask {
+    fn resolve(self, json: bool) -> Result<Mask, BadInput> {
+        let grammar = self.grammar.required()?;
+        let lookahead = lookahead(self.lookahead);
+        Ok(Mask { grammar, tokenizer: self.tokenizer, text: self.text, lookahead, all: self.all, json })
+    }
+}
+
+impl LowGrammars {
+    fn resolve(self, json: bool) -> Result<Grammars, BadInput> {
+        let find = |name: String| {
+            SHIPPED.iter().find(|shipped| shipped.name == name).ok_or_else(|| {
+                BadInput::new(format!("no grammar {name:?}")).hint("`domino grammars` lists them")
+            })
+        };
+        Ok(Grammars { show: self.name.map(find).transpose()?, json })
+    }
+}
+
+fn lookahead(terminals: Option<u32>) -> Lookahead {
+    terminals.map_or(Lookahead::Unbounded, Lookahead::Terminals)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn flags_fit_together() {
+        super::LowArgs::command().debug_assert();
+    }
+}

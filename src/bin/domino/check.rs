@@ -1,0 +1,154 @@
+//! `domino check`: is a text in the language, and if not, where does it leave it?
+//!
+//! Tokens do not matter here: the vocabulary is the 256 bytes.
+
+use std::io::{self, Write};
+
+use domino::{
+    CompiledGrammar, Compiler, Constraint, StepError, TokenId, Vocabulary, VocabularyError,
+    grammar::{Source, Span},
+};
+use serde_json::json;
+
+use crate::{
+    args::{Check, Input},
+    describe,
+    failure::{BadInput, Exit, Paint},
+    interrupt,
+};
+
+/// Bytes between two looks at Ctrl-C.
+const CHUNK: usize = 64 << 10;
+
+/// A vocabulary of the 256 bytes.
+pub(crate) fn byte_vocabulary() -> Result<Vocabulary, VocabularyError> {
+    let bytes = (0..=u8::MAX).map(|byte| (TokenId::new(u32::from(byte)), [byte]));
+    let builder = bytes.fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes));
+    builder.special(TokenId::new(256), "<end of text>").end_of_text(TokenId::new(256)).build()
+}
+
+/// What a grammar says about a text.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    /// Bytes that can follow one another; all of them if the text is a prefix of a sentence.
+    pub(crate) viable: usize,
+    /// Is the viable part in the language?
+    complete: bool,
+    /// Where the viable part ended.
+    state: Constraint,
+    /// The text's length in bytes.
+    length: usize,
+}
+
+impl Verdict {
+    /// Is the text in the language, or, with `prefix`, the beginning of a text that is?
+    pub(crate) fn accepted(&self, prefix: bool) -> bool {
+        self.viable == self.length && (prefix || self.complete)
+    }
+}
+
+/// Holds `text` against a grammar compiled for [`byte_vocabulary`]; `None` if Ctrl-C was pressed.
+pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Option<Verdict>, StepError> {
+    let mut state = grammar.constraint();
+    let mut viable = 0;
+    for chunk in text.chunks(CHUNK) {
+        if interrupt::pressed() {
+            return Ok(None);
+        }
+        let followed = state.advance_bytes(chunk)?;
+        viable += followed;
+        if followed < chunk.len() {
+            state.advance_bytes(&chunk[..followed])?;
+            break;
+        }
+    }
+    let complete = state.is_complete();
+    Ok(Some(Verdict { viable, complete, state, length: text.len() }))
+}
+
+/// Checks all inputs.
+pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
+    let compiler = Compiler::new(byte_vocabulary()?);
+    let grammar = command.grammar.compile(&compiler)?;
+    interrupt::watch();
+    let mut exit = Exit::Success;
+    for input in &command.inputs {
+        let text = match input.read() {
+            Ok(text) => text,
+            Err(error) => {
+                unreadable(&error, input, command.json)?;
+                exit = Exit::BadInput;
+                continue;
+            }
+        };
+        let verdict = judge(&grammar, &text)
+            .map_err(|error| anyhow::anyhow!("{}: {}", input.name(), describe::step_error(&error)))?;
+        let Some(mut verdict) = verdict else { return Ok(Exit::Interrupted) };
+        let accepted = verdict.accepted(command.prefix);
+        if !accepted && exit == Exit::Success {
+            exit = Exit::Failure;
+        }
+        tell(command, input, &text, &mut verdict)?;
+    }
+    Ok(exit)
+}
+
+/// Says that a file could not be read and goes on with the next.
+fn unreadable(error: &BadInput, input: &Input, json: bool) -> io::Result<()> {
+    if json {
+        let object = json!({ "file": input.name(), "accepted": null, "error": error.to_string() });
+        writeln!(io::stdout().lock(), "{object}")?;
+    }
+    eprintln!("{} {error}", Paint::for_stderr().red("error:"));
+    Ok(())
+}
+
+/// Prints the verdict on one input.
+fn tell(command: &Check, input: &Input, text: &[u8], verdict: &mut Verdict) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    let name = input.name();
+    if verdict.accepted(command.prefix) {
+        if command.json {
+            let object = json!({
+                "file": name, "accepted": true, "complete": verdict.complete, "error": null,
+            });
+            writeln!(out, "{object}")?;
+        } else {
+            let what = if verdict.complete { "in the language" } else { "can still be completed" };
+            writeln!(out, "{name}: {}", Paint::for_stdout().green(what))?;
+        }
+        return Ok(());
+    }
+    let source = Source::from_bytes(text);
+    let position = source.position(Span::from_range(verdict.viable..verdict.viable).start);
+    let what = match text.get(verdict.viable) {
+        Some(&byte) => format!("{} cannot follow", describe::byte(byte)),
+        None => "the text ends too early".to_owned(),
+    };
+    let mut expected = describe::byte_ranges(&verdict.state.next_bytes()?);
+    if verdict.complete {
+        expected.push("the end of the text".to_owned());
+    }
+    let terminals = describe::terminals(&verdict.state.threads());
+    if command.json {
+        let object = json!({
+            "file": name, "accepted": false, "complete": verdict.complete, "error": what,
+            "offset": verdict.viable, "line": position.line, "column": position.column,
+            "expected": expected, "terminals": terminals,
+        });
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    let what = Paint::for_stdout().red(&format!("not in the language: {what}"));
+    writeln!(out, "{name}:{}:{}: {what}", position.line, position.column)?;
+    let end = (verdict.viable + 1).min(text.len());
+    for line in source.excerpt(Span::from_range(verdict.viable..end)).to_string().lines() {
+        writeln!(out, "  {line}")?;
+    }
+    let expected = if expected.is_empty() { "nothing".to_owned() } else { expected.join(", ") };
+    writeln!(out, "  could follow: {expected}")?;
+    if !terminals.is_empty() {
+        writeln!(out, "  here the grammar has: {}", terminals.join(", "))?;
+    }
+    Ok(())
+}

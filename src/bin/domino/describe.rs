@@ -1,0 +1,120 @@
+//! Bytes, tokens and positions as people read them.
+
+use domino::{StepError, StepErrorKind, ThreadView, TokenId, Vocabulary};
+
+/// Terminals named in a message.
+const MOST_TERMINALS: usize = 8;
+
+/// Bytes as text between quotes: UTF-8 as it is, control characters and other bytes escaped.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    let mut text = String::from("\"");
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '"' | '\\' => text.extend(['\\', character]),
+                '\n' | '\r' | '\t' => text.extend(character.escape_default()),
+                _ if character.is_control() => text.extend(character.escape_unicode()),
+                _ => text.push(character),
+            }
+        }
+        for byte in chunk.invalid() {
+            text += &format!("\\x{byte:02X}");
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// A token by its bytes or its name.
+pub(crate) fn token(vocabulary: &Vocabulary, token: TokenId) -> String {
+    match (vocabulary.bytes(token), vocabulary.name(token)) {
+        (Some(bytes), _) => quoted(bytes),
+        (None, Some(name)) => name.to_owned(),
+        (None, None) => format!("token {token}"),
+    }
+}
+
+/// One byte: the ASCII character, or its number.
+pub(crate) fn byte(byte: u8) -> String {
+    match byte {
+        b'\'' => "\"'\"".to_owned(),
+        b' '..=b'~' => format!("'{}'", char::from(byte)),
+        b'\n' => "'\\n'".to_owned(),
+        b'\r' => "'\\r'".to_owned(),
+        b'\t' => "'\\t'".to_owned(),
+        _ => format!("0x{byte:02X}"),
+    }
+}
+
+/// Sorted bytes as ranges such as `'a'-'z'`; characters that are not ASCII as what they are.
+pub(crate) fn byte_ranges(bytes: &[u8]) -> Vec<String> {
+    let mut ranges: Vec<(u8, u8)> = Vec::new();
+    for &byte in bytes {
+        match ranges.last_mut() {
+            // Ranges stop at the borders between kinds of characters, so that they mean something.
+            Some((_, last)) if last.checked_add(1) == Some(byte) && kind(*last) == kind(byte) => *last = byte,
+            _ => ranges.push((byte, byte)),
+        }
+    }
+    let show = |&(first, last): &(u8, u8)| match last - first {
+        _ if (first, last) == (0xC2, 0xF4) => "any character that is not ASCII".to_owned(),
+        0 => byte(first),
+        1 => format!("{}, {}", byte(first), byte(last)),
+        _ => format!("{}-{}", byte(first), byte(last)),
+    };
+    ranges.iter().map(show).collect()
+}
+
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b'0'..=b'9' => 1,
+        b'A'..=b'Z' => 2,
+        b'a'..=b'z' => 3,
+        b' '..=b'~' => 4,
+        0xC2..=0xF4 => 5,
+        0x80..=0xBF => 6,
+        _ => 7,
+    }
+}
+
+/// The terminals that threads are in or wait for, each once, at most [`MOST_TERMINALS`].
+pub(crate) fn terminals(threads: &[ThreadView]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for thread in threads {
+        if !names.contains(&thread.terminal) {
+            names.push(thread.terminal.clone());
+        }
+    }
+    if names.len() > MOST_TERMINALS {
+        let rest = names.len() - MOST_TERMINALS;
+        names.truncate(MOST_TERMINALS);
+        names.push(format!("{rest} more"));
+    }
+    names
+}
+
+/// A step that failed, in words.
+pub(crate) fn step_error(error: &StepError) -> String {
+    match error.kind() {
+        StepErrorKind::Limit(limit) => limit.to_string(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes() {
+        assert_eq!(quoted(b"a\"\\\n\x01\xff\xc3\xa9"), "\"a\\\"\\\\\\n\\u{1}\\xFF\u{e9}\"");
+    }
+
+    #[test]
+    fn ranges() {
+        let any: Vec<u8> = (0x20..0x7f).chain(0xc2..=0xf4).filter(|&byte| byte != b'"').collect();
+        let expected = "' ', '!' '#'-'/' '0'-'9' ':'-'@' 'A'-'Z' '['-'`' 'a'-'z' '{'-'~' any character that is not ASCII";
+        assert_eq!(byte_ranges(&any).join(" "), expected);
+        assert_eq!(byte_ranges(b"\tab'").join(" "), "'\\t' 'a', 'b' \"'\"");
+    }
+}

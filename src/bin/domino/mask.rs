@@ -1,0 +1,111 @@
+//! `domino mask`: what may follow a text.
+
+use std::io::{self, Write};
+
+use domino::{Compiler, Constraint, TokenId, Vocabulary, grammar::Source};
+use serde_json::{Value, json};
+
+use crate::{
+    args::Mask,
+    describe,
+    failure::{BadInput, Exit, Paint},
+    progress,
+};
+
+/// Tokens and threads shown unless all are asked for.
+const MOST_SHOWN: usize = 50;
+
+/// Advances by the text and shows the state.
+pub(crate) fn run(command: &Mask) -> anyhow::Result<Exit> {
+    let vocabulary = progress::during(format!("reading {}", command.tokenizer.display()), || {
+        Vocabulary::from_tokenizer_file(&command.tokenizer)
+    })
+    .map_err(|error| BadInput::new(error.to_string()))?;
+    let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead);
+    let mut constraint = command.grammar.compile(&compiler)?.constraint();
+    let text = command.text.as_bytes();
+    let followed = constraint.advance_bytes(text)?;
+    if followed < text.len() {
+        constraint.advance_bytes(&text[..followed])?;
+        return refused(command, followed, &mut constraint);
+    }
+    let allowed: Vec<TokenId> =
+        progress::during("making the mask", || constraint.mask().map(|mask| mask.iter().collect()))?;
+    let complete = constraint.is_complete();
+    if command.json {
+        let ids: Vec<u32> = allowed.iter().map(|token| token.raw()).collect();
+        let eos = allowed.iter().any(|&token| vocabulary.is_end_of_text(token));
+        let object = json!({
+            "count": ids.len(), "allowed": ids, "complete": complete, "eos": eos,
+            "threads": threads_json(&constraint),
+        });
+        writeln!(io::stdout().lock(), "{object}")?;
+    } else {
+        show(command, &vocabulary, &constraint, &allowed)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The text itself cannot be written.
+fn refused(command: &Mask, followed: usize, constraint: &mut Constraint) -> anyhow::Result<Exit> {
+    let source = Source::new(&command.text);
+    let position = source.position(u32::try_from(followed).unwrap_or(u32::MAX));
+    let byte = command.text.as_bytes().get(followed).copied().map(describe::byte).unwrap_or_default();
+    let what = format!("the text cannot be continued: {byte} cannot follow");
+    let expected = describe::byte_ranges(&constraint.next_bytes()?);
+    if command.json {
+        let object = json!({
+            "error": what, "offset": followed, "line": position.line, "column": position.column,
+            "expected": expected,
+        });
+        writeln!(io::stdout().lock(), "{object}")?;
+    }
+    let paint = Paint::for_stderr();
+    eprintln!("{} {what}", paint.red("error:"));
+    eprintln!("  at byte {followed}, line {}, column {}", position.line, position.column);
+    eprintln!("  could follow: {}", expected.join(", "));
+    Ok(Exit::Failure)
+}
+
+fn threads_json(constraint: &Constraint) -> Vec<Value> {
+    let threads = constraint.threads();
+    let thread = |thread: &domino::ThreadView| {
+        json!({
+            "parser_state": thread.parser_state, "terminal": thread.terminal,
+            "scanner_state": thread.scanner_state, "items": thread.items,
+        })
+    };
+    threads.iter().map(thread).collect()
+}
+
+/// Prints the state for people.
+fn show(
+    command: &Mask,
+    vocabulary: &Vocabulary,
+    constraint: &Constraint,
+    allowed: &[TokenId],
+) -> anyhow::Result<()> {
+    let most = if command.all { usize::MAX } else { MOST_SHOWN };
+    let mut out = io::stdout().lock();
+    let complete = if constraint.is_complete() { "is complete" } else { "is not complete" };
+    writeln!(out, "{} of {} tokens may follow; the text {complete}", allowed.len(), vocabulary.size())?;
+    for &token in allowed.iter().take(most) {
+        writeln!(out, "  {token:>7}  {}", describe::token(vocabulary, token))?;
+    }
+    if allowed.len() > most {
+        writeln!(out, "  and {} more (--all shows them)", allowed.len() - most)?;
+    }
+    let threads = constraint.threads();
+    writeln!(out, "{} threads", threads.len())?;
+    for thread in threads.iter().take(most) {
+        let state = format!("parser state {}, scanner state {}", thread.parser_state, thread.scanner_state);
+        writeln!(out, "  {}  ({state})", thread.terminal)?;
+        for item in thread.items.iter().take(most) {
+            writeln!(out, "      {item}")?;
+        }
+    }
+    if threads.len() > most {
+        writeln!(out, "  and {} more (--all shows them)", threads.len() - most)?;
+    }
+    Ok(())
+}

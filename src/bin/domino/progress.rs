@@ -1,0 +1,56 @@
+//! A sign of life for work that takes long, for people only.
+
+use std::{
+    io::{self, IsTerminal},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+
+/// Work shorter than this shows nothing.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Shows `message` with a spinner on standard error while `work` runs, if it runs long and standard error
+/// is a terminal.
+pub(crate) fn during<T>(message: impl Into<String>, work: impl FnOnce() -> T) -> T {
+    let message = message.into();
+    tracing::debug!("{message}");
+    let spinner = io::stderr().is_terminal().then(|| Spinner::start(message));
+    let result = work();
+    drop(spinner);
+    result
+}
+
+struct Spinner {
+    done: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Spinner {
+    fn start(message: String) -> Self {
+        let (done, waiting) = mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            if waiting.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_message(message);
+            while waiting.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
+                bar.tick();
+            }
+            bar.finish_and_clear();
+        });
+        Self { done: Some(done), thread: Some(thread) }
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        drop(self.done.take());
+        if let Some(thread) = self.thread.take() {
+            // A spinner that failed is not worth a word.
+            let _ = thread.join();
+        }
+    }
+}
