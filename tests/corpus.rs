@@ -22,7 +22,9 @@ fn shipped() -> Vec<(String, String, Examples)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
     let names: BTreeSet<String> = fs::read_dir(&folder)
         .expect("the folder of grammars")
-        .filter_map(|entry| Some(entry.ok()?.file_name().into_string().ok()?.strip_suffix(".gbnf")?.to_owned()))
+        .filter_map(|entry| {
+            Some(entry.ok()?.file_name().into_string().ok()?.strip_suffix(".gbnf")?.to_owned())
+        })
         .collect();
     assert!(names.len() >= 12, "{names:?}");
     let read = |name: String| {

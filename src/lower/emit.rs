@@ -152,7 +152,7 @@ impl Emitter<'_> {
             let hir = pattern.hir();
             let dfa =
                 scanner::build(hir, self.limits.dfa_states, self.limits).map_err(CompileError::limit)?;
-            return Ok(Some(self.terminal(dfa, || name.map_or_else(|| shown(hir), str::to_owned))?));
+            return Ok(Some(self.terminal(dfa, &|| name.map_or_else(|| shown(hir), str::to_owned))?));
         }
         let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);
         if !self.regular.is_within(expr, worth_trying) {
@@ -162,7 +162,7 @@ impl Emitter<'_> {
         // Minimisation may bring a larger automaton under the budget.
         match scanner::build(&hir, worth_trying, self.limits) {
             Ok(Some(dfa)) if dfa.len() > self.limits.fold_states => Ok(None),
-            Ok(dfa) => Ok(Some(self.terminal(dfa, || name.map_or_else(|| shown(&hir), str::to_owned))?)),
+            Ok(dfa) => Ok(Some(self.terminal(dfa, &|| name.map_or_else(|| shown(&hir), str::to_owned))?)),
             Err(_too_large) => Ok(None),
         }
     }
@@ -171,7 +171,7 @@ impl Emitter<'_> {
     fn terminal(
         &mut self,
         dfa: Option<TerminalDfa>,
-        name: impl FnOnce() -> String,
+        name: &dyn Fn() -> String,
     ) -> Result<Symbol, LimitExceeded> {
         let Some(dfa) = dfa else { return Ok(Symbol::Nonterminal(self.nonterminal(name())?)) };
         if let Some(&symbol) = self.of_dfa.get(&dfa) {
@@ -182,7 +182,7 @@ impl Emitter<'_> {
             let nonterminal = self.nonterminal(name.clone())?;
             self.produce(nonterminal, Vec::new())?;
             if let Some(rest) = dfa.without_empty() {
-                let rest = self.terminal(Some(rest), || name)?;
+                let rest = self.terminal(Some(rest), &|| name.clone())?;
                 self.produce(nonterminal, vec![rest])?;
             }
             Symbol::Nonterminal(nonterminal)

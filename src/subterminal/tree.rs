@@ -59,11 +59,6 @@ impl Forest {
         Self { nodes: Vec::new(), roots: HashMap::new(), max_nodes: max_nodes.min(u32::MAX as usize / 2) }
     }
 
-    /// Number of nodes made so far.
-    pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
     /// The root of the tree of `state`. First use walks the trie as far as the terminal reaches.
     pub(crate) fn root(
         &mut self,
