@@ -71,8 +71,8 @@ fn threads_json(constraint: &Constraint) -> Vec<Value> {
     let threads = constraint.threads();
     let thread = |thread: &domino::ThreadView| {
         json!({
-            "parser_state": thread.parser_state, "terminal": thread.terminal,
-            "scanner_state": thread.scanner_state, "items": thread.items,
+            "parser_set": thread.parser_set, "terminal": thread.terminal,
+            "scanner_state": thread.scanner_state, "may_end": thread.may_end, "items": thread.items,
         })
     };
     threads.iter().map(thread).collect()
@@ -98,8 +98,12 @@ fn show(
     let threads = constraint.threads();
     writeln!(out, "{} threads", threads.len())?;
     for thread in threads.iter().take(most) {
-        let state = format!("parser state {}, scanner state {}", thread.parser_state, thread.scanner_state);
-        writeln!(out, "  {}  ({state})", thread.terminal)?;
+        let place = match (thread.scanner_state, thread.may_end) {
+            (0, _) => "may come next".to_owned(),
+            (state, false) => format!("begun, in state {state}"),
+            (state, true) => format!("begun, in state {state}, may end"),
+        };
+        writeln!(out, "  {}  ({place}; parser set {})", thread.terminal, thread.parser_set)?;
         for item in thread.items.iter().take(most) {
             writeln!(out, "      {item}")?;
         }
