@@ -1,0 +1,159 @@
+//! Why a decoder cannot be built, or a run cannot go on.
+//!
+//! Invariant: a failed step has generated nothing; what came before it stands.
+
+use super::sampler::DrawError;
+use crate::constraint::StepError;
+
+/// Kinds of [`BuildError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildErrorKind {
+    /// No vocabulary was given.
+    NoVocabulary,
+    /// The vocabulary has ids for which the model has no logits: it is another model's.
+    VocabularyTooLarge {
+        /// One more than the vocabulary's highest id.
+        vocabulary: usize,
+        /// Length of the model's rows of logits.
+        model: usize,
+    },
+}
+
+/// A decoder that cannot be built from its parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildError {
+    kind: BuildErrorKind,
+}
+
+impl BuildError {
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> &BuildErrorKind {
+        &self.kind
+    }
+}
+
+impl From<BuildErrorKind> for BuildError {
+    fn from(kind: BuildErrorKind) -> Self {
+        Self { kind }
+    }
+}
+
+impl std::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.kind {
+            BuildErrorKind::NoVocabulary => write!(f, "a decoder needs a vocabulary"),
+            BuildErrorKind::VocabularyTooLarge { vocabulary, model } => write!(
+                f,
+                "the vocabulary has {vocabulary} tokens but the model only {model}: they do not belong together"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+/// Kinds of [`DecodeError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecodeErrorKind {
+    /// The prompt has no tokens; a model needs one to go on from.
+    EmptyPrompt,
+    /// The prompt does not fit in the model's context.
+    PromptTooLong {
+        /// Tokens of the prompt.
+        tokens: usize,
+        /// Tokens that the model's context holds.
+        context: usize,
+    },
+    /// The forward pass failed; see the source.
+    Model,
+    /// The model's logits cannot be drawn from.
+    Logits {
+        /// Index of the token to be drawn in the whole sequence, prompt included.
+        position: usize,
+        /// What is wrong with them.
+        error: DrawError,
+    },
+    /// The text is not complete, yet no token of the vocabulary can follow: it lacks tokens for bytes that
+    /// the grammar needs.
+    NothingAllowed {
+        /// Index of the token to be drawn in the whole sequence, prompt included.
+        position: usize,
+    },
+    /// The constraint was compiled for a vocabulary of another size.
+    OtherVocabulary {
+        /// Size of the decoder's vocabulary.
+        decoder: usize,
+        /// Size of the constraint's.
+        constraint: usize,
+    },
+    /// The constraint failed, e.g. by a budget; see the source.
+    Constraint,
+}
+
+/// A run that cannot go on.
+#[derive(Debug)]
+pub struct DecodeError {
+    kind: DecodeErrorKind,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl DecodeError {
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> &DecodeErrorKind {
+        &self.kind
+    }
+
+    /// A forward pass that failed.
+    pub(super) fn model(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { kind: DecodeErrorKind::Model, source: Some(Box::new(source)) }
+    }
+}
+
+impl From<DecodeErrorKind> for DecodeError {
+    fn from(kind: DecodeErrorKind) -> Self {
+        Self { kind, source: None }
+    }
+}
+
+impl From<StepError> for DecodeError {
+    fn from(error: StepError) -> Self {
+        Self { kind: DecodeErrorKind::Constraint, source: Some(Box::new(error)) }
+    }
+}
+
+impl std::fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.kind {
+            DecodeErrorKind::EmptyPrompt => {
+                write!(f, "the prompt is empty: a model needs at least one token")
+            }
+            DecodeErrorKind::PromptTooLong { tokens, context } => {
+                write!(f, "the prompt has {tokens} tokens, the model's context holds {context}")
+            }
+            DecodeErrorKind::Model => write!(f, "the model's forward pass failed"),
+            DecodeErrorKind::Logits { position, error } => {
+                write!(f, "the model's output for position {position} cannot be used: {error}")
+            }
+            DecodeErrorKind::NothingAllowed { position } => write!(
+                f,
+                "no token of the vocabulary can follow at position {position}: it lacks tokens for bytes that \
+                 the grammar needs"
+            ),
+            DecodeErrorKind::OtherVocabulary { decoder, constraint } => write!(
+                f,
+                "the constraint is for a vocabulary of {constraint} tokens, the decoder has one of {decoder}"
+            ),
+            DecodeErrorKind::Constraint => write!(f, "the constraint failed"),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

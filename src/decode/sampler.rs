@@ -1,0 +1,234 @@
+//! Draws one token of a row of logits.
+//!
+//! Invariant: a draw is a pure function of (row, allowed tokens, sampling, seed, position). Without cuts
+//! the score of a token does not depend on which others are allowed, so a token that wins among many wins
+//! among any of them: this is what makes opportunistic masking exact.
+
+use std::{cmp::Ordering, fmt};
+
+use super::{
+    noise::{self, Noise},
+    sampling::Sampling,
+};
+use crate::{ids::TokenId, vocab::TokenSet};
+
+/// Draws tokens; each draw is keyed by seed, position and token, not by how often anything was called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampler {
+    sampling: Sampling,
+    seed: u64,
+}
+
+/// Why no token can be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DrawError {
+    /// A logit of the row is not a number, or infinite: the first such token.
+    NotFinite(TokenId),
+    /// The row gives every allowed token probability zero.
+    Impossible,
+    /// No token is allowed.
+    NoneAllowed,
+}
+
+impl fmt::Display for DrawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFinite(token) => write!(f, "the logit of token {token} is not a number or is infinite"),
+            Self::Impossible => write!(f, "the model gives every allowed token probability zero"),
+            Self::NoneAllowed => write!(f, "no token is allowed"),
+        }
+    }
+}
+
+impl std::error::Error for DrawError {}
+
+/// A token that may be drawn, and its logit over the temperature.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    score: f64,
+    token: TokenId,
+}
+
+impl Candidate {
+    fn new(token: TokenId, logit: f32, temperature: f64) -> Self {
+        // Adding zero makes minus zero zero, so that the two are equal in the order below.
+        Self { score: f64::from(logit) / temperature + 0.0, token }
+    }
+
+    /// Likelier first; of equals the lower id first. Scores are never NaN.
+    fn likelier(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then(self.token.cmp(&other.token))
+    }
+}
+
+impl Sampler {
+    /// Draws as `sampling` says, with the random numbers of `seed`.
+    #[must_use]
+    pub fn new(sampling: Sampling, seed: u64) -> Self {
+        Self { sampling, seed }
+    }
+
+    /// How it draws.
+    #[must_use]
+    pub fn sampling(&self) -> Sampling {
+        self.sampling
+    }
+
+    /// Draws the token at `position` (its index in the whole sequence, prompt included) from `row`, whose
+    /// entry `i` is the logit of token `i`, among the `allowed` tokens. Entries past the allowed set's size
+    /// (padding) are never drawn.
+    ///
+    /// One pass over the row, and one over the allowed tokens unless greedy; with top-p a sort of the
+    /// likelier ones.
+    ///
+    /// # Errors
+    /// If a logit is NaN or plus infinity (allowed or not, padding apart), no token is allowed, or all
+    /// allowed ones are at minus infinity.
+    pub fn draw(&self, row: &[f32], allowed: &TokenSet, position: usize) -> Result<TokenId, DrawError> {
+        let row = &row[..row.len().min(allowed.size())];
+        check(row)?;
+        let best = likeliest(row, allowed)?;
+        if self.sampling.is_greedy() {
+            return Ok(best);
+        }
+        let noise = Noise::new(self.seed, u64::try_from(position).unwrap_or(u64::MAX));
+        let temperature = self.sampling.temperature();
+        let largest = row.get(best.index()).copied().unwrap_or(f32::NEG_INFINITY);
+        let mut race = Race::new(noise, Candidate::new(best, largest, temperature));
+        if self.sampling.cuts() {
+            self.kept(row, allowed).into_iter().for_each(|candidate| race.enter(candidate));
+        } else {
+            for_each_logit(row, allowed, |token, logit| {
+                race.enter(Candidate::new(token, logit, temperature));
+            });
+        }
+        Ok(race.winner.token)
+    }
+
+    /// The allowed tokens that top-k, top-p and min-p leave; the likeliest is always among them.
+    fn kept(&self, row: &[f32], allowed: &TokenSet) -> Vec<Candidate> {
+        let temperature = self.sampling.temperature();
+        let mut kept = Vec::new();
+        for_each_logit(row, allowed, |token, logit| {
+            if logit > f32::NEG_INFINITY {
+                kept.push(Candidate::new(token, logit, temperature));
+            }
+        });
+        let largest = kept.iter().map(|candidate| candidate.score).fold(f64::NEG_INFINITY, f64::max);
+        let weight = |candidate: &Candidate| noise::exp(candidate.score - largest);
+        if let Some(k) = self.sampling.k().filter(|&k| k < kept.len()) {
+            kept.select_nth_unstable_by(k, Candidate::likelier);
+            kept.truncate(k);
+            // Back in a fixed order, so that sums of weights do not depend on how selection works.
+            kept.sort_unstable_by_key(|candidate| candidate.token);
+        }
+        if self.sampling.nucleus() < 1.0 {
+            cut_to_nucleus(&mut kept, self.sampling.nucleus(), weight);
+        }
+        if self.sampling.least() > 0.0 {
+            kept.retain(|candidate| weight(candidate) >= self.sampling.least());
+        }
+        kept
+    }
+}
+
+/// Keeps the fewest likeliest candidates with `share` of the weight or more.
+fn cut_to_nucleus(kept: &mut Vec<Candidate>, share: f64, weight: impl Fn(&Candidate) -> f64) {
+    let weights: Vec<f64> = kept.iter().map(&weight).collect();
+    let total: f64 = weights.iter().sum();
+    #[expect(clippy::cast_precision_loss, reason = "vocabularies are far below 2^53")]
+    let count = kept.len() as f64;
+    // All candidates lighter than this have less than half of the weight that may be cut, together; so the
+    // nucleus is reached before the first of them, and only the others need sorting.
+    let light = 0.5 * (1.0 - share) * total / count;
+    let mut weights = weights.into_iter();
+    kept.retain(|_| weights.next().is_some_and(|weight| weight >= light));
+    kept.sort_unstable_by(Candidate::likelier);
+    let mut sum = 0.0;
+    let reached = kept.iter().position(|candidate| {
+        sum += weight(candidate);
+        sum >= share * total
+    });
+    if let Some(last) = reached {
+        kept.truncate(last + 1);
+    }
+}
+
+/// The candidate with the largest score plus noise so far.
+struct Race {
+    noise: Noise,
+    winner: Candidate,
+    /// Score plus noise of the winner.
+    total: f64,
+}
+
+impl Race {
+    fn new(noise: Noise, first: Candidate) -> Self {
+        let total = first.score + noise::gumbel(noise.bits(first.token));
+        Self { noise, winner: first, total }
+    }
+
+    /// The larger total wins, of equals the lower id; in whatever order they enter.
+    fn enter(&mut self, candidate: Candidate) {
+        let bits = self.noise.bits(candidate.token);
+        if candidate.score + noise::gumbel_bound(bits) < self.total {
+            return;
+        }
+        let total = candidate.score + noise::gumbel(bits);
+        if total > self.total || total == self.total && candidate.token < self.winner.token {
+            self.winner = candidate;
+            self.total = total;
+        }
+    }
+}
+
+/// Refuses NaN and plus infinity. One pass in blocks, without a branch per number.
+fn check(row: &[f32]) -> Result<(), DrawError> {
+    for (index, block) in row.chunks(256).enumerate() {
+        if block.iter().fold(true, |fine, &logit| fine & (logit < f32::INFINITY)) {
+            continue;
+        }
+        let offset = block.iter().position(|&logit| logit.is_nan() || logit == f32::INFINITY).unwrap_or(0);
+        let token = TokenId::from_index(index * 256 + offset).unwrap_or(TokenId::new(u32::MAX));
+        return Err(DrawError::NotFinite(token));
+    }
+    Ok(())
+}
+
+/// The allowed token with the largest logit; of equals the one with the lowest id.
+fn likeliest(row: &[f32], allowed: &TokenSet) -> Result<TokenId, DrawError> {
+    let mut best: Option<(f32, TokenId)> = None;
+    for_each_logit(row, allowed, |token, logit| {
+        if best.is_none_or(|(largest, _)| logit > largest) {
+            best = Some((logit, token));
+        }
+    });
+    match best {
+        None => Err(DrawError::NoneAllowed),
+        Some((f32::NEG_INFINITY, _)) => Err(DrawError::Impossible),
+        Some((_, token)) => Ok(token),
+    }
+}
+
+/// Calls `each` with the allowed tokens and their logits, lowest id first.
+fn for_each_logit(row: &[f32], allowed: &TokenSet, mut each: impl FnMut(TokenId, f32)) {
+    let mut base = 0_u32;
+    for (logits, &word) in row.chunks(64).zip(allowed.words()) {
+        if word == u64::MAX {
+            for (token, &logit) in (base..).zip(logits) {
+                each(TokenId::new(token), logit);
+            }
+        } else {
+            let mut rest = word;
+            while rest != 0 {
+                let bit = rest.trailing_zeros();
+                if let Some(&logit) = usize::try_from(bit).ok().and_then(|bit| logits.get(bit)) {
+                    each(TokenId::new(base + bit), logit);
+                }
+                rest &= rest - 1;
+            }
+        }
+        base += 64;
+    }
+}

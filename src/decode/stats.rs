@@ -1,0 +1,39 @@
+//! What a run cost.
+//!
+//! Invariant: clocks are only read, never acted on.
+
+use std::time::Duration;
+
+/// Counts and times of one run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DecodeStats {
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Tokens generated, end of text not counted.
+    pub tokens: usize,
+    /// Forward passes of the model, that over the prompt included.
+    pub passes: usize,
+    /// Draws, that of end of text included.
+    pub draws: usize,
+    /// Draws in which the model's own choice (the one drawn with the same noise from all tokens that can be
+    /// generated at all) was not allowed, and another token was taken.
+    pub interventions: usize,
+    /// Masks computed or looked up.
+    pub masks: usize,
+    /// Time in the constraint: asking for tokens, masks, and advancing.
+    pub mask_time: Duration,
+    /// Time in the model's forward passes.
+    pub model_time: Duration,
+    /// Time in all, from the first step's beginning to the last one's end, without what the caller did
+    /// between steps. More than mask and model time together by the time spent drawing.
+    pub total_time: Duration,
+}
+
+/// Runs `work` and adds the time it took to `time`.
+pub(super) fn timed<T>(time: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let start = std::time::Instant::now();
+    let result = work();
+    *time += start.elapsed();
+    result
+}
