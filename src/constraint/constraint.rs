@@ -9,7 +9,7 @@ use super::{
 use crate::{
     compile::Shared,
     ids::{SetId, StateId, TerminalId, TokenId},
-    vocab::TokenSet,
+    vocab::{TokenSet, Vocabulary},
 };
 
 /// A text in the making and what may follow.
@@ -158,6 +158,19 @@ impl Constraint {
     #[must_use]
     pub fn is_ended(&self) -> bool {
         matches!(self.here, Place::Ended(_))
+    }
+
+    /// May anything but end of text follow? Looks at the threads, no bytes and no mask.
+    pub(crate) fn can_go_on(&self) -> bool {
+        let Place::In(state) = self.here else { return false };
+        let machine = lock(&self.machine);
+        !machine.threads(state).is_empty()
+            || machine.boundary(state).is_some_and(|set| machine.parser().accepts(set).iter().next().is_some())
+    }
+
+    /// The vocabulary it was compiled for.
+    pub(crate) fn vocabulary(&self) -> &Vocabulary {
+        &self.shared.vocabulary
     }
 
     /// The bytes that may follow, ascending; for messages. 256 lookups.

@@ -59,10 +59,6 @@ impl Chooser {
         }
         stats.masks += 1;
         let mask = timed(&mut stats.mask_time, || constraint.mask())?;
-        if mask.size() != self.possible.size() {
-            let (decoder, constraint) = (self.possible.size(), mask.size());
-            return Err(DecodeErrorKind::OtherVocabulary { decoder, constraint }.into());
-        }
         self.draw(row, mask, position)
     }
 

@@ -123,14 +123,15 @@ impl<M: Model> DecoderBuilder<M> {
     /// The decoder. One pass over the vocabulary.
     ///
     /// # Errors
-    /// If there is no vocabulary, or it has ids past the model's rows of logits. (Rows may be longer, as
-    /// many models pad them; the padding is never drawn.)
+    /// If there is no vocabulary, it has ids past the model's rows of logits (rows may be longer, as many
+    /// models pad them; the padding is never drawn), or the constraint was compiled for another one.
     pub fn build(self) -> Result<Decoder<M>, BuildError> {
         let vocabulary = self.vocabulary.ok_or(BuildErrorKind::NoVocabulary)?;
         let (size, model) = (vocabulary.size(), self.model.vocabulary_size());
         if size > model {
             return Err(BuildErrorKind::VocabularyTooLarge { vocabulary: size, model }.into());
         }
+        check_constraint(&vocabulary, self.constraint.as_ref())?;
         let mut possible = vocabulary.empty_set();
         for (token, _) in vocabulary.text_tokens().filter(|(_, bytes)| !bytes.is_empty()) {
             possible.insert(token);
@@ -213,8 +214,23 @@ impl<M: Model> Decoder<M> {
     }
 
     /// Puts another constraint in place of the present one, for the runs to come; `None` frees the model.
-    pub fn set_constraint(&mut self, constraint: Option<Constraint>) {
+    ///
+    /// # Errors
+    /// If it was compiled for another vocabulary; the present one stays then.
+    pub fn set_constraint(&mut self, constraint: Option<Constraint>) -> Result<(), BuildError> {
+        check_constraint(&self.vocabulary, constraint.as_ref())?;
         self.constraint = constraint;
+        Ok(())
+    }
+}
+
+/// Refuses a constraint for another vocabulary: its tokens would be other texts.
+fn check_constraint(vocabulary: &Vocabulary, constraint: Option<&Constraint>) -> Result<(), BuildError> {
+    match constraint {
+        Some(constraint) if constraint.vocabulary().fingerprint() != vocabulary.fingerprint() => {
+            Err(BuildErrorKind::OtherVocabulary.into())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -295,19 +311,14 @@ impl<M: Model> Steps<'_, M> {
     }
 
     /// Is the text over before the model is asked?
-    fn ending(&mut self) -> Result<Option<Finish>, DecodeError> {
-        if let Some(constraint) = &mut self.constraint {
-            let over = timed(&mut self.stats.mask_time, || {
-                Ok::<_, DecodeError>(
-                    constraint.is_ended() || constraint.is_complete() && constraint.next_bytes()?.is_empty(),
-                )
-            })?;
-            if over {
-                return Ok(Some(Finish::Stop));
-            }
+    fn ending(&mut self) -> Option<Finish> {
+        if let Some(constraint) = &self.constraint
+            && timed(&mut self.stats.mask_time, || constraint.is_complete() && !constraint.can_go_on())
+        {
+            return Some(Finish::Stop);
         }
         let full = self.decoder.model.position() + self.pending.len() > self.decoder.model.context();
-        Ok((full || self.tokens.len() >= self.decoder.max_new_tokens).then_some(Finish::Length))
+        (full || self.tokens.len() >= self.decoder.max_new_tokens).then_some(Finish::Length)
     }
 
     /// Makes the next token, or says why there is none.
@@ -316,7 +327,7 @@ impl<M: Model> Steps<'_, M> {
             self.start()?;
             self.progress = Progress::Running;
         }
-        if let Some(finish) = self.ending()? {
+        if let Some(finish) = self.ending() {
             return Ok(Err(finish));
         }
         let position = self.next_position();

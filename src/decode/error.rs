@@ -18,6 +18,8 @@ pub enum BuildErrorKind {
         /// Length of the model's rows of logits.
         model: usize,
     },
+    /// The constraint was compiled for another vocabulary (or for other end-of-text tokens).
+    OtherVocabulary,
 }
 
 /// A decoder that cannot be built from its parts.
@@ -48,6 +50,9 @@ impl std::fmt::Display for BuildError {
                 f,
                 "the vocabulary has {vocabulary} tokens but the model only {model}: they do not belong together"
             ),
+            BuildErrorKind::OtherVocabulary => {
+                write!(f, "the constraint was compiled for another vocabulary than the decoder's")
+            }
         }
     }
 }
@@ -81,13 +86,6 @@ pub enum DecodeErrorKind {
     NothingAllowed {
         /// Index of the token to be drawn in the whole sequence, prompt included.
         position: usize,
-    },
-    /// The constraint was compiled for a vocabulary of another size.
-    OtherVocabulary {
-        /// Size of the decoder's vocabulary.
-        decoder: usize,
-        /// Size of the constraint's.
-        constraint: usize,
     },
     /// The constraint failed, e.g. by a budget; see the source.
     Constraint,
@@ -142,10 +140,6 @@ impl std::fmt::Display for DecodeError {
                 f,
                 "no token of the vocabulary can follow at position {position}: it lacks tokens for bytes that \
                  the grammar needs"
-            ),
-            DecodeErrorKind::OtherVocabulary { decoder, constraint } => write!(
-                f,
-                "the constraint is for a vocabulary of {constraint} tokens, the decoder has one of {decoder}"
             ),
             DecodeErrorKind::Constraint => write!(f, "the constraint failed"),
         }
