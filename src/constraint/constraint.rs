@@ -160,12 +160,17 @@ impl Constraint {
         matches!(self.here, Place::Ended(_))
     }
 
-    /// May anything but end of text follow? Looks at the threads, no bytes and no mask.
+    /// May anything but end of text follow? At most 256 lookups for each thread; makes no state and no mask.
     pub(crate) fn can_go_on(&self) -> bool {
         let Place::In(state) = self.here else { return false };
         let machine = lock(&self.machine);
-        !machine.threads(state).is_empty()
-            || machine.boundary(state).is_some_and(|set| machine.parser().accepts(set).iter().next().is_some())
+        let scanner = &self.shared.lowered.scanner;
+        let mut boundary = machine.boundary(state).into_iter();
+        boundary.any(|set| machine.parser().accepts(set).iter().next().is_some())
+            || machine
+                .threads(state)
+                .iter()
+                .any(|thread| (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some()))
     }
 
     /// The vocabulary it was compiled for.
