@@ -5,6 +5,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 use domino::{Grammar, Limits, Syntax};
 use serde::Deserialize;
 
+use crate::decider::Decider;
+
 /// The file `NAME.examples.json` beside `NAME.gbnf`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,6 +38,12 @@ fn shipped() -> Vec<(String, String, Examples)> {
     names.into_iter().map(read).collect()
 }
 
+/// The grammar called `name` in `grammars/`.
+pub(crate) fn grammar(name: &str) -> Grammar {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars").join(format!("{name}.gbnf"));
+    parse(name, &fs::read_to_string(path).expect("a grammar"))
+}
+
 fn parse(name: &str, text: &str) -> Grammar {
     Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -52,29 +60,31 @@ fn every_grammar_reads_and_has_enough_examples() {
     }
 }
 
-#[cfg(feature = "oracle")]
-#[test]
-fn the_oracle_decides_every_example_as_said() {
-    use domino::oracle::Oracle;
-
+fn check_examples<D: Decider>() {
     let mut wrong = Vec::new();
     for (name, text, examples) in shipped() {
-        let oracle = Oracle::new(&parse(&name, &text)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut decider = D::of(&parse(&name, &text));
         for text in &examples.accepted {
-            if !oracle.accepts(text.as_bytes()) {
+            if !decider.accepts(text.as_bytes()) {
                 wrong.push(format!("{name}: not accepted: {text:?}"));
             }
         }
         for text in &examples.rejected {
-            if oracle.accepts(text.as_bytes()) {
+            if decider.accepts(text.as_bytes()) {
                 wrong.push(format!("{name}: accepted: {text:?}"));
             }
         }
         for text in &examples.prefixes {
-            if !oracle.viable(text.as_bytes()) {
+            if !decider.viable(text.as_bytes()) {
                 wrong.push(format!("{name}: not viable: {text:?}"));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[cfg(feature = "oracle")]
+#[test]
+fn the_oracle_decides_every_example_as_said() {
+    check_examples::<domino::oracle::Oracle>();
 }

@@ -2,6 +2,7 @@
 
 mod cli;
 mod corpus;
+mod decider;
 mod decode;
 mod hostile;
 mod model;
