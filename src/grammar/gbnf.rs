@@ -172,7 +172,8 @@ fn no_root(source: Source<'_>, builder: &GrammarBuilder) -> GrammarError {
     GrammarError::new(GrammarErrorKind::NoRoot, "there is no rule `root`, where every text starts")
         .at(source, span, "the first rule")
         .with_hint(format!(
-            "rename the start rule to `root`, or add `root ::= {meant}`; the rules are {}",
+            "rename the start rule to `root`, or add a rule `root` that uses {}; the rules are {}",
+            quoted(meant),
             quoted_list(names.into_iter())
         ))
 }
