@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use domino::{Grammar, Limits, Syntax};
 use serde::Deserialize;
 
-use crate::decider::Decider;
+use crate::decider::{Decider, Engine};
 
 /// The file `NAME.examples.json` beside `NAME.gbnf`.
 #[derive(Debug, Deserialize)]
@@ -81,6 +81,48 @@ fn check_examples<D: Decider>() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_engine_decides_every_example_as_said() {
+    check_examples::<Engine>();
+}
+
+/// Along every example, the bytes that may follow are those of the oracle, and the text may end where it says.
+#[cfg(feature = "oracle")]
+#[test]
+fn the_engine_agrees_with_the_oracle_at_every_byte() {
+    use domino::{
+        TokenId,
+        oracle::{Oracle, SortedTokens},
+    };
+
+    let tokens = SortedTokens::new(&crate::decider::byte_vocabulary());
+    for (name, text, examples) in shipped() {
+        let grammar = parse(&name, &text);
+        let (engine, oracle) = (Engine::of(&grammar), Oracle::of(&grammar));
+        for text in examples.accepted.iter().chain(&examples.rejected) {
+            let (mut constraint, mut session) = (engine.0.constraint(), oracle.session());
+            for (at, &byte) in text.as_bytes().iter().enumerate() {
+                let mask = constraint.mask().unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert_eq!(
+                    *mask,
+                    session.mask(&tokens),
+                    "{name}: after {:?}",
+                    text.as_bytes()[..at].escape_ascii()
+                );
+                let viable = session.push(byte);
+                assert_eq!(
+                    constraint.advance(TokenId::new(byte.into())).is_ok(),
+                    viable,
+                    "{name}: {text:?} at {at}"
+                );
+                if !viable {
+                    break;
+                }
+            }
+        }
+    }
 }
 
 #[cfg(feature = "oracle")]

@@ -1,6 +1,6 @@
 //! Two ways to decide whether a text is of a grammar: the engine, and the brute-force oracle.
 
-use domino::Grammar;
+use domino::{CompiledGrammar, Compiler, Grammar, TokenId, Vocabulary};
 
 /// Decides texts of one grammar.
 pub(crate) trait Decider {
@@ -17,6 +17,32 @@ pub(crate) trait Decider {
     /// Is it the start of a text of the grammar?
     fn viable(&mut self, text: &[u8]) -> bool {
         self.decide(text).0
+    }
+}
+
+/// A token for each byte, its number being the byte, and 256 to end the text.
+pub(crate) fn byte_vocabulary() -> Vocabulary {
+    let end = TokenId::new(256);
+    (0..=u8::MAX)
+        .fold(Vocabulary::builder().end_of_text(end), |builder, byte| {
+            builder.token(TokenId::new(byte.into()), [byte])
+        })
+        .build()
+        .expect("a vocabulary")
+}
+
+/// The engine, over [`byte_vocabulary`].
+pub(crate) struct Engine(pub(crate) CompiledGrammar);
+
+impl Decider for Engine {
+    fn of(grammar: &Grammar) -> Self {
+        Self(Compiler::new(byte_vocabulary()).compile(grammar).expect("the grammar compiles"))
+    }
+
+    fn decide(&mut self, text: &[u8]) -> (bool, bool) {
+        let mut constraint = self.0.constraint();
+        let viable = constraint.advance_bytes(text).expect("within the budgets") == text.len();
+        (viable, viable && constraint.is_complete())
     }
 }
 

@@ -153,6 +153,26 @@ fn check_paper_texts<D: Decider>() {
     }
 }
 
+mod by_the_engine {
+    use super::*;
+    use crate::decider::Engine;
+
+    #[test]
+    fn json_suite() {
+        check_json_suite::<Engine>();
+    }
+
+    #[test]
+    fn real_json() {
+        check_real_json::<Engine>();
+    }
+
+    #[test]
+    fn paper_texts() {
+        check_paper_texts::<Engine>();
+    }
+}
+
 #[cfg(feature = "oracle")]
 mod by_the_oracle {
     use domino::{Grammar, Limits, Syntax, oracle::Oracle};
