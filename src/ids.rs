@@ -33,7 +33,6 @@ macro_rules! id_type {
 
             /// The number as an index.
             #[must_use]
-            #[expect(clippy::cast_possible_truncation, reason = "u32 fits in usize on every supported target")]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }

@@ -1,5 +1,88 @@
-//! Domino makes a language model write only text of a given grammar and bends the model as little as
+//! Domino makes a language model write only text of a given grammar, and bends the model as little as
 //! possible. It follows DOMINO ("Guiding LLMs The Right Way", arXiv 2403.06988).
+//!
+//! ```
+//! use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+//!
+//! // Once per model:
+//! let vocabulary = Vocabulary::builder()
+//!     .token(TokenId::new(0), "{\"")
+//!     .token(TokenId::new(1), "a")
+//!     .token(TokenId::new(2), "\": 1}")
+//!     .end_of_text(TokenId::new(3))
+//!     .build()?;
+//! // Once per grammar:
+//! let grammar = r#"root ::= "{" pair "}"   pair ::= "\"" [a-z]+ "\": " [0-9]+"#;
+//! let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default())?;
+//! let compiled = Compiler::new(vocabulary).compile(&grammar)?;
+//! // Once per text:
+//! let mut constraint = compiled.constraint();
+//! for token in [0, 1, 2].map(TokenId::new) {
+//!     assert!(constraint.mask()?.contains(token));
+//!     constraint.advance(token)?;
+//! }
+//! assert!(constraint.is_complete());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Words
+//!
+//! | word | meaning | type |
+//! |---|---|---|
+//! | vocabulary | token id -> bytes, special tokens apart | [`Vocabulary`] |
+//! | grammar | rules over expressions, whatever the notation | [`Grammar`] |
+//! | terminal | a non-empty byte-regular language that the grammar uses as a leaf | `scanner::TerminalDfa` |
+//! | scanner state | inside a terminal, at a state of its DFA | [`ids::ScanStateId`] |
+//! | subterminal | what a token does to a terminal: *full*, *start*, *end*, *continuation* (paper, 3.3) | `subterminal` |
+//! | subterminal tree | the terminal sequences that tokens spell from a scanner state on (paper, Alg. 2) | `subterminal::Forest` |
+//! | parser set | a canonical Earley set; its id is the stack | [`ids::SetId`] |
+//! | thread | a terminal started in a parser set, and where its scanner is | `constraint::thread` |
+//! | boundary | the parser set in which the next terminal starts, if one may just have ended | `constraint::thread` |
+//! | constraint state | threads and boundary: all that the text so far means for what may follow | [`ids::StateId`] |
+//! | lookahead `k` | how many terminals past the current one a token may reach | [`Lookahead`] |
+//! | mask | the tokens that may follow | [`TokenSet`] |
+//!
+//! # Map
+//!
+//! Modules stand in the order in which data flows, and use only those above them. The engine knows
+//! nothing of models, models know nothing of grammars; both meet in [`decode`].
+//!
+//! * [`ids`], [`limits`]: indices, budgets.
+//! * [`vocab`]: `tokenizer.json` -> tokens and their bytes, as a byte trie.
+//! * [`grammar`]: notations -> IR. One file per notation, no analysis.
+//! * `scanner`: patterns -> minimal byte DFAs.
+//! * `lower`: IR -> terminals and a reduced context-free grammar.
+//! * `subterminal`: vocabulary x terminals, as trees that grow on demand.
+//! * `parser`: Earley sets, hash-consed; moves between them, memoised.
+//! * `constraint`: bytes through threads, masks, rollback.
+//! * `compile`: the pipeline, called in order.
+//! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
+//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
+//!
+//! # Promises
+//!
+//! Each has a test that can fail, under `tests/promises`:
+//!
+//! 1. *Sound*: what is generated is a prefix of a text of the language, and such a text when it ends by end of text.
+//! 2. *Minimally invasive*: with unbounded lookahead a token is in the mask if and only if a text of the
+//!    language goes on like this.
+//! 3. *k-monotone*: the mask for `k` is a subset of that for `k + 1`.
+//! 4. *Rollback exact*: `n` steps and their rollback lead back to the same state.
+//! 5. *Bounded*: hostile grammars and inputs end in an error value within [`Limits`], never in a panic or a hang.
+
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::todo,
+        clippy::unimplemented,
+        clippy::print_stdout,
+        clippy::print_stderr,
+        clippy::cast_possible_truncation
+    )
+)]
 
 pub mod ids;
 pub mod limits;
@@ -8,15 +91,21 @@ pub mod vocab;
 
 pub mod grammar;
 
-mod compile;
-mod constraint;
-mod lower;
-mod parser;
 mod scanner;
+
+mod lower;
+
 mod subterminal;
 
-pub mod decode;
+mod parser;
+
+mod constraint;
+
+mod compile;
+
 pub mod model;
+
+pub mod decode;
 
 #[cfg(feature = "oracle")]
 pub mod oracle;

@@ -5,7 +5,7 @@
 //! comes back to the same parser state. Works through a list of open nonterminals, never by recursion.
 
 use hashbrown::HashMap;
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Hir, HirKind};
 
 use super::{regular::Regular, work::WorkGrammar};
 use crate::{
@@ -318,9 +318,12 @@ impl Emitter<'_> {
     }
 }
 
-/// A regular expression as text, cut to a readable length.
+/// A literal in quotes, anything else as a regular expression; cut to a readable length.
 fn shown(hir: &Hir) -> String {
-    let text = hir.to_string();
+    let text = match hir.kind() {
+        HirKind::Literal(literal) => format!("{:?}", String::from_utf8_lossy(&literal.0)),
+        _ => hir.to_string(),
+    };
     if text.chars().count() <= NAME_CHARS {
         return text;
     }
