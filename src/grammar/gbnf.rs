@@ -23,6 +23,7 @@ use crate::{
 
 lalrpop_mod!(
     #[expect(unreachable_pub, clippy::all, clippy::too_many_lines, reason = "generated")]
+    #[cfg_attr(not(test), expect(clippy::panic, clippy::unwrap_used, reason = "generated"))]
     parser,
     "/grammar/gbnf.rs"
 );

@@ -61,6 +61,12 @@ impl ByteTrie {
         }
     }
 
+    /// Number of nodes.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The last byte of the node's string (0 at the root).
     pub(crate) fn byte(&self, node: TrieNodeId) -> u8 {
         self.nodes[node.index()].byte
@@ -99,7 +105,7 @@ mod tests {
         let tokens: [(&[u8], u32); 6] = [(b"b", 0), (b"ab", 1), (b"abc", 2), (b"a", 3), (b"ab", 4), (b"", 5)];
         let trie = ByteTrie::new(tokens.map(|(bytes, id)| (bytes, TokenId::new(id))));
         // Depth first: root, a, ab, abc, b.
-        assert_eq!(trie.nodes.len(), 5);
+        assert_eq!(trie.len(), 5);
         let bytes: Vec<u8> = (1..5).map(|n| trie.byte(TrieNodeId::new(n))).collect();
         assert_eq!(bytes, b"abcb");
         assert_eq!(trie.end(TrieNodeId::new(1)), TrieNodeId::new(4));
