@@ -29,7 +29,7 @@ fn at(temperature: f64) -> Sampling {
 /// Logits of every kind: spread, equal, minus infinity, and masks from empty to full.
 fn rows() -> impl Strategy<Value = (Vec<f32>, TokenSet)> {
     let logit = prop_oneof![
-        4 => (-20.0..20.0_f32),
+        4 => -20.0..20.0_f32,
         2 => prop_oneof![Just(1.5_f32), Just(0.0), Just(-0.0)],
         1 => Just(f32::NEG_INFINITY),
     ];
@@ -264,7 +264,8 @@ mod run {
     use domino::{
         Compiler, Constraint, Grammar, Limits, Lookahead, StepErrorKind, Syntax, TokenId, Vocabulary,
         decode::{
-            BuildErrorKind, DecodeErrorKind, Decoder, DrawError, Finish, Generation, Masking, Sampling,
+            BuildErrorKind, DecodeErrorKind, Decoder, DrawError, Finish, Generation, Masking, Sampler,
+            Sampling,
         },
         model::{Fault, Model, Rows, ScriptedModel},
     };
@@ -429,6 +430,25 @@ mod run {
         assert_eq!(stream, first.tokens);
         let another_seed = generate(model(1), Some(&constraint), at(1.0), 12, Masking::Always);
         assert_ne!(another_seed.tokens, first.tokens);
+    }
+
+    #[test]
+    fn each_token_is_the_draw_of_its_row_at_its_index_in_the_whole_sequence() {
+        // One pass over everything, every row judged by itself: what verifying a draft will do.
+        let constraint = shipped("json");
+        for sampling in samplings() {
+            let tokens = generate(model(8), Some(&constraint), sampling, 3, Masking::Opportunistic).tokens;
+            let text = [prompt(), tokens.clone()].concat();
+            let rows = model(8).forward(&text, Rows::All).unwrap();
+            let sampler = Sampler::new(sampling, 3);
+            let mut constraint = constraint.clone();
+            for (index, &token) in tokens.iter().enumerate() {
+                let position = prompt().len() + index;
+                let row = rows.row(position - 1).unwrap();
+                assert_eq!(sampler.draw(row, constraint.mask().unwrap(), position), Ok(token));
+                constraint.advance(token).unwrap();
+            }
+        }
     }
 
     #[test]
