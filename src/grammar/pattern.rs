@@ -11,13 +11,21 @@ pub struct Pattern {
     hir: Hir,
 }
 
-/// Why a regular expression cannot be a [`Pattern`]: it asks about its surroundings.
+/// Why a regular expression cannot be a [`Pattern`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("look-around such as {0} asks about text outside the match, which a terminal cannot do")]
-pub struct LookAroundError(
-    /// The assertion as it is written.
-    pub &'static str,
-);
+#[non_exhaustive]
+pub enum PatternError {
+    /// It asks about its surroundings; holds the assertion as it is written.
+    #[error("look-around such as {0} asks about text outside the match, which a terminal cannot do")]
+    LookAround(&'static str),
+    /// It is nested more deeply than this many levels.
+    #[error("the expression is nested more than {0} levels deep")]
+    TooDeep(usize),
+}
+
+/// Nesting of a pattern beyond which it is refused: automata are built by recursion over it. The
+/// parser of regular expressions has a limit of 250 on its own form, which is never shallower.
+const MAX_DEPTH: usize = 300;
 
 impl Pattern {
     /// Exactly these bytes.
@@ -35,34 +43,23 @@ impl Pattern {
     /// The language of `hir`, matched as a whole.
     ///
     /// # Errors
-    /// If `hir` has look-around. Linear in the size of `hir`.
-    pub fn from_hir(hir: Hir) -> Result<Self, LookAroundError> {
+    /// If `hir` has look-around, or is nested deeper than automata can be built of. Linear in the size of `hir`.
+    pub fn from_hir(hir: Hir) -> Result<Self, PatternError> {
         use regex_syntax::hir::Look;
         let name = match hir.properties().look_set().iter().next() {
-            None => return Ok(Self { hir }),
+            None if nested_within(&hir, MAX_DEPTH) => return Ok(Self { hir }),
+            None => return Err(PatternError::TooDeep(MAX_DEPTH)),
             Some(Look::Start | Look::End) => "`^`, `$`, `\\A` or `\\z`",
             Some(Look::StartLF | Look::EndLF | Look::StartCRLF | Look::EndCRLF) => "multi-line `^` or `$`",
             Some(_) => "a word boundary `\\b` or `\\B`",
         };
-        Err(LookAroundError(name))
+        Err(PatternError::LookAround(name))
     }
 
     /// The expression.
     #[must_use]
     pub fn hir(&self) -> &Hir {
         &self.hir
-    }
-
-    /// Is the empty string in the language? Constant time.
-    #[must_use]
-    pub fn matches_empty(&self) -> bool {
-        self.hir.properties().minimum_len() == Some(0)
-    }
-
-    /// Is the language empty as far as the expression itself says? Constant time.
-    #[must_use]
-    pub fn is_never(&self) -> bool {
-        self.hir.properties().minimum_len().is_none()
     }
 
     /// The bytes, if the language is written as one literal.
@@ -74,4 +71,23 @@ impl Pattern {
             _ => None,
         }
     }
+}
+
+/// Is `hir` nested at most `depth` levels deep? Does not recurse.
+fn nested_within(hir: &Hir, depth: usize) -> bool {
+    let mut open = vec![(hir, 1)];
+    while let Some((hir, level)) = open.pop() {
+        if level > depth {
+            return false;
+        }
+        match hir.kind() {
+            HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => {}
+            HirKind::Repetition(repetition) => open.push((&repetition.sub, level + 1)),
+            HirKind::Capture(capture) => open.push((&capture.sub, level + 1)),
+            HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+                open.extend(parts.iter().map(|part| (part, level + 1)));
+            }
+        }
+    }
+    true
 }

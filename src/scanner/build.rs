@@ -26,9 +26,6 @@ pub(crate) fn build(
     max_states: usize,
     limits: &Limits,
 ) -> Result<Option<TerminalDfa>, LimitExceeded> {
-    if hir.properties().minimum_len().is_none() {
-        return Ok(None);
-    }
     let too_many = || LimitExceeded::new("DFA states of a terminal", max_states);
     if let regex_syntax::hir::HirKind::Literal(literal) = hir.kind() {
         if literal.0.len() >= max_states {
@@ -155,6 +152,16 @@ mod tests {
         assert_eq!(dfa("a*").without_empty().unwrap(), dfa("a+"));
         assert_eq!(dfa("(ab)?c?").without_empty().unwrap(), dfa("abc?|c"));
         assert_ne!(dfa("a"), dfa("b"));
+    }
+
+    #[test]
+    fn empty_languages() {
+        for (pattern, expected) in
+            [("[a&&b]", None), ("a[a&&b]", None), ("[a&&b]|a", Some("a")), ("[a&&b]*", Some(""))]
+        {
+            let found = build(&hir(pattern), 100, &Limits::default()).unwrap();
+            assert_eq!(found, expected.map(dfa), "{pattern}");
+        }
     }
 
     #[test]
