@@ -89,7 +89,6 @@ fn the_engine_decides_every_example_as_said() {
 }
 
 /// Along every example, the bytes that may follow are those of the oracle, and the text may end where it says.
-#[cfg(feature = "oracle")]
 #[test]
 fn the_engine_agrees_with_the_oracle_at_every_byte() {
     use domino::{
@@ -125,8 +124,52 @@ fn the_engine_agrees_with_the_oracle_at_every_byte() {
     }
 }
 
-#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_decides_every_example_as_said() {
     check_examples::<domino::oracle::Oracle>();
+}
+
+/// Regular expressions, texts that they match as a whole, and texts that they do not.
+#[rustfmt::skip]
+const EXPRESSIONS: &[(&str, &[&[u8]], &[&[u8]])] = &[
+    ("", &[b""], &[b"a", b"\n"]),
+    ("a|ab", &[b"a", b"ab"], &[b"", b"b", b"abb"]),
+    ("(a|ab)(c|bcd)", &[b"ac", b"abc", b"abcd", b"abbcd"], &[b"abcc", b"a", b"abbc"]),
+    ("a*?b", &[b"b", b"aab"], &[b"a", b"bb"]),
+    ("^[0-9]{4}-(0[1-9]|1[0-2])$", &[b"2024-01", b"0000-12"], &[b"2024-13", b"2024-1", b"2024-01\n", b" 2024-01"]),
+    (".", &["\u{e9}".as_bytes(), b"a", b"\r", "\u{1F600}".as_bytes()], &[b"", b"\n", b"ab", b"\xFF", b"\xC3"]),
+    ("(?s).", &[b"\n", b"\0"], &[b"", b"\n\n"]),
+    ("(?-u)[\\x80-\\xFF]+", &[b"\x80", b"\xFF\xFE"], &[b"a", b""]),
+    ("(?i)stra\u{df}e", &["STRA\u{1E9E}E".as_bytes(), "stra\u{df}e".as_bytes()], &[b"strasse"]),
+    (r"\p{Greek}+", &["\u{3b1}\u{3a9}".as_bytes()], &[b"a", b""]),
+    (r"\w+\s\d", &["\u{e9}_1\u{a0}\u{665}".as_bytes(), b"a 1"], &[b" 1", b"a1"]),
+    ("(a{2,3}){2}", &[b"aaaa", b"aaaaaa"], &[b"aaa", b"aaaaaaa"]),
+    ("[a-z&&[^aeiou]]", &[b"b"], &[b"a", b"B"]),
+    ("(|a)+b?", &[b"", b"aaa", b"aab"], &[b"abb"]),
+    ("(?x) a b # c\n c", &[b"abc"], &[b"a b c"]),
+    ("\"(?:[^\"\\\\]|\\\\.)*\"", &[b"\"\"", b"\"a\\\"b\""], &[b"\"", b"\"a\"b\"", b"\"\\\""]),
+];
+
+fn check_expressions<D: Decider>() {
+    for (expression, accepted, rejected) in EXPRESSIONS {
+        let grammar = Grammar::parse(Syntax::Regex, expression, &Limits::default())
+            .unwrap_or_else(|error| panic!("{expression}: {error}"));
+        let mut decider = D::of(&grammar);
+        for text in *accepted {
+            assert!(decider.accepts(text), "{expression} matches {}", text.escape_ascii());
+        }
+        for text in *rejected {
+            assert!(!decider.accepts(text), "{expression} does not match {}", text.escape_ascii());
+        }
+    }
+}
+
+#[test]
+fn the_engine_matches_whole_texts() {
+    check_expressions::<Engine>();
+}
+
+#[test]
+fn the_oracle_matches_whole_texts() {
+    check_expressions::<domino::oracle::Oracle>();
 }
