@@ -40,6 +40,11 @@ impl Pattern {
         Self { hir: Hir::class(Class::Unicode(class)) }
     }
 
+    /// One character, in UTF-8, or one byte of the class.
+    pub(crate) fn byte_class(class: Class) -> Self {
+        Self { hir: Hir::class(class) }
+    }
+
     /// The language of `hir`, matched as a whole.
     ///
     /// # Errors

@@ -37,6 +37,8 @@ pub(super) struct Emitted {
 const BLOCK: u32 = 256;
 /// NFA states per DFA state of the folding budget that are worth a try.
 const NFA_PER_DFA_STATE: usize = 8;
+/// Bytes of a literal beyond which it is made of several terminals.
+const LITERAL_BYTES: usize = 1_024;
 /// Longest name of a terminal, in characters.
 const NAME_CHARS: usize = 60;
 
@@ -149,6 +151,9 @@ impl Emitter<'_> {
     /// The expression as one terminal, if it is a leaf, or regular and small enough.
     fn folded(&mut self, expr: ExprId, name: Option<&str>) -> Result<Option<Symbol>, CompileError> {
         if let Expr::Pattern(pattern) = self.work.expr(expr) {
+            if let Some(literal) = pattern.as_literal().filter(|literal| literal.len() > LITERAL_BYTES) {
+                return Ok(Some(self.long_literal(literal)?));
+            }
             let hir = pattern.hir();
             let dfa =
                 scanner::build(hir, self.limits.dfa_states, self.limits).map_err(CompileError::limit)?;
@@ -165,6 +170,17 @@ impl Emitter<'_> {
             Ok(dfa) => Ok(Some(self.terminal(dfa, &|| name.map_or_else(|| shown(&hir), str::to_owned))?)),
             Err(_too_large) => Ok(None),
         }
+    }
+
+    /// A literal in pieces, so that no automaton is larger than a piece.
+    fn long_literal(&mut self, literal: &[u8]) -> Result<Symbol, CompileError> {
+        let whole = self.nonterminal(shown_literal(literal))?;
+        let mut pieces = Vec::new();
+        for piece in literal.chunks(LITERAL_BYTES) {
+            pieces.push(self.terminal(TerminalDfa::literal(piece), &|| shown_literal(piece))?);
+        }
+        self.produce(whole, pieces)?;
+        Ok(Symbol::Nonterminal(whole))
     }
 
     /// The symbol of a byte language: a terminal, split off from the empty string where it has that.
@@ -320,10 +336,18 @@ impl Emitter<'_> {
 
 /// A literal in quotes, anything else as a regular expression; cut to a readable length.
 fn shown(hir: &Hir) -> String {
-    let text = match hir.kind() {
-        HirKind::Literal(literal) => format!("{:?}", String::from_utf8_lossy(&literal.0)),
-        _ => hir.to_string(),
-    };
+    match hir.kind() {
+        HirKind::Literal(literal) => shown_literal(&literal.0),
+        _ => cut(hir.to_string()),
+    }
+}
+
+fn shown_literal(literal: &[u8]) -> String {
+    let start = &literal[..literal.len().min(NAME_CHARS * 4)];
+    cut(format!("{:?}", String::from_utf8_lossy(start)))
+}
+
+fn cut(text: String) -> String {
     if text.chars().count() <= NAME_CHARS {
         return text;
     }

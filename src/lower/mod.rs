@@ -37,7 +37,7 @@ pub(crate) struct Lowered {
 
 /// Runs the passes. Roughly linear in the grammar, apart from determinisation, which is bounded by `limits`.
 pub(crate) fn lower(grammar: &Grammar, limits: &Limits) -> Result<Lowered, CompileError> {
-    let mut work = work::WorkGrammar::from_ir(grammar);
+    let mut work = work::WorkGrammar::from_ir(grammar, limits)?;
     let order = work.rules_callees_first();
     recursion::to_repetition(&mut work, &order, limits)?;
     let regular = regular::analyse(&work, &order);

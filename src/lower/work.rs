@@ -2,8 +2,10 @@
 //!
 //! Invariant: as in the IR, an expression's parts have smaller ids than itself.
 
+use regex_syntax::hir::{Hir, HirKind};
+
 use crate::{
-    grammar::{Expr, Grammar},
+    grammar::{Expr, Grammar, Pattern},
     ids::{ExprId, RuleId},
     limits::{LimitExceeded, Limits},
 };
@@ -19,14 +21,54 @@ pub(super) struct WorkGrammar {
 }
 
 impl WorkGrammar {
-    pub(super) fn from_ir(grammar: &Grammar) -> Self {
-        Self {
-            exprs: grammar.exprs().map(|(_, expr)| expr.clone()).collect(),
-            bodies: grammar.rules().map(|rule| grammar.rule_body(rule)).collect(),
+    /// The grammar with its patterns taken apart down to literals and classes: whether they are put
+    /// together again as one automaton is decided like for any other expression, so no pattern is too large.
+    pub(super) fn from_ir(grammar: &Grammar, limits: &Limits) -> Result<Self, LimitExceeded> {
+        let mut work = Self {
+            exprs: Vec::with_capacity(grammar.exprs().len()),
+            bodies: Vec::new(),
             names: grammar.rules().map(|rule| grammar.rule_name(rule).to_owned()).collect(),
             root: grammar.root(),
             epsilon: None,
+        };
+        let mut renamed: Vec<ExprId> = Vec::with_capacity(grammar.exprs().len());
+        for (_, expr) in grammar.exprs() {
+            let all = |parts: &[ExprId]| parts.iter().map(|part| renamed[part.index()]).collect();
+            let new = match expr {
+                Expr::Pattern(pattern) => work.open_pattern(pattern.hir(), limits)?,
+                Expr::Rule(rule) => work.push(Expr::Rule(*rule), limits)?,
+                Expr::Sequence(parts) => work.push(Expr::Sequence(all(parts)), limits)?,
+                Expr::Alternatives(parts) => work.push(Expr::Alternatives(all(parts)), limits)?,
+                Expr::Repeat { part, min, max } => {
+                    work.push(Expr::Repeat { part: renamed[part.index()], min: *min, max: *max }, limits)?
+                }
+            };
+            renamed.push(new);
         }
+        work.bodies = grammar.rules().map(|rule| renamed[grammar.rule_body(rule).index()]).collect();
+        Ok(work)
+    }
+
+    /// Recursion is as deep as the pattern, which [`Pattern`] bounds.
+    fn open_pattern(&mut self, hir: &Hir, limits: &Limits) -> Result<ExprId, LimitExceeded> {
+        let mut all = |work: &mut Self, parts: &[Hir]| -> Result<Vec<ExprId>, LimitExceeded> {
+            parts.iter().map(|part| work.open_pattern(part, limits)).collect()
+        };
+        let expr = match hir.kind() {
+            HirKind::Concat(parts) => Expr::Sequence(all(self, parts)?),
+            HirKind::Alternation(parts) => Expr::Alternatives(all(self, parts)?),
+            HirKind::Capture(capture) => return self.open_pattern(&capture.sub, limits),
+            HirKind::Repetition(repetition) => Expr::Repeat {
+                part: self.open_pattern(&repetition.sub, limits)?,
+                min: repetition.min,
+                max: repetition.max,
+            },
+            HirKind::Literal(literal) => Expr::Pattern(Pattern::literal(&literal.0)),
+            HirKind::Class(class) => Expr::Pattern(Pattern::byte_class(class.clone())),
+            // A pattern has no look-around.
+            HirKind::Empty | HirKind::Look(_) => return self.sequence(Vec::new(), limits),
+        };
+        self.push(expr, limits)
     }
 
     pub(super) fn root(&self) -> RuleId {
