@@ -10,9 +10,9 @@ use crate::decider::{Decider, Engine};
 /// The file `NAME.examples.json` beside `NAME.gbnf`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Examples {
+pub(crate) struct Examples {
     /// Texts of the language.
-    accepted: Vec<String>,
+    pub(crate) accepted: Vec<String>,
     /// Texts that are not; some are prefixes of texts that are.
     rejected: Vec<String>,
     /// Prefixes of texts of the language; some are texts of it.
@@ -20,7 +20,7 @@ struct Examples {
 }
 
 /// The shipped grammars: name, text, examples.
-fn shipped() -> Vec<(String, String, Examples)> {
+pub(crate) fn shipped() -> Vec<(String, String, Examples)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("grammars");
     let names: BTreeSet<String> = fs::read_dir(&folder)
         .expect("the folder of grammars")

@@ -1,5 +1,6 @@
 //! Input made to break things must end in an error value: no panic, no hang, no abort.
 
+mod engine;
 mod grammar_text;
 mod model_folder;
 mod tokenizer;

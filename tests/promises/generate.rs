@@ -406,7 +406,8 @@ impl World {
     /// A token of `mask`: any for most choices, end of text for few.
     pub(super) fn choose(&self, mask: &TokenSet, choice: u16) -> Option<TokenId> {
         let (ends, texts): (Vec<_>, Vec<_>) = mask.iter().partition(|&token| self.ends(token));
-        let tokens = if texts.is_empty() || (choice % 16 == 0 && !ends.is_empty()) { ends } else { texts };
+        let tokens =
+            if texts.is_empty() || (choice.is_multiple_of(16) && !ends.is_empty()) { ends } else { texts };
         (!tokens.is_empty()).then(|| tokens[usize::from(choice / 16) % tokens.len()])
     }
 }

@@ -1,1 +1,108 @@
-//! stub
+//! Promise 2, minimally invasive: with unbounded lookahead the mask is the oracle's, bit for bit, and
+//! every other question has the answer that follows from it.
+
+use domino::{Constraint, Lookahead, StepErrorKind, TokenId, TokenSet};
+use proptest::prelude::*;
+
+use super::generate::{Case, World, case, config};
+
+/// Asks the constraint all it can be asked after `text` and compares with the oracle's `mask`.
+fn compare(world: &World, constraint: &mut Constraint, text: &[u8], mask: &TokenSet) {
+    // On clones, so that no answer can lean on an earlier one.
+    for number in 0..mask.size() {
+        let token = TokenId::from_index(number).unwrap();
+        assert_eq!(constraint.clone().allows(token).unwrap(), mask.contains(token), "allows({token})");
+    }
+    let forced = mask.iter().next().filter(|_| mask.len() == 1);
+    assert_eq!(constraint.clone().forced().unwrap(), forced, "forced");
+    assert_eq!(constraint.clone().mask().unwrap(), mask, "mask");
+    assert_eq!(constraint.is_complete(), world.oracle.accepts(text), "is_complete");
+    assert!(!constraint.is_ended());
+    let next = (0..=255).filter(|&byte| world.oracle.viable(&[text, &[byte]].concat())).collect::<Vec<u8>>();
+    assert_eq!(constraint.clone().next_bytes().unwrap(), next, "next_bytes");
+    // And once more on the constraint itself, all after another.
+    for token in mask.iter() {
+        assert!(constraint.allows(token).unwrap(), "allows({token}) again");
+    }
+    assert_eq!(constraint.mask().unwrap(), mask, "mask again");
+    assert_eq!(constraint.forced().unwrap(), forced, "forced again");
+}
+
+/// Walks along the oracle's masks, comparing at every step.
+fn walk(case: &Case) {
+    let world = case.build();
+    let Some(compiled) = world.compile(Lookahead::Unbounded) else { return };
+    let mut constraint = compiled.constraint();
+    let mut text = Vec::new();
+    for &choice in &case.choices {
+        let mask = world.oracle.mask(&text, &world.vocabulary);
+        compare(&world, &mut constraint, &text, &mask);
+        let Some(token) = world.choose(&mask, choice) else { return };
+        constraint.advance(token).unwrap();
+        if world.ends(token) {
+            ended(&mut constraint);
+            return;
+        }
+        text.extend_from_slice(world.vocabulary.bytes(token).unwrap());
+    }
+    // What the way here left in caches changes nothing.
+    let mask = world.oracle.mask(&text, &world.vocabulary);
+    let mut cold = world.compile(Lookahead::Unbounded).unwrap().constraint();
+    for at in 0..text.len() {
+        assert_eq!(cold.advance_bytes(&text[at..=at]).unwrap(), 1);
+    }
+    compare(&world, &mut cold, &text, &mask);
+}
+
+/// After end of text nothing may follow.
+fn ended(constraint: &mut Constraint) {
+    assert!(constraint.is_ended());
+    assert!(constraint.mask().unwrap().is_empty());
+    assert_eq!(constraint.forced().unwrap(), None);
+    assert!(constraint.next_bytes().unwrap().is_empty());
+    for number in 0..constraint.mask().unwrap().size() {
+        let token = TokenId::from_index(number).unwrap();
+        assert!(!constraint.allows(token).unwrap());
+        let error = constraint.advance(token).unwrap_err();
+        assert_eq!(error.kind(), &StepErrorKind::Refused(token));
+    }
+}
+
+/// How far `advance_bytes` goes, by the oracle.
+fn bytes_that_follow(world: &World, text: &[u8], bytes: &[u8]) -> usize {
+    (1..=bytes.len()).take_while(|&end| world.oracle.viable(&[text, &bytes[..end]].concat())).count()
+}
+
+proptest! {
+    #![proptest_config(config(120))]
+
+    #[test]
+    fn masks_are_exact(case in case(12)) {
+        walk(&case);
+    }
+
+    #[test]
+    fn strings_of_bytes_go_as_far_as_they_can(case in case(8)) {
+        let world = case.build();
+        let Some(compiled) = world.compile(Lookahead::Unbounded) else { return Ok(()) };
+        let mut constraint = compiled.constraint();
+        let mut text = Vec::new();
+        for &choice in &case.choices {
+            // Several tokens at once, the last of them a random one.
+            let mask = world.oracle.mask(&text, &world.vocabulary);
+            let mut bytes = Vec::new();
+            if let Some(token) = world.choose(&mask, choice | 1) {
+                bytes.extend_from_slice(world.vocabulary.bytes(token).unwrap_or_default());
+            }
+            let random = TokenId::from_index(usize::from(choice) % world.vocabulary.size()).unwrap();
+            bytes.extend_from_slice(world.vocabulary.bytes(random).unwrap_or_default());
+            let expected = bytes_that_follow(&world, &text, &bytes);
+            prop_assert_eq!(constraint.advance_bytes(&bytes).unwrap(), expected);
+            if expected == bytes.len() {
+                text.extend_from_slice(&bytes);
+            }
+            let mask = world.oracle.mask(&text, &world.vocabulary);
+            prop_assert_eq!(constraint.mask().unwrap(), &mask, "after {:?}", text.escape_ascii().to_string());
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! The engine's promises as properties of random grammars, each against the brute-force oracle.
 //!
-//! `PROPTEST_CASES=5000 cargo test --features oracle promises` looks longer.
-#![cfg(feature = "oracle")]
+//! `PROPTEST_CASES=5000 cargo test --test main promises` looks longer.
 
 mod bounded;
 mod generate;

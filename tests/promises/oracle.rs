@@ -114,7 +114,7 @@ fn hir_meaning(hir: &Hir, characters: &[char]) -> Meaning {
         HirKind::Literal(literal) => Meaning::bytes(&literal.0),
         HirKind::Class(Class::Unicode(class)) => {
             // A class is not empty if it has any character, be it none of ours.
-            let some = Meaning { some: class.ranges().first().is_some(), ..Meaning::default() };
+            let some = Meaning { some: !class.ranges().is_empty(), ..Meaning::default() };
             let of_class = characters.iter().filter(|&&character| {
                 class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&character))
             });

@@ -1,1 +1,127 @@
-//! stub
+//! Promise 5, rollback exact: after any steps forth and back, the constraint is one that came straight
+//! here, and clones go their own ways.
+
+use domino::{CompiledGrammar, Constraint, Lookahead, StepErrorKind, TokenId};
+use proptest::prelude::*;
+
+use super::generate::{Case, World, case, config};
+
+/// One step forward.
+#[derive(Clone)]
+enum Step {
+    Token(TokenId),
+    Bytes(Vec<u8>),
+}
+
+/// A constraint beside what it should be: one that took the steps and none back.
+#[derive(Clone)]
+struct Traveller {
+    constraint: Constraint,
+    steps: Vec<Step>,
+}
+
+impl Traveller {
+    fn text(&self, world: &World) -> Vec<u8> {
+        let bytes = |step: &Step| match step {
+            Step::Token(token) => world.vocabulary.bytes(*token).unwrap_or_default().to_vec(),
+            Step::Bytes(bytes) => bytes.clone(),
+        };
+        self.steps.iter().flat_map(bytes).collect()
+    }
+
+    fn check(&mut self, world: &World, compiled: &CompiledGrammar) {
+        let mut straight = compiled.constraint();
+        for step in &self.steps {
+            match step {
+                Step::Token(token) => straight.advance(*token).unwrap(),
+                Step::Bytes(bytes) => assert_eq!(straight.advance_bytes(bytes).unwrap(), bytes.len()),
+            }
+        }
+        assert_eq!(self.constraint.is_complete(), straight.is_complete());
+        assert_eq!(self.constraint.is_ended(), straight.is_ended());
+        assert_eq!(self.constraint.threads(), straight.threads());
+        let text = self.text(world);
+        let mask = self.constraint.mask().unwrap();
+        assert_eq!(mask, straight.mask().unwrap());
+        if straight.is_ended() {
+            assert!(mask.is_empty());
+        } else {
+            assert_eq!(mask, &world.oracle.mask(&text, &world.vocabulary));
+        }
+    }
+
+    fn forth(&mut self, world: &World, choice: u16) {
+        let mask = self.constraint.mask().unwrap().clone();
+        let Some(token) = world.choose(&mask, choice) else { return };
+        match world.vocabulary.bytes(token).filter(|_| choice.is_multiple_of(5)) {
+            Some(bytes) => {
+                assert_eq!(self.constraint.advance_bytes(bytes).unwrap(), bytes.len());
+                self.steps.push(Step::Bytes(bytes.to_vec()));
+            }
+            None => {
+                self.constraint.advance(token).unwrap();
+                self.steps.push(Step::Token(token));
+            }
+        }
+    }
+
+    fn back(&mut self, steps: usize) {
+        if steps > self.steps.len() {
+            let error = self.constraint.rollback(steps).unwrap_err();
+            assert_eq!(error.kind(), &StepErrorKind::HistoryTooShort(self.steps.len()));
+        } else {
+            self.constraint.rollback(steps).unwrap();
+            self.steps.truncate(self.steps.len() - steps);
+        }
+    }
+
+    /// Steps that cannot be taken leave no trace in the history.
+    fn stumble(&mut self, world: &World, choice: u16) {
+        let token = TokenId::from_index(usize::from(choice) % world.vocabulary.size()).unwrap();
+        if !self.constraint.allows(token).unwrap() {
+            self.constraint.advance(token).unwrap_err();
+            if let Some(bytes) = world.vocabulary.bytes(token) {
+                assert!(self.constraint.advance_bytes(bytes).unwrap() < bytes.len());
+            }
+        }
+    }
+}
+
+fn travel(case: &Case) {
+    let world = case.build();
+    let Some(compiled) = world.compile(Lookahead::Unbounded) else { return };
+    let start = Traveller { constraint: compiled.constraint(), steps: Vec::new() };
+    let mut travellers = vec![start.clone(), start];
+    for &choice in &case.choices {
+        let (what, choice) = (choice % 10, choice / 10);
+        let at = usize::from(choice) % travellers.len();
+        let traveller = &mut travellers[at];
+        match what {
+            0..5 => traveller.forth(&world, choice),
+            5 | 6 => traveller.back(usize::from(choice / 2) % 4),
+            7 => traveller.back(traveller.steps.len() + usize::from(choice % 4 == 0)),
+            8 => traveller.stumble(&world, choice),
+            _ => {
+                let twin = traveller.clone();
+                travellers.insert(0, twin);
+                travellers.truncate(4);
+            }
+        }
+        let at = at.min(travellers.len() - 1);
+        travellers[at].check(&world, &compiled);
+    }
+    for traveller in &mut travellers {
+        traveller.check(&world, &compiled);
+        traveller.back(traveller.steps.len());
+        traveller.check(&world, &compiled);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    #[test]
+    fn forth_and_back_is_nothing(case in case(30)) {
+        travel(&case);
+    }
+}

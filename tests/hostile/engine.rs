@@ -1,0 +1,431 @@
+//! Grammars and texts made to hurt the engine. Each must end in an answer or in a limit's error, in
+//! bounded time, and on a thread with an ordinary stack.
+
+use std::{sync::mpsc, thread, time::Duration};
+
+use domino::{
+    CompileErrorKind, Compiler, Constraint, Grammar, LimitExceeded, Limits, StepErrorKind, TokenId,
+    Vocabulary,
+    grammar::{GrammarBuilder, Pattern, Span},
+    ids::ExprId,
+};
+
+/// Runs `test` on a thread of its own and fails if it takes longer than any of these cases may.
+fn in_time(test: impl FnOnce() + Send + 'static) {
+    let (done, wait) = mpsc::channel();
+    let worker = thread::spawn(move || {
+        test();
+        let _ = done.send(());
+    });
+    match wait.recv_timeout(Duration::from_secs(60)) {
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("still running after a minute"),
+        // Done, or panicked: say what with.
+        _ => worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+    }
+}
+
+const END: TokenId = TokenId::new(256);
+
+/// All bytes, some short strings, end of text.
+fn vocabulary() -> Vocabulary {
+    let mut builder = Vocabulary::builder().end_of_text(END);
+    for byte in 0..=255_u8 {
+        builder = builder.token(TokenId::new(u32::from(byte)), vec![byte]);
+    }
+    for (number, text) in ["aa", "ab", "aaaaaaaa", "((", "))", "()", "a)", "[[[["].into_iter().enumerate() {
+        builder = builder.token(TokenId::from_index(300 + number).unwrap(), text);
+    }
+    builder.build().unwrap()
+}
+
+/// Builds grammars in few words; spans and budgets do not matter here.
+struct Build(GrammarBuilder);
+
+impl Build {
+    fn new() -> Self {
+        Self(GrammarBuilder::new(&Limits::default()))
+    }
+
+    fn text(&mut self, text: &str) -> ExprId {
+        self.0.pattern(Pattern::literal(text.as_bytes()), Span::default()).unwrap()
+    }
+
+    fn regex(&mut self, regex: &str) -> ExprId {
+        let hir = regex_syntax::parse(regex).unwrap();
+        self.0.pattern(Pattern::from_hir(hir).unwrap(), Span::default()).unwrap()
+    }
+
+    fn rule(&mut self, name: &str) -> ExprId {
+        self.0.rule_ref(name, Span::default()).unwrap()
+    }
+
+    fn all(&mut self, parts: &[ExprId]) -> ExprId {
+        self.0.sequence(parts.to_vec(), Span::default()).unwrap()
+    }
+
+    fn any(&mut self, parts: &[ExprId]) -> ExprId {
+        self.0.alternatives(parts.to_vec(), Span::default()).unwrap()
+    }
+
+    fn repeat(&mut self, part: ExprId, min: u32, max: Option<u32>) -> ExprId {
+        self.0.repeat(part, min, max, Span::default()).unwrap()
+    }
+
+    fn define(&mut self, name: &str, body: ExprId) {
+        self.0.define(name, body, Span::default()).unwrap();
+    }
+
+    fn finish(mut self, body: ExprId) -> Grammar {
+        self.define("root", body);
+        self.0.finish("root").unwrap()
+    }
+}
+
+/// The limit that compiling reached, or the constraint.
+fn compile_with(grammar: &Grammar, limits: Limits) -> Result<Constraint, LimitExceeded> {
+    match Compiler::new(vocabulary()).limits(limits).compile(grammar) {
+        Ok(compiled) => Ok(compiled.constraint()),
+        Err(error) => match error.kind() {
+            CompileErrorKind::Limit(limit) => Err(limit.clone()),
+            kind => panic!("{kind:?}: {error}"),
+        },
+    }
+}
+
+fn compile(grammar: &Grammar) -> Result<Constraint, LimitExceeded> {
+    compile_with(grammar, Limits::default())
+}
+
+/// `None` if a limit was reached.
+fn unless_limited<T>(answer: Result<T, domino::StepError>) -> Option<T> {
+    match answer {
+        Ok(answer) => Some(answer),
+        Err(error) => {
+            assert!(matches!(error.kind(), StepErrorKind::Limit(_)), "{error}");
+            None
+        }
+    }
+}
+
+/// Compiles, reads `text` byte by byte with a mask now and then, and says whether it came to the end
+/// without a limit. Anything but an answer or a limit fails.
+fn drive(grammar: &Grammar, text: &[u8]) -> bool {
+    let Ok(mut constraint) = compile(grammar) else { return false };
+    for (at, &byte) in text.iter().enumerate() {
+        let token = TokenId::new(u32::from(byte));
+        if at % (text.len() / 10 + 1) == 0 {
+            match unless_limited(constraint.mask()) {
+                Some(mask) => assert!(mask.contains(token), "byte {at} is not in the mask"),
+                None => return false,
+            }
+        }
+        if unless_limited(constraint.advance(token)).is_none() {
+            return false;
+        }
+    }
+    unless_limited(constraint.mask()).is_some()
+}
+
+#[test]
+fn every_way_to_split_a_list() {
+    in_time(|| {
+        let mut build = Build::new();
+        let (item, list) = (build.text("a"), build.rule("root"));
+        let three = build.all(&[list, list, list]);
+        let two = build.all(&[list, list]);
+        let body = build.any(&[three, two, item]);
+        let mut constraint = compile(&build.finish(body)).unwrap();
+        for _ in 0..200 {
+            constraint.advance(TokenId::new(u32::from(b'a'))).unwrap();
+        }
+        let mask = constraint.mask().unwrap();
+        let allowed: Vec<u32> = mask.iter().map(TokenId::raw).collect();
+        assert_eq!(allowed, [u32::from(b'a'), END.raw(), 300, 302]);
+    });
+}
+
+#[test]
+fn nullable_in_every_way() {
+    in_time(|| {
+        let mut build = Build::new();
+        let (maybe, list, nothing) = (build.rule("maybe"), build.rule("root"), build.text(""));
+        let parts = [maybe; 40];
+        let many = build.all(&parts);
+        let cycle = build.all(&[list, list, list]);
+        let body = build.any(&[many, cycle, list, nothing]);
+        let (a, again) = (build.text("a"), build.rule("maybe"));
+        let maybe = build.any(&[a, nothing, again]);
+        build.define("maybe", maybe);
+        assert!(drive(&build.finish(body), &[b'a'; 100]));
+    });
+}
+
+#[test]
+fn deep_expressions() {
+    in_time(|| {
+        let mut build = Build::new();
+        let (mut body, end) = (build.text("a"), build.text(")"));
+        for _ in 0..100_000 {
+            let more = build.all(&[body, end]);
+            body = build.repeat(more, 0, Some(1));
+        }
+        let _either_way = drive(&build.finish(body), b"a))))");
+    });
+}
+
+#[test]
+fn deep_patterns() {
+    in_time(|| {
+        let mut build = Build::new();
+        let mut hir = regex_syntax::hir::Hir::literal(*b"a");
+        for _ in 0..50_000 {
+            hir = regex_syntax::hir::Hir::concat(vec![regex_syntax::hir::Hir::literal(*b"("), hir]);
+            hir = regex_syntax::hir::Hir::repetition(regex_syntax::hir::Repetition {
+                min: 0,
+                max: Some(1),
+                greedy: true,
+                sub: Box::new(hir),
+            });
+        }
+        // It may be refused at the door.
+        let Ok(pattern) = Pattern::from_hir(hir) else { return };
+        let body = build.0.pattern(pattern, Span::default()).unwrap();
+        assert!(drive(&build.finish(body), b"(((("));
+    });
+}
+
+#[test]
+fn chain_of_rules() {
+    in_time(|| {
+        let mut build = Build::new();
+        for number in 0..100_000 {
+            let next = build.rule(&format!("r{}", number + 1));
+            build.define(&format!("r{number}"), next);
+        }
+        let end = build.text("a");
+        build.define("r100000", end);
+        let first = build.rule("r0");
+        assert!(drive(&build.finish(first), b"a"));
+    });
+}
+
+#[test]
+fn chain_of_recursive_rules() {
+    in_time(|| {
+        let mut build = Build::new();
+        let (open, close) = (build.text("("), build.text(")"));
+        for number in 0..10_000 {
+            let next = build.rule(&format!("r{}", number + 1));
+            let this = build.rule(&format!("r{number}"));
+            let nested = build.all(&[open, this, close]);
+            let body = build.any(&[nested, next]);
+            build.define(&format!("r{number}"), body);
+        }
+        let end = build.text("a");
+        build.define("r10000", end);
+        let first = build.rule("r0");
+        assert!(drive(&build.finish(first), b"(((a)"));
+    });
+}
+
+#[test]
+fn ten_thousand_alternatives() {
+    in_time(|| {
+        let mut build = Build::new();
+        let root = build.rule("root");
+        let mut names = Vec::new();
+        for number in 0..10_000 {
+            let name = format!("r{number}");
+            let word = build.text(&format!("a{number}"));
+            let nested = build.all(&[word, root]);
+            let body = build.any(&[nested, word]);
+            build.define(&name, body);
+            names.push(build.rule(&name));
+        }
+        let body = build.any(&names);
+        assert!(drive(&build.finish(body), b"a123a4567a0"));
+    });
+}
+
+#[test]
+fn deep_text() {
+    in_time(|| {
+        let mut build = Build::new();
+        let (open, root, close, none) =
+            (build.text("("), build.rule("root"), build.text(")"), build.text(""));
+        let nested = build.all(&[open, root, close]);
+        let body = build.any(&[nested, none]);
+        let mut text = vec![b'('; 20_000];
+        text.resize(40_000, b')');
+        assert!(drive(&build.finish(body), &text));
+    });
+}
+
+#[test]
+fn long_text() {
+    in_time(|| {
+        let mut build = Build::new();
+        let (item, tail) = (build.regex("[a-z]+"), build.rule("root"));
+        let more = build.all(&[item, tail]);
+        let body = build.any(&[more, item]);
+        assert!(drive(&build.finish(body), &[b'a'; 30_000]));
+    });
+}
+
+#[test]
+fn huge_counts() {
+    for (inner, outer) in [(100_000, 1), (1_000, 1_000), (50_000, 50_000), (4_000_000_000, 4_000_000_000)] {
+        for exactly in [false, true] {
+            in_time(move || {
+                let mut build = Build::new();
+                let letter = build.regex("[ab]");
+                let min = |count| if exactly { count } else { 0 };
+                let some = build.repeat(letter, min(inner), Some(inner));
+                let body = build.repeat(some, min(outer), Some(outer));
+                let _either_way = drive(&build.finish(body), &[b'a'; 200]);
+            });
+        }
+    }
+}
+
+#[test]
+fn huge_counts_of_recursion() {
+    for count in [1_000, 100_000, u32::MAX] {
+        in_time(move || {
+            let mut build = Build::new();
+            let (open, close, nested) = (build.text("("), build.text(")"), build.rule("nested"));
+            let inner = build.repeat(nested, 0, Some(count));
+            let body = build.all(&[open, inner, close]);
+            build.define("nested", body);
+            let body = build.repeat(nested, 2, Some(count));
+            assert!(drive(&build.finish(body), b"(()()(()))()"));
+        });
+    }
+}
+
+#[test]
+fn doubling_rules() {
+    in_time(|| {
+        let mut build = Build::new();
+        for number in 0..60 {
+            let next = build.rule(&format!("r{}", number + 1));
+            let twice = build.all(&[next, next]);
+            build.define(&format!("r{number}"), twice);
+        }
+        let letter = build.text("a");
+        let end = build.repeat(letter, 0, Some(1));
+        build.define("r60", end);
+        let first = build.rule("r0");
+        assert!(drive(&build.finish(first), &[b'a'; 100]));
+    });
+}
+
+#[test]
+fn long_literals() {
+    in_time(|| {
+        let mut build = Build::new();
+        let text = "ab".repeat(500_000);
+        let (one, other) = (build.text(&text), build.text(&text[1..]));
+        let body = build.any(&[one, other]);
+        assert!(drive(&build.finish(body), &text.as_bytes()[..2_000]));
+    });
+}
+
+#[test]
+fn regexes_with_many_states() {
+    for (regex, text) in [
+        ("(?:a|b)*a(?:a|b){24}", "aabaabbbaab"),
+        ("(?:.{0,500}){0,500}", "aabaabbbaab"),
+        (r"\w{3000}", "aabaabbbaab"),
+        (r"(?:\w+\s?){0,200}x", "aab aabx"),
+        ("(?:a?){3000}a{3000}", "aaaaaaaa"),
+        ("(?:(?:a|b|ab)*(?:a|ba)*)*b{50}", "aabaabbbaab"),
+    ] {
+        in_time(move || {
+            let mut build = Build::new();
+            let body = build.regex(regex);
+            assert!(drive(&build.finish(body), text.as_bytes()));
+        });
+    }
+}
+
+#[test]
+fn many_overlapping_terminals() {
+    in_time(|| {
+        let mut build = Build::new();
+        let words: Vec<_> = (1..=300).map(|length| build.regex(&format!("[ab]{{{length},}}"))).collect();
+        let (root, close) = (build.rule("root"), build.text(")"));
+        let word = build.any(&words);
+        let nested = build.all(&[root, close]);
+        let list = build.all(&[word, root]);
+        let body = build.any(&[nested, list, word]);
+        assert!(drive(&build.finish(body), &[b'a'; 60]));
+    });
+}
+
+/// Picks one budget.
+type Field = fn(&mut Limits) -> &mut usize;
+
+/// Nested brackets around numbers: nothing in it is regular as a whole.
+fn brackets() -> Grammar {
+    let mut build = Build::new();
+    let (open, root, close) = (build.text("(("), build.rule("root"), build.text("))"));
+    let number = build.regex("[0-9]+(?:[.][0-9]{1,3})?");
+    let nested = build.all(&[open, root, close]);
+    let list = build.repeat(nested, 1, Some(4));
+    let body = build.any(&[list, number]);
+    build.finish(body)
+}
+
+/// The words of the limit that is reached on the way through `((1.5))((7`.
+fn reached(limits: Limits) -> Option<LimitExceeded> {
+    let mut constraint = match compile_with(&brackets(), limits) {
+        Ok(constraint) => constraint,
+        Err(limit) => return Some(limit),
+    };
+    let mut limited = None;
+    let mut keep = |error: domino::StepError| match error.kind() {
+        StepErrorKind::Limit(limit) => limited = Some(limit.clone()),
+        kind => panic!("{kind:?}"),
+    };
+    for byte in b"((1.5))((7" {
+        if let Err(error) = constraint.mask() {
+            keep(error);
+        }
+        if let Err(error) = constraint.advance(TokenId::new(u32::from(*byte))) {
+            keep(error);
+            break;
+        }
+    }
+    limited
+}
+
+#[test]
+fn every_budget_can_be_used_up() {
+    assert_eq!(reached(Limits::default()), None);
+    let cases: [(&str, Field); 8] = [
+        ("dfa_states", |limits| &mut limits.dfa_states),
+        ("nfa_bytes", |limits| &mut limits.nfa_bytes),
+        ("symbols", |limits| &mut limits.symbols),
+        ("set_items", |limits| &mut limits.set_items),
+        ("sets", |limits| &mut limits.sets),
+        ("arena_items", |limits| &mut limits.arena_items),
+        ("threads", |limits| &mut limits.threads),
+        ("states", |limits| &mut limits.states),
+    ];
+    for (name, field) in cases {
+        for size in 0..3 {
+            let mut limits = Limits::default();
+            *field(&mut limits) = size;
+            let limit = reached(limits);
+            assert!(limit.is_some() || size > 0, "{name} = 0 is not noticed");
+            if let Some(limit) = limit {
+                assert_eq!(limit.limit(), u64::try_from(size).unwrap(), "{name}: {limit}");
+            }
+        }
+    }
+    // What is only for speed.
+    let mut limits = Limits::default();
+    (limits.tree_nodes, limits.cached_masks, limits.fold_states) = (0, 0, 0);
+    assert_eq!(reached(limits), None);
+}
