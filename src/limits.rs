@@ -23,7 +23,7 @@ pub struct Limits {
     pub dfa_states: usize,
     /// States up to which a regular rule is folded into one terminal. Default 64. See `lower::fold_terminals`.
     pub fold_states: usize,
-    /// Memory of one terminal's NFA, in bytes. Default 64 MiB.
+    /// Memory of one terminal's NFA, in bytes. Default 4 MiB.
     pub nfa_bytes: usize,
     /// Symbols in all productions of the context-free grammar. Default 4,000,000. About 16 bytes each.
     pub symbols: usize,
@@ -54,7 +54,7 @@ impl Default for Limits {
             regex_nesting: 250,
             dfa_states: 20_000,
             fold_states: 64,
-            nfa_bytes: 64 << 20,
+            nfa_bytes: 4 << 20,
             symbols: 4_000_000,
             set_items: 200_000,
             sets: 1_000_000,

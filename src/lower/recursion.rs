@@ -169,5 +169,5 @@ fn solve(work: &mut WorkGrammar, ends: Ends, limits: &Limits) -> Result<ExprId, 
 
 fn star(work: &mut WorkGrammar, parts: Vec<ExprId>, limits: &Limits) -> Result<ExprId, LimitExceeded> {
     let part = work.alternatives(parts, limits)?;
-    work.push(Expr::Repeat { part, min: 0, max: None }, limits)
+    work.repeat(part, 0, None, limits)
 }

@@ -39,9 +39,7 @@ impl WorkGrammar {
                 Expr::Rule(rule) => work.push(Expr::Rule(*rule), limits)?,
                 Expr::Sequence(parts) => work.push(Expr::Sequence(all(parts)), limits)?,
                 Expr::Alternatives(parts) => work.push(Expr::Alternatives(all(parts)), limits)?,
-                Expr::Repeat { part, min, max } => {
-                    work.push(Expr::Repeat { part: renamed[part.index()], min: *min, max: *max }, limits)?
-                }
+                Expr::Repeat { part, min, max } => work.repeat(renamed[part.index()], *min, *max, limits)?,
             };
             renamed.push(new);
         }
@@ -58,11 +56,10 @@ impl WorkGrammar {
             HirKind::Concat(parts) => Expr::Sequence(all(self, parts)?),
             HirKind::Alternation(parts) => Expr::Alternatives(all(self, parts)?),
             HirKind::Capture(capture) => return self.open_pattern(&capture.sub, limits),
-            HirKind::Repetition(repetition) => Expr::Repeat {
-                part: self.open_pattern(&repetition.sub, limits)?,
-                min: repetition.min,
-                max: repetition.max,
-            },
+            HirKind::Repetition(repetition) => {
+                let part = self.open_pattern(&repetition.sub, limits)?;
+                return self.repeat(part, repetition.min, repetition.max, limits);
+            }
             HirKind::Literal(literal) => Expr::Pattern(Pattern::literal(&literal.0)),
             HirKind::Class(class) => Expr::Pattern(Pattern::byte_class(class.clone())),
             // A pattern has no look-around.
@@ -137,6 +134,31 @@ impl WorkGrammar {
             [only] => Ok(only),
             _ => self.push(Expr::Alternatives(parts), limits),
         }
+    }
+
+    /// `min` to `max` of a part. A repetition of a repetition is one repetition:
+    /// `(x{p,q}){m,n}` is `x{pm,qn}` for `p <= 1`, because the counts it adds up leave no gaps.
+    pub(super) fn repeat(
+        &mut self,
+        part: ExprId,
+        min: u32,
+        max: Option<u32>,
+        limits: &Limits,
+    ) -> Result<ExprId, LimitExceeded> {
+        if (min, max) == (1, Some(1)) {
+            return Ok(part);
+        }
+        if let Expr::Repeat { part, min: least @ (0 | 1), max: most } = *self.expr(part) {
+            let product = match (most, max) {
+                (_, Some(0)) | (Some(0), _) => Some(Some(0)),
+                (None, _) | (_, None) => Some(None),
+                (Some(most), Some(max)) => most.checked_mul(max).map(Some),
+            };
+            if let Some(product) = product {
+                return self.push(Expr::Repeat { part, min: min * least, max: product }, limits);
+            }
+        }
+        self.push(Expr::Repeat { part, min, max }, limits)
     }
 
     /// The rules that each rule's body mentions, by a loop over everything reachable from the body.
