@@ -129,9 +129,11 @@ fn the_oracle_decides_every_example_as_said() {
     check_examples::<domino::oracle::Oracle>();
 }
 
+type Texts = &'static [&'static [u8]];
+
 /// Regular expressions, texts that they match as a whole, and texts that they do not.
 #[rustfmt::skip]
-const EXPRESSIONS: &[(&str, &[&[u8]], &[&[u8]])] = &[
+const EXPRESSIONS: &[(&str, Texts, Texts)] = &[
     ("", &[b""], &[b"a", b"\n"]),
     ("a|ab", &[b"a", b"ab"], &[b"", b"b", b"abb"]),
     ("(a|ab)(c|bcd)", &[b"ac", b"abc", b"abcd", b"abbcd"], &[b"abcc", b"a", b"abbc"]),

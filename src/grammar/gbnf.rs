@@ -1,9 +1,9 @@
 //! llama.cpp's GBNF, text -> grammar.
 //!
-//! Everything llama.cpp (its `grammars/README.md`) reads is read and means the same, with these
-//! differences: line ends may stand anywhere (a rule ends where the next `name ::=` begins); names may
-//! have underscores; `{,n}` is `{0,n}`; counts are exact up to `Limits::repeat`; a rule defined twice,
-//! an empty class, a surrogate and a NUL byte are errors; token references (`<[1]>`) are refused.
+//! What llama.cpp's `grammars/README.md` describes is read and means the same, with these differences:
+//! line ends may stand anywhere (a rule ends where the next `name ::=` begins); `{,n}` is `{0,n}`; counts
+//! are exact up to `Limits::repeat`, where llama.cpp stops counting at 2,000; a rule defined twice, an
+//! empty class, a surrogate and a NUL byte are errors; token references (`<[1]>`) are refused.
 
 use lalrpop_util::{ParseError, lalrpop_mod};
 use regex_syntax::hir::ClassUnicode;

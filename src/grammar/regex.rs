@@ -4,11 +4,10 @@
 //! Since the whole text is matched, anchors at the ends are dropped; all other look-around and
 //! back-references are refused by name. How lazy or greedy a repeat is makes no difference.
 
-use std::convert::Infallible;
-
 use regex_syntax::{
     ast::{
-        self, AssertionKind, Ast, ErrorKind, RepetitionKind, RepetitionRange, Visitor, parse::ParserBuilder,
+        self, Assertion, AssertionKind, Ast, ClassSetItem, ErrorKind, RepetitionKind, RepetitionOp,
+        RepetitionRange, Visitor, parse::ParserBuilder,
     },
     hir::translate::TranslatorBuilder,
 };
@@ -20,28 +19,23 @@ use super::{
 };
 use crate::limits::{LimitExceeded, Limits};
 
-/// Reads a regular expression of at most 4 GiB.
+/// What a class such as `\w` counts in bytes of text: it becomes hundreds of ranges.
+const NAMED_CLASS_BYTES: usize = 96;
+
+/// Reads a regular expression.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
     let source = Source::new(text);
+    if text.len() > limits.regex_bytes {
+        let limit = LimitExceeded::new("bytes of a regular expression", limits.regex_bytes);
+        return Err(GrammarError::limit(limit).with_hint("the budget is `Limits::regex_bytes`"));
+    }
     let mut ast = ParserBuilder::new()
         .nest_limit(limits.regex_nesting)
         .build()
         .parse(text)
         .map_err(|error| syntax_error(source, text, &error))?;
     drop_anchors(&mut ast, true, true);
-    let findings = ast::visit(&ast, Check { max_count: limits.repeat, too_many: None, assertion: None });
-    let Ok(Check { too_many, assertion, .. }) = findings;
-    if let Some((span, kind)) = assertion {
-        return Err(GrammarError::unsupported(format!("{} is not supported here", assertion_name(&kind)))
-            .at(source, place(&span), "asks about the text around it")
-            .with_hint("the whole text is matched: `^` and `$` may only stand at its ends"));
-    }
-    if let Some(span) = too_many {
-        let most = usize::try_from(limits.repeat).unwrap_or(usize::MAX);
-        return Err(GrammarError::limit(LimitExceeded::new("repeats in a count", most))
-            .at(source, place(&span), "")
-            .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"));
-    }
+    ast::visit(&ast, Check { source, limits, named_classes: 0 })?;
     let hir = TranslatorBuilder::new().utf8(false).build().translate(text, &ast).map_err(|error| {
         GrammarError::syntax(error.kind().to_string()).at(source, place(error.span()), "")
     })?;
@@ -99,42 +93,74 @@ fn takes_no_text(ast: &Ast) -> bool {
     matches!(ast, Ast::Empty(_) | Ast::Flags(_) | Ast::Assertion(_))
 }
 
-/// Looks for what cannot be: the first of each.
-struct Check {
-    max_count: u32,
-    too_many: Option<ast::Span>,
-    assertion: Option<(ast::Span, AssertionKind)>,
+/// Stops at the first part that cannot be, before anything large is made of it.
+struct Check<'a> {
+    source: Source<'a>,
+    limits: &'a Limits,
+    named_classes: usize,
 }
 
-impl Visitor for Check {
-    type Output = Self;
-    type Err = Infallible;
-
-    fn finish(self) -> Result<Self, Infallible> {
-        Ok(self)
+impl Check<'_> {
+    fn assertion(&self, assertion: &Assertion) -> GrammarError {
+        GrammarError::unsupported(format!("{} is not supported here", assertion_name(&assertion.kind)))
+            .at(self.source, place(&assertion.span), "asks about the text around it")
+            .with_hint("the whole text is matched: `^` and `$` may only stand at its ends")
     }
 
-    fn visit_pre(&mut self, ast: &Ast) -> Result<(), Infallible> {
-        match ast {
-            Ast::Assertion(found) if self.assertion.is_none() => {
-                self.assertion = Some((found.span, found.kind.clone()));
-            }
-            Ast::Repetition(repetition) => {
-                let most = match repetition.op.kind {
-                    RepetitionKind::Range(
-                        RepetitionRange::Exactly(most)
-                        | RepetitionRange::AtLeast(most)
-                        | RepetitionRange::Bounded(_, most),
-                    ) => most,
-                    _ => 0,
-                };
-                if most > self.max_count && self.too_many.is_none() {
-                    self.too_many = Some(repetition.op.span);
-                }
-            }
-            _ => {}
+    fn repetition(&self, op: &RepetitionOp) -> Result<(), GrammarError> {
+        let RepetitionKind::Range(
+            RepetitionRange::Exactly(most)
+            | RepetitionRange::AtLeast(most)
+            | RepetitionRange::Bounded(_, most),
+        ) = op.kind
+        else {
+            return Ok(());
+        };
+        if most <= self.limits.repeat {
+            return Ok(());
         }
+        let limit = usize::try_from(self.limits.repeat).unwrap_or(usize::MAX);
+        Err(GrammarError::limit(LimitExceeded::new("repeats in a count", limit))
+            .at(self.source, place(&op.span), "")
+            .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))
+    }
+
+    fn named_class(&mut self, span: &ast::Span) -> Result<(), GrammarError> {
+        self.named_classes += 1;
+        let most = self.limits.regex_bytes / NAMED_CLASS_BYTES;
+        if self.named_classes <= most {
+            return Ok(());
+        }
+        Err(GrammarError::limit(LimitExceeded::new("named classes in a regular expression", most))
+            .at(self.source, place(span), "")
+            .with_hint("repeats are better written with a count; the budget is `Limits::regex_bytes`"))
+    }
+}
+
+impl Visitor for Check<'_> {
+    type Output = ();
+    type Err = GrammarError;
+
+    fn finish(self) -> Result<(), GrammarError> {
         Ok(())
+    }
+
+    fn visit_pre(&mut self, ast: &Ast) -> Result<(), GrammarError> {
+        match ast {
+            Ast::Assertion(assertion) => Err(self.assertion(assertion)),
+            Ast::Repetition(repetition) => self.repetition(&repetition.op),
+            Ast::ClassUnicode(class) => self.named_class(&class.span),
+            Ast::ClassPerl(class) => self.named_class(&class.span),
+            _ => Ok(()),
+        }
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), GrammarError> {
+        match item {
+            ClassSetItem::Unicode(class) => self.named_class(&class.span),
+            ClassSetItem::Perl(class) => self.named_class(&class.span),
+            _ => Ok(()),
+        }
     }
 }
 

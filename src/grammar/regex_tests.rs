@@ -101,3 +101,22 @@ fn kinds_of_mistakes() {
     let deep = format!("{}{}", "(".repeat(100_000), ")".repeat(100_000));
     assert!(matches!(kind(&deep), GrammarErrorKind::Limit(_)));
 }
+
+#[test]
+fn budgets_end_in_errors() {
+    let is_limit = |text: &str, limits: &Limits| {
+        let error = Grammar::parse(Syntax::Regex, text, limits).expect_err(text);
+        matches!(error.kind(), GrammarErrorKind::Limit(_))
+    };
+    let limits = |change: fn(&mut Limits)| {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        limits
+    };
+    assert!(is_limit("abc", &limits(|limits| limits.regex_bytes = 2)));
+    assert!(is_limit("((a))", &limits(|limits| limits.regex_nesting = 1)));
+    assert!(is_limit("a{3}", &limits(|limits| limits.repeat = 2)));
+    assert!(is_limit("a", &limits(|limits| limits.expressions = 0)));
+    assert!(is_limit(r"\w", &limits(|limits| limits.regex_bytes = 95)));
+    assert!(is_limit(r"[\pL]", &limits(|limits| limits.regex_bytes = 95)));
+}

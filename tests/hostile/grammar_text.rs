@@ -5,6 +5,8 @@ use domino::{
     grammar::{Expr, GrammarErrorKind as Kind},
 };
 
+use crate::decider::{Decider, Engine};
+
 const HUGE: usize = 50 << 20;
 
 fn read(text: &str) -> Result<Grammar, GrammarError> {
@@ -134,6 +136,22 @@ fn very_many_rules() {
 }
 
 #[test]
+fn counts_are_not_written_out() {
+    for text in [
+        "root ::= (((((([^x]*){0,99}){0,99}){0,99}){0,99}){0,99}){0,99}",
+        "root ::= \"a\"{1,100000}",
+        "root ::= ([a-z] \"b\" | \"c\"){0,100000}",
+        "root ::= (([a-w]{100000}){100000}){100000}",
+        "root ::= (\"a\" root \"b\" | \"c\"){0,100000}",
+        "root ::= (root{0,1000}){0,1000} \"a\"",
+    ] {
+        let mut engine = Engine::of(&read(text).expect("reads"));
+        assert!(engine.viable(b"a"), "{text}");
+        assert!(!engine.viable(b"ax"), "{text}");
+    }
+}
+
+#[test]
 fn hostile_expressions() {
     let read = |text: &str| Grammar::parse(Syntax::Regex, text, &Limits::default());
     let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
@@ -145,6 +163,10 @@ fn hostile_expressions() {
     assert!(read(&"a".repeat(1 << 20)).is_ok());
     assert!(read(&format!("[{}]", "a-z".repeat(1 << 18))).is_ok());
     assert!(read(&"a|".repeat(1 << 19)).is_ok());
+    assert!(is_limit(&read(&r"\w".repeat(1 << 19)).expect_err("too much")));
+    assert!(is_limit(&read(&format!("[{}]", r"\pL".repeat(1 << 18))).expect_err("too much")));
+    assert!(read(&format!("(?i){}", "[^a]".repeat(1 << 12))).is_ok());
+    assert!(is_limit(&read(&"a".repeat(HUGE)).expect_err("too long")));
     assert!(read(&"(".repeat(1 << 20)).is_err());
     assert!(read("\0").is_ok());
 }
