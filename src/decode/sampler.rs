@@ -144,14 +144,23 @@ fn cut_to_nucleus(kept: &mut Vec<Candidate>, share: f64, weight: impl Fn(&Candid
     let light = 0.5 * (1.0 - share) * total / count;
     let mut weights = weights.into_iter();
     kept.retain(|_| weights.next().is_some_and(|weight| weight >= light));
-    kept.sort_unstable_by(Candidate::likelier);
-    let mut sum = 0.0;
-    let reached = kept.iter().position(|candidate| {
-        sum += weight(candidate);
-        sum >= share * total
-    });
-    if let Some(last) = reached {
-        kept.truncate(last + 1);
+    // Sorted part by part, likelier parts first, until the nucleus is reached: most often it is small.
+    let (mut sorted, mut sum) = (0, 0.0);
+    while sorted < kept.len() {
+        let end = (4 * sorted).max(64).min(kept.len());
+        let part = &mut kept[sorted..];
+        if end - sorted < part.len() {
+            part.select_nth_unstable_by(end - sorted, Candidate::likelier);
+        }
+        kept[sorted..end].sort_unstable_by(Candidate::likelier);
+        for index in sorted..end {
+            sum += weight(&kept[index]);
+            if sum >= share * total {
+                kept.truncate(index + 1);
+                return;
+            }
+        }
+        sorted = end;
     }
 }
 
