@@ -23,7 +23,7 @@ pub struct Limits {
     pub regex_nesting: u32,
     /// States of one terminal's DFA before it is minimised. Default 20,000. About 0.1 ms and 2 KiB each while compiling.
     pub dfa_states: usize,
-    /// States up to which a regular rule is folded into one terminal. Default 64. See `lower::fold_terminals`.
+    /// States up to which a regular rule is folded into one terminal. Default 64. Larger values make fewer, larger terminals; masks are the same.
     pub fold_states: usize,
     /// Memory of one terminal's NFA, in bytes. Default 4 MiB.
     pub nfa_bytes: usize,
@@ -37,7 +37,7 @@ pub struct Limits {
     pub arena_items: usize,
     /// Threads of one constraint state. Default 20,000.
     pub threads: usize,
-    /// Constraint states kept by an arena. Default 1,000,000. About 200 bytes each, and one row of transitions.
+    /// Constraint states kept by an arena. Default 1,000,000. About 100 bytes each, and 4 for each class of bytes the grammar tells apart.
     pub states: usize,
     /// Nodes of all subterminal trees of a compiled grammar; past it masks are made by walking the trie. Default 200,000.
     pub tree_nodes: usize,

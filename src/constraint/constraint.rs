@@ -230,6 +230,12 @@ impl Constraint {
         items
     }
 
+    /// Parser sets, their items, and constraint states of the machine.
+    #[cfg(test)]
+    pub(super) fn machine_sizes(&self) -> (usize, usize, usize) {
+        lock(&self.machine).sizes()
+    }
+
     /// Where `token` leads, if it can follow.
     fn after(&self, token: TokenId) -> Result<Option<Place>, StepError> {
         let Place::In(state) = self.here else { return Ok(None) };

@@ -52,6 +52,12 @@ impl Machine {
             || self.states.len() > limits.states / 2
     }
 
+    /// Parser sets, their items, and constraint states.
+    #[cfg(test)]
+    pub(super) fn sizes(&self) -> (usize, usize, usize) {
+        (self.parser.len(), self.parser.item_count(), self.states.len())
+    }
+
     /// Is the text complete in this state?
     pub(super) fn is_complete(&self, state: StateId) -> bool {
         self.states.get(state).boundary.is_some_and(|set| self.parser.is_complete(set))
@@ -171,5 +177,44 @@ impl Machine {
     /// Is the lookahead unbounded, so that "the bytes can follow" means "the token is in the mask"?
     pub(super) fn is_exact(shared: &Shared) -> bool {
         shared.lookahead == Lookahead::Unbounded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+
+    /// Parser sets and items, and constraint states, after `text`.
+    fn sizes(grammar: &str, text: &str) -> (usize, usize, usize) {
+        let bytes = (0..=u8::MAX).map(|byte| (TokenId::new(u32::from(byte)), [byte]));
+        let vocabulary = bytes
+            .fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes))
+            .end_of_text(TokenId::new(256))
+            .build()
+            .unwrap();
+        let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
+        let compiled = Compiler::new(vocabulary).compile(&grammar).unwrap();
+        let mut constraint = compiled.constraint();
+        assert_eq!(constraint.advance_bytes(text.as_bytes()).unwrap(), text.len());
+        assert!(constraint.is_complete());
+        constraint.machine_sizes()
+    }
+
+    /// Text of any length comes back to the same sets: the steady state costs lookups only.
+    #[test]
+    fn lists_do_not_grow_the_machine() {
+        for (grammar, item) in [
+            (r#"root ::= x | x "," root   x ::= "(" x ")" | [a-z]"#, "(a),"),
+            (r#"root ::= x | root "," x   x ::= "(" x ")" | [a-z]"#, "((b)),"),
+            (r#"root ::= x ("," x)*   x ::= "(" x ")" | [a-z]"#, "c,"),
+            (r#"root ::= root "," root | x   x ::= "(" x ")" | [a-z]"#, "(d),"),
+            (
+                r#"root ::= l ws   l ::= x ws ("," ws x ws)*   x ::= "(" ws x ws ")" ws | [a-z]  ws ::= ([ ] ws)?"#,
+                "( e )  , ",
+            ),
+        ] {
+            let text = |count: usize| item.repeat(count) + "z";
+            assert_eq!(sizes(grammar, &text(10)), sizes(grammar, &text(1000)), "{grammar}");
+        }
     }
 }

@@ -31,12 +31,37 @@ pub(super) enum Move {
     To(StateId),
 }
 
+/// A [`Move`] in four bytes; [`States`] never hands out the two highest ids.
+#[derive(Debug, Clone, Copy)]
+struct PackedMove(u32);
+
+impl PackedMove {
+    const UNKNOWN: Self = Self(u32::MAX);
+    const DEAD: Self = Self(u32::MAX - 1);
+
+    fn pack(to: Move) -> Self {
+        match to {
+            Move::Unknown => Self::UNKNOWN,
+            Move::Dead => Self::DEAD,
+            Move::To(state) => Self(state.raw()),
+        }
+    }
+
+    fn unpack(self) -> Move {
+        match self.0 {
+            raw if raw == Self::UNKNOWN.0 => Move::Unknown,
+            raw if raw == Self::DEAD.0 => Move::Dead,
+            raw => Move::To(StateId::new(raw)),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) threads: Box<[Thread]>,
     pub(super) boundary: Option<SetId>,
     /// By joint byte class; empty until the state is first left.
-    moves: Box<[Move]>,
+    moves: Box<[PackedMove]>,
 }
 
 /// All states of an arena, hash-consed.
@@ -56,7 +81,7 @@ impl States {
             index: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
             classes,
-            max: limits.states.min(u32::MAX as usize - 1),
+            max: limits.states.min(u32::MAX as usize - 2),
         }
     }
 
@@ -69,15 +94,15 @@ impl States {
     }
 
     pub(super) fn memo(&self, state: StateId, class: usize) -> Move {
-        self.get(state).moves.get(class).copied().unwrap_or(Move::Unknown)
+        self.get(state).moves.get(class).map_or(Move::Unknown, |packed| packed.unpack())
     }
 
     pub(super) fn set_memo(&mut self, state: StateId, class: usize, to: Move) {
         let moves = &mut self.states[state.index()].moves;
         if moves.is_empty() {
-            *moves = vec![Move::Unknown; self.classes].into();
+            *moves = vec![PackedMove::UNKNOWN; self.classes].into();
         }
-        moves[class] = to;
+        moves[class] = PackedMove::pack(to);
     }
 
     /// The state of these threads (sorted, without duplicates) and boundary.

@@ -41,6 +41,8 @@ pub(crate) enum Slot {
 #[derive(Debug)]
 pub(crate) struct Cfg {
     pub(super) slots: Vec<Slot>,
+    /// Left-hand side of each slot's production.
+    pub(super) lhs: Vec<NonterminalId>,
     /// First dots of each nonterminal's productions.
     pub(super) productions: Vec<Vec<Dot>>,
     pub(super) nullable: Vec<bool>,
@@ -54,6 +56,11 @@ impl Cfg {
     /// What stands after a dot.
     pub(crate) fn slot(&self, dot: Dot) -> Slot {
         self.slots[dot.0 as usize]
+    }
+
+    /// The nonterminal whose production the dot is in.
+    pub(crate) fn lhs(&self, dot: Dot) -> NonterminalId {
+        self.lhs[dot.0 as usize]
     }
 
     /// First dots of the nonterminal's productions.

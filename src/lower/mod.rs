@@ -49,3 +49,72 @@ pub(crate) fn lower(grammar: &Grammar, limits: &Limits) -> Result<Lowered, Compi
     })?;
     Ok(Lowered { cfg, scanner, terminal_names })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::Syntax;
+
+    fn lowered(text: &str) -> Lowered {
+        let limits = Limits::default();
+        lower(&Grammar::parse(Syntax::Gbnf, text, &limits).unwrap(), &limits).unwrap()
+    }
+
+    /// Terminals and nonterminals, the start apart.
+    fn sizes(text: &str) -> (usize, usize) {
+        let lowered = lowered(text);
+        (lowered.scanner.terminal_count(), lowered.cfg.nonterminal_count() - 1)
+    }
+
+    #[test]
+    fn regular_rules_are_one_terminal() {
+        assert_eq!(sizes(r#"root ::= "a" [0-9]+ | "b""#), (1, 0));
+        // A terminal that matched the empty string is split: terminal, and a nonterminal that may be empty.
+        assert_eq!(sizes(r#"root ::= ws "x" ws   ws ::= ([ \t\n] ws)?"#), (1, 0));
+        assert_eq!(sizes(r#"root ::= "(" root? ")" ws   ws ::= [ ]*"#).0, 3);
+    }
+
+    #[test]
+    fn linear_recursion_is_repetition() {
+        for text in [
+            r#"root ::= "a" root | "b""#,
+            r#"root ::= "a" (root | "b" root) | ("b")"#,
+            r#"root ::= "a" root? | root "c" | "b""#,
+            r#"root ::= root "+" root | "1""#,
+            r#"root ::= root root | "1" | root"#,
+        ] {
+            assert_eq!(sizes(text), (1, 0), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_stays_apart() {
+        let (terminals, nonterminals) = sizes(r#"root ::= [a-z]{500} [0-9]{0,1000}"#);
+        assert_eq!(terminals, 2);
+        // Counts up to a block of 256, and rests.
+        assert!(nonterminals < 600, "{nonterminals}");
+    }
+
+    #[test]
+    fn equal_terminals_are_one() {
+        assert_eq!(sizes(r#"root ::= "(" root? ")" | "\x28" "z" root "(" | [(] root [)]"#).0, 3);
+    }
+
+    #[test]
+    fn no_sentence_is_an_error() {
+        for text in ["root ::= root", r#"root ::= "a" x  x ::= "b" x"#, "root ::= a  a ::= b  b ::= a"] {
+            let limits = Limits::default();
+            let grammar = Grammar::parse(Syntax::Gbnf, text, &limits).unwrap();
+            let error = lower(&grammar, &limits).unwrap_err();
+            assert_eq!(*error.kind(), CompileErrorKind::EmptyLanguage, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_sentence_uses_is_gone() {
+        let lowered = lowered(
+            r#"root ::= "(" (root | "x" never)? ")"  never ::= "n" never2  never2 ::= never unused  unused ::= "u""#,
+        );
+        assert_eq!(lowered.terminal_names, [r#""(""#, r#"")""#]);
+    }
+}

@@ -57,7 +57,25 @@ pub(super) fn reduce(emitted: Emitted) -> Option<(Cfg, Vec<TerminalDfa>, Vec<Str
         .collect();
     terminals.sort_by_key(|(number, ..)| *number);
     let (dfas, terminal_names) = terminals.into_iter().map(|(_, dfa, name)| (dfa, name)).unzip();
-    Some((Cfg { slots, productions, nullable, names }, dfas, terminal_names))
+    let lhs = left_hand_sides(&slots);
+    Some((Cfg { slots, lhs, productions, nullable, names }, dfas, terminal_names))
+}
+
+/// The nonterminal of the end that follows each slot.
+fn left_hand_sides(slots: &[Slot]) -> Vec<NonterminalId> {
+    let mut current = NonterminalId(0);
+    let mut lhs: Vec<NonterminalId> = slots
+        .iter()
+        .rev()
+        .map(|slot| {
+            if let Slot::End(nonterminal) = slot {
+                current = *nonterminal;
+            }
+            current
+        })
+        .collect();
+    lhs.reverse();
+    lhs
 }
 
 /// New numbers in order of first use; what is not used gets none.

@@ -1,4 +1,4 @@
-//! Earley items: a dotted rule and the set in which the rule was predicted.
+//! Earley items: a dotted rule and the set in which the rule was predicted, as far as it matters.
 
 use crate::{
     ids::SetId,
@@ -7,7 +7,8 @@ use crate::{
 
 /// An item `(dotted rule, origin)`.
 ///
-/// The origin is the id of a set, not an input position, so equal continuations are equal items.
+/// The origin is the id of a set, not an input position, and of that set only what can lead to the rule
+/// is kept (see `origin`): so equal continuations are equal items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Item {
     pub(super) dot: Dot,
@@ -31,14 +32,4 @@ pub(super) enum Origin {
     Here,
     /// In an earlier set.
     Set(SetId),
-}
-
-impl Origin {
-    /// The origin as seen from outside of the set `here`.
-    pub(super) fn resolve(self, here: SetId) -> SetId {
-        match self {
-            Self::Here => here,
-            Self::Set(set) => set,
-        }
-    }
 }

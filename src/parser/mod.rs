@@ -5,6 +5,7 @@
 
 mod closure;
 mod item;
+mod origin;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod parser;
 mod sets;

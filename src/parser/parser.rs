@@ -4,13 +4,14 @@ use hashbrown::HashSet;
 
 use super::{
     closure::{Scratch, close},
-    item::Item,
+    item::{Item, Origin},
+    origin::Origins,
     sets::Sets,
 };
 use crate::{
     ids::{SetId, TerminalId},
     limits::{LimitExceeded, Limits},
-    lower::{Cfg, Dot, Slot},
+    lower::{Cfg, Dot, NonterminalId, Slot},
 };
 
 /// An arena of sets and the moves between them. Grows; what it holds is never changed but for memos.
@@ -18,6 +19,7 @@ use crate::{
 pub(crate) struct Parser {
     sets: Sets,
     start: SetId,
+    origins: Origins,
     scratch: Scratch,
     work: Vec<Item>,
     seen: HashSet<Item>,
@@ -31,6 +33,7 @@ impl Parser {
         let mut parser = Self {
             sets: Sets::new(limits),
             start: SetId::new(0),
+            origins: Origins::default(),
             scratch: Scratch::new(cfg),
             work: Vec::new(),
             seen: HashSet::new(),
@@ -86,13 +89,8 @@ impl Parser {
         if let Some(to) = from.shift(place) {
             return Ok(Some(to));
         }
-        let moved: Vec<Item> = from
-            .waiting_at(place)
-            .iter()
-            .map(|&(dot, origin)| Item { dot: dot.next(), origin: origin.resolve(set) })
-            .collect();
-        for item in moved {
-            self.add(item)?;
+        for (dot, origin) in from.waiting_at(place).to_vec() {
+            self.advance(cfg, set, dot, origin)?;
         }
         let to = self.complete(cfg)?;
         self.sets.set_shift(set, place, to);
@@ -124,6 +122,27 @@ impl Parser {
     fn intern(&mut self, cfg: &Cfg, kernel: &[Item], complete: bool) -> Result<SetId, LimitExceeded> {
         let (scratch, max) = (&mut self.scratch, self.max_set_items);
         self.sets.intern(kernel, complete, |kernel| close(cfg, scratch, kernel, max))
+    }
+
+    /// Puts an item of `set`, moved on by what it waited for, on the work list.
+    fn advance(&mut self, cfg: &Cfg, set: SetId, dot: Dot, origin: Origin) -> Result<(), LimitExceeded> {
+        let origin = match origin {
+            Origin::Set(origin) => origin,
+            Origin::Here => self.origin(cfg, set, cfg.lhs(dot))?,
+        };
+        self.add(Item { dot: dot.next(), origin })
+    }
+
+    /// The origin of what `lhs` begins in `set`: the set of those kernel items that lead to it.
+    fn origin(&mut self, cfg: &Cfg, set: SetId, lhs: NonterminalId) -> Result<SetId, LimitExceeded> {
+        if let Some(origin) = self.origins.known(set, lhs) {
+            return Ok(origin);
+        }
+        let mut kernel = self.sets.get(set).kernel().to_vec();
+        kernel.retain(|item| self.origins.leads_to(cfg, item.dot, lhs));
+        let origin = self.intern(cfg, &kernel, false)?;
+        self.origins.remember(set, lhs, origin);
+        Ok(origin)
     }
 
     /// Puts an item on the work list of [`complete`](Self::complete), once.
@@ -159,16 +178,8 @@ impl Parser {
                 }
                 Slot::End(_) if item.origin == Item::START.origin => complete = true,
                 Slot::End(lhs) => {
-                    let waiting = self.sets.get(item.origin).waiting_for(lhs);
-                    let moved: Vec<Item> = waiting
-                        .iter()
-                        .map(|&(_, dot, origin)| Item {
-                            dot: dot.next(),
-                            origin: origin.resolve(item.origin),
-                        })
-                        .collect();
-                    for item in moved {
-                        self.add(item)?;
+                    for (_, dot, origin) in self.sets.get(item.origin).waiting_for(lhs).to_vec() {
+                        self.advance(cfg, item.origin, dot, origin)?;
                     }
                 }
             }

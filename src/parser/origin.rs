@@ -1,0 +1,71 @@
+//! Which part of a set is the origin of what was predicted in it.
+//!
+//! Of the set in which a nonterminal `A` was predicted, completion of `A` asks only for the items that
+//! wait for `A`, and for where those came from. All of that follows from the kernel items that lead to
+//! `A` at their left corner. So the origin is the set of just these, and what else happened to be open at
+//! that place is forgotten: after `stmt ws stmt ws ...`, where each `ws` may still go on, the next `stmt` has
+//! the same origin as the last. (If an item leads to `B` and a rule of `B` begins with `A`, it leads to `A`, so
+//! restricting a restricted set comes to the same.)
+
+use hashbrown::HashMap;
+
+use crate::{
+    ids::SetId,
+    lower::{Cfg, Dot, NonterminalId, Slot},
+};
+
+/// Nonterminals up to which left corners are worked out; beyond, whole sets are origins: as exact, less canonical.
+const MAX_NONTERMINALS: usize = 20_000;
+
+/// Left corners and known origins.
+#[derive(Debug, Default)]
+pub(super) struct Origins {
+    known: HashMap<(SetId, NonterminalId), SetId>,
+    /// For a nonterminal, a bit for each nonterminal it can begin with, itself included.
+    left_corners: HashMap<NonterminalId, Box<[u64]>>,
+}
+
+impl Origins {
+    /// The origin of `nonterminal` in `set`, if it was asked before.
+    pub(super) fn known(&self, set: SetId, nonterminal: NonterminalId) -> Option<SetId> {
+        self.known.get(&(set, nonterminal)).copied()
+    }
+
+    pub(super) fn remember(&mut self, set: SetId, nonterminal: NonterminalId, origin: SetId) {
+        self.known.insert((set, nonterminal), origin);
+    }
+
+    /// Can what stands after `dot` begin with `nonterminal`?
+    pub(super) fn leads_to(&mut self, cfg: &Cfg, dot: Dot, nonterminal: NonterminalId) -> bool {
+        let Slot::Nonterminal(first) = cfg.slot(dot) else { return false };
+        if first == nonterminal || cfg.nonterminal_count() > MAX_NONTERMINALS {
+            return true;
+        }
+        let bits = self.left_corners.entry(first).or_insert_with(|| left_corners(cfg, first));
+        bits[nonterminal.index() / 64] >> (nonterminal.index() % 64) & 1 == 1
+    }
+}
+
+/// Everything `first` can begin with. Linear in the productions reached.
+fn left_corners(cfg: &Cfg, first: NonterminalId) -> Box<[u64]> {
+    let mut bits = vec![0_u64; cfg.nonterminal_count().div_ceil(64)].into_boxed_slice();
+    let mut open = vec![first];
+    bits[first.index() / 64] |= 1 << (first.index() % 64);
+    while let Some(nonterminal) = open.pop() {
+        for &start in cfg.productions(nonterminal) {
+            let mut dot = start;
+            while let Slot::Nonterminal(corner) = cfg.slot(dot) {
+                let word = &mut bits[corner.index() / 64];
+                if *word >> (corner.index() % 64) & 1 == 0 {
+                    *word |= 1 << (corner.index() % 64);
+                    open.push(corner);
+                }
+                if !cfg.is_nullable(corner) {
+                    break;
+                }
+                dot = dot.next();
+            }
+        }
+    }
+    bits
+}
