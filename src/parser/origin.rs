@@ -9,6 +9,7 @@
 
 use hashbrown::HashMap;
 
+use super::item::Item;
 use crate::{
     ids::SetId,
     lower::{Cfg, Dot, NonterminalId, Slot},
@@ -16,6 +17,10 @@ use crate::{
 
 /// Nonterminals up to which left corners are worked out; beyond, whole sets are origins: as exact, less canonical.
 const MAX_NONTERMINALS: usize = 20_000;
+
+/// Kernel items up to which a set is restricted: chains of thousands of open rules would otherwise make a
+/// large set for each. Beyond, again, the whole set is the origin.
+const MAX_KERNEL: usize = 64;
 
 /// Left corners and known origins.
 #[derive(Debug, Default)]
@@ -26,6 +31,11 @@ pub(super) struct Origins {
 }
 
 impl Origins {
+    /// Is a set with this kernel its own origin, whatever is predicted?
+    pub(super) fn keeps_whole(&self, cfg: &Cfg, kernel: &[Item]) -> bool {
+        kernel.len() > MAX_KERNEL || cfg.nonterminal_count() > MAX_NONTERMINALS
+    }
+
     /// The origin of `nonterminal` in `set`, if it was asked before.
     pub(super) fn known(&self, set: SetId, nonterminal: NonterminalId) -> Option<SetId> {
         self.known.get(&(set, nonterminal)).copied()
@@ -38,7 +48,7 @@ impl Origins {
     /// Can what stands after `dot` begin with `nonterminal`?
     pub(super) fn leads_to(&mut self, cfg: &Cfg, dot: Dot, nonterminal: NonterminalId) -> bool {
         let Slot::Nonterminal(first) = cfg.slot(dot) else { return false };
-        if first == nonterminal || cfg.nonterminal_count() > MAX_NONTERMINALS {
+        if first == nonterminal {
             return true;
         }
         let bits = self.left_corners.entry(first).or_insert_with(|| left_corners(cfg, first));

@@ -138,7 +138,11 @@ impl Parser {
         if let Some(origin) = self.origins.known(set, lhs) {
             return Ok(origin);
         }
-        let mut kernel = self.sets.get(set).kernel().to_vec();
+        let whole = self.sets.get(set);
+        if self.origins.keeps_whole(cfg, whole.kernel()) {
+            return Ok(set);
+        }
+        let mut kernel = whole.kernel().to_vec();
         kernel.retain(|item| self.origins.leads_to(cfg, item.dot, lhs));
         let origin = self.intern(cfg, &kernel, false)?;
         self.origins.remember(set, lhs, origin);
