@@ -67,8 +67,10 @@
 //! 2. *Minimally invasive*: with unbounded lookahead a token is in the mask if and only if a text of the
 //!    language goes on like this.
 //! 3. *k-monotone*: the mask for `k` is a subset of that for `k + 1`.
-//! 4. *Rollback exact*: `n` steps and their rollback lead back to the same state.
-//! 5. *Bounded*: hostile grammars and inputs end in an error value within [`Limits`], never in a panic or a hang.
+//! 4. *Lossless*: a draft that is verified in one pass and rolled back where it is wrong changes no token; nor does
+//!    asking before masking.
+//! 5. *Rollback exact*: `n` steps and their rollback lead back to the same state.
+//! 6. *Bounded*: hostile grammars and inputs end in an error value within [`Limits`], never in a panic or a hang.
 
 #![cfg_attr(
     not(test),

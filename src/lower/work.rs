@@ -49,7 +49,7 @@ impl WorkGrammar {
 
     /// Recursion is as deep as the pattern, which [`Pattern`] bounds.
     fn open_pattern(&mut self, hir: &Hir, limits: &Limits) -> Result<ExprId, LimitExceeded> {
-        let mut all = |work: &mut Self, parts: &[Hir]| -> Result<Vec<ExprId>, LimitExceeded> {
+        let all = |work: &mut Self, parts: &[Hir]| -> Result<Vec<ExprId>, LimitExceeded> {
             parts.iter().map(|part| work.open_pattern(part, limits)).collect()
         };
         let expr = match hir.kind() {

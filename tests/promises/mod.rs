@@ -5,6 +5,7 @@
 mod bounded;
 mod generate;
 mod k_monotone;
+mod lossless;
 mod minimal;
 mod oracle;
 mod real;
