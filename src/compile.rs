@@ -3,23 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
-    constraint::{Constraint, Machine},
+    constraint::{Constraint, Machine, Program},
     grammar::Grammar,
     limits::{LimitExceeded, Limits},
-    lower::{Lowered, lower},
+    lower::{CompileError, lower},
+    subterminal::Lookahead,
     vocab::Vocabulary,
 };
-
-/// How many terminals past the current one a token may reach (the paper's `k`, 3.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Lookahead {
-    /// At most this many: a token may be refused that the language allows, never the other way round.
-    Terminals(u32),
-    /// Any number: the mask is exact, the constraint minimally invasive.
-    #[default]
-    Unbounded,
-}
 
 /// Compiles grammars for one vocabulary. Configured once, used for many grammars.
 #[derive(Debug, Clone)]
@@ -82,7 +72,7 @@ impl Compiler {
             nonterminals = lowered.cfg.nonterminal_count(),
             "lowered a grammar"
         );
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(Program {
             lowered,
             vocabulary: self.vocabulary.clone(),
             lookahead: self.lookahead,
@@ -93,25 +83,16 @@ impl Compiler {
     }
 }
 
-/// What all sessions of a grammar read and none changes.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) lowered: Lowered,
-    pub(crate) vocabulary: Vocabulary,
-    pub(crate) lookahead: Lookahead,
-    pub(crate) limits: Limits,
-}
-
 type SharedMachine = Arc<Mutex<Machine>>;
 
-fn new_machine(shared: &Shared) -> Result<SharedMachine, LimitExceeded> {
+fn new_machine(shared: &Program) -> Result<SharedMachine, LimitExceeded> {
     Ok(Arc::new(Mutex::new(Machine::new(shared)?)))
 }
 
 /// A grammar ready to constrain. Cloning is cheap; `Send` and `Sync`.
 #[derive(Debug, Clone)]
 pub struct CompiledGrammar {
-    shared: Arc<Shared>,
+    shared: Arc<Program>,
     /// The machine that new sessions get; replaced when it is worn, while older sessions keep theirs.
     machine: Arc<Mutex<SharedMachine>>,
 }
@@ -139,66 +120,5 @@ impl CompiledGrammar {
     #[must_use]
     pub fn lookahead(&self) -> Lookahead {
         self.shared.lookahead
-    }
-}
-
-/// Kinds of [`CompileError`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CompileErrorKind {
-    /// The grammar has no sentence at all, such as `root ::= root`.
-    EmptyLanguage,
-    /// A budget is used up.
-    Limit(LimitExceeded),
-}
-
-/// A grammar that cannot be compiled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompileError {
-    kind: CompileErrorKind,
-}
-
-impl CompileError {
-    pub(crate) fn new(kind: CompileErrorKind) -> Self {
-        Self { kind }
-    }
-
-    pub(crate) fn limit(limit: LimitExceeded) -> Self {
-        Self::new(CompileErrorKind::Limit(limit))
-    }
-
-    /// What is wrong.
-    #[must_use]
-    pub fn kind(&self) -> &CompileErrorKind {
-        &self.kind
-    }
-}
-
-impl std::fmt::Display for CompileError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.kind {
-            CompileErrorKind::EmptyLanguage => f.write_str(
-                "the grammar has no sentence: every way through its start rule needs a rule that never ends\n\
-                 hint: give each recursive rule an alternative that does not use it, as in `list ::= item | item \",\" list`",
-            ),
-            CompileErrorKind::Limit(limit) => {
-                write!(f, "{limit}\nhint: split large terminals or counts, or raise the budget in `Limits`")
-            }
-        }
-    }
-}
-
-impl std::error::Error for CompileError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.kind {
-            CompileErrorKind::EmptyLanguage => None,
-            CompileErrorKind::Limit(limit) => Some(limit),
-        }
-    }
-}
-
-impl From<LimitExceeded> for CompileError {
-    fn from(limit: LimitExceeded) -> Self {
-        Self::limit(limit)
     }
 }

@@ -112,9 +112,11 @@ pub mod decode;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 
-pub use compile::{CompileError, CompileErrorKind, CompiledGrammar, Compiler, Lookahead};
+pub use compile::{CompiledGrammar, Compiler};
 pub use constraint::{Constraint, StepError, StepErrorKind, ThreadView};
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
 pub use limits::{LimitExceeded, Limits};
+pub use lower::{CompileError, CompileErrorKind};
+pub use subterminal::Lookahead;
 pub use vocab::{TokenSet, Vocabulary, VocabularyError};

@@ -8,4 +8,5 @@ mod hostile;
 mod model;
 mod promises;
 mod shared_data;
+mod tidy;
 mod tokenizers;

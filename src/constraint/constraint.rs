@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{
     error::{StepError, StepErrorKind},
     machine::Machine,
+    program::Program,
 };
 use crate::{
-    compile::Shared,
     ids::{SetId, StateId, TerminalId, TokenId},
     vocab::{TokenSet, Vocabulary},
 };
@@ -18,7 +18,7 @@ use crate::{
 /// ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
 #[derive(Debug, Clone)]
 pub struct Constraint {
-    shared: Arc<Shared>,
+    shared: Arc<Program>,
     machine: Arc<Mutex<Machine>>,
     here: Place,
     history: Vec<Place>,
@@ -50,7 +50,7 @@ pub struct ThreadView {
 }
 
 impl Constraint {
-    pub(crate) fn new(shared: Arc<Shared>, machine: Arc<Mutex<Machine>>) -> Self {
+    pub(crate) fn new(shared: Arc<Program>, machine: Arc<Mutex<Machine>>) -> Self {
         let start = lock(&machine).start();
         Self { shared, machine, here: Place::In(start), history: Vec::new(), mask: None }
     }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use super::{
     mask::MaskMaker,
+    program::Program,
     thread::{Move, States, Thread},
 };
 use crate::{
-    compile::{Lookahead, Shared},
     ids::{ScanStateId, SetId, StateId},
     limits::LimitExceeded,
     parser::Parser,
+    subterminal::Lookahead,
     vocab::TokenSet,
 };
 
@@ -31,7 +32,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// A machine that knows the start.
-    pub(crate) fn new(shared: &Shared) -> Result<Self, LimitExceeded> {
+    pub(crate) fn new(shared: &Program) -> Result<Self, LimitExceeded> {
         let parser = Parser::new(&shared.lowered.cfg, &shared.limits)?;
         let mut states = States::new(shared.lowered.scanner.byte_class_count(), &shared.limits);
         let start = states.intern(&[], Some(parser.start()))?;
@@ -45,7 +46,7 @@ impl Machine {
     }
 
     /// Is any budget of this machine more than half used? Then new sessions had better get a new one.
-    pub(crate) fn is_worn(&self, shared: &Shared) -> bool {
+    pub(crate) fn is_worn(&self, shared: &Program) -> bool {
         let limits = &shared.limits;
         self.parser.len() > limits.sets / 2
             || self.parser.item_count() > limits.arena_items / 2
@@ -78,7 +79,7 @@ impl Machine {
     /// The state after one more byte, or `None` if no text goes on like this. One lookup when it was asked before.
     pub(super) fn step(
         &mut self,
-        shared: &Shared,
+        shared: &Program,
         state: StateId,
         byte: u8,
     ) -> Result<Option<StateId>, LimitExceeded> {
@@ -96,7 +97,7 @@ impl Machine {
     /// The state after several bytes, and how many of them could follow.
     pub(super) fn walk(
         &mut self,
-        shared: &Shared,
+        shared: &Program,
         mut state: StateId,
         bytes: &[u8],
     ) -> Result<(StateId, usize), LimitExceeded> {
@@ -111,7 +112,7 @@ impl Machine {
 
     fn step_afresh(
         &mut self,
-        shared: &Shared,
+        shared: &Program,
         state: StateId,
         byte: u8,
     ) -> Result<Option<StateId>, LimitExceeded> {
@@ -133,7 +134,7 @@ impl Machine {
     }
 
     /// The state of these threads, after the boundary is worked out.
-    fn settle(&mut self, shared: &Shared, threads: &[Thread]) -> Result<Option<StateId>, LimitExceeded> {
+    fn settle(&mut self, shared: &Program, threads: &[Thread]) -> Result<Option<StateId>, LimitExceeded> {
         if threads.is_empty() {
             return Ok(None);
         }
@@ -156,7 +157,7 @@ impl Machine {
     }
 
     /// The tokens that may follow, end of text included. Cached by state.
-    pub(super) fn mask(&mut self, shared: &Shared, state: StateId) -> Result<Arc<TokenSet>, LimitExceeded> {
+    pub(super) fn mask(&mut self, shared: &Program, state: StateId) -> Result<Arc<TokenSet>, LimitExceeded> {
         if let Some(mask) = self.masks.cached(state) {
             return Ok(mask);
         }
@@ -175,7 +176,7 @@ impl Machine {
     }
 
     /// Is the lookahead unbounded, so that "the bytes can follow" means "the token is in the mask"?
-    pub(super) fn is_exact(shared: &Shared) -> bool {
+    pub(super) fn is_exact(shared: &Program) -> bool {
         shared.lookahead == Lookahead::Unbounded
     }
 }

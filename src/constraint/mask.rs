@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::thread::Thread;
+use super::{program::Program, thread::Thread};
 use crate::{
-    compile::{Lookahead, Shared},
     ids::{ScanStateId, SetId, StateId, TerminalId, TrieNodeId},
     limits::{LimitExceeded, Limits},
     parser::Parser,
-    subterminal::{Edge, Forest, TreeNodeId, cross},
+    subterminal::{Edge, Forest, Lookahead, TreeNodeId, cross},
     vocab::TokenSet,
 };
 
@@ -69,7 +68,7 @@ impl MaskMaker {
     /// the parser can shift (paper, 3.4).
     pub(super) fn make(
         &mut self,
-        shared: &Shared,
+        shared: &Program,
         parser: &mut Parser,
         threads: &[Thread],
     ) -> Result<TokenSet, LimitExceeded> {
@@ -134,7 +133,7 @@ fn next_left(left: u32) -> u32 {
 /// Does what trees would have done where they are left open: walks the trie with the parser, once per
 /// (trie node, parser set, terminal).
 fn finish_open(
-    shared: &Shared,
+    shared: &Program,
     parser: &mut Parser,
     mut open: Vec<OpenVisit>,
     mask: &mut TokenSet,

@@ -5,8 +5,10 @@ mod constraint;
 mod error;
 mod machine;
 mod mask;
+mod program;
 mod thread;
 
 pub use constraint::{Constraint, ThreadView};
 pub use error::{StepError, StepErrorKind};
 pub(crate) use machine::Machine;
+pub(crate) use program::Program;

@@ -7,9 +7,8 @@
 use hashbrown::HashMap;
 use regex_syntax::hir::{Hir, HirKind};
 
-use super::{regular::Regular, work::WorkGrammar};
+use super::{error::CompileError, regular::Regular, work::WorkGrammar};
 use crate::{
-    compile::CompileError,
     grammar::Expr,
     ids::{ExprId, RuleId},
     limits::{LimitExceeded, Limits},

@@ -10,19 +10,16 @@
 
 mod cfg;
 mod emit;
+mod error;
 mod recursion;
 mod reduce;
 mod regular;
 mod work;
 
 pub(crate) use cfg::{Cfg, Dot, NonterminalId, Slot};
+pub use error::{CompileError, CompileErrorKind};
 
-use crate::{
-    compile::{CompileError, CompileErrorKind},
-    grammar::Grammar,
-    limits::Limits,
-    scanner::Scanner,
-};
+use crate::{grammar::Grammar, limits::Limits, scanner::Scanner};
 
 /// A grammar as the parser and the scanner need it.
 #[derive(Debug)]

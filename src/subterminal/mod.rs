@@ -5,7 +5,9 @@
 //! span *full* ones. Knows no parser: which terminals may follow is asked edge by edge.
 
 mod crossing;
+mod lookahead;
 mod tree;
 
 pub(crate) use crossing::cross;
+pub use lookahead::Lookahead;
 pub(crate) use tree::{Edge, Forest, TreeNodeId};
