@@ -1,6 +1,9 @@
 //! One test binary: every integration test is a module of it.
 
+#[cfg(feature = "cli")]
 mod cli;
+#[cfg(feature = "cli")]
+mod cli_generate;
 mod corpus;
 mod decider;
 mod decode;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use domino::Lookahead;
+use domino::{Lookahead, decode::Sampling};
 
 use crate::{
     failure::BadInput,
@@ -14,7 +14,7 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  domino generate --grammar json --prompt 'A list of three primes: ' --max-tokens 64
+  domino generate --grammar json --prompt 'A JSON file describing a person: '
   domino check --grammar rfc8259 document.json
   domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
 
@@ -99,21 +99,22 @@ struct LowGenerate {
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
     /// The model's folder: config.json, tokenizer.json, *.safetensors. Default: models/domino-small in the
-    /// current folder, beside the program, or in the package when run by cargo.
+    /// current folder, beside the program or up to three folders above it, or in the package when run by
+    /// cargo.
     #[arg(long, short = 'm', value_name = "DIR")]
     model: Option<PathBuf>,
     /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
     #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
-    temperature: f32,
+    temperature: f64,
     /// Draw only among the K likeliest allowed tokens; 0 means no limit.
     #[arg(long, value_name = "K", default_value_t = 0)]
     top_k: usize,
     /// Draw only among the likeliest allowed tokens that together have this probability.
     #[arg(long, value_name = "P", default_value_t = 1.0)]
-    top_p: f32,
+    top_p: f64,
     /// Draw only among tokens at least this times as likely as the likeliest.
     #[arg(long, value_name = "P", default_value_t = 0.0)]
-    min_p: f32,
+    min_p: f64,
     /// The seed of the draws.
     #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -240,11 +241,7 @@ pub(crate) struct Generate {
     pub(crate) prompt: Prompt,
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
-    pub(crate) temperature: f32,
-    /// 0: no limit.
-    pub(crate) top_k: usize,
-    pub(crate) top_p: f32,
-    pub(crate) min_p: f32,
+    pub(crate) sampling: Sampling,
     pub(crate) seed: u64,
     pub(crate) lookahead: Lookahead,
     pub(crate) opportunistic: bool,
@@ -312,13 +309,12 @@ impl LowArgs {
 
 impl LowGenerate {
     fn resolve(self, json: bool) -> Result<Generate, BadInput> {
-        let in_unit = |value: f32| (0.0..=1.0).contains(&value);
-        if !self.temperature.is_finite() || self.temperature < 0.0 {
-            return Err(BadInput::new("--temperature must be 0 or more"));
+        let mut sampling = Sampling::with_temperature(self.temperature)
+            .and_then(|sampling| sampling.top_p(self.top_p)?.min_p(self.min_p));
+        if self.top_k > 0 {
+            sampling = sampling.and_then(|sampling| sampling.top_k(self.top_k));
         }
-        if !in_unit(self.top_p) || self.top_p == 0.0 || !in_unit(self.min_p) {
-            return Err(BadInput::new("--top-p and --min-p are probabilities, and --top-p is not 0"));
-        }
+        let sampling = sampling.map_err(|error| BadInput::new(error.to_string()))?;
         let prompt = match (self.prompt, self.prompt_file) {
             (Some(text), _) => Prompt::Text(text),
             (None, Some(file)) => Prompt::From(Input::new(file)),
@@ -328,10 +324,7 @@ impl LowGenerate {
             grammar: self.grammar.resolve()?,
             prompt,
             model: self.model,
-            temperature: self.temperature,
-            top_k: self.top_k,
-            top_p: self.top_p,
-            min_p: self.min_p,
+            sampling,
             seed: self.seed,
             lookahead: lookahead(self.lookahead),
             opportunistic: self.opportunistic,

@@ -148,7 +148,7 @@ fn tell(command: &Check, input: &Input, text: &[u8], verdict: &mut Verdict) -> a
     let expected = if expected.is_empty() { "nothing".to_owned() } else { expected.join(", ") };
     writeln!(out, "  could follow: {expected}")?;
     if !terminals.is_empty() {
-        writeln!(out, "  here the grammar has: {}", terminals.join(", "))?;
+        writeln!(out, "  in the grammar: {}", terminals.join(", "))?;
     }
     Ok(())
 }

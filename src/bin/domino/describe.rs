@@ -77,12 +77,22 @@ fn kind(byte: u8) -> u8 {
     }
 }
 
+/// A name without control characters, which regular expressions may have in them.
+pub(crate) fn one_line(name: &str) -> String {
+    let show = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    name.chars().map(show).collect()
+}
+
 /// The terminals that threads are in or wait for, each once, at most [`MOST_TERMINALS`].
 pub(crate) fn terminals(threads: &[ThreadView]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for thread in threads {
-        if !names.contains(&thread.terminal) {
-            names.push(thread.terminal.clone());
+        let name = one_line(&thread.terminal);
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     if names.len() > MOST_TERMINALS {

@@ -90,7 +90,7 @@ fn show(
     let complete = if constraint.is_complete() { "is complete" } else { "is not complete" };
     writeln!(out, "{} of {} tokens may follow; the text {complete}", allowed.len(), vocabulary.size())?;
     for &token in allowed.iter().take(most) {
-        writeln!(out, "  {token:>7}  {}", describe::token(vocabulary, token))?;
+        writeln!(out, "  {:>7}  {}", token.raw(), describe::token(vocabulary, token))?;
     }
     if allowed.len() > most {
         writeln!(out, "  and {} more (--all shows them)", allowed.len() - most)?;
@@ -103,9 +103,14 @@ fn show(
             (state, false) => format!("begun, in state {state}"),
             (state, true) => format!("begun, in state {state}, may end"),
         };
-        writeln!(out, "  {}  ({place}; parser set {})", thread.terminal, thread.parser_set)?;
+        writeln!(
+            out,
+            "  {}  ({place}; parser set {})",
+            describe::one_line(&thread.terminal),
+            thread.parser_set
+        )?;
         for item in thread.items.iter().take(most) {
-            writeln!(out, "      {item}")?;
+            writeln!(out, "      {}", describe::one_line(item))?;
         }
     }
     if threads.len() > most {

@@ -1,0 +1,174 @@
+//! `domino generate` with a model of random weights: what it writes is noise, all else is as ever.
+
+use std::{fmt::Write, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::cli::{Run, domino, domino_in, last_line};
+
+const BYTE_LEVEL: &str = include_str!("fixtures/byte_level.json");
+const VOCABULARY: usize = 282;
+const WIDTH: usize = 32;
+const INNER: usize = 64;
+
+/// Writes a folder with a Llama of one layer and the byte-level tokenizer.
+fn write_model(folder: &Path) {
+    let config = json!({
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": WIDTH,
+        "intermediate_size": INNER, "num_hidden_layers": 1, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "vocab_size": VOCABULARY, "max_position_embeddings": 2048,
+        "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu", "tie_word_embeddings": false,
+        "eos_token_id": 278,
+    });
+    let kv = WIDTH / 2;
+    let layer = "model.layers.0";
+    let tensors = [
+        ("model.embed_tokens.weight".to_owned(), vec![VOCABULARY, WIDTH]),
+        (format!("{layer}.input_layernorm.weight"), vec![WIDTH]),
+        (format!("{layer}.self_attn.q_proj.weight"), vec![WIDTH, WIDTH]),
+        (format!("{layer}.self_attn.k_proj.weight"), vec![kv, WIDTH]),
+        (format!("{layer}.self_attn.v_proj.weight"), vec![kv, WIDTH]),
+        (format!("{layer}.self_attn.o_proj.weight"), vec![WIDTH, WIDTH]),
+        (format!("{layer}.post_attention_layernorm.weight"), vec![WIDTH]),
+        (format!("{layer}.mlp.gate_proj.weight"), vec![INNER, WIDTH]),
+        (format!("{layer}.mlp.up_proj.weight"), vec![INNER, WIDTH]),
+        (format!("{layer}.mlp.down_proj.weight"), vec![WIDTH, INNER]),
+        ("model.norm.weight".to_owned(), vec![WIDTH]),
+        ("lm_head.weight".to_owned(), vec![VOCABULARY, WIDTH]),
+    ];
+    let mut header = serde_json::Map::new();
+    let mut data: Vec<u8> = Vec::new();
+    let mut state = 1_u32;
+    for (name, shape) in tensors {
+        let start = data.len();
+        for _ in 0..shape.iter().product() {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let weight = f32::from(u16::try_from(state >> 16).unwrap()) / 32768.0 - 1.0;
+            data.extend((weight * 0.3).to_le_bytes());
+        }
+        header.insert(name, json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] }));
+    }
+    let header = serde_json::to_vec(&header).unwrap();
+    let length = u64::try_from(header.len()).unwrap().to_le_bytes();
+    std::fs::write(folder.join("model.safetensors"), [&length[..], &header, &data].concat()).unwrap();
+    std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
+    std::fs::write(folder.join("tokenizer.json"), BYTE_LEVEL).unwrap();
+}
+
+fn generate(folder: &Path, arguments: &[&str]) -> Run {
+    let model = folder.to_str().unwrap();
+    domino(&[&["generate", "--model", model, "--prompt", "The answer: "], arguments].concat(), b"")
+}
+
+fn object(folder: &Path, arguments: &[&str]) -> Value {
+    last_line(&generate(folder, &[arguments, &["--json"]].concat()))
+}
+
+#[test]
+fn stops_when_nothing_can_follow_and_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let run = generate(folder.path(), &["--regex", "yes|no", "--json"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let object = last_line(&run);
+    assert!(object["text"] == "yes" || object["text"] == "no", "{object}");
+    assert_eq!((&object["finish"], &object["complete"]), (&json!("stop"), &json!(true)));
+    assert_eq!(object["tokens"].as_u64().unwrap(), object["token_ids"].as_array().unwrap().len() as u64);
+    for number in ["tokens_per_second", "mask_seconds", "seconds"] {
+        assert!(object[number].as_f64().unwrap() >= 0.0);
+    }
+    assert!(object["interventions"].as_u64().unwrap() > 0);
+    // The text alone is on standard output, what it cost is not.
+    let run = generate(folder.path(), &["--regex", "yes|no"]);
+    assert_eq!(run.stdout, object["text"].as_str().unwrap());
+    assert!(run.stderr.contains("tokens/s") && run.stderr.contains("interventions"), "{}", run.stderr);
+}
+
+#[test]
+fn a_cut_text_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let run = generate(folder.path(), &["--regex", "[ab]{9}", "--max-tokens", "5", "--json"]);
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let object = last_line(&run);
+    assert_eq!((&object["finish"], &object["complete"]), (&json!("length"), &json!(false)));
+    assert!(generate(folder.path(), &["--regex", "[ab]{9}", "-n", "5"]).stderr.contains("cut"));
+    // Without a grammar anything goes.
+    assert_eq!(generate(folder.path(), &["-n", "7", "--json"]).code, Some(3));
+}
+
+#[test]
+fn draws_are_a_function_of_the_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let text = |arguments: &[&str]| {
+        let object = object(folder.path(), &[&["-g", "rfc8259", "-n", "40"], arguments].concat());
+        object["token_ids"].clone()
+    };
+    let plain = text(&["--seed", "1"]);
+    assert_eq!(plain, text(&["--seed", "1"]));
+    assert_ne!(plain, text(&["--seed", "2"]));
+    assert_eq!(plain, text(&["--seed", "1", "--opportunistic"]));
+    let cut = text(&["--seed", "1", "--top-k", "3", "--top-p", "0.9", "--min-p", "0.05"]);
+    assert_eq!(
+        cut,
+        text(&["--seed", "1", "--top-k", "3", "--top-p", "0.9", "--min-p", "0.05", "--opportunistic"])
+    );
+    let greedy = text(&["--temperature", "0"]);
+    assert_eq!(greedy, text(&["--temperature", "0", "--seed", "5", "--opportunistic"]));
+    text(&["--lookahead", "0"]);
+}
+
+#[test]
+fn what_is_written_is_in_the_language() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    for seed in 0..4_u32 {
+        let seed = seed.to_string();
+        let run = generate(folder.path(), &["-g", "arithmetic", "-s", &seed, "-n", "60"]);
+        let prefix: &[&str] = if run.code == Some(0) { &[] } else { &["--prefix"] };
+        assert!(matches!(run.code, Some(0 | 3)), "{}", run.stderr);
+        let check = domino(&[&["check", "-g", "arithmetic", "-"], prefix].concat(), run.stdout.as_bytes());
+        assert_eq!(check.code, Some(0), "{:?}: {}", run.stdout, check.stdout);
+    }
+}
+
+#[test]
+fn prompts_and_the_default_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("models/domino-small");
+    std::fs::create_dir_all(&model).unwrap();
+    write_model(&model);
+    std::fs::write(folder.path().join("prompt.txt"), "The answer: ").unwrap();
+    let arguments = ["generate", "--regex", "[0-9]{3}", "--json"];
+    let run = |more: &[&str], stdin: &str| {
+        let run = domino_in(folder.path(), &[&arguments, more].concat(), stdin.as_bytes());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let object = last_line(&run);
+        (object["text"].clone(), object["prompt_tokens"].clone())
+    };
+    let given = run(&["--prompt", "The answer: "], "");
+    assert_eq!(given, run(&["--prompt-file", "prompt.txt"], ""));
+    assert_eq!(given, run(&["--prompt-file", "-"], "The answer: "));
+    assert_eq!(run(&[], "").1, 1, "a model needs a token to go on from");
+}
+
+#[test]
+fn bad_models_end_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let mut listing = String::new();
+    for (file, text) in
+        [("config.json", "{}"), ("config.json", "{"), ("tokenizer.json", "{}"), ("model.safetensors", "x")]
+    {
+        let good = std::fs::read(folder.path().join(file)).unwrap();
+        std::fs::write(folder.path().join(file), text).unwrap();
+        let run = generate(folder.path(), &["--json"]);
+        assert_eq!(run.code, Some(2), "{file} {text}: {}", run.stderr);
+        assert!(last_line(&run)["error"].is_string());
+        writeln!(listing, "{}", run.stderr).unwrap();
+        std::fs::write(folder.path().join(file), good).unwrap();
+    }
+    assert_eq!(listing.matches("error: ").count(), 4, "{listing}");
+    assert_eq!(generate(folder.path(), &["--regex", "a{2"]).code, Some(2));
+}
