@@ -423,3 +423,40 @@ pub(super) fn config(cases: u32) -> ProptestConfig {
     config.max_shrink_iters = 4_000;
     config
 }
+
+/// A property of nothing holds: says how much there is to the random cases.
+#[test]
+fn cases_are_worth_their_time() {
+    use proptest::{strategy::ValueTree, test_runner::TestRunner};
+
+    const CASES: usize = 300;
+    let mut runner = TestRunner::deterministic();
+    let (mut sentences, mut steps, mut telling, mut long, mut ended) = (0, 0, 0, 0, 0);
+    for _ in 0..CASES {
+        let case = case(12).new_tree(&mut runner).unwrap().current();
+        let world = case.build();
+        sentences += usize::from(world.oracle.has_sentence());
+        let mut text = Vec::new();
+        for (step, &choice) in case.choices.iter().enumerate() {
+            let mask = world.oracle.mask(&text, &world.vocabulary);
+            let Some(token) = world.choose(&mask, choice) else { break };
+            steps += 1;
+            long += usize::from(step == 4);
+            if world.ends(token) {
+                ended += 1;
+                break;
+            }
+            // Some tokens of several bytes are allowed, and some of the alphabet are not.
+            let several = mask.iter().any(|token| world.vocabulary.bytes(token).is_some_and(|b| b.len() > 1));
+            telling += usize::from(several && mask.len() < world.vocabulary.size() / 2);
+            text.extend_from_slice(world.vocabulary.bytes(token).unwrap_or_default());
+        }
+    }
+    eprintln!(
+        "of {CASES} cases {sentences} have sentences, {long} go five steps, {ended} end; of {steps} steps {telling} are telling"
+    );
+    assert!(sentences > CASES * 7 / 10 && sentences < CASES, "{sentences} have sentences");
+    assert!(long > CASES / 3, "{long} go five steps");
+    assert!(telling > steps / 4, "{telling} of {steps} steps are telling");
+    assert!(ended > CASES / 20, "{ended} end");
+}
