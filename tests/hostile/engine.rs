@@ -403,7 +403,7 @@ fn reached(limits: Limits) -> Option<LimitExceeded> {
 #[test]
 fn every_budget_can_be_used_up() {
     assert_eq!(reached(Limits::default()), None);
-    let cases: [(&str, Field); 8] = [
+    let cases: [(&str, Field); 9] = [
         ("dfa_states", |limits| &mut limits.dfa_states),
         ("nfa_bytes", |limits| &mut limits.nfa_bytes),
         ("symbols", |limits| &mut limits.symbols),
@@ -412,6 +412,7 @@ fn every_budget_can_be_used_up() {
         ("arena_items", |limits| &mut limits.arena_items),
         ("threads", |limits| &mut limits.threads),
         ("states", |limits| &mut limits.states),
+        ("mask_visits", |limits| &mut limits.mask_visits),
     ];
     for (name, field) in cases {
         for size in 0..3 {
@@ -428,4 +429,40 @@ fn every_budget_can_be_used_up() {
     let mut limits = Limits::default();
     (limits.tree_nodes, limits.cached_masks, limits.fold_states) = (0, 0, 0);
     assert_eq!(reached(limits), None);
+}
+
+/// What one session has used up is not missing in the next.
+#[test]
+fn budgets_are_for_a_session() {
+    let mut limits = Limits::default();
+    (limits.states, limits.sets) = (400, 400);
+    let compiled = Compiler::new(vocabulary()).limits(limits).compile(&brackets()).unwrap();
+    for session in 0..100_u32 {
+        let mut constraint = compiled.constraint();
+        // Another nesting every time, in at most a hundred steps.
+        for bit in 0..7 {
+            let text: &[u8] = if session >> bit & 1 == 1 { b"((((" } else { b"((1))((" };
+            assert_eq!(
+                constraint.advance_bytes(text).unwrap_or_else(|e| panic!("{session}: {e}")),
+                text.len()
+            );
+            constraint.mask().unwrap_or_else(|error| panic!("{session}: {error}"));
+        }
+    }
+    // And one that needs more than there is ends in the error, as often as it is tried.
+    let mut constraint = compiled.constraint();
+    let mut read = 0;
+    let limit = loop {
+        match constraint.advance_bytes(b"((") {
+            Ok(_) => read += 1,
+            Err(error) => break error,
+        }
+        assert!(read < 1_000);
+    };
+    assert!(matches!(limit.kind(), StepErrorKind::Limit(_)));
+    assert!(read >= 100, "{read}");
+    assert!(constraint.advance_bytes(b"((").is_err());
+    constraint.rollback(read).unwrap();
+    assert!(constraint.mask().unwrap().contains(TokenId::new(u32::from(b'('))));
+    assert!(compiled.constraint().mask().is_ok());
 }

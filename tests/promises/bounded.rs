@@ -11,7 +11,7 @@ use super::generate::{Case, World, case, config};
 /// Budgets that end in errors, each with its chance to be tiny.
 fn tiny_limits() -> impl Strategy<Value = Limits> {
     let size = || prop_oneof![3 => Just(None), 1 => (0..60_usize).prop_map(Some)];
-    prop::array::uniform10(size()).prop_map(|sizes| {
+    prop::array::uniform11(size()).prop_map(|sizes| {
         let mut limits = Limits::default();
         let all = [
             &mut limits.dfa_states,
@@ -22,6 +22,7 @@ fn tiny_limits() -> impl Strategy<Value = Limits> {
             &mut limits.arena_items,
             &mut limits.threads,
             &mut limits.states,
+            &mut limits.mask_visits,
             &mut limits.tree_nodes,
             &mut limits.cached_masks,
         ];

@@ -1,10 +1,10 @@
 //! Promise 2, minimally invasive: with unbounded lookahead the mask is the oracle's, bit for bit, and
 //! every other question has the answer that follows from it.
 
-use domino::{Constraint, Lookahead, StepErrorKind, TokenId, TokenSet};
+use domino::{Compiler, Constraint, Lookahead, StepErrorKind, TokenId, TokenSet, oracle::Oracle};
 use proptest::prelude::*;
 
-use super::generate::{Case, World, case, config};
+use super::generate::{Case, Node, Rules, World, case, config};
 
 /// Asks the constraint all it can be asked after `text` and compares with the oracle's `mask`.
 fn compare(world: &World, constraint: &mut Constraint, text: &[u8], mask: &TokenSet) {
@@ -71,6 +71,66 @@ fn ended(constraint: &mut Constraint) {
 /// How far `advance_bytes` goes, by the oracle.
 fn bytes_that_follow(world: &World, text: &[u8], bytes: &[u8]) -> usize {
     (1..=bytes.len()).take_while(|&end| world.oracle.viable(&[text, &bytes[..end]].concat())).count()
+}
+
+/// Repetitions with counts beyond those of [`rules`](super::generate::rules), perhaps one inside another.
+/// Large ones have no other, so that there is one way to count. And how long a text to try.
+fn large_counts() -> impl Strategy<Value = (Rules, usize)> {
+    let text = |text: &str| Node::Literal(text.into());
+    let repeat = |node, (min, more): (u32, Option<u32>)| {
+        Node::Repeat(Box::new(node), min, more.map(|more| min + more))
+    };
+    // Rule 1 is not regular.
+    let simple = prop_oneof![Just(text("a")), Just(text("aa")), Just(Node::Rule(1))];
+    let edge = prop_oneof![Just(0_u32), 0..20_u32, 250..260_u32, 505..520_u32, 0..600_u32];
+    let large = (simple.clone(), (edge.clone(), prop::option::of(edge)))
+        .prop_map(move |(node, counts)| repeat(node, counts));
+    let large = (large, 0..1_200_usize);
+    let ambiguous = prop_oneof![
+        simple,
+        Just(Node::Alternatives(vec![text("a"), text("aa")])),
+        Just(Node::Alternatives(vec![text("aaa"), text("")])),
+    ];
+    let counts = |largest: u32| (0..largest, prop::option::of(0..largest));
+    let twice =
+        (ambiguous, counts(5), counts(25), any::<bool>()).prop_map(move |(node, small, larger, swap)| {
+            let (inner, outer) = if swap { (larger, small) } else { (small, larger) };
+            repeat(repeat(node, inner), outer)
+        });
+    prop_oneof![large, (twice, 0..250_usize)].prop_map(move |(node, length)| {
+        let nested = Node::Sequence(vec![text("("), Node::This, text(")")]);
+        let nested = Node::Alternatives(vec![text("a"), nested]);
+        (Rules(vec![Node::Sequence(vec![node, text("b")]), nested]), length)
+    })
+}
+
+proptest! {
+    #![proptest_config(config(40))]
+
+    #[test]
+    fn large_counts_are_exact((rules, length) in large_counts()) {
+        let grammar = rules.build();
+        let oracle = Oracle::new(&grammar).unwrap();
+        let mut constraint =
+            Compiler::new(crate::decider::byte_vocabulary()).compile(&grammar).unwrap().constraint();
+        let mut session = oracle.session();
+        for at in 0..=length {
+            // `b` may follow where the count may end.
+            for byte in *b"ab" {
+                let expected = session.push(byte);
+                if expected {
+                    session.pop();
+                }
+                let token = TokenId::new(u32::from(byte));
+                prop_assert_eq!(constraint.allows(token).unwrap(), expected, "{} after {}", token, at);
+            }
+            let more = session.push(b'a');
+            prop_assert_eq!(constraint.advance_bytes(b"a").unwrap(), usize::from(more));
+            if !more {
+                break;
+            }
+        }
+    }
 }
 
 proptest! {
