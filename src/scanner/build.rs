@@ -174,8 +174,7 @@ mod tests {
     fn budgets_end_in_errors() {
         let error = build(&hir("(a|b)*a(a|b){20}"), 1000, &Limits::default()).unwrap_err();
         assert_eq!(error.what(), "DFA states of a terminal");
-        let mut limits = Limits::default();
-        limits.nfa_bytes = 1000;
+        let limits = Limits { nfa_bytes: 1000, ..Limits::default() };
         assert!(build(&hir("[a-z]{1000}"), 100_000, &limits).is_err());
     }
 
