@@ -289,3 +289,34 @@ fn mask_shows_tokens_and_threads() {
     assert_eq!(run.code, Some(1));
     assert_eq!(last_line(&run)["offset"], 1);
 }
+
+/// Lines are answered as they come, and Ctrl-C ends the wait for more.
+#[cfg(unix)]
+#[test]
+fn batch_answers_at_once_and_can_be_interrupted() {
+    use std::{
+        io::{BufRead, BufReader},
+        os::unix::process::ExitStatusExt,
+    };
+
+    let mut child = Command::new(env!("CARGO_BIN_EXE_domino"))
+        .args(["check", "--batch"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap());
+    for text in ["a", "b"] {
+        let row = json!({ "id": text, "syntax": "regex", "grammar": "a", "text": text });
+        pipe.write_all(format!("{row}\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        answers.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&answer["id"], &answer["accepted"]), (&json!(text), &json!(text == "a")));
+    }
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let status = child.wait().unwrap();
+    assert_eq!((status.code(), status.signal()), (Some(130), None));
+}

@@ -171,4 +171,39 @@ fn bad_models_end_with_2() {
     }
     assert_eq!(listing.matches("error: ").count(), 4, "{listing}");
     assert_eq!(generate(folder.path(), &["--regex", "a{2"]).code, Some(2));
+    let long = "a".repeat(5000);
+    let model = folder.path().to_str().unwrap();
+    let run = domino(&["generate", "--model", model, "--prompt-file", "-"], long.as_bytes());
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+}
+
+/// The first Ctrl-C ends the text; what there is is reported.
+#[cfg(unix)]
+#[test]
+fn interrupted() {
+    use std::{
+        io::Read,
+        process::{Command, Stdio},
+    };
+
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_domino"))
+        .args(["generate", "--regex", "a{100000}", "-n", "100000", "--model"])
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut first = [0_u8; 3];
+    stdout.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"aaa");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(stderr.contains("interrupted") && stderr.contains("tokens/s"), "{stderr}");
 }

@@ -4,7 +4,7 @@
 //! a [`Vocabulary`](super::Vocabulary). The crate numbers added tokens anew, without the holes that some
 //! files leave between them; ids here are always those of the file.
 
-use std::{collections::HashMap, fmt, path::Path};
+use std::{collections::HashMap, fmt, panic::catch_unwind, path::Path};
 
 use tokenizers::Model;
 
@@ -30,11 +30,10 @@ impl Tokenizer {
     /// # Errors
     /// If the text is not a `tokenizer.json`, or one in which ids cannot be told apart.
     pub fn from_tokenizer_json(json: &str) -> Result<Self, VocabularyError> {
-        let inner = json.parse::<tokenizers::Tokenizer>().map_err(|error| {
-            VocabularyError::new(VocabularyErrorKind::Malformed, format!("not a tokenizer.json: {error}"))
-        })?;
+        let added = read_added(json)?;
+        let inner = parse(json)?;
         let mut to_file = HashMap::new();
-        for (id, content) in read_added(json)? {
+        for (id, content) in added {
             let Some(given) = inner.token_to_id(&content).filter(|&given| given != id.raw()) else {
                 continue;
             };
@@ -79,6 +78,17 @@ impl Tokenizer {
         let ids: Vec<u32> = tokens.iter().map(to_crate).collect();
         self.inner.decode(&ids, true).map_err(|error| encoding_error(&error))
     }
+}
+
+/// What the crate makes of a file. It panics on some that it should refuse, such as those with a wrong
+/// character map.
+fn parse(json: &str) -> Result<tokenizers::Tokenizer, VocabularyError> {
+    let refuse = |error: &dyn fmt::Display| {
+        VocabularyError::new(VocabularyErrorKind::Malformed, format!("not a tokenizer.json: {error}"))
+    };
+    catch_unwind(|| json.parse::<tokenizers::Tokenizer>())
+        .map_err(|_| refuse(&"a part of it cannot be read"))?
+        .map_err(|error| refuse(&error))
 }
 
 fn encoding_error(error: &tokenizers::Error) -> VocabularyError {

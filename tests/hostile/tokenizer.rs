@@ -133,3 +133,30 @@ fn odd_names() {
     assert_eq!(text(&byte_level, 1), Some("\u{2581} b".as_bytes()));
     assert_eq!(text(&byte_level, 2), Some(&b"<0x4"[..]));
 }
+
+/// Files with random bytes changed, cut out or doubled are read or refused.
+#[test]
+fn random_damage() {
+    use rand::{Rng, SeedableRng, rngs::StdRng};
+
+    let mut random = StdRng::seed_from_u64(7);
+    let mut read = 0;
+    for round in 0..1500 {
+        let mut json = [BYTE_LEVEL, SENTENCEPIECE][round % 2].as_bytes().to_vec();
+        for _ in 0..random.random_range(1..4) {
+            let at = random.random_range(0..json.len());
+            let end = (at + random.random_range(1..12)).min(json.len());
+            match random.random_range(0..4) {
+                0 => json[at] = random.random_range(32..127),
+                1 => drop(json.drain(at..end)),
+                2 => drop(json.splice(at..at, json[at..end].to_vec())),
+                _ => json[at] = b"\"{}[],:0"[random.random_range(0..8)],
+            }
+        }
+        let Ok(json) = String::from_utf8(json) else { continue };
+        read += u32::from(Vocabulary::from_tokenizer_json(&json).is_ok());
+        // The `tokenizers` crate must not bring the program down either.
+        drop(Tokenizer::from_tokenizer_json(&json));
+    }
+    assert!(read > 20, "{read} files were read");
+}

@@ -86,8 +86,8 @@ impl LowGrammar {
 /// text again.
 ///
 /// With --json the text is not streamed: one object is printed at the end, with at least text, tokens,
-/// token_ids, finish (stop or length), tokens_per_second, interventions, mask_seconds, seconds. Exit code 3
-/// says that --max-tokens cut the text.
+/// token_ids, finish (stop, length, or interrupted by Ctrl-C), tokens_per_second, interventions,
+/// mask_seconds, seconds. Exit code 3 says that --max-tokens or the model's context cut the text.
 #[derive(Debug, Args)]
 struct LowGenerate {
     #[command(flatten)]

@@ -16,7 +16,6 @@ use crate::{
     check::{byte_vocabulary, judge},
     describe,
     failure::Exit,
-    interrupt,
     notation::Notation,
 };
 
@@ -56,22 +55,18 @@ pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
     let mut lines = command.input.open()?;
     let mut out = io::stdout().lock();
     let mut line = Vec::new();
-    interrupt::watch();
     loop {
         line.clear();
         let length = lines
             .read_until(b'\n', &mut line)
             .with_context(|| format!("cannot read {}", command.input.name()))?;
-        if interrupt::pressed() {
-            return Ok(Exit::Interrupted);
-        }
         if length == 0 {
             return Ok(Exit::Success);
         }
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let Some(answer) = judge.answer(&line) else { return Ok(Exit::Interrupted) };
+        let answer = judge.answer(&line);
         serde_json::to_writer(&mut out, &answer).context("cannot write")?;
         out.write_all(b"\n")?;
         out.flush()?;
@@ -85,13 +80,13 @@ struct Judge {
 }
 
 impl Judge {
-    /// The answer to one line; `None` if Ctrl-C was pressed.
-    fn answer(&mut self, line: &[u8]) -> Option<Answer> {
+    /// The answer to one line.
+    fn answer(&mut self, line: &[u8]) -> Answer {
         let row: Row = match serde_json::from_slice(line) {
             Ok(row) => row,
             Err(error) => {
                 let id = serde_json::from_slice(line).map_or(Value::Null, |row: OnlyId| row.id);
-                return Some(Answer { id, accepted: None, error: Some(format!("not a row: {error}")) });
+                return Answer { id, accepted: None, error: Some(format!("not a row: {error}")) };
             }
         };
         let id = row.id.clone();
@@ -99,17 +94,17 @@ impl Judge {
         let accepted = catch_unwind(AssertUnwindSafe(|| self.accepted(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
         match accepted {
-            Ok(accepted) => Some(Answer { id, accepted: Some(accepted?), error: None }),
-            Err(error) => Some(Answer { id, accepted: None, error: Some(error) }),
+            Ok(accepted) => Answer { id, accepted: Some(accepted), error: None },
+            Err(error) => Answer { id, accepted: None, error: Some(error) },
         }
     }
 
-    /// Is the row's text in its language? `None` if Ctrl-C was pressed.
-    fn accepted(&mut self, row: Row) -> Result<Option<bool>, String> {
+    /// Is the row's text in its language?
+    fn accepted(&mut self, row: Row) -> Result<bool, String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
         let grammar = self.compile(notation, row.grammar)?;
         let verdict = judge(&grammar, row.text.as_bytes()).map_err(|error| describe::step_error(&error))?;
-        Ok(verdict.map(|verdict| verdict.accepted(row.prefix.unwrap_or(false))))
+        Ok(verdict.accepted(row.prefix.unwrap_or(false)))
     }
 
     fn compile(&mut self, notation: Notation, text: String) -> Result<CompiledGrammar, String> {

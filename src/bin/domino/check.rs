@@ -14,11 +14,8 @@ use crate::{
     args::{Check, Input},
     describe,
     failure::{BadInput, Exit, Paint},
-    interrupt,
+    progress,
 };
-
-/// Bytes between two looks at Ctrl-C.
-const CHUNK: usize = 64 << 10;
 
 /// A vocabulary of the 256 bytes.
 pub(crate) fn byte_vocabulary() -> Result<Vocabulary, VocabularyError> {
@@ -47,30 +44,21 @@ impl Verdict {
     }
 }
 
-/// Holds `text` against a grammar compiled for [`byte_vocabulary`]; `None` if Ctrl-C was pressed.
-pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Option<Verdict>, StepError> {
+/// Holds `text` against a grammar compiled for [`byte_vocabulary`].
+pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, StepError> {
     let mut state = grammar.constraint();
-    let mut viable = 0;
-    for chunk in text.chunks(CHUNK) {
-        if interrupt::pressed() {
-            return Ok(None);
-        }
-        let followed = state.advance_bytes(chunk)?;
-        viable += followed;
-        if followed < chunk.len() {
-            state.advance_bytes(&chunk[..followed])?;
-            break;
-        }
+    let viable = state.advance_bytes(text)?;
+    if viable < text.len() {
+        state.advance_bytes(&text[..viable])?;
     }
     let complete = state.is_complete();
-    Ok(Some(Verdict { viable, complete, state, length: text.len() }))
+    Ok(Verdict { viable, complete, state, length: text.len() })
 }
 
 /// Checks all inputs.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
     let compiler = Compiler::new(byte_vocabulary()?);
     let grammar = command.grammar.compile(&compiler)?;
-    interrupt::watch();
     let mut exit = Exit::Success;
     for input in &command.inputs {
         let text = match input.read() {
@@ -81,9 +69,9 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
                 continue;
             }
         };
-        let verdict = judge(&grammar, &text)
-            .map_err(|error| anyhow::anyhow!("{}: {}", input.name(), describe::step_error(&error)))?;
-        let Some(mut verdict) = verdict else { return Ok(Exit::Interrupted) };
+        let mut verdict =
+            progress::during(format!("checking {}", input.name()), || judge(&grammar, &text))
+                .map_err(|error| anyhow::anyhow!("{}: {}", input.name(), describe::step_error(&error)))?;
         let accepted = verdict.accepted(command.prefix);
         if !accepted && exit == Exit::Success {
             exit = Exit::Failure;

@@ -3,7 +3,11 @@
 //! Bad input (flags, files, grammars, tokenizers, models) is [`BadInput`] and ends with 2; every other
 //! error ends with 1.
 
-use std::{fmt, io, io::IsTerminal, process::ExitCode};
+use std::{
+    fmt,
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+};
 
 /// Exit codes, the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +75,9 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     }
     let bad_input = error.downcast_ref::<BadInput>();
     if json {
-        println!("{}", serde_json::json!({ "error": format!("{error:#}") }));
+        let object = serde_json::json!({ "error": format!("{error:#}") });
+        // Nothing more can be done for a reader who has gone.
+        let _ = writeln!(io::stdout().lock(), "{object}");
     }
     let paint = Paint::for_stderr();
     eprintln!("{} {error:#}", paint.red("error:"));

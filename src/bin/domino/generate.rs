@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 use domino::{
     Compiler, Constraint, TokenId, Vocabulary,
-    decode::{DecodeStats, Decoder, Finish, Masking, Steps},
+    decode::{DecodeError, DecodeErrorKind, DecodeStats, Decoder, Finish, Masking, Steps},
     model::candle::{CandleModel, LoadOptions},
     vocab::{Tokenizer, Utf8Stream},
 };
@@ -78,7 +78,8 @@ fn stream(steps: &mut Steps<'_, CandleModel>, vocabulary: &Vocabulary, quiet: bo
     let mut shown = Utf8Stream::default();
     while !interrupt::pressed() {
         let Some(step) = steps.next() else { break };
-        let bytes = vocabulary.bytes(step?.token).unwrap_or_default();
+        let token = step.map_err(step_error)?.token;
+        let bytes = vocabulary.bytes(token).unwrap_or_default();
         if quiet {
             continue;
         }
@@ -167,6 +168,14 @@ impl Finished<'_> {
             "[{end}; {tokens} tokens, {rate:.1} tokens/s, {interventions} interventions, {masks:.1} ms in masks of {:.2} s]",
             self.seconds
         );
+    }
+}
+
+/// A prompt that is too long is the user's, all else is not.
+fn step_error(error: DecodeError) -> anyhow::Error {
+    match error.kind() {
+        DecodeErrorKind::PromptTooLong { .. } => BadInput::new(error.to_string()).into(),
+        _ => error.into(),
     }
 }
 
