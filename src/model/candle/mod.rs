@@ -1,12 +1,15 @@
 //! Llama and Mistral models from Hugging Face folders, on the CPU with Candle.
 //!
-//! Owns loading and the passes. Invariant: the cache is whole between calls: a call that fails has not
-//! changed it. Weights are upcast to `f32`.
+//! Owns loading and the passes. Invariants: the cache is whole between calls: a call that fails has not
+//! changed it; a row of logits has the same bits however the tokens were split into passes. Weights are
+//! upcast to `f32`.
 
+mod attention;
 mod config;
 mod error;
 mod kv_cache;
 mod llama;
+mod matrix;
 mod ops;
 mod weights;
 
@@ -69,7 +72,7 @@ impl MemoryEstimate {
                 .saturating_add(product(&[matrices, hidden, vocabulary])),
             cache: product(&[2, layers, kv_heads, context, head_dim])
                 .saturating_add(product(&[context, head_dim])),
-            pass: product(&[queries, heads, context]).saturating_add(product(&[queries, row])),
+            pass: product(&[heads, context]).saturating_add(product(&[queries, row])),
         }
     }
 }

@@ -1,13 +1,16 @@
-//! The parts of a transformer layer that are not matrix products, fused, on the CPU.
+//! The parts of a transformer layer that are neither matrix products nor attention, on the CPU.
 //!
 //! Invariant: each output row depends on its input row alone and is summed in a fixed order, so a token's
-//! numbers do not depend on what it shares a pass with. These files know no weights file and no cache.
+//! numbers do not depend on what it shares a pass with. This file knows no weights and no cache.
 
-use candle_core::{CpuStorage, CustomOp1, InplaceOp1, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 
 /// The floats behind a layout of `rows` rows, each contiguous: the slice from the first on, and the
 /// distance between rows.
-fn rows_of<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<(&'a [f32], usize, usize, usize)> {
+pub(super) fn rows_of<'a>(
+    storage: &'a CpuStorage,
+    layout: &Layout,
+) -> Result<(&'a [f32], usize, usize, usize)> {
     let (rows, width) = layout.shape().dims2()?;
     let (&[row_stride, column_stride], values) = (layout.stride(), storage.as_slice::<f32>()?) else {
         candle_core::bail!("a matrix is expected");
@@ -149,62 +152,6 @@ impl CustomOp1 for SplitHeads<'_> {
     }
 }
 
-/// What a row of scores may see: row `r` belongs to query position `position + r % queries`, column `c` to
-/// key position `first_key + c`. A query sees itself and the keys before it, `window` in all if given.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CausalSoftmax {
-    pub(super) position: usize,
-    pub(super) queries: usize,
-    pub(super) first_key: usize,
-    pub(super) window: Option<usize>,
-    /// Scores are multiplied by this first.
-    pub(super) scale: f32,
-}
-
-impl CausalSoftmax {
-    /// Columns that row `row` of `width` may see.
-    fn visible(&self, row: usize, width: usize) -> std::ops::Range<usize> {
-        let query = self.position + row % self.queries;
-        let end = (query + 1).saturating_sub(self.first_key).min(width);
-        let oldest = self.window.map_or(0, |window| (query + 1).saturating_sub(window));
-        oldest.saturating_sub(self.first_key).min(end)..end
-    }
-}
-
-impl InplaceOp1 for CausalSoftmax {
-    fn name(&self) -> &'static str {
-        "causal-softmax"
-    }
-
-    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
-        let (_batch, _rows, width) = layout.shape().dims3()?;
-        let Some((start, end)) = layout.contiguous_offsets() else {
-            candle_core::bail!("contiguous scores are expected");
-        };
-        let CpuStorage::F32(values) = storage else {
-            candle_core::bail!("f32 scores are expected");
-        };
-        // The number of rows of each batch entry is a multiple of `queries`, so rows can be counted through.
-        for (index, row) in values[start..end].chunks_exact_mut(width).enumerate() {
-            let visible = self.visible(index, width);
-            row[..visible.start].fill(0.0);
-            row[visible.end..].fill(0.0);
-            let row = &mut row[visible];
-            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max) * self.scale;
-            let mut sum = 0.0;
-            for value in row.iter_mut() {
-                *value = (*value * self.scale - largest).exp();
-                sum += *value;
-            }
-            let inverse = 1.0 / sum;
-            for value in row {
-                *value *= inverse;
-            }
-        }
-        Ok(())
-    }
-}
-
 /// `silu(gate) * up` of rows `[n, 2 * width]`, gate first: `[n, width]`.
 pub(super) fn gated_silu(x: &Tensor) -> Result<Tensor> {
     x.apply_op1_no_bwd(&GatedSilu)
@@ -234,28 +181,6 @@ mod tests {
     use candle_core::Device;
 
     use super::*;
-
-    #[test]
-    fn visible_keys() {
-        let mask = CausalSoftmax { position: 5, queries: 2, first_key: 3, window: Some(3), scale: 1.0 };
-        // Query 5 sees 3, 4, 5; query 6 sees 4, 5, 6.
-        assert_eq!(mask.visible(0, 4), 0..3);
-        assert_eq!(mask.visible(1, 4), 1..4);
-        assert_eq!(mask.visible(2, 4), 0..3);
-        let mask = CausalSoftmax { window: None, first_key: 0, ..mask };
-        assert_eq!(mask.visible(1, 7), 0..7);
-    }
-
-    #[test]
-    fn softmax_sums_to_one_over_the_visible() {
-        let scores = Tensor::new(&[[[1.0_f32, 2.0, 3.0], [3.0, 2.0, 1.0]]], &Device::Cpu).unwrap();
-        let op = CausalSoftmax { position: 1, queries: 2, first_key: 0, window: Some(2), scale: 0.5 };
-        scores.inplace_op1(&op).unwrap();
-        let rows: Vec<Vec<Vec<f32>>> = scores.to_vec3().unwrap();
-        let expected = 1.0 / (1.0 + 0.5_f32.exp());
-        assert!((rows[0][0][0] - expected).abs() < 1e-6 && rows[0][0][2] == 0.0);
-        assert!((rows[0][1][2] - expected).abs() < 1e-6 && rows[0][1][0] == 0.0);
-    }
 
     #[test]
     fn narrowed_rows_are_read_by_their_stride() {

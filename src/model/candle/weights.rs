@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing is read past a file's checked header, and every tensor comes out as `f32` in the
 //! shape that was asked for. Files are read a few rows at a time, not memory-mapped: each weight is
-//! converted and transposed once anyway, and a file that changes while it is read can then give a wrong
+//! converted and rearranged once anyway, and a file that changes while it is read can then give a wrong
 //! number or an error, but no undefined behaviour. So this crate needs no `unsafe`.
 
 use std::{
@@ -19,13 +19,16 @@ use safetensors::{
 };
 use serde::Deserialize;
 
-use super::error::{ModelError, ModelErrorKind};
+use super::{
+    error::{ModelError, ModelErrorKind},
+    matrix::Matrix,
+};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 /// Longest header read, in bytes; the limit of the format.
 const MAX_HEADER: u64 = 100_000_000;
-/// Rows converted at a time: a block of columns then is written in runs of two cache lines.
+/// Rows read at a time.
 const BLOCK_ROWS: usize = 32;
 
 /// The weights of a folder, opened but not read.
@@ -95,40 +98,30 @@ impl Weights {
         Ok(values)
     }
 
-    /// Matrices of `parts` (name and rows, each row `columns` long), one below the other, transposed:
-    /// `columns` rows of all parts' rows, row-major.
+    /// Matrices of `parts` (name and rows, each row `inputs` long), one below the other.
     ///
     /// # Errors
     /// As [`vector`](Self::vector).
-    pub(super) fn transposed(
-        &mut self,
-        parts: &[(&str, usize)],
-        columns: usize,
-    ) -> Result<Vec<f32>, ModelError> {
+    pub(super) fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError> {
         // Before anything is allocated: the files bound the sizes, the configuration does not.
         for &(name, rows) in parts {
-            self.source(name, &[rows, columns])?;
+            self.source(name, &[rows, inputs])?;
         }
-        let width: usize = parts.iter().map(|&(_, rows)| rows).sum();
-        let mut values = vec![0.0; width * columns];
-        let mut block = vec![0.0; BLOCK_ROWS * columns];
+        let mut matrix = Matrix::new(inputs, parts.iter().map(|&(_, rows)| rows).sum());
+        let mut row = vec![0.0; inputs];
         let mut offset = 0;
         for &(name, rows) in parts {
-            let mut source = self.source(name, &[rows, columns])?;
+            let mut source = self.source(name, &[rows, inputs])?;
             for first in (0..rows).step_by(BLOCK_ROWS) {
                 let count = BLOCK_ROWS.min(rows - first);
-                source.rows(first, count, columns, |index, row| {
-                    row.write(&mut block[index * columns..][..columns]);
+                source.rows(first, count, inputs, |index, stored| {
+                    stored.write(&mut row);
+                    matrix.set_row(offset + first + index, &row);
                 })?;
-                for (column, line) in values.chunks_exact_mut(width).enumerate() {
-                    for (index, value) in line[offset + first..][..count].iter_mut().enumerate() {
-                        *value = block[index * columns + column];
-                    }
-                }
             }
             offset += rows;
         }
-        Ok(values)
+        Ok(matrix)
     }
 
     /// Where a tensor of shape `expected` is.
@@ -301,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_convert_and_parts_are_transposed_side_by_side() {
+    fn formats_convert_and_parts_lie_one_below_the_other() {
         let folder = tempfile::tempdir().unwrap();
         let first: Vec<f32> = (0..70 * 3).map(|n: u16| f32::from(n)).collect();
         let second = [0.5_f32, -1.0, 2.0];
@@ -313,12 +306,9 @@ mod tests {
         std::fs::write(folder.path().join(SINGLE), bytes).unwrap();
         let mut weights = Weights::open(folder.path()).unwrap();
         assert_eq!(weights.vector("c", 3).unwrap(), second);
-        let matrix = weights.transposed(&[("a", 70), ("b", 1)], 3).unwrap();
-        for column in 0..3 {
-            let line = &matrix[column * 71..][..71];
-            assert!((0..70).all(|row| line[row] == first[row * 3 + column]));
-            assert_eq!(line[70], second[column]);
-        }
+        let matrix = weights.matrix(&[("a", 70), ("b", 1)], 3).unwrap();
+        let rows = matrix.rows(&[0, 69, 70]).unwrap().to_vec2::<f32>().unwrap();
+        assert_eq!(rows, [&first[..3], &first[207..], &second]);
     }
 
     #[test]
