@@ -105,6 +105,11 @@ impl Paint {
         Self { on: io::stdout().is_terminal() && wanted() }
     }
 
+    /// Is there colour at all?
+    pub(crate) fn is_on(self) -> bool {
+        self.on
+    }
+
     /// `text` in red.
     pub(crate) fn red(self, text: &str) -> String {
         self.paint("1;31", text)

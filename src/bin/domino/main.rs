@@ -22,12 +22,16 @@ use tracing_subscriber::EnvFilter;
 
 use crate::{
     args::{Command, LowArgs},
-    failure::Exit,
+    failure::{Exit, Paint},
 };
 
 fn main() -> ExitCode {
     let args = LowArgs::parse();
-    tracing_subscriber::fmt().with_env_filter(EnvFilter::from_default_env()).with_writer(io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::from_default_env())
+        .with_writer(io::stderr)
+        .with_ansi(Paint::for_stderr().is_on())
+        .init();
     interrupt::install();
     let json = args.json();
     match args.resolve().map_err(Into::into).and_then(|command| run(&command)) {
