@@ -105,7 +105,7 @@ fn large_counts() -> impl Strategy<Value = (Rules, usize)> {
 }
 
 proptest! {
-    #![proptest_config(config(40))]
+    #![proptest_config(config(120))]
 
     #[test]
     fn large_counts_are_exact((rules, length) in large_counts()) {
