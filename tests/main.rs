@@ -7,9 +7,12 @@ mod cli_generate;
 mod corpus;
 mod decider;
 mod decode;
+#[cfg(feature = "cli")]
+mod generations;
 mod hostile;
 mod model;
 mod promises;
+mod sessions;
 mod shared_data;
 mod tidy;
 mod tokenizers;
