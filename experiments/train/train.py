@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Trains models/domino-small from scratch on the CPU.
+
+    python experiments/train/train.py --data ../shared/data --out models/domino-small
+
+Seeded; a checkpoint (weights, optimizer, position) every few minutes and on SIGTERM, taken up again by the same
+command. The learning rate warms up, stays, and falls linearly over the last part of --tokens, so --tokens may be
+changed while the rate is still level. Until the last part of the run the softmax covers only the tokens that occur
+in the corpus (and bytes and specials), then all 32,000: the other rows start at the mean of the rarest ones.
+"""
+import os
+
+import sys
+
+# Wait without spinning (the cores are shared), and keep freed memory: giving it back costs a fifth of the time.
+WANT = {"OMP_WAIT_POLICY": "PASSIVE", "MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "8000000000", "MALLOC_TOP_PAD_": "200000000", "MALLOC_ARENA_MAX": "2"}
+if __name__ == "__main__" and "MALLOC_TRIM_THRESHOLD_" not in os.environ:
+    os.execve(sys.executable, [sys.executable] + sys.argv, {**WANT, **os.environ})
+import argparse
+import json
+import signal
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import numpy as np
+import torch
+
+import corpus
+from model import Config, Mistral
+
+
+def arguments():
+    here = os.path.dirname(os.path.abspath(__file__))
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--data", default=os.path.join(here, "../../../shared/data"))
+    p.add_argument("--out", default=os.path.join(here, "../../models/domino-small"))
+    p.add_argument("--cache", default=os.path.join(here, ".cache"), help="corpus and checkpoint (not committed)")
+    p.add_argument("--tokens", type=int, default=8_000_000, help="training tokens, padding not counted")
+    p.add_argument("--corpus-tokens", type=int, default=16_000_000, help="size of the corpus that is built; no row is used twice")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--batch", type=int, default=8, help="rows of 512 tokens")
+    p.add_argument("--lr", type=float, default=2e-3, help="AdamW: embedding and norms")
+    p.add_argument("--muon-lr", type=float, default=0.02, help="Muon: the other matrices (0: AdamW for all)")
+    p.add_argument("--warmup", type=int, default=100, help="steps")
+    p.add_argument("--decay", type=float, default=0.25, help="last part of the run in which the rate falls to 0")
+    p.add_argument("--full", type=float, default=0.10, help="last part of the run with the softmax over the whole vocabulary")
+    p.add_argument("--prompt-weight", type=float, default=0.3)
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--save-every", type=float, default=300, help="seconds")
+    p.add_argument("--fresh", action="store_true", help="ignore a checkpoint")
+    p.add_argument("--max-steps", type=int, default=0, help="stop early (for measuring); exports nothing")
+    return p.parse_args()
+
+
+class Loss(torch.autograd.Function):
+    """Weighted sum of cross-entropies; the logits are made, and differentiated, a few hundred rows at a time."""
+
+    @staticmethod
+    def forward(ctx, h, emb, target, weight):
+        e, hb = emb.bfloat16(), h.bfloat16()
+        dh = torch.empty_like(hb)
+        de = torch.zeros_like(emb)
+        each = torch.empty(len(h))
+        for a in range(0, len(h), 512):
+            b = min(a + 512, len(h))
+            x, t = (hb[a:b] @ e.T).float(), target[a:b, None]
+            at = x.gather(1, t)
+            lse = x.logsumexp(1, keepdim=True)
+            each[a:b] = (lse - at)[:, 0]
+            x.sub_(lse).exp_()
+            x.scatter_add_(1, t, torch.full_like(at, -1.0))
+            g = x.mul_(weight[a:b, None]).bfloat16()
+            dh[a:b] = g @ e
+            de += g.T @ hb[a:b]
+        ctx.save_for_backward(dh, de)
+        ctx.mark_non_differentiable(each)
+        return (each * weight).sum(), each
+
+    @staticmethod
+    def backward(ctx, up, _):
+        dh, de = ctx.saved_tensors
+        return dh.float() * up, de * up, None, None
+
+
+class Muon:
+    """Momentum, orthogonalised by five Newton-Schulz steps: for the 2-D weights inside the layers."""
+
+    def __init__(self, params, momentum=0.95, decay=0.01):
+        self.params, self.momentum, self.decay = list(params), momentum, decay
+        self.buf = [torch.zeros_like(p) for p in self.params]
+        self.groups = {}
+        for i, p in enumerate(self.params):
+            self.groups.setdefault(tuple(sorted(p.shape)), []).append(i)
+
+    @torch.no_grad()
+    def step(self, lr):
+        for shape, idx in self.groups.items():
+            gs = []
+            for i in idx:
+                g, b = self.params[i].grad, self.buf[i]
+                b.lerp_(g, 1 - self.momentum)
+                u = g.lerp(b, self.momentum)
+                gs.append(u.T if u.shape[0] > u.shape[1] else u)
+            x = torch.stack(gs)
+            x = (x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)).bfloat16()
+            for _ in range(5):
+                a = x @ x.mT
+                x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+            for i, u in zip(idx, x.float()):
+                p = self.params[i]
+                u = u.T if p.shape[0] > p.shape[1] else u
+                p.mul_(1 - lr * self.decay).add_(u, alpha=-lr * max(1.0, p.shape[0] / p.shape[1]) ** 0.5)
+
+    def state_dict(self):
+        return self.buf
+
+    def load_state_dict(self, s):
+        for a, b in zip(self.buf, s):
+            a.copy_(b)
+
+
+def main():
+    a = arguments()
+    torch.set_num_threads(a.threads)
+    torch.manual_seed(a.seed)
+    tok = a.data + "/tokenizers/mistral-v1-32k/tokenizer.json"
+    if not os.path.exists(a.cache + "/stats.json") or json.load(open(a.cache + "/stats.json"))["seed"] != a.seed:
+        corpus.build(a.data, tok, a.cache, a.corpus_tokens, a.seed)
+    rows = np.load(a.cache + "/rows.npy", mmap_mode="r")
+    kinds = np.load(a.cache + "/kinds.npy", mmap_mode="r")
+    counts = np.bincount(rows[:].reshape(-1), minlength=32000)
+    counts[:259] += 1
+    used = torch.from_numpy(np.flatnonzero(counts))
+    unused = torch.from_numpy(np.flatnonzero(counts == 0))
+    place = torch.full((32000,), -1)
+    place[used] = torch.arange(len(used))
+    rare = used[torch.argsort(torch.from_numpy(counts)[used])[:1000]]
+
+    m = Mistral(Config())
+    mats = [p for n, p in m.named_parameters() if p.dim() == 2 and n != "emb"]
+    rest = [p for n, p in m.named_parameters() if p.dim() != 2 or n == "emb"]
+    if not a.muon_lr:
+        rest, mats = rest + mats, []
+    opt = torch.optim.AdamW(rest, lr=a.lr, betas=(0.9, 0.95), eps=1e-10, weight_decay=0.0, fused=True)
+    muon = Muon(mats) if mats else None
+    step = row = tokens = 0
+    full = False
+    took = 0.0
+    ckpt = a.cache + "/checkpoint.pt"
+    if os.path.exists(ckpt) and not a.fresh:
+        c = torch.load(ckpt, weights_only=True)
+        m.load_state_dict(c["model"])
+        opt.load_state_dict(c["adam"])
+        if muon:
+            muon.load_state_dict(c["muon"])
+        step, row, tokens, full, took = c["step"], c["row"], c["tokens"], c["full"], c["seconds"]
+        print("resumed at step %d, %d tokens" % (step, tokens), flush=True)
+    print("parameters %d, softmax over %d of 32000 tokens, goal %d tokens, %d rows" % (sum(p.numel() for p in m.parameters()), len(used), a.tokens, len(rows)), flush=True)
+
+    def save():
+        torch.save({"model": m.state_dict(), "adam": opt.state_dict(), "muon": muon.state_dict() if muon else [], "step": step, "row": row, "tokens": tokens, "full": full, "seconds": took + time.time() - began}, ckpt + ".new")
+        os.replace(ckpt + ".new", ckpt)
+
+    stop = []
+    signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
+    began = saved = said = time.time()
+    loss_sum = weight_sum = 0.0
+    at_said = tokens
+    while tokens < a.tokens and row + a.batch <= len(rows):
+        done = tokens / a.tokens
+        if not full and done >= 1 - a.full:
+            full = True
+            with torch.no_grad():
+                m.emb[unused] = m.emb[rare].mean(0)
+            print("softmax over all 32000 tokens from here", flush=True)
+        scale = min(1.0, (step + 1) / a.warmup, max(0.0, (1 - done) / a.decay))
+        x = torch.from_numpy(rows[row:row + a.batch].astype(np.int64))
+        k = torch.from_numpy(kinds[row:row + a.batch].astype(np.int64))
+        y, ky = x[:, 1:], k[:, 1:]
+        # the first token after a document is the next `<s>`: nothing to learn there
+        w = torch.where(ky == 2, 1.0, torch.where(ky == 1, a.prompt_weight, 0.0)) * (y != corpus.BOS)
+        keep = w.reshape(-1) > 0
+        t = y.reshape(-1)[keep]
+        with torch.autocast("cpu", torch.bfloat16):
+            h = m.hidden(x[:, :-1]).reshape(-1, m.c.hidden)[keep]
+        w = w.reshape(-1)[keep]
+        loss, each = Loss.apply(h.float(), m.emb if full else m.emb[used], t if full else place[t], w / w.sum())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(rest, 1.0)
+        for g in opt.param_groups:
+            g["lr"] = a.lr * scale
+        opt.step()
+        if muon:
+            muon.step(a.muon_lr * scale)
+        m.zero_grad(set_to_none=True)
+        completion = w == 1.0
+        loss_sum += float(each[completion].sum())
+        weight_sum += int(completion.sum())
+        step, row, tokens = step + 1, row + a.batch, tokens + int((k > 0).sum())
+        now = time.time()
+        if step <= 3 or step % 20 == 0 or tokens >= a.tokens:
+            rate = (tokens - at_said) / (now - said)
+            print("step %5d  %5.1f%%  %9d tokens  loss %.4f  lr x%.2f  %5.0f tok/s  %s left" % (step, 100 * tokens / a.tokens, tokens, loss_sum / max(1, weight_sum), scale, rate, "%d:%02d" % divmod(max(0, a.tokens - tokens) / rate / 60 * 60 // 1, 60) if rate else "?"), flush=True)
+            loss_sum = weight_sum = 0.0
+            said, at_said = now, tokens
+        if a.max_steps and step >= a.max_steps:
+            return
+        if stop or now - saved > a.save_every:
+            save()
+            saved = now
+            if stop:
+                print("stopped at step %d; the same command goes on from here" % step, flush=True)
+                return
+    save()
+    print("trained %d tokens in %.0f minutes" % (tokens, (took + time.time() - began) / 60), flush=True)
+    import export
+    export.export(a.cache, a.out, a.data)
+
+
+if __name__ == "__main__":
+    main()
