@@ -36,7 +36,8 @@ def export(cache, out, data):
         "model_max_length": k.positions, "tokenizer_class": "LlamaTokenizerFast", "use_default_system_prompt": False,
         "chat_template": "{{ bos_token }}{% for message in messages %}{{ message['content'] }}{% endfor %}"})
     write("special_tokens_map.json", {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"})
-    shutil.copy(data + "/tokenizers/mistral-v1-32k/tokenizer.json", out + "/tokenizer.json")
+    shutil.copyfile(data + "/tokenizers/mistral-v1-32k/tokenizer.json", out + "/tokenizer.json")
+    os.chmod(out + "/model.safetensors", 0o644)
     print("exported step %d, %d tokens, %.1f MB" % (c["step"], c["tokens"], os.path.getsize(out + "/model.safetensors") / 1e6), flush=True)
 
 
