@@ -100,7 +100,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--model", default=os.path.join(here, "../../models/domino-small"))
     p.add_argument("--data", default=os.path.join(here, "../../../shared/data"))
-    p.add_argument("--grammars", default=os.path.join(here, "../../../shared/peers/grammars"), help="folder with json_basic, gsm8k, xml_person, rpg_template and c_simple .gbnf")
+    p.add_argument("--grammars", default=os.path.join(here, "../../grammars"), help="folder with json, gsm8k, xml_person, rpg and c .gbnf")
     p.add_argument("--prompts", type=int, default=24, help="per task")
     p.add_argument("--documents", type=int, default=150, help="held-out documents per task for the loss")
     p.add_argument("--limit", type=int, default=384, help="tokens generated at most")

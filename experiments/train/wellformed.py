@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.setrecursionlimit(100000)
-NAMES = {"json": ["json_basic", "json"], "gsm8k": ["gsm8k"], "xml_person": ["xml_person", "xml"], "rpg": ["rpg_template", "rpg"], "c": ["c_simple", "c"]}
+NAMES = ["json", "gsm8k", "xml_person", "rpg", "c"]
 
 
 def parse(text):
@@ -179,14 +179,7 @@ class Recogniser:
 
 
 def load(folder):
-    out = {}
-    for task, names in NAMES.items():
-        for nm in names:
-            p = os.path.join(folder, nm + ".gbnf")
-            if os.path.exists(p):
-                out[task] = Recogniser(p)
-                break
-    return out
+    return {task: Recogniser(os.path.join(folder, task + ".gbnf")) for task in NAMES}
 
 
 if __name__ == "__main__":
