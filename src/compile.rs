@@ -1,11 +1,11 @@
 //! The pipeline, called in order: grammar -> terminals and productions -> a machine for constraints.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::{
-    constraint::{Constraint, Machine, Program},
+    constraint::{Constraint, Host, Program},
     grammar::Grammar,
-    limits::{LimitExceeded, Limits},
+    limits::Limits,
     lower::{CompileError, lower},
     subterminal::Lookahead,
     vocab::Vocabulary,
@@ -78,47 +78,34 @@ impl Compiler {
             lookahead: self.lookahead,
             limits: self.limits.clone(),
         });
-        let machine = new_machine(&shared).map_err(CompileError::limit)?;
-        Ok(CompiledGrammar { shared, machine: Arc::new(Mutex::new(machine)) })
+        let host = Host::new(&shared).map_err(CompileError::limit)?;
+        Ok(CompiledGrammar { start: Constraint::new(shared, host).map_err(CompileError::limit)? })
     }
-}
-
-type SharedMachine = Arc<Mutex<Machine>>;
-
-fn new_machine(shared: &Program) -> Result<SharedMachine, LimitExceeded> {
-    Ok(Arc::new(Mutex::new(Machine::new(shared)?)))
 }
 
 /// A grammar ready to constrain. Cloning is cheap; `Send` and `Sync`.
 #[derive(Debug, Clone)]
 pub struct CompiledGrammar {
-    shared: Arc<Program>,
-    /// The machine that new sessions get; replaced when it is worn, while older sessions keep theirs.
-    machine: Arc<Mutex<SharedMachine>>,
+    /// A session that has not begun; it names the program and the host of machines.
+    start: Constraint,
 }
 
 impl CompiledGrammar {
     /// A fresh session at the start of a text. Sessions share what they find out about the grammar.
     #[must_use]
     pub fn constraint(&self) -> Constraint {
-        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
-        let worn = machine.lock().unwrap_or_else(PoisonError::into_inner).is_worn(&self.shared);
-        // Making the start failed at most in `compile`, with the same budgets.
-        if worn && let Ok(fresh) = new_machine(&self.shared) {
-            *machine = fresh;
-        }
-        Constraint::new(Arc::clone(&self.shared), Arc::clone(&machine))
+        self.start.restarted()
     }
 
     /// The vocabulary it was compiled for.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
-        &self.shared.vocabulary
+        self.start.vocabulary()
     }
 
     /// The lookahead it was compiled with.
     #[must_use]
     pub fn lookahead(&self) -> Lookahead {
-        self.shared.lookahead
+        self.start.lookahead()
     }
 }

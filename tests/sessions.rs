@@ -53,6 +53,43 @@ fn threads_see_what_one_would() {
     }
 }
 
+/// What one session uses up is not missing to another that is under way, nor is its way back.
+#[test]
+fn a_session_outlives_what_others_use_up() {
+    let text = r#"root ::= "(" root* ")" | "[" root* "]" | [a-z]"#;
+    let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).expect("a grammar");
+    let mut limits = Limits::default();
+    (limits.states, limits.sets) = (1_000, 1_000);
+    let compiler = Compiler::new(vocabulary());
+    let small = compiler.clone().limits(limits).compile(&grammar).expect("a grammar that compiles");
+    let mut straight = compiler.compile(&grammar).expect("a grammar that compiles").constraint();
+    let mut first = small.constraint();
+    let mut steps = 0;
+    for round in 0..12_u32 {
+        // Another that never comes back to where it was, until nothing is left.
+        let mut greedy = small.constraint();
+        let mut hash = round;
+        while greedy.advance_bytes(if hash >> 31 == 0 { b"(" } else { b"[" }).is_ok() {
+            hash = hash.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        }
+        for byte in *b"([a(b" {
+            let token = TokenId::new(u32::from(byte));
+            first.advance(token).expect("room for a few more");
+            straight.advance(token).expect("a token");
+            steps += 1;
+        }
+        assert_eq!(first.mask().expect("a mask"), straight.mask().expect("a mask"));
+    }
+    while steps > 0 {
+        let back = steps.min(7);
+        first.rollback(back).expect("steps taken");
+        straight.rollback(back).expect("steps taken");
+        steps -= back;
+        assert_eq!(first.mask().expect("a mask"), straight.mask().expect("a mask"));
+        assert_eq!(first.next_bytes(), straight.next_bytes());
+    }
+}
+
 #[test]
 fn what_users_hold_can_cross_threads() {
     fn send<T: Send>() {}

@@ -1,25 +1,29 @@
 //! The session users hold: one text, what may follow, and the way back.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::{
     error::{StepError, StepErrorKind},
+    host::{Host, SharedMachine, lock},
     machine::Machine,
     program::Program,
 };
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
+    limits::LimitExceeded,
+    subterminal::Lookahead,
     vocab::{TokenSet, Vocabulary},
 };
 
 /// A text in the making and what may follow.
 ///
-/// Cloning copies the history (four bytes per step) and shares everything else; clones go their own
+/// Cloning copies the history (eight bytes per step) and shares everything else; clones go their own
 /// ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
 #[derive(Debug, Clone)]
 pub struct Constraint {
-    shared: Arc<Program>,
-    machine: Arc<Mutex<Machine>>,
+    program: Arc<Program>,
+    host: Host,
+    machine: SharedMachine,
     here: Place,
     history: Vec<Place>,
     mask: Option<Arc<TokenSet>>,
@@ -31,6 +35,20 @@ enum Place {
     In(StateId),
     /// End of text was advanced in this state.
     Ended(StateId),
+}
+
+impl Place {
+    fn state(self) -> StateId {
+        match self {
+            Self::In(state) | Self::Ended(state) => state,
+        }
+    }
+
+    fn state_mut(&mut self) -> &mut StateId {
+        match self {
+            Self::In(state) | Self::Ended(state) => state,
+        }
+    }
 }
 
 /// One live thread, for display: where the text may be in the grammar.
@@ -50,9 +68,19 @@ pub struct ThreadView {
 }
 
 impl Constraint {
-    pub(crate) fn new(shared: Arc<Program>, machine: Arc<Mutex<Machine>>) -> Self {
+    /// A session at the start of a text.
+    pub(crate) fn new(program: Arc<Program>, host: Host) -> Result<Self, LimitExceeded> {
+        let machine = host.machine(&program)?;
         let start = lock(&machine).start();
-        Self { shared, machine, here: Place::In(start), history: Vec::new(), mask: None }
+        Ok(Self { program, host, machine, here: Place::In(start), history: Vec::new(), mask: None })
+    }
+
+    /// A session at the start of another text of the same grammar.
+    pub(crate) fn restarted(&self) -> Self {
+        // Making the start failed at most when the grammar was compiled, with the same budgets.
+        let machine = self.host.machine(&self.program).unwrap_or_else(|_| Arc::clone(&self.machine));
+        let start = lock(&machine).start();
+        Self { machine, here: Place::In(start), history: Vec::new(), mask: None, ..self.clone() }
     }
 
     /// The tokens that may follow, end-of-text ids included when the text is complete; none after end of text.
@@ -66,8 +94,8 @@ impl Constraint {
         let mask = match self.mask.take() {
             Some(mask) => mask,
             None => match self.here {
-                Place::In(state) => lock(&self.machine).mask(&self.shared, state)?,
-                Place::Ended(_) => Arc::new(TokenSet::empty(self.shared.vocabulary.size())),
+                Place::In(_) => self.run(Machine::mask)?,
+                Place::Ended(_) => Arc::new(TokenSet::empty(self.program.vocabulary.size())),
             },
         };
         Ok(self.mask.insert(mask))
@@ -82,7 +110,7 @@ impl Constraint {
         if let Some(mask) = &self.mask {
             return Ok(mask.contains(token));
         }
-        if !Machine::is_exact(&self.shared) {
+        if !Machine::is_exact(&self.program) {
             return Ok(self.mask()?.contains(token));
         }
         self.after(token).map(|place| place.is_some())
@@ -115,8 +143,10 @@ impl Constraint {
     /// # Errors
     /// When a budget is used up.
     pub fn advance_bytes(&mut self, bytes: &[u8]) -> Result<usize, StepError> {
-        let Place::In(state) = self.here else { return Ok(0) };
-        let (to, taken) = lock(&self.machine).walk(&self.shared, state, bytes)?;
+        if self.is_ended() {
+            return Ok(0);
+        }
+        let (to, taken) = self.run(|machine, program, state| machine.walk(program, state, bytes))?;
         if taken == bytes.len() {
             self.go(Place::In(to));
         }
@@ -164,7 +194,7 @@ impl Constraint {
     pub(crate) fn can_go_on(&self) -> bool {
         let Place::In(state) = self.here else { return false };
         let machine = lock(&self.machine);
-        let scanner = &self.shared.lowered.scanner;
+        let scanner = &self.program.lowered.scanner;
         let mut boundary = machine.boundary(state).into_iter();
         boundary.any(|set| machine.parser().accepts(set).iter().next().is_some())
             || machine
@@ -173,9 +203,14 @@ impl Constraint {
                 .any(|thread| (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some()))
     }
 
+    /// The lookahead it was compiled with.
+    pub(crate) fn lookahead(&self) -> Lookahead {
+        self.program.lookahead
+    }
+
     /// The vocabulary it was compiled for.
     pub(crate) fn vocabulary(&self) -> &Vocabulary {
-        &self.shared.vocabulary
+        &self.program.vocabulary
     }
 
     /// The bytes that may follow, ascending; for messages. 256 lookups.
@@ -183,15 +218,18 @@ impl Constraint {
     /// # Errors
     /// When a budget is used up.
     pub fn next_bytes(&mut self) -> Result<Vec<u8>, StepError> {
-        let Place::In(state) = self.here else { return Ok(Vec::new()) };
-        let mut machine = lock(&self.machine);
-        let mut bytes = Vec::new();
-        for byte in 0..=u8::MAX {
-            if machine.step(&self.shared, state, byte)?.is_some() {
-                bytes.push(byte);
-            }
+        if self.is_ended() {
+            return Ok(Vec::new());
         }
-        Ok(bytes)
+        self.run(|machine, program, state| {
+            let mut bytes = Vec::new();
+            for byte in 0..=u8::MAX {
+                if machine.step(program, state, byte)?.is_some() {
+                    bytes.push(byte);
+                }
+            }
+            Ok(bytes)
+        })
     }
 
     /// Where the text may be in the grammar: the threads inside a terminal, then the terminals that may start.
@@ -199,7 +237,7 @@ impl Constraint {
     pub fn threads(&self) -> Vec<ThreadView> {
         let Place::In(state) = self.here else { return Vec::new() };
         let machine = lock(&self.machine);
-        let scanner = &self.shared.lowered.scanner;
+        let scanner = &self.program.lowered.scanner;
         let inside = machine.threads(state).iter().map(|thread| (thread.set, thread.scan));
         let starting = machine.boundary(state).into_iter().flat_map(|set| {
             machine.parser().accepts(set).iter().map(move |&terminal| (set, scanner.start(terminal)))
@@ -210,7 +248,7 @@ impl Constraint {
                 let terminal = scanner.terminal(scan);
                 ThreadView {
                     parser_set: set.raw(),
-                    terminal: self.shared.lowered.terminal_names[terminal.index()].clone(),
+                    terminal: self.program.lowered.terminal_names[terminal.index()].clone(),
                     scanner_state: scanner.local(scan),
                     may_end: scanner.accepts(scan),
                     items: self.items(&machine, set, terminal),
@@ -220,7 +258,7 @@ impl Constraint {
     }
 
     fn items(&self, machine: &Machine, set: SetId, terminal: TerminalId) -> Vec<String> {
-        let lowered = &self.shared.lowered;
+        let lowered = &self.program.lowered;
         let mut items: Vec<String> = machine
             .parser()
             .waiting(set, terminal)
@@ -237,27 +275,58 @@ impl Constraint {
     }
 
     /// Where `token` leads, if it can follow.
-    fn after(&self, token: TokenId) -> Result<Option<Place>, StepError> {
+    fn after(&mut self, token: TokenId) -> Result<Option<Place>, StepError> {
         let Place::In(state) = self.here else { return Ok(None) };
-        let mut machine = lock(&self.machine);
-        if self.shared.vocabulary.end_of_text().contains(&token) {
-            return Ok(machine.is_complete(state).then_some(Place::Ended(state)));
+        let program = Arc::clone(&self.program);
+        if program.vocabulary.end_of_text().contains(&token) {
+            return Ok(lock(&self.machine).is_complete(state).then_some(Place::Ended(state)));
         }
-        let Some(bytes) = self.shared.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
+        let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
         };
-        let (to, taken) = machine.walk(&self.shared, state, bytes)?;
+        let (to, taken) = self.run(|machine, program, state| machine.walk(program, state, bytes))?;
         Ok((taken == bytes.len()).then_some(Place::In(to)))
+    }
+
+    /// Has the machine do something in the present state. If its budgets are used up by what was there before, the
+    /// session moves to another machine first.
+    fn run<T>(
+        &mut self,
+        work: impl Fn(&mut Machine, &Program, StateId) -> Result<T, LimitExceeded>,
+    ) -> Result<T, StepError> {
+        let done = work(&mut lock(&self.machine), &self.program, self.here.state());
+        match done {
+            Err(limit) if !self.move_on()? => Err(limit.into()),
+            Err(_) => Ok(work(&mut lock(&self.machine), &self.program, self.here.state())?),
+            Ok(found) => Ok(found),
+        }
+    }
+
+    /// Leaves a worn machine, with all that the present state and the way back need. Returns whether it did.
+    fn move_on(&mut self) -> Result<bool, LimitExceeded> {
+        if !lock(&self.machine).is_worn(&self.program) {
+            return Ok(false);
+        }
+        let machine = self.host.machine(&self.program)?;
+        if Arc::ptr_eq(&machine, &self.machine) {
+            return Ok(false);
+        }
+        let places = self.history.iter().chain([&self.here]);
+        let states = places.map(|place| place.state());
+        // Both locks at once, and always the older machine's first.
+        let old = lock(&self.machine);
+        let adopted = lock(&machine).adopt(&self.program, &old, states)?;
+        drop(old);
+        for place in self.history.iter_mut().chain([&mut self.here]) {
+            let state = place.state_mut();
+            *state = adopted.get(state).copied().unwrap_or(*state);
+        }
+        self.machine = machine;
+        Ok(true)
     }
 
     fn go(&mut self, to: Place) {
         self.history.push(std::mem::replace(&mut self.here, to));
         self.mask = None;
     }
-}
-
-/// A panic elsewhere cannot leave a machine half-changed in a way that matters: what it holds are memos
-/// that are written whole.
-fn lock(machine: &Mutex<Machine>) -> MutexGuard<'_, Machine> {
-    machine.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
+
 use super::{
     mask::MaskMaker,
     program::Program,
@@ -154,6 +156,45 @@ impl Machine {
             _ => Some(self.parser.merge(cfg, &self.ended)?),
         };
         self.states.intern(threads, boundary).map(Some)
+    }
+
+    /// The states that are here what `states` are in `other`: what a session needs to go on in this machine.
+    /// Linear in the parser sets that the states refer to, and the ones those do.
+    pub(super) fn adopt(
+        &mut self,
+        program: &Program,
+        other: &Self,
+        states: impl Iterator<Item = StateId>,
+    ) -> Result<HashMap<StateId, StateId>, LimitExceeded> {
+        let states: HashSet<StateId> = states.collect();
+        let mut needed: HashSet<SetId> = HashSet::new();
+        let mut open: Vec<SetId> = Vec::new();
+        for state in states.iter().map(|state| other.states.get(*state)) {
+            open.extend(state.threads.iter().map(|thread| thread.set).chain(state.boundary));
+        }
+        while let Some(set) = open.pop() {
+            if needed.insert(set) {
+                open.extend(other.parser.origins_of(set));
+            }
+        }
+        // A set refers to older ones only, so in order of age all it refers to is here already.
+        let mut needed: Vec<SetId> = needed.into_iter().collect();
+        needed.sort_unstable();
+        let mut sets: HashMap<SetId, SetId> = HashMap::new();
+        for set in needed {
+            let here = self.parser.adopt(&program.lowered.cfg, &other.parser, set, &sets)?;
+            sets.insert(set, here);
+        }
+        let here = |set: SetId| sets.get(&set).copied().unwrap_or(set);
+        let mut adopted = HashMap::with_capacity(states.len());
+        for state in states {
+            let from = other.states.get(state);
+            let rename = |thread: &Thread| Thread { set: here(thread.set), scan: thread.scan };
+            let mut threads: Vec<Thread> = from.threads.iter().map(rename).collect();
+            threads.sort_unstable();
+            adopted.insert(state, self.states.intern(&threads, from.boundary.map(here))?);
+        }
+        Ok(adopted)
     }
 
     /// The tokens that may follow, end of text included. Cached by state.

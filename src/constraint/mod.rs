@@ -3,6 +3,7 @@
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod constraint;
 mod error;
+mod host;
 mod machine;
 mod mask;
 mod program;
@@ -10,5 +11,5 @@ mod thread;
 
 pub use constraint::{Constraint, ThreadView};
 pub use error::{StepError, StepErrorKind};
-pub(crate) use machine::Machine;
+pub(crate) use host::Host;
 pub(crate) use program::Program;

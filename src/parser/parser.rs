@@ -1,6 +1,6 @@
 //! Memoised moves between sets.
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use super::{
     closure::{Scratch, close},
@@ -110,6 +110,28 @@ impl Parser {
         kernel.dedup();
         self.check_size(kernel.len())?;
         self.intern(cfg, &kernel, complete)
+    }
+
+    /// The older sets that the kernel of `set` refers to.
+    pub(crate) fn origins_of(&self, set: SetId) -> impl Iterator<Item = SetId> + '_ {
+        let origins = self.sets.get(set).kernel().iter().map(|item| item.origin);
+        origins.filter(|origin| *origin != Item::START.origin)
+    }
+
+    /// The set that is here what `set` is in `other`. `here` holds what its origins are here.
+    pub(crate) fn adopt(
+        &mut self,
+        cfg: &Cfg,
+        other: &Self,
+        set: SetId,
+        here: &HashMap<SetId, SetId>,
+    ) -> Result<SetId, LimitExceeded> {
+        let set = other.sets.get(set);
+        let renamed =
+            |item: &Item| Item { dot: item.dot, origin: *here.get(&item.origin).unwrap_or(&item.origin) };
+        let mut kernel: Vec<Item> = set.kernel().iter().map(renamed).collect();
+        kernel.sort_unstable();
+        self.intern(cfg, &kernel, set.is_complete())
     }
 
     fn check_size(&self, items: usize) -> Result<(), LimitExceeded> {
