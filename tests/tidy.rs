@@ -25,7 +25,7 @@ const LAYERS: [&str; 13] = [
 const ENGINE: [&str; 8] =
     ["grammar", "scanner", "lower", "subterminal", "parser", "constraint", "compile", "oracle"];
 /// Lines of a file, tests and documentation included.
-const MOST_LINES: usize = 640;
+const MOST_LINES: usize = 600;
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();

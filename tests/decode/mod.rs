@@ -1,0 +1,4 @@
+//! Sampling and the decode loop.
+
+mod draw;
+mod run;
