@@ -77,7 +77,7 @@ impl MaskMaker {
         let mut mask = TokenSet::empty(size);
         let left = match shared.lookahead {
             Lookahead::Terminals(k) => k,
-            // No token is longer than this many terminals: every terminal takes a byte.
+            // No token spans as many terminals: each takes a byte.
             Lookahead::Unbounded => u32::MAX,
         };
         let mut open: Vec<Visit> = Vec::new();
@@ -125,7 +125,7 @@ impl MaskMaker {
     }
 }
 
-/// `left` after one more terminal; unbounded stays unbounded.
+/// `left` after one more terminal; `u32::MAX` stands for no bound and stays.
 fn next_left(left: u32) -> u32 {
     if left == u32::MAX { left } else { left - 1 }
 }
