@@ -72,40 +72,40 @@ impl Compiler {
             nonterminals = lowered.cfg.nonterminal_count(),
             "lowered a grammar"
         );
-        let shared = Arc::new(Program {
+        let program = Arc::new(Program {
             lowered,
             vocabulary: self.vocabulary.clone(),
             lookahead: self.lookahead,
             limits: self.limits.clone(),
         });
-        let host = Host::new(&shared).map_err(CompileError::limit)?;
-        Ok(CompiledGrammar { start: Constraint::new(shared, host).map_err(CompileError::limit)? })
+        let host = Host::new(&program).map_err(CompileError::limit)?;
+        Ok(CompiledGrammar { program, host })
     }
 }
 
 /// A grammar ready to constrain. Cloning is cheap; `Send` and `Sync`.
 #[derive(Debug, Clone)]
 pub struct CompiledGrammar {
-    /// A session that has not begun; it names the program and the host of machines.
-    start: Constraint,
+    program: Arc<Program>,
+    host: Host,
 }
 
 impl CompiledGrammar {
     /// A fresh session at the start of a text. Sessions share what they find out about the grammar.
     #[must_use]
     pub fn constraint(&self) -> Constraint {
-        self.start.restarted()
+        Constraint::new(Arc::clone(&self.program), self.host.clone())
     }
 
     /// The vocabulary it was compiled for.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
-        self.start.vocabulary()
+        &self.program.vocabulary
     }
 
     /// The lookahead it was compiled with.
     #[must_use]
     pub fn lookahead(&self) -> Lookahead {
-        self.start.lookahead()
+        self.program.lookahead
     }
 }

@@ -11,7 +11,6 @@ use super::{
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
     limits::LimitExceeded,
-    subterminal::Lookahead,
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -69,18 +68,10 @@ pub struct ThreadView {
 
 impl Constraint {
     /// A session at the start of a text.
-    pub(crate) fn new(program: Arc<Program>, host: Host) -> Result<Self, LimitExceeded> {
-        let machine = host.machine(&program)?;
+    pub(crate) fn new(program: Arc<Program>, host: Host) -> Self {
+        let machine = host.machine(&program);
         let start = lock(&machine).start();
-        Ok(Self { program, host, machine, here: Place::In(start), history: Vec::new(), mask: None })
-    }
-
-    /// A session at the start of another text of the same grammar.
-    pub(crate) fn restarted(&self) -> Self {
-        // Making the start failed at most when the grammar was compiled, with the same budgets.
-        let machine = self.host.machine(&self.program).unwrap_or_else(|_| Arc::clone(&self.machine));
-        let start = lock(&machine).start();
-        Self { machine, here: Place::In(start), history: Vec::new(), mask: None, ..self.clone() }
+        Self { program, host, machine, here: Place::In(start), history: Vec::new(), mask: None }
     }
 
     /// The tokens that may follow, end-of-text ids included when the text is complete; none after end of text.
@@ -203,11 +194,6 @@ impl Constraint {
                 .any(|thread| (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some()))
     }
 
-    /// The lookahead it was compiled with.
-    pub(crate) fn lookahead(&self) -> Lookahead {
-        self.program.lookahead
-    }
-
     /// The vocabulary it was compiled for.
     pub(crate) fn vocabulary(&self) -> &Vocabulary {
         &self.program.vocabulary
@@ -307,7 +293,7 @@ impl Constraint {
         if !lock(&self.machine).is_worn(&self.program) {
             return Ok(false);
         }
-        let machine = self.host.machine(&self.program)?;
+        let machine = self.host.machine(&self.program);
         if Arc::ptr_eq(&machine, &self.machine) {
             return Ok(false);
         }
