@@ -1,6 +1,6 @@
 //! Every budget in one place: its unit, its default, and what a unit costs.
 //!
-//! A budget that is reached ends in a [`LimitExceeded`] inside the error of the call, never in a panic,
+//! Those that make sense to change for one grammar are in [`Limits`]; the others are constants. A budget that is reached ends in a [`LimitExceeded`] inside the error of the call, never in a panic,
 //! a hang or an abort.
 
 use std::fmt;
@@ -70,6 +70,31 @@ impl Default for Limits {
         }
     }
 }
+
+/// Token ids of a vocabulary are below this, so that a stray id cannot cost gigabytes. Four bytes each.
+pub const VOCABULARY_IDS: u32 = 1 << 24;
+
+/// Bytes of all tokens of a vocabulary together, which bounds its trie: 12 bytes a node at most one node each.
+pub const VOCABULARY_BYTES: usize = 1 << 28;
+
+/// Levels of a pattern beyond which it is refused: automata are built by recursion over it, a few hundred bytes of
+/// stack a level. The parser of regular expressions has [`Limits::regex_nesting`] on its own form, which is never
+/// shallower.
+pub const PATTERN_NESTING: usize = 300;
+
+/// Longest header of a safetensors file, in bytes; the limit of the format.
+pub const SAFETENSORS_HEADER_BYTES: u64 = 100_000_000;
+
+/// Numbers in any one tensor, which keeps products of sizes far from overflow. What a model may take in all is
+/// `LoadOptions::memory_limit`.
+pub const TENSOR_ELEMENTS: usize = 1 << 40;
+
+/// Tokens of context that a model gets by default, where it was made for as many. Memory: see
+/// `CandleModel::estimate`.
+pub const DEFAULT_CONTEXT: usize = 4096;
+
+/// Tokens generated at most by default.
+pub const DEFAULT_NEW_TOKENS: usize = 512;
 
 /// A budget was reached.
 #[derive(Debug, Clone, PartialEq, Eq)]

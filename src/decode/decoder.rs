@@ -15,12 +15,10 @@ use super::{
 use crate::{
     constraint::Constraint,
     ids::TokenId,
+    limits::DEFAULT_NEW_TOKENS,
     model::{Model, Rows},
     vocab::Vocabulary,
 };
-
-/// Tokens generated at most by default.
-const DEFAULT_MAX_NEW_TOKENS: usize = 512;
 
 /// When the mask of allowed tokens is computed. The tokens generated are the same either way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -159,7 +157,7 @@ impl<M: Model> Decoder<M> {
             constraint: None,
             sampling: Sampling::default(),
             seed: 0,
-            max_new_tokens: DEFAULT_MAX_NEW_TOKENS,
+            max_new_tokens: DEFAULT_NEW_TOKENS,
             masking: Masking::default(),
         }
     }

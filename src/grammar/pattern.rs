@@ -5,6 +5,8 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
+use crate::limits::PATTERN_NESTING;
+
 /// The byte language of a leaf of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
@@ -22,10 +24,6 @@ pub enum PatternError {
     #[error("the expression is nested more than {0} levels deep")]
     TooDeep(usize),
 }
-
-/// Nesting of a pattern beyond which it is refused: automata are built by recursion over it. The
-/// parser of regular expressions has a limit of 250 on its own form, which is never shallower.
-const MAX_DEPTH: usize = 300;
 
 impl Pattern {
     /// Exactly these bytes.
@@ -52,8 +50,8 @@ impl Pattern {
     pub fn from_hir(hir: Hir) -> Result<Self, PatternError> {
         use regex_syntax::hir::Look;
         let name = match hir.properties().look_set().iter().next() {
-            None if nested_within(&hir, MAX_DEPTH) => return Ok(Self { hir }),
-            None => return Err(PatternError::TooDeep(MAX_DEPTH)),
+            None if nested_within(&hir, PATTERN_NESTING) => return Ok(Self { hir }),
+            None => return Err(PatternError::TooDeep(PATTERN_NESTING)),
             Some(Look::Start | Look::End) => "`^`, `$`, `\\A` or `\\z`",
             Some(Look::StartLF | Look::EndLF | Look::StartCRLF | Look::EndCRLF) => "multi-line `^` or `$`",
             Some(_) => "a word boundary `\\b` or `\\B`",

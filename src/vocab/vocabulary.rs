@@ -16,12 +16,10 @@ use super::{
     token_set::TokenSet,
     trie::ByteTrie,
 };
-use crate::ids::TokenId;
-
-/// Ids are below this, so that a stray id cannot cost gigabytes.
-const MAX_IDS: u32 = 1 << 24;
-/// Bytes of all tokens together, which bounds the trie.
-const MAX_BYTES: usize = 1 << 28;
+use crate::{
+    ids::TokenId,
+    limits::{VOCABULARY_BYTES, VOCABULARY_IDS},
+};
 
 /// The tokens of a language model. Cloning costs one reference count; `Eq` and `Hash` are by fingerprint.
 ///
@@ -127,7 +125,7 @@ fn check_ids(
     let highest =
         [tokens.last().map(|(id, _)| *id), specials.keys().last().copied(), end_of_text.last().copied()];
     match highest.into_iter().flatten().max() {
-        Some(id) if id.raw() >= MAX_IDS => Err(id_too_large(u64::from(id.raw()))),
+        Some(id) if id.raw() >= VOCABULARY_IDS => Err(id_too_large(u64::from(id.raw()))),
         _ => Ok(()),
     }
 }
@@ -143,7 +141,7 @@ fn duplicate(id: TokenId) -> VocabularyError {
 pub(super) fn id_too_large(id: u64) -> VocabularyError {
     VocabularyError::new(
         VocabularyErrorKind::IdTooLarge(id),
-        format!("token id {id} is too large: ids must be below {MAX_IDS}"),
+        format!("token id {id} is too large: ids must be below {VOCABULARY_IDS}"),
     )
 }
 
@@ -168,8 +166,9 @@ impl Vocabulary {
         if total == 0 {
             return Err(VocabularyError::new(VocabularyErrorKind::NoTokens, "no token has any bytes"));
         }
-        if total > MAX_BYTES {
-            let message = format!("the tokens have {total} bytes in all; at most {MAX_BYTES} are possible");
+        if total > VOCABULARY_BYTES {
+            let message =
+                format!("the tokens have {total} bytes in all; at most {VOCABULARY_BYTES} are possible");
             return Err(VocabularyError::new(VocabularyErrorKind::TooManyBytes, message));
         }
         let last_text = tokens.last().map(|(id, _)| *id);
@@ -309,7 +308,7 @@ impl fmt::Debug for Vocabulary {
     }
 }
 
-/// An offset into the token bytes; [`MAX_BYTES`] keeps it in range.
+/// An offset into the token bytes; [`VOCABULARY_BYTES`] keeps it in range.
 fn offset(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -7,12 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::error::{ModelError, ModelErrorKind};
+use crate::limits::TENSOR_ELEMENTS;
 
 /// The architectures in words, for error messages.
 pub(super) const SUPPORTED: &str = "LlamaForCausalLM and MistralForCausalLM";
-
-/// Most elements of any one tensor that is accepted; keeps products of sizes far from overflow.
-const MAX_ELEMENTS: usize = 1 << 40;
 
 /// Two architectures that differ in defaults and in the sliding window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +140,8 @@ impl Config {
         let width =
             self.heads.checked_add(2 * self.kv_heads).and_then(|heads| heads.checked_mul(self.head_dim));
         let widest = width.map(|width| width.max(2 * self.intermediate).max(self.vocabulary));
-        if widest.and_then(|widest| widest.checked_mul(self.hidden)).is_none_or(|size| size > MAX_ELEMENTS) {
+        if widest.and_then(|widest| widest.checked_mul(self.hidden)).is_none_or(|size| size > TENSOR_ELEMENTS)
+        {
             return Err(invalid("the sizes make a tensor of more than 2^40 elements"));
         }
         Ok(())

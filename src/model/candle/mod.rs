@@ -19,10 +19,8 @@ pub use error::{ModelError, ModelErrorKind};
 
 use self::{config::Config, kv_cache::KvCache, llama::Llama, weights::Weights};
 use super::{Logits, Model, Rows};
-use crate::ids::TokenId;
+use crate::{ids::TokenId, limits::DEFAULT_CONTEXT};
 
-/// Context by default, in tokens, where the model has as many.
-const DEFAULT_CONTEXT: usize = 4096;
 /// Tokens run at a time, so that the memory of a long prompt's pass is bounded.
 const CHUNK: usize = 256;
 

@@ -23,11 +23,10 @@ use super::{
     error::{ModelError, ModelErrorKind},
     matrix::Matrix,
 };
+use crate::limits::SAFETENSORS_HEADER_BYTES;
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
-/// Longest header read, in bytes; the limit of the format.
-const MAX_HEADER: u64 = 100_000_000;
 /// Rows read at a time.
 const BLOCK_ROWS: usize = 32;
 
@@ -183,7 +182,7 @@ impl Shard {
         let mut prefix = [0; 8];
         file.read_exact(&mut prefix).map_err(|_| damaged("too short for a safetensors file".into()))?;
         let header_length = u64::from_le_bytes(prefix);
-        if header_length > MAX_HEADER.min(length.saturating_sub(8)) {
+        if header_length > SAFETENSORS_HEADER_BYTES.min(length.saturating_sub(8)) {
             return Err(damaged(format!(
                 "not a safetensors file, or cut short: a header of {header_length} bytes in a file of {length}"
             )));
