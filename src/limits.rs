@@ -1,7 +1,8 @@
 //! Every budget in one place: its unit, its default, and what a unit costs.
 //!
-//! Those that make sense to change for one grammar are in [`Limits`]; the others are constants. A budget that is reached ends in a [`LimitExceeded`] inside the error of the call, never in a panic,
-//! a hang or an abort.
+//! Those that make sense to change for one grammar are in [`Limits`]; the others are constants. A budget
+//! that is reached ends in an error of the call (a [`LimitExceeded`] inside it for grammars), never in a
+//! panic, a hang or an abort.
 
 use std::fmt;
 
@@ -74,7 +75,7 @@ impl Default for Limits {
 /// Token ids of a vocabulary are below this, so that a stray id cannot cost gigabytes. Four bytes each.
 pub const VOCABULARY_IDS: u32 = 1 << 24;
 
-/// Bytes of all tokens of a vocabulary together, which bounds its trie: 12 bytes a node at most one node each.
+/// Bytes of all tokens of a vocabulary together. Each may be a node of the trie, of 12 bytes.
 pub const VOCABULARY_BYTES: usize = 1 << 28;
 
 /// Levels of a pattern beyond which it is refused: automata are built by recursion over it, a few hundred bytes of
