@@ -3,6 +3,9 @@
 //! Those that make sense to change for one grammar are in [`Limits`]; the others are constants. A budget
 //! that is reached ends in an error of the call (a [`LimitExceeded`] inside it for grammars), never in a
 //! panic, a hang or an abort.
+//!
+//! What a unit costs is an order of magnitude, from the sizes of the types and from single runs on two cores of
+//! an x86-64 server; it says which budget to turn, not how long a call takes.
 
 use std::fmt;
 

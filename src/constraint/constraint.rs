@@ -54,11 +54,13 @@ impl Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadView {
-    /// Number of the parser set in which the terminal was started. Stable within one compiled grammar's sessions only.
+    /// Number of the parser set in which the terminal was started. For telling threads of one moment apart; it means nothing later.
     pub parser_set: u32,
     /// The terminal, as its rule's name or as a regular expression.
     pub terminal: String,
-    /// State of the terminal's DFA; 0 is its start: the terminal may come next.
+    /// Is the text inside the terminal? Otherwise the terminal may come next.
+    pub begun: bool,
+    /// State of the terminal's DFA; 0 is its start, to which it may come back.
     pub scanner_state: u32,
     /// May the terminal end here?
     pub may_end: bool,
@@ -224,17 +226,18 @@ impl Constraint {
         let Place::In(state) = self.here else { return Vec::new() };
         let machine = lock(&self.machine);
         let scanner = &self.program.lowered.scanner;
-        let inside = machine.threads(state).iter().map(|thread| (thread.set, thread.scan));
+        let inside = machine.threads(state).iter().map(|thread| (true, thread.set, thread.scan));
         let starting = machine.boundary(state).into_iter().flat_map(|set| {
-            machine.parser().accepts(set).iter().map(move |&terminal| (set, scanner.start(terminal)))
+            machine.parser().accepts(set).iter().map(move |&terminal| (false, set, scanner.start(terminal)))
         });
         inside
             .chain(starting)
-            .map(|(set, scan)| {
+            .map(|(begun, set, scan)| {
                 let terminal = scanner.terminal(scan);
                 ThreadView {
                     parser_set: set.raw(),
                     terminal: self.program.lowered.terminal_names[terminal.index()].clone(),
+                    begun,
                     scanner_state: scanner.local(scan),
                     may_end: scanner.accepts(scan),
                     items: self.items(&machine, set, terminal),
@@ -314,5 +317,29 @@ impl Constraint {
     fn go(&mut self, to: Place) {
         self.history.push(std::mem::replace(&mut self.here, to));
         self.mask = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+
+    #[test]
+    fn a_terminal_that_is_back_at_its_start_has_begun() {
+        let vocabulary = Vocabulary::builder()
+            .token(TokenId::new(0), "a")
+            .token(TokenId::new(1), "b")
+            .token(TokenId::new(2), "c")
+            .end_of_text(TokenId::new(3))
+            .build()
+            .unwrap();
+        let grammar = Grammar::parse(Syntax::Regex, "(ab)*c", &Limits::default()).unwrap();
+        let mut constraint = Compiler::new(vocabulary).compile(&grammar).unwrap().constraint();
+        for (text, begun, state) in [("", false, 0), ("ab", true, 0)] {
+            assert_eq!(constraint.advance_bytes(text.as_bytes()).unwrap(), text.len());
+            let threads = constraint.threads();
+            assert_eq!(threads.len(), 1);
+            assert_eq!((threads[0].begun, threads[0].scanner_state), (begun, state), "{text}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::{
     args::{Check, Input},
     describe,
-    failure::{BadInput, Exit, Paint},
+    failure::{Exit, Paint},
     progress,
 };
 
@@ -64,14 +64,21 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         let text = match input.read() {
             Ok(text) => text,
             Err(error) => {
-                unreadable(&error, input, command.json)?;
+                no_verdict(&error.to_string(), input, command.json)?;
                 exit = Exit::BadInput;
                 continue;
             }
         };
-        let mut verdict =
-            progress::during(format!("checking {}", input.name()), || judge(&grammar, &text))
-                .map_err(|error| anyhow::anyhow!("{}: {}", input.name(), describe::step_error(&error)))?;
+        let judged = progress::during(format!("checking {}", input.name()), || judge(&grammar, &text));
+        let mut verdict = match judged {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                let error = format!("{}: {}", input.name(), describe::step_error(&error));
+                no_verdict(&error, input, command.json)?;
+                exit = if exit == Exit::Success { Exit::Failure } else { exit };
+                continue;
+            }
+        };
         let accepted = verdict.accepted(command.prefix);
         if !accepted && exit == Exit::Success {
             exit = Exit::Failure;
@@ -81,10 +88,10 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Says that a file could not be read and goes on with the next.
-fn unreadable(error: &BadInput, input: &Input, json: bool) -> io::Result<()> {
+/// Says why there is no verdict on an input; the others are still checked.
+fn no_verdict(error: &str, input: &Input, json: bool) -> io::Result<()> {
     if json {
-        let object = json!({ "file": input.name(), "accepted": null, "error": error.to_string() });
+        let object = json!({ "file": input.name(), "accepted": null, "error": error });
         writeln!(io::stdout().lock(), "{object}")?;
     }
     eprintln!("{} {error}", Paint::for_stderr().red("error:"));

@@ -72,7 +72,7 @@ fn threads_json(constraint: &Constraint) -> Vec<Value> {
     let thread = |thread: &domino::ThreadView| {
         json!({
             "parser_set": thread.parser_set, "terminal": thread.terminal,
-            "scanner_state": thread.scanner_state, "may_end": thread.may_end, "items": thread.items,
+            "begun": thread.begun, "scanner_state": thread.scanner_state, "may_end": thread.may_end, "items": thread.items,
         })
     };
     threads.iter().map(thread).collect()
@@ -98,10 +98,10 @@ fn show(
     let threads = constraint.threads();
     writeln!(out, "{} threads", threads.len())?;
     for thread in threads.iter().take(most) {
-        let place = match (thread.scanner_state, thread.may_end) {
-            (0, _) => "may come next".to_owned(),
-            (state, false) => format!("begun, in state {state}"),
-            (state, true) => format!("begun, in state {state}, may end"),
+        let place = match (thread.begun, thread.scanner_state, thread.may_end) {
+            (false, ..) => "may come next".to_owned(),
+            (true, state, false) => format!("begun, in state {state}"),
+            (true, state, true) => format!("begun, in state {state}, may end"),
         };
         writeln!(
             out,
