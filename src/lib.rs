@@ -48,6 +48,7 @@
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
 //! * [`ids`], [`limits`]: indices, budgets.
+//! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * [`vocab`]: `tokenizer.json` -> tokens and their bytes, as a byte trie.
 //! * [`grammar`]: notations -> IR. One file per notation, no analysis.
 //! * `scanner`: patterns -> minimal byte DFAs.
@@ -88,6 +89,8 @@
 
 pub mod ids;
 pub mod limits;
+
+pub mod store;
 
 pub mod vocab;
 

@@ -81,6 +81,10 @@ pub const VOCABULARY_IDS: u32 = 1 << 24;
 /// Bytes of all tokens of a vocabulary together. Each may be a node of the trie, of 12 bytes.
 pub const VOCABULARY_BYTES: usize = 1 << 28;
 
+/// Bytes of all files in a cache folder, unless it is given another budget. Reading one takes about 0.5 ms and 1 MB of
+/// memory for each MB of it.
+pub const CACHE_BYTES: u64 = 1 << 30;
+
 /// Levels of a pattern beyond which it is refused: automata are built by recursion over it, a few hundred bytes of
 /// stack a level. The parser of regular expressions has [`Limits::regex_nesting`] on its own form, which is never
 /// shallower.

@@ -6,9 +6,10 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 14] = [
     "ids",
     "limits",
+    "store",
     "vocab",
     "grammar",
     "oracle",

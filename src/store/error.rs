@@ -1,0 +1,81 @@
+//! Why a file of ours cannot be used.
+
+use std::fmt;
+
+/// Kinds of [`StoreError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// Not a file of this library.
+    NotOurs,
+    /// Written by another version of this library.
+    Version {
+        /// The version that wrote it.
+        found: String,
+        /// The version that this is.
+        ours: String,
+    },
+    /// It holds something else, such as trees where a vocabulary was asked for.
+    Kind,
+    /// It was made for another grammar, another vocabulary or other options.
+    Key,
+    /// It ends too early.
+    Truncated,
+    /// Its checksum is wrong, or it goes on past its end.
+    Damaged,
+    /// Its seal is whole, but what it holds makes no sense: what exactly.
+    Malformed(&'static str),
+}
+
+/// A file of ours that cannot be used. Nothing is lost by it but time: all such files can be made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+}
+
+impl StoreError {
+    pub(super) fn new(kind: StoreErrorKind) -> Self {
+        Self { kind }
+    }
+
+    /// What a payload holds makes no sense: `what`, such as "a token past the end".
+    pub(crate) fn malformed(what: &'static str) -> Self {
+        Self::new(StoreErrorKind::Malformed(what))
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> &StoreErrorKind {
+        &self.kind
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self.kind {
+            StoreErrorKind::NotOurs | StoreErrorKind::Kind => "name another file, or make this one again",
+            StoreErrorKind::Key => "make it again for this grammar, vocabulary and options",
+            _ => "make it again; in a cache folder that happens by itself",
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            StoreErrorKind::NotOurs => f.write_str("not a file written by domino"),
+            StoreErrorKind::Version { found, ours } => {
+                write!(f, "written by another version of domino: {found}, and this is {ours}")
+            }
+            StoreErrorKind::Kind => f.write_str("holds something else"),
+            StoreErrorKind::Key => {
+                f.write_str("made for another grammar, another vocabulary or other options")
+            }
+            StoreErrorKind::Truncated => f.write_str("ends too early"),
+            StoreErrorKind::Damaged => f.write_str("damaged: its checksum is wrong"),
+            StoreErrorKind::Malformed(what) => write!(f, "makes no sense: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}

@@ -1,0 +1,480 @@
+//! A folder of sealed files that may be lost at any time: a cache.
+//!
+//! Invariant: a file under its final name is whole, however many processes write, since each is written under a
+//! name of its own and then renamed. Nothing here fails: what cannot be read is absent, what cannot be written is
+//! not kept, and a warning says so.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    codec::Reader,
+    error::StoreError,
+    sealed::{Key, Kind, SEAL_BYTES, open, seal},
+};
+use crate::limits::CACHE_BYTES;
+
+const ENDING: &str = ".domino";
+const PART_ENDING: &str = ".part";
+/// A file that was not finished after this long never will be.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// A folder in which vocabularies, tables and trees are kept between runs, or no folder at all.
+///
+/// Several processes may share one. Where the folder cannot be written, or a file in it cannot be used, things are
+/// made anew, with a warning (`tracing`), and a file that cannot be used is replaced. Files that were not used for
+/// longest go when the folder would grow past its budget. Cloning is cheap.
+///
+/// The folder should be the user's own: checksums find accidents, and files are checked so that none can make the
+/// library fail, but who may write here can change what a grammar allows.
+///
+/// ```
+/// use domino::store::CacheFolder;
+///
+/// let cache = CacheFolder::new("/tmp/domino").with_budget(100 << 20);
+/// assert_eq!(cache.path(), Some("/tmp/domino".as_ref()));
+/// assert_eq!(CacheFolder::none().path(), None);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct CacheFolder {
+    inner: Option<Arc<Inner>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    /// Bytes of all files together.
+    budget: u64,
+    /// That the folder does not work is said once.
+    warned: AtomicBool,
+}
+
+/// A file of a [`CacheFolder`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheFile {
+    /// What it holds, such as `vocabulary`; [`UNFINISHED`](Self::UNFINISHED) if it is being written or was given up.
+    pub kind: String,
+    /// Its name in the folder.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was last read or written.
+    pub used: SystemTime,
+}
+
+impl CacheFile {
+    /// The kind of files that have no final name.
+    pub const UNFINISHED: &str = "unfinished";
+}
+
+/// What [`CacheFolder::clear`] has removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cleared {
+    /// How many files.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl CacheFolder {
+    /// The folder `path`, with a budget of [`CACHE_BYTES`]. It is made when something is first kept.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::of(path.into(), CACHE_BYTES)
+    }
+
+    /// No folder: nothing is kept, nothing is found.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The same folder with room for `bytes` in all. Larger files are neither kept nor read.
+    #[must_use]
+    pub fn with_budget(self, bytes: u64) -> Self {
+        self.inner.map_or_else(Self::none, |inner| Self::of(inner.path.clone(), bytes))
+    }
+
+    fn of(path: PathBuf, budget: u64) -> Self {
+        Self { inner: Some(Arc::new(Inner { path, budget, warned: AtomicBool::new(false) })) }
+    }
+
+    /// Where it is; `None` for no folder.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.inner.as_deref().map(|inner| inner.path.as_path())
+    }
+
+    /// The files in it that are of this library, of whatever version. A folder that is not there has none.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed.
+    pub fn files(&self) -> io::Result<Vec<CacheFile>> {
+        self.inner.as_deref().map_or_else(|| Ok(Vec::new()), Inner::files)
+    }
+
+    /// Removes the files that [`files`](Self::files) lists, and nothing else.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed or a file not removed.
+    pub fn clear(&self) -> io::Result<Cleared> {
+        let mut cleared = Cleared::default();
+        let Some(inner) = self.inner.as_deref() else { return Ok(cleared) };
+        for file in inner.files()? {
+            match fs::remove_file(inner.path.join(&file.name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {
+                    cleared.files += 1;
+                    cleared.bytes += file.bytes;
+                }
+            }
+        }
+        Ok(cleared)
+    }
+
+    /// What `decode` makes of the payload of this kind and key, if there is one that can be used. Reads the file and
+    /// hashes it once, about 1 ms for 2 MB. A file that cannot be used is told about by a warning and then absent.
+    pub(crate) fn get<T>(
+        &self,
+        kind: Kind,
+        key: &Key,
+        decode: impl FnOnce(&mut Reader<'_>) -> Result<T, StoreError>,
+    ) -> Option<T> {
+        let inner = self.inner.as_deref()?;
+        let path = inner.file(kind, key);
+        let file = match inner.read(&path) {
+            Ok(file) => file?,
+            Err(error) => {
+                inner.warn("read", &error);
+                return None;
+            }
+        };
+        let decoded = open(&file, kind, key).and_then(|payload| {
+            let mut reader = Reader::new(payload);
+            let value = decode(&mut reader)?;
+            reader.finish()?;
+            Ok(value)
+        });
+        match decoded {
+            Ok(value) => {
+                tracing::debug!(file = %path.display(), "read from the cache");
+                Some(value)
+            }
+            Err(error) => {
+                tracing::warn!("{}: {error}; it will be made again", path.display());
+                None
+            }
+        }
+    }
+
+    /// Keeps a payload, if that is possible. Writes a file and lists the folder: a few milliseconds, and about 1 ms
+    /// for each 2 MB.
+    pub(crate) fn put(&self, kind: Kind, key: &Key, payload: &[u8]) {
+        let Some(inner) = self.inner.as_deref() else { return };
+        let bytes = (payload.len() + SEAL_BYTES) as u64;
+        if bytes > inner.budget {
+            tracing::debug!(kind = kind.name(), bytes, budget = inner.budget, "too large for the cache");
+            return;
+        }
+        let path = inner.file(kind, key);
+        match inner.write(&path, &seal(kind, key, payload)) {
+            Ok(()) => tracing::debug!(file = %path.display(), bytes, "kept in the cache"),
+            Err(error) => inner.warn("written", &error),
+        }
+    }
+}
+
+impl Inner {
+    fn file(&self, kind: Kind, key: &Key) -> PathBuf {
+        self.path.join(format!("{}-{}{ENDING}", kind.name(), key.hex()))
+    }
+
+    fn warn(&self, done: &str, error: &io::Error) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "the cache folder {} cannot be {done}: {error}; going on without it",
+                self.path.display()
+            );
+        }
+    }
+
+    /// All bytes of a file; `None` if there is none, or none that could be ours.
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let absent = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        };
+        // Opening what is not a file, such as a pipe, could wait for ever.
+        let length = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() && metadata.len() <= self.budget => metadata.len(),
+            Ok(_) => return Ok(None),
+            Err(error) => return if absent(&error) { Ok(None) } else { Err(error) },
+        };
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) => return if absent(&error) { Ok(None) } else { Err(error) },
+        };
+        // When a file was last used decides which goes first; where that cannot be noted, when it was written does.
+        let _ = file.set_modified(SystemTime::now());
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))?;
+        file.take(length).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Puts a whole file at `path`, or nothing.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        fs::create_dir_all(&self.path)?;
+        self.make_room(path, bytes.len() as u64)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let part = self.path.join(format!(".{name}.{process}-{count}-{since}{PART_ENDING}"));
+        let written = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&part)
+            .and_then(|mut file| file.write_all(bytes))
+            .and_then(|()| fs::rename(&part, path));
+        if written.is_err() {
+            // It may never have been there.
+            let _ = fs::remove_file(&part);
+        }
+        written
+    }
+
+    /// Removes files, those first that were not used for longest, until `bytes` more fit in the budget once `path`
+    /// is replaced.
+    fn make_room(&self, path: &Path, bytes: u64) -> io::Result<()> {
+        let mut files = self.files()?;
+        files.retain(|file| !path.ends_with(&file.name));
+        files.sort_by_key(|file| file.used);
+        let mut sum = files.iter().fold(bytes, |sum, file| sum.saturating_add(file.bytes));
+        for file in &files {
+            let stale =
+                file.kind == CacheFile::UNFINISHED && file.used.elapsed().is_ok_and(|age| age > STALE);
+            if stale || (sum > self.budget && file.kind != CacheFile::UNFINISHED) {
+                // Another process may have been first.
+                let _ = fs::remove_file(self.path.join(&file.name));
+                tracing::debug!(file = file.name, "removed from the cache");
+                sum = sum.saturating_sub(file.bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn files(&self) -> io::Result<Vec<CacheFile>> {
+        let entries = match fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut files = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Some(kind) = kind_of(&name) else { continue };
+            // Another process may have removed it meanwhile.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_file() {
+                let used = metadata.modified().unwrap_or(UNIX_EPOCH);
+                files.push(CacheFile { kind: kind.to_owned(), name, bytes: metadata.len(), used });
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// What a file of this name holds, by this or another version; `None` if the name is not ours.
+fn kind_of(name: &str) -> Option<&str> {
+    let part = name.strip_prefix('.').and_then(|rest| rest.strip_suffix(PART_ENDING));
+    let whole = match part {
+        Some(part) => &part[..part.rfind(ENDING)? + ENDING.len()],
+        None => name,
+    };
+    let (kind, key) = whole.strip_suffix(ENDING)?.rsplit_once('-')?;
+    let ours = key.len() == 64
+        && key.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && !kind.is_empty()
+        && kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    ours.then_some(if part.is_some() { CacheFile::UNFINISHED } else { kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u32) -> Key {
+        Key::of(&[&number.to_le_bytes()])
+    }
+
+    fn read(cache: &CacheFolder, number: u32) -> Option<Vec<u8>> {
+        cache.get(Kind::Trees, &key(number), |reader| Ok(reader.bytes()?.to_vec()))
+    }
+
+    fn keep(cache: &CacheFolder, number: u32, content: &[u8]) {
+        let mut writer = super::super::Writer::default();
+        writer.bytes(content);
+        cache.put(Kind::Trees, &key(number), &writer.finish());
+    }
+
+    /// The file of `number`.
+    fn path(cache: &CacheFolder, number: u32) -> PathBuf {
+        cache.inner.as_ref().unwrap().file(Kind::Trees, &key(number))
+    }
+
+    #[test]
+    fn what_is_kept_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CacheFolder::new(folder.path().join("a/b"));
+        assert_eq!(cache.files().unwrap(), []);
+        assert_eq!(read(&cache, 1), None);
+        keep(&cache, 1, b"one");
+        keep(&cache, 2, b"two");
+        assert_eq!(read(&cache, 1).as_deref(), Some(&b"one"[..]));
+        assert_eq!(read(&CacheFolder::new(cache.path().unwrap()), 2).as_deref(), Some(&b"two"[..]));
+        assert_eq!(cache.get(Kind::Vocabulary, &key(1), |_| Ok(())), None);
+        keep(&cache, 1, b"another one");
+        assert_eq!(read(&cache, 1).as_deref(), Some(&b"another one"[..]));
+        assert!(cache.files().unwrap().iter().all(|file| file.kind == "trees"));
+        fs::write(cache.path().unwrap().join("notes.txt"), "mine").unwrap();
+        assert_eq!(cache.clear().unwrap(), Cleared { files: 2, bytes: 2 * (112 + 8) + 11 + 3 });
+        assert_eq!(read(&cache, 1), None);
+        assert!(cache.path().unwrap().join("notes.txt").exists());
+    }
+
+    #[test]
+    fn no_folder_keeps_nothing() {
+        let cache = CacheFolder::none();
+        keep(&cache, 1, b"one");
+        assert_eq!(read(&cache, 1), None);
+        assert_eq!(cache.clear().unwrap(), Cleared::default());
+        assert_eq!(cache.with_budget(7).path(), None);
+    }
+
+    /// A folder below a file can be neither made nor read, not even by an administrator.
+    #[test]
+    fn a_folder_that_cannot_be_does_no_harm() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let cache = CacheFolder::new(file.path().join("cache"));
+        keep(&cache, 1, b"one");
+        assert_eq!(read(&cache, 1), None);
+        assert!(cache.inner.as_ref().unwrap().warned.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_absent_and_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CacheFolder::new(folder.path());
+        keep(&cache, 1, b"one");
+        let whole = fs::read(path(&cache, 1)).unwrap();
+        for damaged in [&b""[..], b"not ours", &whole[..50], &whole[..whole.len() - 1]] {
+            fs::write(path(&cache, 1), damaged).unwrap();
+            assert_eq!(read(&cache, 1), None);
+            keep(&cache, 1, b"one");
+            assert_eq!(fs::read(path(&cache, 1)).unwrap(), whole);
+        }
+        // The file of another key, and a payload that its reader refuses or does not finish.
+        keep(&cache, 2, b"two");
+        fs::copy(path(&cache, 2), path(&cache, 1)).unwrap();
+        assert_eq!(read(&cache, 1), None);
+        assert_eq!(cache.get(Kind::Trees, &key(2), |reader| reader.u8()), None);
+        assert_eq!(cache.get(Kind::Trees, &key(2), |_| Err::<(), _>(StoreError::malformed("nothing"))), None);
+        // A folder in its place cannot be replaced, and does no harm.
+        fs::remove_file(path(&cache, 1)).unwrap();
+        fs::create_dir(path(&cache, 1)).unwrap();
+        keep(&cache, 1, b"one");
+        assert_eq!(read(&cache, 1), None);
+        let unfinished = cache.files().unwrap().iter().any(|file| file.kind == CacheFile::UNFINISHED);
+        assert!(!unfinished);
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_goes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = 112 + 8 + 3;
+        let cache = CacheFolder::new(folder.path()).with_budget(3 * one);
+        let age = |number: u32, seconds| {
+            let file = OpenOptions::new().write(true).open(path(&cache, number)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+        };
+        for (number, seconds) in [(1, 400), (2, 300), (3, 200)] {
+            keep(&cache, number, b"abc");
+            age(number, seconds);
+        }
+        // Reading is use, replacing needs no room.
+        assert!(read(&cache, 1).is_some());
+        keep(&cache, 3, b"xyz");
+        keep(&cache, 4, b"abc");
+        let left: Vec<u32> = (1..=4).filter(|&number| read(&cache, number).is_some()).collect();
+        assert_eq!(left, [1, 3, 4]);
+        keep(&cache, 5, &vec![0; usize::try_from(2 * one).unwrap()]);
+        assert!(cache.files().unwrap().iter().map(|file| file.bytes).sum::<u64>() <= 3 * one);
+        assert!(read(&cache, 5).is_some());
+        // What is larger than the whole budget is not kept, and drives nothing out.
+        keep(&cache, 6, &[0; 1000]);
+        assert!(read(&cache, 6).is_none() && read(&cache, 5).is_some());
+    }
+
+    #[test]
+    fn unfinished_files_stay_for_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CacheFolder::new(folder.path());
+        let [fresh, stale] = [1, 2].map(|number| {
+            let name = path(&cache, number).file_name().unwrap().to_string_lossy().into_owned();
+            folder.path().join(format!(".{name}.12-0-99.part"))
+        });
+        for part in [&fresh, &stale] {
+            fs::write(part, "half").unwrap();
+        }
+        let file = OpenOptions::new().write(true).open(&stale).unwrap();
+        file.set_modified(SystemTime::now() - 2 * STALE).unwrap();
+        keep(&cache, 3, b"abc");
+        assert!(fresh.exists() && !stale.exists());
+        assert_eq!(cache.clear().unwrap().files, 2);
+    }
+
+    #[test]
+    fn names() {
+        let hex = key(1).hex();
+        assert_eq!(kind_of(&format!("terminal-tables-{hex}.domino")), Some("terminal-tables"));
+        assert_eq!(kind_of(&format!(".trees-{hex}.domino.7-0-1.part")), Some(CacheFile::UNFINISHED));
+        for name in ["notes.txt", "a.domino", "-.domino", ".part", "..part", "trees-12.domino"] {
+            assert_eq!(kind_of(name), None, "{name}");
+        }
+        assert_eq!(kind_of(&format!("trees-{hex}.domino~")), None);
+        assert_eq!(kind_of(&format!("../trees-{hex}.domino")), None);
+    }
+
+    #[test]
+    fn many_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CacheFolder::new(folder.path()).with_budget(2000);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for round in 0..100 {
+                        let number = round % 5;
+                        keep(&cache, number, &[u8::try_from(number).unwrap(); 300]);
+                        if let Some(content) = read(&cache, number) {
+                            assert_eq!(content, [u8::try_from(number).unwrap(); 300]);
+                        }
+                    }
+                });
+            }
+        });
+        assert!(!cache.inner.as_ref().unwrap().warned.load(Ordering::Relaxed));
+        for file in cache.files().unwrap() {
+            let bytes = fs::read(folder.path().join(&file.name)).unwrap();
+            assert!((0..5).any(|number| open(&bytes, Kind::Trees, &key(number)).is_ok()), "{}", file.name);
+        }
+    }
+}
