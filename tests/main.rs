@@ -4,6 +4,8 @@
 mod cli;
 #[cfg(feature = "cli")]
 mod cli_generate;
+#[cfg(feature = "cli")]
+mod cli_trace;
 mod corpus;
 mod decider;
 mod decode;

@@ -8,6 +8,6 @@ mod k_monotone;
 mod lossless;
 mod minimal;
 mod oracle;
-mod real;
+pub(crate) mod real;
 mod rollback;
 mod sound;

@@ -19,10 +19,10 @@ const TEKKEN: (&str, &str) = ("tekken131k", "tekken-131k");
 
 /// The mask of one step.
 #[derive(Debug, PartialEq)]
-struct Step {
-    pop: u64,
-    hash: String,
-    eos: bool,
+pub(crate) struct Step {
+    pub(crate) pop: u64,
+    pub(crate) hash: String,
+    pub(crate) eos: bool,
 }
 
 /// One text.
@@ -72,7 +72,7 @@ fn traces(peers: &Path, grammar: &str, vocabulary: &str) -> Vec<Trace> {
 }
 
 /// What `FORMAT.md` says of a mask: its bytes without special tokens.
-fn step(mask: &TokenSet, vocabulary: &Vocabulary) -> Step {
+pub(crate) fn step(mask: &TokenSet, vocabulary: &Vocabulary) -> Step {
     let mut mask = mask.clone();
     let mut eos = false;
     for &token in vocabulary.end_of_text() {

@@ -17,6 +17,7 @@ Examples:
   domino generate --grammar json --prompt 'A JSON file describing a person: '
   domino check --grammar rfc8259 document.json
   domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
+  domino trace --grammar json --tokenizer tokenizer.json traces.json --out cell.json
 
 Exit codes:
   0    done; the text is in the language
@@ -44,6 +45,7 @@ enum LowVerb {
     Check(LowCheck),
     Mask(LowMask),
     Grammars(LowGrammars),
+    Trace(LowTrace),
 }
 
 #[derive(Debug, Args)]
@@ -182,6 +184,42 @@ struct LowGrammars {
     name: Option<String>,
 }
 
+/// Measure masks and steps along given texts.
+///
+/// Every text is walked along token by token: a mask before each token and one at the end. Pass 1 compiles the
+/// grammar anew before every text, so nothing is known but what compiling made (first visit); the later passes
+/// share one compiled grammar that has met all texts (warm). Only the engine's own calls are timed, on one
+/// thread. The masks of the first and the last walk are counted and hashed, outside the clock.
+///
+/// A table goes to standard error, with --json an object to standard output, and with --out all times of all
+/// steps to a file, in the format peers-cell-1. After Ctrl-C that is what was finished.
+///
+/// Exit code 1 says that a mask is not the expected one, or not the same again.
+#[derive(Debug, Args)]
+struct LowTrace {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    /// A tokenizer.json, or a model's folder with one.
+    #[arg(long, short = 't', value_name = "DIR|FILE")]
+    tokenizer: PathBuf,
+    /// Where the times of all steps go.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The exact masks of the same texts; - is standard input.
+    #[arg(long, value_name = "FILE")]
+    expected: Option<PathBuf>,
+    /// How often each text is walked along. Warm times are medians over all passes but the first.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    passes: u32,
+    /// How many terminals past the current one a token may reach. Default: any number.
+    #[arg(short = 'k', long, value_name = "K")]
+    lookahead: Option<u32>,
+    /// The texts: {"grammar": .., "vocab": .., "eos": 2, "traces": [{"text": .., "tokens": [..]}]}; - is
+    /// standard input.
+    #[arg(value_name = "TRACES.json")]
+    traces: PathBuf,
+}
+
 /// A command with all it needs.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -190,6 +228,7 @@ pub(crate) enum Command {
     Batch(Batch),
     Mask(Mask),
     Grammars(Grammars),
+    Trace(Box<Trace>),
 }
 
 /// Where bytes come from.
@@ -289,6 +328,19 @@ pub(crate) struct Grammars {
     pub(crate) json: bool,
 }
 
+/// `domino trace`.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    pub(crate) grammar: GrammarSource,
+    pub(crate) tokenizer: PathBuf,
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) expected: Option<Input>,
+    pub(crate) passes: usize,
+    pub(crate) lookahead: Lookahead,
+    pub(crate) traces: Input,
+    pub(crate) json: bool,
+}
+
 impl LowArgs {
     /// Was `--json` given?
     pub(crate) fn json(&self) -> bool {
@@ -303,6 +355,7 @@ impl LowArgs {
             LowVerb::Check(low) => low.resolve(json),
             LowVerb::Mask(low) => low.resolve(json).map(Command::Mask),
             LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
+            LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
         }
     }
 }
@@ -364,6 +417,26 @@ impl LowGrammars {
             })
         };
         Ok(Grammars { show: self.name.map(find).transpose()?, json })
+    }
+}
+
+impl LowTrace {
+    fn resolve(self, json: bool) -> Result<Trace, BadInput> {
+        let traces = Input::new(self.traces);
+        let expected = self.expected.map(Input::new);
+        if matches!((&traces, &expected), (Input::Stdin, Some(Input::Stdin))) {
+            return Err(BadInput::new("traces and expected masks cannot both come from standard input"));
+        }
+        Ok(Trace {
+            grammar: self.grammar.required()?,
+            tokenizer: self.tokenizer,
+            out: self.out,
+            expected,
+            passes: usize::try_from(self.passes).unwrap_or(usize::MAX),
+            lookahead: lookahead(self.lookahead),
+            traces,
+            json,
+        })
     }
 }
 

@@ -14,6 +14,7 @@ mod interrupt;
 mod mask;
 mod notation;
 mod progress;
+mod trace;
 
 use std::{io, process::ExitCode};
 
@@ -47,5 +48,6 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Batch(command) => batch::run(command),
         Command::Mask(command) => mask::run(command),
         Command::Grammars(command) => grammars::run(command),
+        Command::Trace(command) => trace::run(command),
     }
 }

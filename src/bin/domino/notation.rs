@@ -1,6 +1,9 @@
 //! Where grammars come from: a file, the command line, or the program itself.
 
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use clap::ValueEnum;
 use domino::{CompiledGrammar, Compiler, Grammar, Limits, Syntax};
@@ -118,31 +121,47 @@ impl GrammarSource {
         }
     }
 
-    /// Reads it.
-    pub(crate) fn parse(&self) -> Result<Grammar, BadInput> {
-        let parsed = match self {
+    /// Its text.
+    pub(crate) fn load(&self) -> Result<GrammarText, BadInput> {
+        let (notation, text) = match self {
             Self::File(path, notation) => {
-                let text = std::fs::read(path)
+                let mut text = std::fs::read(path)
                     .map_err(|error| BadInput::new(format!("cannot read {}: {error}", path.display())))?;
                 // Editors end files with a line feed that nobody means as a part of the expression.
-                let text = match notation {
-                    Notation::Regex => text.strip_suffix(b"\n").unwrap_or(&text),
-                    Notation::Gbnf => &text,
-                };
-                notation.parse(text)
+                if *notation == Notation::Regex && text.last() == Some(&b'\n') {
+                    text.pop();
+                }
+                (*notation, Cow::Owned(text))
             }
-            Self::Shipped(shipped) => Notation::Gbnf.parse(shipped.text.as_bytes()),
-            Self::Regex(text) => Notation::Regex.parse(text.as_bytes()),
+            Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
+            Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
         };
-        parsed.map_err(|error| BadInput::new(format!("{}: {error}", self.name())))
+        Ok(GrammarText { name: self.name(), notation, text })
     }
 
     /// Reads and compiles it.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
-        progress::during(format!("compiling {}", self.name()), || {
-            let grammar = self.parse()?;
-            let compiled = compiler.compile(&grammar);
-            compiled.map_err(|error| BadInput::new(format!("{}: {error}", self.name())))
-        })
+        progress::during(format!("compiling {}", self.name()), || self.load()?.compile(compiler))
+    }
+}
+
+/// The text of a grammar, read but not yet understood.
+#[derive(Debug)]
+pub(crate) struct GrammarText {
+    name: String,
+    notation: Notation,
+    text: Cow<'static, [u8]>,
+}
+
+impl GrammarText {
+    /// Parses it.
+    fn parse(&self) -> Result<Grammar, BadInput> {
+        self.notation.parse(&self.text).map_err(|error| BadInput::new(format!("{}: {error}", self.name)))
+    }
+
+    /// Parses and compiles it.
+    pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
+        let compiled = compiler.compile(&self.parse()?);
+        compiled.map_err(|error| BadInput::new(format!("{}: {error}", self.name)))
     }
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -21,6 +21,34 @@ pub(crate) fn during<T>(message: impl Into<String>, work: impl FnOnce() -> T) ->
     let result = work();
     drop(spinner);
     result
+}
+
+/// A bar on standard error for work of known length, if standard error is a terminal. It takes no thread: it is
+/// drawn when a part is done.
+pub(crate) struct Steps {
+    bar: ProgressBar,
+}
+
+impl Steps {
+    /// `length` parts are to be done.
+    pub(crate) fn start(message: impl Into<String>, length: usize) -> Self {
+        let length = u64::try_from(length).unwrap_or(u64::MAX);
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}, {eta} left");
+        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { bar: bar.with_message(message.into()) }
+    }
+
+    /// One more part is done.
+    pub(crate) fn one_more(&self) {
+        self.bar.inc(1);
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 struct Spinner {

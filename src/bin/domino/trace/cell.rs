@@ -1,0 +1,156 @@
+//! The results of one engine on one grammar and vocabulary: format `peers-cell-1`.
+//!
+//! Times are in nanoseconds unless the name says otherwise. Where no warm pass was finished, `mask_ns`,
+//! `commit_ns` and `check_commit_ns` are empty.
+
+use domino::Lookahead;
+use serde::Serialize;
+
+use super::{
+    input::Traces,
+    measure::{Measured, Record},
+    memory::Memory,
+};
+
+/// One file of results.
+#[derive(Debug, Serialize)]
+pub(crate) struct Cell {
+    format: &'static str,
+    engine: &'static str,
+    engine_version: &'static str,
+    pub(crate) grammar: String,
+    pub(crate) vocab: String,
+    pub(crate) passes: usize,
+    /// Reading the tokenizer included.
+    pub(crate) vocab_ms: f64,
+    /// Of the first time in this process.
+    pub(crate) compile_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rss_kb: Option<Memory>,
+    pub(crate) extra: Extra,
+    pub(crate) traces: Vec<Row>,
+}
+
+/// What the format leaves free.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Extra {
+    /// The file or name of the grammar: of one language there are several spellings.
+    pub(crate) grammar_source: String,
+    /// `null`: unbounded.
+    pub(crate) lookahead: Option<u32>,
+    pub(crate) machine: Machine,
+    /// What reading the clock adds to each time.
+    pub(crate) clock_ns: u64,
+    /// Before each text of pass 1.
+    pub(crate) compile_ms: Vec<f64>,
+    /// For each text, the time of asking whether the token may follow, without a mask; median of later passes.
+    pub(crate) allows_ns: Vec<Vec<u64>>,
+    pub(crate) interrupted: bool,
+}
+
+/// Where it was measured.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Machine {
+    cpu: String,
+    cores: usize,
+    system: String,
+    debug_build: bool,
+}
+
+/// One text.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) tokens: usize,
+    pub(crate) rejected_at: Option<usize>,
+    pub(crate) start_first_ns: u64,
+    pub(crate) start_ns: u64,
+    pub(crate) mask_first_ns: Vec<u64>,
+    pub(crate) commit_first_ns: Vec<u64>,
+    pub(crate) mask_ns: Vec<u64>,
+    pub(crate) commit_ns: Vec<u64>,
+    pub(crate) check_commit_ns: Vec<u64>,
+    pop: Vec<u64>,
+    hash: Vec<String>,
+    eos: Vec<u8>,
+}
+
+impl Cell {
+    /// Puts together what was measured.
+    pub(crate) fn new(
+        traces: &Traces,
+        measured: Measured,
+        vocab_ms: f64,
+        memory: &Memory,
+        lookahead: Lookahead,
+        grammar_source: String,
+    ) -> Self {
+        let records = &measured.records;
+        let rows =
+            records.iter().zip(&traces.list).map(|(record, trace)| Row::new(record, trace.tokens.len()));
+        Self {
+            format: "peers-cell-1",
+            engine: "domino",
+            engine_version: env!("CARGO_PKG_VERSION"),
+            grammar: traces.grammar.clone(),
+            vocab: traces.vocab.clone(),
+            passes: measured.passes,
+            vocab_ms,
+            compile_ms: measured.compile_ms.first().copied().unwrap_or_default(),
+            rss_kb: memory.is_known().then(|| memory.clone()),
+            traces: rows.collect(),
+            extra: Extra {
+                grammar_source,
+                lookahead: match lookahead {
+                    Lookahead::Terminals(terminals) => Some(terminals),
+                    _ => None,
+                },
+                machine: Machine::this(),
+                clock_ns: super::walk::clock_cost(),
+                allows_ns: records
+                    .iter()
+                    .map(|record| record.check_medians(|checks| &checks.allows))
+                    .collect(),
+                interrupted: measured.interrupted,
+                compile_ms: measured.compile_ms,
+            },
+        }
+    }
+
+    /// The file.
+    pub(crate) fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+}
+
+impl Row {
+    fn new(record: &Record, tokens: usize) -> Self {
+        Self {
+            tokens,
+            rejected_at: record.first.rejected_at,
+            start_first_ns: record.first.start,
+            start_ns: record.start(),
+            mask_first_ns: record.first.masks.clone(),
+            commit_first_ns: record.first.commits.clone(),
+            mask_ns: record.warm_medians(|walk| &walk.masks),
+            commit_ns: record.warm_medians(|walk| &walk.commits),
+            check_commit_ns: record.check_medians(|checks| &checks.check_commits),
+            pop: record.digests.iter().map(|digest| digest.pop).collect(),
+            hash: record.digests.iter().map(|digest| format!("{:016x}", digest.hash)).collect(),
+            eos: record.digests.iter().map(|digest| u8::from(digest.eos)).collect(),
+        }
+    }
+}
+
+impl Machine {
+    /// This one.
+    pub(crate) fn this() -> Self {
+        let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let cpu = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+        Self {
+            cpu: cpu.map_or("unknown", |(_, name)| name.trim()).to_owned(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            debug_build: cfg!(debug_assertions),
+        }
+    }
+}

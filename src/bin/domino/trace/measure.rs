@@ -1,0 +1,338 @@
+//! The passes: each text once on a fresh grammar, then all of them again and again on one that is warm.
+//!
+//! Pass 1 compiles the grammar anew before every text, so that no text profits from what an earlier one left
+//! behind. Passes 2 and on share one compiled grammar, after a walk outside the clock that warms it. That walk
+//! and another one at the end hold every mask against that of pass 1.
+
+use std::time::Instant;
+
+use super::{
+    input::Trace,
+    walk::{Checks, Digest, Engine, Stuck, Walk, check, walk},
+};
+
+/// All that was measured of one text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Record {
+    /// The masks.
+    pub(crate) digests: Vec<Digest>,
+    /// Pass 1.
+    pub(crate) first: Walk,
+    /// Passes 2 and on.
+    pub(crate) warm: Vec<Walk>,
+    /// The same passes without masks.
+    pub(crate) checks: Vec<Checks>,
+}
+
+/// All that was measured.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    /// One for each text that was begun, in order; fewer than there are if it was interrupted in pass 1.
+    pub(crate) records: Vec<Record>,
+    /// From a grammar's text to a compiled grammar, in milliseconds, before each text of pass 1.
+    pub(crate) compile_ms: Vec<f64>,
+    /// Passes that every text has behind it.
+    pub(crate) passes: usize,
+    pub(crate) interrupted: bool,
+}
+
+/// A step that went wrong, or whose mask is wrong.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    pub(crate) trace: usize,
+    pub(crate) step: usize,
+    pub(crate) what: String,
+}
+
+impl Wrong {
+    fn stuck(trace: usize) -> impl FnOnce(Stuck) -> Self {
+        move |stuck| Self { trace, step: stuck.step, what: stuck.what }
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    Step(Wrong),
+    Other(anyhow::Error),
+}
+
+impl From<Wrong> for Trouble {
+    fn from(wrong: Wrong) -> Self {
+        Self::Step(wrong)
+    }
+}
+
+/// What a caller may want to know as it happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// A grammar was compiled.
+    Compiled,
+    /// A text was walked along.
+    Walked,
+}
+
+/// How often a text is walked along in so many passes, warming and checking included.
+pub(crate) fn walks(passes: usize) -> usize {
+    if passes > 1 { passes + 2 } else { 1 }
+}
+
+/// Measures `passes` passes over `traces`. `compile` makes the engine from cold, `compare` judges the masks of a
+/// text, `stop` ends it early with what there is.
+pub(crate) fn run<E: Engine>(
+    traces: &[Trace],
+    passes: usize,
+    mut compile: impl FnMut() -> anyhow::Result<E>,
+    compare: impl Fn(usize, &[Digest]) -> Result<(), (usize, String)>,
+    mut notify: impl FnMut(Moment),
+    stop: impl Fn() -> bool,
+) -> Result<Measured, Trouble> {
+    let mut measured = Measured { passes: 1, ..Measured::default() };
+    for (number, trace) in traces.iter().enumerate() {
+        if stop() {
+            measured.interrupted = true;
+            return Ok(measured);
+        }
+        let begun = Instant::now();
+        let engine = compile().map_err(Trouble::Other)?;
+        measured.compile_ms.push(begun.elapsed().as_secs_f64() * 1e3);
+        notify(Moment::Compiled);
+        let record = first(&engine, number, trace)?;
+        compare(number, &record.digests).map_err(|(step, what)| Wrong { trace: number, step, what })?;
+        measured.records.push(record);
+        notify(Moment::Walked);
+    }
+    if passes < 2 {
+        return Ok(measured);
+    }
+    let engine = compile().map_err(Trouble::Other)?;
+    let check_masks = |records: &[Record], notify: &mut dyn FnMut(Moment)| {
+        for (number, (record, trace)) in records.iter().zip(traces).enumerate() {
+            if stop() {
+                return Ok(());
+            }
+            again(&engine, number, trace, record)?;
+            notify(Moment::Walked);
+        }
+        Ok::<(), Wrong>(())
+    };
+    check_masks(&measured.records, &mut notify)?;
+    for _ in 2..=passes {
+        for (number, (record, trace)) in measured.records.iter_mut().zip(traces).enumerate() {
+            if stop() {
+                measured.interrupted = true;
+                return Ok(measured);
+            }
+            warm(&engine, number, trace, record)?;
+            notify(Moment::Walked);
+        }
+        measured.passes += 1;
+    }
+    check_masks(&measured.records, &mut notify)?;
+    measured.interrupted = stop();
+    Ok(measured)
+}
+
+/// Pass 1 of a text, on an engine that has met no text.
+pub(crate) fn first<E: Engine>(engine: &E, number: usize, trace: &Trace) -> Result<Record, Wrong> {
+    let mut record = Record { digests: Vec::with_capacity(trace.tokens.len() + 1), ..Record::default() };
+    record.first = walk(engine, &trace.tokens, Some(&mut record.digests)).map_err(Wrong::stuck(number))?;
+    Ok(record)
+}
+
+/// A pass outside the record: the masks must be those of pass 1.
+pub(crate) fn again<E: Engine>(
+    engine: &E,
+    number: usize,
+    trace: &Trace,
+    record: &Record,
+) -> Result<(), Wrong> {
+    let mut digests = Vec::with_capacity(record.digests.len());
+    walk(engine, &trace.tokens, Some(&mut digests)).map_err(Wrong::stuck(number))?;
+    if digests == record.digests {
+        return Ok(());
+    }
+    let pairs = digests.iter().zip(&record.digests);
+    let step = pairs.take_while(|(warm, first)| warm == first).count();
+    Err(Wrong {
+        trace: number,
+        step,
+        what: "the mask of a warm grammar is not that of a fresh one".to_owned(),
+    })
+}
+
+/// A pass that counts, with masks and without.
+pub(crate) fn warm<E: Engine>(
+    engine: &E,
+    number: usize,
+    trace: &Trace,
+    record: &mut Record,
+) -> Result<(), Wrong> {
+    let walked = walk(engine, &trace.tokens, None).map_err(Wrong::stuck(number))?;
+    let checked = check(engine, &trace.tokens).map_err(Wrong::stuck(number))?;
+    let taken = record.first.commits.len();
+    let shortest = walked.commits.len().min(checked.allows.len());
+    if walked.commits.len() != taken || checked.allows.len() != taken {
+        let what = "asking for the token does not give what the first mask says".to_owned();
+        return Err(Wrong { trace: number, step: shortest, what });
+    }
+    record.warm.push(walked);
+    record.checks.push(checked);
+    Ok(())
+}
+
+impl Record {
+    /// The median over the warm walks of what `of` takes from each, step by step; nothing if there are none.
+    pub(crate) fn warm_medians(&self, of: impl Fn(&Walk) -> &[u64]) -> Vec<u64> {
+        medians(&self.warm.iter().map(of).collect::<Vec<_>>())
+    }
+
+    /// The same over the walks without masks.
+    pub(crate) fn check_medians(&self, of: impl Fn(&Checks) -> &[u64]) -> Vec<u64> {
+        medians(&self.checks.iter().map(of).collect::<Vec<_>>())
+    }
+
+    /// The median time of making a request, warm; that of pass 1 if there is no other.
+    pub(crate) fn start(&self) -> u64 {
+        median(self.warm.iter().map(|walk| walk.start).collect()).unwrap_or(self.first.start)
+    }
+}
+
+/// Column by column.
+fn medians(rows: &[&[u64]]) -> Vec<u64> {
+    let columns = rows.iter().map(|row| row.len()).min().unwrap_or(0);
+    (0..columns).filter_map(|column| median(rows.iter().map(|row| row[column]).collect())).collect()
+}
+
+/// The middle one, or the mean of the two in the middle.
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    let high = *values.get(values.len() / 2)?;
+    let low = values[(values.len() - 1) / 2];
+    Some(low + (high - low) / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use domino::TokenId;
+
+    use super::*;
+
+    /// Allows every token but 9. Its masks count the requests, if it is `fickle`.
+    #[derive(Default)]
+    struct Toy {
+        fickle: bool,
+        requests: Cell<u64>,
+    }
+
+    impl Engine for Toy {
+        type Request = u64;
+        type Error = &'static str;
+
+        fn start(&self) -> Result<u64, &'static str> {
+            self.requests.set(self.requests.get() + 1);
+            Ok(0)
+        }
+        fn mask(&self, _: &mut u64) -> Result<(), &'static str> {
+            Ok(())
+        }
+        fn holds(&self, _: &mut u64, token: TokenId) -> Result<bool, &'static str> {
+            Ok(token.raw() != 9)
+        }
+        fn digest(&self, at: &mut u64) -> Result<Digest, &'static str> {
+            let hash = if self.fickle { self.requests.get() } else { 0 };
+            Ok(Digest { pop: *at, hash, eos: false })
+        }
+        fn allows(&self, request: &mut u64, token: TokenId) -> Result<bool, &'static str> {
+            self.holds(request, token)
+        }
+        fn commit(&self, at: &mut u64, token: TokenId) -> Result<(), &'static str> {
+            *at += 1;
+            if token.raw() == 8 { Err("8 breaks it") } else { Ok(()) }
+        }
+    }
+
+    fn traces(tokens: &[&[u32]]) -> Vec<Trace> {
+        let rows: Vec<_> =
+            tokens.iter().map(|tokens| serde_json::json!({ "text": "", "tokens": tokens })).collect();
+        let json = serde_json::json!({ "grammar": "g", "vocab": "v", "traces": rows });
+        crate::trace::input::Traces::parse(json.to_string().as_bytes(), "file").unwrap().list
+    }
+
+    fn measure(
+        toy: bool,
+        traces: &[Trace],
+        passes: usize,
+        stop: impl Fn() -> bool,
+    ) -> (Result<Measured, Trouble>, usize, usize) {
+        let (mut compiled, mut walked) = (0, 0);
+        let measured = run(
+            traces,
+            passes,
+            || Ok(Toy { fickle: toy, ..Toy::default() }),
+            |_, digests| if digests.len() > 4 { Err((4, "too long".to_owned())) } else { Ok(()) },
+            |moment| match moment {
+                Moment::Compiled => compiled += 1,
+                Moment::Walked => walked += 1,
+            },
+            stop,
+        );
+        (measured, compiled, walked)
+    }
+
+    #[test]
+    fn every_text_gets_every_pass() {
+        let traces = traces(&[&[1, 2, 3], &[1, 9, 3]]);
+        let (measured, compiled, walked) = measure(false, &traces, 4, || false);
+        let measured = measured.unwrap();
+        assert_eq!((measured.passes, measured.interrupted, measured.compile_ms.len()), (4, false, 2));
+        assert_eq!((compiled, walked), (2, 2 * walks(4)));
+        let [whole, cut] = &measured.records[..] else { panic!("two texts") };
+        assert_eq!((whole.first.masks.len(), whole.first.rejected_at), (4, None));
+        assert_eq!((cut.first.masks.len(), cut.first.commits.len(), cut.first.rejected_at), (2, 1, Some(1)));
+        for record in [whole, cut] {
+            assert_eq!((record.warm.len(), record.checks.len()), (3, 3));
+            assert_eq!(record.digests.len(), record.first.masks.len());
+            assert_eq!(record.warm_medians(|walk| &walk.masks).len(), record.first.masks.len());
+            assert_eq!(record.check_medians(|checks| &checks.allows).len(), record.first.commits.len());
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let wrong = |toy, tokens: &[&[u32]], passes| match measure(toy, &traces(tokens), passes, || false).0 {
+            Err(Trouble::Step(wrong)) => (wrong.trace, wrong.step, wrong.what),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(wrong(false, &[&[1], &[1, 8]], 1), (1, 1, "8 breaks it".to_owned()));
+        assert_eq!(wrong(false, &[&[1], &[1, 1, 1, 1]], 1), (1, 4, "too long".to_owned()));
+        let (trace, step, what) = wrong(true, &[&[1], &[1]], 2);
+        assert_eq!((trace, step), (1, 0), "{what}");
+    }
+
+    #[test]
+    fn an_interrupted_run_has_what_was_done() {
+        let traces = traces(&[&[1], &[2], &[3]]);
+        for end in 0..12 {
+            let asked = Cell::new(0);
+            let stop = || {
+                asked.set(asked.get() + 1);
+                asked.get() > end
+            };
+            let (measured, _, _) = measure(false, &traces, 3, stop);
+            let measured = measured.unwrap();
+            assert!(measured.interrupted, "{end}");
+            assert_eq!(measured.records.len(), end.min(3));
+            assert!(measured.records.iter().all(|record| record.warm.len() + 1 >= measured.passes));
+        }
+    }
+
+    #[test]
+    fn medians_are_of_columns() {
+        assert_eq!(medians(&[&[1, 9], &[3, 7], &[2, 8]]), [2, 8]);
+        assert_eq!(medians(&[&[1], &[4]]), [2]);
+        assert!(medians(&[]).is_empty());
+    }
+}

@@ -1,0 +1,127 @@
+//! `domino trace`: what every step of given texts costs, in the format in which engines are compared.
+//!
+//! [`input`] reads texts and expected masks, [`walk`] holds the clock, [`measure`] orders the passes,
+//! [`cell`] is the file that comes out and [`summary`] what a person reads of it.
+
+mod cell;
+mod engine;
+mod input;
+mod measure;
+mod memory;
+mod output;
+mod summary;
+mod walk;
+
+use std::{
+    io::{self, Write},
+    time::Instant,
+};
+
+use domino::{Compiler, Vocabulary};
+
+use self::{
+    cell::Cell,
+    engine::Compiled,
+    input::{Expected, Malformed, Traces},
+    measure::{Moment, Trouble, Wrong},
+    memory::Memory,
+    output::Output,
+    summary::Summary,
+    walk::Digest,
+};
+use crate::{
+    args::{Input, Trace},
+    failure::{BadInput, Exit, Paint},
+    interrupt, progress,
+};
+
+impl From<Malformed> for BadInput {
+    fn from(error: Malformed) -> Self {
+        let bad = Self::new(error.to_string());
+        match error.hint() {
+            Some(hint) => bad.hint(hint),
+            None => bad,
+        }
+    }
+}
+
+/// Measures, writes the cell and tells about it.
+pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
+    // Everything that can be wrong is looked at before the first clock starts.
+    let output = command.out.as_deref().map(Output::prepare).transpose()?;
+    let traces = Traces::parse(&command.traces.read()?, &command.traces.name()).map_err(BadInput::from)?;
+    let expected = command.expected.as_ref().map(|file| expected(file, &traces)).transpose()?;
+    let grammar = command.grammar.load()?;
+    one_thread();
+
+    let mut memory = Memory::at_start();
+    let begun = Instant::now();
+    let vocabulary = progress::during(format!("reading {}", command.tokenizer.display()), || {
+        Vocabulary::from_tokenizer_file(&command.tokenizer)
+    })
+    .map_err(|error| BadInput::new(error.to_string()))?;
+    let vocab_ms = begun.elapsed().as_secs_f64() * 1e3;
+    memory.vocabulary_is_there();
+    traces.fit(&vocabulary).map_err(BadInput::from)?;
+
+    interrupt::watch();
+    let walks = traces.list.len() * measure::walks(command.passes);
+    let bar = progress::Steps::start(format!("measuring {}", traces.grammar), walks);
+    let compile = || -> anyhow::Result<Compiled> {
+        let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead);
+        Ok(Compiled::new(grammar.compile(&compiler)?))
+    };
+    let compare = |trace: usize, digests: &[Digest]| {
+        expected.as_ref().map_or(Ok(()), |expected| expected.compare(trace, digests))
+    };
+    let notify = |moment| match moment {
+        Moment::Compiled => memory.grammar_is_compiled(),
+        Moment::Walked => bar.one_more(),
+    };
+    let measured = measure::run(&traces.list, command.passes, compile, compare, notify, interrupt::pressed);
+    drop(bar);
+    let measured = measured.map_err(|trouble| match trouble {
+        Trouble::Step(wrong) => describe(&wrong, &traces, &vocabulary),
+        Trouble::Other(error) => error,
+    })?;
+    memory.all_is_done();
+
+    let cell = Cell::new(&traces, measured, vocab_ms, &memory, command.lookahead, command.grammar.name());
+    if let Some(output) = output {
+        output.write(&cell.to_json()?)?;
+    }
+    let summary = Summary::new(&cell, expected.is_some());
+    if command.json {
+        writeln!(io::stdout().lock(), "{}", summary.to_json())?;
+    }
+    eprint!("{}", summary.to_text(Paint::for_stderr()));
+    Ok(if cell.extra.interrupted { Exit::Interrupted } else { Exit::Success })
+}
+
+fn expected(file: &Input, traces: &Traces) -> Result<Expected, BadInput> {
+    Ok(Expected::parse(&file.read()?, &file.name(), traces)?)
+}
+
+/// Where and after what text it went wrong.
+fn describe(wrong: &Wrong, traces: &Traces, vocabulary: &Vocabulary) -> anyhow::Error {
+    const MOST_BYTES: usize = 40;
+    let before = traces.list.get(wrong.trace).map(|trace| trace.before(vocabulary, wrong.step));
+    let before = before.unwrap_or_default();
+    let end = &before[before.len().saturating_sub(MOST_BYTES)..];
+    anyhow::anyhow!(
+        "{}, trace {}, step {}, after \"{}\": {}",
+        traces.grammar,
+        wrong.trace,
+        wrong.step,
+        end.escape_ascii(),
+        wrong.what,
+    )
+}
+
+/// Nothing that is measured may spread over other cores.
+fn one_thread() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    if let Err(error) = pool.build_global() {
+        tracing::warn!("more than one thread may be at work: {error}");
+    }
+}

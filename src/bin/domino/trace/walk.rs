@@ -1,0 +1,190 @@
+//! The clock: one walk along the tokens of a text, with any engine.
+//!
+//! What is timed is the engine's own call, nothing else: looking at a mask is outside. Times are in
+//! nanoseconds and hold two readings of the clock's own cost once ([`clock_cost`]).
+
+use std::{fmt, time::Instant};
+
+use domino::TokenId;
+
+/// A mask engine with one grammar compiled, as a walk needs it.
+pub(crate) trait Engine {
+    /// One text in the making.
+    type Request;
+    /// Why a step could not be taken.
+    type Error: fmt::Display;
+
+    /// A request at the start of a text.
+    fn start(&self) -> Result<Self::Request, Self::Error>;
+    /// Makes the mask of the whole vocabulary available.
+    fn mask(&self, request: &mut Self::Request) -> Result<(), Self::Error>;
+    /// Is `token` in the mask that was made last?
+    fn holds(&self, request: &mut Self::Request, token: TokenId) -> Result<bool, Self::Error>;
+    /// What the mask that was made last looks like.
+    fn digest(&self, request: &mut Self::Request) -> Result<Digest, Self::Error>;
+    /// May `token` follow? Asked where no mask was made.
+    fn allows(&self, request: &mut Self::Request, token: TokenId) -> Result<bool, Self::Error>;
+    /// Goes on by `token`.
+    fn commit(&self, request: &mut Self::Request, token: TokenId) -> Result<(), Self::Error>;
+}
+
+/// A mask, briefly: enough to tell whether it is the exact one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Digest {
+    /// Text tokens allowed.
+    pub(crate) pop: u64,
+    /// FNV-1a, 64 bit, over the mask's bytes without special tokens.
+    pub(crate) hash: u64,
+    /// May the text end?
+    pub(crate) eos: bool,
+}
+
+impl Digest {
+    /// Of the `allowed` ids of a vocabulary of ids `0..size`, of which `ends` end a text.
+    pub(crate) fn new(
+        allowed: impl IntoIterator<Item = TokenId>,
+        size: usize,
+        ends: impl Fn(TokenId) -> bool,
+    ) -> Self {
+        let mut bytes = vec![0_u8; size.div_ceil(32) * 4];
+        let (mut pop, mut eos) = (0, false);
+        for token in allowed {
+            if ends(token) {
+                eos = true;
+            } else if let Some(byte) = bytes.get_mut(token.index() / 8) {
+                *byte |= 1 << (token.index() % 8);
+                pop += 1;
+            }
+        }
+        let hash = bytes.into_iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        Self { pop, hash, eos }
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let eos = if self.eos { "with" } else { "without" };
+        write!(f, "{} tokens {:016x} {eos} end of text", self.pop, self.hash)
+    }
+}
+
+/// The times of one walk with masks. A text of `n` tokens has `n + 1` masks and `n` commits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Walk {
+    /// Making the request.
+    pub(crate) start: u64,
+    pub(crate) masks: Vec<u64>,
+    pub(crate) commits: Vec<u64>,
+    /// The first token that the mask did not hold; the walk ended there.
+    pub(crate) rejected_at: Option<usize>,
+}
+
+/// The times of one walk without masks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Checks {
+    /// Asking whether the token may follow.
+    pub(crate) allows: Vec<u64>,
+    /// Asking, then going on by it.
+    pub(crate) check_commits: Vec<u64>,
+}
+
+/// A step that could not be taken.
+#[derive(Debug)]
+pub(crate) struct Stuck {
+    pub(crate) step: usize,
+    pub(crate) what: String,
+}
+
+impl Stuck {
+    fn at<E: fmt::Display>(step: usize) -> impl FnOnce(E) -> Self {
+        move |error| Self { step, what: error.to_string() }
+    }
+}
+
+/// Walks along `tokens`, a mask before each and one at the end. With `digests` every mask is looked at.
+pub(crate) fn walk<E: Engine>(
+    engine: &E,
+    tokens: &[TokenId],
+    mut digests: Option<&mut Vec<Digest>>,
+) -> Result<Walk, Stuck> {
+    let mut walk = Walk {
+        masks: Vec::with_capacity(tokens.len() + 1),
+        commits: Vec::with_capacity(tokens.len()),
+        ..Walk::default()
+    };
+    let (request, start) = timed(|| engine.start());
+    let mut request = request.map_err(Stuck::at(0))?;
+    walk.start = start;
+    for step in 0..=tokens.len() {
+        let (made, time) = timed(|| engine.mask(&mut request));
+        made.map_err(Stuck::at(step))?;
+        walk.masks.push(time);
+        if let Some(digests) = &mut digests {
+            digests.push(engine.digest(&mut request).map_err(Stuck::at(step))?);
+        }
+        let Some(&token) = tokens.get(step) else { break };
+        if !engine.holds(&mut request, token).map_err(Stuck::at(step))? {
+            walk.rejected_at = Some(step);
+            break;
+        }
+        let (done, time) = timed(|| engine.commit(&mut request, token));
+        done.map_err(Stuck::at(step))?;
+        walk.commits.push(time);
+    }
+    Ok(walk)
+}
+
+/// Walks along `tokens` asking for each whether it may follow, without any mask (opportunistic masking).
+pub(crate) fn check<E: Engine>(engine: &E, tokens: &[TokenId]) -> Result<Checks, Stuck> {
+    let mut checks =
+        Checks { allows: Vec::with_capacity(tokens.len()), check_commits: Vec::with_capacity(tokens.len()) };
+    let mut request = engine.start().map_err(Stuck::at(0))?;
+    for (step, &token) in tokens.iter().enumerate() {
+        let begun = Instant::now();
+        let allowed = engine.allows(&mut request, token);
+        let asked = begun.elapsed();
+        if !allowed.map_err(Stuck::at(step))? {
+            break;
+        }
+        let committed = engine.commit(&mut request, token);
+        let both = begun.elapsed();
+        committed.map_err(Stuck::at(step))?;
+        checks.allows.push(nanoseconds(asked));
+        checks.check_commits.push(nanoseconds(both));
+    }
+    Ok(checks)
+}
+
+/// What reading the clock twice adds to every time: the median of many.
+pub(crate) fn clock_cost() -> u64 {
+    let mut empty: Vec<u64> = (0..1001).map(|_| timed(|| ()).1).collect();
+    empty.sort_unstable();
+    empty[empty.len() / 2]
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    let begun = Instant::now();
+    let result = work();
+    let time = begun.elapsed();
+    (result, nanoseconds(time))
+}
+
+fn nanoseconds(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_of_the_bytes_without_the_end_of_text() {
+        let token = TokenId::new;
+        let digest = Digest::new([token(0), token(9), token(33)], 34, |id| id == token(33));
+        // FNV-1a of 01 02 00 00 00 00 00 00.
+        assert_eq!(digest, Digest { pop: 2, hash: 0x1472_283d_c0d2_955a, eos: true });
+        assert_eq!(Digest::new([], 1, |_| false).hash, 0x4d25_767f_9dce_13f5);
+    }
+}
