@@ -14,13 +14,19 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 
 /// Every checkpoint that experiments/fixtures/make_model_fixtures.py writes.
-const FIXTURES: [&str; 6] = [
+const FIXTURES: [&str; 12] = [
     "mistral_tied",
     "mistral_untied_window",
     "llama_mha_untied",
     "llama_gqa_head_dim",
     "mistral_bf16",
     "llama_f16_sharded",
+    "llama3_scaling",
+    "llama_biases_linear",
+    "qwen2_tied_yarn",
+    "qwen2_untied_window",
+    "qwen3_tied",
+    "qwen3_biases_untied",
 ];
 
 /// Largest difference allowed, relative to the largest logit.

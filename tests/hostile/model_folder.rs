@@ -183,6 +183,39 @@ fn a_context_that_cannot_be_had_is_refused() {
 }
 
 #[test]
+fn a_model_larger_than_what_is_free_is_refused_before_it_is_read() {
+    let folder = copy("mistral_tied");
+    configure(folder.path(), |config| config["max_position_embeddings"] = json!(u32::MAX));
+    let mut options = LoadOptions::default();
+    options.context = Some(1 << 31);
+    let error = CandleModel::load(folder.path(), &options).unwrap_err();
+    let ModelErrorKind::Memory { needed, limit } = *error.kind() else { panic!("{error}") };
+    // Keys and values of two layers of two heads of 8.
+    assert!(needed > (4 * 2 * 2 * 2 * 8) << 31 && limit < needed, "{needed} {limit}");
+    assert!(error.to_string().contains("MB"), "{error}");
+}
+
+#[test]
+fn scalings_of_the_rope_that_make_no_sense_are_refused() {
+    for scaling in [
+        json!({"rope_type": "dynamic", "factor": 2.0}),
+        json!({"rope_type": "longrope", "short_factor": [1.0], "long_factor": [1.0]}),
+        json!({"rope_type": "linear"}),
+        json!({"rope_type": "linear", "factor": 0.0}),
+        json!({"rope_type": "linear", "factor": "2"}),
+        json!({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0, "high_freq_factor": 1.0}),
+        json!({"rope_type": 3}),
+        json!(["linear"]),
+    ] {
+        let folder = copy("mistral_tied");
+        configure(folder.path(), |config| config["rope_scaling"] = scaling.clone());
+        let kind = refusal(folder.path()).kind().clone();
+        let refused = matches!(kind, ModelErrorKind::Unsupported { .. } | ModelErrorKind::InvalidConfig(_));
+        assert!(refused, "{scaling}: {kind:?}");
+    }
+}
+
+#[test]
 fn a_folder_in_place_of_a_file_is_unreadable() {
     let folder = copy("mistral_tied");
     fs::remove_file(folder.path().join("config.json")).unwrap();

@@ -17,10 +17,10 @@ pub enum ModelErrorKind {
     Unreadable(PathBuf),
     /// `config.json` is not what it should be: the reason in words.
     InvalidConfig(String),
-    /// `config.json` asks for something this runner does not do: the field and its value.
+    /// The configuration asks for something this runner does not do: the field and its value.
     Unsupported {
-        /// Field of `config.json`.
-        field: &'static str,
+        /// Field of `config.json`, or key of the GGUF metadata.
+        field: String,
         /// Its value, as JSON.
         value: String,
     },
@@ -58,11 +58,11 @@ pub enum ModelErrorKind {
         /// Tokens the model was made for.
         supported: usize,
     },
-    /// Loading would need more memory than allowed.
+    /// Loading would need more memory than is allowed or free.
     Memory {
         /// Bytes needed.
         needed: u64,
-        /// Bytes allowed.
+        /// Bytes allowed or free.
         limit: u64,
     },
     /// A pass over no tokens.
@@ -136,13 +136,11 @@ impl std::fmt::Display for ModelErrorKind {
             Self::Unreadable(path) => write!(f, "{} cannot be read", path.display()),
             Self::InvalidConfig(reason) => write!(f, "config.json: {reason}"),
             Self::Unsupported { field, value } => {
-                write!(f, "config.json: {field} = {value} is not supported")
+                write!(f, "the model's {field} = {value} is not supported")
             }
-            Self::UnknownArchitecture(name) => write!(
-                f,
-                "config.json: unknown architecture {name}; supported are {}",
-                super::config::SUPPORTED
-            ),
+            Self::UnknownArchitecture(name) => {
+                write!(f, "unknown architecture {name}; supported are {}", super::config_json::SUPPORTED)
+            }
             Self::DamagedWeights { file, reason } => write!(f, "{}: {reason}", file.display()),
             Self::MissingTensor(name) => write!(f, "tensor {name} is in none of the weights files"),
             Self::Shape { tensor, expected, found } => {
@@ -155,7 +153,12 @@ impl std::fmt::Display for ModelErrorKind {
                 write!(f, "a context of {asked} tokens was asked for, the model has 1 to {supported}")
             }
             Self::Memory { needed, limit } => {
-                write!(f, "the model needs {needed} bytes of memory, more than the {limit} allowed")
+                write!(
+                    f,
+                    "the model needs {} MB of memory, more than the {} MB that it may take; a shorter context needs less",
+                    needed.div_ceil(1_000_000),
+                    limit / 1_000_000
+                )
             }
             Self::NoTokens => write!(f, "a forward pass needs at least one token"),
             Self::UnknownToken { token, vocabulary } => {

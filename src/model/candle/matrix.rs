@@ -4,11 +4,9 @@
 //! however many threads there are. So one pass over n tokens gives the very bits of n passes over one, and
 //! a weight is read from memory once for up to [`ROWS`] tokens, which a general matrix product does not do.
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
-
-use super::ops::rows_of;
 
 /// Outputs whose weights lie together, and are computed together.
 const PANEL: usize = 16;
@@ -56,12 +54,17 @@ impl Matrix {
         Tensor::from_vec(out, (rows.len(), self.inputs), &candle_core::Device::Cpu)
     }
 
-    /// The product with rows `[n, inputs]`: rows `[n, outputs]`.
-    pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        x.apply_op1_no_bwd(self)
+    /// Length of a row of the input.
+    pub(super) fn inputs(&self) -> usize {
+        self.inputs
     }
 
-    /// As [`apply`](Self::apply), on `count` contiguous rows.
+    /// Length of a row of the output.
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// The product with `count` rows of inputs, one after the other: rows of outputs.
     pub(super) fn product(&self, x: &[f32], count: usize) -> Vec<f32> {
         // Blocks of rows of about the same size, so that none is a small rest.
         let block = count.div_ceil(count.div_ceil(ROWS).max(1)).max(1);
@@ -104,21 +107,6 @@ fn scatter(tiles: &[f32], count: usize, out: &mut [f32], width: usize, first: us
 impl std::fmt::Debug for Matrix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Matrix({} -> {})", self.inputs, self.outputs)
-    }
-}
-
-impl CustomOp1 for Matrix {
-    fn name(&self) -> &'static str {
-        "panel-product"
-    }
-
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (values, count, width, stride) = rows_of(storage, layout)?;
-        if width != self.inputs || stride != width && count > 1 {
-            candle_core::bail!("contiguous rows of {} are expected", self.inputs);
-        }
-        let out = self.product(&values[..count * width], count);
-        Ok((CpuStorage::F32(out), Shape::from((count, self.outputs))))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Llama and Mistral models from Hugging Face folders, on the CPU with Candle.
+//! Llama, Mistral and Qwen models from Hugging Face folders, on the CPU with Candle.
 //!
 //! Owns loading and the passes. Invariants: the cache is whole between calls: a call that fails has not
 //! changed it; a row of logits has the same bits however the tokens were split into passes. Weights are
@@ -6,18 +6,24 @@
 
 mod attention;
 mod config;
+mod config_json;
 mod error;
 mod kv_cache;
-mod llama;
+mod linear;
 mod matrix;
+mod memory;
 mod ops;
+mod rope;
+mod safetensors;
+mod transformer;
 mod weights;
 
 use std::path::Path;
 
 pub use error::{ModelError, ModelErrorKind};
+pub use memory::MemoryEstimate;
 
-use self::{config::Config, kv_cache::KvCache, llama::Llama, weights::Weights};
+use self::{config::Config, kv_cache::KvCache, safetensors::Safetensors, transformer::Transformer};
 use super::{Logits, Model, Rows};
 use crate::{ids::TokenId, limits::DEFAULT_CONTEXT};
 
@@ -31,54 +37,14 @@ pub struct LoadOptions {
     /// Tokens to make room for. Default: as many as the model was made for, at most 4096. The cache is
     /// allocated at once; see [`CandleModel::estimate`].
     pub context: Option<usize>,
-    /// Most memory to use, in bytes. Default: no limit. Checked before anything is allocated.
+    /// Most memory to use, in bytes. Default: what the system says is free. Checked before any weight is read.
     pub memory_limit: Option<u64>,
 }
 
-/// Memory that a model takes, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MemoryEstimate {
-    /// Weights as `f32`.
-    pub weights: u64,
-    /// Keys and values of the whole context, and the rotation tables.
-    pub cache: u64,
-    /// The most that one pass takes on top, for at most 256 tokens at once.
-    pub pass: u64,
-}
-
-impl MemoryEstimate {
-    /// All together.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.weights.saturating_add(self.cache).saturating_add(self.pass)
-    }
-
-    fn new(config: &Config, context: usize) -> Self {
-        let product = |factors: &[usize]| {
-            factors
-                .iter()
-                .fold(4_u64, |bytes, &factor| bytes.saturating_mul(u64::try_from(factor).unwrap_or(u64::MAX)))
-        };
-        let Config { hidden, intermediate, layers, heads, kv_heads, head_dim, vocabulary, .. } = *config;
-        let matrices = if config.tied { 1 } else { 2 };
-        let width = (2 * heads + 2 * kv_heads) * head_dim + 3 * intermediate + 2;
-        let queries = CHUNK.min(context);
-        let row = 3 * intermediate + 4 * hidden + 3 * heads * head_dim + vocabulary;
-        Self {
-            weights: product(&[layers, hidden, width])
-                .saturating_add(product(&[matrices, hidden, vocabulary])),
-            cache: product(&[2, layers, kv_heads, context, head_dim])
-                .saturating_add(product(&[context, head_dim])),
-            pass: product(&[heads, context]).saturating_add(product(&[queries, row])),
-        }
-    }
-}
-
-/// A Llama or Mistral model with its cache.
+/// A Llama, Mistral or Qwen model with its cache.
 #[derive(Debug)]
 pub struct CandleModel {
-    llama: Llama,
+    transformer: Transformer,
     cache: KvCache,
 }
 
@@ -92,31 +58,29 @@ impl CandleModel {
     /// not supported; if a tensor is missing or does not fit the configuration; if the context or the
     /// memory asked for cannot be had.
     pub fn load(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, ModelError> {
-        let folder = folder.as_ref();
-        let (config, context, memory) = prepare(folder, options)?;
-        let limit = options.memory_limit.unwrap_or(u64::MAX - 1);
+        let Prepared { mut weights, config, context, memory } = prepare(folder.as_ref(), options)?;
+        let limit = options.memory_limit.or_else(memory::available).unwrap_or(u64::MAX);
         if memory.total() > limit {
             return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
         }
-        let mut weights = Weights::open(folder)?;
         let (layers, kv_heads, head_dim) = (config.layers, config.kv_heads, config.head_dim);
-        let llama = Llama::load(&mut weights, config, context)?;
-        Ok(Self { llama, cache: KvCache::new(layers, kv_heads, context, head_dim)? })
+        let transformer = Transformer::load(&mut weights, config, context)?;
+        Ok(Self { transformer, cache: KvCache::new(layers, kv_heads, context, head_dim)? })
     }
 
-    /// What [`load`](Self::load) would take, from `config.json` alone.
+    /// What [`load`](Self::load) would take. Reads `config.json` and the headers of the weights.
     ///
     /// # Errors
-    /// As far as `config.json` and the context are concerned, those of [`load`](Self::load).
+    /// Those of [`load`](Self::load), but for a lack of memory and weights that cannot be read.
     pub fn estimate(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<MemoryEstimate, ModelError> {
-        prepare(folder.as_ref(), options).map(|(_, _, memory)| memory)
+        prepare(folder.as_ref(), options).map(|prepared| prepared.memory)
     }
 
     /// Runs checked tokens chunk by chunk; on error the cache may hold some of them.
     fn run(&mut self, tokens: &[u32], rows: Rows) -> Result<Vec<f32>, ModelError> {
         let mut values = Vec::new();
         for chunk in tokens.chunks(CHUNK) {
-            let some = self.llama.forward(chunk, rows, &self.cache)?;
+            let some = self.transformer.forward(chunk, rows, &self.cache)?;
             match rows {
                 Rows::Last => values = some,
                 Rows::All if values.is_empty() => values = some,
@@ -140,7 +104,7 @@ impl Model for CandleModel {
     }
 
     fn vocabulary_size(&self) -> usize {
-        self.llama.vocabulary_size()
+        self.transformer.config().vocabulary
     }
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ModelError> {
@@ -173,16 +137,25 @@ impl Model for CandleModel {
     }
 }
 
-/// The configuration, the context in tokens and the memory needed.
-fn prepare(folder: &Path, options: &LoadOptions) -> Result<(Config, usize, MemoryEstimate), ModelError> {
-    let config = Config::parse(&read_text(&folder.join("config.json"))?)?;
+/// A model about to be loaded: nothing large was read or allocated.
+struct Prepared {
+    weights: Safetensors,
+    config: Config,
+    /// Tokens.
+    context: usize,
+    memory: MemoryEstimate,
+}
+
+fn prepare(folder: &Path, options: &LoadOptions) -> Result<Prepared, ModelError> {
+    let config = config_json::parse(&read_text(&folder.join("config.json"))?)?;
     let supported = config.max_positions;
     let context = options.context.unwrap_or(supported.min(DEFAULT_CONTEXT));
     if context == 0 || context > supported {
         return Err(ModelErrorKind::Context { asked: context, supported }.into());
     }
-    let memory = MemoryEstimate::new(&config, context);
-    Ok((config, context, memory))
+    let weights = Safetensors::open(folder)?;
+    let memory = MemoryEstimate::new(&config, context, transformer::size(&weights, &config)?);
+    Ok(Prepared { weights, config, context, memory })
 }
 
 /// The text of a file.

@@ -5,6 +5,8 @@
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 
+use super::rope::Rotation;
+
 /// The floats behind a layout of `rows` rows, each contiguous: the slice from the first on, and the
 /// distance between rows.
 pub(super) fn rows_of<'a>(
@@ -43,6 +45,13 @@ struct RmsNorm<'a> {
     epsilon: f32,
 }
 
+/// What a row is multiplied by so that its mean square is one.
+fn norm_scale(row: &[f32], epsilon: f32) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "widths are far below 2^24")]
+    let mean = sum_of_squares(row) / row.len() as f32;
+    1.0 / (mean + epsilon).sqrt()
+}
+
 impl CustomOp1 for RmsNorm<'_> {
     fn name(&self) -> &'static str {
         "rms-norm"
@@ -53,75 +62,42 @@ impl CustomOp1 for RmsNorm<'_> {
         let mut out = Vec::with_capacity(rows * width);
         for index in 0..rows {
             let row = &values[index * stride..][..width];
-            #[expect(clippy::cast_precision_loss, reason = "widths are far below 2^24")]
-            let mean = sum_of_squares(row) / width as f32;
-            let scale = 1.0 / (mean + self.epsilon).sqrt();
+            let scale = norm_scale(row, self.epsilon);
             out.extend(row.iter().zip(self.weight).map(|(value, weight)| value * scale * weight));
         }
         Ok((CpuStorage::F32(out), Shape::from((rows, width))))
     }
 }
 
-/// Sine and cosine of every position's rotation: `[positions, half]` each, row-major.
-#[derive(Debug)]
-pub(super) struct Rotation {
-    cos: Vec<f32>,
-    sin: Vec<f32>,
-    half: usize,
+/// The root-mean-square normalisation of each head.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HeadNorm<'a> {
+    /// `head_dim` numbers.
+    pub(super) weight: &'a [f32],
+    pub(super) epsilon: f32,
 }
 
-impl Rotation {
-    /// The tables for positions `0..context` and heads of `head_dim` numbers. Angles are rounded to `f32`
-    /// where transformers does.
-    pub(super) fn new(context: usize, head_dim: usize, theta: f64) -> Self {
-        let half = head_dim / 2;
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            reason = "the models compute in f32; positions are far below 2^24"
-        )]
-        let angles: Vec<f32> = {
-            let frequency = |pair: usize| theta.powf(-((2 * pair) as f64 / head_dim as f64)) as f32;
-            let frequencies: Vec<f32> = (0..half).map(frequency).collect();
-            (0..context)
-                .flat_map(|position| frequencies.iter().map(move |frequency| position as f32 * frequency))
-                .collect()
-        };
-        Self {
-            cos: angles.iter().map(|angle| angle.cos()).collect(),
-            sin: angles.iter().map(|angle| angle.sin()).collect(),
-            half,
-        }
-    }
-
-    /// Cosines and sines of `position`.
-    fn at(&self, position: usize) -> Result<(&[f32], &[f32])> {
-        let range = position * self.half..(position + 1) * self.half;
-        match (self.cos.get(range.clone()), self.sin.get(range)) {
-            (Some(cos), Some(sin)) => Ok((cos, sin)),
-            _ => candle_core::bail!("position {position} is past the rotation tables"),
-        }
-    }
-}
-
-/// Cuts rows `[n, heads * head_dim]` into heads `[heads, n, head_dim]`, and rotates each pair of numbers
-/// (`i`, `i + head_dim / 2`) by the angle of its position; row 0 is at `position`.
+/// Cuts rows `[n, heads * head_dim]` into heads `[heads, n, head_dim]`, normalises them if asked to, and
+/// rotates each pair of numbers (`i`, `i + head_dim / 2`) by the angle of its position; row 0 is at
+/// `position`.
 pub(super) fn split_and_rotate(
     x: &Tensor,
     head_dim: usize,
+    norm: Option<HeadNorm<'_>>,
     rotation: &Rotation,
     position: usize,
 ) -> Result<Tensor> {
-    x.apply_op1_no_bwd(&SplitHeads { head_dim, rotation: Some((rotation, position)) })
+    x.apply_op1_no_bwd(&SplitHeads { head_dim, norm, rotation: Some((rotation, position)) })
 }
 
 /// Cuts rows `[n, heads * head_dim]` into heads `[heads, n, head_dim]`.
 pub(super) fn split(x: &Tensor, head_dim: usize) -> Result<Tensor> {
-    x.apply_op1_no_bwd(&SplitHeads { head_dim, rotation: None })
+    x.apply_op1_no_bwd(&SplitHeads { head_dim, norm: None, rotation: None })
 }
 
 struct SplitHeads<'a> {
     head_dim: usize,
+    norm: Option<HeadNorm<'a>>,
     rotation: Option<(&'a Rotation, usize)>,
 }
 
@@ -134,9 +110,16 @@ impl CustomOp1 for SplitHeads<'_> {
         let (values, rows, width, stride) = rows_of(storage, layout)?;
         let (heads, half) = (width / self.head_dim, self.head_dim / 2);
         let mut out = Vec::with_capacity(rows * width);
+        let mut normed = Vec::with_capacity(self.head_dim);
         for head in 0..heads {
             for index in 0..rows {
-                let head = &values[index * stride + head * self.head_dim..][..self.head_dim];
+                let mut head = &values[index * stride + head * self.head_dim..][..self.head_dim];
+                if let Some(HeadNorm { weight, epsilon }) = self.norm {
+                    let scale = norm_scale(head, epsilon);
+                    normed.clear();
+                    normed.extend(head.iter().zip(weight).map(|(value, weight)| value * scale * weight));
+                    head = &normed;
+                }
                 let Some((rotation, position)) = self.rotation else {
                     out.extend_from_slice(head);
                     continue;

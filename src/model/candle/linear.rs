@@ -1,0 +1,64 @@
+//! A layer's products: a matrix and what is added.
+//!
+//! This is where it would be decided on which device a product is made.
+
+use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+
+use super::{error::ModelError, matrix::Matrix, ops::rows_of, weights::Weights};
+
+/// `x` times a matrix, plus a vector if there is one.
+#[derive(Debug)]
+pub(super) struct Linear {
+    matrix: Matrix,
+    bias: Option<Vec<f32>>,
+}
+
+impl Linear {
+    /// The tensors `NAME.weight` and, if `biased`, `NAME.bias` of all `parts` (name and outputs), one below
+    /// the other.
+    ///
+    /// # Errors
+    /// Those of the weights.
+    pub(super) fn load(
+        weights: &mut dyn Weights,
+        parts: &[(String, usize)],
+        inputs: usize,
+        biased: bool,
+    ) -> std::result::Result<Self, ModelError> {
+        let names: Vec<(String, usize)> =
+            parts.iter().map(|(name, outputs)| (format!("{name}.weight"), *outputs)).collect();
+        let names: Vec<(&str, usize)> =
+            names.iter().map(|(name, outputs)| (name.as_str(), *outputs)).collect();
+        let matrix = weights.matrix(&names, inputs)?;
+        let bias = |(name, outputs): &(String, usize)| weights.vector(&format!("{name}.bias"), *outputs);
+        let bias: Option<Vec<Vec<f32>>> =
+            biased.then(|| parts.iter().map(bias).collect::<std::result::Result<_, _>>()).transpose()?;
+        Ok(Self { matrix, bias: bias.map(|bias| bias.concat()) })
+    }
+
+    /// Rows `[n, inputs]` -> rows `[n, outputs]`.
+    pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        x.apply_op1_no_bwd(self)
+    }
+}
+
+impl CustomOp1 for Linear {
+    fn name(&self) -> &'static str {
+        "linear"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (values, count, width, stride) = rows_of(storage, layout)?;
+        if width != self.matrix.inputs() || stride != width && count > 1 {
+            candle_core::bail!("contiguous rows of {} are expected", self.matrix.inputs());
+        }
+        let mut out = self.matrix.product(&values[..count * width], count);
+        let outputs = self.matrix.outputs();
+        if let Some(bias) = &self.bias {
+            for row in out.chunks_exact_mut(outputs) {
+                row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+            }
+        }
+        Ok((CpuStorage::F32(out), Shape::from((count, outputs))))
+    }
+}

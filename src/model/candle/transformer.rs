@@ -1,0 +1,225 @@
+//! The transformer that Llama, Mistral and Qwen share, in `f32` on the CPU.
+//!
+//! Invariant: a pass writes only past the end of the cache, and the caller commits. Matrices that read the
+//! same input are one. This file knows no file format.
+
+use std::iter;
+
+use candle_core::Tensor;
+
+use super::{
+    attention::Attention,
+    config::Config,
+    error::ModelError,
+    kv_cache::KvCache,
+    linear::Linear,
+    matrix::Matrix,
+    ops::{self, HeadNorm},
+    rope::Rotation,
+    weights::Weights,
+};
+use crate::model::Rows;
+
+/// One block.
+#[derive(Debug)]
+struct Layer {
+    attention_norm: Vec<f32>,
+    /// Queries, keys, values.
+    qkv: Linear,
+    /// Norms of the heads of queries and keys.
+    head_norms: Option<[Vec<f32>; 2]>,
+    attention_out: Linear,
+    mlp_norm: Vec<f32>,
+    /// Gate, up.
+    gate_up: Linear,
+    down: Linear,
+}
+
+/// All weights of a model and the rotation tables.
+#[derive(Debug)]
+pub(super) struct Transformer {
+    config: Config,
+    /// A row for each token.
+    embedding: Matrix,
+    /// The embedding if `None`.
+    output: Option<Matrix>,
+    layers: Vec<Layer>,
+    norm: Vec<f32>,
+    rotation: Rotation,
+}
+
+const EMBEDDING: &str = "model.embed_tokens.weight";
+const OUTPUT: &str = "lm_head.weight";
+const NORM: &str = "model.norm.weight";
+
+/// The products of a layer: names, outputs of each, inputs, biased.
+type Product = (Vec<(String, usize)>, usize, bool);
+
+/// Queries, keys and values; attention's output; gate and up; down.
+fn products(config: &Config, layer: usize) -> [Product; 4] {
+    let name = |part: &str| format!("model.layers.{layer}.{part}");
+    let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
+    let (hidden, inner, biases) = (config.hidden, config.intermediate, config.biases);
+    let qkv = vec![
+        (name("self_attn.q_proj"), queries),
+        (name("self_attn.k_proj"), keys),
+        (name("self_attn.v_proj"), keys),
+    ];
+    let gate_up = vec![(name("mlp.gate_proj"), inner), (name("mlp.up_proj"), inner)];
+    [
+        (qkv, hidden, biases.qkv),
+        (vec![(name("self_attn.o_proj"), hidden)], queries, biases.attention_out),
+        (gate_up, hidden, biases.mlp),
+        (vec![(name("mlp.down_proj"), hidden)], inner, biases.mlp),
+    ]
+}
+
+/// The norms of a layer and their lengths: before attention, before the rest, of heads.
+fn norms(config: &Config, layer: usize) -> (String, String, Option<[String; 2]>) {
+    let name = |part: &str| format!("model.layers.{layer}.{part}.weight");
+    let heads = ["self_attn.q_norm", "self_attn.k_norm"];
+    (name("input_layernorm"), name("post_attention_layernorm"), config.head_norms.then(|| heads.map(name)))
+}
+
+/// The names and shapes of all tensors of a model.
+fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usize>)> {
+    let of_layer = move |layer| {
+        let (attention, mlp, heads) = norms(config, layer);
+        let norms = [attention, mlp].into_iter().map(|name| (name, vec![config.hidden]));
+        let heads = heads.into_iter().flatten().map(|name| (name, vec![config.head_dim]));
+        let products = products(config, layer).into_iter().flat_map(|(parts, inputs, biased)| {
+            parts.into_iter().flat_map(move |(name, outputs)| {
+                let bias = biased.then(|| (format!("{name}.bias"), vec![outputs]));
+                iter::once((format!("{name}.weight"), vec![outputs, inputs])).chain(bias)
+            })
+        });
+        products.chain(norms).chain(heads)
+    };
+    let matrix = |name: &str| (name.to_owned(), vec![config.vocabulary, config.hidden]);
+    let output = (!config.tied).then(|| matrix(OUTPUT));
+    let ends = iter::once(matrix(EMBEDDING)).chain(output).chain([(NORM.to_owned(), vec![config.hidden])]);
+    ends.chain((0..config.layers).flat_map(of_layer))
+}
+
+/// Bytes that all weights take in memory. Reads none of them.
+///
+/// # Errors
+/// If a tensor is missing, or has another shape than `config` says or an unknown number format.
+pub(super) fn size(weights: &dyn Weights, config: &Config) -> Result<u64, ModelError> {
+    tensors(config)
+        .try_fold(0_u64, |bytes, (name, shape)| Ok(bytes.saturating_add(weights.size(&name, &shape)?)))
+}
+
+impl Layer {
+    fn load(weights: &mut dyn Weights, config: &Config, index: usize) -> Result<Self, ModelError> {
+        let mut linear = |(parts, inputs, biased): Product| Linear::load(weights, &parts, inputs, biased);
+        let [qkv, attention_out, gate_up, down] = products(config, index);
+        let (qkv, attention_out) = (linear(qkv)?, linear(attention_out)?);
+        let (gate_up, down) = (linear(gate_up)?, linear(down)?);
+        let (attention_norm, mlp_norm, heads) = norms(config, index);
+        let head_norms = match heads {
+            Some([queries, keys]) => {
+                Some([weights.vector(&queries, config.head_dim)?, weights.vector(&keys, config.head_dim)?])
+            }
+            None => None,
+        };
+        Ok(Self {
+            attention_norm: weights.vector(&attention_norm, config.hidden)?,
+            qkv,
+            head_norms,
+            attention_out,
+            mlp_norm: weights.vector(&mlp_norm, config.hidden)?,
+            gate_up,
+            down,
+        })
+    }
+}
+
+impl Transformer {
+    /// Reads all weights; tables for `context` positions. Reads and converts every weight once.
+    ///
+    /// # Errors
+    /// If a tensor is missing, has another shape than `config` says, or cannot be read.
+    pub(super) fn load(
+        weights: &mut dyn Weights,
+        config: Config,
+        context: usize,
+    ) -> Result<Self, ModelError> {
+        let vocabulary = config.vocabulary;
+        let embedding = weights.matrix(&[(EMBEDDING, vocabulary)], config.hidden)?;
+        let output = match config.tied {
+            true => None,
+            false => Some(weights.matrix(&[(OUTPUT, vocabulary)], config.hidden)?),
+        };
+        Ok(Self {
+            embedding,
+            output,
+            layers: (0..config.layers)
+                .map(|index| Layer::load(weights, &config, index))
+                .collect::<Result<_, _>>()?,
+            norm: weights.vector(NORM, config.hidden)?,
+            rotation: Rotation::new(context, config.head_dim, &config.rope),
+            config,
+        })
+    }
+
+    /// Sizes and constants.
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Runs `tokens` (at least one, all in the vocabulary) after those in the cache, writes their keys and
+    /// values there, and returns rows of logits, one after the other. Does not commit.
+    ///
+    /// # Errors
+    /// If the tensor library fails, also when the cache is too short.
+    pub(super) fn forward(
+        &self,
+        tokens: &[u32],
+        rows: Rows,
+        cache: &KvCache,
+    ) -> candle_core::Result<Vec<f32>> {
+        let mut x = self.embedding.rows(tokens)?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            x = self.attention(layer, index, &x, cache)?;
+            let hidden = ops::rms_norm(&x, &layer.mlp_norm, self.config.norm_epsilon)?;
+            let hidden = ops::gated_silu(&layer.gate_up.apply(&hidden)?)?;
+            x = (x + layer.down.apply(&hidden)?)?;
+        }
+        if rows == Rows::Last {
+            x = x.narrow(0, tokens.len() - 1, 1)?;
+        }
+        let hidden = ops::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
+        let (count, _hidden) = hidden.dims2()?;
+        let output = self.output.as_ref().unwrap_or(&self.embedding);
+        Ok(output.product(&hidden.flatten_all()?.to_vec1::<f32>()?, count))
+    }
+
+    /// `x` (`[n, hidden]`) plus what layer `index` attends to.
+    fn attention(
+        &self,
+        layer: &Layer,
+        index: usize,
+        x: &Tensor,
+        cache: &KvCache,
+    ) -> candle_core::Result<Tensor> {
+        let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
+        let position = cache.len();
+        let window = self.config.window_of(index);
+        let first_key = window.map_or(0, |window| (position + 1).saturating_sub(window));
+        let norm =
+            |which: usize| layer.head_norms.as_ref().map(|norms| HeadNorm { weight: &norms[which], epsilon });
+
+        let qkv = layer.qkv.apply(&ops::rms_norm(x, &layer.attention_norm, epsilon)?)?;
+        let (queries_width, keys_width) = (heads * head_dim, kv_heads * head_dim);
+        let queries = qkv.narrow(1, 0, queries_width)?;
+        let keys = qkv.narrow(1, queries_width, keys_width)?;
+        let values = qkv.narrow(1, queries_width + keys_width, keys_width)?;
+        let queries = ops::split_and_rotate(&queries, head_dim, norm(0), &self.rotation, position)?;
+        let keys = ops::split_and_rotate(&keys, head_dim, norm(1), &self.rotation, position)?;
+        let values = ops::split(&values, head_dim)?;
+        let (keys, values) = cache.extend(index, &keys, &values, first_key)?;
+        let attended = Attention { position, first_key, window }.apply(&queries, &keys, &values)?;
+        x + layer.attention_out.apply(&attended)?
+    }
+}
