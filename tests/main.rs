@@ -12,6 +12,8 @@ mod decode;
 #[cfg(feature = "cli")]
 mod generations;
 mod hostile;
+#[cfg(feature = "hub")]
+mod hub;
 mod model;
 mod promises;
 mod sessions;

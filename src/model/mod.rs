@@ -2,6 +2,8 @@
 
 #[cfg(feature = "candle")]
 pub mod candle;
+#[cfg(feature = "hub")]
+pub mod hub;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
 mod scripted;

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    path::{Path, PathBuf},
+    path::Path,
     time::Instant,
 };
 
@@ -18,28 +18,22 @@ use serde_json::json;
 use crate::{
     args::{Generate, Prompt},
     failure::{BadInput, Exit, Paint},
-    interrupt, progress,
+    interrupt, model, progress,
 };
-
-/// The model that is used if none is named, and found in the places of [`default_model`].
-const DEFAULT_MODEL: &str = "models/domino-small";
 
 /// Generates one text.
 pub(crate) fn run(command: &Generate) -> anyhow::Result<Exit> {
-    let folder = match &command.model {
-        Some(folder) => folder.clone(),
-        None => default_model()?,
-    };
+    let folder = model::locate(command.model.as_deref())?;
     let text = prompt_text(&command.prompt)?;
     let vocabulary = Vocabulary::from_tokenizer_file(&folder).map_err(|error| bad_model(&error))?;
     let constraint = constraint(command, &vocabulary)?;
     let prompt = prompt_tokens(&folder, &text, &vocabulary)?;
-    let model = progress::during(format!("loading {}", folder.display()), || {
+    let loaded = progress::during(format!("loading {}", folder.display()), || {
         CandleModel::load(&folder, &LoadOptions::default())
     })
     .map_err(|error| bad_model(&error))?;
     let masking = if command.opportunistic { Masking::Opportunistic } else { Masking::Always };
-    let mut builder = Decoder::builder(model)
+    let mut builder = Decoder::builder(loaded)
         .vocabulary(vocabulary)
         .sampling(command.sampling)
         .seed(command.seed)
@@ -181,23 +175,6 @@ fn step_error(error: DecodeError) -> anyhow::Error {
 
 fn bad_model(error: &dyn std::error::Error) -> BadInput {
     BadInput::new(error.to_string())
-}
-
-/// The first folder `models/domino-small` there is: in the current folder, beside the program or up to
-/// three folders above it, or in the package when run by cargo.
-fn default_model() -> Result<PathBuf, BadInput> {
-    let program = std::env::current_exe().ok();
-    let above = program.iter().flat_map(|program| program.ancestors().skip(1).take(4)).map(Path::to_path_buf);
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    let mut places = std::iter::once(PathBuf::new()).chain(above).chain(package);
-    places
-        .find_map(|place| {
-            Some(place.join(DEFAULT_MODEL)).filter(|folder| folder.join("config.json").is_file())
-        })
-        .ok_or_else(|| {
-            BadInput::new(format!("no model given, and no folder {DEFAULT_MODEL} here or beside the program"))
-                .hint("name the folder of a Llama or Mistral model with --model DIR")
-        })
 }
 
 fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {

@@ -12,6 +12,7 @@ mod generate;
 mod grammars;
 mod interrupt;
 mod mask;
+mod model;
 mod notation;
 mod progress;
 mod trace;

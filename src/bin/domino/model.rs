@@ -1,0 +1,76 @@
+//! `--model`: a folder or a model on the hub -> where its files lie.
+
+use std::{
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+};
+
+use domino::model::hub::{HubModel, HubOptions, HubProgress};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::BadInput;
+
+/// The model that is used if none is named, and found in the places of [`default_model`].
+const DEFAULT_MODEL: &str = "models/domino-small";
+
+/// Where the files of the model `name` lie, fetched from the hub if need be; of the default model if there
+/// is no name.
+pub(crate) fn locate(name: Option<&Path>) -> Result<PathBuf, BadInput> {
+    let Some(path) = name else { return default_model() };
+    if path.exists() {
+        return Ok(path.to_owned());
+    }
+    let hub = path.to_str().and_then(|name| name.parse::<HubModel>().ok());
+    match hub {
+        Some(model) => fetch(&model),
+        None => Err(BadInput::new(format!("there is no {}", path.display()))
+            .hint("--model takes a model's folder, or OWNER/NAME for one on the Hugging Face hub")),
+    }
+}
+
+/// The model's place in the hub's cache.
+fn fetch(model: &HubModel) -> Result<PathBuf, BadInput> {
+    let mut bar: Option<(String, ProgressBar)> = None;
+    let people = io::stderr().is_terminal();
+    let mut show = |progress: &HubProgress| {
+        if !people {
+            return;
+        }
+        let fresh = bar.as_ref().is_none_or(|(file, _)| *file != progress.file);
+        if fresh {
+            let new = ProgressBar::with_draw_target(Some(progress.total), ProgressDrawTarget::stderr());
+            let style = "{msg} [{wide_bar}] {bytes}/{total_bytes} {bytes_per_sec} ({eta})";
+            if let Ok(style) = ProgressStyle::with_template(style) {
+                new.set_style(style);
+            }
+            bar = Some((progress.file.clone(), new.with_message(progress.file.clone())));
+        }
+        if let Some((_, bar)) = &bar {
+            bar.set_position(progress.done);
+        }
+    };
+    model.fetch(&HubOptions::from_env(), &mut show).map_err(|error| {
+        let bad = BadInput::new(error.to_string());
+        match error.hint() {
+            Some(hint) => bad.hint(hint),
+            None => bad,
+        }
+    })
+}
+
+/// The first folder `models/domino-small` there is: in the current folder, beside the program or up to
+/// three folders above it, or in the package when run by cargo.
+fn default_model() -> Result<PathBuf, BadInput> {
+    let program = std::env::current_exe().ok();
+    let above = program.iter().flat_map(|program| program.ancestors().skip(1).take(4)).map(Path::to_path_buf);
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let mut places = std::iter::once(PathBuf::new()).chain(above).chain(package);
+    places
+        .find_map(|place| {
+            Some(place.join(DEFAULT_MODEL)).filter(|folder| folder.join("config.json").is_file())
+        })
+        .ok_or_else(|| {
+            BadInput::new(format!("no model given, and no folder {DEFAULT_MODEL} here or beside the program"))
+                .hint("name a model's folder, or OWNER/NAME of one on the Hugging Face hub, with --model")
+        })
+}
