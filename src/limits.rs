@@ -27,7 +27,7 @@ pub struct Limits {
     pub regex_nesting: u32,
     /// States of one terminal's DFA before it is minimised. Default 20,000. About 0.1 ms and 2 KiB each while compiling.
     pub dfa_states: usize,
-    /// States up to which a regular rule is folded into one terminal. Default 64. Larger values make fewer, larger terminals; masks are the same.
+    /// States up to which a regular rule is folded into one terminal. Default 64. Larger values make fewer, larger terminals; with unbounded lookahead masks are the same.
     pub fold_states: usize,
     /// Memory of one terminal's NFA, in bytes. Default 4 MiB.
     pub nfa_bytes: usize,

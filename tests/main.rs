@@ -9,6 +9,7 @@ mod cli_trace;
 mod corpus;
 mod decider;
 mod decode;
+mod fuzz_replay;
 #[cfg(feature = "cli")]
 mod generations;
 mod hostile;

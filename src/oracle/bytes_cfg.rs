@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// More symbols than this are not for brute force (and all positions fit in 32 bits).
-const MAX_SYMBOLS: usize = 50_000_000;
+pub(super) const MAX_SYMBOLS: usize = 50_000_000;
 
 /// A symbol of a right-hand side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +42,9 @@ pub(super) struct BytesCfg {
 }
 
 impl BytesCfg {
-    /// The grammar over bytes that means `grammar`.
-    pub(super) fn new(grammar: &Grammar) -> Result<Self, OracleError> {
-        let mut builder = Builder::default();
+    /// The grammar over bytes that means `grammar`, of fewer than `symbols` symbols.
+    pub(super) fn new(grammar: &Grammar, symbols: usize) -> Result<Self, OracleError> {
+        let mut builder = Builder { max_symbols: symbols.min(MAX_SYMBOLS), ..Builder::default() };
         // Nonterminals first of all rules, then of all expressions, numbered as they are there.
         let rules = grammar.rules().len();
         for _ in 0..rules + grammar.exprs().len() {
@@ -125,6 +125,7 @@ struct Builder {
     symbols: Vec<Symbol>,
     productions: Vec<Production>,
     nonterminals: usize,
+    max_symbols: usize,
 }
 
 impl Builder {
@@ -135,8 +136,8 @@ impl Builder {
 
     fn production(&mut self, head: u32, body: &[Symbol]) -> Result<(), LimitExceeded> {
         // Nonterminals count too: one without productions still takes space.
-        if self.symbols.len() + self.nonterminals + body.len() >= MAX_SYMBOLS {
-            return Err(LimitExceeded::new("symbols of a grammar over bytes", MAX_SYMBOLS));
+        if self.symbols.len() + self.nonterminals + body.len() >= self.max_symbols {
+            return Err(LimitExceeded::new("symbols of a grammar over bytes", self.max_symbols));
         }
         let first = self.symbols.len();
         self.symbols.extend_from_slice(body);

@@ -15,7 +15,7 @@ mod tests;
 use crate::{
     grammar::Grammar,
     limits::LimitExceeded,
-    oracle::bytes_cfg::BytesCfg,
+    oracle::bytes_cfg::{BytesCfg, MAX_SYMBOLS},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -45,7 +45,15 @@ impl Oracle {
     /// # Errors
     /// If the grammar over bytes would have more than 50 million symbols.
     pub fn new(grammar: &Grammar) -> Result<Self, OracleError> {
-        Ok(Self { cfg: BytesCfg::new(grammar)? })
+        Self::within(grammar, MAX_SYMBOLS)
+    }
+
+    /// The oracle of `grammar`, if that is cheap: the grammar over bytes has fewer than `symbols` symbols.
+    ///
+    /// # Errors
+    /// If it has more.
+    pub fn within(grammar: &Grammar, symbols: usize) -> Result<Self, OracleError> {
+        Ok(Self { cfg: BytesCfg::new(grammar, symbols)? })
     }
 
     /// A session at the empty text.

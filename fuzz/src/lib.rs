@@ -1,0 +1,10 @@
+//! What the fuzz targets check, one module for each target: `check(bytes)` panics on a finding.
+//!
+//! Compiled twice: for `cargo fuzz`, and into the tests, which replay the corpus and every regression.
+
+pub mod bytes;
+pub mod grammar_text;
+pub mod regex;
+pub mod token_trace;
+pub mod tokenizer_json;
+pub mod walk;

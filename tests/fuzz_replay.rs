@@ -1,0 +1,47 @@
+//! Every input of the fuzz corpus and every regression, by the same checks as in `fuzz/`.
+
+use std::{fs, panic::catch_unwind, path::Path};
+
+#[path = "../fuzz/src/lib.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod checks;
+
+/// Files of one target in `corpus` and `regressions`.
+fn replay(target: &str, check: fn(&[u8])) {
+    let mut wrong = Vec::new();
+    let mut replayed = 0;
+    for folder in ["corpus", "regressions"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(folder).join(target);
+        // A target without a finding has no regressions.
+        let Ok(files) = fs::read_dir(&folder) else { continue };
+        for file in files.map(|file| file.expect("an entry").path()) {
+            let data = fs::read(&file).expect("a file");
+            replayed += 1;
+            if catch_unwind(|| check(&data)).is_err() {
+                wrong.push(file.display().to_string());
+            }
+        }
+    }
+    assert!(replayed >= 10, "{target}: only {replayed} files");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn regex() {
+    replay("regex", checks::regex::check);
+}
+
+#[test]
+fn grammar_text() {
+    replay("grammar_text", checks::grammar_text::check);
+}
+
+#[test]
+fn tokenizer_json() {
+    replay("tokenizer_json", checks::tokenizer_json::check);
+}
+
+#[test]
+fn token_trace() {
+    replay("token_trace", checks::token_trace::check);
+}
