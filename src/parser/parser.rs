@@ -42,6 +42,7 @@ impl Parser {
         };
         parser.add(Item::START)?;
         parser.start = parser.complete(cfg)?;
+        parser.clear();
         Ok(parser)
     }
 
@@ -89,12 +90,21 @@ impl Parser {
         if let Some(to) = from.shift(place) {
             return Ok(Some(to));
         }
-        for (dot, origin) in from.waiting_at(place).to_vec() {
-            self.advance(cfg, set, dot, origin)?;
-        }
-        let to = self.complete(cfg)?;
+        let waiting = from.waiting_at(place).to_vec();
+        let to = self.after(cfg, set, &waiting);
+        // Also when a budget is used up: what is left on the work list would be taken for the next call's.
+        self.clear();
+        let to = to?;
         self.sets.set_shift(set, place, to);
         Ok(Some(to))
+    }
+
+    /// The set after what `waiting`, items of `set`, wait for. Leaves the scratch space as it is.
+    fn after(&mut self, cfg: &Cfg, set: SetId, waiting: &[(Dot, Origin)]) -> Result<SetId, LimitExceeded> {
+        for &(dot, origin) in waiting {
+            self.advance(cfg, set, dot, origin)?;
+        }
+        self.complete(cfg)
     }
 
     /// The set that continues as any of `sets` does (they end at the same byte of the text): the union of kernels.
@@ -177,7 +187,6 @@ impl Parser {
             self.work.push(item);
         }
         if self.seen.len() > self.max_set_items {
-            self.clear();
             return Err(LimitExceeded::new("items of one parser set", self.max_set_items));
         }
         Ok(())
@@ -214,7 +223,6 @@ impl Parser {
         kernel.sort_unstable();
         let set = self.intern(cfg, &kernel, complete);
         self.kernel = kernel;
-        self.clear();
         set
     }
 }
