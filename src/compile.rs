@@ -97,6 +97,11 @@ impl CompiledGrammar {
         Constraint::new(Arc::clone(&self.program), self.host.clone())
     }
 
+    /// What its sessions run.
+    pub(crate) fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
     /// The vocabulary it was compiled for.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {

@@ -57,6 +57,7 @@
 //! * `parser`: Earley sets, hash-consed; moves between them, memoised.
 //! * `constraint`: bytes through threads, masks, rollback.
 //! * `compile`: the pipeline, called in order.
+//! * [`inspect`]: views of every stage, for people.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
 //! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
 //!
@@ -107,6 +108,8 @@ mod parser;
 mod constraint;
 
 mod compile;
+
+pub mod inspect;
 
 pub mod model;
 

@@ -63,7 +63,7 @@ fn batch(rows: &str) -> Vec<Value> {
 
 #[test]
 fn help_teaches() {
-    for verb in [&["generate"][..], &["check"], &["mask"], &["grammars"], &["trace"], &[]] {
+    for verb in [&["generate"][..], &["check"], &["mask"], &["inspect"], &["grammars"], &["trace"], &[]] {
         let run = domino(&[verb, &["--help"]].concat(), b"");
         assert_eq!(run.code, Some(0));
         assert!(run.stdout.contains("Usage: domino") && run.stdout.contains("--json"), "{}", run.stdout);

@@ -15,6 +15,7 @@ mod generations;
 mod hostile;
 #[cfg(feature = "hub")]
 mod hub;
+mod inspect;
 mod model;
 mod promises;
 mod sessions;

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
     "ids",
     "limits",
     "store",
@@ -19,12 +19,13 @@ const LAYERS: [&str; 14] = [
     "parser",
     "constraint",
     "compile",
+    "inspect",
     "model",
     "decode",
 ];
 /// The engine: knows nothing of models, and they know nothing of it.
-const ENGINE: [&str; 8] =
-    ["grammar", "scanner", "lower", "subterminal", "parser", "constraint", "compile", "oracle"];
+const ENGINE: [&str; 9] =
+    ["grammar", "scanner", "lower", "subterminal", "parser", "constraint", "compile", "inspect", "oracle"];
 /// Lines of a file, tests and documentation included.
 const MOST_LINES: usize = 600;
 

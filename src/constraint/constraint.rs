@@ -248,11 +248,8 @@ impl Constraint {
 
     fn items(&self, machine: &Machine, set: SetId, terminal: TerminalId) -> Vec<String> {
         let lowered = &self.program.lowered;
-        let mut items: Vec<String> = machine
-            .parser()
-            .waiting(set, terminal)
-            .map(|dot| lowered.cfg.show(dot, &lowered.terminal_names))
-            .collect();
+        let mut items: Vec<String> =
+            machine.parser().waiting(set, terminal).map(|dot| lowered.show(dot)).collect();
         items.dedup();
         items
     }

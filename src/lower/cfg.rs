@@ -46,7 +46,6 @@ pub(crate) struct Cfg {
     /// First dots of each nonterminal's productions.
     pub(super) productions: Vec<Vec<Dot>>,
     pub(super) nullable: Vec<bool>,
-    pub(super) names: Vec<String>,
 }
 
 impl Cfg {
@@ -73,36 +72,26 @@ impl Cfg {
         self.nullable[nonterminal.index()]
     }
 
+    /// Number of dots.
+    pub(crate) fn dot_count(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Number of nonterminals.
     pub(crate) fn nonterminal_count(&self) -> usize {
         self.productions.len()
     }
 
-    /// The dotted rule as text, `a ::= b . c`; terminals by the given names.
-    pub(crate) fn show(&self, dot: Dot, terminal_names: &[String]) -> String {
-        let mut first = dot.0 as usize;
-        while first > 0 && !matches!(self.slots[first - 1], Slot::End(_)) {
-            first -= 1;
-        }
-        let mut text = String::new();
-        for (at, &slot) in self.slots.iter().enumerate().skip(first) {
-            if at == dot.0 as usize {
-                text.push_str(" .");
-            }
-            match slot {
-                Slot::Terminal(terminal) => text = text + " " + &terminal_names[terminal.index()],
-                Slot::Nonterminal(nonterminal) => text = text + " " + &self.name(nonterminal),
-                Slot::End(nonterminal) => return format!("{} ::={text}", self.name(nonterminal)),
+    /// The one terminal of a nonterminal that is a terminal or empty.
+    pub(crate) fn only_terminal(&self, nonterminal: u32) -> Option<TerminalId> {
+        let mut only = None;
+        for &dot in self.productions.get(nonterminal as usize)? {
+            match (self.slot(dot), self.slots.get(dot.0 as usize + 1)) {
+                (Slot::End(_), _) => {}
+                (Slot::Terminal(terminal), Some(Slot::End(_))) if only.is_none() => only = Some(terminal),
+                _ => return None,
             }
         }
-        text
-    }
-
-    /// The rule's name, or a number for nonterminals that are made for parts of rules.
-    pub(crate) fn name(&self, nonterminal: NonterminalId) -> String {
-        match self.names[nonterminal.index()].as_str() {
-            "" => format!("#{}", nonterminal.0),
-            name => name.to_owned(),
-        }
+        only
     }
 }

@@ -7,9 +7,14 @@
 use hashbrown::HashMap;
 use regex_syntax::hir::{Hir, HirKind};
 
-use super::{error::CompileError, regular::Regular, work::WorkGrammar};
+use super::{
+    error::CompileError,
+    provenance::{Origin, RuleSymbol},
+    regular::Regular,
+    work::WorkGrammar,
+};
 use crate::{
-    grammar::Expr,
+    grammar::{Expr, Span},
     ids::{ExprId, RuleId},
     limits::{LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
@@ -17,8 +22,10 @@ use crate::{
 
 /// A symbol of a production.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Symbol {
+pub(crate) enum Symbol {
+    /// By number.
     Terminal(u32),
+    /// By number.
     Nonterminal(u32),
 }
 
@@ -26,9 +33,16 @@ pub(super) enum Symbol {
 #[derive(Debug)]
 pub(super) struct Emitted {
     pub(super) productions: Vec<(u32, Vec<Symbol>)>,
-    pub(super) nonterminal_names: Vec<String>,
+    /// Where each nonterminal comes from.
+    pub(super) nonterminals: Vec<Origin>,
     pub(super) terminals: Vec<TerminalDfa>,
     pub(super) terminal_names: Vec<String>,
+    /// Where each terminal was met first.
+    pub(super) terminal_origins: Vec<Origin>,
+    /// What became of each rule that was looked at by itself.
+    pub(super) rules: Vec<Option<RuleSymbol>>,
+    /// Rules that went into a terminal together with what mentions them, and that terminal's symbol.
+    pub(super) absorbed: Vec<(RuleId, Symbol)>,
     pub(super) root: Symbol,
 }
 
@@ -40,6 +54,8 @@ const NFA_PER_DFA_STATE: usize = 8;
 const LITERAL_BYTES: usize = 1_024;
 /// Longest name of a terminal, in characters.
 const NAME_CHARS: usize = 60;
+/// Notes kept about which rule went into which terminal.
+const MAX_ABSORBED: usize = 1 << 16;
 
 /// Turns everything below the root into symbols.
 pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Result<Emitted, CompileError> {
@@ -49,12 +65,15 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
         limits,
         out: Emitted {
             productions: Vec::new(),
-            nonterminal_names: Vec::new(),
+            nonterminals: Vec::new(),
             terminals: Vec::new(),
             terminal_names: Vec::new(),
+            terminal_origins: Vec::new(),
+            rules: vec![None; work.rule_count()],
+            absorbed: Vec::new(),
             root: Symbol::Nonterminal(0),
         },
-        of_rule: vec![None; work.rule_count()],
+        here: (work.root(), work.rule_span(work.root())),
         of_expr: HashMap::new(),
         of_dfa: HashMap::new(),
         of_repeat: HashMap::new(),
@@ -63,6 +82,8 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
     };
     emitter.out.root = emitter.rule(work.root())?;
     while let Some((nonterminal, body)) = emitter.open.pop() {
+        let origin = &emitter.out.nonterminals[nonterminal as usize];
+        emitter.here = (origin.rule, origin.span);
         emitter.productions(nonterminal, body)?;
     }
     Ok(emitter.out)
@@ -73,7 +94,8 @@ struct Emitter<'a> {
     regular: &'a Regular,
     limits: &'a Limits,
     out: Emitted,
-    of_rule: Vec<Option<Symbol>>,
+    /// The rule at work, and the place in the text.
+    here: (RuleId, Span),
     of_expr: HashMap<ExprId, Symbol>,
     of_dfa: HashMap<TerminalDfa, Symbol>,
     of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,
@@ -91,10 +113,10 @@ enum RepeatKind {
 
 impl Emitter<'_> {
     fn nonterminal(&mut self, name: String) -> Result<u32, LimitExceeded> {
-        let id = u32::try_from(self.out.nonterminal_names.len())
-            .ok()
-            .filter(|&id| (id as usize) < self.limits.symbols);
-        self.out.nonterminal_names.push(name);
+        let id =
+            u32::try_from(self.out.nonterminals.len()).ok().filter(|&id| (id as usize) < self.limits.symbols);
+        let (rule, span) = self.here;
+        self.out.nonterminals.push(Origin { name, rule, span });
         id.ok_or_else(|| self.exceeded())
     }
 
@@ -112,11 +134,13 @@ impl Emitter<'_> {
     }
 
     fn rule(&mut self, rule: RuleId) -> Result<Symbol, CompileError> {
-        if let Some(symbol) = self.of_rule[rule.index()] {
-            return Ok(symbol);
+        if let Some(known) = &self.out.rules[rule.index()] {
+            return Ok(known.symbol);
         }
         let (name, body) = (self.work.name(rule).to_owned(), self.work.body(rule));
-        let symbol = match self.folded(body, Some(&name))? {
+        let mention = std::mem::replace(&mut self.here, (rule, self.work.rule_span(rule)));
+        let folded = self.folded(body, Some(&name))?;
+        let symbol = match folded {
             Some(symbol) => symbol,
             None => {
                 let nonterminal = self.nonterminal(name)?;
@@ -124,7 +148,9 @@ impl Emitter<'_> {
                 Symbol::Nonterminal(nonterminal)
             }
         };
-        self.of_rule[rule.index()] = Some(symbol);
+        self.here = mention;
+        let regular = self.regular.is_within(body, usize::MAX);
+        self.out.rules[rule.index()] = Some(RuleSymbol { symbol, folded: folded.is_some(), regular });
         Ok(symbol)
     }
 
@@ -135,6 +161,7 @@ impl Emitter<'_> {
         if let Some(&symbol) = self.of_expr.get(&expr) {
             return Ok(symbol);
         }
+        let whole = self.narrow(expr);
         let symbol = match self.folded(expr, None)? {
             Some(symbol) => symbol,
             None => {
@@ -143,8 +170,19 @@ impl Emitter<'_> {
                 Symbol::Nonterminal(nonterminal)
             }
         };
+        self.here.1 = whole;
         self.of_expr.insert(expr, symbol);
         Ok(symbol)
+    }
+
+    /// Notes that `expr` is at work; returns the place that was.
+    fn narrow(&mut self, expr: ExprId) -> Span {
+        let whole = self.here.1;
+        let span = self.work.expr_span(expr);
+        if span != Span::default() {
+            self.here.1 = span;
+        }
+        whole
     }
 
     /// The expression as one terminal, if it is a leaf, or regular and small enough.
@@ -166,8 +204,31 @@ impl Emitter<'_> {
         // Minimisation may bring a larger automaton under the budget.
         match scanner::build(&hir, worth_trying, self.limits) {
             Ok(Some(dfa)) if dfa.len() > self.limits.fold_states => Ok(None),
-            Ok(dfa) => Ok(Some(self.terminal(dfa, &|| name.map_or_else(|| shown(&hir), str::to_owned))?)),
+            Ok(dfa) => {
+                let symbol = self.terminal(dfa, &|| name.map_or_else(|| shown(&hir), str::to_owned))?;
+                self.absorb(expr, symbol);
+                Ok(Some(symbol))
+            }
             Err(_too_large) => Ok(None),
+        }
+    }
+
+    /// Notes that all rules below `expr` are in the terminal of `symbol`.
+    fn absorb(&mut self, expr: ExprId, symbol: Symbol) {
+        let mut open = vec![expr];
+        while let Some(expr) = open.pop() {
+            if self.out.absorbed.len() >= MAX_ABSORBED {
+                return;
+            }
+            match self.work.expr(expr) {
+                Expr::Pattern(_) => {}
+                Expr::Rule(rule) => {
+                    self.out.absorbed.push((*rule, symbol));
+                    open.push(self.work.body(*rule));
+                }
+                Expr::Sequence(parts) | Expr::Alternatives(parts) => open.extend(parts),
+                Expr::Repeat { part, .. } => open.push(*part),
+            }
         }
     }
 
@@ -205,6 +266,8 @@ impl Emitter<'_> {
             let id = u32::try_from(self.out.terminals.len()).map_err(|_| self.exceeded())?;
             self.out.terminals.push(dfa.clone());
             self.out.terminal_names.push(name());
+            let (rule, span) = self.here;
+            self.out.terminal_origins.push(Origin { name: String::new(), rule, span });
             Symbol::Terminal(id)
         };
         self.of_dfa.insert(dfa, symbol);
@@ -243,7 +306,9 @@ impl Emitter<'_> {
         if self.of_expr.contains_key(&expr) {
             return Ok(false);
         }
+        let whole = self.narrow(expr);
         let folded = self.folded(expr, None)?;
+        self.here.1 = whole;
         if let Some(symbol) = folded {
             self.of_expr.insert(expr, symbol);
         }

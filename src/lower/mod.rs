@@ -9,15 +9,22 @@
 //!    "a sentence follows".
 
 mod cfg;
+mod components;
 mod emit;
 mod error;
+mod provenance;
 mod recursion;
 mod reduce;
 mod regular;
 mod work;
 
 pub(crate) use cfg::{Cfg, Dot, NonterminalId, Slot};
+pub(crate) use components::components;
+pub(crate) use emit::Symbol;
 pub use error::{CompileError, CompileErrorKind};
+pub(crate) use provenance::{Provenance, RuleFate};
+
+use std::time::{Duration, Instant};
 
 use crate::{grammar::Grammar, limits::Limits, scanner::Scanner};
 
@@ -30,21 +37,64 @@ pub(crate) struct Lowered {
     pub(crate) scanner: Scanner,
     /// How each terminal is written, for display.
     pub(crate) terminal_names: Vec<String>,
+    /// Which rules all of this comes from.
+    pub(crate) provenance: Provenance,
+    /// What each pass took, in order.
+    pub(crate) times: Vec<(&'static str, Duration)>,
 }
 
 /// Runs the passes. Roughly linear in the grammar, apart from determinisation, which is bounded by `limits`.
 pub(crate) fn lower(grammar: &Grammar, limits: &Limits) -> Result<Lowered, CompileError> {
+    let mut clock = Clock::start();
     let mut work = work::WorkGrammar::from_ir(grammar, limits)?;
     let order = work.rules_callees_first();
-    recursion::to_repetition(&mut work, &order, limits)?;
+    let rewritten = recursion::to_repetition(&mut work, &order, limits)?;
+    clock.lap("recursion to repetition");
     let regular = regular::analyse(&work, &order);
-    let emitted = emit::emit(&work, &regular, limits)?;
-    let (cfg, dfas, terminal_names) =
+    let mut emitted = emit::emit(&work, &regular, limits)?;
+    clock.lap("terminals and productions");
+    let (symbols, absorbed) = (std::mem::take(&mut emitted.rules), std::mem::take(&mut emitted.absorbed));
+    let reduced =
         reduce::reduce(emitted).ok_or_else(|| CompileError::new(CompileErrorKind::EmptyLanguage))?;
-    let scanner = Scanner::new(dfas).ok_or_else(|| {
+    let notes = provenance::Notes {
+        reachable: &order,
+        rewritten: &rewritten,
+        symbols: &symbols,
+        absorbed: &absorbed,
+    };
+    let cfg = reduced.cfg;
+    let rules =
+        provenance::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
+    clock.lap("reduction");
+    let scanner = Scanner::new(reduced.terminals).ok_or_else(|| {
         CompileError::limit(crate::limits::LimitExceeded::new("scanner states", u32::MAX as usize))
     })?;
-    Ok(Lowered { cfg, scanner, terminal_names })
+    clock.lap("scanner");
+    let provenance = Provenance {
+        root: work.root(),
+        rules,
+        terminals: reduced.terminal_origins,
+        nonterminals: reduced.nonterminal_origins,
+    };
+    Ok(Lowered { cfg, scanner, terminal_names: reduced.terminal_names, provenance, times: clock.laps })
+}
+
+/// Times passes, for display only.
+struct Clock {
+    last: Instant,
+    laps: Vec<(&'static str, Duration)>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { last: Instant::now(), laps: Vec::new() }
+    }
+
+    fn lap(&mut self, pass: &'static str) {
+        let now = Instant::now();
+        self.laps.push((pass, now.duration_since(self.last)));
+        self.last = now;
+    }
 }
 
 #[cfg(test)]

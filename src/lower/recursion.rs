@@ -5,7 +5,7 @@
 //! change. It makes linear rules regular (`ws ::= ([ \t\n] ws)?`), keeps the parser's stack flat on
 //! right-recursive lists, and takes the ambiguity out of `e ::= e "+" e | n`.
 
-use super::work::WorkGrammar;
+use super::{provenance::EndRecursion, work::WorkGrammar};
 use crate::{
     grammar::Expr,
     ids::{ExprId, RuleId},
@@ -28,22 +28,27 @@ struct Ends {
     rest: Vec<ExprId>,
 }
 
-/// Rewrites every rule that mentions itself at an end of an alternative.
+/// Rewrites every rule that mentions itself at an end of an alternative; returns which, and at which ends.
 pub(super) fn to_repetition(
     work: &mut WorkGrammar,
     components: &[Vec<RuleId>],
     limits: &Limits,
-) -> Result<(), LimitExceeded> {
+) -> Result<Vec<(RuleId, EndRecursion)>, LimitExceeded> {
+    let mut rewritten = Vec::new();
     for &rule in components.iter().flatten() {
         let Some(alternatives) = alternatives(work, rule, limits)? else { continue };
         let ends = sort(work, rule, &alternatives, limits)?;
         if ends.before.is_empty() && ends.after.is_empty() && ends.between.is_empty() {
             continue;
         }
+        let both = !ends.between.is_empty();
+        let left = both || !ends.after.is_empty();
+        let right = both || !ends.before.is_empty();
         let body = solve(work, ends, limits)?;
         work.set_body(rule, body);
+        rewritten.push((rule, EndRecursion { left, right }));
     }
-    Ok(())
+    Ok(rewritten)
 }
 
 /// The rule's body as a list of sequences, with optional and alternative groups at their ends expanded

@@ -5,12 +5,26 @@
 use super::{
     cfg::{Cfg, Dot, NonterminalId, Slot},
     emit::{Emitted, Symbol},
+    provenance::Origin,
 };
 use crate::{ids::TerminalId, scanner::TerminalDfa};
 
-/// The reduced grammar, its terminals and their names; `None` if no sentence is left. Linear.
-pub(super) fn reduce(emitted: Emitted) -> Option<(Cfg, Vec<TerminalDfa>, Vec<String>)> {
-    let count = emitted.nonterminal_names.len();
+/// What is left of [`Emitted`], in new numbers.
+#[derive(Debug)]
+pub(super) struct Reduced {
+    pub(super) cfg: Cfg,
+    pub(super) terminals: Vec<TerminalDfa>,
+    pub(super) terminal_names: Vec<String>,
+    pub(super) terminal_origins: Vec<Origin>,
+    /// Where nonterminals come from; the start, which has no rule of its own, as the root.
+    pub(super) nonterminal_origins: Vec<Origin>,
+    /// What became of the numbers in [`Emitted`].
+    pub(super) numbers: Numbers,
+}
+
+/// The reduced grammar; `None` if no sentence is left. Linear.
+pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
+    let count = emitted.nonterminals.len();
     let productive = derives(count, &emitted.productions, |symbol| matches!(symbol, Symbol::Terminal(_)));
     let good = |symbol: &Symbol| match symbol {
         Symbol::Terminal(_) => true,
@@ -34,7 +48,6 @@ pub(super) fn reduce(emitted: Emitted) -> Option<(Cfg, Vec<TerminalDfa>, Vec<Str
     // Number 0 is `start`.
     let mut slots = vec![numbers.slot(emitted.root), Slot::End(NonterminalId(0))];
     let mut productions = vec![vec![Cfg::START]];
-    let mut names = vec!["start".to_owned()];
     let mut next = 0;
     while let Some(&old) = numbers.order.get(next) {
         next += 1;
@@ -46,19 +59,39 @@ pub(super) fn reduce(emitted: Emitted) -> Option<(Cfg, Vec<TerminalDfa>, Vec<Str
             slots.push(Slot::End(lhs));
         }
         productions.push(dots);
-        names.push(emitted.nonterminal_names[old as usize].clone());
     }
     let nullable = nullable(&slots, &productions);
-    let mut terminals: Vec<(TerminalId, TerminalDfa, String)> = numbers
+    let lhs = left_hand_sides(&slots);
+    let cfg = Cfg { slots, lhs, productions, nullable };
+
+    let origins = &emitted.nonterminals;
+    let nonterminal_origins = numbers.order.iter().map(|&old| origins[old as usize].clone()).collect();
+    let mut terminals: Vec<(TerminalId, TerminalDfa, String, Origin)> = numbers
         .terminals
         .iter()
-        .zip(emitted.terminals.into_iter().zip(emitted.terminal_names))
-        .filter_map(|(number, (dfa, name))| number.map(|number| (number, dfa, name)))
+        .zip(
+            emitted
+                .terminals
+                .into_iter()
+                .zip(emitted.terminal_names.into_iter().zip(emitted.terminal_origins)),
+        )
+        .filter_map(|(number, (dfa, (name, origin)))| number.map(|number| (number, dfa, name, origin)))
         .collect();
     terminals.sort_by_key(|(number, ..)| *number);
-    let (dfas, terminal_names) = terminals.into_iter().map(|(_, dfa, name)| (dfa, name)).unzip();
-    let lhs = left_hand_sides(&slots);
-    Some((Cfg { slots, lhs, productions, nullable, names }, dfas, terminal_names))
+    let mut reduced = Reduced {
+        cfg,
+        terminals: Vec::with_capacity(terminals.len()),
+        terminal_names: Vec::with_capacity(terminals.len()),
+        terminal_origins: Vec::with_capacity(terminals.len()),
+        nonterminal_origins,
+        numbers,
+    };
+    for (_, dfa, name, origin) in terminals {
+        reduced.terminals.push(dfa);
+        reduced.terminal_names.push(name);
+        reduced.terminal_origins.push(origin);
+    }
+    Some(reduced)
 }
 
 /// The nonterminal of the end that follows each slot.
@@ -79,7 +112,8 @@ fn left_hand_sides(slots: &[Slot]) -> Vec<NonterminalId> {
 }
 
 /// New numbers in order of first use; what is not used gets none.
-struct Numbers {
+#[derive(Debug)]
+pub(super) struct Numbers {
     nonterminals: Vec<Option<NonterminalId>>,
     terminals: Vec<Option<TerminalId>>,
     /// Old numbers of nonterminals 1, 2, ...
@@ -88,6 +122,14 @@ struct Numbers {
 }
 
 impl Numbers {
+    /// What is `old` called now, if any sentence uses it?
+    pub(super) fn renamed(&self, old: Symbol) -> Option<Symbol> {
+        match old {
+            Symbol::Terminal(old) => self.terminals[old as usize].map(|new| Symbol::Terminal(new.raw())),
+            Symbol::Nonterminal(old) => self.nonterminals[old as usize].map(|new| Symbol::Nonterminal(new.0)),
+        }
+    }
+
     fn slot(&mut self, symbol: Symbol) -> Slot {
         match symbol {
             Symbol::Terminal(old) => {

@@ -4,8 +4,9 @@
 
 use regex_syntax::hir::{Hir, HirKind};
 
+use super::components::components;
 use crate::{
-    grammar::{Expr, Grammar, Pattern},
+    grammar::{Expr, Grammar, Pattern, Span},
     ids::{ExprId, RuleId},
     limits::{LimitExceeded, Limits},
 };
@@ -14,8 +15,11 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct WorkGrammar {
     exprs: Vec<Expr>,
+    /// Where each expression stands in the text; empty for those that rewriting made.
+    spans: Vec<Span>,
     bodies: Vec<ExprId>,
-    names: Vec<String>,
+    /// Name of each rule, and where it is defined.
+    rules: Vec<(String, Span)>,
     root: RuleId,
     epsilon: Option<ExprId>,
 }
@@ -26,13 +30,17 @@ impl WorkGrammar {
     pub(super) fn from_ir(grammar: &Grammar, limits: &Limits) -> Result<Self, LimitExceeded> {
         let mut work = Self {
             exprs: Vec::with_capacity(grammar.exprs().len()),
+            spans: Vec::with_capacity(grammar.exprs().len()),
             bodies: Vec::new(),
-            names: grammar.rules().map(|rule| grammar.rule_name(rule).to_owned()).collect(),
+            rules: grammar
+                .rules()
+                .map(|rule| (grammar.rule_name(rule).to_owned(), grammar.rule_span(rule)))
+                .collect(),
             root: grammar.root(),
             epsilon: None,
         };
         let mut renamed: Vec<ExprId> = Vec::with_capacity(grammar.exprs().len());
-        for (_, expr) in grammar.exprs() {
+        for (id, expr) in grammar.exprs() {
             let all = |parts: &[ExprId]| parts.iter().map(|part| renamed[part.index()]).collect();
             let new = match expr {
                 Expr::Pattern(pattern) => work.open_pattern(pattern.hir(), limits)?,
@@ -41,6 +49,8 @@ impl WorkGrammar {
                 Expr::Alternatives(parts) => work.push(Expr::Alternatives(all(parts)), limits)?,
                 Expr::Repeat { part, min, max } => work.repeat(renamed[part.index()], *min, *max, limits)?,
             };
+            // What a pattern was taken apart into stands where the pattern does.
+            work.spans.resize(work.exprs.len(), grammar.expr_span(id));
             renamed.push(new);
         }
         work.bodies = grammar.rules().map(|rule| renamed[grammar.rule_body(rule).index()]).collect();
@@ -89,7 +99,17 @@ impl WorkGrammar {
     }
 
     pub(super) fn name(&self, rule: RuleId) -> &str {
-        &self.names[rule.index()]
+        &self.rules[rule.index()].0
+    }
+
+    /// Where the rule is defined.
+    pub(super) fn rule_span(&self, rule: RuleId) -> Span {
+        self.rules[rule.index()].1
+    }
+
+    /// Where an expression stands in the text; empty if rewriting made it.
+    pub(super) fn expr_span(&self, expr: ExprId) -> Span {
+        self.spans.get(expr.index()).copied().unwrap_or_default()
     }
 
     pub(super) fn set_body(&mut self, rule: RuleId, body: ExprId) {
@@ -190,48 +210,12 @@ impl WorkGrammar {
             .collect()
     }
 
-    /// The strongly connected components of rules reachable from the root, callees before callers
-    /// (Tarjan's algorithm, without recursion).
+    /// The strongly connected components of rules reachable from the root, callees before callers.
     pub(super) fn rules_callees_first(&self) -> Vec<Vec<RuleId>> {
-        let callees = self.callees();
-        let count = self.bodies.len();
-        let (mut index, mut low) = (vec![usize::MAX; count], vec![0; count]);
-        let mut on_stack = vec![false; count];
-        let (mut stack, mut components, mut next) = (Vec::new(), Vec::new(), 0);
-        let mut calls: Vec<(RuleId, usize)> = vec![(self.root, 0)];
-        while let Some(&mut (rule, ref mut at)) = calls.last_mut() {
-            let here = rule.index();
-            if *at == 0 {
-                (index[here], low[here]) = (next, next);
-                next += 1;
-                stack.push(rule);
-                on_stack[here] = true;
-            }
-            if let Some(&callee) = callees[here].get(*at) {
-                *at += 1;
-                if index[callee.index()] == usize::MAX {
-                    calls.push((callee, 0));
-                } else if on_stack[callee.index()] {
-                    low[here] = low[here].min(index[callee.index()]);
-                }
-                continue;
-            }
-            calls.pop();
-            if let Some(&(caller, _)) = calls.last() {
-                low[caller.index()] = low[caller.index()].min(low[here]);
-            }
-            if low[here] == index[here] {
-                let mut component = Vec::new();
-                while let Some(member) = stack.pop() {
-                    on_stack[member.index()] = false;
-                    component.push(member);
-                    if member == rule {
-                        break;
-                    }
-                }
-                components.push(component);
-            }
-        }
-        components
+        let mut callees = self.callees();
+        let take = |rule: usize| std::mem::take(&mut callees[rule]).into_iter().map(RuleId::index).collect();
+        let found = components(self.bodies.len(), [self.root.index()], take);
+        let rules = |component: Vec<usize>| component.into_iter().filter_map(RuleId::from_index).collect();
+        found.into_iter().map(rules).collect()
     }
 }

@@ -99,6 +99,27 @@ impl TerminalDfa {
         self.accepting[0]
     }
 
+    /// Is the language finite? Every state lies on a way to the end, so it is if no state lies on a cycle. Linear.
+    pub(crate) fn is_finite(&self) -> bool {
+        let rows = || self.transitions.chunks_exact(self.class_count);
+        let mut incoming = vec![0_usize; self.len()];
+        rows().flatten().filter(|to| **to != NONE).for_each(|&to| incoming[to as usize] += 1);
+        // States are taken away that nothing leads to any more; those of a cycle, and past one, stay.
+        let mut open: Vec<usize> = (0..self.len()).filter(|&state| incoming[state] == 0).collect();
+        let mut taken = 0;
+        while let Some(state) = open.pop() {
+            taken += 1;
+            let row = &self.transitions[state * self.class_count..][..self.class_count];
+            for &to in row.iter().filter(|to| **to != NONE) {
+                incoming[to as usize] -= 1;
+                if incoming[to as usize] == 0 {
+                    open.push(to as usize);
+                }
+            }
+        }
+        taken == self.len()
+    }
+
     /// Class of each byte.
     pub(crate) fn classes(&self) -> &[u8; 256] {
         &self.classes

@@ -37,6 +37,16 @@ impl Scanner {
         self.dfas.len()
     }
 
+    /// Number of states of all terminals.
+    pub(crate) fn state_count(&self) -> usize {
+        self.terminals.len()
+    }
+
+    /// The DFA of a terminal.
+    pub(crate) fn dfa(&self, terminal: TerminalId) -> &TerminalDfa {
+        &self.dfas[terminal.index()]
+    }
+
     /// The start of a terminal.
     pub(crate) fn start(&self, terminal: TerminalId) -> ScanStateId {
         ScanStateId::new(self.starts[terminal.index()])

@@ -9,6 +9,7 @@ use domino::{Lookahead, decode::Sampling};
 
 use crate::{
     failure::BadInput,
+    inspect::args::{Inspect, LowInspect},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
 };
 
@@ -18,6 +19,7 @@ Examples:
   domino check --grammar rfc8259 document.json
   domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
   domino trace --grammar json --tokenizer tokenizer.json traces.json --out cell.json
+  domino inspect --grammar my.gbnf
 
 Exit codes:
   0    done; the text is in the language
@@ -44,12 +46,14 @@ enum LowVerb {
     Generate(Box<LowGenerate>),
     Check(LowCheck),
     Mask(LowMask),
+    Inspect(LowInspect),
     Grammars(LowGrammars),
     Trace(LowTrace),
 }
 
+/// Which grammar.
 #[derive(Debug, Args)]
-struct LowGrammar {
+pub(crate) struct LowGrammar {
     /// The grammar: a file (its notation by its ending, .gbnf or .regex), or the name of a grammar that
     /// comes with the program (see `domino grammars`).
     #[arg(long, short = 'g', value_name = "FILE|NAME")]
@@ -71,7 +75,8 @@ impl LowGrammar {
         }
     }
 
-    fn required(self) -> Result<GrammarSource, BadInput> {
+    /// The grammar, which must have been given.
+    pub(crate) fn required(self) -> Result<GrammarSource, BadInput> {
         self.resolve()?.ok_or_else(|| {
             BadInput::new("no grammar given").hint("give --grammar FILE, --grammar json, or --regex REGEX")
         })
@@ -228,6 +233,7 @@ pub(crate) enum Command {
     Check(Check),
     Batch(Batch),
     Mask(Mask),
+    Inspect(Inspect),
     Grammars(Grammars),
     Trace(Box<Trace>),
 }
@@ -355,6 +361,7 @@ impl LowArgs {
             LowVerb::Generate(low) => low.resolve(json).map(Box::new).map(Command::Generate),
             LowVerb::Check(low) => low.resolve(json),
             LowVerb::Mask(low) => low.resolve(json).map(Command::Mask),
+            LowVerb::Inspect(low) => low.resolve(json).map(Command::Inspect),
             LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
         }

@@ -1,5 +1,7 @@
 //! Bytes, tokens and positions as people read them.
 
+use std::ops::RangeInclusive;
+
 use domino::{StepError, StepErrorKind, ThreadView, TokenId, Vocabulary};
 
 /// Terminals named in a message.
@@ -77,6 +79,43 @@ fn kind(byte: u8) -> u8 {
     }
 }
 
+/// Bytes as a class of a regular expression: `a`, `[a-z_]`, `[^"]`; bytes that are not ASCII by number.
+pub(crate) fn class(ranges: &[RangeInclusive<u8>]) -> String {
+    let count: usize = ranges.iter().map(RangeInclusive::len).sum();
+    if count == 256 {
+        return "any byte".to_owned();
+    }
+    if let [only] = ranges
+        && only.len() == 1
+    {
+        return class_byte(*only.start());
+    }
+    let has = |byte: &u8| ranges.iter().any(|range| range.contains(byte));
+    // What is left out says more where most is in.
+    let (caret, bytes): (&str, Vec<u8>) = match count > 128 {
+        true => ("^", (0..=u8::MAX).filter(|byte| !has(byte)).collect()),
+        false => ("", (0..=u8::MAX).filter(has).collect()),
+    };
+    let show = |run: &[u8]| match run {
+        [first, _, .., last] => format!("{}-{}", class_byte(*first), class_byte(*last)),
+        run => run.iter().map(|&byte| class_byte(byte)).collect(),
+    };
+    let runs: String = bytes.chunk_by(|a, b| a.checked_add(1) == Some(*b)).map(show).collect();
+    format!("[{caret}{runs}]")
+}
+
+fn class_byte(byte: u8) -> String {
+    match byte {
+        b'\n' => "\\n".to_owned(),
+        b'\r' => "\\r".to_owned(),
+        b'\t' => "\\t".to_owned(),
+        b'[' | b']' | b'\\' | b'^' | b'-' => format!("\\{}", char::from(byte)),
+        b' ' => "\\x20".to_owned(),
+        b'!'..=b'~' => char::from(byte).to_string(),
+        _ => format!("\\x{byte:02x}"),
+    }
+}
+
 /// A name without control characters, which regular expressions may have in them.
 pub(crate) fn one_line(name: &str) -> String {
     let show = |character: char| match character.is_control() {
@@ -118,6 +157,16 @@ mod tests {
     #[test]
     fn quotes() {
         assert_eq!(quoted(b"a\"\\\n\x01\xff\xc3\xa9"), "\"a\\\"\\\\\\n\\u{1}\\xFF\u{e9}\"");
+    }
+
+    #[test]
+    fn classes() {
+        let show = |bytes: &[RangeInclusive<u8>]| class(bytes);
+        assert_eq!(show(&[b'a'..=b'a']), "a");
+        assert_eq!(show(&[b'0'..=b'1', b'_'..=b'_', b'a'..=b'z']), "[01_a-z]");
+        assert_eq!(show(&[0..=b'!', b'#'..=b'[', b']'..=u8::MAX]), "[^\"\\\\]");
+        assert_eq!(show(&[b'\t'..=b'\n', b' '..=b' ', 0x80..=0xbf]), "[\\t\\n\\x20\\x80-\\xbf]");
+        assert_eq!(show(&[0..=u8::MAX]), "any byte");
     }
 
     #[test]

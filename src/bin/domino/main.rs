@@ -10,6 +10,7 @@ mod describe;
 mod failure;
 mod generate;
 mod grammars;
+mod inspect;
 mod interrupt;
 mod mask;
 mod model;
@@ -48,6 +49,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Check(command) => check::run(command),
         Command::Batch(command) => batch::run(command),
         Command::Mask(command) => mask::run(command),
+        Command::Inspect(command) => inspect::run(command),
         Command::Grammars(command) => grammars::run(command),
         Command::Trace(command) => trace::run(command),
     }

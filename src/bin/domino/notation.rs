@@ -154,14 +154,28 @@ pub(crate) struct GrammarText {
 }
 
 impl GrammarText {
+    /// For people; bytes that are not UTF-8 are replaced.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.text)
+    }
+
     /// Parses it.
-    fn parse(&self) -> Result<Grammar, BadInput> {
+    pub(crate) fn parse(&self) -> Result<Grammar, BadInput> {
         self.notation.parse(&self.text).map_err(|error| BadInput::new(format!("{}: {error}", self.name)))
     }
 
     /// Parses and compiles it.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
-        let compiled = compiler.compile(&self.parse()?);
+        self.compile_parsed(&self.parse()?, compiler)
+    }
+
+    /// Compiles what [`parse`](Self::parse) gave.
+    pub(crate) fn compile_parsed(
+        &self,
+        grammar: &Grammar,
+        compiler: &Compiler,
+    ) -> Result<CompiledGrammar, BadInput> {
+        let compiled = compiler.compile(grammar);
         compiled.map_err(|error| BadInput::new(format!("{}: {error}", self.name)))
     }
 }

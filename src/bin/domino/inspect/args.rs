@@ -1,0 +1,109 @@
+//! Flags of `domino inspect`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::{args::LowGrammar, failure::BadInput, notation::GrammarSource};
+
+const EXAMPLES: &str = "\
+Examples:
+  domino inspect --grammar my.gbnf                                what is large, what is slow, and why
+  domino inspect rules --grammar my.gbnf --rule value             what became of one rule
+  domino inspect terminals --grammar json --tokenizer models/domino-small
+  domino inspect dfas --grammar json --terminal 3 --dot | dot -Tsvg > terminal.svg";
+
+/// Show what a grammar is compiled to, stage by stage, so that a slow one can be understood.
+///
+/// rules: each rule of the source and what became of it: productions, a terminal of its own, or a part of larger
+/// terminals; recursion at a rule's ends that became repetition is marked. Parts of a rule that need a nonterminal of
+/// their own have its name and a number, as in value#7.
+///
+/// terminals: the regular parts that are automata, their sizes, and the rules that use them; with a tokenizer, how
+/// many tokens can lie wholly inside, which need no parser.
+///
+/// dfas: the automata, by ranges of bytes.
+///
+/// Without a stage: sizes and times of all of them.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LowInspect {
+    /// What to show.
+    #[arg(value_name = "STAGE", default_value = "all", hide_default_value = true)]
+    stage: Stage,
+    #[command(flatten)]
+    grammar: LowGrammar,
+    /// A tokenizer.json, or a model's folder with one. Default: a vocabulary of the 256 bytes.
+    #[arg(long, short = 't', value_name = "DIR|FILE")]
+    tokenizer: Option<PathBuf>,
+    /// Show only this rule, or what has to do with it.
+    #[arg(long, value_name = "NAME")]
+    rule: Option<String>,
+    /// Show only the terminal of this number.
+    #[arg(long, value_name = "N")]
+    terminal: Option<u32>,
+    /// Show at most this many rows of anything; 0 shows all.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Print a graph in Graphviz's language instead.
+    #[arg(long, conflicts_with = "json")]
+    dot: bool,
+}
+
+/// What to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stage {
+    /// Sizes and times.
+    All,
+    /// Rules and productions.
+    Rules,
+    /// Terminals.
+    Terminals,
+    /// The terminals' automata.
+    Dfas,
+}
+
+/// `domino inspect`.
+#[derive(Debug)]
+pub(crate) struct Inspect {
+    pub(crate) stage: Stage,
+    pub(crate) grammar: GrammarSource,
+    /// `None`: the 256 bytes.
+    pub(crate) tokenizer: Option<PathBuf>,
+    pub(crate) rule: Option<String>,
+    pub(crate) terminal: Option<u32>,
+    /// Rows shown of anything.
+    pub(crate) limit: usize,
+    pub(crate) form: Form,
+}
+
+/// How to show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
+    Dot,
+}
+
+impl LowInspect {
+    /// What was asked for.
+    pub(crate) fn resolve(self, json: bool) -> Result<Inspect, BadInput> {
+        let form = match (json, self.dot) {
+            (true, _) => Form::Json,
+            (false, true) => Form::Dot,
+            (false, false) => Form::Text,
+        };
+        if form == Form::Dot && matches!(self.stage, Stage::All | Stage::Terminals) {
+            return Err(BadInput::new("this stage has no graph").hint("--dot goes with rules and dfas"));
+        }
+        Ok(Inspect {
+            stage: self.stage,
+            grammar: self.grammar.required()?,
+            tokenizer: self.tokenizer,
+            rule: self.rule,
+            terminal: self.terminal,
+            limit: if self.limit == 0 { usize::MAX } else { self.limit },
+            form,
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! `domino inspect`: what a grammar is compiled to, stage by stage.
+//!
+//! One file a stage; each prints text for people, JSON, or a graph.
+
+pub(crate) mod args;
+mod dfas;
+mod dot;
+mod place;
+mod rules;
+mod summary;
+mod terminals;
+
+use std::{
+    io::{self, Write},
+    time::{Duration, Instant},
+};
+
+use domino::{
+    Compiler, Vocabulary,
+    ids::{RuleId, TerminalId},
+    inspect::Inspection,
+};
+use serde_json::{Value, json};
+
+use self::{
+    args::{Form, Inspect, Stage},
+    place::Places,
+};
+use crate::{
+    check::byte_vocabulary,
+    failure::{BadInput, Exit},
+    progress,
+};
+
+/// Everything that the stages show from.
+struct Subject<'a> {
+    command: &'a Inspect,
+    inspection: Inspection,
+    vocabulary: Vocabulary,
+    places: Places,
+    /// The rule that was asked for.
+    rule: Option<RuleId>,
+    /// The terminal that was asked for.
+    terminal: Option<TerminalId>,
+    reading: Duration,
+    compiling: Duration,
+}
+
+impl Subject<'_> {
+    /// The most rows shown of anything.
+    fn limit(&self) -> usize {
+        self.command.limit
+    }
+
+    fn rule_name(&self, rule: RuleId) -> &str {
+        self.inspection.rule_name(rule).unwrap_or_default()
+    }
+
+    fn rule_names(&self, rules: &[RuleId]) -> Vec<&str> {
+        rules.iter().map(|&rule| self.rule_name(rule)).collect()
+    }
+
+    /// Is the terminal asked for, or does it have to do with the rule asked for?
+    fn wants(&self, terminal: TerminalId, rules: &[RuleId]) -> bool {
+        self.terminal.is_none_or(|wanted| wanted == terminal)
+            && self.rule.is_none_or(|wanted| rules.contains(&wanted))
+    }
+}
+
+/// Compiles the grammar and shows what was asked for.
+pub(crate) fn run(command: &Inspect) -> anyhow::Result<Exit> {
+    let vocabulary = match &command.tokenizer {
+        Some(path) => {
+            progress::during(format!("reading {}", path.display()), || Vocabulary::from_tokenizer_file(path))
+                .map_err(|error| BadInput::new(error.to_string()))?
+        }
+        None => byte_vocabulary()?,
+    };
+    let compiler = Compiler::new(vocabulary.clone());
+    let text = command.grammar.load()?;
+    let start = Instant::now();
+    let grammar = text.parse()?;
+    let reading = start.elapsed();
+    let compiled = progress::during(format!("compiling {}", command.grammar.name()), || {
+        text.compile_parsed(&grammar, &compiler)
+    })?;
+    let compiling = start.elapsed().saturating_sub(reading);
+    let inspection = compiled.inspect();
+    let rule = match &command.rule {
+        Some(name) => Some(find_rule(&inspection, name)?),
+        None => None,
+    };
+    let terminal = command.terminal.map(TerminalId::new);
+    if let Some(wanted) = terminal
+        && inspection.terminals().len() <= wanted.index()
+    {
+        let count = inspection.terminals().len();
+        return Err(BadInput::new(format!("no terminal {wanted}: there are {count}"))
+            .hint("`domino inspect terminals` lists them")
+            .into());
+    }
+    let places = Places::new(text.text().into_owned());
+    let subject = Subject { command, inspection, vocabulary, places, rule, terminal, reading, compiling };
+    let mut out = io::stdout().lock();
+    match command.stage {
+        Stage::All => summary::show(&subject, &mut out)?,
+        Stage::Rules => rules::show(&subject, &mut out)?,
+        Stage::Terminals => terminals::show(&subject, &mut out)?,
+        Stage::Dfas => dfas::show(&subject, &mut out)?,
+    }
+    Ok(Exit::Success)
+}
+
+fn find_rule(inspection: &Inspection, name: &str) -> Result<RuleId, BadInput> {
+    inspection
+        .rules()
+        .find(|rule| rule.name == name)
+        .map(|rule| rule.rule)
+        .ok_or_else(|| BadInput::new(format!("no rule {name:?}")).hint("`domino inspect rules` lists them"))
+}
+
+/// Prints one JSON object.
+fn print_json(out: &mut impl Write, object: &Value) -> io::Result<()> {
+    writeln!(out, "{object}")
+}
+
+/// Says how many rows were left out, if any were.
+fn print_rest(out: &mut impl Write, indent: usize, shown: usize, total: usize) -> io::Result<()> {
+    if shown < total {
+        writeln!(out, "{:indent$}and {} more (--limit 0 shows all)", "", total - shown)?;
+    }
+    Ok(())
+}
+
+/// Milliseconds, for JSON and people.
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+/// The head of every JSON answer.
+fn head(subject: &Subject<'_>, stage: &str) -> serde_json::Map<String, Value> {
+    let mut map = serde_json::Map::new();
+    map.insert("grammar".to_owned(), json!(subject.command.grammar.name()));
+    map.insert("stage".to_owned(), json!(stage));
+    map
+}

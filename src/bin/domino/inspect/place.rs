@@ -1,0 +1,48 @@
+//! Places in the grammar text, for people.
+
+use domino::grammar::Span;
+
+/// Finds line and column of offsets, quickly and often.
+#[derive(Debug)]
+pub(super) struct Places {
+    text: String,
+    line_starts: Vec<usize>,
+}
+
+impl Places {
+    /// In this text.
+    pub(super) fn new(text: String) -> Self {
+        let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let line_starts = std::iter::once(0).chain(starts).collect();
+        Self { text, line_starts }
+    }
+
+    /// Line and column (in characters, from 1) where the span begins; `-` if nothing in the text is meant.
+    pub(super) fn show(&self, span: Span) -> String {
+        if span == Span::default() {
+            return "-".to_owned();
+        }
+        let at = span.range().start.min(self.text.len());
+        let line = self.line_starts.partition_point(|&start| start <= at);
+        let start = self.line_starts[line.max(1) - 1];
+        let column = self.text.get(start..at).map_or(0, |before| before.chars().count()) + 1;
+        format!("{line}:{column}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns() {
+        let places = Places::new("a\n\u{e9}b\n".to_owned());
+        let show = |at: u32| places.show(Span::new(at, at + 1));
+        assert_eq!(
+            [show(0), show(1), show(2), show(4), show(5), show(6)],
+            ["1:1", "1:2", "2:1", "2:2", "2:3", "3:1"]
+        );
+        assert_eq!(places.show(Span::new(100, 200)), "3:1");
+        assert_eq!(places.show(Span::default()), "-");
+    }
+}

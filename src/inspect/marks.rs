@@ -1,0 +1,112 @@
+//! What is found out about the productions once for all views: recursion, and who uses which terminal.
+
+use crate::{
+    ids::{RuleId, TerminalId},
+    lower::{Cfg, Dot, Lowered, NonterminalId, Slot, components},
+};
+
+/// Facts about nonterminals and terminals, by number.
+#[derive(Debug)]
+pub(super) struct Marks {
+    /// Can a text of the nonterminal begin with one of itself?
+    pub(super) left_recursive: Vec<bool>,
+    /// Can it end with one of itself?
+    pub(super) right_recursive: Vec<bool>,
+    /// Can it be nothing but itself?
+    pub(super) cyclic: Vec<bool>,
+    /// The rules whose productions use the terminal, ascending.
+    pub(super) users: Vec<Vec<RuleId>>,
+}
+
+impl Marks {
+    /// Linear in the productions.
+    pub(super) fn new(lowered: &Lowered) -> Self {
+        let cfg = &lowered.cfg;
+        let edges = Edges::new(cfg);
+        let mut users: Vec<Vec<RuleId>> = vec![Vec::new(); lowered.scanner.terminal_count()];
+        for (dot, slot) in dots(cfg) {
+            if let Slot::Terminal(terminal) = slot {
+                users[terminal.index()].push(lowered.rule_of(cfg.lhs(dot)));
+            }
+        }
+        for rules in &mut users {
+            rules.sort_unstable();
+            rules.dedup();
+        }
+        Self {
+            left_recursive: on_cycles(&edges.left),
+            right_recursive: on_cycles(&edges.right),
+            cyclic: on_cycles(&edges.unit),
+            users,
+        }
+    }
+
+    /// The rules whose productions use the terminal.
+    pub(super) fn users(&self, terminal: TerminalId) -> &[RuleId] {
+        &self.users[terminal.index()]
+    }
+}
+
+/// All dots in order, with what stands after them.
+pub(super) fn dots(cfg: &Cfg) -> impl Iterator<Item = (Dot, Slot)> + '_ {
+    let count = u32::try_from(cfg.dot_count()).unwrap_or(u32::MAX);
+    (0..count).map(Dot).map(|dot| (dot, cfg.slot(dot)))
+}
+
+/// The symbols of the production that begins at `first`.
+pub(super) fn symbols(cfg: &Cfg, first: Dot) -> impl Iterator<Item = Slot> + '_ {
+    let mut dot = first;
+    std::iter::from_fn(move || match cfg.slot(dot) {
+        Slot::End(_) => None,
+        slot => {
+            dot = dot.next();
+            Some(slot)
+        }
+    })
+}
+
+/// Which nonterminals a nonterminal can begin with, end with, or be.
+struct Edges {
+    left: Vec<Vec<usize>>,
+    right: Vec<Vec<usize>>,
+    unit: Vec<Vec<usize>>,
+}
+
+impl Edges {
+    fn new(cfg: &Cfg) -> Self {
+        let none = || vec![Vec::new(); cfg.nonterminal_count()];
+        let mut edges = Self { left: none(), right: none(), unit: none() };
+        let mut row: Vec<Slot> = Vec::new();
+        for lhs in 0..cfg.nonterminal_count() {
+            let number = NonterminalId(u32::try_from(lhs).unwrap_or(u32::MAX));
+            for &first in cfg.productions(number) {
+                row.clear();
+                row.extend(symbols(cfg, first));
+                let nullable =
+                    |slot: &&Slot| matches!(slot, Slot::Nonterminal(symbol) if cfg.is_nullable(*symbol));
+                // Symbols up to the first, and from the last, that cannot be empty.
+                let head = (row.iter().take_while(nullable).count() + 1).min(row.len());
+                let tail = row.len() - (row.iter().rev().take_while(nullable).count() + 1).min(row.len());
+                let corner = |slot: &Slot| match slot {
+                    Slot::Nonterminal(symbol) => Some(symbol.index()),
+                    _ => None,
+                };
+                edges.left[lhs].extend(row[..head].iter().filter_map(corner));
+                edges.right[lhs].extend(row[tail..].iter().filter_map(corner));
+                edges.unit[lhs].extend(row[tail.min(head)..head].iter().filter_map(corner));
+            }
+        }
+        edges
+    }
+}
+
+/// Which nodes lie on a cycle.
+fn on_cycles(edges: &[Vec<usize>]) -> Vec<bool> {
+    let mut found = vec![false; edges.len()];
+    for component in components(edges.len(), 0..edges.len(), |node| edges[node].clone()) {
+        for &node in &component {
+            found[node] = component.len() > 1 || edges[node].contains(&node);
+        }
+    }
+    found
+}

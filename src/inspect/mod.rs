@@ -1,0 +1,51 @@
+//! What a compiled grammar is made of: for authors who want to know why theirs is slow.
+//!
+//! [`CompiledGrammar::inspect`] looks at all stages: rules and what lowering made of them, terminals, their
+//! automata. All views are owned, plain data; numbers in them mean something within one compiled grammar only.
+//! Nothing here changes what a grammar allows.
+
+mod automaton;
+mod marks;
+mod rules;
+mod sizes;
+mod terminals;
+
+use std::sync::Arc;
+
+pub use automaton::{AutomatonView, ByteRange, StateView, TransitionView};
+pub use rules::{Became, NonterminalView, RuleView, SymbolView};
+pub use sizes::{PassTime, Sizes};
+pub use terminals::TerminalView;
+
+use self::marks::Marks;
+use crate::{compile::CompiledGrammar, constraint::Program};
+
+/// A look inside a compiled grammar.
+#[derive(Debug, Clone)]
+pub struct Inspection {
+    program: Arc<Program>,
+    marks: Arc<Marks>,
+}
+
+impl CompiledGrammar {
+    /// A look inside. Linear in the grammar's productions; the views are made when they are asked for.
+    ///
+    /// # Example
+    /// ```
+    /// use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary, inspect::Became};
+    ///
+    /// let vocabulary = Vocabulary::builder().token(TokenId::new(0), "a").end_of_text(TokenId::new(1)).build()?;
+    /// let grammar = r#"root ::= "(" root ")" | digits   digits ::= [0-9] digits | [0-9]"#;
+    /// let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default())?;
+    /// let inspection = Compiler::new(vocabulary).compile(&grammar)?.inspect();
+    /// let digits = inspection.rules().find(|rule| rule.name == "digits").ok_or("no such rule")?;
+    /// assert!(digits.right_recursion && matches!(digits.became, Became::Terminal { .. }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn inspect(&self) -> Inspection {
+        let program = Arc::clone(self.program());
+        let marks = Arc::new(Marks::new(&program.lowered));
+        Inspection { program, marks }
+    }
+}

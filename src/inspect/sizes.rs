@@ -1,0 +1,70 @@
+//! How large each stage is, and how long it took.
+
+use std::time::Duration;
+
+use super::Inspection;
+use crate::lower::RuleFate;
+
+/// Sizes of the stages of a compiled grammar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sizes {
+    /// Rules of the source.
+    pub rules: usize,
+    /// Rules that are a terminal, or a part of one.
+    pub folded_rules: usize,
+    /// Rules whose recursion became repetition.
+    pub rewritten_rules: usize,
+    /// Nonterminals, the start included.
+    pub nonterminals: usize,
+    /// Productions.
+    pub productions: usize,
+    /// Symbols in all productions.
+    pub symbols: usize,
+    /// Terminals.
+    pub terminals: usize,
+    /// States of all terminals' DFAs: scanner states.
+    pub scanner_states: usize,
+    /// Classes of bytes that the grammar tells apart.
+    pub byte_classes: usize,
+    /// Ids of the vocabulary.
+    pub vocabulary: usize,
+}
+
+/// What a pass of the compiler took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PassTime {
+    /// The pass, in words.
+    pub pass: &'static str,
+    /// Its time.
+    pub time: Duration,
+}
+
+impl Inspection {
+    /// Sizes of the stages. Linear in the rules and nonterminals.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        let lowered = &self.program.lowered;
+        let (cfg, scanner, rules) = (&lowered.cfg, &lowered.scanner, &lowered.provenance.rules);
+        let productions = self.nonterminals().map(|nonterminal| nonterminal.productions).sum();
+        let folded = |fate| matches!(fate, RuleFate::Absorbed | RuleFate::Terminal(_));
+        Sizes {
+            rules: rules.len(),
+            folded_rules: rules.iter().filter(|rule| folded(rule.fate)).count(),
+            rewritten_rules: rules.iter().filter(|rule| rule.recursion.is_some()).count(),
+            nonterminals: cfg.nonterminal_count(),
+            productions,
+            symbols: cfg.dot_count() - productions,
+            terminals: scanner.terminal_count(),
+            scanner_states: scanner.state_count(),
+            byte_classes: scanner.byte_class_count(),
+            vocabulary: self.program.vocabulary.size(),
+        }
+    }
+
+    /// What the passes that lower the grammar took when it was compiled, in order.
+    pub fn pass_times(&self) -> impl ExactSizeIterator<Item = PassTime> + '_ {
+        self.program.lowered.times.iter().map(|&(pass, time)| PassTime { pass, time })
+    }
+}

@@ -1,0 +1,102 @@
+//! The terminals: where they come from, how large they are, and what of the vocabulary lies inside.
+
+use super::Inspection;
+use crate::{
+    grammar::Span,
+    ids::{RuleId, ScanStateId, TerminalId, TrieNodeId},
+    scanner::Scanner,
+    vocab::{ByteTrie, TokenSet},
+};
+
+/// Steps of a scanner state over a trie node that [`Inspection::tokens_inside`] makes at most.
+const MAX_STEPS: usize = 20_000_000;
+
+/// A terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TerminalView {
+    /// Its number.
+    pub terminal: TerminalId,
+    /// Its rule's name, or how it is written.
+    pub name: String,
+    /// The rule in which it was met first.
+    pub rule: RuleId,
+    /// The part of the grammar text it was made of first; empty if lowering wrote that part anew.
+    pub span: Span,
+    /// States of its DFA.
+    pub states: usize,
+    /// Classes of bytes that its DFA tells apart.
+    pub byte_classes: usize,
+    /// Are its texts of bounded length?
+    pub finite: bool,
+    /// The rules whose productions use it, ascending.
+    pub users: Vec<RuleId>,
+}
+
+impl Inspection {
+    /// The terminals, by number.
+    pub fn terminals(&self) -> impl ExactSizeIterator<Item = TerminalView> + '_ {
+        let lowered = &self.program.lowered;
+        let count = u32::try_from(lowered.scanner.terminal_count()).unwrap_or(u32::MAX);
+        (0..count).map(TerminalId::new).map(|terminal| {
+            let dfa = lowered.scanner.dfa(terminal);
+            let origin = &lowered.provenance.terminals[terminal.index()];
+            TerminalView {
+                terminal,
+                name: lowered.terminal_names[terminal.index()].clone(),
+                rule: origin.rule,
+                span: origin.span,
+                states: dfa.len(),
+                byte_classes: dfa.class_count(),
+                finite: dfa.is_finite(),
+                users: self.marks.users(terminal).to_vec(),
+            }
+        })
+    }
+
+    /// The tokens that can lie wholly inside a terminal, wherever in it they begin: they need no parser. `None` if
+    /// there is no such terminal, or finding out would take over 20 million steps (about 0.1 s).
+    #[must_use]
+    pub fn tokens_inside(&self, terminal: TerminalId) -> Option<TokenSet> {
+        let scanner = &self.program.lowered.scanner;
+        if terminal.index() >= scanner.terminal_count() {
+            return None;
+        }
+        let (start, states) = (scanner.start(terminal).raw(), scanner.dfa(terminal).len());
+        let all: Vec<ScanStateId> = (start..).take(states).map(ScanStateId::new).collect();
+        inside(scanner, self.program.vocabulary.trie(), all, self.program.vocabulary.size())
+    }
+}
+
+/// The tokens that any of the states of one terminal can take wholly: one walk of the trie with all states at once,
+/// which soon become few.
+fn inside(scanner: &Scanner, trie: &ByteTrie, all: Vec<ScanStateId>, size: usize) -> Option<TokenSet> {
+    let mut tokens = TokenSet::empty(size);
+    let last = trie.end(ByteTrie::ROOT);
+    let mut path: Vec<(TrieNodeId, Vec<ScanStateId>)> = vec![(last, all)];
+    let mut node = TrieNodeId::new(ByteTrie::ROOT.raw() + 1);
+    let mut steps = 0;
+    while node < last {
+        while path.last().is_some_and(|(end, _)| *end <= node) {
+            path.pop();
+        }
+        let (_, states) = path.last()?;
+        steps += states.len();
+        if steps > MAX_STEPS {
+            return None;
+        }
+        let byte = trie.byte(node);
+        let mut next: Vec<ScanStateId> =
+            states.iter().filter_map(|&state| scanner.step(state, byte)).collect();
+        next.sort_unstable();
+        next.dedup();
+        if next.is_empty() {
+            node = trie.end(node);
+            continue;
+        }
+        trie.tokens(node).iter().for_each(|&token| tokens.insert(token));
+        path.push((trie.end(node), next));
+        node = TrieNodeId::new(node.raw() + 1);
+    }
+    Some(tokens)
+}

@@ -1,0 +1,29 @@
+//! Views of every stage: what they say is true of the grammar, whatever the numbering.
+
+#[cfg(feature = "cli")]
+mod dot;
+#[cfg(feature = "cli")]
+mod program;
+mod stages;
+
+use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary, inspect::Inspection};
+
+fn bytes() -> Vocabulary {
+    let bytes = (0..=u8::MAX).map(|byte| (TokenId::new(u32::from(byte)), [byte]));
+    let builder = bytes.fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes));
+    builder
+        .token(TokenId::new(256), "ab")
+        .token(TokenId::new(257), "a(")
+        .end_of_text(TokenId::new(300))
+        .build()
+        .unwrap()
+}
+
+fn compiled(grammar: &str) -> domino::CompiledGrammar {
+    let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
+    Compiler::new(bytes()).compile(&grammar).unwrap()
+}
+
+fn inspect(grammar: &str) -> Inspection {
+    compiled(grammar).inspect()
+}
