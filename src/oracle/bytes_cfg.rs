@@ -210,8 +210,11 @@ impl Builder {
             *head = rest;
         }
         let Some(max) = max else {
-            self.production(*head, &[])?;
-            return self.production(*head, &[Symbol::Nonterminal(*head), part]);
+            // What `head` derives otherwise, as an alternative of a pattern, is not repeated.
+            let list = self.nonterminal();
+            self.production(*head, &[Symbol::Nonterminal(list)])?;
+            self.production(list, &[])?;
+            return self.production(list, &[Symbol::Nonterminal(list), part]);
         };
         for _ in min..max {
             let rest = self.nonterminal();

@@ -143,18 +143,24 @@ fn classes_are_utf8() {
     assert!(!oracle.viable(b"\xC3\xA8") && !oracle.viable(b"\xA9") && !oracle.viable(b"\xF5"));
 }
 
-#[test]
-fn regexes() {
+fn of_regex(regex: &str) -> Oracle {
     let mut builder = GrammarBuilder::new(&Limits::default());
     let at = Span::default();
-    let hir = regex_syntax::parse("(?:ab|a{2,3}|(b)*)?b+").unwrap();
+    let hir = regex_syntax::parse(regex).unwrap();
     let body = builder.pattern(Pattern::from_hir(hir).unwrap(), at).unwrap();
     builder.define("S", body, at).unwrap();
-    let oracle = Oracle::new(&builder.finish("S").unwrap()).unwrap();
+    Oracle::new(&builder.finish("S").unwrap()).unwrap()
+}
+
+#[test]
+fn regexes() {
+    let oracle = of_regex("(?:ab|a{2,3}|(b)*)?b+");
     let accepted = ["b", "bb", "aab", "abb", "bbb"];
     assert_eq!(words(3, |word| oracle.accepts(word)), accepted);
     let viable = ["", "a", "b", "aa", "ab", "bb", "aaa", "aab", "abb", "bbb"];
     assert_eq!(words(3, |word| oracle.viable(word)), viable);
+    let oracle = of_regex("a*|b|(?:ba)+");
+    assert_eq!(words(3, |word| oracle.accepts(word)), ["", "a", "b", "aa", "ba", "aaa"]);
 }
 
 #[test]
