@@ -91,7 +91,18 @@ fn length(value: &Value) -> usize {
 #[test]
 fn a_cell_has_every_step() {
     let folder = folder(&TEXTS);
-    let arguments = ["traces.json", "--out", "cell.json", "--expected", "expected.json", "-n", "3", "--json"];
+    let arguments = [
+        "traces.json",
+        "--out",
+        "cell.json",
+        "--expected",
+        "expected.json",
+        "-n",
+        "3",
+        "--fresh",
+        "2",
+        "--json",
+    ];
     let run = run(folder.path(), &arguments);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains("every mask is as expected"), "{}", run.stderr);
@@ -99,6 +110,7 @@ fn a_cell_has_every_step() {
     assert_eq!((&cell["format"], &cell["engine"]), (&json!("peers-cell-1"), &json!("domino")));
     assert_eq!((&cell["grammar"], &cell["vocab"]), (&json!("pairs"), &json!("small")));
     assert_eq!((&cell["passes"], &cell["extra"]["interrupted"]), (&json!(3), &json!(false)));
+    assert_eq!((length(&cell["extra"]["compile_ns"]), &cell["extra"]["fresh"]), (2 * TEXTS.len(), &json!(2)));
     assert!(cell["vocab_ms"].as_f64().unwrap() > 0.0 && cell["compile_ms"].as_f64().unwrap() > 0.0);
     if cfg!(target_os = "linux") {
         let rss = |moment: &str| cell["rss_kb"][moment].as_u64().unwrap();
@@ -123,8 +135,15 @@ fn a_cell_has_every_step() {
     }
     let summary = last_line(&run);
     assert_eq!((&summary["as_expected"], &summary["traces"]), (&json!(true), &json!(TEXTS.len())));
-    for times in ["mask_us", "mask_first_us", "commit_us", "allows_us", "check_commit_us", "start_to_mask_us"]
-    {
+    for times in [
+        "mask_us",
+        "mask_first_us",
+        "commit_us",
+        "allows_us",
+        "check_commit_us",
+        "compile_us",
+        "text_to_mask_us",
+    ] {
         let spread = &summary[times];
         assert!(spread["max"].as_f64() >= spread["p99"].as_f64(), "{summary}");
         assert!(spread["p99"].as_f64() >= spread["p50"].as_f64(), "{summary}");

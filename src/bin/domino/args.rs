@@ -11,6 +11,7 @@ use crate::{
     failure::BadInput,
     inspect::args::{Inspect, LowInspect},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
+    trace::measure::Passes,
 };
 
 const EXAMPLES: &str = "\
@@ -217,6 +218,10 @@ struct LowTrace {
     /// How often each text is walked along. Warm times are medians over all passes but the first.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     passes: u32,
+    /// How often pass 1 is done, each time on grammars compiled anew. Its times are then medians, which on a
+    /// machine that is not idle are closer to the engine's own.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    fresh: u32,
     /// How many terminals past the current one a token may reach. Default: any number.
     #[arg(short = 'k', long, value_name = "K")]
     lookahead: Option<u32>,
@@ -342,7 +347,7 @@ pub(crate) struct Trace {
     pub(crate) tokenizer: PathBuf,
     pub(crate) out: Option<PathBuf>,
     pub(crate) expected: Option<Input>,
-    pub(crate) passes: usize,
+    pub(crate) passes: Passes,
     pub(crate) lookahead: Lookahead,
     pub(crate) traces: Input,
     pub(crate) json: bool,
@@ -435,12 +440,13 @@ impl LowTrace {
         if matches!((&traces, &expected), (Input::Stdin, Some(Input::Stdin))) {
             return Err(BadInput::new("traces and expected masks cannot both come from standard input"));
         }
+        let times = |passes: u32| usize::try_from(passes).unwrap_or(usize::MAX);
         Ok(Trace {
             grammar: self.grammar.required()?,
             tokenizer: self.tokenizer,
             out: self.out,
             expected,
-            passes: usize::try_from(self.passes).unwrap_or(usize::MAX),
+            passes: Passes { fresh: times(self.fresh), all: times(self.passes) },
             lookahead: lookahead(self.lookahead),
             traces,
             json,

@@ -1,7 +1,7 @@
 //! The results of one engine on one grammar and vocabulary: format `peers-cell-1`.
 //!
-//! Times are in nanoseconds unless the name says otherwise. Where no warm pass was finished, `mask_ns`,
-//! `commit_ns` and `check_commit_ns` are empty.
+//! Times are in nanoseconds unless the name says otherwise. Those of pass 1 are medians where it was done several
+//! times. Where no later pass was finished, `mask_ns`, `commit_ns` and `check_commit_ns` are empty.
 
 use domino::Lookahead;
 use serde::Serialize;
@@ -10,6 +10,7 @@ use super::{
     input::Traces,
     measure::{Measured, Record},
     memory::Memory,
+    walk::Walk,
 };
 
 /// One file of results.
@@ -41,8 +42,12 @@ pub(crate) struct Extra {
     pub(crate) machine: Machine,
     /// What reading the clock adds to each time.
     pub(crate) clock_ns: u64,
-    /// Before each text of pass 1.
-    pub(crate) compile_ms: Vec<f64>,
+    /// How often pass 1 was done.
+    fresh: usize,
+    /// Compiling, before each text of pass 1, each time.
+    pub(crate) compile_ns: Vec<u64>,
+    /// From the grammar's text to the first mask, each time.
+    pub(crate) text_to_mask_ns: Vec<u64>,
     /// For each text, the time of asking whether the token may follow, without a mask; median of later passes.
     pub(crate) allows_ns: Vec<Vec<u64>>,
     pub(crate) interrupted: bool,
@@ -78,13 +83,16 @@ impl Cell {
     /// Puts together what was measured.
     pub(crate) fn new(
         traces: &Traces,
-        measured: Measured,
+        measured: &Measured,
         vocab_ms: f64,
         memory: &Memory,
         lookahead: Lookahead,
         grammar_source: String,
     ) -> Self {
         let records = &measured.records;
+        let fresh = || records.iter().flat_map(|record| &record.fresh);
+        let compile: Vec<u64> = fresh().map(|fresh| fresh.compile).collect();
+        let first_mask = |walk: &Walk| walk.start + walk.masks.first().copied().unwrap_or_default();
         let rows =
             records.iter().zip(&traces.list).map(|(record, trace)| Row::new(record, trace.tokens.len()));
         Self {
@@ -95,7 +103,7 @@ impl Cell {
             vocab: traces.vocab.clone(),
             passes: measured.passes,
             vocab_ms,
-            compile_ms: measured.compile_ms.first().copied().unwrap_or_default(),
+            compile_ms: milliseconds(compile.first().copied().unwrap_or_default()),
             rss_kb: memory.is_known().then(|| memory.clone()),
             traces: rows.collect(),
             extra: Extra {
@@ -111,7 +119,9 @@ impl Cell {
                     .map(|record| record.check_medians(|checks| &checks.allows))
                     .collect(),
                 interrupted: measured.interrupted,
-                compile_ms: measured.compile_ms,
+                fresh: records.iter().map(|record| record.fresh.len()).min().unwrap_or_default(),
+                compile_ns: compile,
+                text_to_mask_ns: fresh().map(|fresh| fresh.compile + first_mask(&fresh.walk)).collect(),
             },
         }
     }
@@ -122,15 +132,19 @@ impl Cell {
     }
 }
 
+fn milliseconds(nanoseconds: u64) -> f64 {
+    std::time::Duration::from_nanos(nanoseconds).as_secs_f64() * 1e3
+}
+
 impl Row {
     fn new(record: &Record, tokens: usize) -> Self {
         Self {
             tokens,
-            rejected_at: record.first.rejected_at,
-            start_first_ns: record.first.start,
-            start_ns: record.start(),
-            mask_first_ns: record.first.masks.clone(),
-            commit_first_ns: record.first.commits.clone(),
+            rejected_at: record.rejected_at(),
+            start_first_ns: record.fresh_start(),
+            start_ns: record.warm_start(),
+            mask_first_ns: record.fresh_medians(|walk| &walk.masks),
+            commit_first_ns: record.fresh_medians(|walk| &walk.commits),
             mask_ns: record.warm_medians(|walk| &walk.masks),
             commit_ns: record.warm_medians(|walk| &walk.commits),
             check_commit_ns: record.check_medians(|checks| &checks.check_commits),

@@ -184,9 +184,14 @@ impl Expected {
         Ok(Self { traces: read })
     }
 
+    /// The masks of a trace.
+    pub(crate) fn of(&self, trace: usize) -> &[Digest] {
+        self.traces.get(trace).map_or(&[], Vec::as_slice)
+    }
+
     /// Are these the masks of the trace? Otherwise the first step with another one, and how it differs.
     pub(crate) fn compare(&self, trace: usize, found: &[Digest]) -> Result<(), (usize, String)> {
-        let expected = self.traces.get(trace).map_or(&[][..], Vec::as_slice);
+        let expected = self.of(trace);
         let differs = expected.iter().zip(found).position(|(expected, found)| expected != found);
         match differs {
             Some(step) => Err((step, format!("the mask is {}, not {}", found[step], expected[step]))),

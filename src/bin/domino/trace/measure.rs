@@ -1,23 +1,46 @@
-//! The passes: each text once on a fresh grammar, then all of them again and again on one that is warm.
+//! The passes: each text on a fresh grammar, then all of them again and again on one that is warm.
 //!
 //! Pass 1 compiles the grammar anew before every text, so that no text profits from what an earlier one left
-//! behind. Passes 2 and on share one compiled grammar, after a walk outside the clock that warms it. That walk
-//! and another one at the end hold every mask against that of pass 1.
-
-use std::time::Instant;
+//! behind. It can be done several times over, so that what else the machine does can be told from what the engine
+//! does. Passes 2 and on share one compiled grammar, after a walk outside the clock that warms it. That walk and
+//! another one at the end hold every mask against that of pass 1.
 
 use super::{
     input::Trace,
-    walk::{Checks, Digest, Engine, Stuck, Walk, check, walk},
+    walk::{Checks, Digest, Engine, Stuck, Walk, check, timed, walk},
 };
 
+/// How often.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Passes {
+    /// Times pass 1 is done, at least one.
+    pub(crate) fresh: usize,
+    /// Passes in all, at least one.
+    pub(crate) all: usize,
+}
+
+impl Passes {
+    /// How often each text is walked along, warming and checking included.
+    pub(crate) fn walks(self) -> usize {
+        self.fresh + if self.all > 1 { self.all + 1 } else { 0 }
+    }
+}
+
+/// A text on a grammar that was compiled for it alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Fresh {
+    /// From the grammar's text to a compiled grammar, in nanoseconds.
+    pub(crate) compile: u64,
+    pub(crate) walk: Walk,
+}
+
 /// All that was measured of one text.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Record {
     /// The masks.
     pub(crate) digests: Vec<Digest>,
-    /// Pass 1.
-    pub(crate) first: Walk,
+    /// Pass 1, each time.
+    pub(crate) fresh: Vec<Fresh>,
     /// Passes 2 and on.
     pub(crate) warm: Vec<Walk>,
     /// The same passes without masks.
@@ -29,8 +52,6 @@ pub(crate) struct Record {
 pub(crate) struct Measured {
     /// One for each text that was begun, in order; fewer than there are if it was interrupted in pass 1.
     pub(crate) records: Vec<Record>,
-    /// From a grammar's text to a compiled grammar, in milliseconds, before each text of pass 1.
-    pub(crate) compile_ms: Vec<f64>,
     /// Passes that every text has behind it.
     pub(crate) passes: usize,
     pub(crate) interrupted: bool,
@@ -72,117 +93,143 @@ pub(crate) enum Moment {
     Walked,
 }
 
-/// How often a text is walked along in so many passes, warming and checking included.
-pub(crate) fn walks(passes: usize) -> usize {
-    if passes > 1 { passes + 2 } else { 1 }
-}
-
-/// Measures `passes` passes over `traces`. `compile` makes the engine from cold, `compare` judges the masks of a
-/// text, `stop` ends it early with what there is.
+/// Measures `passes` over `traces`. `compile` makes the engine from cold, `compare` judges the masks of a text, `stop`
+/// ends it early with what there is.
 pub(crate) fn run<E: Engine>(
     traces: &[Trace],
-    passes: usize,
+    passes: Passes,
     mut compile: impl FnMut() -> anyhow::Result<E>,
     compare: impl Fn(usize, &[Digest]) -> Result<(), (usize, String)>,
     mut notify: impl FnMut(Moment),
     stop: impl Fn() -> bool,
 ) -> Result<Measured, Trouble> {
     let mut measured = Measured { passes: 1, ..Measured::default() };
-    for (number, trace) in traces.iter().enumerate() {
-        if stop() {
-            measured.interrupted = true;
-            return Ok(measured);
+    for _ in 0..passes.fresh {
+        for (number, trace) in traces.iter().enumerate() {
+            if stop() {
+                measured.interrupted = true;
+                return Ok(measured);
+            }
+            let (engine, time) = timed(&mut compile);
+            let engine = engine.map_err(Trouble::Other)?;
+            notify(Moment::Compiled);
+            if let Some(record) = measured.records.get_mut(number) {
+                record.fresh_again(&engine, number, trace, time)?;
+            } else {
+                let record = Record::begin(&engine, number, trace, time)?;
+                compare(number, &record.digests).map_err(|(step, what)| Wrong {
+                    trace: number,
+                    step,
+                    what,
+                })?;
+                measured.records.push(record);
+            }
+            notify(Moment::Walked);
         }
-        let begun = Instant::now();
-        let engine = compile().map_err(Trouble::Other)?;
-        measured.compile_ms.push(begun.elapsed().as_secs_f64() * 1e3);
-        notify(Moment::Compiled);
-        let record = first(&engine, number, trace)?;
-        compare(number, &record.digests).map_err(|(step, what)| Wrong { trace: number, step, what })?;
-        measured.records.push(record);
-        notify(Moment::Walked);
     }
-    if passes < 2 {
+    if passes.all < 2 {
         return Ok(measured);
     }
     let engine = compile().map_err(Trouble::Other)?;
-    let check_masks = |records: &[Record], notify: &mut dyn FnMut(Moment)| {
-        for (number, (record, trace)) in records.iter().zip(traces).enumerate() {
-            if stop() {
-                return Ok(());
-            }
-            again(&engine, number, trace, record)?;
-            notify(Moment::Walked);
-        }
-        Ok::<(), Wrong>(())
-    };
-    check_masks(&measured.records, &mut notify)?;
-    for _ in 2..=passes {
+    check_masks(&engine, traces, &measured.records, &mut notify, &stop)?;
+    for _ in 2..=passes.all {
         for (number, (record, trace)) in measured.records.iter_mut().zip(traces).enumerate() {
             if stop() {
                 measured.interrupted = true;
                 return Ok(measured);
             }
-            warm(&engine, number, trace, record)?;
+            record.warm(&engine, number, trace)?;
             notify(Moment::Walked);
         }
         measured.passes += 1;
     }
-    check_masks(&measured.records, &mut notify)?;
+    check_masks(&engine, traces, &measured.records, &mut notify, &stop)?;
     measured.interrupted = stop();
     Ok(measured)
 }
 
-/// Pass 1 of a text, on an engine that has met no text.
-pub(crate) fn first<E: Engine>(engine: &E, number: usize, trace: &Trace) -> Result<Record, Wrong> {
-    let mut record = Record { digests: Vec::with_capacity(trace.tokens.len() + 1), ..Record::default() };
-    record.first = walk(engine, &trace.tokens, Some(&mut record.digests)).map_err(Wrong::stuck(number))?;
-    Ok(record)
-}
-
-/// A pass outside the record: the masks must be those of pass 1.
-pub(crate) fn again<E: Engine>(
+/// A pass outside the record over all texts, or as many as there is time for.
+fn check_masks<E: Engine>(
     engine: &E,
-    number: usize,
-    trace: &Trace,
-    record: &Record,
+    traces: &[Trace],
+    records: &[Record],
+    notify: &mut impl FnMut(Moment),
+    stop: &impl Fn() -> bool,
 ) -> Result<(), Wrong> {
-    let mut digests = Vec::with_capacity(record.digests.len());
-    walk(engine, &trace.tokens, Some(&mut digests)).map_err(Wrong::stuck(number))?;
-    if digests == record.digests {
-        return Ok(());
+    for (number, (record, trace)) in records.iter().zip(traces).enumerate() {
+        if stop() {
+            break;
+        }
+        record.again(engine, number, trace)?;
+        notify(Moment::Walked);
     }
-    let pairs = digests.iter().zip(&record.digests);
-    let step = pairs.take_while(|(warm, first)| warm == first).count();
-    Err(Wrong {
-        trace: number,
-        step,
-        what: "the mask of a warm grammar is not that of a fresh one".to_owned(),
-    })
-}
-
-/// A pass that counts, with masks and without.
-pub(crate) fn warm<E: Engine>(
-    engine: &E,
-    number: usize,
-    trace: &Trace,
-    record: &mut Record,
-) -> Result<(), Wrong> {
-    let walked = walk(engine, &trace.tokens, None).map_err(Wrong::stuck(number))?;
-    let checked = check(engine, &trace.tokens).map_err(Wrong::stuck(number))?;
-    let taken = record.first.commits.len();
-    let shortest = walked.commits.len().min(checked.allows.len());
-    if walked.commits.len() != taken || checked.allows.len() != taken {
-        let what = "asking for the token does not give what the first mask says".to_owned();
-        return Err(Wrong { trace: number, step: shortest, what });
-    }
-    record.warm.push(walked);
-    record.checks.push(checked);
     Ok(())
 }
 
 impl Record {
-    /// The median over the warm walks of what `of` takes from each, step by step; nothing if there are none.
+    /// Pass 1 of a text, on an engine that has met no text and took `compile` nanoseconds to make.
+    pub(crate) fn begin<E: Engine>(
+        engine: &E,
+        number: usize,
+        trace: &Trace,
+        compile: u64,
+    ) -> Result<Self, Wrong> {
+        let mut digests = Vec::with_capacity(trace.tokens.len() + 1);
+        let walk = walk(engine, &trace.tokens, Some(&mut digests)).map_err(Wrong::stuck(number))?;
+        Ok(Self { digests, fresh: vec![Fresh { compile, walk }], warm: Vec::new(), checks: Vec::new() })
+    }
+
+    /// Pass 1 once more, on another such engine.
+    pub(crate) fn fresh_again<E: Engine>(
+        &mut self,
+        engine: &E,
+        number: usize,
+        trace: &Trace,
+        compile: u64,
+    ) -> Result<(), Wrong> {
+        let walk = self.again(engine, number, trace)?;
+        self.fresh.push(Fresh { compile, walk });
+        Ok(())
+    }
+
+    /// A walk that looks at the masks, which must be those of pass 1.
+    pub(crate) fn again<E: Engine>(&self, engine: &E, number: usize, trace: &Trace) -> Result<Walk, Wrong> {
+        let mut digests = Vec::with_capacity(self.digests.len());
+        let walk = walk(engine, &trace.tokens, Some(&mut digests)).map_err(Wrong::stuck(number))?;
+        if digests == self.digests {
+            return Ok(walk);
+        }
+        let pairs = digests.iter().zip(&self.digests);
+        let step = pairs.take_while(|(now, first)| now == first).count();
+        Err(Wrong { trace: number, step, what: "the mask is not the one of the first time".to_owned() })
+    }
+
+    /// A pass that counts, with masks and without.
+    pub(crate) fn warm<E: Engine>(&mut self, engine: &E, number: usize, trace: &Trace) -> Result<(), Wrong> {
+        let walked = walk(engine, &trace.tokens, None).map_err(Wrong::stuck(number))?;
+        let checked = check(engine, &trace.tokens).map_err(Wrong::stuck(number))?;
+        let taken = self.rejected_at().unwrap_or(trace.tokens.len());
+        let shortest = walked.commits.len().min(checked.allows.len());
+        if walked.commits.len() != taken || checked.allows.len() != taken {
+            let what = "asking for the token does not give what the first mask says".to_owned();
+            return Err(Wrong { trace: number, step: shortest, what });
+        }
+        self.warm.push(walked);
+        self.checks.push(checked);
+        Ok(())
+    }
+
+    /// The first token that the mask does not hold.
+    pub(crate) fn rejected_at(&self) -> Option<usize> {
+        self.fresh.first().and_then(|fresh| fresh.walk.rejected_at)
+    }
+
+    /// The median over pass 1 of what `of` takes from each walk, step by step.
+    pub(crate) fn fresh_medians(&self, of: impl Fn(&Walk) -> &[u64]) -> Vec<u64> {
+        medians(&self.fresh.iter().map(|fresh| of(&fresh.walk)).collect::<Vec<_>>())
+    }
+
+    /// The same over the warm walks; nothing if there are none.
     pub(crate) fn warm_medians(&self, of: impl Fn(&Walk) -> &[u64]) -> Vec<u64> {
         medians(&self.warm.iter().map(of).collect::<Vec<_>>())
     }
@@ -192,9 +239,14 @@ impl Record {
         medians(&self.checks.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// The median time of making a request, warm; that of pass 1 if there is no other.
-    pub(crate) fn start(&self) -> u64 {
-        median(self.warm.iter().map(|walk| walk.start).collect()).unwrap_or(self.first.start)
+    /// The median time of making a request on a fresh grammar.
+    pub(crate) fn fresh_start(&self) -> u64 {
+        median(self.fresh.iter().map(|fresh| fresh.walk.start).collect()).unwrap_or_default()
+    }
+
+    /// The same on a warm one; where there is none, that on a fresh one.
+    pub(crate) fn warm_start(&self) -> u64 {
+        median(self.warm.iter().map(|walk| walk.start).collect()).unwrap_or_else(|| self.fresh_start())
     }
 }
 
@@ -220,7 +272,7 @@ mod tests {
 
     use super::*;
 
-    /// Allows every token but 9. Its masks count the requests, if it is `fickle`.
+    /// Allows every token but 9. If it is `fickle` its masks count its requests.
     #[derive(Default)]
     struct Toy {
         fickle: bool,
@@ -270,7 +322,7 @@ mod tests {
         let (mut compiled, mut walked) = (0, 0);
         let measured = run(
             traces,
-            passes,
+            Passes { fresh: 2, all: passes },
             || Ok(Toy { fickle: toy, ..Toy::default() }),
             |_, digests| if digests.len() > 4 { Err((4, "too long".to_owned())) } else { Ok(()) },
             |moment| match moment {
@@ -287,16 +339,21 @@ mod tests {
         let traces = traces(&[&[1, 2, 3], &[1, 9, 3]]);
         let (measured, compiled, walked) = measure(false, &traces, 4, || false);
         let measured = measured.unwrap();
-        assert_eq!((measured.passes, measured.interrupted, measured.compile_ms.len()), (4, false, 2));
-        assert_eq!((compiled, walked), (2, 2 * walks(4)));
+        assert_eq!((measured.passes, measured.interrupted), (4, false));
+        assert_eq!((compiled, walked), (4, 2 * Passes { fresh: 2, all: 4 }.walks()));
         let [whole, cut] = &measured.records[..] else { panic!("two texts") };
-        assert_eq!((whole.first.masks.len(), whole.first.rejected_at), (4, None));
-        assert_eq!((cut.first.masks.len(), cut.first.commits.len(), cut.first.rejected_at), (2, 1, Some(1)));
+        let shape = |record: &Record| {
+            let walk = &record.fresh[0].walk;
+            (walk.masks.len(), walk.commits.len(), record.rejected_at())
+        };
+        assert_eq!((shape(whole), shape(cut)), ((4, 3, None), (2, 1, Some(1))));
         for record in [whole, cut] {
-            assert_eq!((record.warm.len(), record.checks.len()), (3, 3));
-            assert_eq!(record.digests.len(), record.first.masks.len());
-            assert_eq!(record.warm_medians(|walk| &walk.masks).len(), record.first.masks.len());
-            assert_eq!(record.check_medians(|checks| &checks.allows).len(), record.first.commits.len());
+            let (masks, commits, _) = shape(record);
+            assert_eq!((record.fresh.len(), record.warm.len(), record.checks.len()), (2, 3, 3));
+            assert_eq!(record.digests.len(), masks);
+            assert_eq!(record.fresh_medians(|walk| &walk.masks).len(), masks);
+            assert_eq!(record.warm_medians(|walk| &walk.masks).len(), masks);
+            assert_eq!(record.check_medians(|checks| &checks.allows).len(), commits);
         }
     }
 
@@ -315,7 +372,7 @@ mod tests {
     #[test]
     fn an_interrupted_run_has_what_was_done() {
         let traces = traces(&[&[1], &[2], &[3]]);
-        for end in 0..12 {
+        for end in 0..18 {
             let asked = Cell::new(0);
             let stop = || {
                 asked.set(asked.get() + 1);
@@ -325,7 +382,8 @@ mod tests {
             let measured = measured.unwrap();
             assert!(measured.interrupted, "{end}");
             assert_eq!(measured.records.len(), end.min(3));
-            assert!(measured.records.iter().all(|record| record.warm.len() + 1 >= measured.passes));
+            let passes = measured.records.iter().map(|record| record.warm.len() + 1);
+            assert_eq!(passes.min().unwrap_or(1), measured.passes, "{end}");
         }
     }
 

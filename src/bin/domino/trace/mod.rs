@@ -1,14 +1,16 @@
 //! `domino trace`: what every step of given texts costs, in the format in which engines are compared.
 //!
 //! [`input`] reads texts and expected masks, [`walk`] holds the clock, [`measure`] orders the passes,
-//! [`cell`] is the file that comes out and [`summary`] what a person reads of it.
+//! [`cell`] is the file that comes out and [`summary`] what a person reads of it. `benches/compare` walks with the
+//! same clock, so [`input`], [`walk`], [`measure`], [`engine`] and [`spread`] see nothing of the program.
 
 mod cell;
 mod engine;
 mod input;
-mod measure;
+pub(crate) mod measure;
 mod memory;
 mod output;
+mod spread;
 mod summary;
 mod walk;
 
@@ -65,7 +67,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     traces.fit(&vocabulary).map_err(BadInput::from)?;
 
     interrupt::watch();
-    let walks = traces.list.len() * measure::walks(command.passes);
+    let walks = traces.list.len() * command.passes.walks();
     let bar = progress::Steps::start(format!("measuring {}", traces.grammar), walks);
     let compile = || -> anyhow::Result<Compiled> {
         let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead);
@@ -86,7 +88,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     })?;
     memory.all_is_done();
 
-    let cell = Cell::new(&traces, measured, vocab_ms, &memory, command.lookahead, command.grammar.name());
+    let cell = Cell::new(&traces, &measured, vocab_ms, &memory, command.lookahead, command.grammar.name());
     if let Some(output) = output {
         output.write(&cell.to_json()?)?;
     }

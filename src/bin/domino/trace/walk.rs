@@ -164,7 +164,8 @@ pub(crate) fn clock_cost() -> u64 {
     empty[empty.len() / 2]
 }
 
-fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
+/// What `work` makes, and how long it takes.
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let begun = Instant::now();
     let result = work();
     let time = begun.elapsed();
