@@ -117,7 +117,7 @@ fn modules_use_only_those_before_them() {
 #[test]
 fn files_say_what_they_are_and_stay_small() {
     let mut wrong = Vec::new();
-    for file in ["src", "tests", "fuzz/src", "fuzz/fuzz_targets"].into_iter().flat_map(files) {
+    for file in ["src", "tests", "benches", "fuzz/src", "fuzz/fuzz_targets"].into_iter().flat_map(files) {
         let text = fs::read_to_string(&file).expect("a file");
         if !text.starts_with("//!") {
             wrong.push(format!("{} does not begin with what it is for", file.display()));
