@@ -118,7 +118,7 @@ pub mod decode;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 
-pub use compile::{CompiledGrammar, Compiler};
+pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{Constraint, StepError, StepErrorKind, ThreadView};
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;

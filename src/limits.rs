@@ -43,8 +43,8 @@ pub struct Limits {
     pub threads: usize,
     /// Constraint states kept by an arena. Default 1,000,000. About 100 bytes each, and 4 for each class of bytes the grammar tells apart.
     pub states: usize,
-    /// Nodes of all subterminal trees of a compiled grammar; past it masks are made by walking the trie. Default 200,000.
-    pub tree_nodes: usize,
+    /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the trie. Default 64 MiB. A node takes about 150 bytes and the tokens it holds.
+    pub tree_bytes: usize,
     /// Places (tree node, parser set) visited for one mask. Default 1,000,000. About 0.1 us and 32 bytes each.
     pub mask_visits: usize,
     /// Cached masks of an arena. Default 4,096. One bit per token each when dense.
@@ -68,12 +68,15 @@ impl Default for Limits {
             arena_items: 20_000_000,
             threads: 20_000,
             states: 1_000_000,
-            tree_nodes: 200_000,
+            tree_bytes: 64 << 20,
             mask_visits: 1_000_000,
             cached_masks: 4_096,
         }
     }
 }
+
+/// Memory of the vocabulary-terminal tables of one compiler, in bytes, past which those that no grammar uses are dropped.
+pub const TABLE_BYTES: usize = 256 << 20;
 
 /// Token ids of a vocabulary are below this, so that a stray id cannot cost gigabytes. Four bytes each.
 pub const VOCABULARY_IDS: u32 = 1 << 24;

@@ -29,7 +29,7 @@ pub fn limits() -> Limits {
     limits.arena_items = 50_000;
     limits.threads = 500;
     limits.states = 2_000;
-    limits.tree_nodes = 3_000;
+    limits.tree_bytes = 500_000;
     limits.mask_visits = 20_000;
     limits
 }

@@ -25,7 +25,8 @@ use crate::{
 pub(crate) struct Machine {
     parser: Parser,
     states: States,
-    masks: MaskMaker,
+    maker: MaskMaker,
+    masks: HashMap<StateId, Arc<TokenSet>>,
     start: StateId,
     /// Scratch: threads and ended sets of the state in the making.
     threads: Vec<Thread>,
@@ -38,8 +39,9 @@ impl Machine {
         let parser = Parser::new(&shared.lowered.cfg, &shared.limits)?;
         let mut states = States::new(shared.lowered.scanner.byte_class_count(), &shared.limits);
         let start = states.intern(&[], Some(parser.start()))?;
-        let masks = MaskMaker::new(&shared.limits);
-        Ok(Self { parser, states, masks, start, threads: Vec::new(), ended: Vec::new() })
+        let maker = MaskMaker::new(shared);
+        let masks = HashMap::new();
+        Ok(Self { parser, states, maker, masks, start, threads: Vec::new(), ended: Vec::new() })
     }
 
     /// The state before any text.
@@ -199,21 +201,21 @@ impl Machine {
 
     /// The tokens that may follow, end of text included. Cached by state.
     pub(super) fn mask(&mut self, shared: &Program, state: StateId) -> Result<Arc<TokenSet>, LimitExceeded> {
-        if let Some(mask) = self.masks.cached(state) {
-            return Ok(mask);
+        if let Some(mask) = self.masks.get(&state) {
+            return Ok(Arc::clone(mask));
         }
         let here = self.states.get(state);
-        let mut starts: Vec<Thread> = here.threads.to_vec();
+        self.threads.clear();
+        self.threads.extend_from_slice(&here.threads);
         if let Some(set) = here.boundary {
             let scanner = &shared.lowered.scanner;
             let started = self.parser.accepts(set).iter();
-            starts.extend(started.map(|&terminal| Thread { set, scan: scanner.start(terminal) }));
+            self.threads.extend(started.map(|&terminal| Thread { set, scan: scanner.start(terminal) }));
         }
-        let mut mask = self.masks.make(shared, &mut self.parser, &starts)?;
-        if self.is_complete(state) {
-            shared.vocabulary.end_of_text().iter().for_each(|&token| mask.insert(token));
-        }
-        Ok(self.masks.keep(state, mask))
+        let also = if self.is_complete(state) { shared.vocabulary.end_of_text() } else { &[] };
+        let mask = self.maker.make(shared, &mut self.parser, &self.threads, also)?;
+        self.masks.insert(state, Arc::clone(&mask));
+        Ok(mask)
     }
 
     /// Is the lookahead unbounded, so that "the bytes can follow" means "the token is in the mask"?

@@ -1,36 +1,42 @@
-//! Trees x parser -> token mask, and the cache of masks by constraint state.
+//! Trees x parser -> token mask.
 
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use super::{program::Program, thread::Thread};
 use crate::{
-    ids::{ScanStateId, SetId, StateId, TerminalId, TrieNodeId},
-    limits::{LimitExceeded, Limits},
+    ids::{SetId, TerminalId, TrieNodeId},
+    limits::LimitExceeded,
     parser::Parser,
-    subterminal::{Edge, Forest, Lookahead, TreeNodeId, cross},
+    subterminal::{Forest, Lookahead, Soil, Tokens, TreeNodeId},
     vocab::TokenSet,
 };
 
-/// Makes masks and keeps them.
+/// Makes masks; keeps the trees.
 #[derive(Debug)]
 pub(super) struct MaskMaker {
     forest: Forest,
-    cache: HashMap<StateId, Arc<TokenSet>>,
-    max_cached: usize,
+    /// Are the trees those that were grown ahead, as far as there are any?
+    grown: bool,
+    // Scratch.
+    open: Vec<Visit>,
+    seen: HashSet<Visit>,
+    reached: Vec<TreeNodeId>,
+    /// By tree node: the number of the last mask that reached it.
+    marks: Vec<u32>,
+    mask: u32,
 }
 
-/// A tree node reached by a parser: `terminal` was started in `set`, and `left` more terminals may be crossed into.
+/// A tree node reached by a parser: its terminal was started in `set`, and `left` more terminals may be crossed into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Visit {
     node: TreeNodeId,
     set: SetId,
-    terminal: TerminalId,
     left: u32,
 }
 
-/// A place in the trie where the parser is in `set` and no tree goes on.
+/// A place in the trie where the parser is in `set`, `terminal` begins, and no tree goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct OpenVisit {
     exit: TrieNodeId,
@@ -40,89 +46,145 @@ struct OpenVisit {
 }
 
 impl MaskMaker {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(shared: &Program) -> Self {
         Self {
-            forest: Forest::new(limits.tree_nodes),
-            cache: HashMap::new(),
-            max_cached: limits.cached_masks,
+            forest: Forest::new(shared.limits.tree_bytes),
+            grown: false,
+            open: Vec::new(),
+            seen: HashSet::new(),
+            reached: Vec::new(),
+            marks: Vec::new(),
+            mask: 0,
         }
     }
 
-    pub(super) fn cached(&self, state: StateId) -> Option<Arc<TokenSet>> {
-        self.cache.get(&state).cloned()
-    }
-
-    /// Files a mask under its state. A full cache is emptied: what is in use is soon there again.
-    pub(super) fn keep(&mut self, state: StateId, mask: TokenSet) -> Arc<TokenSet> {
-        let mask = Arc::new(mask);
-        if self.cache.len() >= self.max_cached {
-            self.cache.clear();
-        }
-        if self.max_cached > 0 {
-            self.cache.insert(state, Arc::clone(&mask));
-        }
-        mask
-    }
-
-    /// The tokens that may follow these threads: stay-tokens need no parser, an edge is followed only if
-    /// the parser can shift (paper, 3.4).
+    /// The tokens that may follow these threads (sorted by set and scanner state), and `also`: stay-tokens need no
+    /// parser, an edge is followed only if the parser can shift (paper, 3.4).
     pub(super) fn make(
         &mut self,
         shared: &Program,
         parser: &mut Parser,
         threads: &[Thread],
-    ) -> Result<TokenSet, LimitExceeded> {
-        let size = shared.vocabulary.size();
-        let (scanner, trie) = (&shared.lowered.scanner, shared.vocabulary.trie());
-        let mut mask = TokenSet::empty(size);
+        also: &[crate::ids::TokenId],
+    ) -> Result<Arc<TokenSet>, LimitExceeded> {
+        if !self.grown
+            && let Some(grown) = shared.grown.get()
+        {
+            self.forest = Forest::clone(grown);
+            self.grown = true;
+            self.marks.clear();
+        }
+        self.next_mask();
+        let result = self.reach(shared, parser, threads).and_then(|untended| {
+            let Self { forest, reached, .. } = self;
+            if untended.is_empty()
+                && also.is_empty()
+                && let [node] = reached[..]
+                && let Tokens::Many(tokens) = forest.reach(node).tokens()
+            {
+                return Ok(Arc::clone(tokens));
+            }
+            let mut mask = union(forest, reached, shared.vocabulary.size());
+            also.iter().for_each(|&token| mask.insert(token));
+            walk_trie(shared, parser, untended, &mut mask)?;
+            Ok(Arc::new(mask))
+        });
+        self.open.clear();
+        self.seen.clear();
+        self.reached.clear();
+        result
+    }
+
+    /// Follows the trees as the parser allows and notes the nodes on the way. Returns where trees end for want of memory.
+    fn reach(
+        &mut self,
+        shared: &Program,
+        parser: &mut Parser,
+        threads: &[Thread],
+    ) -> Result<Vec<OpenVisit>, LimitExceeded> {
+        let (soil, cfg) = (shared.soil(), &shared.lowered.cfg);
         let left = match shared.lookahead {
             Lookahead::Terminals(k) => k,
             // No token spans as many terminals: each takes a byte.
             Lookahead::Unbounded => u32::MAX,
         };
-        let mut open: Vec<Visit> = Vec::new();
-        let mut seen: HashSet<Visit> = HashSet::new();
-        let mut untended: Vec<OpenVisit> = Vec::new();
+        let mut untended = Vec::new();
         for &Thread { set, scan } in threads {
-            let node = self.forest.root(scanner, trie, size, scan);
-            let visit = Visit { node, set, terminal: scanner.terminal(scan), left };
-            if seen.insert(visit) {
-                open.push(visit);
-            }
+            let node = self.forest.root(soil, scan);
+            self.visit(Visit { node, set, left });
         }
-        while let Some(visit) = open.pop() {
-            self.forest.add_tokens(visit.node, &mut mask);
-            if visit.left == 0 || self.forest.exits(visit.node).is_empty() {
-                continue;
-            }
-            let Some(set) = parser.shift(&shared.lowered.cfg, visit.set, visit.terminal)? else { continue };
-            let left = next_left(visit.left);
-            for &terminal in parser.accepts(set) {
-                match self.forest.child(scanner, trie, size, visit.node, terminal) {
-                    Edge::Child(node) => {
-                        let visit = Visit { node, set, terminal, left };
-                        if seen.insert(visit) {
-                            open.push(visit);
-                        }
-                    }
-                    Edge::None => {}
-                    Edge::Open => {
-                        untended.extend(self.forest.exits(visit.node).iter().map(|&exit| OpenVisit {
-                            exit,
-                            set,
-                            terminal,
-                            left,
-                        }))
-                    }
-                }
-            }
-            if seen.len() > shared.limits.mask_visits {
+        let mut visits = 0;
+        while let Some(Visit { node, set, left }) = self.open.pop() {
+            visits += 1;
+            if visits > shared.limits.mask_visits {
                 return Err(LimitExceeded::new("tree nodes visited for one mask", shared.limits.mask_visits));
             }
+            self.mark(node);
+            if left == 0 || self.forest.reach(node).exits().is_empty() {
+                continue;
+            }
+            let children = self.forest.children(soil, node);
+            if children.as_ref().is_some_and(std::ops::Range::is_empty) {
+                continue;
+            }
+            let Some(set) = parser.shift(cfg, set, self.forest.terminal(node))? else { continue };
+            let left = next_left(left);
+            let Some(children) = children else {
+                for &terminal in parser.accepts(set) {
+                    let exits = self.forest.reach(node).exits().iter().flatten().map(TrieNodeId::new);
+                    untended.extend(exits.map(|exit| OpenVisit { exit, set, terminal, left }));
+                }
+                continue;
+            };
+            for child in children {
+                let (terminal, node) = self.forest.child(child);
+                if parser.accepts_terminal(set, terminal) {
+                    self.visit(Visit { node, set, left });
+                }
+            }
         }
-        finish_open(shared, parser, untended, &mut mask)?;
-        Ok(mask)
+        Ok(untended)
     }
+
+    fn visit(&mut self, visit: Visit) {
+        if self.seen.insert(visit) {
+            self.open.push(visit);
+        }
+    }
+
+    fn next_mask(&mut self) {
+        self.mask = self.mask.wrapping_add(1);
+        if self.mask == 0 {
+            self.marks.clear();
+            self.mask = 1;
+        }
+    }
+
+    fn mark(&mut self, node: TreeNodeId) {
+        if node.index() >= self.marks.len() {
+            self.marks.resize(self.forest.len(), 0);
+        }
+        if std::mem::replace(&mut self.marks[node.index()], self.mask) != self.mask {
+            self.reached.push(node);
+        }
+    }
+}
+
+/// The tokens of these nodes.
+fn union(forest: &Forest, nodes: &[TreeNodeId], size: usize) -> TokenSet {
+    let sets = || nodes.iter().map(|&node| forest.reach(node).tokens());
+    let mut many = sets().filter_map(|tokens| match tokens {
+        Tokens::Many(set) => Some(set),
+        Tokens::Few(_) => None,
+    });
+    let mut mask = many.next().map_or_else(|| TokenSet::empty(size), |set| TokenSet::clone(set));
+    many.for_each(|set| mask.union_with(set));
+    for tokens in sets() {
+        if let Tokens::Few(tokens) = tokens {
+            tokens.iter().for_each(|&token| mask.insert(token));
+        }
+    }
+    mask
 }
 
 /// `left` after one more terminal; `u32::MAX` stands for no bound and stays.
@@ -130,31 +192,31 @@ fn next_left(left: u32) -> u32 {
     if left == u32::MAX { left } else { left - 1 }
 }
 
-/// Does what trees would have done where they are left open: walks the trie with the parser, once per
+/// Does what trees would have done where there are none: walks the trie with the parser, once per
 /// (trie node, parser set, terminal).
-fn finish_open(
+fn walk_trie(
     shared: &Program,
     parser: &mut Parser,
     mut open: Vec<OpenVisit>,
     mask: &mut TokenSet,
 ) -> Result<(), LimitExceeded> {
-    let (scanner, trie) = (&shared.lowered.scanner, shared.vocabulary.trie());
+    let Soil { tables, trie, .. } = shared.soil();
     let mut seen: HashSet<OpenVisit> = open.iter().copied().collect();
-    let mut exits: Vec<TrieNodeId> = Vec::new();
     while let Some(visit) = open.pop() {
-        let start: ScanStateId = scanner.start(visit.terminal);
-        exits.clear();
-        let stay = |tokens: &[_]| tokens.iter().for_each(|&token| mask.insert(token));
-        cross(scanner, trie, start, visit.exit, stay, |node| exits.push(node));
-        if visit.left == 0 || exits.is_empty() {
+        let reach = tables[visit.terminal.index()].below(trie, visit.exit);
+        match reach.tokens() {
+            Tokens::Few(tokens) => tokens.iter().for_each(|&token| mask.insert(token)),
+            Tokens::Many(tokens) => mask.union_with(tokens),
+        }
+        if visit.left == 0 || reach.exits().is_empty() {
             continue;
         }
         let Some(set) = parser.shift(&shared.lowered.cfg, visit.set, visit.terminal)? else { continue };
         let left = next_left(visit.left);
         for &terminal in parser.accepts(set) {
-            for &exit in &exits {
+            for exit in reach.exits().iter().flatten().map(TrieNodeId::new) {
                 let visit = OpenVisit { exit, set, terminal, left };
-                if seen.insert(visit) {
+                if trie.has_children(exit) && seen.insert(visit) {
                     open.push(visit);
                 }
             }

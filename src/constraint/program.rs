@@ -1,12 +1,56 @@
 //! What a machine runs: a lowered grammar for a vocabulary.
 
-use crate::{limits::Limits, lower::Lowered, subterminal::Lookahead, vocab::Vocabulary};
+use std::sync::{Arc, OnceLock};
 
-/// What all sessions of a grammar read and none changes.
+use crate::{
+    limits::Limits,
+    lower::{Follow, Lowered},
+    store::{Key, Writer},
+    subterminal::{Forest, Lookahead, Soil, Tables, TerminalTable},
+    vocab::Vocabulary,
+};
+
+/// What all sessions of a grammar read. Nothing in it changes but for what is worked out late.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) lowered: Lowered,
     pub(crate) vocabulary: Vocabulary,
     pub(crate) lookahead: Lookahead,
     pub(crate) limits: Limits,
+    /// By terminal; shared with other grammars.
+    pub(crate) tables: Vec<Arc<TerminalTable>>,
+    follow: OnceLock<Follow>,
+    /// All trees, if they were grown ahead.
+    pub(crate) grown: OnceLock<Arc<Forest>>,
+}
+
+impl Program {
+    /// A program without trees.
+    pub(crate) fn new(lowered: Lowered, tables: &Tables, lookahead: Lookahead, limits: Limits) -> Self {
+        Self {
+            tables: lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa)).collect(),
+            vocabulary: tables.vocabulary().clone(),
+            lowered,
+            lookahead,
+            limits,
+            follow: OnceLock::new(),
+            grown: OnceLock::new(),
+        }
+    }
+
+    /// Tells trees of this grammar, vocabulary and these options from others.
+    pub(crate) fn key(&self) -> Key {
+        let mut writer = Writer::default();
+        self.lowered.cfg.write(&mut writer);
+        self.lowered.scanner.dfas().iter().for_each(|dfa| dfa.write(&mut writer));
+        writer.count(self.limits.tree_bytes);
+        Key::of(&[&self.vocabulary.fingerprint().to_le_bytes(), &writer.finish()])
+    }
+
+    /// What trees are made from.
+    pub(crate) fn soil(&self) -> Soil<'_> {
+        let Lowered { cfg, scanner, .. } = &self.lowered;
+        let follow = self.follow.get_or_init(|| Follow::new(cfg, scanner.terminal_count()));
+        Soil { scanner, follow, tables: &self.tables, trie: self.vocabulary.trie() }
+    }
 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::Inspection;
-use crate::{ids::TerminalId, scanner::NO_STATE};
+use crate::{ids::TerminalId, scanner::NONE};
 
 /// Bytes from one to another, both included.
 pub type ByteRange = RangeInclusive<u8>;
@@ -46,7 +46,7 @@ impl Inspection {
             let mut transitions: Vec<TransitionView> = Vec::new();
             for byte in 0..=u8::MAX {
                 let to = row[usize::from(dfa.classes()[usize::from(byte)])];
-                if to == NO_STATE {
+                if to == NONE {
                     continue;
                 }
                 let at = transitions.binary_search_by_key(&to, |transition| transition.to);

@@ -94,7 +94,7 @@ fn inside(scanner: &Scanner, trie: &ByteTrie, all: Vec<ScanStateId>, size: usize
             node = trie.end(node);
             continue;
         }
-        trie.tokens(node).iter().for_each(|&token| tokens.insert(token));
+        trie.tokens_at(trie.own_tokens(node)).iter().for_each(|&token| tokens.insert(token));
         path.push((trie.end(node), next));
         node = TrieNodeId::new(node.raw() + 1);
     }

@@ -3,7 +3,7 @@
 //! Invariants: reduced (see `reduce`); a dot's successor in its production is the next number;
 //! production 0 is `start ::= root`, where `start` occurs nowhere else.
 
-use crate::ids::TerminalId;
+use crate::{ids::TerminalId, store::Writer};
 
 /// A nonterminal of the reduced grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,6 +23,11 @@ impl Dot {
     /// One symbol further; the caller knows that there is one.
     pub(crate) fn next(self) -> Self {
         Self(self.0 + 1)
+    }
+
+    /// One symbol back; the caller knows that there is one.
+    pub(super) fn previous(self) -> Self {
+        Self(self.0 - 1)
     }
 }
 
@@ -67,6 +72,19 @@ impl Cfg {
         &self.productions[nonterminal.index()]
     }
 
+    /// First dots of all productions.
+    pub(super) fn first_dots(&self) -> impl Iterator<Item = Dot> + '_ {
+        self.productions.iter().flatten().copied()
+    }
+
+    /// The dot at the end of a dot's production. Linear in the symbols on the way.
+    pub(super) fn end(&self, mut dot: Dot) -> Dot {
+        while !matches!(self.slot(dot), Slot::End(_)) {
+            dot = dot.next();
+        }
+        dot
+    }
+
     /// Does it derive the empty string?
     pub(crate) fn is_nullable(&self, nonterminal: NonterminalId) -> bool {
         self.nullable[nonterminal.index()]
@@ -75,6 +93,20 @@ impl Cfg {
     /// Number of dots.
     pub(crate) fn dot_count(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Writes all that tells it from other grammars but for the names.
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        writer.count(self.slots.len());
+        for slot in &self.slots {
+            let (kind, number) = match slot {
+                Slot::Terminal(terminal) => (0, terminal.raw()),
+                Slot::Nonterminal(nonterminal) => (1, nonterminal.0),
+                Slot::End(nonterminal) => (2, nonterminal.0),
+            };
+            writer.u8(kind);
+            writer.u32(number);
+        }
     }
 
     /// Number of nonterminals.

@@ -49,7 +49,7 @@ pub(super) struct Emitted {
 /// Counts up to which repetition is spelt out symbol by symbol; larger ones are made of blocks of this size.
 const BLOCK: u32 = 256;
 /// NFA states per DFA state of the folding budget that are worth a try.
-const NFA_PER_DFA_STATE: usize = 8;
+const NFA_PER_DFA_STATE: usize = 2;
 /// Bytes of a literal beyond which it is made of several terminals.
 const LITERAL_BYTES: usize = 1_024;
 /// Longest name of a terminal, in characters.

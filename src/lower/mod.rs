@@ -12,6 +12,7 @@ mod cfg;
 mod components;
 mod emit;
 mod error;
+mod follow;
 mod provenance;
 mod recursion;
 mod reduce;
@@ -22,6 +23,7 @@ pub(crate) use cfg::{Cfg, Dot, NonterminalId, Slot};
 pub(crate) use components::components;
 pub(crate) use emit::Symbol;
 pub use error::{CompileError, CompileErrorKind};
+pub(crate) use follow::Follow;
 pub(crate) use provenance::{Provenance, RuleFate};
 
 use std::time::{Duration, Instant};

@@ -71,6 +71,11 @@ impl Parser {
         self.sets.get(set).accepts()
     }
 
+    /// May this terminal follow?
+    pub(crate) fn accepts_terminal(&self, set: SetId, terminal: TerminalId) -> bool {
+        self.sets.get(set).place(terminal).is_some()
+    }
+
     /// The dotted rules that wait for `terminal`, for display.
     pub(crate) fn waiting(&self, set: SetId, terminal: TerminalId) -> impl Iterator<Item = Dot> + '_ {
         let set = self.sets.get(set);

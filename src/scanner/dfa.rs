@@ -5,6 +5,8 @@
 //! numbered in breadth-first order over classes in order of their least byte, so that equal minimal
 //! automata are equal values.
 
+use crate::store::Writer;
+
 /// "No transition."
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -87,6 +89,13 @@ impl TerminalDfa {
             transitions,
             accepting,
         })
+    }
+
+    /// Writes all that tells it from other automata.
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        writer.bytes(&*self.classes);
+        writer.u32s(self.transitions.iter().copied());
+        writer.bytes(&self.accepting.iter().map(|&accepts| u8::from(accepts)).collect::<Vec<_>>());
     }
 
     /// Number of states.

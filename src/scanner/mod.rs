@@ -7,5 +7,5 @@ mod minimize;
 mod scanner;
 
 pub(crate) use build::build;
-pub(crate) use dfa::{NONE as NO_STATE, TerminalDfa};
+pub(crate) use dfa::{NONE, TerminalDfa};
 pub(crate) use scanner::Scanner;

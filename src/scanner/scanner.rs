@@ -2,13 +2,15 @@
 //!
 //! Invariant: a [`ScanStateId`] names a live state: its terminal can still end.
 
+use std::sync::Arc;
+
 use super::dfa::{NONE, TerminalDfa};
 use crate::ids::{ScanStateId, TerminalId};
 
 /// The DFAs of all terminals, in one numbering of states.
 #[derive(Debug)]
 pub(crate) struct Scanner {
-    dfas: Vec<TerminalDfa>,
+    dfas: Vec<Arc<TerminalDfa>>,
     /// First state of each terminal.
     starts: Vec<u32>,
     /// Terminal of each state.
@@ -29,6 +31,7 @@ impl Scanner {
         }
         u32::try_from(terminals.len()).ok().filter(|&count| count < NONE)?;
         let (byte_class, byte_class_count) = joint_classes(&dfas);
+        let dfas = dfas.into_iter().map(Arc::new).collect();
         Some(Self { dfas, starts, terminals, byte_class, byte_class_count })
     }
 
@@ -37,14 +40,24 @@ impl Scanner {
         self.dfas.len()
     }
 
+    /// The DFA of a terminal.
+    pub(crate) fn dfa(&self, terminal: TerminalId) -> &TerminalDfa {
+        &self.dfas[terminal.index()]
+    }
+
+    /// The terminals' automata.
+    pub(crate) fn dfas(&self) -> &[Arc<TerminalDfa>] {
+        &self.dfas
+    }
+
     /// Number of states of all terminals.
     pub(crate) fn state_count(&self) -> usize {
         self.terminals.len()
     }
 
-    /// The DFA of a terminal.
-    pub(crate) fn dfa(&self, terminal: TerminalId) -> &TerminalDfa {
-        &self.dfas[terminal.index()]
+    /// All states.
+    pub(crate) fn states(&self) -> impl Iterator<Item = ScanStateId> {
+        (0..self.terminals.len()).filter_map(ScanStateId::from_index)
     }
 
     /// The start of a terminal.

@@ -1,44 +1,169 @@
 //! One terminal against the tokens below a trie node. Does not depend on the grammar.
 
+use super::ranges::Ranges;
 use crate::{
-    ids::{ScanStateId, TokenId, TrieNodeId},
-    scanner::Scanner,
-    vocab::ByteTrie,
+    ids::TrieNodeId,
+    scanner::{NONE, TerminalDfa},
+    vocab::{ByteTrie, byte_kind},
 };
 
-/// Walks the trie below `from` with the scanner in `state`.
-///
-/// Calls `stay` with the tokens that end inside the terminal (or just as it may end), and `exit` with
-/// every node where the terminal may end while tokens go on. Linear in the trie nodes that the terminal
-/// can reach.
-pub(crate) fn cross(
-    scanner: &Scanner,
-    trie: &ByteTrie,
-    state: ScanStateId,
-    from: TrieNodeId,
-    mut stay: impl FnMut(&[TokenId]),
-    mut exit: impl FnMut(TrieNodeId),
-) {
-    let last = trie.end(from);
-    let mut path: Vec<(TrieNodeId, ScanStateId)> = vec![(last, state)];
-    let mut node = TrieNodeId::new(from.raw() + 1);
-    while node < last {
-        // The innermost subtree on the path that `node` is in is its parent's.
-        while path.last().is_some_and(|&(end, _)| end <= node) {
-            path.pop();
-        }
-        let Some(&(_, state)) = path.last() else { return };
-        let Some(state) = scanner.step(state, trie.byte(node)) else {
-            node = trie.end(node);
-            continue;
-        };
-        stay(trie.tokens(node));
-        if trie.has_children(node) {
-            if scanner.accepts(state) {
-                exit(node);
+/// For each state of a terminal the [kinds](byte_kind) of bytes that all lead back to it, as bits: below a trie node with
+/// only such bytes nothing needs to be walked.
+#[derive(Debug, Clone)]
+pub(crate) struct Loops(Box<[u64]>);
+
+impl Loops {
+    /// Linear in the DFA's table, and 256 for each state with a loop.
+    pub(crate) fn new(dfa: &TerminalDfa) -> Self {
+        let width = dfa.class_count();
+        let loops = dfa.transitions().chunks_exact(width.max(1)).enumerate().map(|(state, row)| {
+            if row.iter().all(|&to| to as usize != state) {
+                return 0;
             }
-            path.push((trie.end(node), state));
+            (0..=u8::MAX)
+                .filter(|&byte| row[usize::from(dfa.classes()[usize::from(byte)])] as usize != state)
+                .fold(u64::MAX, |kinds, byte| kinds & !(1 << byte_kind(byte)))
+        });
+        Self(loops.collect())
+    }
+}
+
+/// Collects what a terminal does to tokens.
+#[derive(Debug)]
+pub(crate) struct Crossing<'a> {
+    trie: &'a ByteTrie,
+    dfa: &'a TerminalDfa,
+    loops: &'a Loops,
+    /// Places, in trie order, of the tokens that end inside the terminal or just as it may end.
+    pub(crate) stays: Ranges,
+    /// Trie nodes where the terminal may end. Nodes without children may be among them.
+    pub(crate) exits: Ranges,
+    path: Vec<(u32, u32)>,
+}
+
+impl<'a> Crossing<'a> {
+    /// Nothing is collected yet.
+    pub(crate) fn new(trie: &'a ByteTrie, dfa: &'a TerminalDfa, loops: &'a Loops) -> Self {
+        Self { trie, dfa, loops, stays: Ranges::new(), exits: Ranges::new(), path: Vec::new() }
+    }
+
+    /// All tokens, with the terminal in `state`. At most linear in the trie nodes that the terminal can reach;
+    /// subtrees in which every byte leads back to one state cost as much as a node.
+    pub(crate) fn root(&mut self, state: u32) {
+        for byte in 0..=u8::MAX {
+            if let Some(to) = self.step(state, byte)
+                && let Some(node) = self.trie.root_child(byte)
+            {
+                self.at(node, to);
+            }
         }
-        node = TrieNodeId::new(node.raw() + 1);
+    }
+
+    /// The tokens at and below `node`, which the terminal has reached in `state`.
+    pub(crate) fn at(&mut self, node: TrieNodeId, state: u32) {
+        if !self.enter(node, state) {
+            return;
+        }
+        let last = self.trie.end(node).raw();
+        self.path.clear();
+        self.path.push((last, state));
+        let mut next = node.raw() + 1;
+        while next < last {
+            // The innermost open subtree that `next` is in is its parent's.
+            while self.path.last().is_some_and(|&(end, _)| end <= next) {
+                self.path.pop();
+            }
+            let Some(&(_, state)) = self.path.last() else { return };
+            let node = TrieNodeId::new(next);
+            let end = self.trie.end(node).raw();
+            match self.step(state, self.trie.byte(node)) {
+                Some(to) if self.enter(node, to) => {
+                    self.path.push((end, to));
+                    next += 1;
+                }
+                _ => next = end,
+            }
+        }
+    }
+
+    /// Collects `node`, and all below it if no byte there leads anywhere else. Returns whether the
+    /// children are still to be walked.
+    fn enter(&mut self, node: TrieNodeId, state: u32) -> bool {
+        let accepts = self.dfa.accepting()[state as usize];
+        if self.trie.kinds_below(node) & !self.loops.0[state as usize] == 0 {
+            self.stays.push(self.trie.subtree_tokens(node));
+            if accepts && self.trie.has_children(node) {
+                self.exits.push(node.raw()..self.trie.end(node).raw());
+            }
+            return false;
+        }
+        self.stays.push(self.trie.own_tokens(node));
+        if accepts {
+            self.exits.push(node.raw()..node.raw() + 1);
+        }
+        true
+    }
+
+    fn step(&self, state: u32, byte: u8) -> Option<u32> {
+        let class = usize::from(self.dfa.classes()[usize::from(byte)]);
+        let to = self.dfa.transitions()[state as usize * self.dfa.class_count() + class];
+        (to != NONE).then_some(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, ids::TokenId, scanner};
+    use proptest::prelude::*;
+
+    fn accepts(dfa: &TerminalDfa, bytes: &[u8]) -> Option<bool> {
+        let mut state = 0;
+        for &byte in bytes {
+            let class = usize::from(dfa.classes()[usize::from(byte)]);
+            state = dfa.transitions()[state * dfa.class_count() + class] as usize;
+            if state == NONE as usize {
+                return None;
+            }
+        }
+        Some(dfa.accepting()[state])
+    }
+
+    proptest! {
+        /// Against running the automaton over each token, and over each token cut short.
+        #[test]
+        fn same_as_token_by_token(
+            tokens in proptest::collection::vec("[ab \"]{1,6}|[a-cé]{1,4}", 1..60),
+            pattern in r#"([ab]|[a-z ]\*|"|é|[^"]\*){1,4}"#,
+        ) {
+            let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
+            let trie = ByteTrie::new(tokens.len(), ids);
+            let hir = regex_syntax::ParserBuilder::new().utf8(false).build().parse(&pattern).unwrap();
+            let dfa = scanner::build(&hir, 1000, &Limits::default()).unwrap().unwrap();
+            let loops = Loops::new(&dfa);
+            let mut crossing = Crossing::new(&trie, &dfa, &loops);
+            crossing.root(0);
+            crossing.stays.normalise();
+            let mut stays: Vec<u32> =
+                crossing.stays.iter().flat_map(|range| trie.tokens_at(range)).map(|token| token.raw()).collect();
+            stays.sort_unstable();
+            let expected: Vec<u32> = (0..).zip(&tokens)
+                .filter(|(_, token)| accepts(&dfa, token.as_bytes()).is_some()).map(|(id, _)| id).collect();
+            prop_assert_eq!(stays, expected);
+            crossing.exits.normalise();
+            let string = |mut node: TrieNodeId| {
+                let mut bytes = Vec::new();
+                while node != ByteTrie::ROOT {
+                    bytes.insert(0, trie.byte(node));
+                    node = trie.parent(node);
+                }
+                bytes
+            };
+            let inner = |node: &TrieNodeId| trie.has_children(*node);
+            let exits: Vec<_> = crossing.exits.iter().flatten().map(TrieNodeId::new).filter(inner).collect();
+            let expected: Vec<_> = (1..trie.len()).filter_map(TrieNodeId::from_index).filter(inner)
+                .filter(|&node| accepts(&dfa, &string(node)) == Some(true)).collect();
+            prop_assert_eq!(exits, expected);
+        }
     }
 }

@@ -2,12 +2,18 @@
 //!
 //! A token does four things to terminals (paper, 3.3): as a *continuation* it stays inside the current
 //! one, as an *end* it finishes it, as a *start* it begins one it does not finish, and in between it may
-//! span *full* ones. Knows no parser: which terminals may follow is asked edge by edge.
+//! span *full* ones. Knows no parser, only which terminals may follow which.
 
 mod crossing;
+mod grow;
 mod lookahead;
+mod ranges;
+mod reach;
+mod stored;
+mod tables;
 mod tree;
 
-pub(crate) use crossing::cross;
 pub use lookahead::Lookahead;
-pub(crate) use tree::{Edge, Forest, TreeNodeId};
+pub(crate) use reach::Tokens;
+pub(crate) use tables::{Tables, TerminalTable};
+pub(crate) use tree::{Forest, Soil, TreeNodeId};

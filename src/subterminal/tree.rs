@@ -1,142 +1,228 @@
-//! Subterminal trees (paper, Alg. 2), grown on demand.
+//! Subterminal trees (paper, Alg. 2).
 //!
 //! The tree of a scanner state `q` has a node for every sequence of terminals that tokens spell from
-//! `q` on; a node holds the tokens that end inside the last terminal of its sequence, and the trie nodes
-//! where that terminal may end while tokens go on. A child is made when a parser first follows its edge,
-//! so no more is ever built than the grammar can use; past the node budget children are not kept, and
-//! masks walk the trie instead.
+//! `q` on and that can follow each other in a sentence; a node holds the tokens that end inside the last terminal of
+//! its sequence, and the trie nodes where that terminal may end while tokens go on. A node's children are made all
+//! at once, when they are first asked for or ahead of that (see `grow`); past the budget they are not made,
+//! and masks walk the trie instead.
+
+use std::{ops::Range, sync::Arc};
 
 use hashbrown::HashMap;
 
-use super::crossing::cross;
+use super::{reach::Reach, tables::TerminalTable};
 use crate::{
-    ids::{ScanStateId, TerminalId, TokenId, TrieNodeId},
+    ids::{ScanStateId, TerminalId, TrieNodeId},
+    lower::Follow,
     scanner::Scanner,
-    vocab::{ByteTrie, TokenSet},
+    vocab::ByteTrie,
 };
 
 /// A node of some tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TreeNodeId(u32);
 
-/// The tokens of a node, as a list or as bits, whichever is smaller.
-#[derive(Debug)]
-enum Tokens {
-    Few(Box<[TokenId]>),
-    Many(Box<TokenSet>),
+impl TreeNodeId {
+    pub(super) fn new(raw: u32) -> Self {
+        Self(raw)
+    }
+
+    pub(super) fn raw(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
-#[derive(Debug)]
-struct Node {
-    tokens: Tokens,
-    exits: Box<[TrieNodeId]>,
-    /// `None`: no token reaches this terminal from here.
-    children: HashMap<TerminalId, Option<TreeNodeId>>,
+/// What trees are made from; the grammar's and the vocabulary's part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Soil<'a> {
+    pub(crate) scanner: &'a Scanner,
+    pub(crate) follow: &'a Follow,
+    /// By terminal.
+    pub(crate) tables: &'a [Arc<TerminalTable>],
+    pub(crate) trie: &'a ByteTrie,
 }
 
-/// What is known about an edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edge {
-    /// Tokens reach the node.
-    Child(TreeNodeId),
-    /// No token follows the edge.
-    None,
-    /// The budget of nodes is used up.
-    Open,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) terminal: TerminalId,
+    pub(super) reach: Arc<Reach>,
+    pub(super) children: Children,
 }
 
-/// The trees of all scanner states of a grammar.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Children {
+    /// Not made yet.
+    Unknown,
+    /// A range of nodes, in order of their terminals. No token reaches any other terminal that may follow.
+    Made(Range<u32>),
+}
+
+/// Trees of a grammar's scanner states. Cloning costs a few words for each node: contents are shared.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Forest {
-    nodes: Vec<Node>,
-    roots: HashMap<ScanStateId, TreeNodeId>,
-    max_nodes: usize,
+    pub(super) nodes: Vec<Node>,
+    pub(super) roots: HashMap<ScanStateId, TreeNodeId>,
+    pub(super) bytes: usize,
+    pub(super) max_bytes: usize,
 }
 
 impl Forest {
-    /// No trees yet; at most `max_nodes` nodes in all of them, roots apart.
-    pub(crate) fn new(max_nodes: usize) -> Self {
-        Self { nodes: Vec::new(), roots: HashMap::new(), max_nodes: max_nodes.min(u32::MAX as usize / 2) }
+    /// No trees yet; children are made up to `max_bytes` of memory in all trees.
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self { nodes: Vec::new(), roots: HashMap::new(), bytes: 0, max_bytes }
     }
 
-    /// The root of the tree of `state`. First use walks the trie as far as the terminal reaches.
-    pub(crate) fn root(
-        &mut self,
-        scanner: &Scanner,
-        trie: &ByteTrie,
-        size: usize,
-        state: ScanStateId,
-    ) -> TreeNodeId {
+    /// Memory, in bytes, what terminals share counted too.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The root of the tree of `state`. First use makes a row of the terminal's table.
+    pub(crate) fn root(&mut self, soil: Soil<'_>, state: ScanStateId) -> TreeNodeId {
         if let Some(&root) = self.roots.get(&state) {
             return root;
         }
-        let node = make(scanner, trie, size, state, &[ByteTrie::ROOT]);
-        let root = self.push(node);
+        let terminal = soil.scanner.terminal(state);
+        let row = soil.tables[terminal.index()].row(soil.trie, soil.scanner.local(state));
+        let root = self.push(terminal, Arc::clone(row));
         self.roots.insert(state, root);
         root
     }
 
-    /// Where `terminal` leads from `node`. First use walks the trie below the node's exits.
-    pub(crate) fn child(
-        &mut self,
-        scanner: &Scanner,
-        trie: &ByteTrie,
-        size: usize,
-        node: TreeNodeId,
-        terminal: TerminalId,
-    ) -> Edge {
-        let parent = &self.nodes[node.0 as usize];
-        match parent.children.get(&terminal) {
-            Some(Some(child)) => return Edge::Child(*child),
-            Some(None) => return Edge::None,
-            None if self.nodes.len() >= self.max_nodes => return Edge::Open,
-            None => {}
+    /// The node's terminal.
+    pub(crate) fn terminal(&self, node: TreeNodeId) -> TerminalId {
+        self.nodes[node.index()].terminal
+    }
+
+    /// What the node holds.
+    pub(crate) fn reach(&self, node: TreeNodeId) -> &Reach {
+        &self.nodes[node.index()].reach
+    }
+
+    /// The node's children with their terminals, ascending, or `None` where the budget does not reach. First use
+    /// walks the trie below the node's exits for each terminal that may follow.
+    pub(crate) fn children(&mut self, soil: Soil<'_>, node: TreeNodeId) -> Option<Range<u32>> {
+        match &self.nodes[node.index()].children {
+            Children::Made(children) => return Some(children.clone()),
+            Children::Unknown if self.nodes[node.index()].reach.exits().is_empty() => return Some(0..0),
+            Children::Unknown if self.bytes >= self.max_bytes => return None,
+            Children::Unknown => {}
         }
-        let made = make(scanner, trie, size, scanner.start(terminal), &parent.exits);
-        let empty = matches!(&made.tokens, Tokens::Few(tokens) if tokens.is_empty()) && made.exits.is_empty();
-        let child = (!empty).then(|| self.push(made));
-        self.nodes[node.0 as usize].children.insert(terminal, child);
-        child.map_or(Edge::None, Edge::Child)
-    }
-
-    /// Adds the node's tokens to a set.
-    pub(crate) fn add_tokens(&self, node: TreeNodeId, set: &mut TokenSet) {
-        match &self.nodes[node.0 as usize].tokens {
-            Tokens::Few(tokens) => tokens.iter().for_each(|&token| set.insert(token)),
-            Tokens::Many(tokens) => set.union_with(tokens),
+        let first = self.next_id();
+        for (terminal, reach) in offspring(soil, &self.nodes[node.index()]) {
+            self.push(terminal, Arc::new(reach));
         }
+        let children = first..self.next_id();
+        self.nodes[node.index()].children = Children::Made(children.clone());
+        Some(children)
     }
 
-    /// Trie nodes where the node's terminal may end while tokens go on.
-    pub(crate) fn exits(&self, node: TreeNodeId) -> &[TrieNodeId] {
-        &self.nodes[node.0 as usize].exits
+    /// The node of a number in a range of [`children`](Self::children).
+    pub(crate) fn child(&self, number: u32) -> (TerminalId, TreeNodeId) {
+        (self.nodes[number as usize].terminal, TreeNodeId(number))
     }
 
-    fn push(&mut self, node: Node) -> TreeNodeId {
-        // Roots are bounded by scanner states and the rest by `max_nodes`, both below `u32::MAX / 2`.
-        let id = TreeNodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(node);
+    /// Takes over the tree of `state` from another forest over the same soil.
+    pub(super) fn adopt(&mut self, state: ScanStateId, mut tree: Self) {
+        let Some(root) = tree.roots.remove(&state) else { return };
+        let offset = self.next_id();
+        for mut node in tree.nodes {
+            if let Children::Made(children) = &mut node.children {
+                *children = children.start + offset..children.end + offset;
+            }
+            self.nodes.push(node);
+        }
+        self.bytes += tree.bytes;
+        self.roots.insert(state, TreeNodeId(root.0 + offset));
+    }
+
+    fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
+        let id = TreeNodeId(self.next_id());
+        self.bytes += size_of::<Node>() + reach.bytes();
+        self.nodes.push(Node { terminal, reach, children: Children::Unknown });
         id
     }
+
+    /// Roots are bounded by scanner states and the rest by memory, so numbers fit.
+    fn next_id(&self) -> u32 {
+        u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)
+    }
 }
 
-/// The node for starting in `state` at each of `from`.
-fn make(scanner: &Scanner, trie: &ByteTrie, size: usize, state: ScanStateId, from: &[TrieNodeId]) -> Node {
-    let (mut stay, mut exits) = (Vec::new(), Vec::new());
-    for &start in from {
-        cross(scanner, trie, state, start, |tokens| stay.extend_from_slice(tokens), |node| exits.push(node));
-    }
-    stay.sort_unstable();
-    stay.dedup();
-    exits.sort_unstable();
-    exits.dedup();
-    // A bit per token against 32 bits per token held.
-    let tokens = if stay.len() < size / 32 {
-        Tokens::Few(stay.into())
-    } else {
-        let mut set = TokenSet::empty(size);
-        stay.into_iter().for_each(|token| set.insert(token));
-        Tokens::Many(Box::new(set))
-    };
-    Node { tokens, exits: exits.into(), children: HashMap::new() }
+/// What each terminal that may follow the node's does to the tokens that go on at the node's exits; those that do
+/// nothing are left out.
+fn offspring(soil: Soil<'_>, node: &Node) -> Vec<(TerminalId, Reach)> {
+    let Soil { tables, trie, .. } = soil;
+    let entrances = Entrances::new(soil, node);
+    soil.follow
+        .of(node.terminal)
+        .filter_map(|terminal| {
+            let table = &tables[terminal.index()];
+            let first = table.first().iter();
+            let entered =
+                first.flat_map(|&(byte, state)| entrances.with(byte).iter().map(move |&node| (node, state)));
+            let reach = table.enter(trie, entered);
+            (!reach.is_empty()).then_some((terminal, reach))
+        })
+        .collect()
 }
+
+/// The trie nodes right below a node's exits, by their byte.
+struct Entrances {
+    by_byte: Vec<Vec<u32>>,
+}
+
+impl Entrances {
+    /// Either looks at the children of every exit, or at every trie node with a byte that is asked for, whichever
+    /// is less to look at.
+    fn new(soil: Soil<'_>, node: &Node) -> Self {
+        let Soil { tables, trie, follow, .. } = soil;
+        let exits = node.reach.exits();
+        let mut wanted = [false; 256];
+        for terminal in follow.of(node.terminal) {
+            tables[terminal.index()].first().iter().for_each(|&(byte, _)| wanted[usize::from(byte)] = true);
+        }
+        let nodes_with = |byte: u8| if wanted[usize::from(byte)] { trie.nodes_with(byte) } else { &[] };
+        let by_bytes: usize = (0..=u8::MAX).map(|byte| nodes_with(byte).len()).sum();
+        let mut by_byte: Vec<Vec<u32>> = vec![Vec::new(); 256];
+        if exits.total().saturating_mul(CHILDREN_OF_AN_EXIT) < by_bytes {
+            for exit in exits.iter().flatten() {
+                let exit = TrieNodeId::new(exit);
+                let (mut next, last) = (exit.raw() + 1, trie.end(exit).raw());
+                while next < last {
+                    let child = TrieNodeId::new(next);
+                    by_byte[usize::from(trie.byte(child))].push(next);
+                    next = trie.end(child).raw();
+                }
+            }
+            return Self { by_byte };
+        }
+        let mut is_exit = vec![0_u64; trie.len().div_ceil(64)];
+        exits.iter().flatten().for_each(|exit| is_exit[exit as usize / 64] |= 1 << (exit % 64));
+        for byte in 0..=u8::MAX {
+            let below_an_exit = |&&node: &&u32| {
+                let parent = trie.parent(TrieNodeId::new(node)).index();
+                is_exit[parent / 64] >> (parent % 64) & 1 == 1
+            };
+            by_byte[usize::from(byte)] = nodes_with(byte).iter().filter(below_an_exit).copied().collect();
+        }
+        Self { by_byte }
+    }
+
+    /// Ascending, but for what lies below an exit that is below an exit.
+    fn with(&self, byte: u8) -> &[u32] {
+        &self.by_byte[usize::from(byte)]
+    }
+}
+
+/// Children that an exit has on average, for choosing how to find them.
+const CHILDREN_OF_AN_EXIT: usize = 4;

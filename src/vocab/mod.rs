@@ -12,6 +12,6 @@ mod vocabulary;
 pub use error::{VocabularyError, VocabularyErrorKind};
 pub use token_set::TokenSet;
 pub use tokenizer::Tokenizer;
-pub(crate) use trie::ByteTrie;
+pub(crate) use trie::{ByteTrie, byte_kind};
 pub use utf8_stream::Utf8Stream;
 pub use vocabulary::{Vocabulary, VocabularyBuilder};

@@ -21,6 +21,13 @@ impl TokenSet {
         }
     }
 
+    /// The set over ids `0..size` of these words, or `None` if they are not as many as needed or have bits past the end.
+    pub(crate) fn from_words(words: Vec<u64>, size: usize) -> Option<Self> {
+        let past = words.last().map_or(0, |last| last >> (size % 64));
+        let fits = words.len() == size.div_ceil(64) && (size.is_multiple_of(64) || past == 0);
+        fits.then(|| Self { words: words.into(), size: u32::try_from(size).unwrap_or(u32::MAX) })
+    }
+
     /// Ids `0..size` can be in the set.
     #[must_use]
     pub fn size(&self) -> usize {

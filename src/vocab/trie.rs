@@ -1,93 +1,225 @@
-//! The vocabulary as a byte trie, one array in depth-first order.
+//! The vocabulary as a byte trie, in arrays in depth-first order.
 //!
-//! Invariant: node 0 is the root (the empty string); a node's descendants are the nodes
-//! `node + 1 .. node.end`, so skipping a subtree is one jump.
+//! Invariants: node 0 is the root (the empty string); a node's descendants are the nodes `node + 1 .. end(node)`, so
+//! skipping a subtree is one jump; siblings are in order of their bytes; the tokens of a subtree are a range of
+//! the token array.
 
+use std::ops::Range;
+
+use super::token_set::TokenSet;
 use crate::ids::{TokenId, TrieNodeId};
 
-/// One node.
-#[derive(Debug, Clone, Copy)]
-struct Node {
-    byte: u8,
-    /// One past the last node of the subtree.
-    end: u32,
-    /// The node's tokens are `tokens[first_token .. nodes[next].first_token]` of the trie.
-    first_token: u32,
-}
-
 /// All tokens with bytes, by their bytes.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ByteTrie {
-    nodes: Vec<Node>,
+    /// Last byte of each node's string (0 at the root).
+    bytes: Vec<u8>,
+    /// One past the last node of each node's subtree.
+    ends: Vec<u32>,
+    /// Of each node and one past the last: its tokens begin here in `tokens`.
+    first_tokens: Vec<u32>,
     tokens: Vec<TokenId>,
+    // What follows is worked out from the above.
+    parents: Vec<u32>,
+    /// The [kinds](byte_kind) of all bytes below each node, as bits.
+    kinds_below: Vec<u64>,
+    /// Nodes by their byte, ascending; those of byte `b` are `first_by_byte[b] .. first_by_byte[b + 1]`.
+    by_byte: Vec<u32>,
+    first_by_byte: Box<[u32; 257]>,
+    root_children: Box<[u32; 256]>,
+    everything: TokenSet,
 }
 
 impl ByteTrie {
     /// The root: the empty string.
     pub(crate) const ROOT: TrieNodeId = TrieNodeId::new(0);
 
-    /// The trie of `(bytes, token)` pairs; pairs with empty bytes are left out. Sorts them:
+    /// The trie of `(bytes, token)` pairs over ids below `size`; pairs with empty bytes are left out. Sorts them:
     /// `O(n log n)` comparisons.
-    pub(crate) fn new<'a>(tokens: impl IntoIterator<Item = (&'a [u8], TokenId)>) -> Self {
+    pub(crate) fn new<'a>(size: usize, tokens: impl IntoIterator<Item = (&'a [u8], TokenId)>) -> Self {
         let mut sorted: Vec<(&[u8], TokenId)> =
             tokens.into_iter().filter(|(bytes, _)| !bytes.is_empty()).collect();
         sorted.sort_unstable();
-        let root = Node { byte: 0, end: 0, first_token: 0 };
-        let mut trie = Self { nodes: vec![root], tokens: Vec::with_capacity(sorted.len()) };
+        let (mut bytes, mut ends, mut first_tokens) = (vec![0], vec![0], vec![0]);
+        let mut ids = Vec::with_capacity(sorted.len());
         let mut path: Vec<usize> = vec![0];
         let mut previous: &[u8] = &[];
-        for (bytes, token) in sorted {
-            let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-            trie.close(&mut path, shared);
-            for &byte in &bytes[shared..] {
-                path.push(trie.nodes.len());
-                let first_token = index_u32(trie.tokens.len());
-                trie.nodes.push(Node { byte, end: 0, first_token });
+        for (token, id) in sorted {
+            let shared = previous.iter().zip(token).take_while(|(a, b)| a == b).count();
+            while path.len() > shared + 1 {
+                let closed = path.pop().unwrap_or(0);
+                ends[closed] = index_u32(bytes.len());
             }
-            trie.tokens.push(token);
-            previous = bytes;
+            for &byte in &token[shared..] {
+                path.push(bytes.len());
+                bytes.push(byte);
+                ends.push(0);
+                first_tokens.push(index_u32(ids.len()));
+            }
+            ids.push(id);
+            previous = token;
         }
-        trie.close(&mut path, 0);
-        trie.nodes[0].end = index_u32(trie.nodes.len());
-        trie
+        for closed in path {
+            ends[closed] = index_u32(bytes.len());
+        }
+        first_tokens.push(index_u32(ids.len()));
+        Self::from_arrays(size, bytes, ends, first_tokens, ids)
     }
 
-    /// Ends the subtrees on `path` below depth `depth`.
-    fn close(&mut self, path: &mut Vec<usize>, depth: usize) {
-        while path.len() > depth + 1 {
-            if let Some(node) = path.pop() {
-                self.nodes[node].end = index_u32(self.nodes.len());
+    /// The trie of these arrays, which hold the invariants. Linear.
+    fn from_arrays(
+        size: usize,
+        bytes: Vec<u8>,
+        ends: Vec<u32>,
+        first_tokens: Vec<u32>,
+        tokens: Vec<TokenId>,
+    ) -> Self {
+        let count = bytes.len();
+        let mut parents = Vec::with_capacity(count);
+        let mut path: Vec<u32> = Vec::new();
+        for node in (0..).take(count) {
+            while path.last().is_some_and(|&open| ends[open as usize] <= node) {
+                path.pop();
             }
+            parents.push(path.last().copied().unwrap_or(0));
+            path.push(node);
+        }
+        let mut kinds_below = vec![0_u64; count];
+        let mut first_by_byte = Box::new([0_u32; 257]);
+        for node in (1..count).rev() {
+            kinds_below[parents[node] as usize] |= kinds_below[node] | 1 << byte_kind(bytes[node]);
+            first_by_byte[usize::from(bytes[node]) + 1] += 1;
+        }
+        for byte in 0..256 {
+            first_by_byte[byte + 1] += first_by_byte[byte];
+        }
+        let mut by_byte = vec![0; count.saturating_sub(1)];
+        let mut next = first_by_byte.clone();
+        let mut root_children = Box::new([0; 256]);
+        for node in 1..count {
+            let place = &mut next[usize::from(bytes[node])];
+            by_byte[*place as usize] = index_u32(node);
+            *place += 1;
+            if parents[node] == 0 {
+                root_children[usize::from(bytes[node])] = index_u32(node);
+            }
+        }
+        let mut everything = TokenSet::empty(size);
+        tokens.iter().for_each(|&token| everything.insert(token));
+        Self {
+            bytes,
+            ends,
+            first_tokens,
+            tokens,
+            parents,
+            kinds_below,
+            by_byte,
+            first_by_byte,
+            root_children,
+            everything,
         }
     }
 
-    /// Number of nodes.
-    #[cfg(test)]
+    /// Number of nodes, the root included.
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
+        self.bytes.len()
     }
 
     /// The last byte of the node's string (0 at the root).
     pub(crate) fn byte(&self, node: TrieNodeId) -> u8 {
-        self.nodes[node.index()].byte
+        self.bytes[node.index()]
     }
 
     /// One past the last node of the subtree.
     pub(crate) fn end(&self, node: TrieNodeId) -> TrieNodeId {
-        TrieNodeId::new(self.nodes[node.index()].end)
+        TrieNodeId::new(self.ends[node.index()])
+    }
+
+    /// The node without its last byte; the root is its own.
+    pub(crate) fn parent(&self, node: TrieNodeId) -> TrieNodeId {
+        TrieNodeId::new(self.parents[node.index()])
     }
 
     /// Does any token go on past this node?
     pub(crate) fn has_children(&self, node: TrieNodeId) -> bool {
-        self.nodes[node.index()].end > node.raw() + 1
+        self.ends[node.index()] > node.raw() + 1
     }
 
-    /// The tokens that are exactly the node's string.
-    pub(crate) fn tokens(&self, node: TrieNodeId) -> &[TokenId] {
-        let first = self.nodes[node.index()].first_token as usize;
-        let last =
-            self.nodes.get(node.index() + 1).map_or(self.tokens.len(), |next| next.first_token as usize);
-        &self.tokens[first..last]
+    /// The [kinds](byte_kind) of all bytes below the node, as bits.
+    pub(crate) fn kinds_below(&self, node: TrieNodeId) -> u64 {
+        self.kinds_below[node.index()]
+    }
+
+    /// All nodes whose last byte is `byte`, ascending.
+    pub(crate) fn nodes_with(&self, byte: u8) -> &[u32] {
+        let byte = usize::from(byte);
+        &self.by_byte[self.first_by_byte[byte] as usize..self.first_by_byte[byte + 1] as usize]
+    }
+
+    /// The node of a string of one byte.
+    pub(crate) fn root_child(&self, byte: u8) -> Option<TrieNodeId> {
+        match self.root_children[usize::from(byte)] {
+            0 => None,
+            node => Some(TrieNodeId::new(node)),
+        }
+    }
+
+    /// Where the tokens that are exactly the node's string stand in trie order.
+    pub(crate) fn own_tokens(&self, node: TrieNodeId) -> Range<u32> {
+        self.first_tokens[node.index()]..self.first_tokens[node.index() + 1]
+    }
+
+    /// Where the tokens of the node and its subtree stand in trie order.
+    pub(crate) fn subtree_tokens(&self, node: TrieNodeId) -> Range<u32> {
+        self.first_tokens[node.index()]..self.first_tokens[self.ends[node.index()] as usize]
+    }
+
+    /// The tokens at these places of the trie order.
+    pub(crate) fn tokens_at(&self, places: Range<u32>) -> &[TokenId] {
+        &self.tokens[places.start as usize..places.end as usize]
+    }
+
+    /// Number of tokens.
+    pub(crate) fn token_count(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// All tokens of the trie.
+    pub(crate) fn everything(&self) -> &TokenSet {
+        &self.everything
+    }
+}
+
+/// Bytes in 64 kinds, such that the bytes of a kind are mostly treated alike by terminals: letters that are hex
+/// digits, other letters, digits, each sign of its own, and the bytes of UTF-8 by their role. A number below 64.
+pub(crate) fn byte_kind(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'f' => 0,
+        b'g'..=b'z' => 1,
+        b'A'..=b'F' => 2,
+        b'G'..=b'Z' => 3,
+        b'0'..=b'9' => 4,
+        b'\t' => 5,
+        b'\n' => 6,
+        b'\r' => 7,
+        0..=0x1f => 8,
+        // 16 signs before the digits, then 7, 6 and 4.
+        b' '..=b'/' => 9 + (byte - b' '),
+        b':'..=b'@' => 25 + (byte - b':'),
+        b'['..=b'`' => 32 + (byte - b'['),
+        b'{'..=b'~' => 38 + (byte - b'{'),
+        0x7f => 42,
+        0x80..=0x8f => 43,
+        0x90..=0x9f => 44,
+        0xa0..=0xbf => 45,
+        0xc0..=0xc1 | 0xf5..=0xff => 46,
+        0xc2..=0xdf => 47,
+        0xe0 => 48,
+        0xe1..=0xec | 0xee..=0xef => 49,
+        0xed => 50,
+        0xf0 => 51,
+        0xf1..=0xf3 => 52,
+        0xf4 => 53,
     }
 }
 
@@ -103,15 +235,27 @@ mod tests {
     #[test]
     fn subtrees_and_tokens() {
         let tokens: [(&[u8], u32); 6] = [(b"b", 0), (b"ab", 1), (b"abc", 2), (b"a", 3), (b"ab", 4), (b"", 5)];
-        let trie = ByteTrie::new(tokens.map(|(bytes, id)| (bytes, TokenId::new(id))));
-        // Depth first: root, a, ab, abc, b.
+        let trie = ByteTrie::new(6, tokens.map(|(bytes, id)| (bytes, TokenId::new(id))));
+        // root, a, ab, abc, b
         assert_eq!(trie.len(), 5);
-        let bytes: Vec<u8> = (1..5).map(|n| trie.byte(TrieNodeId::new(n))).collect();
-        assert_eq!(bytes, b"abcb");
-        assert_eq!(trie.end(TrieNodeId::new(1)), TrieNodeId::new(4));
-        assert_eq!(trie.end(ByteTrie::ROOT), TrieNodeId::new(5));
-        assert_eq!(trie.tokens(TrieNodeId::new(2)), [TokenId::new(1), TokenId::new(4)]);
-        assert_eq!(trie.tokens(ByteTrie::ROOT), []);
-        assert!(trie.has_children(TrieNodeId::new(2)) && !trie.has_children(TrieNodeId::new(4)));
+        let node = TrieNodeId::new;
+        assert_eq!((trie.byte(node(1)), trie.end(node(1))), (b'a', node(4)));
+        assert_eq!((trie.byte(node(4)), trie.end(node(4))), (b'b', node(5)));
+        assert_eq!(trie.tokens_at(trie.own_tokens(node(2))), [TokenId::new(1), TokenId::new(4)]);
+        assert!(trie.own_tokens(ByteTrie::ROOT).is_empty());
+        assert_eq!(trie.subtree_tokens(node(1)), 0..4);
+        assert!(trie.has_children(node(2)) && !trie.has_children(node(4)));
+        assert_eq!((trie.parent(node(3)), trie.parent(node(4))), (node(2), ByteTrie::ROOT));
+        assert_eq!(trie.nodes_with(b'b'), [2, 4]);
+        assert_eq!((trie.root_child(b'b'), trie.root_child(b'c')), (Some(node(4)), None));
+        assert_eq!(trie.kinds_below(node(1)), 1 << byte_kind(b'b'));
+        assert_eq!(trie.everything().len(), 5);
+    }
+
+    #[test]
+    fn kinds_are_few() {
+        assert!((0..=u8::MAX).all(|byte| byte_kind(byte) < 64));
+        assert_ne!(byte_kind(b' '), byte_kind(b'!'));
+        assert_eq!((byte_kind(b'/'), byte_kind(b':'), byte_kind(b'['), byte_kind(b'{')), (24, 25, 32, 38));
     }
 }

@@ -181,7 +181,7 @@ impl Vocabulary {
             bytes.extend_from_slice(token);
         }
         starts.resize(size + 1, offset(bytes.len()));
-        let trie = ByteTrie::new(tokens.iter().map(|(id, bytes)| (bytes.as_slice(), *id)));
+        let trie = ByteTrie::new(size, tokens.iter().map(|(id, bytes)| (bytes.as_slice(), *id)));
         let fingerprint = fingerprint(tokens, &specials, &end_of_text);
         let inner = Inner { bytes, starts, specials, end_of_text, trie, fingerprint };
         Ok(Self { inner: Arc::new(inner) })

@@ -11,3 +11,4 @@ mod oracle;
 pub(crate) mod real;
 mod rollback;
 mod sound;
+mod trees;

@@ -115,7 +115,7 @@ fn limits(bytes: &mut Bytes<'_>) -> (Limits, bool) {
     let mut limits = Limits::default();
     let choice = bytes.byte();
     limits.fold_states = if choice & 1 == 0 { limits.fold_states } else { 0 };
-    limits.tree_nodes = if choice & 2 == 0 { limits.tree_nodes } else { usize::from(choice >> 4) };
+    limits.tree_bytes = if choice & 2 == 0 { limits.tree_bytes } else { usize::from(choice >> 4) << 8 };
     limits.cached_masks = if choice & 4 == 0 { limits.cached_masks } else { usize::from(choice >> 6) };
     let is_tight = choice & 8 != 0;
     if is_tight {

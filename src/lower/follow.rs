@@ -1,0 +1,216 @@
+//! Which terminals can directly follow which in a sentence.
+
+use super::cfg::{Cfg, Dot, Slot};
+use crate::ids::TerminalId;
+
+/// Bits of the sets of terminals, for all nonterminals and terminals together, up to which they are worked out. One byte
+/// for every eight.
+const MAX_BITS: usize = 1 << 27;
+/// Words of such sets that are added to others before it is given up. About 1 ns each.
+const MAX_WORDS: usize = 1 << 26;
+
+/// For each terminal those that can follow it directly.
+#[derive(Debug)]
+pub(crate) struct Follow {
+    terminals: usize,
+    /// Rows of bits; `None`: too many to tell, so any may follow any.
+    rows: Option<Bits>,
+}
+
+impl Follow {
+    /// Works it out: the productions times the terminals, for each change of direction in which symbols stand at
+    /// each other's ends. Where that is too much, any terminal may follow any.
+    pub(crate) fn new(cfg: &Cfg, terminals: usize) -> Self {
+        let bits = (cfg.nonterminal_count() * 2).saturating_add(terminals).saturating_mul(terminals);
+        let rows = (bits <= MAX_BITS).then(|| rows(cfg, terminals)).flatten();
+        Self { terminals, rows }
+    }
+
+    /// The terminals that can follow `terminal`, ascending.
+    pub(crate) fn of(&self, terminal: TerminalId) -> impl Iterator<Item = TerminalId> + '_ {
+        let may =
+            move |next: &usize| self.rows.as_ref().is_none_or(|rows| rows.contains(terminal.index(), *next));
+        (0..self.terminals).filter(may).filter_map(TerminalId::from_index)
+    }
+}
+
+fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
+    let productions: Vec<Dot> = cfg.first_dots().collect();
+    let mut words = MAX_WORDS;
+    // The terminals that each nonterminal can begin with.
+    let mut first = Bits::new(cfg.nonterminal_count(), terminals);
+    to_fixpoint(&productions, &mut words, |&start, words| {
+        let (lhs, mut dot, mut grown) = (cfg.lhs(start).index(), start, false);
+        loop {
+            *words = words.checked_sub(first.width)?;
+            match cfg.slot(dot) {
+                Slot::Terminal(terminal) => return Some(grown | first.insert(lhs, terminal.index())),
+                Slot::Nonterminal(next) => {
+                    grown |= first.union_within(lhs, next.index());
+                    if !cfg.is_nullable(next) {
+                        return Some(grown);
+                    }
+                    dot = dot.next();
+                }
+                Slot::End(_) => return Some(grown),
+            }
+        }
+    })?;
+    // The terminals that can come right after each nonterminal, and after each terminal.
+    let mut after = Bits::new(cfg.nonterminal_count(), terminals);
+    let mut rows = Bits::new(terminals, terminals);
+    let mut next = Bits::new(1, terminals);
+    to_fixpoint(&productions, &mut words, |&start, words| {
+        let mut grown = false;
+        let mut dot = cfg.end(start);
+        next.copy(0, &after, cfg.lhs(start).index());
+        while dot != start {
+            *words = words.checked_sub(2 * first.width)?;
+            dot = dot.previous();
+            match cfg.slot(dot) {
+                Slot::Terminal(terminal) => {
+                    rows.union(terminal.index(), &next, 0);
+                    next.clear(0);
+                    next.insert(0, terminal.index());
+                }
+                Slot::Nonterminal(symbol) => {
+                    grown |= after.union(symbol.index(), &next, 0);
+                    if !cfg.is_nullable(symbol) {
+                        next.clear(0);
+                    }
+                    next.union(0, &first, symbol.index());
+                }
+                Slot::End(_) => {}
+            }
+        }
+        Some(grown)
+    })?;
+    Some(rows)
+}
+
+/// Visits all productions, from the first and from the last in turn, until nothing grows. `None` when the words
+/// are used up.
+fn to_fixpoint(
+    productions: &[Dot],
+    words: &mut usize,
+    mut visit: impl FnMut(&Dot, &mut usize) -> Option<bool>,
+) -> Option<()> {
+    loop {
+        let mut grown = false;
+        for production in productions {
+            grown |= visit(production, words)?;
+        }
+        for production in productions.iter().rev() {
+            grown |= visit(production, words)?;
+        }
+        if !grown {
+            return Some(());
+        }
+    }
+}
+
+/// Rows of bits.
+#[derive(Debug)]
+struct Bits {
+    words: Vec<u64>,
+    width: usize,
+}
+
+impl Bits {
+    fn new(rows: usize, columns: usize) -> Self {
+        let width = columns.div_ceil(64);
+        Self { words: vec![0; rows * width], width }
+    }
+
+    fn contains(&self, row: usize, column: usize) -> bool {
+        self.words[row * self.width + column / 64] >> (column % 64) & 1 == 1
+    }
+
+    fn insert(&mut self, row: usize, column: usize) -> bool {
+        let word = &mut self.words[row * self.width + column / 64];
+        let before = *word;
+        *word |= 1 << (column % 64);
+        *word != before
+    }
+
+    /// Adds a row of `other`. Returns whether that changed anything.
+    fn union(&mut self, row: usize, other: &Self, from: usize) -> bool {
+        let (to, from) = (row * self.width, from * self.width);
+        let mut grown = false;
+        for (word, more) in
+            self.words[to..to + self.width].iter_mut().zip(&other.words[from..from + self.width])
+        {
+            grown |= more & !*word != 0;
+            *word |= more;
+        }
+        grown
+    }
+
+    fn clear(&mut self, row: usize) {
+        self.words[row * self.width..(row + 1) * self.width].fill(0);
+    }
+
+    fn copy(&mut self, row: usize, other: &Self, from: usize) {
+        let to = row * self.width..(row + 1) * self.width;
+        self.words[to].copy_from_slice(&other.words[from * self.width..(from + 1) * self.width]);
+    }
+
+    /// Adds a row of its own.
+    fn union_within(&mut self, row: usize, from: usize) -> bool {
+        let (to, from) = (row * self.width, from * self.width);
+        let mut grown = false;
+        for at in 0..self.width {
+            let more = self.words[from + at];
+            grown |= more & !self.words[to + at] != 0;
+            self.words[to + at] |= more;
+        }
+        grown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Grammar, Limits, Syntax,
+        lower::{Lowered, lower},
+    };
+
+    fn follow(text: &str) -> Vec<(String, Vec<String>)> {
+        let limits = Limits { fold_states: 0, ..Limits::default() };
+        let grammar = Grammar::parse(Syntax::Gbnf, text, &limits).unwrap();
+        let Lowered { cfg, terminal_names: names, .. } = lower(&grammar, &limits).unwrap();
+        let follow = Follow::new(&cfg, names.len());
+        let mut rows: Vec<_> = (0..names.len())
+            .map(|terminal| {
+                let next = follow.of(TerminalId::from_index(terminal).unwrap());
+                let mut next: Vec<_> = next.map(|next| names[next.index()].clone()).collect();
+                next.sort();
+                (names[terminal].clone(), next)
+            })
+            .collect();
+        rows.sort();
+        rows
+    }
+
+    #[test]
+    fn what_follows_what() {
+        let row = |terminal: &str, next: &[&str]| {
+            let quoted = |text: &str| format!("{text:?}");
+            (quoted(terminal), next.iter().map(|next| quoted(next)).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            follow(
+                r#"root ::= "(" list? ")"   list ::= item ("," item)*   item ::= "x" | root | opt "!"   opt ::= "?"?"#
+            ),
+            [
+                row("!", &[")", ","]),
+                row("(", &["!", "(", ")", "?", "x"]),
+                row(")", &[")", ","]),
+                row(",", &["!", "(", "?", "x"]),
+                row("?", &["!"]),
+                row("x", &[")", ","]),
+            ]
+        );
+    }
+}

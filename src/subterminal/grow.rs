@@ -1,0 +1,41 @@
+//! All trees of a grammar ahead of their use, on all cores.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::tree::{Forest, Soil};
+use crate::ids::ScanStateId;
+
+impl Forest {
+    /// Every tree, as deep as tokens reach or memory allows; trees share `max_bytes`, those of the first states first.
+    /// `progress` is called with the number of scanner states done, from any thread. The result does not depend on
+    /// the number of cores unless memory runs out; what is missing then is made up for at run time.
+    ///
+    /// Costs one walk over the trie for each scanner state, which is short but for states that most tokens can
+    /// follow, and the tokens that cross into other terminals once for each way to do so.
+    pub(crate) fn grown(soil: Soil<'_>, max_bytes: usize, progress: &(dyn Fn(usize) + Sync)) -> Self {
+        let (done, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let states: Vec<ScanStateId> = soil.scanner.states().collect();
+        let trees: Vec<Self> = states
+            .par_iter()
+            .map(|&state| {
+                let mut tree = Self::new(max_bytes.saturating_sub(bytes.load(Ordering::Relaxed)));
+                let root = tree.root(soil, state);
+                let mut open = vec![root];
+                while let Some(node) = open.pop() {
+                    let children = tree.children(soil, node).into_iter().flatten();
+                    open.extend(children.map(|child| tree.child(child).1));
+                }
+                bytes.fetch_add(tree.bytes(), Ordering::Relaxed);
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+                tree
+            })
+            .collect();
+        let mut forest = Self::new(max_bytes);
+        for (state, tree) in states.into_iter().zip(trees) {
+            forest.adopt(state, tree);
+        }
+        forest
+    }
+}

@@ -1,0 +1,116 @@
+//! Sets of numbers as ranges: what crossings collect, because in depth-first order whole subtrees are one range.
+
+use std::ops::Range;
+
+/// A set of 32-bit numbers. After [`normalise`](Self::normalise): ascending, disjoint, not touching.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Ranges {
+    ranges: Vec<Range<u32>>,
+    sorted: bool,
+}
+
+impl Ranges {
+    /// The empty set.
+    pub(crate) fn new() -> Self {
+        Self { ranges: Vec::new(), sorted: true }
+    }
+
+    /// The set of these bounds, begin and end in turn, or `None` if they are not ascending.
+    pub(crate) fn from_bounds(bounds: &[u32]) -> Option<Self> {
+        let ascending = bounds.windows(2).all(|pair| pair[0] < pair[1]) && bounds.len().is_multiple_of(2);
+        let ranges = bounds.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect();
+        ascending.then_some(Self { ranges, sorted: true })
+    }
+
+    /// Begin and end of each range in turn.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ranges.iter().flat_map(|range| [range.start, range.end])
+    }
+
+    /// Adds a range. Constant time.
+    pub(crate) fn push(&mut self, range: Range<u32>) {
+        if range.is_empty() {
+            return;
+        }
+        match self.ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            Some(last) if last.end > range.start => {
+                // Inside the last one already, as exits below exits are.
+                if last.start > range.start || last.end < range.end {
+                    self.sorted = false;
+                    self.ranges.push(range);
+                }
+            }
+            _ => self.ranges.push(range),
+        }
+    }
+
+    /// Sorts and merges. `O(n log n)` where ranges were pushed out of order, nothing otherwise.
+    pub(crate) fn normalise(&mut self) {
+        if std::mem::replace(&mut self.sorted, true) {
+            return;
+        }
+        self.ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        let mut merged: Vec<Range<u32>> = Vec::with_capacity(self.ranges.len());
+        for range in self.ranges.drain(..) {
+            match merged.last_mut() {
+                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        self.ranges = merged;
+    }
+
+    /// The ranges.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<u32>> + '_ {
+        self.ranges.iter().cloned()
+    }
+
+    /// Numbers in the set, once normalised.
+    pub(crate) fn total(&self) -> usize {
+        self.ranges.iter().map(|range| (range.end - range.start) as usize).sum()
+    }
+
+    /// Is nothing in it?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Heap bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ranges.capacity() * size_of::<Range<u32>>()
+    }
+
+    /// One past the greatest number.
+    pub(crate) fn end(&self) -> u32 {
+        self.ranges.last().map_or(0, |range| range.end)
+    }
+
+    /// Gives back what was allocated too much.
+    pub(crate) fn shrink(&mut self) {
+        self.ranges.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn same_as_a_set(pushed in proptest::collection::vec((0_u32..40, 0_u32..6), 0..20)) {
+            let mut ranges = Ranges::new();
+            let mut set = std::collections::BTreeSet::new();
+            for (start, length) in pushed {
+                ranges.push(start..start + length);
+                set.extend(start..start + length);
+            }
+            ranges.normalise();
+            prop_assert_eq!(ranges.iter().flatten().collect::<Vec<_>>(), set.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(ranges.total(), set.len());
+            let bounds: Vec<u32> = ranges.bounds().collect();
+            prop_assert_eq!(Ranges::from_bounds(&bounds), Some(ranges));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What a terminal does to tokens: the contents of a tree's node.
+
+use std::sync::Arc;
+
+use super::ranges::Ranges;
+use crate::{
+    ids::TokenId,
+    store::{Reader, StoreError, Writer},
+    vocab::{ByteTrie, TokenSet},
+};
+
+/// A set of tokens as a list or as bits, whichever is smaller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Tokens {
+    /// In order.
+    Few(Box<[TokenId]>),
+    /// Shared with the masks that are just this.
+    Many(Arc<TokenSet>),
+}
+
+/// The tokens that end inside a terminal or just as it may end, and where it may end while tokens go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reach {
+    tokens: Tokens,
+    /// Trie nodes; those without children do not matter.
+    exits: Ranges,
+}
+
+impl Reach {
+    /// From places of the trie order and trie nodes. Linear in the tokens, or in those left out if these are fewer.
+    pub(crate) fn new(trie: &ByteTrie, mut stays: Ranges, mut exits: Ranges) -> Self {
+        stays.normalise();
+        exits.normalise();
+        exits.shrink();
+        Self { tokens: Tokens::new(trie, &stays), exits }
+    }
+
+    /// Does nothing go on here?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.exits.is_empty() && matches!(&self.tokens, Tokens::Few(tokens) if tokens.is_empty())
+    }
+
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    pub(crate) fn exits(&self) -> &Ranges {
+        &self.exits
+    }
+
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.exits.bytes() + self.tokens.bytes()
+    }
+
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        match &self.tokens {
+            Tokens::Few(tokens) => {
+                writer.u8(0);
+                writer.u32s(tokens.iter().map(|token| token.raw()));
+            }
+            Tokens::Many(tokens) => {
+                writer.u8(1);
+                writer.u64s(tokens.words().iter().copied());
+            }
+        }
+        let bounds: Vec<u32> = self.exits.bounds().collect();
+        writer.u32s(bounds.into_iter());
+    }
+
+    /// # Errors
+    /// If it is not one over this vocabulary.
+    pub(crate) fn read(reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<Self, StoreError> {
+        let size = trie.everything().size();
+        let tokens = match reader.u8()? {
+            0 => {
+                let tokens = reader.u32s()?;
+                let ascending = tokens.windows(2).all(|pair| pair[0] < pair[1]);
+                if !ascending || tokens.last().is_some_and(|&last| last as usize >= size) {
+                    return Err(StoreError::malformed("tokens out of order or past the vocabulary"));
+                }
+                Tokens::Few(tokens.into_iter().map(TokenId::new).collect())
+            }
+            1 => {
+                let set = TokenSet::from_words(reader.u64s()?, size)
+                    .ok_or_else(|| StoreError::malformed("a token set of another size"))?;
+                Tokens::Many(Arc::new(set))
+            }
+            _ => return Err(StoreError::malformed("an unknown form of token set")),
+        };
+        let exits = Ranges::from_bounds(&reader.u32s()?)
+            .filter(|exits| exits.end() as usize <= trie.len())
+            .ok_or_else(|| StoreError::malformed("trie nodes out of order or past the trie"))?;
+        Ok(Self { tokens, exits })
+    }
+}
+
+impl Tokens {
+    fn new(trie: &ByteTrie, stays: &Ranges) -> Self {
+        let (count, size) = (stays.total(), trie.everything().size());
+        // A bit for each token of the vocabulary against 32 bits for each token held.
+        if count < size / 32 {
+            let mut tokens: Vec<TokenId> =
+                stays.iter().flat_map(|range| trie.tokens_at(range)).copied().collect();
+            tokens.sort_unstable();
+            return Self::Few(tokens.into());
+        }
+        let mut set;
+        if count * 2 > trie.token_count() {
+            set = trie.everything().clone();
+            let mut next = 0;
+            for range in stays.iter() {
+                trie.tokens_at(next..range.start).iter().for_each(|&token| set.remove(token));
+                next = range.end;
+            }
+            let end = u32::try_from(trie.token_count()).unwrap_or(u32::MAX);
+            trie.tokens_at(next..end).iter().for_each(|&token| set.remove(token));
+        } else {
+            set = TokenSet::empty(size);
+            for range in stays.iter() {
+                trie.tokens_at(range).iter().for_each(|&token| set.insert(token));
+            }
+        }
+        Self::Many(Arc::new(set))
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Few(tokens) => size_of_val::<[TokenId]>(tokens),
+            Self::Many(tokens) => size_of_val::<[u64]>(tokens.words()),
+        }
+    }
+}

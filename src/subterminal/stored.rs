@@ -1,0 +1,89 @@
+//! Trees as bytes, and back. What is read is checked to be trees over the same soil; that they say what the grammar says
+//! is for the seal around them to tell.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::{
+    reach::Reach,
+    tree::{Children, Forest, Node, Soil, TreeNodeId},
+};
+use crate::{
+    ids::{ScanStateId, TerminalId},
+    store::{Reader, StoreError, Writer},
+};
+
+/// Of `Children::Unknown`: past every number of a node.
+const UNKNOWN: u32 = u32::MAX;
+
+impl Forest {
+    /// Writes all trees.
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        writer.count(self.nodes.len());
+        for node in &self.nodes {
+            writer.u32(node.terminal.raw());
+            let (first, last) = match &node.children {
+                Children::Unknown => (UNKNOWN, UNKNOWN),
+                Children::Made(children) => (children.start, children.end),
+            };
+            writer.u32(first);
+            writer.u32(last);
+            node.reach.write(writer);
+        }
+        let mut roots: Vec<_> = self.roots.iter().map(|(state, root)| (state.raw(), root.raw())).collect();
+        roots.sort_unstable();
+        writer.u32s(roots.iter().map(|&(state, _)| state));
+        writer.u32s(roots.iter().map(|&(_, root)| root));
+    }
+
+    /// Reads what [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    /// If it is not trees over this soil.
+    pub(crate) fn read(
+        reader: &mut Reader<'_>,
+        soil: Soil<'_>,
+        max_bytes: usize,
+    ) -> Result<Self, StoreError> {
+        let mut forest = Self::new(max_bytes);
+        // A node takes 16 bytes at least.
+        let count = reader.count(16)?;
+        for node in 0..count {
+            let terminal = TerminalId::new(reader.u32()?);
+            if terminal.index() >= soil.tables.len() {
+                return Err(StoreError::malformed("a tree with a terminal that there is not"));
+            }
+            let children = match (reader.u32()?, reader.u32()?) {
+                (UNKNOWN, UNKNOWN) => Children::Unknown,
+                (first, last)
+                    if first <= last
+                        && last as usize <= count
+                        && (first == last || first as usize > node) =>
+                {
+                    Children::Made(first..last)
+                }
+                _ => return Err(StoreError::malformed("a tree's node with children that there are not")),
+            };
+            let reach = Arc::new(Reach::read(reader, soil.trie)?);
+            forest.bytes += size_of::<Node>() + reach.bytes();
+            forest.nodes.push(Node { terminal, reach, children });
+        }
+        let (states, roots) = (reader.u32s()?, reader.u32s()?);
+        if states.len() != roots.len() || !states.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Err(StoreError::malformed("roots of trees out of order"));
+        }
+        forest.roots = HashMap::with_capacity(states.len());
+        for (state, root) in states.into_iter().zip(roots) {
+            let state = ScanStateId::new(state);
+            let node = forest.nodes.get(root as usize);
+            let fits = state.index() < soil.scanner.state_count()
+                && node.is_some_and(|node| node.terminal == soil.scanner.terminal(state));
+            if !fits {
+                return Err(StoreError::malformed("the root of a tree for another scanner state"));
+            }
+            forest.roots.insert(state, TreeNodeId::new(root));
+        }
+        Ok(forest)
+    }
+}

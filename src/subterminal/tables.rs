@@ -1,0 +1,215 @@
+//! Vocabulary x terminal: for each state of a terminal, what it does to every token. Does not depend on the grammar,
+//! so grammars that have a terminal in common share its table: the inside of a JSON string is worked out once.
+
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use hashbrown::HashMap;
+
+use super::{
+    crossing::{Crossing, Loops},
+    reach::Reach,
+};
+use crate::{
+    ids::TrieNodeId,
+    limits::TABLE_BYTES,
+    scanner::{NONE, TerminalDfa},
+    store::{CacheFolder, Key, Kind, Reader, StoreError, Writer},
+    vocab::{ByteTrie, Vocabulary},
+};
+
+/// The table of one terminal. Rows are made when they are first asked for, by whoever asks.
+#[derive(Debug)]
+pub(crate) struct TerminalTable {
+    dfa: Arc<TerminalDfa>,
+    loops: OnceLock<Loops>,
+    rows: Box<[OnceLock<Arc<Reach>>]>,
+    /// Bytes with which the terminal can begin, and where they lead.
+    first: Box<[(u8, u32)]>,
+    bytes: AtomicUsize,
+    /// Is it in the cache folder?
+    stored: AtomicBool,
+}
+
+impl TerminalTable {
+    /// A table without rows.
+    fn new(dfa: Arc<TerminalDfa>) -> Self {
+        let step = |byte: u8| {
+            let to = dfa.transitions()[usize::from(dfa.classes()[usize::from(byte)])];
+            (to != NONE).then_some((byte, to))
+        };
+        let first = (0..=u8::MAX).filter_map(step).collect();
+        let rows = (0..dfa.len()).map(|_| OnceLock::new()).collect();
+        Self {
+            dfa,
+            loops: OnceLock::new(),
+            rows,
+            first,
+            bytes: AtomicUsize::new(0),
+            stored: AtomicBool::new(false),
+        }
+    }
+
+    /// Bytes with which the terminal can begin, ascending, and the states that they lead to.
+    pub(crate) fn first(&self) -> &[(u8, u32)] {
+        &self.first
+    }
+
+    /// What the terminal does to all tokens when it is in `state`. First use walks the trie.
+    pub(crate) fn row(&self, trie: &ByteTrie, state: u32) -> &Arc<Reach> {
+        self.rows[state as usize].get_or_init(|| {
+            let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
+            crossing.root(state);
+            let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
+            self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+            reach
+        })
+    }
+
+    /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a state.
+    pub(crate) fn enter(&self, trie: &ByteTrie, entered: impl Iterator<Item = (u32, u32)>) -> Reach {
+        let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
+        for (node, state) in entered {
+            crossing.at(TrieNodeId::new(node), state);
+        }
+        Reach::new(trie, crossing.stays, crossing.exits)
+    }
+
+    /// What the terminal does, from its start, to the tokens below a trie node.
+    pub(crate) fn below(&self, trie: &ByteTrie, node: TrieNodeId) -> Reach {
+        let last = trie.end(node).raw();
+        let child = |child: u32| (child < last).then_some(child);
+        let next = |&before: &u32| child(trie.end(TrieNodeId::new(before)).raw());
+        let children = std::iter::successors(child(node.raw() + 1), next);
+        let state = |byte: u8| {
+            let place = self.first.binary_search_by_key(&byte, |&(first, _)| first).ok()?;
+            Some(self.first[place].1)
+        };
+        self.enter(
+            trie,
+            children.filter_map(|child| Some((child, state(trie.byte(TrieNodeId::new(child)))?))),
+        )
+    }
+
+    fn loops(&self) -> &Loops {
+        self.loops.get_or_init(|| Loops::new(&self.dfa))
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.rows.len() * 32 + self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.iter().all(|row| row.get().is_some())
+    }
+
+    fn write(&self, trie: &ByteTrie) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.count(self.rows.len());
+        for state in (0..).take(self.rows.len()) {
+            self.row(trie, state).write(&mut writer);
+        }
+        writer.finish()
+    }
+
+    /// Fills the table from what [`write`](Self::write) wrote. Rows that are there stay.
+    fn read(&self, reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
+        if reader.count(1)? != self.rows.len() {
+            return Err(StoreError::malformed("a table with another number of states"));
+        }
+        let rows = self.rows.iter().map(|_| Reach::read(reader, trie)).collect::<Result<Vec<_>, _>>()?;
+        for (row, reach) in self.rows.iter().zip(rows) {
+            let bytes = reach.bytes();
+            if row.set(Arc::new(reach)).is_ok() {
+                self.bytes.fetch_add(bytes, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The tables of one vocabulary, in memory and, where there is one, in a cache folder. Cloning shares them.
+#[derive(Debug, Clone)]
+pub(crate) struct Tables {
+    vocabulary: Vocabulary,
+    cache: CacheFolder,
+    known: Arc<Mutex<Known>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    tables: HashMap<Arc<TerminalDfa>, Arc<TerminalTable>>,
+    /// Tables added since memory was last looked at.
+    added: usize,
+}
+
+/// Memory is looked at whenever this many tables were added.
+const ADDED_BEFORE_A_LOOK: usize = 64;
+
+/// Tables of terminals that begin with fewer bytes, such as literals, are quicker made than read from a file.
+const FIRST_WORTH_A_FILE: usize = 3;
+
+impl Tables {
+    /// No tables yet.
+    pub(crate) fn new(vocabulary: Vocabulary, cache: CacheFolder) -> Self {
+        Self { vocabulary, cache, known: Arc::default() }
+    }
+
+    /// The table of a terminal. Tables that no grammar uses any more are kept for the next one, until all tables
+    /// together take more than [`TABLE_BYTES`].
+    pub(crate) fn of(&self, dfa: &Arc<TerminalDfa>) -> Arc<TerminalTable> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = known.tables.get(dfa) {
+            return Arc::clone(table);
+        }
+        known.added += 1;
+        if known.added >= ADDED_BEFORE_A_LOOK {
+            known.added = 0;
+            if known.tables.values().map(|table| table.bytes()).sum::<usize>() > TABLE_BYTES {
+                known.tables.retain(|_, table| Arc::strong_count(table) > 1);
+            }
+        }
+        let table = Arc::new(TerminalTable::new(Arc::clone(dfa)));
+        known.tables.insert(Arc::clone(dfa), Arc::clone(&table));
+        table
+    }
+
+    /// Takes the rows of a table from the cache folder, if they are there.
+    pub(crate) fn load(&self, table: &TerminalTable) {
+        if self.cache.path().is_some() && table.first.len() >= FIRST_WORTH_A_FILE && !table.is_full() {
+            let read = |reader: &mut Reader<'_>| table.read(reader, self.vocabulary.trie());
+            if self.cache.get(Kind::TerminalTables, &self.key(table), read).is_some() {
+                table.stored.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Puts a table whose rows are all made into the cache folder, unless it came from there.
+    pub(crate) fn save(&self, table: &TerminalTable) {
+        if self.cache.path().is_some()
+            && table.first.len() >= FIRST_WORTH_A_FILE
+            && table.is_full()
+            && !table.stored.swap(true, Ordering::Relaxed)
+        {
+            self.cache.put(Kind::TerminalTables, &self.key(table), &table.write(self.vocabulary.trie()));
+        }
+    }
+
+    fn key(&self, table: &TerminalTable) -> Key {
+        let mut writer = Writer::default();
+        table.dfa.write(&mut writer);
+        Key::of(&[&self.vocabulary.fingerprint().to_le_bytes(), &writer.finish()])
+    }
+
+    /// Where they are kept between runs.
+    pub(crate) fn cache(&self) -> &CacheFolder {
+        &self.cache
+    }
+
+    /// The vocabulary.
+    pub(crate) fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+}
