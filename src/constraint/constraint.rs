@@ -254,6 +254,15 @@ impl Constraint {
         items
     }
 
+    /// Shows a view the machine, and the present state if the text goes on.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Program, &Machine, Option<StateId>) -> T) -> T {
+        let state = match self.here {
+            Place::In(state) => Some(state),
+            Place::Ended(_) => None,
+        };
+        look(&self.program, &lock(&self.machine), state)
+    }
+
     /// Parser sets, their items, and constraint states of the machine.
     #[cfg(test)]
     pub(super) fn machine_sizes(&self) -> (usize, usize, usize) {

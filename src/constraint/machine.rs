@@ -45,7 +45,7 @@ impl Machine {
     }
 
     /// The state before any text.
-    pub(super) fn start(&self) -> StateId {
+    pub(crate) fn start(&self) -> StateId {
         self.start
     }
 
@@ -58,30 +58,29 @@ impl Machine {
     }
 
     /// Parser sets, their items, and constraint states.
-    #[cfg(test)]
-    pub(super) fn sizes(&self) -> (usize, usize, usize) {
+    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
         (self.parser.len(), self.parser.item_count(), self.states.len())
     }
 
     /// Is the text complete in this state?
-    pub(super) fn is_complete(&self, state: StateId) -> bool {
+    pub(crate) fn is_complete(&self, state: StateId) -> bool {
         self.states.get(state).boundary.is_some_and(|set| self.parser.is_complete(set))
     }
 
-    pub(super) fn threads(&self, state: StateId) -> &[Thread] {
+    pub(crate) fn threads(&self, state: StateId) -> &[Thread] {
         &self.states.get(state).threads
     }
 
-    pub(super) fn boundary(&self, state: StateId) -> Option<SetId> {
+    pub(crate) fn boundary(&self, state: StateId) -> Option<SetId> {
         self.states.get(state).boundary
     }
 
-    pub(super) fn parser(&self) -> &Parser {
+    pub(crate) fn parser(&self) -> &Parser {
         &self.parser
     }
 
     /// The state after one more byte, or `None` if no text goes on like this. One lookup when it was asked before.
-    pub(super) fn step(
+    pub(crate) fn step(
         &mut self,
         shared: &Program,
         state: StateId,

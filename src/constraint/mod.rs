@@ -12,4 +12,5 @@ mod thread;
 pub use constraint::{Constraint, ThreadView};
 pub use error::{StepError, StepErrorKind};
 pub(crate) use host::Host;
+pub(crate) use machine::Machine;
 pub(crate) use program::Program;

@@ -15,9 +15,9 @@ use crate::{
 
 /// One way to read the text so far. `d` names `t`, so `t` is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Thread {
-    pub(super) set: SetId,
-    pub(super) scan: ScanStateId,
+pub(crate) struct Thread {
+    pub(crate) set: SetId,
+    pub(crate) scan: ScanStateId,
 }
 
 /// A memoised transition.

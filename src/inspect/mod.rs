@@ -1,12 +1,14 @@
 //! What a compiled grammar is made of: for authors who want to know why theirs is slow.
 //!
 //! [`CompiledGrammar::inspect`] looks at all stages: rules and what lowering made of them, terminals, their
-//! automata. All views are owned, plain data; numbers in them mean something within one compiled grammar only.
+//! automata; [`Constraint::parser_sets`](crate::Constraint::parser_sets) and
+//! [`Constraint::state_sizes`](crate::Constraint::state_sizes) at what a text has led to. All views are owned, plain data; numbers in them mean something within one compiled grammar only.
 //! Nothing here changes what a grammar allows.
 
 mod automaton;
 mod marks;
 mod rules;
+mod sets;
 mod sizes;
 mod terminals;
 
@@ -14,6 +16,7 @@ use std::sync::Arc;
 
 pub use automaton::{AutomatonView, ByteRange, StateView, TransitionView};
 pub use rules::{Became, NonterminalView, RuleView, SymbolView};
+pub use sets::{ItemOrigin, ItemView, SetView, SetsView, StateSizes};
 pub use sizes::{PassTime, Sizes};
 pub use terminals::TerminalView;
 

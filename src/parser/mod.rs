@@ -9,5 +9,7 @@ mod origin;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod parser;
 mod sets;
+mod view;
 
 pub(crate) use parser::Parser;
+pub(crate) use view::Predicted;

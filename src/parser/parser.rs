@@ -6,7 +6,7 @@ use super::{
     closure::{Scratch, close},
     item::{Item, Origin},
     origin::Origins,
-    sets::Sets,
+    sets::{ClosedSet, Sets},
 };
 use crate::{
     ids::{SetId, TerminalId},
@@ -25,6 +25,8 @@ pub(crate) struct Parser {
     seen: HashSet<Item>,
     kernel: Vec<Item>,
     max_set_items: usize,
+    /// Items completed and merged since the arena was made.
+    effort: u64,
 }
 
 impl Parser {
@@ -39,6 +41,7 @@ impl Parser {
             seen: HashSet::new(),
             kernel: Vec::new(),
             max_set_items: limits.set_items,
+            effort: 0,
         };
         parser.add(Item::START)?;
         parser.start = parser.complete(cfg)?;
@@ -59,6 +62,15 @@ impl Parser {
     /// Number of items in all sets.
     pub(crate) fn item_count(&self) -> usize {
         self.sets.item_count()
+    }
+
+    /// Items completed, merged and predicted since the arena was made: what moves that were not looked up have cost.
+    pub(crate) fn effort(&self) -> u64 {
+        self.effort + u64::try_from(self.sets.item_count()).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn set(&self, set: SetId) -> &ClosedSet {
+        self.sets.get(set)
     }
 
     /// Is the text complete in this set?
@@ -121,6 +133,7 @@ impl Parser {
             kernel.extend_from_slice(set.kernel());
             complete |= set.is_complete();
         }
+        self.effort += u64::try_from(kernel.len()).unwrap_or(u64::MAX);
         kernel.sort_unstable();
         kernel.dedup();
         self.check_size(kernel.len())?;
@@ -188,6 +201,7 @@ impl Parser {
 
     /// Puts an item on the work list of [`complete`](Self::complete), once.
     fn add(&mut self, item: Item) -> Result<(), LimitExceeded> {
+        self.effort += 1;
         if self.seen.insert(item) {
             self.work.push(item);
         }

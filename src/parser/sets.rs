@@ -94,6 +94,12 @@ impl ClosedSet {
         &items[first..last]
     }
 
+    /// All items, by what they wait for.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Dot, Origin)> + '_ {
+        let by_nonterminal = self.by_nonterminal.iter().map(|&(_, dot, origin)| (dot, origin));
+        self.by_terminal.iter().copied().chain(by_nonterminal)
+    }
+
     fn item_count(&self) -> usize {
         self.kernel.len() + self.by_terminal.len() + self.by_nonterminal.len()
     }

@@ -4,6 +4,7 @@
 mod dot;
 #[cfg(feature = "cli")]
 mod program;
+mod sets;
 mod stages;
 
 use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary, inspect::Inspection};

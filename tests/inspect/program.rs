@@ -93,13 +93,50 @@ fn automata_are_ranges_of_bytes() {
 }
 
 #[test]
+fn sets_are_those_after_the_text() {
+    let grammar = r#"root ::= "(" root ")" | "[" root "]" | "x""#;
+    let text = good(inspect(grammar, &["sets", "--text", "(["])).stdout;
+    assert!(text.contains("root ::= \"[\" . root \"]\"") && text.contains("accepts \"x\""), "{text}");
+    assert!(text.contains("root ::= \"(\" . root \")\""), "where it came from is shown: {text}");
+    let answer = json(grammar, &["sets", "--text", "(["]);
+    let boundary = answer["sets"].as_array().unwrap().iter().find(|set| set["boundary"] == true).unwrap();
+    assert_eq!(boundary["accept_count"], 3);
+    let graph = dot::read(&good(inspect(grammar, &["sets", "--dot", "--text", "([x"])).stdout);
+    assert!(graph.edges.len() >= 3, "{graph:?}");
+    let run = inspect(grammar, &["sets", "--text", "(]"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("at 1:2: ']' cannot follow"), "{}", run.stderr);
+}
+
+#[test]
+fn growth_shows_along_a_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text");
+    std::fs::write(&text, "a".repeat(200)).unwrap();
+    let along = ["sets", "--along", text.to_str().unwrap()];
+    let work = |grammar: &str| -> Vec<u64> {
+        let answer = json(grammar, &along);
+        assert_eq!(answer["bytes"], 200);
+        assert!(answer["rows"].as_array().unwrap().len() <= 50);
+        answer["parts"].as_array().unwrap().iter().map(|part| part["work"].as_u64().unwrap()).collect()
+    };
+    let flat = work(r#"root ::= (x | "(" root ")")+   x ::= "a" | "b""#);
+    assert_eq!(flat[3], 0, "{flat:?}");
+    let grows = work(r#"root ::= root root root | root root | "a" | "(" root ")""#);
+    assert!(grows[0] < grows[1] && grows[1] < grows[2] && grows[2] < grows[3], "{grows:?}");
+    let table = good(inspect(r#"root ::= "(" root ")" | [a-z]+"#, &along)).stdout;
+    assert!(table.contains("by quarters of the text") && table.contains("of 200 bytes shown"), "{table}");
+}
+
+#[test]
 fn graphs_are_valid_whatever_is_in_them() {
-    for stage in ["rules", "dfas"] {
+    for stage in ["rules", "dfas", "sets"] {
         let graph = dot::read(&good(inspect(NASTY, &[stage, "--dot"])).stdout);
-        assert!(graph.nodes.len() > 5 && graph.edges.len() > 5, "{stage}: {graph:?}");
+        let least = if stage == "sets" { 0 } else { 5 };
+        assert!(graph.nodes.len() > least && graph.edges.len() >= least, "{stage}: {graph:?}");
         assert!(graph.nodes.iter().all(|(_, label)| !label.is_empty()));
         let few = dot::read(&good(inspect(NASTY, &[stage, "--dot", "--limit", "1"])).stdout);
-        assert!(few.nodes.len() < graph.nodes.len(), "{stage}");
+        assert!(few.nodes.len() < graph.nodes.len() || stage == "sets", "{stage}");
     }
     let clusters = dot::read(&good(inspect(NASTY, &["dfas", "--dot"])).stdout).clusters;
     assert_eq!(clusters as u64, json(NASTY, &["dfas"])["total"].as_u64().unwrap());
@@ -110,7 +147,7 @@ fn output_is_bounded_unless_all_is_asked_for() {
     let rules: String =
         (0..300).map(|n| format!("r{n} ::= \"(\" r{} \")\" | \"{n}\"\n", (n + 1) % 300)).collect();
     let grammar = format!("root ::= r0 {{0,90000}}\n{rules}");
-    for stage in ["rules", "terminals", "dfas"] {
+    for stage in ["rules", "terminals", "dfas", "sets"] {
         let text = good(inspect(&grammar, &[stage, "--limit", "5"])).stdout;
         assert!(text.len() < 8_000, "{stage}: {} bytes", text.len());
         assert!(text.contains("(--limit 0 shows all)"), "{stage}: {text}");
@@ -126,6 +163,9 @@ fn mistakes_end_with_2_and_a_hint() {
         &["terminals", "--terminal", "99"],
         &["terminals", "--dot"],
         &["--dot"],
+        &["rules", "--text", "a"],
+        &["sets", "--along", "no-such-file"],
+        &["sets", "--along", "-", "--text", "a"],
         &["klingon"],
         &["rules", "--dot", "--json"],
         &["rules", "--tokenizer", "no-such-file"],

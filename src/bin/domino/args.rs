@@ -251,7 +251,8 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    fn new(path: PathBuf) -> Self {
+    /// Standard input if the path is `-`.
+    pub(crate) fn new(path: PathBuf) -> Self {
         if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
     }
 

@@ -4,13 +4,19 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::{args::LowGrammar, failure::BadInput, notation::GrammarSource};
+use crate::{
+    args::{Input, LowGrammar},
+    failure::BadInput,
+    notation::GrammarSource,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   domino inspect --grammar my.gbnf                                what is large, what is slow, and why
   domino inspect rules --grammar my.gbnf --rule value             what became of one rule
   domino inspect terminals --grammar json --tokenizer models/domino-small
+  domino inspect sets --grammar my.gbnf --text '{\"a\": '
+  domino inspect sets --grammar my.gbnf --along document.txt      where it becomes slow
   domino inspect dfas --grammar json --terminal 3 --dot | dot -Tsvg > terminal.svg";
 
 /// Show what a grammar is compiled to, stage by stage, so that a slow one can be understood.
@@ -24,6 +30,10 @@ Examples:
 ///
 /// dfas: the automata, by ranges of bytes.
 ///
+/// sets: the parser sets that --text leads to, with their items, or, with --along, sizes after each byte of a file, in
+/// which growth shows. A thread is a terminal that began at some place and is still open; threads are doubled where
+/// the text can be split in several ways; work counts items that the parser had to handle and could not look up.
+///
 /// Without a stage: sizes and times of all of them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -36,6 +46,12 @@ pub(crate) struct LowInspect {
     /// A tokenizer.json, or a model's folder with one. Default: a vocabulary of the 256 bytes.
     #[arg(long, short = 't', value_name = "DIR|FILE")]
     tokenizer: Option<PathBuf>,
+    /// For sets: the text so far.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "along")]
+    text: Option<String>,
+    /// For sets: a text to go along byte by byte; - is standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "dot")]
+    along: Option<PathBuf>,
     /// Show only this rule, or what has to do with it.
     #[arg(long, value_name = "NAME")]
     rule: Option<String>,
@@ -61,6 +77,8 @@ pub(crate) enum Stage {
     Terminals,
     /// The terminals' automata.
     Dfas,
+    /// Parser sets.
+    Sets,
 }
 
 /// `domino inspect`.
@@ -70,11 +88,21 @@ pub(crate) struct Inspect {
     pub(crate) grammar: GrammarSource,
     /// `None`: the 256 bytes.
     pub(crate) tokenizer: Option<PathBuf>,
+    pub(crate) text: Text,
     pub(crate) rule: Option<String>,
     pub(crate) terminal: Option<u32>,
     /// Rows shown of anything.
     pub(crate) limit: usize,
     pub(crate) form: Form,
+}
+
+/// What to look at parser sets after.
+#[derive(Debug)]
+pub(crate) enum Text {
+    /// All of this text.
+    After(String),
+    /// Each byte of it.
+    Along(Input),
 }
 
 /// How to show it.
@@ -94,9 +122,18 @@ impl LowInspect {
             (false, false) => Form::Text,
         };
         if form == Form::Dot && matches!(self.stage, Stage::All | Stage::Terminals) {
-            return Err(BadInput::new("this stage has no graph").hint("--dot goes with rules and dfas"));
+            return Err(BadInput::new("this stage has no graph").hint("--dot goes with rules, dfas and sets"));
         }
+        if self.stage != Stage::Sets && (self.text.is_some() || self.along.is_some()) {
+            return Err(BadInput::new("only parser sets depend on a text")
+                .hint("--text and --along go with `domino inspect sets`"));
+        }
+        let text = match (self.text, self.along) {
+            (_, Some(file)) => Text::Along(Input::new(file)),
+            (text, None) => Text::After(text.unwrap_or_default()),
+        };
         Ok(Inspect {
+            text,
             stage: self.stage,
             grammar: self.grammar.required()?,
             tokenizer: self.tokenizer,

@@ -2,11 +2,13 @@
 //!
 //! One file a stage; each prints text for people, JSON, or a graph.
 
+mod along;
 pub(crate) mod args;
 mod dfas;
 mod dot;
 mod place;
 mod rules;
+mod sets;
 mod summary;
 mod terminals;
 
@@ -16,18 +18,20 @@ use std::{
 };
 
 use domino::{
-    Compiler, Vocabulary,
+    Compiler, Constraint, Vocabulary,
+    grammar::Source,
     ids::{RuleId, TerminalId},
     inspect::Inspection,
 };
 use serde_json::{Value, json};
 
 use self::{
-    args::{Form, Inspect, Stage},
+    args::{Form, Inspect, Stage, Text},
     place::Places,
 };
 use crate::{
     check::byte_vocabulary,
+    describe,
     failure::{BadInput, Exit},
     progress,
 };
@@ -107,8 +111,30 @@ pub(crate) fn run(command: &Inspect) -> anyhow::Result<Exit> {
         Stage::Rules => rules::show(&subject, &mut out)?,
         Stage::Terminals => terminals::show(&subject, &mut out)?,
         Stage::Dfas => dfas::show(&subject, &mut out)?,
+        Stage::Sets => return follow(&subject, compiled.constraint(), &mut out),
     }
     Ok(Exit::Success)
+}
+
+/// Follows the text, and shows where it has led.
+fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Write) -> anyhow::Result<Exit> {
+    let (text, followed) = match &subject.command.text {
+        Text::Along(input) => {
+            let text = input.read()?;
+            let followed = along::show(subject, &mut constraint, &text, out)?;
+            (text, followed)
+        }
+        Text::After(text) => {
+            let followed = constraint.advance_bytes(text.as_bytes())?;
+            if followed == text.len() {
+                sets::show(subject, &constraint, out)?;
+            }
+            (text.as_bytes().to_vec(), followed)
+        }
+    };
+    let Some(&byte) = text.get(followed) else { return Ok(Exit::Success) };
+    let position = Source::from_bytes(&text).position(u32::try_from(followed).unwrap_or(u32::MAX));
+    anyhow::bail!("the text leaves the language at {position}: {} cannot follow", describe::byte(byte))
 }
 
 fn find_rule(inspection: &Inspection, name: &str) -> Result<RuleId, BadInput> {

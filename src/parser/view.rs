@@ -1,0 +1,45 @@
+//! What is in a set, for display.
+
+use super::{
+    item::{Item, Origin},
+    parser::Parser,
+};
+use crate::{
+    ids::{SetId, TerminalId},
+    lower::Dot,
+};
+
+/// Where an item was predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Predicted {
+    /// Before any text.
+    AtStart,
+    /// In an earlier set.
+    In(SetId),
+    /// In the set itself.
+    Here,
+}
+
+impl Parser {
+    /// The items of a set: first its kernel, then what was predicted in it.
+    pub(crate) fn items(&self, set: SetId) -> impl Iterator<Item = (Dot, Predicted)> + '_ {
+        let set = self.set(set);
+        let of = |item: &Item| match item.origin {
+            origin if origin == Item::START.origin => (item.dot, Predicted::AtStart),
+            origin => (item.dot, Predicted::In(origin)),
+        };
+        let here = |(dot, origin)| (origin == Origin::Here).then_some((dot, Predicted::Here));
+        set.kernel().iter().map(of).chain(set.waiting().filter_map(here))
+    }
+
+    /// Items of a set that were predicted in earlier ones.
+    pub(crate) fn kernel_len(&self, set: SetId) -> usize {
+        self.set(set).kernel().len()
+    }
+
+    /// The terminals that may follow, each with the set it leads to if that was asked for already.
+    pub(crate) fn known_shifts(&self, set: SetId) -> impl Iterator<Item = (TerminalId, Option<SetId>)> + '_ {
+        let set = self.set(set);
+        set.accepts().iter().enumerate().map(|(place, &terminal)| (terminal, set.shift(place)))
+    }
+}
