@@ -3,6 +3,7 @@
 #[cfg(feature = "cli")]
 mod cli;
 #[cfg(feature = "cli")]
+mod cli_compile;
 mod cli_generate;
 #[cfg(feature = "cli")]
 mod cli_trace;

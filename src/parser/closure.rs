@@ -13,31 +13,33 @@ use crate::{
     lower::{Cfg, Dot, NonterminalId, Slot},
 };
 
-/// Scratch space of [`close`], kept between calls. Between calls no nonterminal is marked.
+/// Scratch space of [`close`], kept between calls, so that closing allocates nothing. Between calls no nonterminal is
+/// marked.
 #[derive(Debug)]
 pub(super) struct Scratch {
     predicted: Vec<bool>,
     work: Vec<NonterminalId>,
+    open: OpenSet,
 }
 
 impl Scratch {
     pub(super) fn new(cfg: &Cfg) -> Self {
-        Self { predicted: vec![false; cfg.nonterminal_count()], work: Vec::new() }
+        Self { predicted: vec![false; cfg.nonterminal_count()], work: Vec::new(), open: OpenSet::default() }
     }
 }
 
 /// All items of the set with this kernel. Linear in the items made.
-pub(super) fn close(
+pub(super) fn close<'a>(
     cfg: &Cfg,
-    scratch: &mut Scratch,
+    scratch: &'a mut Scratch,
     kernel: &[Item],
     max_items: usize,
-) -> Result<OpenSet, LimitExceeded> {
-    let mut open = OpenSet::default();
+) -> Result<&'a mut OpenSet, LimitExceeded> {
+    scratch.open.clear();
     let mut next = 0;
     for item in kernel {
         // Kernels hold an item for each nullable symbol stepped over already.
-        add(cfg, scratch, &mut open, item.dot, Origin::Set(item.origin));
+        add(cfg, scratch, item.dot, Origin::Set(item.origin));
     }
     let mut result = Ok(());
     while next < scratch.work.len() {
@@ -48,12 +50,12 @@ pub(super) fn close(
             while let Slot::Nonterminal(symbol) = cfg.slot(dot)
                 && cfg.is_nullable(symbol)
             {
-                add(cfg, scratch, &mut open, dot, Origin::Here);
+                add(cfg, scratch, dot, Origin::Here);
                 dot = dot.next();
             }
-            add(cfg, scratch, &mut open, dot, Origin::Here);
+            add(cfg, scratch, dot, Origin::Here);
         }
-        if open.by_terminal.len() + open.by_nonterminal.len() > max_items {
+        if scratch.open.len() > max_items {
             result = Err(LimitExceeded::new("items of one parser set", max_items));
             break;
         }
@@ -61,15 +63,15 @@ pub(super) fn close(
     for nonterminal in scratch.work.drain(..) {
         scratch.predicted[nonterminal.index()] = false;
     }
-    result.map(|()| open)
+    result.map(|()| &mut scratch.open)
 }
 
 /// Files one item under what it waits for and notes what it predicts.
-fn add(cfg: &Cfg, scratch: &mut Scratch, open: &mut OpenSet, dot: Dot, origin: Origin) {
+fn add(cfg: &Cfg, scratch: &mut Scratch, dot: Dot, origin: Origin) {
     match cfg.slot(dot) {
-        Slot::Terminal(terminal) => open.by_terminal.push((terminal, dot, origin)),
+        Slot::Terminal(terminal) => scratch.open.by_terminal.push((terminal, dot, origin)),
         Slot::Nonterminal(nonterminal) => {
-            open.by_nonterminal.push((nonterminal, dot, origin));
+            scratch.open.by_nonterminal.push((nonterminal, dot, origin));
             if !std::mem::replace(&mut scratch.predicted[nonterminal.index()], true) {
                 scratch.work.push(nonterminal);
             }

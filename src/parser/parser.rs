@@ -232,7 +232,9 @@ impl Parser {
                 }
                 Slot::End(_) if item.origin == Item::START.origin => complete = true,
                 Slot::End(lhs) => {
-                    for (_, dot, origin) in self.sets.get(item.origin).waiting_for(lhs).to_vec() {
+                    let waiting = self.sets.get(item.origin).waiting_for(lhs);
+                    for at in waiting {
+                        let (dot, origin) = self.sets.get(item.origin).by_nonterminal(at);
                         self.advance(cfg, item.origin, dot, origin)?;
                     }
                 }

@@ -4,7 +4,7 @@
 //! set, and whether the text is complete. Items that were predicted in the set itself follow from the
 //! kernel; items at their end have done their work when the set is made.
 
-use std::hash::BuildHasher;
+use std::{hash::BuildHasher, ops::Range};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -22,11 +22,20 @@ pub(super) struct ClosedSet {
     complete: bool,
     /// Terminals that may follow, ascending, each with its range of `by_terminal` and the set it leads to once known.
     accepts: Box<[TerminalId]>,
-    ranges: Box<[u32]>,
-    shifts: Box<[Option<SetId>]>,
+    /// One for each of `accepts`, and one past them.
+    edges: Box<[Edge]>,
     by_terminal: Box<[(Dot, Origin)]>,
     /// Sorted by nonterminal.
     by_nonterminal: Box<[(NonterminalId, Dot, Origin)]>,
+}
+
+/// What a terminal leads to.
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    /// Its first item of `by_terminal`; the next edge's is one past its last.
+    first: u32,
+    /// The set after it, once known.
+    shift: Option<SetId>,
 }
 
 /// The items of a set that is being closed.
@@ -36,27 +45,38 @@ pub(super) struct OpenSet {
     pub(super) by_nonterminal: Vec<(NonterminalId, Dot, Origin)>,
 }
 
+impl OpenSet {
+    pub(super) fn clear(&mut self) {
+        self.by_terminal.clear();
+        self.by_nonterminal.clear();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_terminal.len() + self.by_nonterminal.len()
+    }
+}
+
 impl ClosedSet {
-    fn new(kernel: &[Item], complete: bool, mut open: OpenSet) -> Self {
+    fn new(kernel: &[Item], complete: bool, open: &mut OpenSet) -> Self {
         open.by_terminal.sort_unstable_by_key(|(terminal, dot, _)| (*terminal, *dot));
         open.by_nonterminal.sort_unstable_by_key(|(nonterminal, dot, _)| (*nonterminal, *dot));
-        let mut accepts = Vec::new();
-        let mut ranges = Vec::new();
-        for (at, (terminal, ..)) in open.by_terminal.iter().enumerate() {
-            if accepts.last() != Some(terminal) {
-                accepts.push(*terminal);
-                ranges.push(u32::try_from(at).unwrap_or(u32::MAX));
-            }
+        let groups = || open.by_terminal.chunk_by(|one, other| one.0 == other.0);
+        let count = groups().count();
+        let (mut accepts, mut edges) = (Vec::with_capacity(count), Vec::with_capacity(count + 1));
+        let mut first = 0;
+        for group in groups() {
+            accepts.push(group[0].0);
+            edges.push(Edge { first, shift: None });
+            first += u32::try_from(group.len()).unwrap_or(u32::MAX);
         }
-        ranges.push(u32::try_from(open.by_terminal.len()).unwrap_or(u32::MAX));
+        edges.push(Edge { first, shift: None });
         Self {
             kernel: kernel.into(),
             complete,
-            shifts: vec![None; accepts.len()].into(),
             accepts: accepts.into(),
-            ranges: ranges.into(),
-            by_terminal: open.by_terminal.into_iter().map(|(_, dot, origin)| (dot, origin)).collect(),
-            by_nonterminal: open.by_nonterminal.into(),
+            edges: edges.into(),
+            by_terminal: open.by_terminal.iter().map(|&(_, dot, origin)| (dot, origin)).collect(),
+            by_nonterminal: open.by_nonterminal.as_slice().into(),
         }
     }
 
@@ -78,20 +98,25 @@ impl ClosedSet {
     }
 
     pub(super) fn shift(&self, place: usize) -> Option<SetId> {
-        self.shifts[place]
+        self.edges[place].shift
     }
 
     /// The items that wait for the terminal at `place`.
     pub(super) fn waiting_at(&self, place: usize) -> &[(Dot, Origin)] {
-        &self.by_terminal[self.ranges[place] as usize..self.ranges[place + 1] as usize]
+        &self.by_terminal[self.edges[place].first as usize..self.edges[place + 1].first as usize]
     }
 
-    /// The items that wait for a nonterminal.
-    pub(super) fn waiting_for(&self, nonterminal: NonterminalId) -> &[(NonterminalId, Dot, Origin)] {
+    /// Which of the items by nonterminal wait for this one.
+    pub(super) fn waiting_for(&self, nonterminal: NonterminalId) -> Range<usize> {
         let items = &self.by_nonterminal;
         let first = items.partition_point(|(found, ..)| *found < nonterminal);
-        let last = first + items[first..].partition_point(|(found, ..)| *found == nonterminal);
-        &items[first..last]
+        first..first + items[first..].partition_point(|(found, ..)| *found == nonterminal)
+    }
+
+    /// An item that waits for a nonterminal.
+    pub(super) fn by_nonterminal(&self, at: usize) -> (Dot, Origin) {
+        let (_, dot, origin) = self.by_nonterminal[at];
+        (dot, origin)
     }
 
     /// All items, by what they wait for.
@@ -142,15 +167,15 @@ impl Sets {
     }
 
     pub(super) fn set_shift(&mut self, set: SetId, place: usize, to: SetId) {
-        self.sets[set.index()].shifts[place] = Some(to);
+        self.sets[set.index()].edges[place].shift = Some(to);
     }
 
     /// The set with this kernel (sorted, without duplicates); `close` makes its items if it is new.
-    pub(super) fn intern(
+    pub(super) fn intern<'a>(
         &mut self,
         kernel: &[Item],
         complete: bool,
-        close: impl FnOnce(&[Item]) -> Result<OpenSet, LimitExceeded>,
+        close: impl FnOnce(&[Item]) -> Result<&'a mut OpenSet, LimitExceeded>,
     ) -> Result<SetId, LimitExceeded> {
         let hash = hash_kernel(&self.hasher, kernel, complete);
         let found = self.index.find(hash, |id| {

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use domino::{Lookahead, decode::Sampling};
 
 use crate::{
+    compile::{Compile, LowCompile},
     failure::BadInput,
     inspect::args::{Inspect, LowInspect},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
@@ -18,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   domino generate --grammar json --prompt 'A JSON file describing a person: '
   domino check --grammar rfc8259 document.json
+  domino compile --grammar json --tokenizer tokenizer.json --out json.trees
   domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
   domino trace --grammar json --tokenizer tokenizer.json traces.json --out cell.json
   domino inspect --grammar my.gbnf
@@ -47,6 +49,7 @@ enum LowVerb {
     Generate(Box<LowGenerate>),
     Check(LowCheck),
     Mask(LowMask),
+    Compile(LowCompile),
     Inspect(LowInspect),
     Grammars(LowGrammars),
     Trace(LowTrace),
@@ -131,6 +134,10 @@ struct LowGenerate {
     /// model more. Default: any number, which bends it least.
     #[arg(long, short = 'k', value_name = "K")]
     lookahead: Option<u32>,
+    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else is
+    /// made again.
+    #[arg(long, value_name = "FILE", requires = "LowGrammar")]
+    trees: Option<PathBuf>,
     /// Ask the grammar about the model's own choice first and make a whole mask only if it says no. The
     /// text is the same, the time is not. Only for draws without --top-k, --top-p and --min-p.
     #[arg(long)]
@@ -178,6 +185,10 @@ struct LowMask {
     /// How many terminals past the current one a token may reach. Default: any number.
     #[arg(short = 'k', long, value_name = "N")]
     lookahead: Option<u32>,
+    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else is
+    /// made again.
+    #[arg(long, value_name = "FILE")]
+    trees: Option<PathBuf>,
     /// Print all allowed tokens, not only the first.
     #[arg(long)]
     all: bool,
@@ -238,6 +249,7 @@ pub(crate) enum Command {
     Check(Check),
     Batch(Batch),
     Mask(Mask),
+    Compile(Compile),
     Inspect(Inspect),
     Grammars(Grammars),
     Trace(Box<Trace>),
@@ -296,6 +308,7 @@ pub(crate) struct Generate {
     pub(crate) sampling: Sampling,
     pub(crate) seed: u64,
     pub(crate) lookahead: Lookahead,
+    pub(crate) trees: Option<PathBuf>,
     pub(crate) opportunistic: bool,
     pub(crate) max_tokens: usize,
     pub(crate) json: bool,
@@ -330,6 +343,7 @@ pub(crate) struct Mask {
     pub(crate) tokenizer: PathBuf,
     pub(crate) text: String,
     pub(crate) lookahead: Lookahead,
+    pub(crate) trees: Option<PathBuf>,
     pub(crate) all: bool,
     pub(crate) json: bool,
 }
@@ -367,6 +381,7 @@ impl LowArgs {
             LowVerb::Generate(low) => low.resolve(json).map(Box::new).map(Command::Generate),
             LowVerb::Check(low) => low.resolve(json),
             LowVerb::Mask(low) => low.resolve(json).map(Command::Mask),
+            LowVerb::Compile(low) => low.resolve(json).map(Command::Compile),
             LowVerb::Inspect(low) => low.resolve(json).map(Command::Inspect),
             LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
@@ -394,6 +409,7 @@ impl LowGenerate {
             sampling,
             seed: self.seed,
             lookahead: lookahead(self.lookahead),
+            trees: self.trees,
             opportunistic: self.opportunistic,
             max_tokens: self.max_tokens,
             json,
@@ -419,7 +435,8 @@ impl LowMask {
     fn resolve(self, json: bool) -> Result<Mask, BadInput> {
         let grammar = self.grammar.required()?;
         let lookahead = lookahead(self.lookahead);
-        Ok(Mask { grammar, tokenizer: self.tokenizer, text: self.text, lookahead, all: self.all, json })
+        let Self { tokenizer, text, trees, all, .. } = self;
+        Ok(Mask { grammar, tokenizer, text, lookahead, trees, all, json })
     }
 }
 

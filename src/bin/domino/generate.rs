@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::{
     args::{Generate, Prompt},
+    compile,
     failure::{BadInput, Exit, Paint},
     interrupt, model, progress,
 };
@@ -185,11 +186,16 @@ fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
     }
 }
 
-/// The grammar at its start, if there is one.
+/// The grammar at its start, if there is one. Its trees are read, or grow while the model is loaded and reads the
+/// prompt.
 fn constraint(command: &Generate, vocabulary: &Vocabulary) -> Result<Option<Constraint>, BadInput> {
-    let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead);
-    let compiled = command.grammar.as_ref().map(|grammar| grammar.compile(&compiler)).transpose()?;
-    Ok(compiled.map(|compiled| compiled.constraint()))
+    let Some(grammar) = &command.grammar else { return Ok(None) };
+    let compiled = grammar.compile(&Compiler::new(vocabulary.clone()).lookahead(command.lookahead))?;
+    match &command.trees {
+        Some(file) => compile::attach(&compiled, file, &grammar.name())?,
+        None => compiled.grow_trees_in_background(),
+    }
+    Ok(Some(compiled.constraint()))
 }
 
 /// The prompt's tokens with those that the tokenizer puts around a text. A model needs at least one token

@@ -6,6 +6,7 @@
 mod args;
 mod batch;
 mod check;
+mod compile;
 mod describe;
 mod failure;
 mod generate;
@@ -15,6 +16,7 @@ mod interrupt;
 mod mask;
 mod model;
 mod notation;
+mod output;
 mod progress;
 mod trace;
 
@@ -49,6 +51,7 @@ fn run(command: &Command) -> anyhow::Result<Exit> {
         Command::Check(command) => check::run(command),
         Command::Batch(command) => batch::run(command),
         Command::Mask(command) => mask::run(command),
+        Command::Compile(command) => compile::run(command),
         Command::Inspect(command) => inspect::run(command),
         Command::Grammars(command) => grammars::run(command),
         Command::Trace(command) => trace::run(command),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::Mask,
-    describe,
+    compile, describe,
     failure::{BadInput, Exit, Paint},
     progress,
 };
@@ -22,7 +22,11 @@ pub(crate) fn run(command: &Mask) -> anyhow::Result<Exit> {
     })
     .map_err(|error| BadInput::new(error.to_string()))?;
     let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead);
-    let mut constraint = command.grammar.compile(&compiler)?.constraint();
+    let compiled = command.grammar.compile(&compiler)?;
+    if let Some(file) = &command.trees {
+        compile::attach(&compiled, file, &command.grammar.name())?;
+    }
+    let mut constraint = compiled.constraint();
     let text = command.text.as_bytes();
     let followed = constraint.advance_bytes(text)?;
     if followed < text.len() {

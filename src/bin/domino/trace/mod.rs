@@ -9,7 +9,6 @@ mod engine;
 mod input;
 pub(crate) mod measure;
 mod memory;
-mod output;
 mod spread;
 mod summary;
 mod walk;
@@ -27,14 +26,15 @@ use self::{
     input::{Expected, Malformed, Traces},
     measure::{Moment, Trouble, Wrong},
     memory::Memory,
-    output::Output,
     summary::Summary,
     walk::Digest,
 };
 use crate::{
     args::{Input, Trace},
     failure::{BadInput, Exit, Paint},
-    interrupt, progress,
+    interrupt,
+    output::Output,
+    progress,
 };
 
 impl From<Malformed> for BadInput {
@@ -90,7 +90,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
 
     let cell = Cell::new(&traces, &measured, vocab_ms, &memory, command.lookahead, command.grammar.name());
     if let Some(output) = output {
-        output.write(&cell.to_json()?)?;
+        output.write(cell.to_json()?.as_bytes())?;
     }
     let summary = Summary::new(&cell, expected.is_some());
     if command.json {

@@ -38,8 +38,8 @@ impl<'a> Output<'a> {
     }
 
     /// Writes it beside its place, then puts it there.
-    pub(crate) fn write(&self, text: &str) -> anyhow::Result<()> {
-        let written = self.attempt(text);
+    pub(crate) fn write(&self, content: &[u8]) -> anyhow::Result<()> {
+        let written = self.attempt(content);
         if written.is_err() {
             // What is left of it is of no use; the error that matters is the first.
             let _ = fs::remove_file(&self.temporary);
@@ -47,8 +47,8 @@ impl<'a> Output<'a> {
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    fn attempt(&self, text: &str) -> io::Result<()> {
-        fs::write(&self.temporary, text)?;
+    fn attempt(&self, content: &[u8]) -> io::Result<()> {
+        fs::write(&self.temporary, content)?;
         fs::rename(&self.temporary, self.path)
     }
 }

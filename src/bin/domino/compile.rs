@@ -1,0 +1,166 @@
+//! `domino compile`: the trees of a grammar ahead of their use, in one file.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use clap::Args;
+use domino::{CompiledGrammar, Compiler, Vocabulary};
+use serde_json::json;
+
+use crate::{
+    args::LowGrammar,
+    failure::{BadInput, Exit, Paint},
+    notation::GrammarSource,
+    output::Output,
+    progress,
+};
+
+/// Grow all subterminal trees of a grammar for a vocabulary ahead of their use, and keep them in a file.
+///
+/// Without this the trees grow as texts need them, so the first texts of a grammar wait some milliseconds more in
+/// all. Masks are the same. The file is for this grammar, this vocabulary and this version of the program, and has
+/// a checksum: `domino generate --trees FILE` and `domino mask --trees FILE` say so and grow the trees anew where it is
+/// damaged or for something else.
+///
+/// A file that is there and right is left as it is.
+#[derive(Debug, Args)]
+pub(crate) struct LowCompile {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    /// A tokenizer.json, or a model's folder with one.
+    #[arg(long, short = 't', value_name = "DIR|FILE")]
+    tokenizer: PathBuf,
+    /// Where the trees go.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    out: PathBuf,
+    /// Grow the trees and write the file even if it is right.
+    #[arg(long)]
+    force: bool,
+}
+
+/// `domino compile`.
+#[derive(Debug)]
+pub(crate) struct Compile {
+    grammar: GrammarSource,
+    tokenizer: PathBuf,
+    out: PathBuf,
+    force: bool,
+    json: bool,
+}
+
+impl LowCompile {
+    pub(crate) fn resolve(self, json: bool) -> Result<Compile, BadInput> {
+        let Self { grammar, tokenizer, out, force } = self;
+        Ok(Compile { grammar: grammar.required()?, tokenizer, out, force, json })
+    }
+}
+
+/// What a file of trees was before.
+enum Before {
+    /// Right.
+    Whole,
+    /// Not there.
+    Absent,
+    /// Of no use: why.
+    Useless(String),
+}
+
+/// Compiles a grammar and keeps its trees.
+pub(crate) fn run(command: &Compile) -> anyhow::Result<Exit> {
+    let vocabulary = progress::during(format!("reading {}", command.tokenizer.display()), || {
+        Vocabulary::from_tokenizer_file(&command.tokenizer)
+    })
+    .map_err(|error| BadInput::new(error.to_string()))?;
+    let begun = Instant::now();
+    let compiled = command.grammar.compile(&Compiler::new(vocabulary))?;
+    let compile_ms = milliseconds(begun);
+    let before = if command.force { Before::Absent } else { load(&compiled, &command.out)? };
+    let begun = Instant::now();
+    grow(&compiled, &command.grammar.name());
+    let grow_ms = milliseconds(begun);
+    let file = command.out.display();
+    let bytes = match &before {
+        Before::Whole => fs::metadata(&command.out)?.len(),
+        Before::Absent | Before::Useless(_) => write(&compiled, &command.out)?,
+    };
+    if command.json {
+        let made = !matches!(before, Before::Whole);
+        let useless = match before {
+            Before::Useless(why) => Some(why),
+            Before::Whole | Before::Absent => None,
+        };
+        let object = json!({
+            "file": command.out, "bytes": bytes, "made": made, "replaced_because": useless,
+            "compile_ms": compile_ms, "grow_ms": grow_ms,
+        });
+        println!("{object}");
+        return Ok(Exit::Success);
+    }
+    match before {
+        Before::Whole => println!("{file}: right as it is, {bytes} bytes"),
+        Before::Absent => {
+            println!("{file}: {bytes} bytes; compiled in {compile_ms:.1} ms, trees grown in {grow_ms:.1} ms");
+        }
+        Before::Useless(why) => {
+            eprintln!("{} {file} was {why}", Paint::for_stderr().cyan("note:"));
+            println!("{file}: made again, {bytes} bytes, trees grown in {grow_ms:.1} ms");
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Gives a grammar the trees of a file. Where that is not possible it says why on standard error, grows them, and
+/// writes the file anew.
+pub(crate) fn attach(compiled: &CompiledGrammar, file: &Path, name: &str) -> Result<(), BadInput> {
+    let paint = Paint::for_stderr();
+    match load(compiled, file)? {
+        Before::Whole => return Ok(()),
+        Before::Absent => {
+            return Err(BadInput::new(format!("{}: no such file", file.display()))
+                .hint("`domino compile` makes files of trees"));
+        }
+        Before::Useless(why) => {
+            eprintln!("{} {} is {why}; it is made again", paint.cyan("warning:"), file.display());
+        }
+    }
+    grow(compiled, name);
+    if let Err(error) = write(compiled, file) {
+        eprintln!("{} {error:#}", paint.cyan("warning:"));
+    }
+    Ok(())
+}
+
+/// Takes trees from a file, if they are there.
+fn load(compiled: &CompiledGrammar, file: &Path) -> Result<Before, BadInput> {
+    let bytes = match fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Before::Absent),
+        Err(error) => return Err(BadInput::new(format!("cannot read {}: {error}", file.display()))),
+    };
+    Ok(match compiled.load_artefact(&bytes) {
+        Ok(()) => Before::Whole,
+        Err(error) => Before::Useless(error.to_string()),
+    })
+}
+
+fn grow(compiled: &CompiledGrammar, name: &str) {
+    let bar = std::sync::OnceLock::new();
+    compiled.grow_trees_with(|progress| {
+        bar.get_or_init(|| progress::Steps::start(format!("growing trees of {name}"), progress.total))
+            .one_more();
+    });
+}
+
+/// Writes all trees; whoever reads the file meanwhile sees the old one or the new one. Returns its size.
+fn write(compiled: &CompiledGrammar, file: &Path) -> anyhow::Result<u64> {
+    let artefact = compiled.artefact();
+    Output::prepare(file)?.write(&artefact)?;
+    Ok(artefact.len() as u64)
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
+}
