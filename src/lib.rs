@@ -53,7 +53,7 @@
 //! * [`grammar`]: notations -> IR. One file per notation, no analysis.
 //! * `scanner`: patterns -> minimal byte DFAs.
 //! * `lower`: IR -> terminals and a reduced context-free grammar.
-//! * `subterminal`: vocabulary x terminals, as trees that grow on demand.
+//! * `subterminal`: vocabulary x terminals, as tables that grammars share and trees that grow when needed or ahead.
 //! * `parser`: Earley sets, hash-consed; moves between them, memoised.
 //! * `constraint`: bytes through threads, masks, rollback.
 //! * `compile`: the pipeline, called in order.
