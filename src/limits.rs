@@ -47,8 +47,10 @@ pub struct Limits {
     pub tree_bytes: usize,
     /// Places (tree node, parser set) visited for one mask. Default 1,000,000. About 0.1 us and 32 bytes each.
     pub mask_visits: usize,
-    /// Cached masks of an arena. Default 4,096. One bit per token each when dense.
-    pub cached_masks: usize,
+    /// Memory of the masks that a compiled grammar keeps, in bytes. Default 32 MiB. One bit for each token of the vocabulary and 80 bytes each; masks that are not kept are made again.
+    pub mask_bytes: usize,
+    /// Steps of a session that can be rolled back. Default 65,536. Four bytes each.
+    pub history: usize,
 }
 
 impl Default for Limits {
@@ -70,7 +72,8 @@ impl Default for Limits {
             states: 1_000_000,
             tree_bytes: 64 << 20,
             mask_visits: 1_000_000,
-            cached_masks: 4_096,
+            mask_bytes: 32 << 20,
+            history: 65_536,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     error::{StepError, StepErrorKind},
+    history::History,
     host::{Host, SharedMachine, lock},
     machine::Machine,
     program::Program,
@@ -16,15 +17,15 @@ use crate::{
 
 /// A text in the making and what may follow.
 ///
-/// Cloning copies the history (eight bytes per step) and shares everything else; clones go their own
-/// ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
+/// Cloning copies the history (four bytes for each step that can be undone, see [`Limits::history`](crate::Limits::history)) and shares
+/// everything else; clones go their own ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
 #[derive(Debug, Clone)]
 pub struct Constraint {
     program: Arc<Program>,
     host: Host,
     machine: SharedMachine,
     here: Place,
-    history: Vec<Place>,
+    history: History,
     mask: Option<Arc<TokenSet>>,
 }
 
@@ -43,9 +44,10 @@ impl Place {
         }
     }
 
-    fn state_mut(&mut self) -> &mut StateId {
+    fn renamed(self, state: StateId) -> Self {
         match self {
-            Self::In(state) | Self::Ended(state) => state,
+            Self::In(_) => Self::In(state),
+            Self::Ended(_) => Self::Ended(state),
         }
     }
 }
@@ -73,7 +75,8 @@ impl Constraint {
     pub(crate) fn new(program: Arc<Program>, host: Host) -> Self {
         let machine = host.machine(&program);
         let start = lock(&machine).start();
-        Self { program, host, machine, here: Place::In(start), history: Vec::new(), mask: None }
+        let history = History::new(program.limits.history);
+        Self { program, host, machine, here: Place::In(start), history, mask: None }
     }
 
     /// The tokens that may follow, end-of-text ids included when the text is complete; none after end of text.
@@ -149,23 +152,26 @@ impl Constraint {
     /// Undoes the last `steps` steps exactly. Constant time.
     ///
     /// # Errors
-    /// If fewer steps were taken; nothing has moved then.
+    /// If fewer steps were taken, or one of them is further back than the session remembers (see
+    /// [`Limits::history`](crate::Limits::history)); nothing has moved then.
     pub fn rollback(&mut self, steps: usize) -> Result<(), StepError> {
-        if steps == 0 {
-            return Ok(());
+        if steps > 0 {
+            self.here = Place::In(self.history.back(steps).map_err(StepError::new)?);
+            self.mask = None;
         }
-        let taken = self.history.len();
-        let place = taken.checked_sub(steps).and_then(|at| self.history.get(at).copied());
-        self.here = place.ok_or_else(|| StepError::new(StepErrorKind::HistoryTooShort(taken)))?;
-        self.history.truncate(taken - steps);
-        self.mask = None;
         Ok(())
     }
 
-    /// Steps taken and not rolled back.
+    /// Steps taken and not rolled back, those that it no longer remembers included.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.history.len()
+    }
+
+    /// Memory of the session's history, in bytes. The rest is shared with the grammar's other sessions.
+    #[must_use]
+    pub fn history_bytes(&self) -> usize {
+        self.history.bytes()
     }
 
     /// Is the text so far in the language, so that it may end here or has ended?
@@ -306,22 +312,21 @@ impl Constraint {
         if Arc::ptr_eq(&machine, &self.machine) {
             return Ok(false);
         }
-        let places = self.history.iter().chain([&self.here]);
-        let states = places.map(|place| place.state());
+        let here = self.here.state();
+        let states = self.history.latest_first().chain([here]);
         // Both locks at once, and always the older machine's first.
         let old = lock(&self.machine);
         let adopted = lock(&machine).adopt(&self.program, &old, states)?;
         drop(old);
-        for place in self.history.iter_mut().chain([&mut self.here]) {
-            let state = place.state_mut();
-            *state = adopted.get(state).copied().unwrap_or(*state);
-        }
+        self.here = self.here.renamed(adopted.get(&here).copied().unwrap_or(here));
+        self.history.rename(|state| adopted.get(&state).copied());
         self.machine = machine;
         Ok(true)
     }
 
     fn go(&mut self, to: Place) {
-        self.history.push(std::mem::replace(&mut self.here, to));
+        self.history.push(self.here.state());
+        self.here = to;
         self.mask = None;
     }
 }

@@ -10,6 +10,9 @@ pub enum StepErrorKind {
     Refused(TokenId),
     /// More steps were to be rolled back than were taken; holds how many there were.
     HistoryTooShort(usize),
+    /// The steps to be rolled back were taken, but further back than the session remembers; holds how many it
+    /// does, at most [`Limits::history`](crate::Limits::history).
+    HistoryForgotten(usize),
     /// A budget is used up.
     Limit(LimitExceeded),
 }
@@ -40,6 +43,12 @@ impl std::fmt::Display for StepError {
             }
             StepErrorKind::HistoryTooShort(steps) => {
                 write!(f, "cannot roll back that far: only {steps} steps were taken")
+            }
+            StepErrorKind::HistoryForgotten(steps) => {
+                write!(
+                    f,
+                    "cannot roll back that far: only the last {steps} steps are remembered (see `Limits::history`)"
+                )
             }
             StepErrorKind::Limit(limit) => write!(f, "{limit} (see `Limits`)"),
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::{
+    cache::MaskCache,
     mask::MaskMaker,
     program::Program,
     thread::{Move, States, Thread},
@@ -26,7 +27,7 @@ pub(crate) struct Machine {
     parser: Parser,
     states: States,
     maker: MaskMaker,
-    masks: HashMap<StateId, Arc<TokenSet>>,
+    masks: MaskCache,
     start: StateId,
     /// Scratch: threads and ended sets of the state in the making.
     threads: Vec<Thread>,
@@ -40,7 +41,7 @@ impl Machine {
         let mut states = States::new(shared.lowered.scanner.byte_class_count(), &shared.limits);
         let start = states.intern(&[], Some(parser.start()))?;
         let maker = MaskMaker::new(shared);
-        let masks = HashMap::new();
+        let masks = MaskCache::new(shared.vocabulary.size(), shared.limits.mask_bytes);
         Ok(Self { parser, states, maker, masks, start, threads: Vec::new(), ended: Vec::new() })
     }
 
@@ -200,8 +201,8 @@ impl Machine {
 
     /// The tokens that may follow, end of text included. Cached by state.
     pub(super) fn mask(&mut self, shared: &Program, state: StateId) -> Result<Arc<TokenSet>, LimitExceeded> {
-        if let Some(mask) = self.masks.get(&state) {
-            return Ok(Arc::clone(mask));
+        if let Some(mask) = self.masks.get(state) {
+            return Ok(mask);
         }
         let here = self.states.get(state);
         self.threads.clear();
@@ -213,8 +214,7 @@ impl Machine {
         }
         let also = if self.is_complete(state) { shared.vocabulary.end_of_text() } else { &[] };
         let mask = self.maker.make(shared, &mut self.parser, &self.threads, also)?;
-        self.masks.insert(state, Arc::clone(&mask));
-        Ok(mask)
+        Ok(self.masks.keep(state, mask))
     }
 
     /// Is the lookahead unbounded, so that "the bytes can follow" means "the token is in the mask"?

@@ -1,8 +1,10 @@
 //! A text in the making: threads through scanner and parser, masks, and the session users hold.
 
+mod cache;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod constraint;
 mod error;
+mod history;
 mod host;
 mod machine;
 mod mask;

@@ -427,7 +427,7 @@ fn every_budget_can_be_used_up() {
     }
     // What is only for speed.
     let mut limits = Limits::default();
-    (limits.tree_bytes, limits.cached_masks, limits.fold_states) = (0, 0, 0);
+    (limits.tree_bytes, limits.mask_bytes, limits.fold_states) = (0, 0, 0);
     assert_eq!(reached(limits), None);
 }
 

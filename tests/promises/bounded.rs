@@ -24,7 +24,7 @@ fn tiny_limits() -> impl Strategy<Value = Limits> {
             &mut limits.states,
             &mut limits.mask_visits,
             &mut limits.tree_bytes,
-            &mut limits.cached_masks,
+            &mut limits.mask_bytes,
         ];
         for (limit, size) in all.into_iter().zip(sizes) {
             *limit = size.unwrap_or(*limit);
@@ -36,11 +36,11 @@ fn tiny_limits() -> impl Strategy<Value = Limits> {
 /// Budgets that are only for speed.
 fn fast_or_slow() -> impl Strategy<Value = Limits> {
     let size = || prop_oneof![Just(0), Just(1), 2..40_usize];
-    (size(), size(), size()).prop_map(|(fold_states, tree_bytes, cached_masks)| {
+    (size(), size(), size()).prop_map(|(fold_states, tree_bytes, masks)| {
         let mut limits = Limits::default();
         limits.fold_states = fold_states;
         limits.tree_bytes = tree_bytes;
-        limits.cached_masks = cached_masks;
+        limits.mask_bytes = masks * 100;
         limits
     })
 }

@@ -384,8 +384,12 @@ fn cut_from_text(oracle: &Oracle, choices: &[u8]) -> Option<Vec<u8>> {
 impl World {
     /// Compiles the grammar with default budgets, or returns `None` if its language is empty.
     pub(super) fn compile(&self, lookahead: Lookahead) -> Option<CompiledGrammar> {
-        let compiled = Compiler::new(self.vocabulary.clone()).lookahead(lookahead).compile(&self.grammar);
-        match compiled {
+        self.compile_with(Compiler::new(self.vocabulary.clone()).lookahead(lookahead))
+    }
+
+    /// As [`compile`](Self::compile), by a compiler for this world's vocabulary.
+    pub(super) fn compile_with(&self, compiler: Compiler) -> Option<CompiledGrammar> {
+        match compiler.compile(&self.grammar) {
             Ok(compiled) => {
                 assert!(self.oracle.has_sentence(), "compiled, but the language is empty");
                 Some(compiled)

@@ -1,7 +1,7 @@
 //! Promise 5, rollback exact: after any steps forth and back, the constraint is one that came straight
 //! here, and clones go their own ways.
 
-use domino::{CompiledGrammar, Constraint, Lookahead, StepErrorKind, TokenId};
+use domino::{CompiledGrammar, Compiler, Constraint, Limits, StepErrorKind, TokenId};
 use proptest::prelude::*;
 
 use super::generate::{Case, World, case, config};
@@ -18,6 +18,9 @@ enum Step {
 struct Traveller {
     constraint: Constraint,
     steps: Vec<Step>,
+    /// Steps that can be undone, at most `window`.
+    kept: usize,
+    window: usize,
 }
 
 impl Traveller {
@@ -53,6 +56,7 @@ impl Traveller {
     fn forth(&mut self, world: &World, choice: u16) {
         let mask = self.constraint.mask().unwrap().clone();
         let Some(token) = world.choose(&mask, choice) else { return };
+        self.kept = self.window.min(self.kept + 1);
         match world.vocabulary.bytes(token).filter(|_| choice.is_multiple_of(5)) {
             Some(bytes) => {
                 assert_eq!(self.constraint.advance_bytes(bytes).unwrap(), bytes.len());
@@ -69,10 +73,15 @@ impl Traveller {
         if steps > self.steps.len() {
             let error = self.constraint.rollback(steps).unwrap_err();
             assert_eq!(error.kind(), &StepErrorKind::HistoryTooShort(self.steps.len()));
+        } else if steps > self.kept {
+            let error = self.constraint.rollback(steps).unwrap_err();
+            assert_eq!(error.kind(), &StepErrorKind::HistoryForgotten(self.kept));
         } else {
             self.constraint.rollback(steps).unwrap();
+            self.kept -= steps;
             self.steps.truncate(self.steps.len() - steps);
         }
+        assert_eq!(self.constraint.steps(), self.steps.len());
     }
 
     /// Steps that cannot be taken leave no trace in the history.
@@ -87,10 +96,15 @@ impl Traveller {
     }
 }
 
-fn travel(case: &Case) {
+fn travel(case: &Case, window: Option<usize>) {
     let world = case.build();
-    let Some(compiled) = world.compile(Lookahead::Unbounded) else { return };
-    let start = Traveller { constraint: compiled.constraint(), steps: Vec::new() };
+    let mut limits = Limits::default();
+    limits.history = window.unwrap_or(limits.history);
+    let window = limits.history;
+    let Some(compiled) = world.compile_with(Compiler::new(world.vocabulary.clone()).limits(limits)) else {
+        return;
+    };
+    let start = Traveller { constraint: compiled.constraint(), steps: Vec::new(), kept: 0, window };
     let mut travellers = vec![start.clone(), start];
     for &choice in &case.choices {
         let (what, choice) = (choice % 10, choice / 10);
@@ -122,6 +136,11 @@ proptest! {
 
     #[test]
     fn forth_and_back_is_nothing(case in case(30)) {
-        travel(&case);
+        travel(&case, None);
+    }
+
+    #[test]
+    fn the_last_steps_can_be_undone(case in case(30), window in 0..5_usize) {
+        travel(&case, Some(window));
     }
 }

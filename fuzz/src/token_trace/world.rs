@@ -116,7 +116,7 @@ fn limits(bytes: &mut Bytes<'_>) -> (Limits, bool) {
     let choice = bytes.byte();
     limits.fold_states = if choice & 1 == 0 { limits.fold_states } else { 0 };
     limits.tree_bytes = if choice & 2 == 0 { limits.tree_bytes } else { usize::from(choice >> 4) << 8 };
-    limits.cached_masks = if choice & 4 == 0 { limits.cached_masks } else { usize::from(choice >> 6) };
+    limits.mask_bytes = if choice & 4 == 0 { limits.mask_bytes } else { usize::from(choice >> 6) * 300 };
     let is_tight = choice & 8 != 0;
     if is_tight {
         limits.states = 4 + usize::from(bytes.byte() / 4);

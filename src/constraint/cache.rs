@@ -1,0 +1,192 @@
+//! Masks by constraint state, in bounded memory.
+//!
+//! States with equal masks share one. When there is no room for another mask, the first goes that was not asked for
+//! since the clock's hand last passed: so a text that never comes back to where it was does not push out what
+//! others use.
+
+use std::{hash::BuildHasher, sync::Arc};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::{ids::StateId, vocab::TokenSet};
+
+/// No slot, no state.
+const NONE: u32 = u32::MAX;
+
+/// Where a state's mask is, and the next state with the same mask.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    slot: u32,
+    next: u32,
+}
+
+/// A mask and who has it.
+#[derive(Debug)]
+struct Slot {
+    mask: Arc<TokenSet>,
+    hash: u64,
+    /// Asked for since the hand last passed.
+    used: bool,
+    /// The last state that got this mask.
+    first: u32,
+}
+
+/// Masks by state. A hit is a lookup by index.
+#[derive(Debug)]
+pub(super) struct MaskCache {
+    /// By state, as far as the highest that had a mask.
+    links: Vec<Link>,
+    slots: Vec<Slot>,
+    by_mask: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    hand: usize,
+    /// Number of masks.
+    room: usize,
+}
+
+impl MaskCache {
+    /// A cache that holds at most `max_bytes` of masks over ids `0..size`.
+    pub(super) fn new(size: usize, max_bytes: usize) -> Self {
+        Self {
+            links: Vec::new(),
+            slots: Vec::new(),
+            by_mask: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            hand: 0,
+            room: (max_bytes / mask_bytes(size)).min(NONE as usize),
+        }
+    }
+
+    /// The mask of `state`, if it is here.
+    pub(super) fn get(&mut self, state: StateId) -> Option<Arc<TokenSet>> {
+        let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
+        slot.used = true;
+        Some(Arc::clone(&slot.mask))
+    }
+
+    /// Files a mask under a state that has none here. Gives it back, or the equal one that was here before. Costs a
+    /// pass over the mask, and a step for each state whose mask has to go.
+    pub(super) fn keep(&mut self, state: StateId, mask: Arc<TokenSet>) -> Arc<TokenSet> {
+        if self.room == 0 {
+            return mask;
+        }
+        let hash = self.hasher.hash_one(&*mask);
+        let known = self.by_mask.find(hash, |&slot| self.slots[slot as usize].mask == mask).copied();
+        let at = known.unwrap_or_else(|| self.add(mask, hash));
+        if state.index() >= self.links.len() {
+            self.links.resize(state.index() + 1, Link { slot: NONE, next: NONE });
+        }
+        let slot = &mut self.slots[at as usize];
+        self.links[state.index()] = Link { slot: at, next: slot.first };
+        slot.first = state.raw();
+        Arc::clone(&slot.mask)
+    }
+
+    /// A slot for a mask that is not here.
+    fn add(&mut self, mask: Arc<TokenSet>, hash: u64) -> u32 {
+        let slot = Slot { mask, hash, used: false, first: NONE };
+        let at = if self.slots.len() < self.room {
+            self.slots.push(slot);
+            self.slots.len() - 1
+        } else {
+            let at = self.free();
+            self.slots[at] = slot;
+            at
+        };
+        // There are fewer slots than `NONE`.
+        let at = u32::try_from(at).unwrap_or(NONE);
+        self.by_mask.insert_unique(hash, at, |&slot| self.slots[slot as usize].hash);
+        at
+    }
+
+    /// A slot whose mask nobody has any more.
+    fn free(&mut self) -> usize {
+        while std::mem::take(&mut self.slots[self.hand].used) {
+            self.hand = (self.hand + 1) % self.slots.len();
+        }
+        let at = self.hand;
+        self.hand = (at + 1) % self.slots.len();
+        let mut state = std::mem::replace(&mut self.slots[at].first, NONE);
+        while let Some(link) = self.links.get_mut(state as usize) {
+            state = std::mem::replace(link, Link { slot: NONE, next: NONE }).next;
+        }
+        if let Ok(entry) = self.by_mask.find_entry(self.slots[at].hash, |&slot| slot as usize == at) {
+            entry.remove();
+        }
+        at
+    }
+}
+
+/// Memory of a mask over ids `0..size`, in bytes: the words, the set, the counts of its `Arc`, the slot, and at most two
+/// numbers in the table.
+fn mask_bytes(size: usize) -> usize {
+    size.div_ceil(64) * size_of::<u64>() + size_of::<TokenSet>() + 16 + size_of::<Slot>() + 8
+}
+
+#[cfg(test)]
+mod tests {
+    use hashbrown::HashMap;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ids::TokenId;
+
+    const SIZE: usize = 130;
+
+    /// A mask for each number; some are equal.
+    fn mask(number: u32) -> TokenSet {
+        let mut mask = TokenSet::empty(SIZE);
+        for token in 0..SIZE {
+            if token.is_multiple_of(number as usize % 11 + 2) {
+                mask.insert(TokenId::from_index(token).unwrap());
+            }
+        }
+        mask
+    }
+
+    fn room(masks: usize) -> MaskCache {
+        MaskCache::new(SIZE, mask_bytes(SIZE) * masks + mask_bytes(SIZE) / 2)
+    }
+
+    proptest! {
+        /// What it gives is what was filed, whatever went out in between, and no more than there is room for.
+        #[test]
+        fn gives_back_what_was_filed(masks in 0..6_usize, states in prop::collection::vec(0..40_u32, 0..200)) {
+            let mut cache = room(masks);
+            let mut held: HashMap<TokenSet, Arc<TokenSet>> = HashMap::new();
+            for state in states.into_iter().map(StateId::new) {
+                let found = cache.get(state).unwrap_or_else(|| cache.keep(state, Arc::new(mask(state.raw()))));
+                prop_assert_eq!(&*found, &mask(state.raw()));
+                prop_assert_eq!(cache.get(state).is_some(), masks > 0);
+                prop_assert!(cache.slots.len() <= masks);
+                prop_assert_eq!(cache.by_mask.len(), cache.slots.len());
+                held.insert(mask(state.raw()), found);
+                let there = (0..40).filter_map(|state| cache.get(StateId::new(state)));
+                for found in there.collect::<Vec<_>>() {
+                    let other = &held[&*found];
+                    prop_assert!(Arc::ptr_eq(&found, other) || Arc::strong_count(other) == 1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equal_masks_are_one() {
+        let mut cache = room(1);
+        let (one, other) =
+            (cache.keep(StateId::new(3), Arc::new(mask(0))), cache.keep(StateId::new(0), Arc::new(mask(11))));
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(cache.get(StateId::new(1)).is_none());
+    }
+
+    #[test]
+    fn what_is_used_stays() {
+        let mut cache = room(4);
+        let used = cache.keep(StateId::new(0), Arc::new(mask(0)));
+        for state in 1..11 {
+            cache.keep(StateId::new(state), Arc::new(mask(state)));
+            assert!(cache.get(StateId::new(0)).is_some_and(|found| Arc::ptr_eq(&found, &used)), "{state}");
+        }
+        assert!(cache.get(StateId::new(1)).is_none());
+    }
+}
