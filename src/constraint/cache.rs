@@ -4,9 +4,9 @@
 //! since the clock's hand last passed: so a text that never comes back to where it was does not push out what
 //! others use.
 
-use std::{hash::BuildHasher, sync::Arc};
+use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 
 use crate::{ids::StateId, vocab::TokenSet};
 
@@ -38,7 +38,6 @@ pub(super) struct MaskCache {
     links: Vec<Link>,
     slots: Vec<Slot>,
     by_mask: HashTable<u32>,
-    hasher: DefaultHashBuilder,
     hand: usize,
     /// Number of masks.
     room: usize,
@@ -51,7 +50,6 @@ impl MaskCache {
             links: Vec::new(),
             slots: Vec::new(),
             by_mask: HashTable::new(),
-            hasher: DefaultHashBuilder::default(),
             hand: 0,
             room: (max_bytes / mask_bytes(size)).min(NONE as usize),
         }
@@ -70,7 +68,7 @@ impl MaskCache {
         if self.room == 0 {
             return mask;
         }
-        let hash = self.hasher.hash_one(&*mask);
+        let hash = mask.hash64();
         let known = self.by_mask.find(hash, |&slot| self.slots[slot as usize].mask == mask).copied();
         let at = known.unwrap_or_else(|| self.add(mask, hash));
         if state.index() >= self.links.len() {

@@ -6,12 +6,16 @@ use hashbrown::HashSet;
 
 use super::{program::Program, thread::Thread};
 use crate::{
-    ids::{SetId, TerminalId, TrieNodeId},
+    ids::{SetId, TerminalId, TokenId, TrieNodeId},
     limits::LimitExceeded,
     parser::Parser,
-    subterminal::{Forest, Lookahead, Soil, Tokens, TreeNodeId},
+    subterminal::{Forest, Grow, Lookahead, Soil, Tokens, TreeNodeId},
     vocab::TokenSet,
 };
+
+/// Tree nodes after which one mask makes no more, but walks the trie: trees that tokens can cross in very many ways grow over
+/// several masks. About 2 us each.
+const GROWTH: usize = 4_000;
 
 /// Makes masks; keeps the trees.
 #[derive(Debug)]
@@ -65,7 +69,7 @@ impl MaskMaker {
         shared: &Program,
         parser: &mut Parser,
         threads: &[Thread],
-        also: &[crate::ids::TokenId],
+        also: &[TokenId],
     ) -> Result<Arc<TokenSet>, LimitExceeded> {
         if !self.grown
             && let Some(grown) = shared.grown.get()
@@ -95,7 +99,8 @@ impl MaskMaker {
         result
     }
 
-    /// Follows the trees as the parser allows and notes the nodes on the way. Returns where trees end for want of memory.
+    /// Follows the trees as the parser allows and notes the nodes on the way. Returns where trees end
+    /// for want of memory or time.
     fn reach(
         &mut self,
         shared: &Program,
@@ -113,6 +118,7 @@ impl MaskMaker {
             let node = self.forest.root(soil, scan);
             self.visit(Visit { node, set, left });
         }
+        let most_nodes = self.forest.len() + GROWTH;
         let mut visits = 0;
         while let Some(Visit { node, set, left }) = self.open.pop() {
             visits += 1;
@@ -123,7 +129,8 @@ impl MaskMaker {
             if left == 0 || self.forest.reach(node).exits().is_empty() {
                 continue;
             }
-            let children = self.forest.children(soil, node);
+            let may = if self.forest.len() < most_nodes { Grow::Yes } else { Grow::No };
+            let children = self.forest.children(soil, node, may);
             if children.as_ref().is_some_and(std::ops::Range::is_empty) {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::tree::{Forest, Soil};
+use super::tree::{Forest, Grow, Soil};
 use crate::ids::ScanStateId;
 
 impl Forest {
@@ -24,7 +24,7 @@ impl Forest {
                 let root = tree.root(soil, state);
                 let mut open = vec![root];
                 while let Some(node) = open.pop() {
-                    let children = tree.children(soil, node).into_iter().flatten();
+                    let children = tree.children(soil, node, Grow::Yes).into_iter().flatten();
                     open.extend(children.map(|child| tree.child(child).1));
                 }
                 bytes.fetch_add(tree.bytes(), Ordering::Relaxed);

@@ -16,4 +16,4 @@ mod tree;
 pub use lookahead::Lookahead;
 pub(crate) use reach::Tokens;
 pub(crate) use tables::{Tables, TerminalTable};
-pub(crate) use tree::{Forest, Soil, TreeNodeId};
+pub(crate) use tree::{Forest, Grow, Soil, TreeNodeId};

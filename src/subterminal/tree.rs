@@ -46,6 +46,13 @@ pub(crate) struct Soil<'a> {
     pub(crate) trie: &'a ByteTrie,
 }
 
+/// May nodes be made?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grow {
+    Yes,
+    No,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) terminal: TerminalId,
@@ -108,13 +115,13 @@ impl Forest {
         &self.nodes[node.index()].reach
     }
 
-    /// The node's children with their terminals, ascending, or `None` where the budget does not reach. First use
-    /// walks the trie below the node's exits for each terminal that may follow.
-    pub(crate) fn children(&mut self, soil: Soil<'_>, node: TreeNodeId) -> Option<Range<u32>> {
+    /// The node's children with their terminals, ascending. First use walks the trie below the node's exits for
+    /// each terminal that may follow, if there `may` be new nodes and the budget reaches; if not, `None`.
+    pub(crate) fn children(&mut self, soil: Soil<'_>, node: TreeNodeId, may: Grow) -> Option<Range<u32>> {
         match &self.nodes[node.index()].children {
             Children::Made(children) => return Some(children.clone()),
             Children::Unknown if self.nodes[node.index()].reach.exits().is_empty() => return Some(0..0),
-            Children::Unknown if self.bytes >= self.max_bytes => return None,
+            Children::Unknown if may == Grow::No || self.bytes >= self.max_bytes => return None,
             Children::Unknown => {}
         }
         let first = self.next_id();
