@@ -153,6 +153,19 @@ fn a_cell_has_every_step() {
 }
 
 #[test]
+fn masks_are_the_same_however_a_grammar_is_compiled() {
+    let folder = folder(&TEXTS);
+    for (trees, tables) in [("lazy", "kept"), ("eager", "cold"), ("eager", "kept")] {
+        let ways = ["--trees", trees, "--tables", tables];
+        let arguments = ["traces.json", "--out", "cell.json", "--expected", "expected.json", "-n", "2"];
+        let run = run(folder.path(), &[&arguments[..], &ways].concat());
+        assert_eq!(run.code, Some(0), "{trees}, {tables}: {}", run.stderr);
+        let extra = &read(&folder.path().join("cell.json"))["extra"];
+        assert_eq!((&extra["trees"], &extra["tables"]), (&json!(trees), &json!(tables)));
+    }
+}
+
+#[test]
 fn a_wrong_mask_is_a_failure() {
     let folder = folder(&TEXTS);
     let file = folder.path().join("expected.json");

@@ -29,6 +29,8 @@ pub(crate) struct Outcome {
     pub(crate) commit: Option<Spread>,
     pub(crate) allows: Option<Spread>,
     pub(crate) compile: Option<Spread>,
+    /// From the grammar's text to a first mask.
+    pub(crate) text_to_mask: Option<Spread>,
     /// Masks made.
     pub(crate) masks: usize,
     /// Masks that are not the expected ones.
@@ -43,9 +45,20 @@ impl<'a, E: Engine> Lane<'a, E> {
     pub(crate) fn new(name: &'static str, compile: impl Fn() -> Result<E, String> + 'a) -> Self {
         Self { name, compile: Box::new(compile), warm: None, records: Vec::new(), stuck: Vec::new() }
     }
+}
 
+/// A lane, whatever its engine.
+pub(crate) trait Contestant {
     /// Pass 1 of a text, on a grammar compiled for it.
-    pub(crate) fn fresh(&mut self, number: usize, trace: &Trace) -> Result<(), String> {
+    fn fresh(&mut self, number: usize, trace: &Trace) -> Result<(), String>;
+    /// A pass of a text on the grammar that all share: one that counts, or one that warms.
+    fn warm(&mut self, number: usize, trace: &Trace, counts: bool) -> Result<(), String>;
+    /// The numbers, and how many masks are not as expected.
+    fn outcome(&self, expected: &Expected) -> Outcome;
+}
+
+impl<E: Engine> Contestant for Lane<'_, E> {
+    fn fresh(&mut self, number: usize, trace: &Trace) -> Result<(), String> {
         let (engine, time) = timed(&self.compile);
         let engine = engine.map_err(|error| format!("{}: {error}", self.name))?;
         match self.records.get_mut(number) {
@@ -60,8 +73,7 @@ impl<'a, E: Engine> Lane<'a, E> {
         Ok(())
     }
 
-    /// A pass of a text on the grammar that all share: one that counts, or one that warms.
-    pub(crate) fn warm(&mut self, number: usize, trace: &Trace, counts: bool) -> Result<(), String> {
+    fn warm(&mut self, number: usize, trace: &Trace, counts: bool) -> Result<(), String> {
         let engine = match self.warm.take() {
             Some(engine) => engine,
             None => (self.compile)()?,
@@ -79,18 +91,19 @@ impl<'a, E: Engine> Lane<'a, E> {
         Ok(())
     }
 
-    /// The numbers, and how many masks are not as expected.
-    pub(crate) fn outcome(&self, expected: &Expected) -> Outcome {
+    fn outcome(&self, expected: &Expected) -> Outcome {
         let records = || self.records.iter().flatten();
         let all = |of: &dyn Fn(&Record) -> Vec<u64>| Spread::new(records().flat_map(of));
-        let fresh = records().flat_map(|record| &record.fresh);
+        let fresh = || records().flat_map(|record| &record.fresh);
+        let first_mask = |walk: &Walk| walk.start + walk.masks.first().copied().unwrap_or_default();
         let mut outcome = Outcome {
             name: self.name,
             warm: all(&|record| record.warm_medians(|walk: &Walk| &walk.masks)),
             first: all(&|record| record.fresh_medians(|walk: &Walk| &walk.masks)),
             commit: all(&|record| record.warm_medians(|walk: &Walk| &walk.commits)),
             allows: all(&|record| record.check_medians(|checks| &checks.allows)),
-            compile: Spread::new(fresh.map(|fresh| fresh.compile)),
+            compile: Spread::new(fresh().map(|fresh| fresh.compile)),
+            text_to_mask: Spread::new(fresh().map(|fresh| fresh.compile + first_mask(&fresh.walk))),
             masks: records().map(|record| record.digests.len()).sum(),
             wrong: 0,
             rejected: records().filter(|record| record.rejected_at().is_some()).count() + self.stuck.len(),
@@ -133,6 +146,7 @@ impl Outcome {
             "engine": self.name, "masks": self.masks, "wrong_masks": self.wrong, "rejected_texts": self.rejected,
             "complaint": self.complaint, "mask_us": spread(self.warm), "mask_first_us": spread(self.first),
             "commit_us": spread(self.commit), "allows_us": spread(self.allows), "compile_us": spread(self.compile),
+            "text_to_mask_us": spread(self.text_to_mask),
         })
     }
 }

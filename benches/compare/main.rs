@@ -28,18 +28,23 @@ use std::{
 };
 
 use clap::{Parser, ValueEnum};
-use domino::{Compiler, Grammar, Limits, Syntax, Vocabulary};
+use domino::{CompiledGrammar, Compiler, Grammar, Limits, Lookahead, Syntax, Vocabulary};
 use serde_json::{Value, json};
 
 use crate::{
-    lane::{Lane, Outcome},
+    lane::{Contestant, Lane, Outcome},
     llguidance::Tables,
     trace::{
-        engine::Compiled,
+        engine::{Setup, Trees},
         input::{Expected, Traces},
-        walk::Engine,
     },
 };
+
+/// The engine whose masks need not be exact.
+const LLGUIDANCE: &str = "llguidance";
+
+/// The grammars of which there is a copy as printed in the paper.
+const PRINTED: [&str; 2] = ["json_basic", "gsm8k"];
 
 /// Compare Domino with llguidance on the shared traces.
 #[derive(Debug, Parser)]
@@ -56,6 +61,9 @@ struct Args {
     /// How often pass 1 is done; its times are medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     fresh: u32,
+    /// When Domino grows trees where two spellings are compared.
+    #[arg(long, value_enum, default_value_t)]
+    trees: Trees,
     /// Let llguidance force tokens, which is not exact.
     #[arg(long)]
     forcing: bool,
@@ -93,8 +101,8 @@ impl Vocab {
 /// A vocabulary as both engines have it.
 struct Vocabularies {
     vocab: Vocab,
-    compiler: Compiler,
-    tables: Tables,
+    domino: Vocabulary,
+    llguidance: Tables,
 }
 
 /// Files of one grammar and vocabulary.
@@ -138,31 +146,28 @@ fn compare(args: &Args, shared: &Path) -> Result<bool, String> {
             continue;
         }
         let vocabularies = read_vocabulary(args, shared, vocab)?;
+        let mut tell = |grammar: &str, outcomes: &[Outcome]| {
+            report::rows(grammar, outcomes);
+            exact &= outcomes.iter().all(|outcome| outcome.is_exact() || outcome.name == LLGUIDANCE);
+            let outcomes: Vec<Value> = outcomes.iter().map(Outcome::to_json).collect();
+            results.push(json!({ "vocab": vocab.name(), "grammar": grammar, "outcomes": outcomes }));
+        };
+        let asked = |name: &&str| name.contains(&args.grammar);
         report::head(&format!(
-            "{}: {} passes, pass 1 {} times; the ratio is llguidance / domino",
+            "{}: {} passes, pass 1 {} times; ratios are llguidance's time to Domino's",
             vocab.name(),
             args.passes,
             args.fresh
         ));
-        for grammar in peers::GRAMMARS.into_iter().filter(|name| name.contains(&args.grammar)) {
-            let (ours, theirs) = engines(args, shared, &vocabularies, grammar)?;
-            report::pair(grammar, &ours, &theirs);
-            exact &= ours.is_exact();
-            results.push(json!({
-                "vocab": vocab.name(), "grammar": grammar, "outcomes": [ours.to_json(), theirs.to_json()],
-            }));
+        for grammar in peers::GRAMMARS.into_iter().filter(asked) {
+            tell(grammar, &engines(args, shared, &vocabularies, grammar)?);
         }
         report::head(&format!(
-            "{}: the spelling printed in the paper; the ratio is printed / tidy",
+            "{}: the spelling printed in the paper; ratios are its time to the tidy one's",
             vocab.name()
         ));
-        for grammar in ["json_basic", "gsm8k"].into_iter().filter(|name| name.contains(&args.grammar)) {
-            let (tidy, printed) = spellings(args, shared, &vocabularies, grammar)?;
-            report::pair(grammar, &tidy, &printed);
-            exact &= tidy.is_exact() && printed.is_exact();
-            results.push(json!({
-                "vocab": vocab.name(), "grammar": grammar, "outcomes": [tidy.to_json(), printed.to_json()],
-            }));
+        for grammar in PRINTED.into_iter().filter(asked) {
+            tell(grammar, &spellings(args, shared, &vocabularies, grammar)?);
         }
         match vocab {
             Vocab::Mistral32k => report::ceiling("32k", &peers::SMALL),
@@ -170,7 +175,9 @@ fn compare(args: &Args, shared: &Path) -> Result<bool, String> {
         }
     }
     if let Some(file) = &args.json {
-        let results: Value = json!({ "passes": args.passes, "fresh": args.fresh, "forcing": args.forcing, "results": results });
+        let results = json!({
+            "passes": args.passes, "fresh": args.fresh, "forcing": args.forcing, "results": results,
+        });
         fs::write(file, format!("{results:#}\n")).map_err(|error| format!("{}: {error}", file.display()))?;
     }
     Ok(exact)
@@ -182,7 +189,6 @@ fn read_vocabulary(args: &Args, shared: &Path, vocab: Vocab) -> Result<Vocabular
     let begun = Instant::now();
     let vocabulary = Vocabulary::from_tokenizer_file(&tokenizer).map_err(|error| error.to_string())?;
     let eos = vocabulary.end_of_text()[0];
-    let compiler = Compiler::new(vocabulary);
     let ours = begun.elapsed();
     let begun = Instant::now();
     let tables = Tables::read(&tokenizer, eos, args.forcing)
@@ -192,78 +198,77 @@ fn read_vocabulary(args: &Args, shared: &Path, vocab: Vocab) -> Result<Vocabular
         "\n{}: tokenizer.json to tables in {ours:.1?} (domino), {theirs:.1?} (llguidance)",
         vocab.name()
     );
-    Ok(Vocabularies { vocab, compiler, tables })
+    Ok(Vocabularies { vocab, domino: vocabulary, llguidance: tables })
 }
 
-/// Domino and llguidance on one grammar.
+/// Domino, in three ways, and llguidance on one grammar.
 fn engines(
     args: &Args,
     shared: &Path,
     vocabularies: &Vocabularies,
     grammar: &str,
-) -> Result<(Outcome, Outcome), String> {
+) -> Result<Vec<Outcome>, String> {
     let texts = texts(shared, vocabularies, grammar)?;
     let (gbnf, lark) = (read_grammar(shared, grammar, "gbnf")?, read_grammar(shared, grammar, "lark")?);
-    let mut ours = Lane::new("domino", || compile(&vocabularies.compiler, &gbnf));
-    let mut theirs = Lane::new("llguidance", || vocabularies.tables.compile(&lark));
-    side_by_side(args, &texts.traces, &mut ours, &mut theirs)?;
-    Ok((ours.outcome(&texts.expected), theirs.outcome(&texts.expected)))
+    let setup = |trees| Setup::new(vocabularies.domino.clone(), Lookahead::Unbounded, trees);
+    let (lazy, eager, mut kept) = (setup(Trees::Lazy), setup(Trees::Eager), setup(Trees::Lazy));
+    kept.keep_tables(|compiler| compile(compiler, &gbnf))?;
+    let ours = |setup: &Setup| setup.compile(|compiler| compile(compiler, &gbnf));
+    let mut lanes: [&mut dyn Contestant; 4] = [
+        &mut Lane::new("domino, lazy trees", || ours(&lazy)),
+        &mut Lane::new("  tables kept", || ours(&kept)),
+        &mut Lane::new("  eager trees", || ours(&eager)),
+        &mut Lane::new(LLGUIDANCE, || vocabularies.llguidance.compile(&lark)),
+    ];
+    side_by_side(args, &texts, &mut lanes)
 }
 
-/// Domino on two spellings of one grammar.
+/// Domino on two spellings of one grammar, trees lazy and eager.
 fn spellings(
     args: &Args,
     shared: &Path,
     vocabularies: &Vocabularies,
     grammar: &str,
-) -> Result<(Outcome, Outcome), String> {
+) -> Result<Vec<Outcome>, String> {
     let texts = texts(shared, vocabularies, grammar)?;
     let tidy = read_grammar(shared, grammar, "gbnf")?;
     let printed = read_grammar(shared, &format!("{grammar}_listing"), "gbnf")?;
-    let mut tidy = Lane::new("tidy", || compile(&vocabularies.compiler, &tidy));
-    let mut printed = Lane::new("printed", || compile(&vocabularies.compiler, &printed));
-    side_by_side(args, &texts.traces, &mut tidy, &mut printed)?;
-    Ok((tidy.outcome(&texts.expected), printed.outcome(&texts.expected)))
+    let setup = Setup::new(vocabularies.domino.clone(), Lookahead::Unbounded, args.trees);
+    let ours = |gbnf: &str| setup.compile(|compiler| compile(compiler, gbnf));
+    let mut lanes: [&mut dyn Contestant; 2] =
+        [&mut Lane::new("tidy", || ours(&tidy)), &mut Lane::new("printed", || ours(&printed))];
+    side_by_side(args, &texts, &mut lanes)
 }
 
-/// All passes, text by text with one engine and then with the other, which of them is first by turns.
-fn side_by_side<A: Engine, B: Engine>(
+/// All passes, text by text with one engine after the other, beginning with another one in each pass.
+fn side_by_side(
     args: &Args,
-    traces: &Traces,
-    one: &mut Lane<'_, A>,
-    other: &mut Lane<'_, B>,
-) -> Result<(), String> {
-    for pass in 0..args.fresh {
-        for (number, trace) in traces.list.iter().enumerate() {
-            if pass % 2 == 0 {
-                one.fresh(number, trace)?;
-                other.fresh(number, trace)?;
-            } else {
-                other.fresh(number, trace)?;
-                one.fresh(number, trace)?;
-            }
+    texts: &Texts,
+    lanes: &mut [&mut dyn Contestant],
+) -> Result<Vec<Outcome>, String> {
+    for _ in 0..args.fresh {
+        for (number, trace) in texts.traces.list.iter().enumerate() {
+            lanes.iter_mut().try_for_each(|lane| lane.fresh(number, trace))?;
         }
+        lanes.rotate_left(1);
     }
     // The first of these passes warms, the last looks at the masks again.
     for pass in 1..=args.passes + 1 {
         let counts = (2..=args.passes).contains(&pass);
-        for (number, trace) in traces.list.iter().enumerate() {
-            if pass % 2 == 0 {
-                one.warm(number, trace, counts)?;
-                other.warm(number, trace, counts)?;
-            } else {
-                other.warm(number, trace, counts)?;
-                one.warm(number, trace, counts)?;
-            }
+        for (number, trace) in texts.traces.list.iter().enumerate() {
+            lanes.iter_mut().try_for_each(|lane| lane.warm(number, trace, counts))?;
         }
+        lanes.rotate_left(1);
     }
-    Ok(())
+    let turns = usize::try_from(args.fresh + args.passes + 1).unwrap_or_default();
+    lanes.rotate_right(turns % lanes.len());
+    Ok(lanes.iter().map(|lane| lane.outcome(&texts.expected)).collect())
 }
 
-fn compile(compiler: &Compiler, gbnf: &str) -> Result<Compiled, String> {
+fn compile(compiler: &Compiler, gbnf: &str) -> Result<CompiledGrammar, String> {
     let grammar =
         Grammar::parse(Syntax::Gbnf, gbnf, &Limits::default()).map_err(|error| error.to_string())?;
-    compiler.compile(&grammar).map(Compiled::new).map_err(|error| error.to_string())
+    compiler.compile(&grammar).map_err(|error| error.to_string())
 }
 
 fn texts(shared: &Path, vocabularies: &Vocabularies, grammar: &str) -> Result<Texts, String> {

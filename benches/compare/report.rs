@@ -3,13 +3,12 @@
 use crate::{
     lane::Outcome,
     peers::{self, Peer},
-    trace::spread::Spread,
 };
 
-/// The columns of a comparison: a heading and the number, in us or, for compiling, in ms.
+/// The columns of a comparison: a heading and the number, in us or, where it says so, in ms.
 type Column = (&'static str, fn(&Outcome) -> Option<f64>);
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     ("warm mean", |outcome| outcome.warm.map(|spread| spread.mean)),
     ("p50", |outcome| outcome.warm.map(|spread| spread.p50)),
     ("p99", |outcome| outcome.warm.map(|spread| spread.p99)),
@@ -17,35 +16,42 @@ const COLUMNS: [Column; 8] = [
     ("p99", |outcome| outcome.first.map(|spread| spread.p99)),
     ("commit p50", |outcome| outcome.commit.map(|spread| spread.p50)),
     ("allows p50", |outcome| outcome.allows.map(|spread| spread.p50)),
-    ("compile ms", |outcome| outcome.compile.map(|Spread { p50, .. }| p50 / 1e3)),
+    ("compile ms", |outcome| outcome.compile.map(|spread| spread.p50 / 1e3)),
+    ("to mask ms", |outcome| outcome.text_to_mask.map(|spread| spread.p50 / 1e3)),
 ];
 
 /// The head of a table of comparisons.
 pub(crate) fn head(title: &str) {
     println!("\n{title}");
-    print!("{:<14}{:<12}", "", "us");
-    COLUMNS.iter().for_each(|(heading, _)| print!("{heading:>11}"));
+    print!("{:<14}{:<22}", "", "us");
+    COLUMNS.iter().for_each(|(heading, _)| print!("{heading:>12}"));
     println!("  masks not as expected, texts refused");
 }
 
-/// Two outcomes of one grammar, and how often the second takes the time of the first.
-pub(crate) fn pair(grammar: &str, one: &Outcome, other: &Outcome) {
-    for (label, outcome) in [(grammar, one), ("", other)] {
-        print!("{label:<14}{:<12}", outcome.name);
-        COLUMNS.iter().for_each(|(_, of)| print!("{:>11}", number(of(outcome))));
+/// The outcomes of one grammar, and how often the last takes the time of each other one.
+pub(crate) fn rows(grammar: &str, outcomes: &[Outcome]) {
+    for (number, outcome) in outcomes.iter().enumerate() {
+        print!("{:<14}{:<22}", if number == 0 { grammar } else { "" }, outcome.name);
+        COLUMNS.iter().for_each(|(_, of)| print!("{:>12}", number_of(of(outcome))));
         println!("  {} of {}, {}", outcome.wrong, outcome.masks, outcome.rejected);
     }
-    print!("{:<14}{:<12}", "", "ratio");
-    for (_, of) in COLUMNS {
-        let ratio = of(one).zip(of(other)).filter(|(one, _)| *one > 0.0).map(|(one, other)| other / one);
-        print!("{:>11}", ratio.map_or_else(String::new, |ratio| format!("{ratio:.1}x")));
+    if let Some((last, others)) = outcomes.split_last() {
+        others.iter().for_each(|other| ratio(other, last));
     }
-    println!();
-    for outcome in [one, other] {
+    for outcome in outcomes {
         if let Some(complaint) = &outcome.complaint {
             println!("{:<14}{}: {complaint}", "", outcome.name);
         }
     }
+}
+
+fn ratio(one: &Outcome, other: &Outcome) {
+    print!("{:<14}{:<22}", "", format!("  to {}", one.name));
+    for (_, of) in COLUMNS {
+        let ratio = of(one).zip(of(other)).filter(|(one, _)| *one > 0.0).map(|(one, other)| other / one);
+        print!("{:>12}", ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}x")));
+    }
+    println!();
 }
 
 /// The other engines, which did not run.
@@ -65,6 +71,6 @@ pub(crate) fn ceiling(tokens: &str, peers: &[Peer]) {
     }
 }
 
-fn number(value: Option<f64>) -> String {
+fn number_of(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"))
 }

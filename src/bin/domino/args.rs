@@ -12,7 +12,7 @@ use crate::{
     failure::BadInput,
     inspect::args::{Inspect, LowInspect},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
-    trace::measure::Passes,
+    trace::args::{LowTrace, Trace},
 };
 
 const EXAMPLES: &str = "\
@@ -202,46 +202,6 @@ struct LowGrammars {
     name: Option<String>,
 }
 
-/// Measure masks and steps along given texts.
-///
-/// Every text is walked along token by token: a mask before each token and one at the end. Pass 1 compiles the
-/// grammar anew before every text, so nothing is known but what compiling made (first visit); the later passes
-/// share one compiled grammar that has met all texts (warm). Only the engine's own calls are timed, on one
-/// thread. The masks of the first and the last walk are counted and hashed, outside the clock.
-///
-/// A table goes to standard error, with --json an object to standard output, and with --out all times of all
-/// steps to a file, in the format peers-cell-1. After Ctrl-C that is what was finished.
-///
-/// Exit code 1 says that a mask is not the expected one, or not the same again.
-#[derive(Debug, Args)]
-struct LowTrace {
-    #[command(flatten)]
-    grammar: LowGrammar,
-    /// A tokenizer.json, or a model's folder with one.
-    #[arg(long, short = 't', value_name = "DIR|FILE")]
-    tokenizer: PathBuf,
-    /// Where the times of all steps go.
-    #[arg(long, short = 'o', value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// The exact masks of the same texts; - is standard input.
-    #[arg(long, value_name = "FILE")]
-    expected: Option<PathBuf>,
-    /// How often each text is walked along. Warm times are medians over all passes but the first.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    passes: u32,
-    /// How often pass 1 is done, each time on grammars compiled anew. Its times are then medians, which on a
-    /// machine that is not idle are closer to the engine's own.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    fresh: u32,
-    /// How many terminals past the current one a token may reach. Default: any number.
-    #[arg(short = 'k', long, value_name = "K")]
-    lookahead: Option<u32>,
-    /// The texts: {"grammar": .., "vocab": .., "eos": 2, "traces": [{"text": .., "tokens": [..]}]}; - is
-    /// standard input.
-    #[arg(value_name = "TRACES.json")]
-    traces: PathBuf,
-}
-
 /// A command with all it needs.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -263,7 +223,7 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// Standard input if the path is `-`.
+    /// What a path on the command line means; - is standard input.
     pub(crate) fn new(path: PathBuf) -> Self {
         if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
     }
@@ -355,19 +315,6 @@ pub(crate) struct Grammars {
     pub(crate) json: bool,
 }
 
-/// `domino trace`.
-#[derive(Debug)]
-pub(crate) struct Trace {
-    pub(crate) grammar: GrammarSource,
-    pub(crate) tokenizer: PathBuf,
-    pub(crate) out: Option<PathBuf>,
-    pub(crate) expected: Option<Input>,
-    pub(crate) passes: Passes,
-    pub(crate) lookahead: Lookahead,
-    pub(crate) traces: Input,
-    pub(crate) json: bool,
-}
-
 impl LowArgs {
     /// Was `--json` given?
     pub(crate) fn json(&self) -> bool {
@@ -451,28 +398,8 @@ impl LowGrammars {
     }
 }
 
-impl LowTrace {
-    fn resolve(self, json: bool) -> Result<Trace, BadInput> {
-        let traces = Input::new(self.traces);
-        let expected = self.expected.map(Input::new);
-        if matches!((&traces, &expected), (Input::Stdin, Some(Input::Stdin))) {
-            return Err(BadInput::new("traces and expected masks cannot both come from standard input"));
-        }
-        let times = |passes: u32| usize::try_from(passes).unwrap_or(usize::MAX);
-        Ok(Trace {
-            grammar: self.grammar.required()?,
-            tokenizer: self.tokenizer,
-            out: self.out,
-            expected,
-            passes: Passes { fresh: times(self.fresh), all: times(self.passes) },
-            lookahead: lookahead(self.lookahead),
-            traces,
-            json,
-        })
-    }
-}
-
-fn lookahead(terminals: Option<u32>) -> Lookahead {
+/// What `--lookahead` means.
+pub(crate) fn lookahead(terminals: Option<u32>) -> Lookahead {
     terminals.map_or(Lookahead::Unbounded, Lookahead::Terminals)
 }
 

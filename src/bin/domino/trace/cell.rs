@@ -7,6 +7,8 @@ use domino::Lookahead;
 use serde::Serialize;
 
 use super::{
+    args::Trace,
+    engine::{Tables, Trees},
     input::Traces,
     measure::{Measured, Record},
     memory::Memory,
@@ -37,6 +39,8 @@ pub(crate) struct Cell {
 pub(crate) struct Extra {
     /// The file or name of the grammar: of one language there are several spellings.
     pub(crate) grammar_source: String,
+    trees: Trees,
+    tables: Tables,
     /// `null`: unbounded.
     pub(crate) lookahead: Option<u32>,
     pub(crate) machine: Machine,
@@ -86,8 +90,7 @@ impl Cell {
         measured: &Measured,
         vocab_ms: f64,
         memory: &Memory,
-        lookahead: Lookahead,
-        grammar_source: String,
+        command: &Trace,
     ) -> Self {
         let records = &measured.records;
         let fresh = || records.iter().flat_map(|record| &record.fresh);
@@ -107,8 +110,10 @@ impl Cell {
             rss_kb: memory.is_known().then(|| memory.clone()),
             traces: rows.collect(),
             extra: Extra {
-                grammar_source,
-                lookahead: match lookahead {
+                grammar_source: command.grammar.name(),
+                trees: command.trees,
+                tables: command.tables,
+                lookahead: match command.lookahead {
                     Lookahead::Terminals(terminals) => Some(terminals),
                     _ => None,
                 },

@@ -1,19 +1,84 @@
 //! Domino as an engine to walk with.
 
-use domino::{CompiledGrammar, Constraint, StepError, TokenId};
+use clap::ValueEnum;
+use domino::{CompiledGrammar, Compiler, Constraint, Lookahead, StepError, TokenId, Vocabulary};
+use serde::Serialize;
 
 use super::walk::{Digest, Engine};
+
+/// When subterminal trees are grown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Trees {
+    /// When a text first needs them; then the mask that needs them takes longer.
+    #[default]
+    Lazy,
+    /// All of them while compiling; then compiling takes longer.
+    Eager,
+}
+
+/// What is known of a grammar's terminals when it is compiled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Tables {
+    /// Nothing: what they do to the vocabulary is worked out within the time that is taken.
+    #[default]
+    Cold,
+    /// All: the same terminals were compiled for the same vocabulary before, as in a server after its first
+    /// grammars.
+    Kept,
+}
+
+/// Compiles grammars for measuring.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    vocabulary: Vocabulary,
+    lookahead: Lookahead,
+    trees: Trees,
+    kept: Option<Compiler>,
+}
+
+impl Setup {
+    /// With cold tables.
+    pub(crate) fn new(vocabulary: Vocabulary, lookahead: Lookahead, trees: Trees) -> Self {
+        Self { vocabulary, lookahead, trees, kept: None }
+    }
+
+    fn fresh(&self) -> Compiler {
+        Compiler::new(self.vocabulary.clone()).lookahead(self.lookahead)
+    }
+
+    /// From now on the tables of this grammar's terminals are there.
+    pub(crate) fn keep_tables<E>(
+        &mut self,
+        compile: impl FnOnce(&Compiler) -> Result<CompiledGrammar, E>,
+    ) -> Result<(), E> {
+        let compiler = self.fresh();
+        compile(&compiler)?.grow_trees();
+        self.kept = Some(compiler);
+        Ok(())
+    }
+
+    /// A compiled grammar that has met no text.
+    pub(crate) fn compile<E>(
+        &self,
+        compile: impl FnOnce(&Compiler) -> Result<CompiledGrammar, E>,
+    ) -> Result<Compiled, E> {
+        let grammar = match &self.kept {
+            Some(compiler) => compile(compiler)?,
+            None => compile(&self.fresh())?,
+        };
+        if self.trees == Trees::Eager {
+            grammar.grow_trees();
+        }
+        Ok(Compiled { grammar })
+    }
+}
 
 /// A compiled grammar.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     grammar: CompiledGrammar,
-}
-
-impl Compiled {
-    pub(crate) fn new(grammar: CompiledGrammar) -> Self {
-        Self { grammar }
-    }
 }
 
 impl Engine for Compiled {

@@ -4,10 +4,11 @@
 //! [`cell`] is the file that comes out and [`summary`] what a person reads of it. `benches/compare` walks with the
 //! same clock, so [`input`], [`walk`], [`measure`], [`engine`] and [`spread`] see nothing of the program.
 
+pub(crate) mod args;
 mod cell;
 mod engine;
 mod input;
-pub(crate) mod measure;
+mod measure;
 mod memory;
 mod spread;
 mod summary;
@@ -18,11 +19,12 @@ use std::{
     time::Instant,
 };
 
-use domino::{Compiler, Vocabulary};
+use domino::Vocabulary;
 
 use self::{
+    args::Trace,
     cell::Cell,
-    engine::Compiled,
+    engine::{Setup, Tables},
     input::{Expected, Malformed, Traces},
     measure::{Moment, Trouble, Wrong},
     memory::Memory,
@@ -30,7 +32,7 @@ use self::{
     walk::Digest,
 };
 use crate::{
-    args::{Input, Trace},
+    args::Input,
     failure::{BadInput, Exit, Paint},
     interrupt,
     output::Output,
@@ -69,10 +71,11 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     interrupt::watch();
     let walks = traces.list.len() * command.passes.walks();
     let bar = progress::Steps::start(format!("measuring {}", traces.grammar), walks);
-    let compile = || -> anyhow::Result<Compiled> {
-        let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead);
-        Ok(Compiled::new(grammar.compile(&compiler)?))
-    };
+    let mut setup = Setup::new(vocabulary.clone(), command.lookahead, command.trees);
+    if command.tables == Tables::Kept {
+        setup.keep_tables(|compiler| grammar.compile(compiler))?;
+    }
+    let compile = || Ok(setup.compile(|compiler| grammar.compile(compiler))?);
     let compare = |trace: usize, digests: &[Digest]| {
         expected.as_ref().map_or(Ok(()), |expected| expected.compare(trace, digests))
     };
@@ -88,7 +91,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     })?;
     memory.all_is_done();
 
-    let cell = Cell::new(&traces, &measured, vocab_ms, &memory, command.lookahead, command.grammar.name());
+    let cell = Cell::new(&traces, &measured, vocab_ms, &memory, command);
     if let Some(output) = output {
         output.write(cell.to_json()?.as_bytes())?;
     }
