@@ -42,6 +42,11 @@ fn tokenizer_json() {
 }
 
 #[test]
+fn artefact() {
+    replay("artefact", checks::artefact::check);
+}
+
+#[test]
 fn token_trace() {
     replay("token_trace", checks::token_trace::check);
 }

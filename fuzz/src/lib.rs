@@ -2,6 +2,7 @@
 //!
 //! Compiled twice: for `cargo fuzz`, and into the tests, which replay the corpus and every regression.
 
+pub mod artefact;
 pub mod bytes;
 pub mod grammar_text;
 pub mod regex;

@@ -25,6 +25,7 @@ pub fn check(data: &[u8]) {
     let Some(compiled) = walk::compile(&world.compiler(), &world.language.grammar, Some(oracle)) else {
         return;
     };
+    world.grow(&compiled);
     let mut trace = Trace {
         world: &world,
         compiled: &compiled,

@@ -13,4 +13,7 @@ mod sealed;
 pub(crate) use codec::{Reader, Writer};
 pub use error::{StoreError, StoreErrorKind};
 pub use folder::{CacheFile, CacheFolder, Cleared};
+#[cfg(feature = "oracle")]
+#[doc(hidden)]
+pub use sealed::resealed;
 pub(crate) use sealed::{Key, Kind, open, seal};

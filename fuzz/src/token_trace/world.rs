@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use domino::{
-    Compiler, Grammar, Limits, Lookahead, Syntax, Vocabulary,
+    CompiledGrammar, Compiler, Grammar, Limits, Lookahead, Syntax, Vocabulary,
     grammar::{GrammarBuilder, Pattern, Span},
     ids::ExprId,
     limits::LimitExceeded,
@@ -71,6 +71,13 @@ impl Language {
     }
 }
 
+/// Where subterminal trees come from.
+enum Trees {
+    Lazy,
+    Eager,
+    Read,
+}
+
 /// What a trace happens in.
 pub(super) struct World {
     pub(super) language: Arc<Language>,
@@ -78,6 +85,7 @@ pub(super) struct World {
     pub(super) lookahead: Lookahead,
     /// May budgets be used up?
     pub(super) is_tight: bool,
+    trees: Trees,
     limits: Limits,
 }
 
@@ -93,8 +101,20 @@ impl World {
             few @ 0..=2 => Lookahead::Terminals(u32::try_from(few).expect("few")),
             _ => Lookahead::Unbounded,
         };
-        let (limits, is_tight) = limits(bytes);
-        Some(Self { language, vocabulary, lookahead, is_tight, limits })
+        let (limits, is_tight, trees) = limits(bytes);
+        Some(Self { language, vocabulary, lookahead, is_tight, trees, limits })
+    }
+
+    /// Makes the trees ahead, if this world does.
+    pub(super) fn grow(&self, compiled: &CompiledGrammar) {
+        match self.trees {
+            Trees::Lazy => {}
+            Trees::Eager => compiled.grow_trees(),
+            Trees::Read => {
+                let other = self.compiler().compile(&self.language.grammar).expect("compiled before");
+                compiled.load_artefact(&other.artefact()).expect("an artefact of the same grammar");
+            }
+        }
     }
 
     /// The compiler with this world's budgets.
@@ -111,7 +131,7 @@ impl World {
 }
 
 /// Budgets that only cost time, and in some worlds budgets that are soon used up.
-fn limits(bytes: &mut Bytes<'_>) -> (Limits, bool) {
+fn limits(bytes: &mut Bytes<'_>) -> (Limits, bool, Trees) {
     let mut limits = Limits::default();
     let choice = bytes.byte();
     limits.fold_states = if choice & 1 == 0 { limits.fold_states } else { 0 };
@@ -123,7 +143,12 @@ fn limits(bytes: &mut Bytes<'_>) -> (Limits, bool) {
         limits.sets = 4 + usize::from(bytes.byte() / 4);
         limits.arena_items = 32 + usize::from(bytes.byte()) * 2;
     }
-    (limits, is_tight)
+    let trees = match choice >> 4 & 3 {
+        1 => Trees::Eager,
+        2 => Trees::Read,
+        _ => Trees::Lazy,
+    };
+    (limits, is_tight, trees)
 }
 
 /// The fixed tokens and some more of a few bytes of the alphabet.
