@@ -30,7 +30,7 @@ pub fn check(data: &[u8]) {
         world: &world,
         compiled: &compiled,
         truth: Truth::new(&world, oracle),
-        travellers: vec![Traveller { constraint: compiled.constraint(), steps: Vec::new() }],
+        travellers: vec![Traveller { constraint: compiled.constraint(), steps: Vec::new(), remembered: 0 }],
     };
     for _ in 0..OPERATIONS {
         if bytes.is_empty() {
@@ -117,9 +117,16 @@ enum Step {
 struct Traveller {
     constraint: Constraint,
     steps: Vec<Step>,
+    /// How many of the last steps it must remember; fewer if budgets are tight.
+    remembered: usize,
 }
 
 impl Traveller {
+    fn push(&mut self, step: Step, world: &World) {
+        self.steps.push(step);
+        self.remembered = (self.remembered + 1).min(world.history);
+    }
+
     fn text(&self, world: &World) -> Vec<u8> {
         let bytes = |step: &Step| match step {
             Step::Token(token) => world.vocabulary.bytes(*token).unwrap_or_default().to_vec(),
@@ -241,7 +248,7 @@ impl Trace<'_> {
         match traveller.constraint.advance(token) {
             Ok(()) => {
                 assert!(can_follow, "{token} was taken");
-                traveller.steps.push(Step::Token(token));
+                traveller.push(Step::Token(token), self.world);
             }
             Err(error) => match error.kind() {
                 StepErrorKind::Refused(refused) => assert!(!can_follow && *refused == token, "{error}"),
@@ -260,19 +267,26 @@ impl Trace<'_> {
         let Some(taken) = self.answer(answer) else { return };
         assert_eq!(taken, viable, "of {:?}", more.escape_ascii().to_string());
         if taken == more.len() && !ended {
-            self.travellers[at].steps.push(Step::Bytes(more.to_vec()));
+            self.travellers[at].push(Step::Bytes(more.to_vec()), self.world);
         }
     }
 
     fn rollback(&mut self, at: usize, steps: usize) {
         let traveller = &mut self.travellers[at];
         let taken = traveller.steps.len();
-        match traveller.constraint.rollback(steps) {
-            Ok(()) => traveller.steps.truncate(taken.checked_sub(steps).expect("that many were taken")),
-            Err(error) => {
-                assert!(steps > taken);
-                assert_eq!(error.kind(), &StepErrorKind::HistoryTooShort(taken));
+        match traveller.constraint.rollback(steps).map_err(|error| error.kind().clone()) {
+            Ok(()) => {
+                traveller.remembered =
+                    traveller.remembered.checked_sub(steps).expect("so many are remembered");
+                traveller.steps.truncate(taken - steps);
             }
+            Err(StepErrorKind::HistoryTooShort(held)) => assert!(steps > taken && held == taken),
+            Err(StepErrorKind::HistoryForgotten(held)) => {
+                assert!(held < steps && steps <= taken);
+                assert!(held == traveller.remembered || (self.world.is_tight && held < traveller.remembered));
+                traveller.remembered = held;
+            }
+            Err(kind) => panic!("{kind:?}"),
         }
     }
 
@@ -319,8 +333,10 @@ impl Trace<'_> {
                     walk::assert_same(&own, &mask, &self.world.vocabulary, &text);
                 }
             }
-            self.rollback(at, self.travellers[at].steps.len());
-            self.mask(at, &[], false);
+            self.rollback(at, self.travellers[at].remembered);
+            let (text, ended) =
+                (self.travellers[at].text(self.world), self.travellers[at].is_ended(self.world));
+            self.mask(at, &text, ended);
         }
     }
 }

@@ -85,6 +85,8 @@ pub(super) struct World {
     pub(super) lookahead: Lookahead,
     /// May budgets be used up?
     pub(super) is_tight: bool,
+    /// Steps that can be rolled back.
+    pub(super) history: usize,
     trees: Trees,
     limits: Limits,
 }
@@ -102,7 +104,7 @@ impl World {
             _ => Lookahead::Unbounded,
         };
         let (limits, is_tight, trees) = limits(bytes);
-        Some(Self { language, vocabulary, lookahead, is_tight, trees, limits })
+        Some(Self { language, vocabulary, lookahead, is_tight, history: limits.history, trees, limits })
     }
 
     /// Makes the trees ahead, if this world does.
@@ -137,6 +139,7 @@ fn limits(bytes: &mut Bytes<'_>) -> (Limits, bool, Trees) {
     limits.fold_states = if choice & 1 == 0 { limits.fold_states } else { 0 };
     limits.tree_bytes = if choice & 2 == 0 { limits.tree_bytes } else { usize::from(choice >> 4) << 8 };
     limits.mask_bytes = if choice & 4 == 0 { limits.mask_bytes } else { usize::from(choice >> 6) * 300 };
+    limits.history = if choice & 64 == 0 { limits.history } else { usize::from(choice & 3) };
     let is_tight = choice & 8 != 0;
     if is_tight {
         limits.states = 4 + usize::from(bytes.byte() / 4);
