@@ -21,5 +21,7 @@ mod model;
 mod promises;
 mod sessions;
 mod shared_data;
+mod spelling;
 mod tidy;
 mod tokenizers;
+mod vocabulary_cache;

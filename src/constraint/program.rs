@@ -44,7 +44,7 @@ impl Program {
         self.lowered.cfg.write(&mut writer);
         self.lowered.scanner.dfas().iter().for_each(|dfa| dfa.write(&mut writer));
         writer.count(self.limits.tree_bytes);
-        Key::of(&[&self.vocabulary.fingerprint().to_le_bytes(), &writer.finish()])
+        Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
     /// What trees are made from.

@@ -12,6 +12,11 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
+    /// Room for so many bytes, so that writing them need not move what is written.
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes) }
+    }
+
     /// A byte.
     pub(crate) fn u8(&mut self, value: u8) {
         self.bytes.push(value);
@@ -79,6 +84,11 @@ impl<'a> Reader<'a> {
         Self { rest: payload }
     }
 
+    /// All that is still to be read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     fn take(&mut self, length: usize) -> Result<&'a [u8], StoreError> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(truncated)?;
         self.rest = rest;
@@ -127,11 +137,18 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.bytes()?).map_err(|_| StoreError::malformed("a text that is not UTF-8"))
     }
 
-    /// Numbers with their count. A copy on little-endian machines.
-    pub(crate) fn u32s(&mut self) -> Result<Vec<u32>, StoreError> {
+    /// Numbers with their count, in place.
+    pub(crate) fn u32s_in_place(
+        &mut self,
+    ) -> Result<impl ExactSizeIterator<Item = u32> + Clone + use<'a>, StoreError> {
         let count = self.count(4)?;
         let (items, _) = self.take(4 * count)?.as_chunks();
-        Ok(items.iter().map(|item| u32::from_le_bytes(*item)).collect())
+        Ok(items.iter().map(|item| u32::from_le_bytes(*item)))
+    }
+
+    /// Numbers with their count. A copy on little-endian machines.
+    pub(crate) fn u32s(&mut self) -> Result<Vec<u32>, StoreError> {
+        Ok(self.u32s_in_place()?.collect())
     }
 
     /// Numbers with their count. A copy on little-endian machines.
@@ -183,6 +200,7 @@ mod tests {
         assert_eq!(reader.u32s(), Ok(vec![1, 2, u32::MAX]));
         assert_eq!(reader.u64s(), Ok(vec![u64::MAX, 0]));
         assert_eq!(reader.u32s(), Ok(Vec::new()));
+        assert_eq!(reader.rest(), b"");
         assert_eq!(reader.clone().finish(), Ok(()));
         assert_eq!(reader.u8().unwrap_err().kind(), &StoreErrorKind::Truncated);
     }

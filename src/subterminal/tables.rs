@@ -200,7 +200,7 @@ impl Tables {
     fn key(&self, table: &TerminalTable) -> Key {
         let mut writer = Writer::default();
         table.dfa.write(&mut writer);
-        Key::of(&[&self.vocabulary.fingerprint().to_le_bytes(), &writer.finish()])
+        Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
     /// Where they are kept between runs.

@@ -1,12 +1,11 @@
 //! Which tokens end a text: what a model's folder says, or else well-known names.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use super::{
+    builder::VocabularyBuilder,
     error::{VocabularyError, VocabularyErrorKind},
-    tokenizer_json::{Tokens, read_file},
+    sources::Source,
 };
 use crate::ids::TokenId;
 
@@ -33,42 +32,40 @@ const NAMES: [&str; 19] = [
     "<｜end▁of▁sentence｜>",
 ];
 
+/// The files of a model's folder that may say what ends a text and where in them, in the order in which they count:
+/// the first that says anything.
+pub(super) const CONFIGURATIONS: [(&str, &str); 3] = [
+    ("generation_config.json", "eos_token_id"),
+    ("config.json", "eos_token_id"),
+    ("tokenizer_config.json", "eos_token"),
+];
+
 /// The special tokens with a well-known name.
 pub(super) fn by_well_known_names(specials: &[(TokenId, String)]) -> Vec<TokenId> {
     let known = specials.iter().filter(|(_, name)| NAMES.contains(&name.as_str()));
     known.map(|(id, _)| *id).collect()
 }
 
-/// What the configuration files of a model's folder say, in the order in which they count: the first
-/// that says anything. Empty if none does.
-pub(super) fn by_configuration(folder: &Path, tokens: &Tokens) -> Result<Vec<TokenId>, VocabularyError> {
-    for (file, key) in [
-        ("generation_config.json", "eos_token_id"),
-        ("config.json", "eos_token_id"),
-        ("tokenizer_config.json", "eos_token"),
-    ] {
-        let path = folder.join(file);
-        if !path.is_file() {
-            continue;
-        }
-        let config: Value = serde_json::from_str(&read_file(&path)?).map_err(|error| {
-            let message = format!("{}: not JSON: {error}", path.display());
-            VocabularyError::new(VocabularyErrorKind::NotJson, message)
-        })?;
-        let ids = ids(&config[key], tokens).ok_or_else(|| {
-            let message = format!("{}: `{key}` is {}, which names no token", path.display(), config[key]);
-            VocabularyError::new(VocabularyErrorKind::Malformed, message)
-        })?;
-        if !ids.is_empty() {
-            return Ok(ids);
-        }
-    }
-    Ok(Vec::new())
+/// What the file of a configuration says under `key`; empty if it says nothing.
+pub(super) fn by_configuration(
+    source: &Source,
+    key: &str,
+    tokens: &VocabularyBuilder,
+) -> Result<Vec<TokenId>, VocabularyError> {
+    let config: Value = serde_json::from_str(source.text()?).map_err(|error| {
+        let message = format!("{}: not JSON: {error}", source.path().display());
+        VocabularyError::new(VocabularyErrorKind::NotJson, message)
+    })?;
+    ids(&config[key], tokens).ok_or_else(|| {
+        let message =
+            format!("{}: `{key}` is {}, which names no token", source.path().display(), config[key]);
+        VocabularyError::new(VocabularyErrorKind::Malformed, message)
+    })
 }
 
 /// The ids meant by an id, a name, an object with a name as `content`, or a list of such; `None` if one
 /// of them means no token.
-fn ids(value: &Value, tokens: &Tokens) -> Option<Vec<TokenId>> {
+fn ids(value: &Value, tokens: &VocabularyBuilder) -> Option<Vec<TokenId>> {
     match value {
         Value::Null => Some(Vec::new()),
         Value::Number(number) => Some(vec![TokenId::new(u32::try_from(number.as_u64()?).ok()?)]),
@@ -82,8 +79,8 @@ fn ids(value: &Value, tokens: &Tokens) -> Option<Vec<TokenId>> {
     }
 }
 
-fn by_name(name: &str, tokens: &Tokens) -> Option<TokenId> {
-    let special = tokens.specials.iter().find(|(_, special)| special == name).map(|(id, _)| *id);
-    let text = || tokens.texts.iter().find(|(_, bytes)| bytes == name.as_bytes()).map(|(id, _)| *id);
+fn by_name(name: &str, tokens: &VocabularyBuilder) -> Option<TokenId> {
+    let special = tokens.specials().iter().find(|(_, special)| special == name).map(|(id, _)| *id);
+    let text = || tokens.tokens().find(|(_, bytes)| *bytes == name.as_bytes()).map(|(id, _)| id);
     special.or_else(text)
 }

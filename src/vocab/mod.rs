@@ -1,7 +1,12 @@
 //! Tokens and their bytes. Knows nothing of grammars, which is what lets its tables be shared.
 
+mod builder;
 mod end_of_text;
 mod error;
+mod sources;
+mod spelling;
+mod stored;
+mod text;
 mod token_set;
 mod tokenizer;
 mod tokenizer_json;
@@ -9,9 +14,10 @@ mod trie;
 mod utf8_stream;
 mod vocabulary;
 
+pub use builder::VocabularyBuilder;
 pub use error::{VocabularyError, VocabularyErrorKind};
 pub use token_set::TokenSet;
 pub use tokenizer::Tokenizer;
 pub(crate) use trie::{ByteTrie, byte_kind};
 pub use utf8_stream::Utf8Stream;
-pub use vocabulary::{Vocabulary, VocabularyBuilder};
+pub use vocabulary::Vocabulary;
