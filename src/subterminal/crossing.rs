@@ -134,7 +134,7 @@ mod tests {
         #[test]
         fn same_as_token_by_token(
             tokens in proptest::collection::vec("[ab \"]{1,6}|[a-cé]{1,4}", 1..60),
-            pattern in r#"([ab]|[a-z ]\*|"|é|[^"]\*){1,4}"#,
+            pattern in r#"([ab]|\[a-z \]\*|"|é|\[\^"\]\*){1,4}"#,
         ) {
             let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
             let trie = ByteTrie::new(tokens.len(), ids);
