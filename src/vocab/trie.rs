@@ -45,9 +45,11 @@ impl ByteTrie {
         // Two new nodes a token are usual.
         let room = 1 + 3 * tokens.len();
         let mut bytes = Vec::with_capacity(room);
+        bytes.push(0);
         let mut parents = Vec::with_capacity(room);
+        parents.push(0);
         let mut first_tokens = Vec::with_capacity(room + 1);
-        (bytes.push(0), parents.push(0), first_tokens.push(0));
+        first_tokens.push(0);
         let mut ids = Vec::with_capacity(tokens.len());
         // The last node of each depth.
         let mut path: Vec<u32> = vec![0];
