@@ -45,6 +45,10 @@ impl<'a, E: Engine> Lane<'a, E> {
     pub(crate) fn new(name: &'static str, compile: impl Fn() -> Result<E, String> + 'a) -> Self {
         Self { name, compile: Box::new(compile), warm: None, records: Vec::new(), stuck: Vec::new() }
     }
+
+    fn compiled(&self) -> Result<E, String> {
+        (self.compile)().map_err(|error| format!("{}: {error}", self.name))
+    }
 }
 
 /// A lane, whatever its engine.
@@ -59,16 +63,15 @@ pub(crate) trait Contestant {
 
 impl<E: Engine> Contestant for Lane<'_, E> {
     fn fresh(&mut self, number: usize, trace: &Trace) -> Result<(), String> {
-        let (engine, time) = timed(&self.compile);
-        let engine = engine.map_err(|error| format!("{}: {error}", self.name))?;
-        match self.records.get_mut(number) {
-            None => {
-                let begun = Record::begin(&engine, number, trace, time);
-                self.records.push(begun.map_err(|wrong| self.stuck.push(wrong)).ok());
-            }
-            Some(record) => {
-                self.stuck.extend(go_on(record, |record| record.fresh_again(&engine, number, trace, time)))
-            }
+        if self.records.len() == number {
+            let engine = self.compiled()?;
+            let looked = Record::look(&engine, number, trace);
+            self.records.push(looked.map_err(|wrong| self.stuck.push(wrong)).ok());
+        }
+        let (engine, time) = timed(|| self.compiled());
+        let engine = engine?;
+        if let Some(record) = self.records.get_mut(number) {
+            self.stuck.extend(go_on(record, |record| record.fresh(&engine, number, trace, time)));
         }
         Ok(())
     }
@@ -76,14 +79,14 @@ impl<E: Engine> Contestant for Lane<'_, E> {
     fn warm(&mut self, number: usize, trace: &Trace, counts: bool) -> Result<(), String> {
         let engine = match self.warm.take() {
             Some(engine) => engine,
-            None => (self.compile)()?,
+            None => self.compiled()?,
         };
         if let Some(record) = self.records.get_mut(number) {
             self.stuck.extend(go_on(record, |record| {
                 if counts {
                     record.warm(&engine, number, trace)
                 } else {
-                    record.again(&engine, number, trace).map(|_| ())
+                    record.look_again(&engine, number, trace)
                 }
             }));
         }

@@ -61,6 +61,9 @@ struct Args {
     /// How often pass 1 is done; its times are medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     fresh: u32,
+    /// Threads that Domino may grow eager trees on.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    threads: u32,
     /// When Domino grows trees where two spellings are compared.
     #[arg(long, value_enum, default_value_t)]
     trees: Trees,
@@ -124,6 +127,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     }
+    trace::engine::at_most(usize::try_from(args.threads).unwrap_or(usize::MAX));
     match compare(&args, &shared) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
@@ -176,7 +180,8 @@ fn compare(args: &Args, shared: &Path) -> Result<bool, String> {
     }
     if let Some(file) = &args.json {
         let results = json!({
-            "passes": args.passes, "fresh": args.fresh, "forcing": args.forcing, "results": results,
+            "passes": args.passes, "fresh": args.fresh, "forcing": args.forcing, "threads": args.threads,
+            "results": results,
         });
         fs::write(file, format!("{results:#}\n")).map_err(|error| format!("{}: {error}", file.display()))?;
     }

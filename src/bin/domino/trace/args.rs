@@ -20,7 +20,7 @@ use crate::{
 /// Every text is walked along token by token: a mask before each token and one at the end. Pass 1 compiles the
 /// grammar anew before every text, so nothing is known but what compiling made (first visit); the later passes
 /// share one compiled grammar that has met all texts (warm). Only the engine's own calls are timed, on one
-/// thread. The masks of the first and the last walk are counted and hashed, outside the clock.
+/// thread. Masks are counted and hashed in walks of their own, on a fresh grammar and on a warm one.
 ///
 /// A table goes to standard error, with --json an object to standard output, and with --out all times of all
 /// steps to a file, in the format peers-cell-1. After Ctrl-C that is what was finished.
@@ -52,6 +52,9 @@ pub(crate) struct LowTrace {
     /// When subterminal trees are grown.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     trees: Trees,
+    /// Threads that trees may be grown on, where they are eager.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    threads: u32,
     /// What is known of the grammar's terminals when it is compiled.
     #[arg(long, value_name = "STATE", value_enum, default_value_t)]
     tables: Tables,
@@ -71,6 +74,7 @@ pub(crate) struct Trace {
     pub(crate) passes: Passes,
     pub(crate) trees: Trees,
     pub(crate) tables: Tables,
+    pub(crate) threads: usize,
     pub(crate) lookahead: Lookahead,
     pub(crate) traces: Input,
     pub(crate) json: bool,
@@ -84,7 +88,7 @@ impl LowTrace {
         if matches!((&traces, &expected), (Input::Stdin, Some(Input::Stdin))) {
             return Err(BadInput::new("traces and expected masks cannot both come from standard input"));
         }
-        let times = |passes: u32| usize::try_from(passes).unwrap_or(usize::MAX);
+        let times = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Trace {
             grammar: self.grammar.required()?,
             tokenizer: self.tokenizer,
@@ -93,6 +97,7 @@ impl LowTrace {
             passes: Passes { fresh: times(self.fresh), all: times(self.passes) },
             trees: self.trees,
             tables: self.tables,
+            threads: times(self.threads),
             lookahead: lookahead(self.lookahead),
             traces,
             json,

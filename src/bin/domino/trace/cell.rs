@@ -41,6 +41,7 @@ pub(crate) struct Extra {
     pub(crate) grammar_source: String,
     trees: Trees,
     tables: Tables,
+    threads: usize,
     /// `null`: unbounded.
     pub(crate) lookahead: Option<u32>,
     pub(crate) machine: Machine,
@@ -106,13 +107,14 @@ impl Cell {
             vocab: traces.vocab.clone(),
             passes: measured.passes,
             vocab_ms,
-            compile_ms: milliseconds(compile.first().copied().unwrap_or_default()),
+            compile_ms: milliseconds(measured.first_compile.unwrap_or_default()),
             rss_kb: memory.is_known().then(|| memory.clone()),
             traces: rows.collect(),
             extra: Extra {
                 grammar_source: command.grammar.name(),
                 trees: command.trees,
                 tables: command.tables,
+                threads: command.threads,
                 lookahead: match command.lookahead {
                     Lookahead::Terminals(terminals) => Some(terminals),
                     _ => None,

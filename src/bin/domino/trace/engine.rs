@@ -29,6 +29,14 @@ pub(crate) enum Tables {
     Kept,
 }
 
+/// Nothing that is measured may spread over more threads than these. Counts once in a process.
+pub(crate) fn at_most(threads: usize) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
+    if let Err(error) = pool.build_global() {
+        tracing::warn!("more threads than {threads} may be at work: {error}");
+    }
+}
+
 /// Compiles grammars for measuring.
 #[derive(Debug)]
 pub(crate) struct Setup {

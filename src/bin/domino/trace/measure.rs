@@ -2,8 +2,10 @@
 //!
 //! Pass 1 compiles the grammar anew before every text, so that no text profits from what an earlier one left
 //! behind. It can be done several times over, so that what else the machine does can be told from what the engine
-//! does. Passes 2 and on share one compiled grammar, after a walk outside the clock that warms it. That walk and
-//! another one at the end hold every mask against that of pass 1.
+//! does. Passes 2 and on share one compiled grammar that has met all texts.
+//!
+//! Looking at a mask reads all of it, which would leave the next step with cold caches. So masks are looked at in walks
+//! of their own: one on a grammar that is as fresh as in pass 1, and one before and one after the warm passes.
 
 use super::{
     input::Trace,
@@ -20,9 +22,9 @@ pub(crate) struct Passes {
 }
 
 impl Passes {
-    /// How often each text is walked along, warming and checking included.
+    /// How often each text is walked along, with the walks that look at masks.
     pub(crate) fn walks(self) -> usize {
-        self.fresh + if self.all > 1 { self.all + 1 } else { 0 }
+        1 + self.fresh + if self.all > 1 { self.all + 1 } else { 0 }
     }
 }
 
@@ -37,7 +39,7 @@ pub(crate) struct Fresh {
 /// All that was measured of one text.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
-    /// The masks.
+    /// The masks on a fresh grammar.
     pub(crate) digests: Vec<Digest>,
     /// Pass 1, each time.
     pub(crate) fresh: Vec<Fresh>,
@@ -52,6 +54,8 @@ pub(crate) struct Record {
 pub(crate) struct Measured {
     /// One for each text that was begun, in order; fewer than there are if it was interrupted in pass 1.
     pub(crate) records: Vec<Record>,
+    /// Compiling for the first time in this process, in nanoseconds.
+    pub(crate) first_compile: Option<u64>,
     /// Passes that every text has behind it.
     pub(crate) passes: usize,
     pub(crate) interrupted: bool,
@@ -104,33 +108,35 @@ pub(crate) fn run<E: Engine>(
     stop: impl Fn() -> bool,
 ) -> Result<Measured, Trouble> {
     let mut measured = Measured { passes: 1, ..Measured::default() };
+    let mut fresh = || {
+        let (engine, time) = timed(&mut compile);
+        engine.map(|engine| (engine, time)).map_err(Trouble::Other)
+    };
     for _ in 0..passes.fresh {
         for (number, trace) in traces.iter().enumerate() {
             if stop() {
                 measured.interrupted = true;
                 return Ok(measured);
             }
-            let (engine, time) = timed(&mut compile);
-            let engine = engine.map_err(Trouble::Other)?;
-            notify(Moment::Compiled);
-            if let Some(record) = measured.records.get_mut(number) {
-                record.fresh_again(&engine, number, trace, time)?;
-            } else {
-                let record = Record::begin(&engine, number, trace, time)?;
-                compare(number, &record.digests).map_err(|(step, what)| Wrong {
-                    trace: number,
-                    step,
-                    what,
-                })?;
+            if measured.records.len() == number {
+                let (engine, time) = fresh()?;
+                notify(Moment::Compiled);
+                measured.first_compile.get_or_insert(time);
+                let record = Record::look(&engine, number, trace)?;
+                let compared = compare(number, &record.digests);
+                compared.map_err(|(step, what)| Wrong { trace: number, step, what })?;
                 measured.records.push(record);
+                notify(Moment::Walked);
             }
+            let (engine, time) = fresh()?;
+            measured.records[number].fresh(&engine, number, trace, time)?;
             notify(Moment::Walked);
         }
     }
     if passes.all < 2 {
         return Ok(measured);
     }
-    let engine = compile().map_err(Trouble::Other)?;
+    let (engine, _) = fresh()?;
     check_masks(&engine, traces, &measured.records, &mut notify, &stop)?;
     for _ in 2..=passes.all {
         for (number, (record, trace)) in measured.records.iter_mut().zip(traces).enumerate() {
@@ -160,63 +166,67 @@ fn check_masks<E: Engine>(
         if stop() {
             break;
         }
-        record.again(engine, number, trace)?;
+        record.look_again(engine, number, trace)?;
         notify(Moment::Walked);
     }
     Ok(())
 }
 
 impl Record {
-    /// Pass 1 of a text, on an engine that has met no text and took `compile` nanoseconds to make.
-    pub(crate) fn begin<E: Engine>(
-        engine: &E,
-        number: usize,
-        trace: &Trace,
-        compile: u64,
-    ) -> Result<Self, Wrong> {
-        let mut digests = Vec::with_capacity(trace.tokens.len() + 1);
-        let walk = walk(engine, &trace.tokens, Some(&mut digests)).map_err(Wrong::stuck(number))?;
-        Ok(Self { digests, fresh: vec![Fresh { compile, walk }], warm: Vec::new(), checks: Vec::new() })
+    /// Looks at the masks of a text, on an engine that has met no text.
+    pub(crate) fn look<E: Engine>(engine: &E, number: usize, trace: &Trace) -> Result<Self, Wrong> {
+        let digests = look(engine, number, trace)?;
+        Ok(Self { digests, fresh: Vec::new(), warm: Vec::new(), checks: Vec::new() })
     }
 
-    /// Pass 1 once more, on another such engine.
-    pub(crate) fn fresh_again<E: Engine>(
-        &mut self,
+    /// Looks at them again; they must be the same.
+    pub(crate) fn look_again<E: Engine>(
+        &self,
         engine: &E,
         number: usize,
         trace: &Trace,
-        compile: u64,
     ) -> Result<(), Wrong> {
-        let walk = self.again(engine, number, trace)?;
-        self.fresh.push(Fresh { compile, walk });
-        Ok(())
-    }
-
-    /// A walk that looks at the masks, which must be those of pass 1.
-    pub(crate) fn again<E: Engine>(&self, engine: &E, number: usize, trace: &Trace) -> Result<Walk, Wrong> {
-        let mut digests = Vec::with_capacity(self.digests.len());
-        let walk = walk(engine, &trace.tokens, Some(&mut digests)).map_err(Wrong::stuck(number))?;
+        let digests = look(engine, number, trace)?;
         if digests == self.digests {
-            return Ok(walk);
+            return Ok(());
         }
         let pairs = digests.iter().zip(&self.digests);
         let step = pairs.take_while(|(now, first)| now == first).count();
         Err(Wrong { trace: number, step, what: "the mask is not the one of the first time".to_owned() })
     }
 
-    /// A pass that counts, with masks and without.
+    /// Pass 1, on an engine that has met no text and took `compile` nanoseconds to make.
+    pub(crate) fn fresh<E: Engine>(
+        &mut self,
+        engine: &E,
+        number: usize,
+        trace: &Trace,
+        compile: u64,
+    ) -> Result<(), Wrong> {
+        let walk = walk(engine, &trace.tokens, None).map_err(Wrong::stuck(number))?;
+        self.agrees(number, walk.commits.len())?;
+        self.fresh.push(Fresh { compile, walk });
+        Ok(())
+    }
+
+    /// A pass on an engine that has met all texts, with masks and without.
     pub(crate) fn warm<E: Engine>(&mut self, engine: &E, number: usize, trace: &Trace) -> Result<(), Wrong> {
         let walked = walk(engine, &trace.tokens, None).map_err(Wrong::stuck(number))?;
         let checked = check(engine, &trace.tokens).map_err(Wrong::stuck(number))?;
-        let taken = self.rejected_at().unwrap_or(trace.tokens.len());
-        let shortest = walked.commits.len().min(checked.allows.len());
-        if walked.commits.len() != taken || checked.allows.len() != taken {
-            let what = "asking for the token does not give what the first mask says".to_owned();
-            return Err(Wrong { trace: number, step: shortest, what });
-        }
+        self.agrees(number, walked.commits.len())?;
+        self.agrees(number, checked.allows.len())?;
         self.warm.push(walked);
         self.checks.push(checked);
         Ok(())
+    }
+
+    /// Did a walk come as far as the first one?
+    fn agrees(&self, trace: usize, taken: usize) -> Result<(), Wrong> {
+        if taken + 1 == self.digests.len() {
+            return Ok(());
+        }
+        let what = "asking for the token does not give what the first mask says".to_owned();
+        Err(Wrong { trace, step: taken.min(self.digests.len() - 1), what })
     }
 
     /// The first token that the mask does not hold.
@@ -248,6 +258,12 @@ impl Record {
     pub(crate) fn warm_start(&self) -> u64 {
         median(self.warm.iter().map(|walk| walk.start).collect()).unwrap_or_else(|| self.fresh_start())
     }
+}
+
+fn look<E: Engine>(engine: &E, number: usize, trace: &Trace) -> Result<Vec<Digest>, Wrong> {
+    let mut digests = Vec::with_capacity(trace.tokens.len() + 1);
+    walk(engine, &trace.tokens, Some(&mut digests)).map_err(Wrong::stuck(number))?;
+    Ok(digests)
 }
 
 /// Column by column.
@@ -340,7 +356,7 @@ mod tests {
         let (measured, compiled, walked) = measure(false, &traces, 4, || false);
         let measured = measured.unwrap();
         assert_eq!((measured.passes, measured.interrupted), (4, false));
-        assert_eq!((compiled, walked), (4, 2 * Passes { fresh: 2, all: 4 }.walks()));
+        assert_eq!((compiled, walked), (2, 2 * Passes { fresh: 2, all: 4 }.walks()));
         let [whole, cut] = &measured.records[..] else { panic!("two texts") };
         let shape = |record: &Record| {
             let walk = &record.fresh[0].walk;

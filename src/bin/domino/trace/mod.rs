@@ -56,7 +56,7 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     let traces = Traces::parse(&command.traces.read()?, &command.traces.name()).map_err(BadInput::from)?;
     let expected = command.expected.as_ref().map(|file| expected(file, &traces)).transpose()?;
     let grammar = command.grammar.load()?;
-    one_thread();
+    engine::at_most(command.threads);
 
     let mut memory = Memory::at_start();
     let begun = Instant::now();
@@ -121,12 +121,4 @@ fn describe(wrong: &Wrong, traces: &Traces, vocabulary: &Vocabulary) -> anyhow::
         end.escape_ascii(),
         wrong.what,
     )
-}
-
-/// Nothing that is measured may spread over other cores.
-fn one_thread() {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
-    if let Err(error) = pool.build_global() {
-        tracing::warn!("more than one thread may be at work: {error}");
-    }
 }

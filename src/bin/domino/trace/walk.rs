@@ -103,7 +103,8 @@ impl Stuck {
     }
 }
 
-/// Walks along `tokens`, a mask before each and one at the end. With `digests` every mask is looked at.
+/// Walks along `tokens`, a mask before each and one at the end. With `digests` every mask is looked at, and the times
+/// are those of steps after that.
 pub(crate) fn walk<E: Engine>(
     engine: &E,
     tokens: &[TokenId],
