@@ -4,6 +4,7 @@
 mod cli;
 #[cfg(feature = "cli")]
 mod cli_compile;
+#[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]
 mod cli_trace;
