@@ -28,7 +28,9 @@ fn every_way(world: &World, lookahead: Lookahead, tree_bytes: usize) -> Option<V
     let cached = || compiler.clone().cache(CacheFolder::new(folder.path()));
     let first = compile(&cached());
     first.grow_trees();
-    if tree_bytes == Limits::default().tree_bytes {
+    // Where there is room for all of them; where there is not, the order in which states are grown tells which there are.
+    let all = tree_bytes == Limits::default().tree_bytes;
+    if all {
         assert!(first.artefact() == artefact, "growing twice is not the same");
     }
     let second = compile(&cached());
@@ -39,7 +41,9 @@ fn every_way(world: &World, lookahead: Lookahead, tree_bytes: usize) -> Option<V
     let from_tables = compile(&cached());
     assert!(!from_tables.has_trees());
     from_tables.grow_trees();
-    assert!(second.artefact() == from_tables.artefact(), "tables from the cache make other trees");
+    if all {
+        assert!(second.artefact() == from_tables.artefact(), "tables from the cache make other trees");
+    }
     Some(vec![lazy, grown, read, second, from_tables])
 }
 
