@@ -31,16 +31,23 @@ pub(crate) fn domino(arguments: &[&str], stdin: &[u8]) -> Run {
 }
 
 pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_domino"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("CARGO_MANIFEST_DIR")
-        .env_remove("RUST_LOG")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    run(program().args(arguments).current_dir(folder), stdin)
+}
+
+/// The program, which must know nothing of the user's settings and cache.
+pub(crate) fn program() -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_domino"));
+    for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR"] {
+        program.env_remove(variable);
+    }
+    program.env("DOMINO_NO_CACHE", "1");
+    program
+}
+
+/// Runs it to its end.
+pub(crate) fn run(program: &mut Command, stdin: &[u8]) -> Run {
+    let mut child =
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let stdin = stdin.to_vec();
     // The program may end without reading it all.
@@ -63,7 +70,9 @@ fn batch(rows: &str) -> Vec<Value> {
 
 #[test]
 fn help_teaches() {
-    for verb in [&["generate"][..], &["check"], &["mask"], &["inspect"], &["grammars"], &["trace"], &[]] {
+    for verb in
+        [&["generate"][..], &["check"], &["mask"], &["inspect"], &["grammars"], &["cache"], &["trace"], &[]]
+    {
         let run = domino(&[verb, &["--help"]].concat(), b"");
         assert_eq!(run.code, Some(0));
         assert!(run.stdout.contains("Usage: domino") && run.stdout.contains("--json"), "{}", run.stdout);
@@ -299,12 +308,8 @@ fn batch_answers_at_once_and_can_be_interrupted() {
         os::unix::process::ExitStatusExt,
     };
 
-    let mut child = Command::new(env!("CARGO_BIN_EXE_domino"))
-        .args(["check", "--batch"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        program().args(["check", "--batch"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let mut answers = BufReader::new(child.stdout.take().unwrap());
     for text in ["a", "b"] {

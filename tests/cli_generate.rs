@@ -4,7 +4,7 @@ use std::{fmt::Write, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::cli::{Run, domino, domino_in, last_line};
+use crate::cli::{Run, domino, domino_in, last_line, program};
 
 const BYTE_LEVEL: &str = include_str!("fixtures/byte_level.json");
 const VOCABULARY: usize = 282;
@@ -188,7 +188,7 @@ fn interrupted() {
 
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_domino"))
+    let mut child = program()
         .args(["generate", "--regex", "a{100000}", "-n", "100000", "--model"])
         .arg(folder.path())
         .stdout(Stdio::piped())

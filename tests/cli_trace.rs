@@ -9,7 +9,7 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{Run, domino_in, last_line},
+    cli::{Run, domino_in, last_line, program},
     promises::real::step,
 };
 
@@ -271,7 +271,7 @@ fn an_interrupted_run_writes_what_it_has() {
     let long = format!("{{{}}}", vec!["age: 34"; 200].join(", "));
     let folder = folder(&["{a: 1}"]);
     fs::write(folder.path().join("traces.json"), traces(&vocabulary(), &[&long, &long]).to_string()).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_domino"))
+    let mut child = program()
         .args([
             "trace",
             "-g",

@@ -4,11 +4,7 @@
 //! `DOMINO_GENERATIONS=200 cargo test --release generations -- --nocapture` is the full run and prints a
 //! table; without the variable there are fewer.
 
-use std::{
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{io::Write, path::Path, process::Stdio};
 
 use domino::{
     Compiler, Grammar, Limits, Syntax, Vocabulary,
@@ -19,6 +15,8 @@ use domino::{
 };
 use quick_xml::events::Event;
 use serde_json::{Value, json};
+
+use crate::cli::program;
 
 /// Generations in all when the variable does not say.
 const DEFAULT_COUNT: usize = 25;
@@ -100,7 +98,7 @@ fn generate(count: usize) -> Vec<Text> {
 
 /// What `domino check --batch` says: complete texts of the finished, prefixes of the others.
 fn by_domino_check(texts: &[Text]) -> Vec<bool> {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_domino"))
+    let mut child = program()
         .args(["check", "--batch"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

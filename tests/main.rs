@@ -3,6 +3,8 @@
 #[cfg(feature = "cli")]
 mod cli;
 #[cfg(feature = "cli")]
+mod cli_cache;
+#[cfg(feature = "cli")]
 mod cli_compile;
 #[cfg(feature = "cli")]
 mod cli_generate;

@@ -41,6 +41,7 @@ const STALE: Duration = Duration::from_secs(3600);
 ///
 /// let cache = CacheFolder::new("/tmp/domino").with_budget(100 << 20);
 /// assert_eq!(cache.path(), Some("/tmp/domino".as_ref()));
+/// assert_eq!(cache.budget(), 100 << 20);
 /// assert_eq!(CacheFolder::none().path(), None);
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -111,6 +112,12 @@ impl CacheFolder {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.inner.as_deref().map(|inner| inner.path.as_path())
+    }
+
+    /// The bytes that its files may have together; 0 for no folder.
+    #[must_use]
+    pub fn budget(&self) -> u64 {
+        self.inner.as_deref().map_or(0, |inner| inner.budget)
     }
 
     /// The files in it that are of this library, of whatever version. A folder that is not there has none.

@@ -5,9 +5,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use domino::{Lookahead, decode::Sampling};
+use domino::{Lookahead, decode::Sampling, store::CacheFolder};
 
 use crate::{
+    cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
     failure::BadInput,
     inspect::args::{Inspect, LowInspect},
@@ -31,7 +32,7 @@ Exit codes:
   3    generate: the text was cut by --max-tokens
   130  ended by Ctrl-C
 
-Logs go to standard error when RUST_LOG is set, for example RUST_LOG=domino=debug.";
+Warnings go to standard error, and logs when RUST_LOG is set, for example RUST_LOG=domino=debug.";
 
 /// Make a language model write only text of a given grammar, and bend it as little as possible.
 #[derive(Debug, Parser)]
@@ -40,6 +41,8 @@ pub(crate) struct LowArgs {
     /// Print JSON on standard output instead of text for people.
     #[arg(long, global = true)]
     json: bool,
+    #[command(flatten)]
+    cache: LowCacheFlags,
     #[command(subcommand)]
     verb: LowVerb,
 }
@@ -52,6 +55,7 @@ enum LowVerb {
     Compile(LowCompile),
     Inspect(LowInspect),
     Grammars(LowGrammars),
+    Cache(LowCache),
     Trace(LowTrace),
 }
 
@@ -212,6 +216,7 @@ pub(crate) enum Command {
     Compile(Compile),
     Inspect(Inspect),
     Grammars(Grammars),
+    Cache(Cache),
     Trace(Box<Trace>),
 }
 
@@ -321,6 +326,11 @@ impl LowArgs {
         self.json
     }
 
+    /// The cache folder.
+    pub(crate) fn cache(&self) -> CacheFolder {
+        self.cache.resolve()
+    }
+
     /// What was asked for.
     pub(crate) fn resolve(self) -> Result<Command, BadInput> {
         let json = self.json;
@@ -331,6 +341,7 @@ impl LowArgs {
             LowVerb::Compile(low) => low.resolve(json).map(Command::Compile),
             LowVerb::Inspect(low) => low.resolve(json).map(Command::Inspect),
             LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
+            LowVerb::Cache(low) => Ok(Command::Cache(low.resolve(json))),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
         }
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use domino::{CompiledGrammar, Compiler, Vocabulary};
+use domino::{CompiledGrammar, Compiler, store::CacheFolder};
 use serde_json::json;
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     failure::{BadInput, Exit, Paint},
     notation::GrammarSource,
     output::Output,
-    progress,
+    progress, tokenizer,
 };
 
 /// Grow all subterminal trees of a grammar for a vocabulary ahead of their use, and keep them in a file.
@@ -69,13 +69,13 @@ enum Before {
 }
 
 /// Compiles a grammar and keeps its trees.
-pub(crate) fn run(command: &Compile) -> anyhow::Result<Exit> {
-    let vocabulary = progress::during(format!("reading {}", command.tokenizer.display()), || {
-        Vocabulary::from_tokenizer_file(&command.tokenizer)
-    })
-    .map_err(|error| BadInput::new(error.to_string()))?;
+pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let vocabulary = tokenizer::vocabulary(&command.tokenizer, cache)?;
+    // What is to be made anew is not to be found.
+    let known = if command.force { CacheFolder::none() } else { cache.clone() };
+    let compiler = Compiler::new(vocabulary).cache(known);
     let begun = Instant::now();
-    let compiled = command.grammar.compile(&Compiler::new(vocabulary))?;
+    let compiled = command.grammar.compile(&compiler)?;
     let compile_ms = milliseconds(begun);
     let before = if command.force { Before::Absent } else { load(&compiled, &command.out)? };
     let begun = Instant::now();

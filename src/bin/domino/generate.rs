@@ -11,6 +11,7 @@ use domino::{
     Compiler, Constraint, TokenId, Vocabulary,
     decode::{DecodeError, DecodeErrorKind, DecodeStats, Decoder, Finish, Masking, Steps},
     model::candle::{CandleModel, LoadOptions},
+    store::CacheFolder,
     vocab::{Tokenizer, Utf8Stream},
 };
 use serde_json::json;
@@ -19,15 +20,15 @@ use crate::{
     args::{Generate, Prompt},
     compile,
     failure::{BadInput, Exit, Paint},
-    interrupt, model, progress,
+    interrupt, model, progress, tokenizer,
 };
 
 /// Generates one text.
-pub(crate) fn run(command: &Generate) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
     let text = prompt_text(&command.prompt)?;
-    let vocabulary = Vocabulary::from_tokenizer_file(&folder).map_err(|error| bad_model(&error))?;
-    let constraint = constraint(command, &vocabulary)?;
+    let vocabulary = tokenizer::vocabulary(&folder, cache)?;
+    let constraint = constraint(command, &vocabulary, cache)?;
     let prompt = prompt_tokens(&folder, &text, &vocabulary)?;
     let loaded = progress::during(format!("loading {}", folder.display()), || {
         CandleModel::load(&folder, &LoadOptions::default())
@@ -188,9 +189,14 @@ fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
 
 /// The grammar at its start, if there is one. Its trees are read, or grow while the model is loaded and reads the
 /// prompt.
-fn constraint(command: &Generate, vocabulary: &Vocabulary) -> Result<Option<Constraint>, BadInput> {
+fn constraint(
+    command: &Generate,
+    vocabulary: &Vocabulary,
+    cache: &CacheFolder,
+) -> Result<Option<Constraint>, BadInput> {
     let Some(grammar) = &command.grammar else { return Ok(None) };
-    let compiled = grammar.compile(&Compiler::new(vocabulary.clone()).lookahead(command.lookahead))?;
+    let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone());
+    let compiled = grammar.compile(&compiler)?;
     match &command.trees {
         Some(file) => compile::attach(&compiled, file, &grammar.name())?,
         None => compiled.grow_trees_in_background(),

@@ -5,6 +5,7 @@
 
 mod args;
 mod batch;
+mod cache;
 mod check;
 mod compile;
 mod describe;
@@ -13,47 +14,47 @@ mod generate;
 mod grammars;
 mod inspect;
 mod interrupt;
+mod log;
 mod mask;
 mod model;
 mod notation;
 mod output;
 mod progress;
+mod tokenizer;
 mod trace;
 
-use std::{io, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::EnvFilter;
+use domino::store::CacheFolder;
 
 use crate::{
     args::{Command, LowArgs},
-    failure::{Exit, Paint},
+    failure::Exit,
 };
 
 fn main() -> ExitCode {
     let args = LowArgs::parse();
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::from_default_env())
-        .with_writer(io::stderr)
-        .with_ansi(Paint::for_stderr().is_on())
-        .init();
+    log::install();
     interrupt::install();
     let json = args.json();
-    match args.resolve().map_err(Into::into).and_then(|command| run(&command)) {
+    let cache = args.cache();
+    match args.resolve().map_err(Into::into).and_then(|command| run(&command, &cache)) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => failure::report(&error, json),
     }
 }
 
-fn run(command: &Command) -> anyhow::Result<Exit> {
+fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
     match command {
-        Command::Generate(command) => generate::run(command),
+        Command::Generate(command) => generate::run(command, cache),
         Command::Check(command) => check::run(command),
         Command::Batch(command) => batch::run(command),
-        Command::Mask(command) => mask::run(command),
-        Command::Compile(command) => compile::run(command),
-        Command::Inspect(command) => inspect::run(command),
+        Command::Mask(command) => mask::run(command, cache),
+        Command::Compile(command) => compile::run(command, cache),
+        Command::Inspect(command) => inspect::run(command, cache),
         Command::Grammars(command) => grammars::run(command),
+        Command::Cache(command) => cache::run(command, cache),
         Command::Trace(command) => trace::run(command),
     }
 }

@@ -2,26 +2,23 @@
 
 use std::io::{self, Write};
 
-use domino::{Compiler, Constraint, TokenId, Vocabulary, grammar::Source};
+use domino::{Compiler, Constraint, TokenId, Vocabulary, grammar::Source, store::CacheFolder};
 use serde_json::{Value, json};
 
 use crate::{
     args::Mask,
     compile, describe,
-    failure::{BadInput, Exit, Paint},
-    progress,
+    failure::{Exit, Paint},
+    progress, tokenizer,
 };
 
 /// Tokens and threads shown unless all are asked for.
 const MOST_SHOWN: usize = 50;
 
 /// Advances by the text and shows the state.
-pub(crate) fn run(command: &Mask) -> anyhow::Result<Exit> {
-    let vocabulary = progress::during(format!("reading {}", command.tokenizer.display()), || {
-        Vocabulary::from_tokenizer_file(&command.tokenizer)
-    })
-    .map_err(|error| BadInput::new(error.to_string()))?;
-    let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead);
+pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let vocabulary = tokenizer::vocabulary(&command.tokenizer, cache)?;
+    let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone());
     let compiled = command.grammar.compile(&compiler)?;
     if let Some(file) = &command.trees {
         compile::attach(&compiled, file, &command.grammar.name())?;

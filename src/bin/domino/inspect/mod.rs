@@ -22,6 +22,7 @@ use domino::{
     grammar::Source,
     ids::{RuleId, TerminalId},
     inspect::Inspection,
+    store::CacheFolder,
 };
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ use crate::{
     check::byte_vocabulary,
     describe,
     failure::{BadInput, Exit},
-    progress,
+    progress, tokenizer,
 };
 
 /// Everything that the stages show from.
@@ -72,12 +73,9 @@ impl Subject<'_> {
 }
 
 /// Compiles the grammar and shows what was asked for.
-pub(crate) fn run(command: &Inspect) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let vocabulary = match &command.tokenizer {
-        Some(path) => {
-            progress::during(format!("reading {}", path.display()), || Vocabulary::from_tokenizer_file(path))
-                .map_err(|error| BadInput::new(error.to_string()))?
-        }
+        Some(path) => tokenizer::vocabulary(path, cache)?,
         None => byte_vocabulary()?,
     };
     let compiler = Compiler::new(vocabulary.clone());
