@@ -3,8 +3,6 @@
 //! Knows nothing of what it keeps. A file is never trusted: its seal says what it is, who wrote it and for what,
 //! and whether a bit was lost; its reader checks every length; and whoever reads it checks what it means.
 
-#![allow(dead_code, unused_imports, reason = "the first users follow in the next changes")]
-
 mod codec;
 mod error;
 mod folder;

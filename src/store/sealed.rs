@@ -79,16 +79,6 @@ impl Key {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// The key with this hash.
-    pub(crate) const fn new(hash: [u8; 32]) -> Self {
-        Self(hash)
-    }
-
-    /// The hash.
-    pub(crate) const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
     /// 64 hexadecimal digits.
     pub(crate) fn hex(&self) -> String {
         blake3::Hash::from_bytes(self.0).to_hex().to_string()
@@ -245,7 +235,7 @@ mod tests {
         assert_ne!(Key::of(&[b"ab", b"c"]), Key::of(&[b"a", b"bc"]));
         assert_ne!(Key::of(&[b"a"]), Key::of(&[b"a", b""]));
         assert_eq!(Key::of(&[b"a"]), key("a"));
-        assert_eq!(Key::new(*key("a").as_bytes()).hex().len(), 64);
+        assert_eq!(key("a").hex().len(), 64);
     }
 
     proptest! {

@@ -39,7 +39,7 @@ impl Vocabulary {
     /// ```no_run
     /// use domino::{Vocabulary, store::CacheFolder};
     ///
-    /// let cache = CacheFolder::new("/home/me/.cache/domino");
+    /// let cache = CacheFolder::new("/tmp/domino");
     /// let vocabulary = Vocabulary::from_tokenizer_file_cached("models/domino-small", &cache)?;
     /// # Ok::<(), domino::VocabularyError>(())
     /// ```
