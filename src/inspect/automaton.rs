@@ -40,7 +40,7 @@ impl Inspection {
     /// The DFA of a terminal, if there is one of this number. 256 lookups for each state.
     #[must_use]
     pub fn automaton(&self, terminal: TerminalId) -> Option<AutomatonView> {
-        let scanner = &self.program.lowered.scanner;
+        let scanner = &self.program().lowered.scanner;
         let dfa = (terminal.index() < scanner.terminal_count()).then(|| scanner.dfa(terminal))?;
         let state = |(row, accepting): (&[u32], &bool)| {
             let mut transitions: Vec<TransitionView> = Vec::new();

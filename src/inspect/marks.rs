@@ -14,8 +14,12 @@ pub(super) struct Marks {
     pub(super) right_recursive: Vec<bool>,
     /// Can it be nothing but itself?
     pub(super) cyclic: Vec<bool>,
+    /// Nonterminals of one number can begin with each other.
+    pub(super) left_component: Vec<usize>,
+    /// Nonterminals of one number can end with each other.
+    pub(super) right_component: Vec<usize>,
     /// The rules whose productions use the terminal, ascending.
-    pub(super) users: Vec<Vec<RuleId>>,
+    users: Vec<Vec<RuleId>>,
 }
 
 impl Marks {
@@ -33,12 +37,10 @@ impl Marks {
             rules.sort_unstable();
             rules.dedup();
         }
-        Self {
-            left_recursive: on_cycles(&edges.left),
-            right_recursive: on_cycles(&edges.right),
-            cyclic: on_cycles(&edges.unit),
-            users,
-        }
+        let (left_recursive, left_component) = on_cycles(&edges.left);
+        let (right_recursive, right_component) = on_cycles(&edges.right);
+        let (cyclic, _) = on_cycles(&edges.unit);
+        Self { left_recursive, right_recursive, cyclic, left_component, right_component, users }
     }
 
     /// The rules whose productions use the terminal.
@@ -100,13 +102,15 @@ impl Edges {
     }
 }
 
-/// Which nodes lie on a cycle.
-fn on_cycles(edges: &[Vec<usize>]) -> Vec<bool> {
-    let mut found = vec![false; edges.len()];
-    for component in components(edges.len(), 0..edges.len(), |node| edges[node].clone()) {
-        for &node in &component {
+/// Which nodes lie on a cycle, and a number for each that those share which lead to each other.
+fn on_cycles(edges: &[Vec<usize>]) -> (Vec<bool>, Vec<usize>) {
+    let (mut found, mut component_of) = (vec![false; edges.len()], vec![0; edges.len()]);
+    let components = components(edges.len(), 0..edges.len(), |node| edges[node].clone());
+    for (number, component) in components.iter().enumerate() {
+        for &node in component {
             found[node] = component.len() > 1 || edges[node].contains(&node);
+            component_of[node] = number;
         }
     }
-    found
+    (found, component_of)
 }

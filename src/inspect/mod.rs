@@ -1,7 +1,7 @@
 //! What a compiled grammar is made of: for authors who want to know why theirs is slow.
 //!
 //! [`CompiledGrammar::inspect`] looks at all stages: rules and what lowering made of them, terminals, their
-//! automata; [`Constraint::parser_sets`](crate::Constraint::parser_sets) and
+//! automata, subterminal trees; [`Constraint::parser_sets`](crate::Constraint::parser_sets) and
 //! [`Constraint::state_sizes`](crate::Constraint::state_sizes) at what a text has led to. All views are owned, plain data; numbers in them mean something within one compiled grammar only.
 //! Nothing here changes what a grammar allows.
 
@@ -11,14 +11,18 @@ mod rules;
 mod sets;
 mod sizes;
 mod terminals;
+mod trees;
+mod warnings;
 
 use std::sync::Arc;
 
 pub use automaton::{AutomatonView, ByteRange, StateView, TransitionView};
 pub use rules::{Became, NonterminalView, RuleView, SymbolView};
 pub use sets::{ItemOrigin, ItemView, SetView, SetsView, StateSizes};
-pub use sizes::{PassTime, Sizes};
+pub use sizes::{MemoryView, PassTime, Sizes};
 pub use terminals::TerminalView;
+pub use trees::{TreeNodeView, TreeView};
+pub use warnings::{Warning, WarningKind};
 
 use self::marks::Marks;
 use crate::{compile::CompiledGrammar, constraint::Program};
@@ -26,8 +30,14 @@ use crate::{compile::CompiledGrammar, constraint::Program};
 /// A look inside a compiled grammar.
 #[derive(Debug, Clone)]
 pub struct Inspection {
-    program: Arc<Program>,
+    grammar: CompiledGrammar,
     marks: Arc<Marks>,
+}
+
+impl Inspection {
+    fn program(&self) -> &Program {
+        self.grammar.program()
+    }
 }
 
 impl CompiledGrammar {
@@ -47,8 +57,7 @@ impl CompiledGrammar {
     /// ```
     #[must_use]
     pub fn inspect(&self) -> Inspection {
-        let program = Arc::clone(self.program());
-        let marks = Arc::new(Marks::new(&program.lowered));
-        Inspection { program, marks }
+        let marks = Arc::new(Marks::new(&self.program().lowered));
+        Inspection { grammar: self.clone(), marks }
     }
 }

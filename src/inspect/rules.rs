@@ -94,7 +94,7 @@ pub enum SymbolView {
 impl Inspection {
     /// The rules of the source, in order of first mention.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = RuleView> + '_ {
-        let rules = self.program.lowered.provenance.rules.iter().enumerate();
+        let rules = self.program().lowered.provenance.rules.iter().enumerate();
         rules.map(|(index, source)| RuleView {
             rule: RuleId::new(u32::try_from(index).unwrap_or(u32::MAX)),
             name: source.name.clone(),
@@ -115,7 +115,7 @@ impl Inspection {
                 Became::Terminal { terminal: TerminalId::new(terminal), or_empty: false }
             }
             RuleFate::Terminal(Symbol::Nonterminal(nonterminal)) => {
-                let terminal = self.program.lowered.cfg.only_terminal(nonterminal);
+                let terminal = self.program().lowered.cfg.only_terminal(nonterminal);
                 terminal.map_or(Became::Empty, |terminal| Became::Terminal { terminal, or_empty: true })
             }
             RuleFate::Productions { nonterminal, regular } => Became::Productions { nonterminal, regular },
@@ -125,12 +125,12 @@ impl Inspection {
     /// The name of a rule, if there is one of this number.
     #[must_use]
     pub fn rule_name(&self, rule: RuleId) -> Option<&str> {
-        self.program.lowered.provenance.rules.get(rule.index()).map(|source| source.name.as_str())
+        self.program().lowered.provenance.rules.get(rule.index()).map(|source| source.name.as_str())
     }
 
     /// The nonterminals, the start first.
     pub fn nonterminals(&self) -> impl ExactSizeIterator<Item = NonterminalView> + '_ {
-        let lowered = &self.program.lowered;
+        let lowered = &self.program().lowered;
         let count = u32::try_from(lowered.cfg.nonterminal_count()).unwrap_or(u32::MAX);
         (0..count).map(NonterminalId).map(|nonterminal| {
             let at = nonterminal.index();
@@ -152,7 +152,7 @@ impl Inspection {
 
     /// The productions of a nonterminal, each a row of symbols; none if there is no such nonterminal.
     pub fn productions(&self, nonterminal: u32) -> impl Iterator<Item = Vec<SymbolView>> + '_ {
-        let cfg = &self.program.lowered.cfg;
+        let cfg = &self.program().lowered.cfg;
         let known = (nonterminal as usize) < cfg.nonterminal_count();
         let productions = if known { cfg.productions(NonterminalId(nonterminal)) } else { &[] };
         productions.iter().map(|&first| {
@@ -167,7 +167,7 @@ impl Inspection {
     /// What a symbol is called, if there is one of this number.
     #[must_use]
     pub fn symbol_name(&self, symbol: SymbolView) -> Option<String> {
-        let lowered = &self.program.lowered;
+        let lowered = &self.program().lowered;
         match symbol {
             SymbolView::Terminal(terminal) => lowered.terminal_names.get(terminal.index()).cloned(),
             SymbolView::Nonterminal(number) => ((number as usize) < lowered.cfg.nonterminal_count())

@@ -31,6 +31,16 @@ pub struct Sizes {
     pub vocabulary: usize,
 }
 
+/// Memory of a part of a compiled grammar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryView {
+    /// The part, in words.
+    pub part: &'static str,
+    /// About how many bytes.
+    pub bytes: usize,
+}
+
 /// What a pass of the compiler took.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -45,7 +55,7 @@ impl Inspection {
     /// Sizes of the stages. Linear in the rules and nonterminals.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
-        let lowered = &self.program.lowered;
+        let lowered = &self.program().lowered;
         let (cfg, scanner, rules) = (&lowered.cfg, &lowered.scanner, &lowered.provenance.rules);
         let productions = self.nonterminals().map(|nonterminal| nonterminal.productions).sum();
         let folded = |fate| matches!(fate, RuleFate::Absorbed | RuleFate::Terminal(_));
@@ -59,12 +69,31 @@ impl Inspection {
             terminals: scanner.terminal_count(),
             scanner_states: scanner.state_count(),
             byte_classes: scanner.byte_class_count(),
-            vocabulary: self.program.vocabulary.size(),
+            vocabulary: self.program().vocabulary.size(),
         }
+    }
+
+    /// About how much memory each part takes now. Sessions' parser sets, constraint states and masks are apart; what a
+    /// unit of them takes is said of [`Limits`](crate::Limits).
+    #[must_use]
+    pub fn memory(&self) -> Vec<MemoryView> {
+        let program = self.program();
+        let trees = program.grown.get().map_or(0, |forest| forest.bytes());
+        let tables = program.tables.iter().map(|table| table.bytes()).sum();
+        [
+            ("productions", program.lowered.cfg.bytes()),
+            ("names and places of the source", program.lowered.source_bytes()),
+            ("automata", program.lowered.scanner.bytes()),
+            ("terminals' tables over the vocabulary, shared with other grammars", tables),
+            ("subterminal trees grown ahead", trees),
+        ]
+        .into_iter()
+        .map(|(part, bytes)| MemoryView { part, bytes })
+        .collect()
     }
 
     /// What the passes that lower the grammar took when it was compiled, in order.
     pub fn pass_times(&self) -> impl ExactSizeIterator<Item = PassTime> + '_ {
-        self.program.lowered.times.iter().map(|&(pass, time)| PassTime { pass, time })
+        self.program().lowered.times.iter().map(|&(pass, time)| PassTime { pass, time })
     }
 }

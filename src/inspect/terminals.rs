@@ -36,7 +36,7 @@ pub struct TerminalView {
 impl Inspection {
     /// The terminals, by number.
     pub fn terminals(&self) -> impl ExactSizeIterator<Item = TerminalView> + '_ {
-        let lowered = &self.program.lowered;
+        let lowered = &self.program().lowered;
         let count = u32::try_from(lowered.scanner.terminal_count()).unwrap_or(u32::MAX);
         (0..count).map(TerminalId::new).map(|terminal| {
             let dfa = lowered.scanner.dfa(terminal);
@@ -58,13 +58,13 @@ impl Inspection {
     /// there is no such terminal, or finding out would take over 20 million steps (about 0.1 s).
     #[must_use]
     pub fn tokens_inside(&self, terminal: TerminalId) -> Option<TokenSet> {
-        let scanner = &self.program.lowered.scanner;
+        let scanner = &self.program().lowered.scanner;
         if terminal.index() >= scanner.terminal_count() {
             return None;
         }
         let (start, states) = (scanner.start(terminal).raw(), scanner.dfa(terminal).len());
         let all: Vec<ScanStateId> = (start..).take(states).map(ScanStateId::new).collect();
-        inside(scanner, self.program.vocabulary.trie(), all, self.program.vocabulary.size())
+        inside(scanner, self.program().vocabulary.trie(), all, self.program().vocabulary.size())
     }
 }
 

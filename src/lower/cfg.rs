@@ -32,7 +32,7 @@ impl Dot {
 }
 
 /// What stands after a dot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Slot {
     /// A terminal.
     Terminal(TerminalId),
@@ -112,6 +112,15 @@ impl Cfg {
     /// Number of nonterminals.
     pub(crate) fn nonterminal_count(&self) -> usize {
         self.productions.len()
+    }
+
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let productions = self.productions.iter().map(|dots| size_of_val(dots) + size_of_val::<[Dot]>(dots));
+        self.slots.len() * size_of::<Slot>()
+            + self.lhs.len() * size_of::<NonterminalId>()
+            + self.nullable.len()
+            + productions.sum::<usize>()
     }
 
     /// The one terminal of a nonterminal that is a terminal or empty.

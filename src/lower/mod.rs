@@ -24,7 +24,7 @@ pub(crate) use components::components;
 pub(crate) use emit::Symbol;
 pub use error::{CompileError, CompileErrorKind};
 pub(crate) use follow::Follow;
-pub(crate) use provenance::{Provenance, RuleFate};
+pub(crate) use provenance::{Place, Provenance, RuleFate};
 
 use std::time::{Duration, Instant};
 

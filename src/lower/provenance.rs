@@ -66,6 +66,10 @@ pub(crate) enum RuleFate {
     },
 }
 
+/// Where a symbol stands in the grammar text, with its number if it is a terminal: many symbols that repetition makes
+/// have one place.
+pub(crate) type Place = (RuleId, Span, Option<TerminalId>);
+
 /// A rule of the source.
 #[derive(Debug)]
 pub(crate) struct RuleSource {
@@ -161,12 +165,30 @@ impl Lowered {
         self.origin(nonterminal).map_or(self.provenance.root, |origin| origin.rule)
     }
 
+    /// The source of the rule that a nonterminal is, or is a part of.
+    pub(crate) fn rule(&self, nonterminal: NonterminalId) -> &RuleSource {
+        &self.provenance.rules[self.rule_of(nonterminal).index()]
+    }
+
     /// Is the nonterminal only a part of its rule, and where in the text does it stand?
     pub(crate) fn part(&self, nonterminal: NonterminalId) -> (bool, Span) {
-        let rule = &self.provenance.rules[self.rule_of(nonterminal).index()];
+        let rule = self.rule(nonterminal);
         match self.origin(nonterminal) {
             Some(origin) => (origin.name != rule.name, origin.span),
             None => (false, rule.span),
+        }
+    }
+
+    /// Where a symbol stands in the grammar text.
+    pub(crate) fn place(&self, symbol: Slot) -> Place {
+        match symbol {
+            Slot::Terminal(terminal) => {
+                let origin = &self.provenance.terminals[terminal.index()];
+                (origin.rule, origin.span, Some(terminal))
+            }
+            Slot::Nonterminal(nonterminal) | Slot::End(nonterminal) => {
+                (self.rule_of(nonterminal), self.part(nonterminal).1, None)
+            }
         }
     }
 
@@ -174,7 +196,7 @@ impl Lowered {
     pub(crate) fn name(&self, nonterminal: NonterminalId) -> String {
         let Some(origin) = self.origin(nonterminal) else { return "start".to_owned() };
         match origin.name.as_str() {
-            "" => format!("{}#{}", self.provenance.rules[origin.rule.index()].name, nonterminal.0),
+            "" => format!("{}#{}", self.rule(nonterminal).name, nonterminal.0),
             name => name.to_owned(),
         }
     }
@@ -207,6 +229,17 @@ impl Lowered {
             text += &self.symbol_name(self.cfg.slot(Dot(u32::try_from(here).unwrap_or(u32::MAX))));
         }
         text
+    }
+
+    /// Memory of all this file is about, in bytes.
+    pub(crate) fn source_bytes(&self) -> usize {
+        let origins = self.provenance.terminals.iter().chain(&self.provenance.nonterminals);
+        let origins = origins.map(|origin| size_of_val(origin) + origin.name.len());
+        let names = self.terminal_names.iter().map(|name| size_of_val(name) + name.len());
+        let rules = self.provenance.rules.iter();
+        let rules =
+            rules.map(|rule| size_of_val(rule) + rule.name.len() + size_of_val::<[TerminalId]>(&rule.inside));
+        origins.sum::<usize>() + names.sum::<usize>() + rules.sum::<usize>()
     }
 
     /// What a symbol is called.

@@ -55,6 +55,17 @@ impl Scanner {
         self.terminals.len()
     }
 
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let dfas = self.dfas.iter().map(|dfa| {
+            size_of_val::<TerminalDfa>(dfa)
+                + size_of_val(dfa.classes())
+                + size_of_val(dfa.transitions())
+                + size_of_val(dfa.accepting())
+        });
+        dfas.sum::<usize>() + 4 * (self.starts.len() + self.terminals.len()) + size_of_val(&*self.byte_class)
+    }
+
     /// All states.
     pub(crate) fn states(&self) -> impl Iterator<Item = ScanStateId> {
         (0..self.terminals.len()).filter_map(ScanStateId::from_index)

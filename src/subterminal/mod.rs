@@ -12,6 +12,7 @@ mod reach;
 mod stored;
 mod tables;
 mod tree;
+mod view;
 
 pub use lookahead::Lookahead;
 pub(crate) use reach::Tokens;

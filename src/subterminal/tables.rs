@@ -97,7 +97,8 @@ impl TerminalTable {
         self.loops.get_or_init(|| Loops::new(&self.dfa))
     }
 
-    fn bytes(&self) -> usize {
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.rows.len() * 32 + self.bytes.load(Ordering::Relaxed)
     }
 

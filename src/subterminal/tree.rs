@@ -78,6 +78,9 @@ pub(crate) struct Forest {
 }
 
 impl Forest {
+    /// Memory of a node without its contents, in bytes.
+    pub(crate) const NODE_BYTES: usize = size_of::<Node>();
+
     /// No trees yet; children are made up to `max_bytes` of memory in all trees.
     pub(crate) fn new(max_bytes: usize) -> Self {
         Self { nodes: Vec::new(), roots: HashMap::new(), bytes: 0, max_bytes }
@@ -154,7 +157,7 @@ impl Forest {
 
     fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
         let id = TreeNodeId(self.next_id());
-        self.bytes += size_of::<Node>() + reach.bytes();
+        self.bytes += Self::NODE_BYTES + reach.bytes();
         self.nodes.push(Node { terminal, reach, children: Children::Unknown });
         id
     }

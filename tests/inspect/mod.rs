@@ -6,6 +6,8 @@ mod dot;
 mod program;
 mod sets;
 mod stages;
+mod trees;
+mod warnings;
 
 use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary, inspect::Inspection};
 

@@ -43,6 +43,18 @@ fn the_summary_has_sizes_and_times() {
 }
 
 #[test]
+fn the_summary_warns_by_name_and_place() {
+    let grammar = "root ::= S\nS ::= S S S | S S | \"a\" | \"(\" S \")\"\n";
+    let text = good(inspect(grammar, &[])).stdout;
+    assert!(text.contains("warnings: 1\n  slow: rule S (2:1): ") && text.contains("hint: "), "{text}");
+    let answer = json(grammar, &[]);
+    let warning = &answer["warnings"][0];
+    assert_eq!((&warning["kind"], &warning["rule"]), (&"ambiguous".into(), &"S".into()));
+    assert_eq!((&warning["grave"], &warning["repeated"]), (&true.into(), &"a".into()));
+    assert!(good(inspect("root ::= \"(\" root \")\" | \"x\"", &[])).stdout.contains("warnings: 0\n"));
+}
+
+#[test]
 fn rules_tell_their_productions() {
     let grammar = "root ::= \"(\" root \")\" | list\nlist ::= [a-z] \",\" list | \"x\"\n";
     let text = good(inspect(grammar, &["rules"])).stdout;
@@ -93,6 +105,25 @@ fn automata_are_ranges_of_bytes() {
 }
 
 #[test]
+fn trees_are_listed_and_one_is_drawn() {
+    let grammar = r#"root ::= "(" root ")" | [a-z]+"#;
+    let answer = json(grammar, &["trees", "--tokenizer", BYTE_LEVEL]);
+    let trees = answer["trees"].as_array().unwrap();
+    assert_eq!(answer["totals"]["trees"], trees.len());
+    let bytes: Vec<u64> = trees.iter().map(|tree| tree["bytes"].as_u64().unwrap()).collect();
+    assert!(bytes.is_sorted_by(|a, b| a >= b), "{bytes:?}");
+    let number = trees[0]["terminal"].to_string();
+    let state = trees[0]["state"].to_string();
+    let one = ["trees", "--tokenizer", BYTE_LEVEL, "--terminal", &number, "--state", &state];
+    let nodes = json(grammar, &one)["nodes"].as_array().unwrap().len();
+    assert_eq!(nodes as u64, trees[0]["nodes"].as_u64().unwrap());
+    let graph = dot::read(&good(inspect(grammar, &[&one[..], &["--dot"]].concat())).stdout);
+    assert_eq!((graph.nodes.len(), graph.edges.len()), (nodes, nodes - 1));
+    let text = good(inspect(grammar, &one)).stdout;
+    assert!(text.contains("1 trees: ") && text.contains(" tokens, "), "{text}");
+}
+
+#[test]
 fn sets_are_those_after_the_text() {
     let grammar = r#"root ::= "(" root ")" | "[" root "]" | "x""#;
     let text = good(inspect(grammar, &["sets", "--text", "(["])).stdout;
@@ -130,13 +161,13 @@ fn growth_shows_along_a_text() {
 
 #[test]
 fn graphs_are_valid_whatever_is_in_them() {
-    for stage in ["rules", "dfas", "sets"] {
+    for stage in ["rules", "dfas", "sets", "trees"] {
         let graph = dot::read(&good(inspect(NASTY, &[stage, "--dot"])).stdout);
-        let least = if stage == "sets" { 0 } else { 5 };
+        let least = if ["rules", "dfas"].contains(&stage) { 5 } else { 0 };
         assert!(graph.nodes.len() > least && graph.edges.len() >= least, "{stage}: {graph:?}");
         assert!(graph.nodes.iter().all(|(_, label)| !label.is_empty()));
         let few = dot::read(&good(inspect(NASTY, &[stage, "--dot", "--limit", "1"])).stdout);
-        assert!(few.nodes.len() < graph.nodes.len() || stage == "sets", "{stage}");
+        assert!(few.nodes.len() < graph.nodes.len() || graph.nodes.len() == 1, "{stage}");
     }
     let clusters = dot::read(&good(inspect(NASTY, &["dfas", "--dot"])).stdout).clusters;
     assert_eq!(clusters as u64, json(NASTY, &["dfas"])["total"].as_u64().unwrap());
@@ -147,7 +178,7 @@ fn output_is_bounded_unless_all_is_asked_for() {
     let rules: String =
         (0..300).map(|n| format!("r{n} ::= \"(\" r{} \")\" | \"{n}\"\n", (n + 1) % 300)).collect();
     let grammar = format!("root ::= r0 {{0,90000}}\n{rules}");
-    for stage in ["rules", "terminals", "dfas", "sets"] {
+    for stage in ["rules", "terminals", "dfas", "trees", "sets"] {
         let text = good(inspect(&grammar, &[stage, "--limit", "5"])).stdout;
         assert!(text.len() < 8_000, "{stage}: {} bytes", text.len());
         assert!(text.contains("(--limit 0 shows all)"), "{stage}: {text}");
@@ -165,6 +196,8 @@ fn mistakes_end_with_2_and_a_hint() {
         &["--dot"],
         &["rules", "--text", "a"],
         &["sets", "--along", "no-such-file"],
+        &["sets", "--state", "0"],
+        &["trees", "--terminal", "0", "--state", "99"],
         &["sets", "--along", "-", "--text", "a"],
         &["klingon"],
         &["rules", "--dot", "--json"],

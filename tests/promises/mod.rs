@@ -12,3 +12,4 @@ pub(crate) mod real;
 mod rollback;
 mod sound;
 mod trees;
+mod warnings;

@@ -2,7 +2,10 @@
 //!
 //! Tokens do not matter here: the vocabulary is the 256 bytes.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    time::{Duration, Instant},
+};
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, StepError, TokenId, Vocabulary, VocabularyError,
@@ -11,11 +14,15 @@ use domino::{
 use serde_json::json;
 
 use crate::{
+    advice,
     args::{Check, Input},
     describe,
     failure::{Exit, Paint},
     progress,
 };
+
+/// A text that takes longer makes one ask what is wrong with the grammar.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A vocabulary of the 256 bytes.
 pub(crate) fn byte_vocabulary() -> Result<Vocabulary, VocabularyError> {
@@ -60,6 +67,7 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
     let compiler = Compiler::new(byte_vocabulary()?);
     let grammar = command.grammar.compile(&compiler)?;
     let mut exit = Exit::Success;
+    let mut advised = false;
     for input in &command.inputs {
         let text = match input.read() {
             Ok(text) => text,
@@ -69,7 +77,12 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
                 continue;
             }
         };
+        let start = Instant::now();
         let judged = progress::during(format!("checking {}", input.name()), || judge(&grammar, &text));
+        if !advised && (judged.is_err() || start.elapsed() > PATIENCE) {
+            advice::give(&command.grammar, &grammar);
+            advised = true;
+        }
         let mut verdict = match judged {
             Ok(verdict) => verdict,
             Err(error) => {

@@ -17,6 +17,7 @@ use domino::{
 use serde_json::json;
 
 use crate::{
+    advice,
     args::{Generate, Prompt},
     compile,
     failure::{BadInput, Exit, Paint},
@@ -201,6 +202,7 @@ fn constraint(
         Some(file) => compile::attach(&compiled, file, &grammar.name())?,
         None => compiled.grow_trees_in_background(),
     }
+    advice::give(grammar, &compiled);
     Ok(Some(compiled.constraint()))
 }
 

@@ -3,6 +3,7 @@
 //! One file a command; all of them see only the library's public API. [`args`] turns flags into resolved
 //! commands, [`failure`] owns exit codes and error messages.
 
+mod advice;
 mod args;
 mod batch;
 mod cache;

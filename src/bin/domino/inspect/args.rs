@@ -12,11 +12,12 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  domino inspect --grammar my.gbnf                                what is large, what is slow, and why
-  domino inspect rules --grammar my.gbnf --rule value             what became of one rule
+  domino inspect --grammar my.gbnf
+  domino inspect rules --grammar my.gbnf --rule value
   domino inspect terminals --grammar json --tokenizer models/domino-small
+  domino inspect trees --grammar json --tokenizer models/domino-small
   domino inspect sets --grammar my.gbnf --text '{\"a\": '
-  domino inspect sets --grammar my.gbnf --along document.txt      where it becomes slow
+  domino inspect sets --grammar my.gbnf --along document.txt
   domino inspect dfas --grammar json --terminal 3 --dot | dot -Tsvg > terminal.svg";
 
 /// Show what a grammar is compiled to, stage by stage, so that a slow one can be understood.
@@ -30,11 +31,17 @@ Examples:
 ///
 /// dfas: the automata, by ranges of bytes.
 ///
+/// trees: for each state of each terminal the tree of what tokens spell from there on, the largest first; with
+/// --terminal and --state, or --dot, what is in one. Grows them all first. Without a tokenizer tokens are bytes,
+/// and no tree is of any depth.
+///
 /// sets: the parser sets that --text leads to, with their items, or, with --along, sizes after each byte of a file, in
 /// which growth shows. A thread is a terminal that began at some place and is still open; threads are doubled where
 /// the text can be split in several ways; work counts items that the parser had to handle and could not look up.
 ///
-/// Without a stage: sizes and times of all of them.
+/// Without a stage: sizes, memory and times of all of them, and warnings: where the grammar is written in a way that
+/// costs, on which text that shows, and how to write it instead. "slow" marks what costs more with every step; "note"
+/// what costs some threads more at a few places.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LowInspect {
@@ -58,6 +65,9 @@ pub(crate) struct LowInspect {
     /// Show only the terminal of this number.
     #[arg(long, value_name = "N")]
     terminal: Option<u32>,
+    /// For trees: show only that of this state of the terminal.
+    #[arg(long, value_name = "N")]
+    state: Option<u32>,
     /// Show at most this many rows of anything; 0 shows all.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
     limit: usize,
@@ -69,7 +79,7 @@ pub(crate) struct LowInspect {
 /// What to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stage {
-    /// Sizes and times.
+    /// Sizes, memory, times and warnings.
     All,
     /// Rules and productions.
     Rules,
@@ -77,6 +87,8 @@ pub(crate) enum Stage {
     Terminals,
     /// The terminals' automata.
     Dfas,
+    /// Subterminal trees.
+    Trees,
     /// Parser sets.
     Sets,
 }
@@ -91,6 +103,7 @@ pub(crate) struct Inspect {
     pub(crate) text: Text,
     pub(crate) rule: Option<String>,
     pub(crate) terminal: Option<u32>,
+    pub(crate) state: Option<u32>,
     /// Rows shown of anything.
     pub(crate) limit: usize,
     pub(crate) form: Form,
@@ -122,11 +135,17 @@ impl LowInspect {
             (false, false) => Form::Text,
         };
         if form == Form::Dot && matches!(self.stage, Stage::All | Stage::Terminals) {
-            return Err(BadInput::new("this stage has no graph").hint("--dot goes with rules, dfas and sets"));
+            return Err(
+                BadInput::new("this stage has no graph").hint("--dot goes with rules, dfas, trees and sets")
+            );
         }
         if self.stage != Stage::Sets && (self.text.is_some() || self.along.is_some()) {
             return Err(BadInput::new("only parser sets depend on a text")
                 .hint("--text and --along go with `domino inspect sets`"));
+        }
+        if self.stage != Stage::Trees && self.state.is_some() {
+            return Err(BadInput::new("only trees are told apart by state")
+                .hint("--state goes with `domino inspect trees`"));
         }
         let text = match (self.text, self.along) {
             (_, Some(file)) => Text::Along(Input::new(file)),
@@ -139,6 +158,7 @@ impl LowInspect {
             tokenizer: self.tokenizer,
             rule: self.rule,
             terminal: self.terminal,
+            state: self.state,
             limit: if self.limit == 0 { usize::MAX } else { self.limit },
             form,
         })

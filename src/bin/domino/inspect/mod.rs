@@ -11,6 +11,7 @@ mod rules;
 mod sets;
 mod summary;
 mod terminals;
+mod trees;
 
 use std::{
     io::{self, Write},
@@ -18,7 +19,7 @@ use std::{
 };
 
 use domino::{
-    Compiler, Constraint, Vocabulary,
+    CompiledGrammar, Compiler, Constraint, Vocabulary,
     grammar::Source,
     ids::{RuleId, TerminalId},
     inspect::Inspection,
@@ -26,10 +27,8 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use self::{
-    args::{Form, Inspect, Stage, Text},
-    place::Places,
-};
+use self::args::{Form, Inspect, Stage, Text};
+pub(crate) use self::place::Places;
 use crate::{
     check::byte_vocabulary,
     describe,
@@ -40,6 +39,7 @@ use crate::{
 /// Everything that the stages show from.
 struct Subject<'a> {
     command: &'a Inspect,
+    compiled: CompiledGrammar,
     inspection: Inspection,
     vocabulary: Vocabulary,
     places: Places,
@@ -102,14 +102,16 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
             .into());
     }
     let places = Places::new(text.text().into_owned());
-    let subject = Subject { command, inspection, vocabulary, places, rule, terminal, reading, compiling };
+    let subject =
+        Subject { command, compiled, inspection, vocabulary, places, rule, terminal, reading, compiling };
     let mut out = io::stdout().lock();
     match command.stage {
         Stage::All => summary::show(&subject, &mut out)?,
         Stage::Rules => rules::show(&subject, &mut out)?,
         Stage::Terminals => terminals::show(&subject, &mut out)?,
         Stage::Dfas => dfas::show(&subject, &mut out)?,
-        Stage::Sets => return follow(&subject, compiled.constraint(), &mut out),
+        Stage::Trees => trees::show(&subject, &mut out)?,
+        Stage::Sets => return follow(&subject, subject.compiled.constraint(), &mut out),
     }
     Ok(Exit::Success)
 }

@@ -4,21 +4,21 @@ use domino::grammar::Span;
 
 /// Finds line and column of offsets, quickly and often.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     text: String,
     line_starts: Vec<usize>,
 }
 
 impl Places {
     /// In this text.
-    pub(super) fn new(text: String) -> Self {
+    pub(crate) fn new(text: String) -> Self {
         let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let line_starts = std::iter::once(0).chain(starts).collect();
         Self { text, line_starts }
     }
 
     /// Line and column (in characters, from 1) where the span begins; `-` if nothing in the text is meant.
-    pub(super) fn show(&self, span: Span) -> String {
+    pub(crate) fn show(&self, span: Span) -> String {
         if span == Span::default() {
             return "-".to_owned();
         }

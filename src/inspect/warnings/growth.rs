@@ -1,0 +1,270 @@
+//! Does repeating a part of a text make each repetition cost more than the last?
+//!
+//! Text can be repeated without end only where a nonterminal leads to itself: `A => x A y` by some productions. For
+//! each such occurrence in the productions, the engine is run on a shortest text before `A`, then on shortest
+//! texts of `x` (or of `y`, where `x` may be empty) over and over, on a machine of its own that has nothing cached.
+//! On most grammars a state comes back, or at least the work for a repetition stays the same. Where it goes on
+//! growing, the grammar costs more with every repetition.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::{
+    runner::{Run, Runner, Verdict},
+    yields::{Want, Yields},
+};
+use crate::{
+    inspect::marks::{Marks, dots, symbols},
+    lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot, components},
+};
+
+/// Occurrences that are looked at.
+const MAX_CYCLES: usize = 2_000;
+/// Texts run for one place in the grammar text: counted repetition makes many occurrences of one.
+const MAX_RUNS_OF_A_PLACE: usize = 4;
+/// Productions' symbols looked at to find ways round.
+const MAX_SEARCH: usize = 5_000_000;
+
+/// What can make costs grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Cause {
+    /// It begins and ends with itself.
+    BothEnds,
+    /// It ends with itself.
+    RightEnd,
+    /// It contains itself.
+    Inside,
+}
+
+/// A text that costs more and more.
+#[derive(Debug, Clone)]
+pub(super) struct Growth {
+    /// The nonterminal that leads to itself.
+    pub(super) nonterminal: NonterminalId,
+    /// What makes it grow.
+    pub(super) cause: Cause,
+    /// The nonterminals by way of which it does, itself included.
+    pub(super) members: Vec<NonterminalId>,
+    /// The text before the repetitions.
+    pub(super) before: Vec<u8>,
+    /// What is repeated.
+    pub(super) repeated: Vec<u8>,
+    pub(super) run: Run,
+}
+
+/// The worst text found for each group of nonterminals that lead to each other in the same way.
+pub(super) fn find(
+    lowered: &Lowered,
+    yields: &Yields<'_>,
+    marks: &Marks,
+    runner: &mut Runner<'_>,
+) -> Vec<Growth> {
+    let cfg = &lowered.cfg;
+    let graph = Graph::new(cfg);
+    let mut search = MAX_SEARCH;
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut seen: HashSet<(Vec<u8>, Vec<u8>)> = HashSet::new();
+    let step = graph.occurrences.len().div_ceil(MAX_CYCLES).max(1);
+    for &occurrence in graph.occurrences.iter().step_by(step) {
+        let nonterminal = cfg.lhs(occurrence.dot);
+        let Some(cycle) = graph.way_round(cfg, occurrence, &mut search) else { continue };
+        for (before, repeated) in texts(cfg, yields, nonterminal, &cycle) {
+            if !repeated.is_empty() && seen.insert((before.clone(), repeated.clone())) {
+                candidates.push(Candidate {
+                    nonterminal,
+                    entered: cfg.slot(occurrence.dot),
+                    before,
+                    repeated,
+                });
+            }
+        }
+    }
+    // Short texts say the same as long ones, for less.
+    candidates.sort_by_key(|candidate| candidate.before.len() + candidate.repeated.len());
+    let mut runs: HashMap<(Place, Place), usize> = HashMap::new();
+    let mut worst: HashMap<(Cause, usize), Growth> = HashMap::new();
+    for Candidate { nonterminal, entered, before, repeated } in candidates {
+        let place = (lowered.place(Slot::Nonterminal(nonterminal)), lowered.place(entered));
+        let runs = runs.entry(place).or_insert(0);
+        *runs += 1;
+        if *runs > MAX_RUNS_OF_A_PLACE {
+            continue;
+        }
+        let Some(run) = runner.run(&before, &repeated) else { continue };
+        if run.verdict != Verdict::Grows {
+            continue;
+        }
+        let (cause, group) = graph.cause(lowered, marks, nonterminal);
+        if worst.get(&(cause, group)).is_none_or(|known| known.run.cost.1 < run.cost.1) {
+            let members = graph.members(marks, nonterminal, cause);
+            worst.insert((cause, group), Growth { nonterminal, cause, members, before, repeated, run });
+        }
+    }
+    let mut found: Vec<Growth> = worst.into_values().collect();
+    found.sort_by_key(|growth| growth.nonterminal);
+    found
+}
+
+/// A text to be tried.
+struct Candidate {
+    nonterminal: NonterminalId,
+    /// What of its productions leads back to it.
+    entered: Slot,
+    before: Vec<u8>,
+    repeated: Vec<u8>,
+}
+
+/// A nonterminal in a production of another of its component: the production, and the dot before it.
+#[derive(Debug, Clone, Copy)]
+struct Occurrence {
+    first: Dot,
+    dot: Dot,
+}
+
+/// Which nonterminals lead to which.
+struct Graph {
+    components: Vec<Vec<NonterminalId>>,
+    component_of: Vec<usize>,
+    /// All occurrences inside components.
+    occurrences: Vec<Occurrence>,
+}
+
+impl Graph {
+    fn new(cfg: &Cfg) -> Self {
+        let count = cfg.nonterminal_count();
+        let number = |index: usize| NonterminalId(u32::try_from(index).unwrap_or(u32::MAX));
+        let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
+        for (dot, slot) in dots(cfg) {
+            if let Slot::Nonterminal(used) = slot {
+                uses[cfg.lhs(dot).index()].push(used.index());
+            }
+        }
+        let found = components(count, 0..count, |node| std::mem::take(&mut uses[node]));
+        let mut component_of = vec![0; count];
+        for (component, members) in found.iter().enumerate() {
+            members.iter().for_each(|&member| component_of[member] = component);
+        }
+        let components = found.into_iter().map(|members| members.into_iter().map(number).collect()).collect();
+        let mut occurrences = Vec::new();
+        let mut first = Cfg::START;
+        for (dot, slot) in dots(cfg) {
+            match slot {
+                Slot::End(_) => first = dot.next(),
+                Slot::Nonterminal(used)
+                    if component_of[used.index()] == component_of[cfg.lhs(dot).index()] =>
+                {
+                    occurrences.push(Occurrence { first, dot });
+                }
+                _ => {}
+            }
+        }
+        Self { components, component_of, occurrences }
+    }
+
+    /// What may make a nonterminal's texts cost more and more, and a number for all with which it shares that.
+    fn cause(&self, lowered: &Lowered, marks: &Marks, nonterminal: NonterminalId) -> (Cause, usize) {
+        let at = nonterminal.index();
+        match (marks.left_recursive[at], marks.right_recursive[at]) {
+            (true, true) => (Cause::BothEnds, marks.right_component[at]),
+            // What was both may be so no more: recursion at the ends of the rule has become repetition.
+            _ if lowered.rule(nonterminal).recursion.is_some_and(|ends| ends.left && ends.right) => {
+                (Cause::BothEnds, self.component_of[at])
+            }
+            (false, true) => (Cause::RightEnd, marks.right_component[at]),
+            _ => (Cause::Inside, self.component_of[at]),
+        }
+    }
+
+    /// The nonterminals by way of which a nonterminal begins or ends with itself, or contains itself.
+    fn members(&self, marks: &Marks, nonterminal: NonterminalId, cause: Cause) -> Vec<NonterminalId> {
+        let at = nonterminal.index();
+        let same = |component: &[usize], other: NonterminalId| component[other.index()] == component[at];
+        let all = self.components[self.component_of[at]].iter().copied();
+        all.filter(|&other| match cause {
+            Cause::Inside => true,
+            Cause::RightEnd => same(&marks.right_component, other),
+            Cause::BothEnds => same(&marks.right_component, other) || same(&marks.left_component, other),
+        })
+        .collect()
+    }
+
+    /// A shortest way from a nonterminal, through one occurrence in a production of its, back to it.
+    fn way_round(&self, cfg: &Cfg, start: Occurrence, search: &mut usize) -> Option<Vec<Occurrence>> {
+        let (goal, component) = (cfg.lhs(start.dot), self.component_of[cfg.lhs(start.dot).index()]);
+        let Slot::Nonterminal(entered) = cfg.slot(start.dot) else { return None };
+        let mut came: HashMap<NonterminalId, Occurrence> = HashMap::from([(entered, start)]);
+        let mut open = VecDeque::from([entered]);
+        while !came.contains_key(&goal) {
+            let from = open.pop_front()?;
+            for &first in cfg.productions(from) {
+                let mut dot = first;
+                for slot in symbols(cfg, first) {
+                    *search = search.checked_sub(1)?;
+                    if let Slot::Nonterminal(to) = slot
+                        && self.component_of[to.index()] == component
+                        && !came.contains_key(&to)
+                    {
+                        came.insert(to, Occurrence { first, dot });
+                        open.push_back(to);
+                    }
+                    dot = dot.next();
+                }
+            }
+        }
+        let mut way = Vec::new();
+        let mut at = goal;
+        loop {
+            let occurrence = *came.get(&at)?;
+            way.push(occurrence);
+            at = cfg.lhs(occurrence.dot);
+            if occurrence.dot == start.dot {
+                break;
+            }
+        }
+        way.reverse();
+        Some(way)
+    }
+}
+
+/// Pairs of a text and one that can be repeated after it.
+fn texts(
+    cfg: &Cfg,
+    yields: &Yields<'_>,
+    nonterminal: NonterminalId,
+    cycle: &[Occurrence],
+) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let Some(before) = yields.before(nonterminal) else { return Vec::new() };
+    let left = |want: Want| -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        for step in cycle {
+            yields.push_row(step.first, step.dot, want, &mut text)?;
+        }
+        Some(text)
+    };
+    let right = |want: Want| -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        for step in cycle.iter().rev() {
+            let mut end = step.dot.next();
+            while !matches!(cfg.slot(end), Slot::End(_)) {
+                end = end.next();
+            }
+            yields.push_row(step.dot.next(), end, want, &mut text)?;
+        }
+        Some(text)
+    };
+    let mut texts = Vec::new();
+    match left(Want::Shortest) {
+        Some(repeated) if !repeated.is_empty() => texts.push((before, repeated)),
+        Some(_) => {
+            let mut inner = before.clone();
+            let inner =
+                yields.push(Slot::Nonterminal(nonterminal), Want::NotEmpty, &mut inner).map(|()| inner);
+            texts.extend(left(Want::NotEmpty).map(|repeated| (before, repeated)));
+            if let Some(inner) = inner {
+                texts.extend(right(Want::Shortest).map(|repeated| (inner.clone(), repeated)));
+                texts.extend(right(Want::NotEmpty).map(|repeated| (inner, repeated)));
+            }
+        }
+        None => {}
+    }
+    texts
+}

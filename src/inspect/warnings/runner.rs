@@ -1,0 +1,144 @@
+//! Runs a text over and over, to see what a repetition costs.
+
+use std::collections::HashSet;
+
+use super::yields::MAX_TEXT;
+use crate::{
+    constraint::{Machine, Program},
+    ids::StateId,
+};
+
+/// Repetitions after which what does not grow is given up, and those after which what does is believed.
+const ROUNDS: [usize; 2] = [16, 64];
+/// Bytes that all runs together step over. About 0.1 us each, and what the parser does.
+const MAX_BYTES: usize = 200_000;
+/// Items that all runs together, and one of them, let the parser handle. About 0.1 us each.
+const MAX_WORK: [u64; 2] = [3_000_000, 300_000];
+/// How much more one of the last repetitions must cost than one of the second quarter, in threads and items.
+const LEAST_GROWTH: u64 = 8;
+
+/// What repetitions came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// A state came back: from then on they cost lookups only.
+    Rest,
+    /// They cost about the same each, or more and more slowly.
+    Steady,
+    /// Each costs more than the last.
+    Grows,
+}
+
+/// Repetitions that were run.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    pub(super) verdict: Verdict,
+    /// Items and threads of one repetition, in the second and the last quarter.
+    pub(super) cost: (u64, u64),
+    /// Most threads after a repetition.
+    pub(super) threads: usize,
+}
+
+/// Runs texts, each on a machine of its own that has nothing cached, within a budget for all.
+#[derive(Debug)]
+pub(super) struct Runner<'g> {
+    program: &'g Program,
+    bytes: usize,
+    work: u64,
+}
+
+impl<'g> Runner<'g> {
+    pub(super) fn new(program: &'g Program) -> Self {
+        Self { program, bytes: MAX_BYTES, work: MAX_WORK[0] }
+    }
+
+    /// Repeats a text after another. `None` if these texts are too long, or cannot follow, or the budget ends before
+    /// anything can be said.
+    pub(super) fn run(&mut self, before: &[u8], repeated: &[u8]) -> Option<Run> {
+        if before.len() + repeated.len() * ROUNDS[1] > MAX_TEXT * 4 || self.work == 0 {
+            return None;
+        }
+        let mut machine = Machine::new(self.program).ok()?;
+        let mut state = machine.start();
+        for &byte in before {
+            state = machine.step(self.program, state, byte).ok()??;
+        }
+        let mut done = machine.parser().effort();
+        self.spend(before.len(), done)?;
+        let most = done.saturating_add(MAX_WORK[1]);
+        let mut seen: HashSet<StateId> = HashSet::new();
+        let (mut costs, mut threads) = (Vec::new(), 0);
+        let mut verdict = Verdict::Steady;
+        'rounds: for &rounds in &ROUNDS {
+            while costs.len() < rounds && done < most {
+                let mut alive = 0;
+                for &byte in repeated {
+                    // Where so few repetitions use up a budget that is made for whole texts, they grow.
+                    let Ok(next) = machine.step(self.program, state, byte) else { break 'rounds };
+                    state = next?;
+                    alive += machine.threads(state).len();
+                }
+                threads = threads.max(machine.threads(state).len());
+                let work = machine.parser().effort() - done;
+                done += work;
+                self.spend(repeated.len(), work)?;
+                costs.push(work + u64::try_from(alive).unwrap_or(u64::MAX));
+                if !seen.insert(state) {
+                    verdict = Verdict::Rest;
+                    break 'rounds;
+                }
+            }
+            if !grows(&costs) {
+                break;
+            }
+            if costs.len() == ROUNDS[1] || done >= most {
+                verdict = Verdict::Grows;
+                break;
+            }
+        }
+        let quarter = (costs.len() / 4).max(1);
+        let mean = |part: &[u64]| part.iter().sum::<u64>() / u64::try_from(part.len()).unwrap_or(1).max(1);
+        let early = mean(costs.get(quarter..2 * quarter).unwrap_or(&costs));
+        let late = mean(&costs[costs.len().saturating_sub(quarter)..]);
+        Some(Run { verdict, cost: (early, late), threads })
+    }
+
+    fn spend(&mut self, bytes: usize, work: u64) -> Option<()> {
+        self.work = self.work.saturating_sub(work);
+        self.bytes = self.bytes.checked_sub(bytes)?;
+        Some(())
+    }
+}
+
+/// Does the cost of a repetition grow from quarter to quarter, and not ever more slowly?
+fn grows(costs: &[u64]) -> bool {
+    let quarter = costs.len() / 4;
+    if quarter == 0 {
+        return false;
+    }
+    let sum = |n: usize| costs[n * quarter..(n + 1) * quarter].iter().sum::<u64>();
+    let (second, third, fourth) = (sum(1), sum(2), sum(3));
+    let length = u64::try_from(quarter).unwrap_or(1);
+    // In proportion to the repetitions between the quarters, so that few rounds need not grow as much as many.
+    let least = LEAST_GROWTH * length * u64::try_from(costs.len()).unwrap_or(0)
+        / u64::try_from(ROUNDS[1]).unwrap_or(1);
+    fourth > third && third > second && fourth - second >= least && 2 * (fourth - third) >= third - second
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grows;
+
+    #[test]
+    fn growth_is_steady() {
+        let costs = |cost: &dyn Fn(u64) -> u64| (0..64).map(cost).collect::<Vec<_>>();
+        assert!(grows(&costs(&|n| 10 + n)));
+        assert!(grows(&costs(&|n| n * n)));
+        assert!(grows(&costs(&|n| 1000 + n + 5 * (n % 2))));
+        assert!(!grows(&costs(&|_| 100)));
+        assert!(!grows(&costs(&|n| 100 + n % 4)));
+        assert!(!grows(&costs(&|n| n.min(20))), "it comes to rest");
+        assert!(!grows(&costs(&|n| 200 - n)));
+        assert!(!grows(&costs(&|n| n / 16)), "too little to matter");
+        assert!(!grows(&[1, 2, 3]));
+    }
+}

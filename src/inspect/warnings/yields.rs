@@ -1,0 +1,360 @@
+//! Shortest texts: of terminals, of nonterminals, and of what comes before a nonterminal in a sentence.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+
+use super::super::marks::{dots, symbols};
+use crate::{
+    ids::TerminalId,
+    lower::{Cfg, Dot, Lowered, NonterminalId, Slot},
+    scanner::{NONE, TerminalDfa},
+};
+
+/// Texts longer than this are not made, in bytes.
+pub(super) const MAX_TEXT: usize = 4_096;
+
+/// No text at all.
+const NEVER: u64 = u64::MAX;
+
+/// Which of a symbol's texts is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// The shortest.
+    Shortest,
+    /// The shortest that is not empty, if there is one.
+    NotEmpty,
+}
+
+/// Shortest texts of everything in a grammar.
+#[derive(Debug)]
+pub(super) struct Yields<'g> {
+    lowered: &'g Lowered,
+    terminals: Vec<Vec<u8>>,
+    /// By nonterminal: length of the shortest text, and the production it is of.
+    shortest: Vec<(u64, Dot)>,
+    /// The same without the empty text; with the place of the symbol that must not be empty, where all may be.
+    not_empty: Vec<(u64, Dot, Option<Dot>)>,
+    /// By nonterminal: the occurrence of it with the least text before, as first dot of the production and dot before it.
+    context: Vec<Option<(Dot, Dot)>>,
+}
+
+impl<'g> Yields<'g> {
+    /// `O(n log n)` for `n` symbols in productions, and linear in the terminals' states.
+    pub(super) fn new(lowered: &'g Lowered) -> Self {
+        let dfas = lowered.scanner.dfas();
+        let terminals: Vec<Vec<u8>> =
+            dfas.iter().map(|dfa| shortest_text(dfa, 0).unwrap_or_default()).collect();
+        let uses = Uses::new(&lowered.cfg);
+        let shortest = shortest(&lowered.cfg, &terminals, &uses);
+        let not_empty = not_empty(&lowered.cfg, &terminals, &shortest, &uses);
+        let context = contexts(&lowered.cfg, &terminals, &shortest);
+        Self { lowered, terminals, shortest, not_empty, context }
+    }
+
+    /// Appends the wanted text of a symbol. `None` if it is too long.
+    pub(super) fn push(&self, slot: Slot, want: Want, text: &mut Vec<u8>) -> Option<()> {
+        let cfg = &self.lowered.cfg;
+        let mut open = vec![(slot, want)];
+        while let Some((slot, want)) = open.pop() {
+            let nonterminal = match slot {
+                Slot::Terminal(terminal) => {
+                    text.extend_from_slice(&self.terminals[terminal.index()]);
+                    if text.len() > MAX_TEXT {
+                        return None;
+                    }
+                    continue;
+                }
+                Slot::Nonterminal(nonterminal) => nonterminal.index(),
+                Slot::End(_) => continue,
+            };
+            let (length, first) = self.shortest[nonterminal];
+            let (first, special) = match want {
+                Want::NotEmpty if length == 0 && self.not_empty[nonterminal].0 != NEVER => {
+                    let (_, first, special) = self.not_empty[nonterminal];
+                    (first, special)
+                }
+                _ if length == 0 => continue,
+                _ => (first, None),
+            };
+            if length != NEVER && length > MAX_TEXT as u64 || open.len() > MAX_TEXT {
+                return None;
+            }
+            let start = open.len();
+            let mut dot = first;
+            for slot in symbols(cfg, first) {
+                let want = if special == Some(dot) { Want::NotEmpty } else { Want::Shortest };
+                open.push((slot, want));
+                dot = dot.next();
+            }
+            open[start..].reverse();
+        }
+        Some(())
+    }
+
+    /// Appends the texts of a production's symbols from `from` up to `to`.
+    pub(super) fn push_row(&self, from: Dot, to: Dot, want: Want, text: &mut Vec<u8>) -> Option<()> {
+        let mut dot = from;
+        while dot < to {
+            self.push(self.lowered.cfg.slot(dot), want, text)?;
+            dot = dot.next();
+        }
+        Some(())
+    }
+
+    /// A shortest text after which `nonterminal` may begin.
+    pub(super) fn before(&self, nonterminal: NonterminalId) -> Option<Vec<u8>> {
+        let mut path = Vec::new();
+        let mut at = nonterminal;
+        while let Some((first, dot)) = self.context[at.index()] {
+            path.push((first, dot));
+            at = self.lowered.cfg.lhs(dot);
+            if path.len() > MAX_TEXT {
+                return None;
+            }
+        }
+        let mut text = Vec::new();
+        for &(first, dot) in path.iter().rev() {
+            self.push_row(first, dot, Want::Shortest, &mut text)?;
+        }
+        Some(text)
+    }
+}
+
+/// Where nonterminals stand in productions.
+struct Uses {
+    /// By nonterminal: numbers of the productions that use it, once for each use.
+    productions: Vec<Vec<u32>>,
+    /// By number of production: its first dot.
+    firsts: Vec<Dot>,
+}
+
+impl Uses {
+    fn new(cfg: &Cfg) -> Self {
+        let mut uses = Self { productions: vec![Vec::new(); cfg.nonterminal_count()], firsts: Vec::new() };
+        let mut at_start = true;
+        for (dot, slot) in dots(cfg) {
+            if std::mem::replace(&mut at_start, matches!(slot, Slot::End(_))) {
+                uses.firsts.push(dot);
+            }
+            if let Slot::Nonterminal(nonterminal) = slot {
+                uses.productions[nonterminal.index()]
+                    .push(u32::try_from(uses.firsts.len() - 1).unwrap_or(u32::MAX));
+            }
+        }
+        uses
+    }
+}
+
+/// The shortest text of each nonterminal: Knuth's generalisation of Dijkstra's algorithm.
+fn shortest(cfg: &Cfg, terminals: &[Vec<u8>], uses: &Uses) -> Vec<(u64, Dot)> {
+    let mut found = vec![(NEVER, Cfg::START); cfg.nonterminal_count()];
+    let mut heap = BinaryHeap::new();
+    let mut open: Vec<(usize, u64)> = Vec::with_capacity(uses.firsts.len());
+    for (number, &first) in uses.firsts.iter().enumerate() {
+        let (mut missing, mut length) = (0, 0_u64);
+        for slot in symbols(cfg, first) {
+            match slot {
+                Slot::Terminal(terminal) => length = length.saturating_add(length_of(terminals, terminal)),
+                _ => missing += 1,
+            }
+        }
+        open.push((missing, length));
+        if missing == 0 {
+            heap.push(Reverse((length, cfg.lhs(first).index(), number)));
+        }
+    }
+    while let Some(Reverse((length, nonterminal, number))) = heap.pop() {
+        if found[nonterminal].0 != NEVER {
+            continue;
+        }
+        found[nonterminal] = (length, uses.firsts[number]);
+        for &number in &uses.productions[nonterminal] {
+            let (missing, total) = &mut open[number as usize];
+            *missing -= 1;
+            *total = total.saturating_add(length).min(NEVER - 1);
+            if *missing == 0 {
+                let lhs = cfg.lhs(uses.firsts[number as usize]).index();
+                heap.push(Reverse((*total, lhs, number as usize)));
+            }
+        }
+    }
+    found
+}
+
+/// The shortest text that is not empty of each nonterminal: for those with the empty text, one symbol of a production
+/// of nothing but such must have one.
+fn not_empty(
+    cfg: &Cfg,
+    terminals: &[Vec<u8>],
+    shortest: &[(u64, Dot)],
+    uses: &Uses,
+) -> Vec<(u64, Dot, Option<Dot>)> {
+    let mut found: Vec<(u64, Dot, Option<Dot>)> = vec![(NEVER, Cfg::START, None); cfg.nonterminal_count()];
+    let mut heap = BinaryHeap::new();
+    let mut empty = Vec::with_capacity(uses.firsts.len());
+    for &first in &uses.firsts {
+        let length = symbols(cfg, first).fold(0_u64, |sum, slot| {
+            sum.saturating_add(match slot {
+                Slot::Terminal(terminal) => length_of(terminals, terminal),
+                Slot::Nonterminal(symbol) | Slot::End(symbol) => shortest[symbol.index()].0,
+            })
+        });
+        empty.push(length == 0);
+        if length > 0 && length < NEVER {
+            heap.push(Reverse((length, cfg.lhs(first).index(), first, None)));
+        }
+    }
+    while let Some(Reverse((length, nonterminal, first, special))) = heap.pop() {
+        if found[nonterminal].0 != NEVER {
+            continue;
+        }
+        found[nonterminal] = (length, first, special);
+        for &number in uses.productions[nonterminal].iter().filter(|number| empty[**number as usize]) {
+            let first = uses.firsts[number as usize];
+            let is_use =
+                |slot: Slot| matches!(slot, Slot::Nonterminal(symbol) if symbol.index() == nonterminal);
+            let place = symbols(cfg, first).position(is_use).unwrap_or(0);
+            let special = (0..place).fold(first, |dot, _| dot.next());
+            heap.push(Reverse((length, cfg.lhs(first).index(), first, Some(special))));
+        }
+    }
+    found
+}
+
+/// For each nonterminal the occurrence with the least text before it, counted from the start (Dijkstra).
+fn contexts(cfg: &Cfg, terminals: &[Vec<u8>], shortest: &[(u64, Dot)]) -> Vec<Option<(Dot, Dot)>> {
+    let mut via = vec![None; cfg.nonterminal_count()];
+    let mut done = vec![false; cfg.nonterminal_count()];
+    let mut best = vec![NEVER; cfg.nonterminal_count()];
+    let mut heap = BinaryHeap::from([Reverse((0_u64, 0_usize))]);
+    best[0] = 0;
+    while let Some(Reverse((before, lhs))) = heap.pop() {
+        if std::mem::replace(&mut done[lhs], true) {
+            continue;
+        }
+        for &first in cfg.productions(NonterminalId(u32::try_from(lhs).unwrap_or(u32::MAX))) {
+            let (mut dot, mut length) = (first, before);
+            for slot in symbols(cfg, first) {
+                length = length.saturating_add(match slot {
+                    Slot::Terminal(terminal) => length_of(terminals, terminal),
+                    Slot::Nonterminal(symbol) | Slot::End(symbol) => {
+                        if length < best[symbol.index()] {
+                            best[symbol.index()] = length;
+                            via[symbol.index()] = Some((first, dot));
+                            heap.push(Reverse((length, symbol.index())));
+                        }
+                        shortest[symbol.index()].0
+                    }
+                });
+                dot = dot.next();
+            }
+        }
+    }
+    via
+}
+
+fn length_of(terminals: &[Vec<u8>], terminal: TerminalId) -> u64 {
+    u64::try_from(terminals[terminal.index()].len()).unwrap_or(NEVER)
+}
+
+/// A shortest text that leads from `state` to the end, in letters that are easy to read where there is a choice.
+fn shortest_text(dfa: &TerminalDfa, state: u32) -> Option<Vec<u8>> {
+    path(dfa, state, |state| dfa.accepting()[state as usize])
+}
+
+/// A shortest text, not empty, that leads from `from` to a state that is `wanted`.
+pub(super) fn path(dfa: &TerminalDfa, from: u32, wanted: impl Fn(u32) -> bool) -> Option<Vec<u8>> {
+    let bytes = representatives(dfa.classes());
+    let mut came: Vec<Option<(u32, u8)>> = vec![None; dfa.len()];
+    let mut open = VecDeque::from([from]);
+    while let Some(state) = open.pop_front() {
+        for &byte in &bytes {
+            let class = usize::from(dfa.classes()[usize::from(byte)]);
+            let to = dfa.transitions()[state as usize * dfa.class_count() + class];
+            if to == NONE || came[to as usize].is_some() {
+                continue;
+            }
+            came[to as usize] = Some((state, byte));
+            if wanted(to) {
+                return Some(back(&came, from, to));
+            }
+            open.push_back(to);
+        }
+    }
+    None
+}
+
+fn back(came: &[Option<(u32, u8)>], from: u32, to: u32) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut at = to;
+    while let Some((before, byte)) = came[at as usize] {
+        text.push(byte);
+        at = before;
+        if at == from {
+            break;
+        }
+    }
+    text.reverse();
+    text
+}
+
+/// A byte of each class, easy ones first: letters, digits, then other ASCII.
+pub(super) fn representatives(classes: &[u8; 256]) -> Vec<u8> {
+    let order = (b'a'..=b'z').chain(b'0'..=b'9').chain(b' '..=b'~').chain(0..=u8::MAX);
+    let mut seen = [false; 256];
+    order
+        .filter(|&byte| !std::mem::replace(&mut seen[usize::from(classes[usize::from(byte)])], true))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Grammar, Limits, Syntax, lower::lower};
+
+    /// Shortest text, shortest that is not empty, and shortest text before, of a rule.
+    fn texts(grammar: &str, rule: &str) -> [String; 3] {
+        let limits = Limits { fold_states: 0, ..Limits::default() };
+        let lowered = lower(&Grammar::parse(Syntax::Gbnf, grammar, &limits).unwrap(), &limits).unwrap();
+        let yields = Yields::new(&lowered);
+        let count = u32::try_from(lowered.cfg.nonterminal_count()).unwrap();
+        let number = (1..count).map(NonterminalId).find(|&number| lowered.name(number) == rule).unwrap();
+        let text = |want| {
+            let mut text = Vec::new();
+            yields.push(Slot::Nonterminal(number), want, &mut text).unwrap();
+            text
+        };
+        [text(Want::Shortest), text(Want::NotEmpty), yields.before(number).unwrap()]
+            .map(|text| String::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn shortest_texts() {
+        let grammar = r#"root ::= "<<" a | "<" b "!" c   a ::= "x" a "y" | c c | "long"   b ::= "(" b ")" | "[" a "]"
+            c ::= "" | d d   d ::= e | "seven"   e ::= c | "23" | c "1" c"#;
+        assert_eq!(texts(grammar, "a"), ["", "1", "<["]);
+        assert_eq!(texts(grammar, "b"), ["[]", "[]", "<"]);
+        assert_eq!(texts(grammar, "c"), ["", "1", "<<"]);
+        assert_eq!(texts(grammar, "e")[1], "1");
+        // Recursion without an end that is shorter, and a rule that is never empty.
+        let grammar = r#"root ::= "0" list | list   list ::= "a" | list "," list | "(" root ")""#;
+        assert_eq!(texts(grammar, "root"), ["a", "a", ""]);
+    }
+
+    #[test]
+    fn letters_come_first() {
+        let grammar = r#"root ::= [^"] t   t ::= [!-~] [0-9.] [ \t]"#;
+        assert_eq!(texts(grammar, "root")[0], "aa0 ");
+    }
+
+    #[test]
+    fn long_texts_are_given_up() {
+        let limits = Limits::default();
+        let text = r#"root ::= "(" x ")" x{9000} | "(" root "b"   x ::= "a" | "(" x"#;
+        let lowered = lower(&Grammar::parse(Syntax::Gbnf, text, &limits).unwrap(), &limits).unwrap();
+        let yields = Yields::new(&lowered);
+        assert_eq!(yields.push(Slot::Nonterminal(NonterminalId(1)), Want::Shortest, &mut Vec::new()), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! What is in trees, for display.
+
+use std::ops::Range;
+
+use super::{
+    reach::Tokens,
+    tree::{Children, Forest, TreeNodeId},
+};
+use crate::ids::{ScanStateId, TokenId};
+
+impl Forest {
+    /// The trees, in order of their scanner states.
+    pub(crate) fn trees(&self) -> Vec<(ScanStateId, TreeNodeId)> {
+        let mut trees: Vec<_> = self.roots.iter().map(|(&state, &root)| (state, root)).collect();
+        trees.sort_unstable_by_key(|(state, _)| *state);
+        trees
+    }
+
+    /// The node's children, as numbers of nodes, or `None` if there may be some that were not made.
+    pub(crate) fn made(&self, node: TreeNodeId) -> Option<Range<u32>> {
+        match &self.nodes[node.index()].children {
+            Children::Made(children) => Some(children.clone()),
+            Children::Unknown => self.reach(node).exits().is_empty().then_some(0..0),
+        }
+    }
+}
+
+impl Tokens {
+    /// Number of tokens.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Few(tokens) => tokens.len(),
+            Self::Many(tokens) => tokens.len(),
+        }
+    }
+
+    /// The tokens, ascending.
+    pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = TokenId> + '_> {
+        match self {
+            Self::Few(tokens) => Box::new(tokens.iter().copied()),
+            Self::Many(tokens) => Box::new(tokens.iter()),
+        }
+    }
+}
