@@ -1,8 +1,11 @@
-//! Files with trees that were changed, with a seal that fits or not: refused, or taken without harm.
+//! Files with trees that were changed, with a seal that fits or not, and vocabularies as they are kept: refused, or
+//! taken without harm.
 
 use std::sync::OnceLock;
 
-use domino::{CompiledGrammar, Compiler, Grammar, Limits, StepErrorKind, Syntax, TokenSet, store};
+use domino::{
+    CompiledGrammar, Compiler, Grammar, Limits, StepErrorKind, Syntax, TokenSet, Vocabulary, store,
+};
 
 use super::{bytes::Bytes, walk};
 
@@ -79,6 +82,9 @@ fn masks(compiled: &CompiledGrammar) -> Vec<Option<TokenSet>> {
 pub fn check(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let choice = bytes.byte();
+    if choice >> 6 == 3 {
+        return check_vocabulary(&mut bytes);
+    }
     let base = Base::of(usize::from(choice) % GRAMMARS.len());
     let file = match choice >> 6 {
         0 => bytes.take(usize::MAX).to_vec(),
@@ -99,6 +105,19 @@ pub fn check(data: &[u8]) {
             assert!(masks(&compiled) == base.masks, "a file that was refused has changed a mask");
         }
     }
+}
+
+/// A vocabulary's payload with some changes is refused, or is that of another vocabulary, which can also be built.
+fn check_vocabulary(bytes: &mut Bytes<'_>) {
+    let payload = edited(&walk::vocabulary().stored(), bytes);
+    let Ok(read) = Vocabulary::from_stored(&payload) else { return };
+    assert!(read.stored() == payload, "two payloads of one vocabulary");
+    let builder =
+        read.text_tokens().fold(Vocabulary::builder(), |builder, (id, text)| builder.token(id, text));
+    let builder = read.special_tokens().fold(builder, |builder, (id, name)| builder.special(id, name));
+    let ends = read.end_of_text().iter().copied();
+    let built = ends.fold(builder, |builder, end| builder.end_of_text(end)).build().expect("it was read");
+    assert_eq!(built.fingerprint(), read.fingerprint());
 }
 
 /// The file with some changes; without any bytes, the file.

@@ -78,6 +78,29 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Vocabulary, StoreError> 
     Ok(Vocabulary::of(content, trie, fingerprint(&encoded[..read])))
 }
 
+/// For tests that show the reader what nobody wrote.
+#[cfg(feature = "oracle")]
+impl Vocabulary {
+    /// What a cache folder keeps of it, without the seal.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stored(&self) -> Vec<u8> {
+        self.encode()
+    }
+
+    /// The vocabulary of which [`stored`](Self::stored) gives this.
+    ///
+    /// # Errors
+    /// If there is none.
+    #[doc(hidden)]
+    pub fn from_stored(payload: &[u8]) -> Result<Self, StoreError> {
+        let mut reader = Reader::new(payload);
+        let vocabulary = decode(&mut reader)?;
+        reader.finish()?;
+        Ok(vocabulary)
+    }
+}
+
 fn decode_specials(reader: &mut Reader<'_>) -> Result<BTreeMap<TokenId, String>, StoreError> {
     let count = reader.count(12)?;
     let mut specials = Vec::with_capacity(count);
