@@ -17,7 +17,7 @@ use std::{
 
 use super::{
     codec::Reader,
-    error::StoreError,
+    error::{StoreError, StoreErrorKind},
     sealed::{Key, Kind, SEAL_BYTES, open, seal},
 };
 use crate::limits::CACHE_BYTES;
@@ -174,6 +174,11 @@ impl CacheFolder {
             Ok(value) => {
                 tracing::debug!(file = %path.display(), "read from the cache");
                 Some(value)
+            }
+            // To be expected after every change of version, and no reason to look.
+            Err(error) if matches!(error.kind(), StoreErrorKind::Version { .. }) => {
+                tracing::debug!("{}: {error}; it will be made again", path.display());
+                None
             }
             Err(error) => {
                 tracing::warn!("{}: {error}; it will be made again", path.display());
