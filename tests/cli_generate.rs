@@ -64,6 +64,12 @@ fn object(folder: &Path, arguments: &[&str]) -> Value {
     last_line(&generate(folder, &[arguments, &["--json"]].concat()))
 }
 
+/// The object a run printed, which ended with `code`.
+fn object_of(run: &Run, code: i32) -> Value {
+    assert_eq!(run.code, Some(code), "{}", run.stderr);
+    last_line(run)
+}
+
 #[test]
 fn stops_when_nothing_can_follow_and_reports() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,6 +149,57 @@ fn what_is_written_is_in_the_language() {
         let check = domino(&[&["check", "-g", "arithmetic", "-"], prefix].concat(), run.stdout.as_bytes());
         assert_eq!(check.code, Some(0), "{:?}: {}", run.stdout, check.stdout);
     }
+}
+
+#[test]
+fn stop_strings_cut_the_text() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    // All texts have "-": without a grammar's say the text is what comes before it.
+    let cut = ["--regex", "[ab]{3,9}-[ab]{2}", "--stop", "-", "--stop", "nothing"];
+    let run = generate(folder.path(), &[&cut[..], &["--json"]].concat());
+    assert_eq!(run.code, Some(3), "{}", run.stderr);
+    let object = last_line(&run);
+    assert_eq!((&object["finish"], &object["complete"]), (&json!("stop_string"), &json!(false)));
+    let text = object["text"].as_str().unwrap();
+    assert!(text.len() >= 3 && text.chars().all(|c| "ab".contains(c)), "{text}");
+    let run = generate(folder.path(), &cut);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(3), text));
+    let well = ["--regex", "[ab]{3,9}(-[ab]{2})?", "--stop", "-", "--json"];
+    let object = object_of(&generate(folder.path(), &well), 0);
+    assert_eq!(object["complete"], true);
+    assert_eq!(generate(folder.path(), &["--stop", ""]).code, Some(2));
+}
+
+#[test]
+fn penalties_and_logprobs() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let regex = ["--regex", "[a-z]{12}", "-t", "0", "--json"];
+    let text = |arguments: &[&str]| {
+        let object = object_of(&generate(folder.path(), &[&regex, arguments].concat()), 0);
+        object["text"].as_str().unwrap().to_owned()
+    };
+    let distinct = |text: &str| text.chars().collect::<std::collections::BTreeSet<_>>().len();
+    let plain = text(&[]);
+    let penalised = text(&["--presence-penalty", "100"]);
+    assert!(distinct(&penalised) > distinct(&plain), "{plain} {penalised}");
+    assert_eq!(text(&["--presence-penalty", "100", "--repeat-last-n", "0"]), plain);
+    assert_eq!(text(&["--repeat-penalty", "1"]), plain);
+    assert_ne!(text(&["--frequency-penalty", "-5", "--repeat-penalty", "1.3"]), penalised);
+    for bad in [["--repeat-penalty", "0"], ["--presence-penalty", "1e9"], ["--frequency-penalty", "nan"]] {
+        assert_eq!(generate(folder.path(), &[&regex[..], &bad].concat()).code, Some(2), "{bad:?}");
+    }
+    let object = object_of(&generate(folder.path(), &[&regex[..], &["--logprobs", "3"]].concat()), 0);
+    let list = object["logprobs"].as_array().unwrap();
+    assert_eq!(list.len(), object["token_ids"].as_array().unwrap().len());
+    for (entry, id) in list.iter().zip(object["token_ids"].as_array().unwrap()) {
+        assert_eq!(entry["token_id"], *id);
+        let (model, constrained) = (&entry["logprob"], &entry["constrained_logprob"]);
+        assert!(model.as_f64().unwrap() < constrained.as_f64().unwrap());
+        assert_eq!((entry["top"].as_array().unwrap().len(), &entry["top_allowed"][0]["token_id"]), (3, id));
+    }
+    assert!(object_of(&generate(folder.path(), &regex), 0).get("logprobs").is_none());
 }
 
 #[test]

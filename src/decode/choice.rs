@@ -1,38 +1,57 @@
 //! Chooses the token of one row of logits under a constraint.
 //!
-//! Invariant: the token is the one that masking first and drawing then gives, whichever way it was found;
-//! the choice depends on the row, the constraint's state, seed and position only, so rows of a draft can be
-//! judged one by one.
+//! Invariant: the token is the one that penalising, masking and drawing, in this order, then give, whichever
+//! way it was found; the choice depends on the row, the tokens before it, the constraint's state and the seed
+//! only, so rows of a draft can be judged one by one.
+
+use std::{fmt, sync::Arc};
 
 use super::{
-    decoder::Masking,
     error::{DecodeError, DecodeErrorKind},
+    options::{DecodeOptions, Masking},
+    penalties::Penalties,
     sampler::{DrawError, Sampler},
     stats::{DecodeStats, timed},
 };
-use crate::{constraint::Constraint, ids::TokenId, vocab::TokenSet};
+use crate::{
+    constraint::Constraint,
+    ids::TokenId,
+    vocab::{TokenSet, Vocabulary},
+};
 
 /// What every choice of a run has in common.
-#[derive(Debug)]
+#[derive(Clone)]
 pub(super) struct Chooser {
-    pub(super) sampler: Sampler,
-    pub(super) masking: Masking,
-    /// All tokens that can be generated at all: those with bytes, and end of text.
-    pub(super) possible: TokenSet,
+    sampler: Sampler,
+    masking: Masking,
+    penalties: Penalties,
+    /// All tokens that can be generated at all; see [`possible`].
+    possible: Arc<TokenSet>,
 }
 
 impl Chooser {
-    /// The token at `position` given its row of logits; counts what it did in `stats`.
+    pub(super) fn new(options: &DecodeOptions, possible: Arc<TokenSet>) -> Self {
+        Self {
+            sampler: Sampler::new(options.sampling, options.seed),
+            masking: options.masking,
+            penalties: options.penalties,
+            possible,
+        }
+    }
+
+    /// The token after `tokens`, the whole sequence so far, prompt included, given its row of logits and the
+    /// constraint after them; counts what it did in `stats`.
     ///
     /// # Errors
     /// If the logits cannot be drawn from, nothing is allowed, or the constraint fails.
     pub(super) fn choose(
         &self,
         row: &[f32],
-        position: usize,
+        tokens: &[TokenId],
         constraint: Option<&mut Constraint>,
         stats: &mut DecodeStats,
     ) -> Result<TokenId, DecodeError> {
+        let (row, position) = (&*self.penalties.apply(row, tokens), tokens.len());
         let own = self.draw(row, &self.possible, position)?;
         let token = match constraint {
             Some(constraint) => self.constrained(own, row, position, constraint, stats)?,
@@ -71,4 +90,26 @@ impl Chooser {
             .into()
         })
     }
+}
+
+impl fmt::Debug for Chooser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chooser")
+            .field("sampler", &self.sampler)
+            .field("masking", &self.masking)
+            .field("penalties", &self.penalties)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All tokens that can be generated at all: those with bytes, and end of text. One pass over the vocabulary.
+pub(super) fn possible(vocabulary: &Vocabulary) -> TokenSet {
+    let mut possible = vocabulary.empty_set();
+    for (token, _) in vocabulary.text_tokens().filter(|(_, bytes)| !bytes.is_empty()) {
+        possible.insert(token);
+    }
+    for &token in vocabulary.end_of_text() {
+        possible.insert(token);
+    }
+    possible
 }

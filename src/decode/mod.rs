@@ -1,15 +1,29 @@
 //! The decode loop: model, constraint and sampling meet here and nowhere else.
 
+mod builder;
 mod choice;
 mod decoder;
 mod error;
+mod logprobs;
 mod noise;
+mod options;
+mod penalties;
+mod run;
 mod sampler;
 mod sampling;
 mod stats;
+mod steps;
+mod stop;
 
-pub use decoder::{Decoder, DecoderBuilder, Finish, Generation, Masking, Step, Steps};
+pub use builder::DecoderBuilder;
+pub use decoder::Decoder;
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
+pub use logprobs::{Logprobs, TokenLogprobs};
+pub use options::{DecodeOptions, Masking};
+pub use penalties::{Penalties, PenaltyError};
+pub use run::{Finish, Generation, Step};
 pub use sampler::{DrawError, Sampler};
 pub use sampling::{Sampling, SamplingError};
 pub use stats::DecodeStats;
+pub use steps::Steps;
+pub use stop::{EmptyStopString, StopStrings};

@@ -221,7 +221,7 @@ fn likeliest(row: &[f32], allowed: &TokenSet) -> Result<TokenId, DrawError> {
 }
 
 /// Calls `each` with the allowed tokens and their logits, lowest id first.
-fn for_each_logit(row: &[f32], allowed: &TokenSet, mut each: impl FnMut(TokenId, f32)) {
+pub(super) fn for_each_logit(row: &[f32], allowed: &TokenSet, mut each: impl FnMut(TokenId, f32)) {
     let mut base = 0_u32;
     for (logits, &word) in row.chunks(64).zip(allowed.words()) {
         if word == u64::MAX {

@@ -1,4 +1,5 @@
 //! Sampling and the decode loop.
 
 mod draw;
+mod options;
 mod run;

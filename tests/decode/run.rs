@@ -15,7 +15,7 @@ const BEGIN: u32 = 257;
 const OTHER_END: u32 = 258;
 
 /// All bytes, two special tokens that end a text and one that does not, and some longer tokens.
-fn vocabulary() -> Vocabulary {
+pub(super) fn vocabulary() -> Vocabulary {
     let mut builder = (0..=255_u8)
         .fold(Vocabulary::builder(), |builder, byte| builder.token(TokenId::new(byte.into()), [byte]))
         .end_of_text(TokenId::new(END))
@@ -30,30 +30,30 @@ fn vocabulary() -> Vocabulary {
 }
 
 /// As long as the vocabulary and padded, with a context of 160.
-fn model(seed: u64) -> ScriptedModel {
+pub(super) fn model(seed: u64) -> ScriptedModel {
     ScriptedModel::new(vocabulary().size() + 17, 160, seed)
 }
 
-fn compile(grammar: &str) -> Constraint {
+pub(super) fn compile(grammar: &str) -> Constraint {
     let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
     Compiler::new(vocabulary()).compile(&grammar).unwrap().constraint()
 }
 
-fn shipped(name: &str) -> Constraint {
+pub(super) fn shipped(name: &str) -> Constraint {
     let path = format!("{}/grammars/{name}.gbnf", env!("CARGO_MANIFEST_DIR"));
     compile(&std::fs::read_to_string(path).unwrap())
 }
 
-fn prompt() -> Vec<TokenId> {
+pub(super) fn prompt() -> Vec<TokenId> {
     [BEGIN, 97, 98].map(TokenId::new).to_vec()
 }
 
-fn bytes(text: &str) -> impl Iterator<Item = TokenId> {
+pub(super) fn bytes(text: &str) -> impl Iterator<Item = TokenId> {
     text.bytes().map(|byte| TokenId::new(byte.into()))
 }
 
 /// Every way to draw, and whether its tokens may depend on when masks are made (never).
-fn samplings() -> Vec<Sampling> {
+pub(super) fn samplings() -> Vec<Sampling> {
     vec![
         Sampling::greedy(),
         at(1.0),

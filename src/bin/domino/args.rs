@@ -5,12 +5,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use domino::{Lookahead, decode::Sampling, store::CacheFolder};
+use domino::{Lookahead, store::CacheFolder};
 
 use crate::{
     cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
     failure::BadInput,
+    generate::args::{Generate, LowGenerate},
     inspect::args::{Inspect, LowInspect},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
     trace::args::{LowTrace, Trace},
@@ -29,7 +30,7 @@ Exit codes:
   0    done; the text is in the language
   1    the text is not in the language, or the work failed
   2    flags, a grammar, a tokenizer or a model that cannot be used
-  3    generate: the text was cut by --max-tokens
+  3    generate: the text was cut, by --max-tokens, or by --stop before it was in the language
   130  ended by Ctrl-C
 
 Warnings go to standard error, and logs when RUST_LOG is set, for example RUST_LOG=domino=debug.";
@@ -75,7 +76,8 @@ pub(crate) struct LowGrammar {
 }
 
 impl LowGrammar {
-    fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
+    /// The grammar, if one was given.
+    pub(crate) fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
         match (self.grammar, self.regex) {
             (Some(grammar), _) => GrammarSource::resolve(&grammar, self.syntax).map(Some),
             (None, Some(regex)) => Ok(Some(GrammarSource::Regex(regex))),
@@ -89,66 +91,6 @@ impl LowGrammar {
             BadInput::new("no grammar given").hint("give --grammar FILE, --grammar json, or --regex REGEX")
         })
     }
-}
-
-/// Generate text of a grammar with a language model.
-///
-/// The text is written as it comes and ends when it is complete and the model ends it or must. Every token
-/// is the model's own choice wherever the grammar allows that choice; where it does not, the choice is made
-/// again among the allowed tokens (an intervention).
-///
-/// The draw of a token is a function of the seed and of its position, so the same command writes the same
-/// text again.
-///
-/// With --json the text is not streamed: one object is printed at the end, with at least text, tokens,
-/// token_ids, finish (stop, length, or interrupted by Ctrl-C), tokens_per_second, interventions,
-/// mask_seconds, seconds. Exit code 3 says that --max-tokens or the model's context cut the text.
-#[derive(Debug, Args)]
-struct LowGenerate {
-    #[command(flatten)]
-    grammar: LowGrammar,
-    /// The text to go on from.
-    #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
-    prompt: Option<String>,
-    /// A file with the text to go on from; - is standard input.
-    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
-    prompt_file: Option<PathBuf>,
-    /// The model's folder (config.json, tokenizer.json, *.safetensors), or a model on the Hugging Face hub,
-    /// OWNER/NAME or OWNER/NAME@REVISION, which is fetched once and kept in the hub's cache (HF_HOME).
-    /// Default: models/domino-small in the current folder, beside the program or up to three folders above
-    /// it, or in the package when run by cargo.
-    #[arg(long, short = 'm', value_name = "DIR|ID")]
-    model: Option<PathBuf>,
-    /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
-    #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
-    temperature: f64,
-    /// Draw only among the K likeliest allowed tokens; 0 means no limit.
-    #[arg(long, value_name = "K", default_value_t = 0)]
-    top_k: usize,
-    /// Draw only among the likeliest allowed tokens that together have this probability.
-    #[arg(long, value_name = "P", default_value_t = 1.0)]
-    top_p: f64,
-    /// Draw only among tokens at least this times as likely as the likeliest.
-    #[arg(long, value_name = "P", default_value_t = 0.0)]
-    min_p: f64,
-    /// The seed of the draws.
-    #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
-    seed: u64,
-    /// How many terminals past the current one a token may reach. Fewer allows fewer tokens and bends the
-    /// model more. Default: any number, which bends it least.
-    #[arg(long, short = 'k', value_name = "K")]
-    lookahead: Option<u32>,
-    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else is
-    /// made again.
-    #[arg(long, value_name = "FILE", requires = "LowGrammar")]
-    trees: Option<PathBuf>,
-    /// Ask the grammar about the model's own choice first and make a whole mask only if it says no. The
-    /// text is the same, the time is not. Only for draws without --top-k, --top-p and --min-p.
-    #[arg(long)]
-    opportunistic: bool,
-    /// Cut the text after this many tokens.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
-    max_tokens: usize,
 }
 
 /// Tell whether texts are in the language of a grammar, and where they leave it.
@@ -262,30 +204,6 @@ impl Input {
     }
 }
 
-/// `domino generate`.
-#[derive(Debug)]
-pub(crate) struct Generate {
-    /// `None`: anything goes.
-    pub(crate) grammar: Option<GrammarSource>,
-    pub(crate) prompt: Prompt,
-    /// `None`: the default model.
-    pub(crate) model: Option<PathBuf>,
-    pub(crate) sampling: Sampling,
-    pub(crate) seed: u64,
-    pub(crate) lookahead: Lookahead,
-    pub(crate) trees: Option<PathBuf>,
-    pub(crate) opportunistic: bool,
-    pub(crate) max_tokens: usize,
-    pub(crate) json: bool,
-}
-
-/// The text to go on from.
-#[derive(Debug)]
-pub(crate) enum Prompt {
-    Text(String),
-    From(Input),
-}
-
 /// `domino check`.
 #[derive(Debug)]
 pub(crate) struct Check {
@@ -344,34 +262,6 @@ impl LowArgs {
             LowVerb::Cache(low) => Ok(Command::Cache(low.resolve(json))),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
         }
-    }
-}
-
-impl LowGenerate {
-    fn resolve(self, json: bool) -> Result<Generate, BadInput> {
-        let mut sampling = Sampling::with_temperature(self.temperature)
-            .and_then(|sampling| sampling.top_p(self.top_p)?.min_p(self.min_p));
-        if self.top_k > 0 {
-            sampling = sampling.and_then(|sampling| sampling.top_k(self.top_k));
-        }
-        let sampling = sampling.map_err(|error| BadInput::new(error.to_string()))?;
-        let prompt = match (self.prompt, self.prompt_file) {
-            (Some(text), _) => Prompt::Text(text),
-            (None, Some(file)) => Prompt::From(Input::new(file)),
-            (None, None) => Prompt::Text(String::new()),
-        };
-        Ok(Generate {
-            grammar: self.grammar.resolve()?,
-            prompt,
-            model: self.model,
-            sampling,
-            seed: self.seed,
-            lookahead: lookahead(self.lookahead),
-            trees: self.trees,
-            opportunistic: self.opportunistic,
-            max_tokens: self.max_tokens,
-            json,
-        })
     }
 }
 

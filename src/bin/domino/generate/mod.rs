@@ -1,0 +1,153 @@
+//! `domino generate`: a model writes, a grammar watches.
+
+pub(crate) mod args;
+mod report;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::Path,
+    time::Instant,
+};
+
+use anyhow::Context;
+use domino::{
+    Compiler, Constraint, TokenId, Vocabulary,
+    decode::{DecodeError, DecodeErrorKind, Decoder, Steps},
+    model::candle::{CandleModel, LoadOptions},
+    store::CacheFolder,
+    vocab::{Tokenizer, Utf8Stream},
+};
+
+use self::{
+    args::{Generate, Prompt},
+    report::Ended,
+};
+use crate::{
+    advice, compile,
+    failure::{BadInput, Exit},
+    interrupt, model, progress, tokenizer,
+};
+
+/// Generates one text.
+pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    let folder = model::locate(command.model.as_deref())?;
+    let text = prompt_text(&command.prompt)?;
+    let vocabulary = tokenizer::vocabulary(&folder, cache)?;
+    let constraint = constraint(command, &vocabulary, cache)?;
+    let prompt = prompt_tokens(&folder, &text, &vocabulary)?;
+    let loaded = progress::during(format!("loading {}", folder.display()), || {
+        CandleModel::load(&folder, &LoadOptions::default())
+    })
+    .map_err(|error| bad_model(&error))?;
+    let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(command.options.clone());
+    if let Some(constraint) = constraint {
+        builder = builder.constraint(constraint);
+    }
+    let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
+    interrupt::watch();
+    let vocabulary = decoder.vocabulary().clone();
+    let begun = Instant::now();
+    let mut steps = decoder.steps(&prompt);
+    let failure = stream(&mut steps, command.json);
+    let finish = steps.finish();
+    let ended = Ended {
+        generation: steps.into_generation(),
+        finish,
+        vocabulary: &vocabulary,
+        logprobs: command.options.logprobs.is_some(),
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    if command.json {
+        if failure.is_ok() {
+            writeln!(io::stdout().lock(), "{}", ended.object())?;
+        }
+    } else {
+        ended.summary();
+    }
+    failure?;
+    Ok(ended.exit())
+}
+
+/// Runs the steps to their end or to Ctrl-C, showing the text as it comes unless `quiet`.
+fn stream(steps: &mut Steps<'_, CandleModel>, quiet: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    let people = out.is_terminal();
+    let mut characters = Utf8Stream::default();
+    let mut shown = 0;
+    let mut show = |text: &[u8]| -> io::Result<()> {
+        // What may become a stop string comes later or never.
+        let bytes = &text[shown..];
+        shown = text.len();
+        // A terminal wants whole characters, a file the very bytes.
+        if people {
+            out.write_all(characters.push(bytes).as_bytes())?;
+        } else {
+            out.write_all(bytes)?;
+        }
+        out.flush()
+    };
+    while !interrupt::pressed() {
+        let Some(step) = steps.next() else { break };
+        step.map_err(step_error)?;
+        if !quiet {
+            show(steps.settled_text())?;
+        }
+    }
+    if !quiet {
+        show(steps.text())?;
+        if people {
+            writeln!(out, "{}", characters.finish())?;
+        }
+    }
+    Ok(())
+}
+
+/// A prompt that is too long is the user's, all else is not.
+fn step_error(error: DecodeError) -> anyhow::Error {
+    match error.kind() {
+        DecodeErrorKind::PromptTooLong { .. } => BadInput::new(error.to_string()).into(),
+        _ => error.into(),
+    }
+}
+
+fn bad_model(error: &dyn std::error::Error) -> BadInput {
+    BadInput::new(error.to_string())
+}
+
+fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
+    match prompt {
+        Prompt::Text(text) => Ok(text.clone()),
+        Prompt::From(input) => String::from_utf8(input.read()?)
+            .map_err(|error| BadInput::new(format!("{}: the prompt is not UTF-8: {error}", input.name()))),
+    }
+}
+
+/// The grammar at its start, if there is one. Its trees are read, or grow while the model is loaded and reads the
+/// prompt.
+fn constraint(
+    command: &Generate,
+    vocabulary: &Vocabulary,
+    cache: &CacheFolder,
+) -> Result<Option<Constraint>, BadInput> {
+    let Some(grammar) = &command.grammar else { return Ok(None) };
+    let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone());
+    let compiled = grammar.compile(&compiler)?;
+    match &command.trees {
+        Some(file) => compile::attach(&compiled, file, &grammar.name())?,
+        None => compiled.grow_trees_in_background(),
+    }
+    advice::give(grammar, &compiled);
+    Ok(Some(compiled.constraint()))
+}
+
+/// The prompt's tokens with those that the tokenizer puts around a text. A model needs at least one token
+/// to go on from: if there is none, the end of an earlier text.
+fn prompt_tokens(folder: &Path, text: &str, vocabulary: &Vocabulary) -> anyhow::Result<Vec<TokenId>> {
+    let tokenizer = progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(folder))
+        .map_err(|error| bad_model(&error))?;
+    let mut tokens = tokenizer.encode(text, true).context("the prompt cannot be turned into tokens")?;
+    if tokens.is_empty() {
+        tokens.extend(vocabulary.end_of_text().first());
+    }
+    Ok(tokens)
+}

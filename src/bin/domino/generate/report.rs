@@ -1,0 +1,119 @@
+//! What is told about a text that was generated.
+
+use domino::{
+    Vocabulary,
+    decode::{Finish, Generation, Logprobs, TokenLogprobs},
+};
+use serde_json::{Value, json};
+
+use crate::failure::{Exit, Paint};
+
+/// A run that has ended in whatever way.
+pub(super) struct Ended<'a> {
+    pub(super) generation: Generation,
+    /// `None`: by Ctrl-C.
+    pub(super) finish: Option<Finish>,
+    pub(super) vocabulary: &'a Vocabulary,
+    /// Were log-probabilities asked for?
+    pub(super) logprobs: bool,
+    /// Wall time, the prompt's pass included, loading and compiling not.
+    pub(super) seconds: f64,
+}
+
+impl Ended<'_> {
+    /// How the program ends.
+    pub(super) fn exit(&self) -> Exit {
+        match self.finish {
+            Some(Finish::Stop) => Exit::Success,
+            Some(Finish::StopString) if self.generation.complete => Exit::Success,
+            Some(_) => Exit::Cut,
+            None => Exit::Interrupted,
+        }
+    }
+
+    /// Tokens a second, the prompt's pass included.
+    fn rate(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+        let tokens = self.generation.stats.tokens as f64;
+        if self.seconds > 0.0 { tokens / self.seconds } else { 0.0 }
+    }
+
+    /// What `--json` prints.
+    pub(super) fn object(&self) -> Value {
+        let Generation { tokens, text, stats, .. } = &self.generation;
+        let ids: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
+        let mut object = json!({
+            "text": String::from_utf8_lossy(text),
+            "tokens": stats.tokens,
+            "finish": name(self.finish),
+            "tokens_per_second": self.rate(),
+            "interventions": stats.interventions,
+            "mask_seconds": stats.mask_time.as_secs_f64(),
+            "seconds": self.seconds,
+            "token_ids": ids,
+            "complete": self.generation.complete,
+            "prompt_tokens": stats.prompt_tokens,
+            "masks": stats.masks,
+            "passes": stats.passes,
+            "model_seconds": stats.model_time.as_secs_f64(),
+        });
+        if let Some(object) = object.as_object_mut().filter(|_| self.logprobs) {
+            let list = self.generation.logprobs.iter().map(|entry| self.logprobs(entry)).collect();
+            object.insert("logprobs".to_owned(), Value::Array(list));
+        }
+        object
+    }
+
+    /// One token of `logprobs`. Minus infinity has no number in JSON: it is null.
+    fn logprobs(&self, logprobs: &Logprobs) -> Value {
+        let list = |entries: &[TokenLogprobs]| -> Vec<Value> {
+            entries.iter().map(|entry| self.token_logprobs(entry)).collect()
+        };
+        let mut object = self.token_logprobs(&logprobs.taken);
+        object["top"] = list(&logprobs.top).into();
+        object["top_allowed"] = list(&logprobs.top_allowed).into();
+        object
+    }
+
+    fn token_logprobs(&self, entry: &TokenLogprobs) -> Value {
+        let bytes = self.vocabulary.bytes(entry.token);
+        let name = self.vocabulary.name(entry.token).map(str::to_owned);
+        json!({
+            "token_id": entry.token.raw(),
+            "token": bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).or(name),
+            "logprob": entry.model,
+            "constrained_logprob": entry.constrained,
+        })
+    }
+
+    /// Says on standard error what the run cost.
+    pub(super) fn summary(&self) {
+        let stats = &self.generation.stats;
+        let paint = Paint::for_stderr();
+        let end = match self.finish {
+            Some(Finish::Stop) => "stop".to_owned(),
+            Some(Finish::StopString) if self.generation.complete => "stop string".to_owned(),
+            Some(Finish::StopString) => {
+                paint.red("cut: a stop string came before the text was in the language")
+            }
+            Some(_) => paint.red("cut: the limit of tokens or the model's context was reached"),
+            None => paint.red("interrupted"),
+        };
+        let (tokens, rate, interventions) = (stats.tokens, self.rate(), stats.interventions);
+        let masks = stats.mask_time.as_secs_f64() * 1e3;
+        eprintln!(
+            "[{end}; {tokens} tokens, {rate:.1} tokens/s, {interventions} interventions, {masks:.1} ms in masks of {:.2} s]",
+            self.seconds
+        );
+    }
+}
+
+/// The value of `finish` in JSON.
+fn name(finish: Option<Finish>) -> &'static str {
+    match finish {
+        Some(Finish::Stop) => "stop",
+        Some(Finish::StopString) => "stop_string",
+        Some(_) => "length",
+        None => "interrupted",
+    }
+}

@@ -1,0 +1,92 @@
+//! Builds decoders.
+//!
+//! Invariant: the parts of a decoder that was built belong together.
+
+use std::sync::Arc;
+
+use super::{
+    choice::possible,
+    decoder::{Decoder, check_constraint},
+    error::{BuildError, BuildErrorKind},
+    options::{DecodeOptions, Masking},
+    sampling::Sampling,
+};
+use crate::{constraint::Constraint, model::Model, vocab::Vocabulary};
+
+/// Builds a [`Decoder`].
+#[derive(Debug)]
+#[must_use]
+pub struct DecoderBuilder<M: Model> {
+    model: M,
+    vocabulary: Option<Vocabulary>,
+    constraint: Option<Constraint>,
+    options: DecodeOptions,
+}
+
+impl<M: Model> DecoderBuilder<M> {
+    pub(super) fn new(model: M) -> Self {
+        Self { model, vocabulary: None, constraint: None, options: DecodeOptions::default() }
+    }
+
+    /// The model's vocabulary. Must be given.
+    pub fn vocabulary(self, vocabulary: Vocabulary) -> Self {
+        Self { vocabulary: Some(vocabulary), ..self }
+    }
+
+    /// What the text must be: each run starts at this constraint's present state. Compiled for the same
+    /// vocabulary. Without one the model is free.
+    pub fn constraint(self, constraint: Constraint) -> Self {
+        Self { constraint: Some(constraint), ..self }
+    }
+
+    /// All options at once, in place of those set before.
+    pub fn options(self, options: DecodeOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Sets [`DecodeOptions::sampling`].
+    pub fn sampling(mut self, sampling: Sampling) -> Self {
+        self.options.sampling = sampling;
+        self
+    }
+
+    /// Sets [`DecodeOptions::seed`].
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// Sets [`DecodeOptions::max_new_tokens`].
+    pub fn max_new_tokens(mut self, max_new_tokens: usize) -> Self {
+        self.options.max_new_tokens = max_new_tokens;
+        self
+    }
+
+    /// Sets [`DecodeOptions::masking`].
+    pub fn masking(mut self, masking: Masking) -> Self {
+        self.options.masking = masking;
+        self
+    }
+
+    /// The decoder. One pass over the vocabulary.
+    ///
+    /// # Errors
+    /// If there is no vocabulary, it has ids past the model's rows of logits (rows may be longer, as many
+    /// models pad them; the padding is never drawn), or the constraint was compiled for another one.
+    pub fn build(self) -> Result<Decoder<M>, BuildError> {
+        let vocabulary = self.vocabulary.ok_or(BuildErrorKind::NoVocabulary)?;
+        let (size, model) = (vocabulary.size(), self.model.vocabulary_size());
+        if size > model {
+            return Err(BuildErrorKind::VocabularyTooLarge { vocabulary: size, model }.into());
+        }
+        check_constraint(&vocabulary, self.constraint.as_ref())?;
+        let possible = Arc::new(possible(&vocabulary));
+        Ok(Decoder {
+            model: self.model,
+            vocabulary,
+            constraint: self.constraint,
+            options: self.options,
+            possible,
+        })
+    }
+}

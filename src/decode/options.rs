@@ -1,0 +1,62 @@
+//! What a caller sets about one run.
+//!
+//! Invariant: any value of any field is legal; what has a range has a type that keeps it.
+
+use super::{penalties::Penalties, sampling::Sampling, stop::StopStrings};
+use crate::limits::DEFAULT_NEW_TOKENS;
+
+/// When the mask of allowed tokens is computed. The tokens generated are the same either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Masking {
+    /// At every step, before a token is drawn.
+    Always,
+    /// Only after the model's own choice was refused (the paper's opportunistic masking). With top-k, top-p
+    /// or min-p the mask still comes first, since there the result would differ.
+    #[default]
+    Opportunistic,
+}
+
+/// How a run draws, and when it ends.
+///
+/// # Examples
+/// ```
+/// use domino::decode::{DecodeOptions, Sampling, StopStrings};
+/// let mut options = DecodeOptions::default();
+/// options.sampling = Sampling::with_temperature(0.7)?;
+/// options.stop = StopStrings::new(["\n\n"])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct DecodeOptions {
+    /// How tokens are drawn. Default: greedy.
+    pub sampling: Sampling,
+    /// Key of the random numbers. Default: 0.
+    pub seed: u64,
+    /// Most tokens of one run, end of text not counted. Default: 512.
+    pub max_new_tokens: usize,
+    /// When masks are computed. Default: [`Masking::Opportunistic`].
+    pub masking: Masking,
+    /// What makes tokens that were there already less likely. Default: nothing.
+    pub penalties: Penalties,
+    /// Texts that end a run. Default: none.
+    pub stop: StopStrings,
+    /// Log-probabilities of the tokens, with so many alternatives each. They cost a mask at every step, and
+    /// change no token. Default: `None`.
+    pub logprobs: Option<usize>,
+}
+
+impl Default for DecodeOptions {
+    fn default() -> Self {
+        Self {
+            sampling: Sampling::default(),
+            seed: 0,
+            max_new_tokens: DEFAULT_NEW_TOKENS,
+            masking: Masking::default(),
+            penalties: Penalties::default(),
+            stop: StopStrings::default(),
+            logprobs: None,
+        }
+    }
+}

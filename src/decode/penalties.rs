@@ -1,0 +1,175 @@
+//! Makes tokens less likely that were there already.
+//!
+//! Invariant: a penalised row is a function of the row and of the tokens before it, whatever the constraint:
+//! so rows of a draft can be judged one by one, and asking before masking stays exact.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use crate::ids::TokenId;
+
+/// Tokens looked back on by default.
+const DEFAULT_LAST: usize = 64;
+
+/// Penalties on the logits of tokens that are among the last ones of the sequence, prompt included. They come
+/// before temperature, cuts and mask. The default changes nothing.
+///
+/// A token that is there `n` times: its logit is divided by the repeat penalty if positive, multiplied by it
+/// if negative (CTRL, arXiv 1909.05858); then the presence penalty, and `n` times the frequency penalty, are
+/// subtracted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Penalties {
+    repeat: f64,
+    presence: f64,
+    frequency: f64,
+    last: usize,
+}
+
+/// A number that is not possible for [`Penalties`].
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PenaltyError {
+    /// The repeat penalty is not in 0.01..=100.
+    #[error("the repeat penalty is {0}; it must be between 0.01 and 100 (1 changes nothing)")]
+    Repeat(f64),
+    /// The presence penalty is not in -100..=100.
+    #[error("the presence penalty is {0}; it must be between -100 and 100 (0 changes nothing)")]
+    Presence(f64),
+    /// The frequency penalty is not in -100..=100.
+    #[error("the frequency penalty is {0}; it must be between -100 and 100 (0 changes nothing)")]
+    Frequency(f64),
+}
+
+impl Penalties {
+    /// Nothing is changed.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { repeat: 1.0, presence: 0.0, frequency: 0.0, last: DEFAULT_LAST }
+    }
+
+    /// Divides positive logits by `factor` and multiplies negative ones by it; 1 changes nothing, more makes
+    /// repetition less likely.
+    ///
+    /// # Errors
+    /// If it is not in 0.01..=100.
+    pub fn repeat(self, factor: f64) -> Result<Self, PenaltyError> {
+        if !(0.01..=100.0).contains(&factor) {
+            return Err(PenaltyError::Repeat(factor));
+        }
+        Ok(Self { repeat: factor, ..self })
+    }
+
+    /// Subtracts `amount` once from a logit, however often its token is there.
+    ///
+    /// # Errors
+    /// If it is not in -100..=100.
+    pub fn presence(self, amount: f64) -> Result<Self, PenaltyError> {
+        if !(-100.0..=100.0).contains(&amount) {
+            return Err(PenaltyError::Presence(amount));
+        }
+        Ok(Self { presence: amount, ..self })
+    }
+
+    /// Subtracts `amount` from a logit for each time its token is there.
+    ///
+    /// # Errors
+    /// If it is not in -100..=100.
+    pub fn frequency(self, amount: f64) -> Result<Self, PenaltyError> {
+        if !(-100.0..=100.0).contains(&amount) {
+            return Err(PenaltyError::Frequency(amount));
+        }
+        Ok(Self { frequency: amount, ..self })
+    }
+
+    /// Looks back on `count` tokens; 0 means none, so that nothing is changed. Default: 64.
+    #[must_use]
+    pub fn last_tokens(self, count: usize) -> Self {
+        Self { last: count, ..self }
+    }
+
+    /// Is nothing ever changed?
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.last == 0 || self.repeat == 1.0 && self.presence == 0.0 && self.frequency == 0.0
+    }
+
+    /// The row to draw from after `tokens`, the whole sequence so far, where the model says `row`. Copies the
+    /// row if there are penalties.
+    #[must_use]
+    pub fn apply<'a>(&self, row: &'a [f32], tokens: &[TokenId]) -> Cow<'a, [f32]> {
+        if self.is_none() {
+            return Cow::Borrowed(row);
+        }
+        let mut counts: BTreeMap<usize, u32> = BTreeMap::new();
+        for token in &tokens[tokens.len().saturating_sub(self.last)..] {
+            *counts.entry(token.index()).or_default() += 1;
+        }
+        let mut penalised = row.to_vec();
+        for (index, count) in counts {
+            if let Some(logit) = penalised.get_mut(index) {
+                *logit = self.penalised(*logit, count);
+            }
+        }
+        Cow::Owned(penalised)
+    }
+
+    /// The logit of a token that is there `count` times.
+    fn penalised(&self, logit: f32, count: u32) -> f32 {
+        let logit = f64::from(logit);
+        let repeated = if logit > 0.0 { logit / self.repeat } else { logit * self.repeat };
+        #[expect(clippy::cast_possible_truncation, reason = "to the nearest of the logits' own type")]
+        let penalised = (repeated - self.presence - f64::from(count) * self.frequency) as f32;
+        penalised
+    }
+}
+
+impl Default for Penalties {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn penalised(penalties: Penalties, row: &[f32], tokens: &[u32]) -> Vec<f32> {
+        let tokens: Vec<TokenId> = tokens.iter().copied().map(TokenId::new).collect();
+        penalties.apply(row, &tokens).into_owned()
+    }
+
+    #[test]
+    fn each_penalty_by_itself() {
+        let row = [2.0, -2.0, 4.0, f32::NEG_INFINITY];
+        let none = Penalties::none();
+        assert_eq!(penalised(none, &row, &[0, 1, 2]), row);
+        let repeat = none.repeat(2.0).unwrap();
+        assert_eq!(penalised(repeat, &row, &[0, 1, 0, 3]), [1.0, -4.0, 4.0, f32::NEG_INFINITY]);
+        let presence = none.presence(0.5).unwrap();
+        assert_eq!(penalised(presence, &row, &[0, 1, 0]), [1.5, -2.5, 4.0, f32::NEG_INFINITY]);
+        let frequency = none.frequency(0.5).unwrap();
+        assert_eq!(penalised(frequency, &row, &[0, 1, 0]), [1.0, -2.5, 4.0, f32::NEG_INFINITY]);
+        let all = repeat.presence(1.0).unwrap().frequency(0.25).unwrap();
+        assert_eq!(penalised(all, &row, &[2, 2]), [2.0, -2.0, 0.5, f32::NEG_INFINITY]);
+    }
+
+    #[test]
+    fn only_the_last_tokens_count() {
+        let row = [2.0, 2.0, 2.0];
+        let penalties = Penalties::none().presence(1.0).unwrap();
+        assert_eq!(penalised(penalties.last_tokens(2), &row, &[0, 1, 2]), [2.0, 1.0, 1.0]);
+        assert_eq!(penalised(penalties.last_tokens(0), &row, &[0, 1, 2]), row);
+        // Tokens past the row have no logit.
+        assert_eq!(penalised(penalties, &row, &[7]), row);
+    }
+
+    #[test]
+    fn impossible_numbers_are_refused() {
+        for bad in [0.0, -1.0, 101.0, f64::NAN, f64::INFINITY] {
+            assert!(matches!(Penalties::none().repeat(bad), Err(PenaltyError::Repeat(_))), "{bad}");
+        }
+        for bad in [-100.5, f64::NAN, f64::INFINITY] {
+            assert!(matches!(Penalties::none().presence(bad), Err(PenaltyError::Presence(_))), "{bad}");
+            assert!(matches!(Penalties::none().frequency(bad), Err(PenaltyError::Frequency(_))), "{bad}");
+        }
+    }
+}

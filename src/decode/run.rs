@@ -1,0 +1,254 @@
+//! One text in the making, apart from the model: rows of logits come in, tokens come out.
+//!
+//! Invariant: every token has been advanced through the constraint; what is taken is a function of the rows,
+//! whatever passes they came from. Whoever drives a run asks [`Run::end`] before a row is made or taken.
+
+use std::{fmt, sync::Arc};
+
+use super::{
+    choice::Chooser,
+    error::{DecodeError, DecodeErrorKind},
+    logprobs::Logprobs,
+    options::DecodeOptions,
+    stats::{DecodeStats, timed},
+    stop::StopSearch,
+};
+use crate::{
+    constraint::Constraint,
+    ids::TokenId,
+    vocab::{TokenSet, Vocabulary},
+};
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Finish {
+    /// The text is complete: the model ended it, or nothing can follow.
+    Stop,
+    /// A stop string was generated, and the text cut before it. Under a constraint it need not be complete.
+    StopString,
+    /// The limit of new tokens or the model's context was reached.
+    Length,
+}
+
+/// What a run generated.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Generation {
+    /// The tokens, without prompt and end of text; those that spell a stop string included.
+    pub tokens: Vec<TokenId>,
+    /// Their bytes, cut before a stop string.
+    pub text: Vec<u8>,
+    /// Is the text in the language? Without a constraint: has it ended other than by length?
+    pub complete: bool,
+    /// Why it ended.
+    pub finish: Finish,
+    /// For each token how likely it was, if [`DecodeOptions::logprobs`] asks for it, otherwise empty.
+    pub logprobs: Vec<Logprobs>,
+    /// What it cost.
+    pub stats: DecodeStats,
+}
+
+/// One token generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Step {
+    /// The token.
+    pub token: TokenId,
+    /// Was it taken in place of the model's own choice, which is not allowed?
+    pub intervened: bool,
+}
+
+/// A text in the making.
+pub(super) struct Run {
+    chooser: Chooser,
+    vocabulary: Vocabulary,
+    /// The constraint before the text.
+    start: Option<Constraint>,
+    constraint: Option<Constraint>,
+    /// The prompt, then the tokens.
+    sequence: Vec<TokenId>,
+    text: Vec<u8>,
+    stop: StopSearch,
+    /// Alternatives wanted with each token.
+    alternatives: Option<usize>,
+    logprobs: Vec<Logprobs>,
+    max_new_tokens: usize,
+    stats: DecodeStats,
+    finish: Option<Finish>,
+}
+
+impl Run {
+    /// A run from `prompt` on, where `constraint` stands at the beginning of the text.
+    pub(super) fn new(
+        prompt: &[TokenId],
+        vocabulary: Vocabulary,
+        possible: Arc<TokenSet>,
+        constraint: Option<Constraint>,
+        options: &DecodeOptions,
+    ) -> Self {
+        Self {
+            chooser: Chooser::new(options, possible),
+            vocabulary,
+            start: constraint.clone(),
+            constraint,
+            sequence: prompt.to_vec(),
+            text: Vec::new(),
+            stop: options.stop.search(),
+            alternatives: options.logprobs,
+            logprobs: Vec::new(),
+            max_new_tokens: options.max_new_tokens,
+            stats: DecodeStats { prompt_tokens: prompt.len(), ..DecodeStats::default() },
+            finish: None,
+        }
+    }
+
+    /// Refuses a prompt that a model with a context of so many tokens cannot go on from.
+    pub(super) fn check_prompt(&self, context: usize) -> Result<(), DecodeError> {
+        let tokens = self.stats.prompt_tokens;
+        if tokens == 0 {
+            return Err(DecodeErrorKind::EmptyPrompt.into());
+        }
+        if tokens > context {
+            return Err(DecodeErrorKind::PromptTooLong { tokens, context }.into());
+        }
+        Ok(())
+    }
+
+    /// Has the run ended, or does it end here, before there is another row? `context`: tokens that the model
+    /// can hold, all of which must have been seen for the next row.
+    pub(super) fn end(&mut self, context: usize) -> Option<Finish> {
+        if self.finish.is_none() {
+            self.finish = self.ending(context);
+        }
+        self.finish
+    }
+
+    fn ending(&mut self, context: usize) -> Option<Finish> {
+        if let Some(constraint) = &self.constraint
+            && timed(&mut self.stats.mask_time, || constraint.is_complete() && !constraint.can_go_on())
+        {
+            return Some(Finish::Stop);
+        }
+        let full = self.sequence.len() > context || self.stats.tokens >= self.max_new_tokens;
+        full.then_some(Finish::Length)
+    }
+
+    /// Takes the token that follows the sequence, given its row of logits; `None` where it ends the text.
+    /// On error nothing was taken, or, if the text was cut by a stop string, its constraint was not found.
+    pub(super) fn take(&mut self, row: &[f32]) -> Result<Option<Step>, DecodeError> {
+        let interventions = self.stats.interventions;
+        let token = self.chooser.choose(row, &self.sequence, self.constraint.as_mut(), &mut self.stats)?;
+        let ends = self.vocabulary.is_end_of_text(token);
+        let logprobs = match self.alternatives.filter(|_| !ends) {
+            Some(count) => Some(self.logprobs_of(row, token, count)?),
+            None => None,
+        };
+        if let Some(constraint) = &mut self.constraint {
+            timed(&mut self.stats.mask_time, || constraint.advance(token))?;
+        }
+        if ends {
+            self.finish = Some(Finish::Stop);
+            return Ok(None);
+        }
+        self.logprobs.extend(logprobs);
+        self.sequence.push(token);
+        self.stats.tokens += 1;
+        self.append(token)?;
+        Ok(Some(Step { token, intervened: self.stats.interventions > interventions }))
+    }
+
+    fn logprobs_of(&mut self, row: &[f32], token: TokenId, count: usize) -> Result<Logprobs, DecodeError> {
+        let mut allowed = None;
+        if let Some(constraint) = &mut self.constraint {
+            allowed = Some(timed(&mut self.stats.mask_time, || constraint.mask())?);
+        }
+        Ok(Logprobs::new(row, token, allowed, count))
+    }
+
+    /// Appends a token's bytes, up to the end of the first stop string.
+    fn append(&mut self, token: TokenId) -> Result<(), DecodeError> {
+        for &byte in self.vocabulary.bytes(token).unwrap_or_default() {
+            self.text.push(byte);
+            let Some(length) = self.stop.push(byte) else { continue };
+            self.text.truncate(self.text.len() - length);
+            self.finish = Some(Finish::StopString);
+            if let Some(mut cut) = self.start.take() {
+                timed(&mut self.stats.mask_time, || cut.advance_bytes(&self.text))?;
+                self.constraint = Some(cut);
+            }
+            break;
+        }
+        Ok(())
+    }
+
+    /// Prompt and tokens.
+    pub(super) fn sequence(&self) -> &[TokenId] {
+        &self.sequence
+    }
+
+    /// The tokens, without prompt and end of text.
+    pub(super) fn tokens(&self) -> &[TokenId] {
+        &self.sequence[self.stats.prompt_tokens..]
+    }
+
+    /// The text so far, cut before a stop string.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The part of the text that no stop string can take back any more.
+    pub(super) fn settled_text(&self) -> &[u8] {
+        let held = if self.finish.is_some() { 0 } else { self.stop.held() };
+        &self.text[..self.text.len() - held]
+    }
+
+    pub(super) fn constraint(&self) -> Option<&Constraint> {
+        self.constraint.as_ref()
+    }
+
+    pub(super) fn logprobs(&self) -> &[Logprobs] {
+        &self.logprobs
+    }
+
+    pub(super) fn stats(&self) -> &DecodeStats {
+        &self.stats
+    }
+
+    /// For whoever drives the run to count passes and time.
+    pub(super) fn stats_mut(&mut self) -> &mut DecodeStats {
+        &mut self.stats
+    }
+
+    pub(super) fn finish(&self) -> Option<Finish> {
+        self.finish
+    }
+
+    /// Is the text in the language? Without a constraint: has it ended other than by length?
+    pub(super) fn is_complete(&self) -> bool {
+        let stopped = matches!(self.finish, Some(Finish::Stop | Finish::StopString));
+        self.constraint.as_ref().map_or(stopped, Constraint::is_complete)
+    }
+
+    /// What was generated.
+    pub(super) fn into_generation(self, finish: Finish) -> Generation {
+        Generation {
+            tokens: self.tokens().to_vec(),
+            complete: self.is_complete(),
+            finish,
+            text: self.text,
+            logprobs: self.logprobs,
+            stats: self.stats,
+        }
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run")
+            .field("tokens", &self.tokens().len())
+            .field("finish", &self.finish)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}

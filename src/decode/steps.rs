@@ -1,0 +1,144 @@
+//! The loop: a pass of the model, a choice, a step of the constraint, until the text ends.
+//!
+//! Invariant: the model is asked about a sequence only once, one row at a time.
+
+use std::{fmt, iter::FusedIterator};
+
+use super::{
+    error::DecodeError,
+    logprobs::Logprobs,
+    run::{Finish, Generation, Run, Step},
+    stats::{DecodeStats, timed},
+};
+use crate::{
+    constraint::Constraint,
+    ids::TokenId,
+    model::{Model, Rows},
+};
+
+/// One run, token by token; see [`Decoder::steps`](super::Decoder::steps). After an error or the end there are
+/// no more items.
+pub struct Steps<'a, M: Model> {
+    model: &'a mut M,
+    run: Run,
+    progress: Progress,
+}
+
+/// Where a run is, if it has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    NotStarted,
+    Running,
+    Failed,
+}
+
+impl<'a, M: Model> Steps<'a, M> {
+    pub(super) fn new(model: &'a mut M, run: Run) -> Self {
+        Self { model, run, progress: Progress::NotStarted }
+    }
+}
+
+impl<M: Model> Steps<'_, M> {
+    /// The tokens so far, without prompt and end of text; those that spell a stop string included.
+    #[must_use]
+    pub fn tokens(&self) -> &[TokenId] {
+        self.run.tokens()
+    }
+
+    /// The text so far: the bytes of the tokens, cut before a stop string.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        self.run.text()
+    }
+
+    /// The text so far but for what may turn out to be the beginning of a stop string: what can be shown.
+    #[must_use]
+    pub fn settled_text(&self) -> &[u8] {
+        self.run.settled_text()
+    }
+
+    /// Why the run ended, if it has, and not by an error.
+    #[must_use]
+    pub fn finish(&self) -> Option<Finish> {
+        self.run.finish().filter(|_| self.progress != Progress::Failed)
+    }
+
+    /// What the run cost so far.
+    #[must_use]
+    pub fn stats(&self) -> &DecodeStats {
+        self.run.stats()
+    }
+
+    /// The constraint after the text so far.
+    #[must_use]
+    pub fn constraint(&self) -> Option<&Constraint> {
+        self.run.constraint()
+    }
+
+    /// Is the text so far in the language? Without a constraint: has it ended other than by length?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.run.is_complete()
+    }
+
+    /// For each token so far how likely it was, if
+    /// [`DecodeOptions::logprobs`](super::DecodeOptions::logprobs) asks for it, otherwise empty.
+    #[must_use]
+    pub fn logprobs(&self) -> &[Logprobs] {
+        self.run.logprobs()
+    }
+
+    /// What was generated so far; as if cut here by length, if it has not ended.
+    #[must_use]
+    pub fn into_generation(self) -> Generation {
+        let finish = self.finish().unwrap_or(Finish::Length);
+        self.run.into_generation(finish)
+    }
+
+    /// Makes the next token; `None` at the end.
+    fn step(&mut self) -> Result<Option<Step>, DecodeError> {
+        if self.progress == Progress::NotStarted {
+            self.run.check_prompt(self.model.context())?;
+            self.model.truncate(0).map_err(DecodeError::model)?;
+            self.progress = Progress::Running;
+        }
+        if self.run.end(self.model.context()).is_some() {
+            return Ok(None);
+        }
+        let mut time = self.run.stats().model_time;
+        let pending = &self.run.sequence()[self.model.position()..];
+        let logits =
+            timed(&mut time, || self.model.forward(pending, Rows::Last)).map_err(DecodeError::model)?;
+        self.run.stats_mut().model_time = time;
+        self.run.stats_mut().passes += 1;
+        self.run.take(logits.last().unwrap_or_default())
+    }
+}
+
+impl<M: Model> Iterator for Steps<'_, M> {
+    type Item = Result<Step, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.progress == Progress::Failed || self.run.finish().is_some() {
+            return None;
+        }
+        let mut time = self.run.stats().total_time;
+        let result = timed(&mut time, || self.step());
+        self.run.stats_mut().total_time = time;
+        if result.is_err() {
+            self.progress = Progress::Failed;
+        }
+        result.transpose()
+    }
+}
+
+impl<M: Model> FusedIterator for Steps<'_, M> {}
+
+impl<M: Model> fmt::Debug for Steps<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Steps")
+            .field("run", &self.run)
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
+    }
+}
