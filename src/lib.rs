@@ -119,7 +119,7 @@ pub mod decode;
 pub mod oracle;
 
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
-pub use constraint::{Constraint, StepError, StepErrorKind, ThreadView};
+pub use constraint::{Completion, Constraint, StepError, StepErrorKind, ThreadView};
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
 pub use limits::{LimitExceeded, Limits};

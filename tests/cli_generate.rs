@@ -172,6 +172,31 @@ fn stop_strings_cut_the_text() {
 }
 
 #[test]
+fn a_cut_text_is_finished_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let cut = ["--regex", "[ab]{9}-(cc|d)", "-n", "5", "--finish"];
+    let object = object_of(&generate(folder.path(), &[&cut[..], &["--json"]].concat()), 0);
+    assert_eq!((&object["finish"], &object["finished_by"]), (&json!("length"), &json!("completion")));
+    let (text, appended) = (object["text"].as_str().unwrap(), object["appended"].as_str().unwrap());
+    assert_eq!((text.len(), &object["complete"]), (11, &json!(true)));
+    assert!(text.ends_with(appended) && appended.ends_with("-d"), "{object}");
+    assert_eq!(object["appended_bytes"], appended.len());
+    assert!(object["appended_token_ids"].as_array().is_some_and(|ids| !ids.is_empty()));
+    assert_eq!(object["token_ids"].as_array().unwrap().len(), 5);
+    let run = generate(folder.path(), &cut);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), text));
+    assert!(run.stderr.contains("more bytes"), "{}", run.stderr);
+    // A stop string cuts too. A text that ends by itself is left alone.
+    let stop = ["--regex", "[ab]{3,9}-[ab]{2}", "--stop", "-", "--finish", "--json"];
+    let object = object_of(&generate(folder.path(), &stop), 0);
+    assert_eq!((&object["finish"], &object["appended_bytes"]), (&json!("stop_string"), &json!(3)));
+    let object = object_of(&generate(folder.path(), &["--regex", "yes|no", "--finish", "--json"]), 0);
+    assert_eq!((&object["finished_by"], object.get("appended")), (&json!("model"), None));
+    assert_eq!(generate(folder.path(), &["--finish"]).code, Some(2));
+}
+
+#[test]
 fn penalties_and_logprobs() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
@@ -258,7 +283,7 @@ fn interrupted() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
     let mut child = program()
-        .args(["generate", "--regex", "a{100000}", "-n", "100000", "--model"])
+        .args(["generate", "--regex", "a{100000}", "-n", "100000", "--finish", "--model"])
         .arg(folder.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -275,4 +300,6 @@ fn interrupted() {
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(stderr.contains("interrupted") && stderr.contains("tokens/s"), "{stderr}");
+    // With --finish, which was given, it is complete nevertheless.
+    assert_eq!((first.len() + rest.len(), stderr.contains("more bytes")), (100_000, true), "{stderr}");
 }

@@ -80,6 +80,10 @@ impl Machine {
         &self.parser
     }
 
+    pub(super) fn parser_mut(&mut self) -> &mut Parser {
+        &mut self.parser
+    }
+
     /// The state after one more byte, or `None` if no text goes on like this. One lookup when it was asked before.
     pub(crate) fn step(
         &mut self,

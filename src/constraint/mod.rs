@@ -1,6 +1,7 @@
 //! A text in the making: threads through scanner and parser, masks, and the session users hold.
 
 mod cache;
+mod completion;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod constraint;
 mod error;
@@ -11,6 +12,7 @@ mod mask;
 mod program;
 mod thread;
 
+pub use completion::Completion;
 pub use constraint::{Constraint, ThreadView};
 pub use error::{StepError, StepErrorKind};
 pub(crate) use host::Host;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::completion::Lengths;
 use crate::{
     limits::Limits,
     lower::{Follow, Lowered},
@@ -20,6 +21,7 @@ pub(crate) struct Program {
     /// By terminal; shared with other grammars.
     pub(crate) tables: Vec<Arc<TerminalTable>>,
     follow: OnceLock<Follow>,
+    lengths: OnceLock<Lengths>,
     /// All trees, if they were grown ahead.
     pub(crate) grown: OnceLock<Arc<Forest>>,
 }
@@ -34,6 +36,7 @@ impl Program {
             lookahead,
             limits,
             follow: OnceLock::new(),
+            lengths: OnceLock::new(),
             grown: OnceLock::new(),
         }
     }
@@ -52,5 +55,9 @@ impl Program {
         let Lowered { cfg, scanner, .. } = &self.lowered;
         let follow = self.follow.get_or_init(|| Follow::new(cfg, scanner.terminal_count()));
         Soil { scanner, follow, tables: &self.tables, trie: self.vocabulary.trie() }
+    }
+    /// How short texts can be. Worked out when it is first asked for, linear in the grammar.
+    pub(super) fn lengths(&self) -> &Lengths {
+        self.lengths.get_or_init(|| Lengths::new(&self.lowered))
     }
 }

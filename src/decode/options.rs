@@ -42,6 +42,10 @@ pub struct DecodeOptions {
     pub penalties: Penalties,
     /// Texts that end a run. Default: none.
     pub stop: StopStrings,
+    /// Complete a text that was cut (by a limit of length or a stop string) by the shortest text that makes it one
+    /// of the constraint's language; see [`Constraint::shortest_completion`](crate::Constraint::shortest_completion).
+    /// Default: no.
+    pub close: bool,
     /// Log-probabilities of the tokens, with so many alternatives each. They cost a mask at every step, and
     /// change no token. Default: `None`.
     pub logprobs: Option<usize>,
@@ -56,6 +60,7 @@ impl Default for DecodeOptions {
             masking: Masking::default(),
             penalties: Penalties::default(),
             stop: StopStrings::default(),
+            close: false,
             logprobs: None,
         }
     }

@@ -14,7 +14,7 @@ use super::{
     stop::StopSearch,
 };
 use crate::{
-    constraint::Constraint,
+    constraint::{Completion, Constraint, StepError},
     ids::TokenId,
     vocab::{TokenSet, Vocabulary},
 };
@@ -29,6 +29,8 @@ pub enum Finish {
     StopString,
     /// The limit of new tokens or the model's context was reached.
     Length,
+    /// The caller had the text completed before it ended.
+    Closed,
 }
 
 /// What a run generated.
@@ -37,12 +39,14 @@ pub enum Finish {
 pub struct Generation {
     /// The tokens, without prompt and end of text; those that spell a stop string included.
     pub tokens: Vec<TokenId>,
-    /// Their bytes, cut before a stop string.
+    /// Their bytes, cut before a stop string, and the completion's.
     pub text: Vec<u8>,
     /// Is the text in the language? Without a constraint: has it ended other than by length?
     pub complete: bool,
     /// Why it ended.
     pub finish: Finish,
+    /// What was appended to the text to make it complete, if it was cut and [`DecodeOptions::close`] asks for it.
+    pub completion: Option<Completion>,
     /// For each token how likely it was, if [`DecodeOptions::logprobs`] asks for it, otherwise empty.
     pub logprobs: Vec<Logprobs>,
     /// What it cost.
@@ -76,6 +80,8 @@ pub(super) struct Run {
     max_new_tokens: usize,
     stats: DecodeStats,
     finish: Option<Finish>,
+    close: bool,
+    completion: Option<Completion>,
 }
 
 impl Run {
@@ -100,6 +106,8 @@ impl Run {
             max_new_tokens: options.max_new_tokens,
             stats: DecodeStats { prompt_tokens: prompt.len(), ..DecodeStats::default() },
             finish: None,
+            close: options.close,
+            completion: None,
         }
     }
 
@@ -117,11 +125,44 @@ impl Run {
 
     /// Has the run ended, or does it end here, before there is another row? `context`: tokens that the model
     /// can hold, all of which must have been seen for the next row.
-    pub(super) fn end(&mut self, context: usize) -> Option<Finish> {
-        if self.finish.is_none() {
-            self.finish = self.ending(context);
+    ///
+    /// # Errors
+    /// If the text is to be completed and cannot be, for a budget.
+    pub(super) fn end(&mut self, context: usize) -> Result<Option<Finish>, DecodeError> {
+        if self.finish.is_none()
+            && let Some(finish) = self.ending(context)
+        {
+            self.finish_by(finish)?;
         }
-        self.finish
+        Ok(self.finish)
+    }
+
+    /// Ends the text, and completes it where that is wanted and there is something missing.
+    fn finish_by(&mut self, finish: Finish) -> Result<(), DecodeError> {
+        self.finish = Some(finish);
+        if self.close { self.complete() } else { Ok(()) }
+    }
+
+    /// Ends the text here by the shortest completion, unless it has ended already.
+    pub(super) fn close(&mut self) -> Result<(), DecodeError> {
+        if self.finish.is_none() {
+            self.finish = Some(Finish::Closed);
+        }
+        self.complete()
+    }
+
+    fn complete(&mut self) -> Result<(), DecodeError> {
+        let Some(constraint) = self.constraint.as_mut().filter(|constraint| !constraint.is_complete()) else {
+            return Ok(());
+        };
+        let completion = timed(&mut self.stats.mask_time, || {
+            let completion = constraint.shortest_completion()?;
+            constraint.advance_bytes(&completion.bytes)?;
+            Ok::<_, StepError>(completion)
+        })?;
+        self.text.extend_from_slice(&completion.bytes);
+        self.completion = Some(completion);
+        Ok(())
     }
 
     fn ending(&mut self, context: usize) -> Option<Finish> {
@@ -135,7 +176,7 @@ impl Run {
     }
 
     /// Takes the token that follows the sequence, given its row of logits; `None` where it ends the text.
-    /// On error nothing was taken, or, if the text was cut by a stop string, its constraint was not found.
+    /// On error nothing was taken, or what came after a stop string failed.
     pub(super) fn take(&mut self, row: &[f32]) -> Result<Option<Step>, DecodeError> {
         let interventions = self.stats.interventions;
         let token = self.chooser.choose(row, &self.sequence, self.constraint.as_mut(), &mut self.stats)?;
@@ -172,12 +213,11 @@ impl Run {
             self.text.push(byte);
             let Some(length) = self.stop.push(byte) else { continue };
             self.text.truncate(self.text.len() - length);
-            self.finish = Some(Finish::StopString);
             if let Some(mut cut) = self.start.take() {
                 timed(&mut self.stats.mask_time, || cut.advance_bytes(&self.text))?;
                 self.constraint = Some(cut);
             }
-            break;
+            return self.finish_by(Finish::StopString);
         }
         Ok(())
     }
@@ -192,7 +232,7 @@ impl Run {
         &self.sequence[self.stats.prompt_tokens..]
     }
 
-    /// The text so far, cut before a stop string.
+    /// The text so far, cut before a stop string, and its completion.
     pub(super) fn text(&self) -> &[u8] {
         &self.text
     }
@@ -205,6 +245,10 @@ impl Run {
 
     pub(super) fn constraint(&self) -> Option<&Constraint> {
         self.constraint.as_ref()
+    }
+
+    pub(super) fn completion(&self) -> Option<&Completion> {
+        self.completion.as_ref()
     }
 
     pub(super) fn logprobs(&self) -> &[Logprobs] {
@@ -226,7 +270,7 @@ impl Run {
 
     /// Is the text in the language? Without a constraint: has it ended other than by length?
     pub(super) fn is_complete(&self) -> bool {
-        let stopped = matches!(self.finish, Some(Finish::Stop | Finish::StopString));
+        let stopped = matches!(self.finish, Some(Finish::Stop | Finish::StopString | Finish::Closed));
         self.constraint.as_ref().map_or(stopped, Constraint::is_complete)
     }
 
@@ -236,6 +280,7 @@ impl Run {
             tokens: self.tokens().to_vec(),
             complete: self.is_complete(),
             finish,
+            completion: self.completion,
             text: self.text,
             logprobs: self.logprobs,
             stats: self.stats,

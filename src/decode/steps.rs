@@ -11,7 +11,7 @@ use super::{
     stats::{DecodeStats, timed},
 };
 use crate::{
-    constraint::Constraint,
+    constraint::{Completion, Constraint},
     ids::TokenId,
     model::{Model, Rows},
 };
@@ -45,7 +45,7 @@ impl<M: Model> Steps<'_, M> {
         self.run.tokens()
     }
 
-    /// The text so far: the bytes of the tokens, cut before a stop string.
+    /// The text so far: the bytes of the tokens, cut before a stop string, and the completion's.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         self.run.text()
@@ -88,6 +88,22 @@ impl<M: Model> Steps<'_, M> {
         self.run.logprobs()
     }
 
+    /// Ends the text here and completes it by the shortest text that makes it one of the constraint's language,
+    /// unless it is complete; see [`Constraint::shortest_completion`]. For when the user asks for it; see
+    /// [`DecodeOptions::close`](super::DecodeOptions::close) for texts that are cut.
+    ///
+    /// # Errors
+    /// If a budget is used up; the text has ended then, incomplete.
+    pub fn close(&mut self) -> Result<(), DecodeError> {
+        self.run.close()
+    }
+
+    /// What was appended to the text to make it complete.
+    #[must_use]
+    pub fn completion(&self) -> Option<&Completion> {
+        self.run.completion()
+    }
+
     /// What was generated so far; as if cut here by length, if it has not ended.
     #[must_use]
     pub fn into_generation(self) -> Generation {
@@ -102,7 +118,7 @@ impl<M: Model> Steps<'_, M> {
             self.model.truncate(0).map_err(DecodeError::model)?;
             self.progress = Progress::Running;
         }
-        if self.run.end(self.model.context()).is_some() {
+        if self.run.end(self.model.context())?.is_some() {
             return Ok(None);
         }
         let mut time = self.run.stats().model_time;

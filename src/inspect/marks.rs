@@ -2,7 +2,7 @@
 
 use crate::{
     ids::{RuleId, TerminalId},
-    lower::{Cfg, Dot, Lowered, NonterminalId, Slot, components},
+    lower::{Cfg, Lowered, NonterminalId, Slot, components},
 };
 
 /// Facts about nonterminals and terminals, by number.
@@ -28,7 +28,7 @@ impl Marks {
         let cfg = &lowered.cfg;
         let edges = Edges::new(cfg);
         let mut users: Vec<Vec<RuleId>> = vec![Vec::new(); lowered.scanner.terminal_count()];
-        for (dot, slot) in dots(cfg) {
+        for (dot, slot) in cfg.dots() {
             if let Slot::Terminal(terminal) = slot {
                 users[terminal.index()].push(lowered.rule_of(cfg.lhs(dot)));
             }
@@ -49,24 +49,6 @@ impl Marks {
     }
 }
 
-/// All dots in order, with what stands after them.
-pub(super) fn dots(cfg: &Cfg) -> impl Iterator<Item = (Dot, Slot)> + '_ {
-    let count = u32::try_from(cfg.dot_count()).unwrap_or(u32::MAX);
-    (0..count).map(Dot).map(|dot| (dot, cfg.slot(dot)))
-}
-
-/// The symbols of the production that begins at `first`.
-pub(super) fn symbols(cfg: &Cfg, first: Dot) -> impl Iterator<Item = Slot> + '_ {
-    let mut dot = first;
-    std::iter::from_fn(move || match cfg.slot(dot) {
-        Slot::End(_) => None,
-        slot => {
-            dot = dot.next();
-            Some(slot)
-        }
-    })
-}
-
 /// Which nonterminals a nonterminal can begin with, end with, or be.
 struct Edges {
     left: Vec<Vec<usize>>,
@@ -83,7 +65,7 @@ impl Edges {
             let number = NonterminalId(u32::try_from(lhs).unwrap_or(u32::MAX));
             for &first in cfg.productions(number) {
                 row.clear();
-                row.extend(symbols(cfg, first));
+                row.extend(cfg.symbols(first));
                 let nullable =
                     |slot: &&Slot| matches!(slot, Slot::Nonterminal(symbol) if cfg.is_nullable(*symbol));
                 // Symbols up to the first, and from the last, that cannot be empty.

@@ -1,6 +1,6 @@
 //! The rules as written, and the productions they became.
 
-use super::{Inspection, marks::symbols};
+use super::Inspection;
 use crate::{
     grammar::Span,
     ids::{RuleId, TerminalId},
@@ -160,7 +160,7 @@ impl Inspection {
                 Slot::Terminal(terminal) => SymbolView::Terminal(terminal),
                 Slot::Nonterminal(symbol) | Slot::End(symbol) => SymbolView::Nonterminal(symbol.0),
             };
-            symbols(cfg, first).map(symbol).collect()
+            cfg.symbols(first).map(symbol).collect()
         })
     }
 

@@ -72,6 +72,16 @@ impl Cfg {
         &self.productions[nonterminal.index()]
     }
 
+    /// All dots in order, with what stands after them.
+    pub(crate) fn dots(&self) -> impl Iterator<Item = (Dot, Slot)> + '_ {
+        (0..).map(Dot).zip(self.slots.iter().copied())
+    }
+
+    /// The symbols of the production that begins at `first`.
+    pub(crate) fn symbols(&self, first: Dot) -> impl Iterator<Item = Slot> + '_ {
+        self.slots[first.0 as usize..].iter().copied().take_while(|slot| !matches!(slot, Slot::End(_)))
+    }
+
     /// First dots of all productions.
     pub(super) fn first_dots(&self) -> impl Iterator<Item = Dot> + '_ {
         self.productions.iter().flatten().copied()

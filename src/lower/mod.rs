@@ -17,6 +17,7 @@ mod provenance;
 mod recursion;
 mod reduce;
 mod regular;
+mod shortest;
 mod work;
 
 pub(crate) use cfg::{Cfg, Dot, NonterminalId, Slot};
@@ -25,6 +26,7 @@ pub(crate) use emit::Symbol;
 pub use error::{CompileError, CompileErrorKind};
 pub(crate) use follow::Follow;
 pub(crate) use provenance::{Place, Provenance, RuleFate};
+pub(crate) use shortest::{NEVER, Uses, rests, shortest};
 
 use std::time::{Duration, Instant};
 

@@ -8,8 +8,10 @@ mod item;
 mod origin;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod parser;
+mod remaining;
 mod sets;
 mod view;
 
 pub(crate) use parser::Parser;
+pub(crate) use remaining::Remaining;
 pub(crate) use view::Predicted;

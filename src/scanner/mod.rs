@@ -2,6 +2,7 @@
 
 mod build;
 mod dfa;
+mod distance;
 mod minimize;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod scanner;

@@ -192,3 +192,51 @@ fn logprobs_say_how_much_the_constraint_refuses_and_change_nothing() {
         }
     }
 }
+
+#[test]
+fn cut_texts_are_completed_when_asked() {
+    let constraint = compile(r#"root ::= "[" ([a-z]+ ("," [a-z]+)*)? "]""#);
+    for (max, stop, text, finish) in [
+        (4, None, "[abc]", Finish::Length),
+        (5, None, "[abc,a]", Finish::Length),
+        (40, Some(","), "[abc]", Finish::StopString),
+        (40, Some("[ab"), "[]", Finish::StopString),
+    ] {
+        let script = || model(0).script(3, bytes("[abc,xyz]"));
+        let mut options = stopping(&[]);
+        options.stop = StopStrings::new(stop).unwrap();
+        options.max_new_tokens = max;
+        let cut = generate(script(), Some(&constraint), &options);
+        assert!(!cut.complete && cut.completion.is_none());
+        options.close = true;
+        let closed = generate(script(), Some(&constraint), &options);
+        assert_eq!((String::from_utf8_lossy(&closed.text).as_ref(), closed.finish), (text, finish));
+        assert_eq!(closed.tokens, cut.tokens);
+        assert!(closed.complete);
+        assert_eq!([cut.text, closed.completion.unwrap().bytes].concat(), closed.text);
+    }
+    // What is complete, or free, is left alone.
+    let mut options = stopping(&[]);
+    (options.close, options.max_new_tokens) = (true, 9);
+    let whole = generate(model(0).script(3, bytes("[abc,xyz]")), Some(&constraint), &options);
+    assert_eq!((whole.text.as_slice(), whole.completion), (&b"[abc,xyz]"[..], None));
+    let free = generate(model(0).script(3, bytes("[abc,xyz]")), None, &options);
+    assert_eq!((free.text.as_slice(), free.completion), (&b"[abc,xyz]"[..], None));
+}
+
+#[test]
+fn a_text_can_be_closed_at_any_time() {
+    let constraint = compile(r#"root ::= "[" ([a-z]+ ("," [a-z]+)*)? "]""#);
+    let script = model(0).script(3, bytes("[abc,xyz]"));
+    let builder = Decoder::builder(script).vocabulary(vocabulary()).constraint(constraint);
+    let mut decoder = builder.build().unwrap();
+    let prompt = prompt();
+    for (taken, text) in [(0, "[]"), (1, "[]"), (3, "[ab]"), (5, "[abc,a]")] {
+        let mut steps = decoder.steps(&prompt);
+        assert_eq!(steps.by_ref().take(taken).count(), taken);
+        steps.close().unwrap();
+        assert_eq!(String::from_utf8_lossy(steps.settled_text()), text);
+        assert!(steps.is_complete() && steps.next().is_none());
+        assert_eq!((steps.finish(), steps.tokens().len()), (Some(Finish::Closed), taken));
+    }
+}

@@ -3,6 +3,7 @@
 //! `PROPTEST_CASES=5000 cargo test --test main promises` looks longer.
 
 mod bounded;
+mod completion;
 mod generate;
 mod k_monotone;
 mod lossless;

@@ -30,7 +30,7 @@ Exit codes:
   0    done; the text is in the language
   1    the text is not in the language, or the work failed
   2    flags, a grammar, a tokenizer or a model that cannot be used
-  3    generate: the text was cut, by --max-tokens, or by --stop before it was in the language
+  3    generate: the text was cut, by --max-tokens, or by --stop before it was in the language, without --finish
   130  ended by Ctrl-C
 
 Warnings go to standard error, and logs when RUST_LOG is set, for example RUST_LOG=domino=debug.";

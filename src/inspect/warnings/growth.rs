@@ -13,7 +13,7 @@ use super::{
     yields::{Want, Yields},
 };
 use crate::{
-    inspect::marks::{Marks, dots, symbols},
+    inspect::marks::Marks,
     lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot, components},
 };
 
@@ -133,7 +133,7 @@ impl Graph {
         let count = cfg.nonterminal_count();
         let number = |index: usize| NonterminalId(u32::try_from(index).unwrap_or(u32::MAX));
         let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for (dot, slot) in dots(cfg) {
+        for (dot, slot) in cfg.dots() {
             if let Slot::Nonterminal(used) = slot {
                 uses[cfg.lhs(dot).index()].push(used.index());
             }
@@ -146,7 +146,7 @@ impl Graph {
         let components = found.into_iter().map(|members| members.into_iter().map(number).collect()).collect();
         let mut occurrences = Vec::new();
         let mut first = Cfg::START;
-        for (dot, slot) in dots(cfg) {
+        for (dot, slot) in cfg.dots() {
             match slot {
                 Slot::End(_) => first = dot.next(),
                 Slot::Nonterminal(used)
@@ -197,7 +197,7 @@ impl Graph {
             let from = open.pop_front()?;
             for &first in cfg.productions(from) {
                 let mut dot = first;
-                for slot in symbols(cfg, first) {
+                for slot in cfg.symbols(first) {
                     *search = search.checked_sub(1)?;
                     if let Slot::Nonterminal(to) = slot
                         && self.component_of[to.index()] == component

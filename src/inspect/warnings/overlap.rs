@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     ids::TerminalId,
-    inspect::marks::{dots, symbols},
     lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot},
     scanner::{NONE, TerminalDfa},
 };
@@ -104,7 +103,7 @@ fn candidates(lowered: &Lowered, yields: &Yields<'_>) -> Vec<Candidate> {
     let mut search = Search::new(lowered, yields);
     let mut row: Vec<Slot> = Vec::new();
     let mut first = Cfg::START;
-    for (dot, slot) in dots(cfg) {
+    for (dot, slot) in cfg.dots() {
         if !matches!(slot, Slot::End(_)) {
             row.push(slot);
             continue;
@@ -228,11 +227,11 @@ impl Ends {
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); cfg.nonterminal_count()];
         let mut rows: Vec<(usize, Vec<Slot>)> = Vec::new();
         let mut start = Cfg::START;
-        for (dot, slot) in dots(cfg) {
+        for (dot, slot) in cfg.dots() {
             if !matches!(slot, Slot::End(_)) {
                 continue;
             }
-            let mut row: Vec<Slot> = symbols(cfg, start).collect();
+            let mut row: Vec<Slot> = cfg.symbols(start).collect();
             start = dot.next();
             if from_right {
                 row.reverse();
@@ -291,7 +290,7 @@ impl Ends {
             let from = open.pop_front()?;
             let Slot::Nonterminal(nonterminal) = from else { continue };
             for &first in cfg.productions(nonterminal) {
-                let row: Vec<Slot> = symbols(cfg, first).collect();
+                let row: Vec<Slot> = cfg.symbols(first).collect();
                 for (at, &symbol) in row.iter().enumerate().rev() {
                     if self.of(symbol).contains(&terminal) && !came.contains_key(&symbol) && symbol != slot {
                         let dot = (0..at).fold(first, |dot, _| dot.next());

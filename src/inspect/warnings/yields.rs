@@ -5,18 +5,13 @@ use std::{
     collections::{BinaryHeap, VecDeque},
 };
 
-use super::super::marks::{dots, symbols};
 use crate::{
-    ids::TerminalId,
-    lower::{Cfg, Dot, Lowered, NonterminalId, Slot},
+    lower::{Cfg, Dot, Lowered, NEVER, NonterminalId, Slot, Uses, shortest},
     scanner::{NONE, TerminalDfa},
 };
 
 /// Texts longer than this are not made, in bytes.
 pub(super) const MAX_TEXT: usize = 4_096;
-
-/// No text at all.
-const NEVER: u64 = u64::MAX;
 
 /// Which of a symbol's texts is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +42,11 @@ impl<'g> Yields<'g> {
         let terminals: Vec<Vec<u8>> =
             dfas.iter().map(|dfa| shortest_text(dfa, 0).unwrap_or_default()).collect();
         let uses = Uses::new(&lowered.cfg);
-        let shortest = shortest(&lowered.cfg, &terminals, &uses);
-        let not_empty = not_empty(&lowered.cfg, &terminals, &shortest, &uses);
-        let context = contexts(&lowered.cfg, &terminals, &shortest);
+        let lengths: Vec<u64> =
+            terminals.iter().map(|text| u64::try_from(text.len()).unwrap_or(NEVER)).collect();
+        let shortest = shortest(&lowered.cfg, &lengths, &uses);
+        let not_empty = not_empty(&lowered.cfg, &lengths, &shortest, &uses);
+        let context = contexts(&lowered.cfg, &lengths, &shortest);
         Self { lowered, terminals, shortest, not_empty, context }
     }
 
@@ -83,7 +80,7 @@ impl<'g> Yields<'g> {
             }
             let start = open.len();
             let mut dot = first;
-            for slot in symbols(cfg, first) {
+            for slot in cfg.symbols(first) {
                 let want = if special == Some(dot) { Want::NotEmpty } else { Want::Shortest };
                 open.push((slot, want));
                 dot = dot.next();
@@ -122,72 +119,11 @@ impl<'g> Yields<'g> {
     }
 }
 
-/// Where nonterminals stand in productions.
-struct Uses {
-    /// By nonterminal: numbers of the productions that use it, once for each use.
-    productions: Vec<Vec<u32>>,
-    /// By number of production: its first dot.
-    firsts: Vec<Dot>,
-}
-
-impl Uses {
-    fn new(cfg: &Cfg) -> Self {
-        let mut uses = Self { productions: vec![Vec::new(); cfg.nonterminal_count()], firsts: Vec::new() };
-        let mut at_start = true;
-        for (dot, slot) in dots(cfg) {
-            if std::mem::replace(&mut at_start, matches!(slot, Slot::End(_))) {
-                uses.firsts.push(dot);
-            }
-            if let Slot::Nonterminal(nonterminal) = slot {
-                uses.productions[nonterminal.index()]
-                    .push(u32::try_from(uses.firsts.len() - 1).unwrap_or(u32::MAX));
-            }
-        }
-        uses
-    }
-}
-
-/// The shortest text of each nonterminal: Knuth's generalisation of Dijkstra's algorithm.
-fn shortest(cfg: &Cfg, terminals: &[Vec<u8>], uses: &Uses) -> Vec<(u64, Dot)> {
-    let mut found = vec![(NEVER, Cfg::START); cfg.nonterminal_count()];
-    let mut heap = BinaryHeap::new();
-    let mut open: Vec<(usize, u64)> = Vec::with_capacity(uses.firsts.len());
-    for (number, &first) in uses.firsts.iter().enumerate() {
-        let (mut missing, mut length) = (0, 0_u64);
-        for slot in symbols(cfg, first) {
-            match slot {
-                Slot::Terminal(terminal) => length = length.saturating_add(length_of(terminals, terminal)),
-                _ => missing += 1,
-            }
-        }
-        open.push((missing, length));
-        if missing == 0 {
-            heap.push(Reverse((length, cfg.lhs(first).index(), number)));
-        }
-    }
-    while let Some(Reverse((length, nonterminal, number))) = heap.pop() {
-        if found[nonterminal].0 != NEVER {
-            continue;
-        }
-        found[nonterminal] = (length, uses.firsts[number]);
-        for &number in &uses.productions[nonterminal] {
-            let (missing, total) = &mut open[number as usize];
-            *missing -= 1;
-            *total = total.saturating_add(length).min(NEVER - 1);
-            if *missing == 0 {
-                let lhs = cfg.lhs(uses.firsts[number as usize]).index();
-                heap.push(Reverse((*total, lhs, number as usize)));
-            }
-        }
-    }
-    found
-}
-
 /// The shortest text that is not empty of each nonterminal: for those with the empty text, one symbol of a production
 /// of nothing but such must have one.
 fn not_empty(
     cfg: &Cfg,
-    terminals: &[Vec<u8>],
+    terminals: &[u64],
     shortest: &[(u64, Dot)],
     uses: &Uses,
 ) -> Vec<(u64, Dot, Option<Dot>)> {
@@ -195,9 +131,9 @@ fn not_empty(
     let mut heap = BinaryHeap::new();
     let mut empty = Vec::with_capacity(uses.firsts.len());
     for &first in &uses.firsts {
-        let length = symbols(cfg, first).fold(0_u64, |sum, slot| {
+        let length = cfg.symbols(first).fold(0_u64, |sum, slot| {
             sum.saturating_add(match slot {
-                Slot::Terminal(terminal) => length_of(terminals, terminal),
+                Slot::Terminal(terminal) => terminals[terminal.index()],
                 Slot::Nonterminal(symbol) | Slot::End(symbol) => shortest[symbol.index()].0,
             })
         });
@@ -215,7 +151,7 @@ fn not_empty(
             let first = uses.firsts[number as usize];
             let is_use =
                 |slot: Slot| matches!(slot, Slot::Nonterminal(symbol) if symbol.index() == nonterminal);
-            let place = symbols(cfg, first).position(is_use).unwrap_or(0);
+            let place = cfg.symbols(first).position(is_use).unwrap_or(0);
             let special = (0..place).fold(first, |dot, _| dot.next());
             heap.push(Reverse((length, cfg.lhs(first).index(), first, Some(special))));
         }
@@ -224,7 +160,7 @@ fn not_empty(
 }
 
 /// For each nonterminal the occurrence with the least text before it, counted from the start (Dijkstra).
-fn contexts(cfg: &Cfg, terminals: &[Vec<u8>], shortest: &[(u64, Dot)]) -> Vec<Option<(Dot, Dot)>> {
+fn contexts(cfg: &Cfg, terminals: &[u64], shortest: &[(u64, Dot)]) -> Vec<Option<(Dot, Dot)>> {
     let mut via = vec![None; cfg.nonterminal_count()];
     let mut done = vec![false; cfg.nonterminal_count()];
     let mut best = vec![NEVER; cfg.nonterminal_count()];
@@ -236,9 +172,9 @@ fn contexts(cfg: &Cfg, terminals: &[Vec<u8>], shortest: &[(u64, Dot)]) -> Vec<Op
         }
         for &first in cfg.productions(NonterminalId(u32::try_from(lhs).unwrap_or(u32::MAX))) {
             let (mut dot, mut length) = (first, before);
-            for slot in symbols(cfg, first) {
+            for slot in cfg.symbols(first) {
                 length = length.saturating_add(match slot {
-                    Slot::Terminal(terminal) => length_of(terminals, terminal),
+                    Slot::Terminal(terminal) => terminals[terminal.index()],
                     Slot::Nonterminal(symbol) | Slot::End(symbol) => {
                         if length < best[symbol.index()] {
                             best[symbol.index()] = length;
@@ -253,10 +189,6 @@ fn contexts(cfg: &Cfg, terminals: &[Vec<u8>], shortest: &[(u64, Dot)]) -> Vec<Op
         }
     }
     via
-}
-
-fn length_of(terminals: &[Vec<u8>], terminal: TerminalId) -> u64 {
-    u64::try_from(terminals[terminal.index()].len()).unwrap_or(NEVER)
 }
 
 /// A shortest text that leads from `state` to the end, in letters that are easy to read where there is a choice.

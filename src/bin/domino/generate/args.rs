@@ -25,8 +25,10 @@ use crate::{
 ///
 /// With --json the text is not streamed: one object is printed at the end, with at least text, tokens,
 /// token_ids, finish (stop, stop_string, length, or interrupted by Ctrl-C), tokens_per_second, interventions,
-/// mask_seconds, seconds, and complete, which says whether the text is in the language of the grammar. Exit
-/// code 3 says that --max-tokens or the model's context cut the text, or --stop before it was complete.
+/// mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
+/// finished_by: model, completion (with --finish: then there are appended, appended_bytes and
+/// appended_token_ids, and text has what was appended), or null where it is not finished. Exit code 3 says that
+/// --max-tokens or the model's context cut the text, or --stop before it was complete, and nothing finished it.
 #[derive(Debug, Args)]
 pub(crate) struct LowGenerate {
     #[command(flatten)]
@@ -90,6 +92,10 @@ pub(crate) struct LowGenerate {
     /// the text may then not be complete: `complete` in --json tells.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     stop: Vec<String>,
+    /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text that
+    /// makes it one of the grammar; of equally short ones that of the fewest tokens.
+    #[arg(long, requires = "LowGrammar")]
+    finish: bool,
     /// With --json: list for each token its log-probability under the model's own distribution and under the
     /// constrained one (temperature 1, no penalties, no cuts), and the N likeliest tokens of both. Makes a
     /// mask for every token.
@@ -159,6 +165,7 @@ impl LowGenerate {
         options.max_new_tokens = self.max_tokens;
         options.masking = if self.opportunistic { Masking::Opportunistic } else { Masking::Always };
         options.logprobs = self.logprobs;
+        options.close = self.finish;
         Ok(options)
     }
 }

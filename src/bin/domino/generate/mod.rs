@@ -5,14 +5,13 @@ mod report;
 
 use std::{
     io::{self, IsTerminal, Write},
-    path::Path,
     time::Instant,
 };
 
 use anyhow::Context;
 use domino::{
-    Compiler, Constraint, TokenId, Vocabulary,
-    decode::{DecodeError, DecodeErrorKind, Decoder, Steps},
+    Compiler, Completion, Constraint, TokenId, Vocabulary,
+    decode::{DecodeError, DecodeErrorKind, Decoder, Finish, Steps},
     model::candle::{CandleModel, LoadOptions},
     store::CacheFolder,
     vocab::{Tokenizer, Utf8Stream},
@@ -34,7 +33,9 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     let text = prompt_text(&command.prompt)?;
     let vocabulary = tokenizer::vocabulary(&folder, cache)?;
     let constraint = constraint(command, &vocabulary, cache)?;
-    let prompt = prompt_tokens(&folder, &text, &vocabulary)?;
+    let tokenizer = progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(&folder))
+        .map_err(|error| bad_model(&error))?;
+    let prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
     let loaded = progress::during(format!("loading {}", folder.display()), || {
         CandleModel::load(&folder, &LoadOptions::default())
     })
@@ -48,13 +49,18 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     let vocabulary = decoder.vocabulary().clone();
     let begun = Instant::now();
     let mut steps = decoder.steps(&prompt);
-    let failure = stream(&mut steps, command.json);
-    let finish = steps.finish();
+    let failure = stream(&mut steps, command);
+    let finish = steps.finish().filter(|finish| *finish != Finish::Closed);
+    let generation = steps.into_generation();
     let ended = Ended {
-        generation: steps.into_generation(),
+        appended: generation
+            .completion
+            .as_ref()
+            .and_then(|added| usual_tokens(&tokenizer, &vocabulary, added)),
+        generation,
         finish,
         vocabulary: &vocabulary,
-        logprobs: command.options.logprobs.is_some(),
+        options: &command.options,
         seconds: begun.elapsed().as_secs_f64(),
     };
     if command.json {
@@ -68,8 +74,9 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     Ok(ended.exit())
 }
 
-/// Runs the steps to their end or to Ctrl-C, showing the text as it comes unless `quiet`.
-fn stream(steps: &mut Steps<'_, CandleModel>, quiet: bool) -> anyhow::Result<()> {
+/// Runs the steps to their end or to Ctrl-C, showing the text as it comes unless it goes into an object.
+fn stream(steps: &mut Steps<'_, CandleModel>, command: &Generate) -> anyhow::Result<()> {
+    let quiet = command.json;
     let mut out = io::stdout().lock();
     let people = out.is_terminal();
     let mut characters = Utf8Stream::default();
@@ -92,6 +99,9 @@ fn stream(steps: &mut Steps<'_, CandleModel>, quiet: bool) -> anyhow::Result<()>
         if !quiet {
             show(steps.settled_text())?;
         }
+    }
+    if command.options.close {
+        steps.close()?;
     }
     if !quiet {
         show(steps.text())?;
@@ -142,12 +152,21 @@ fn constraint(
 
 /// The prompt's tokens with those that the tokenizer puts around a text. A model needs at least one token
 /// to go on from: if there is none, the end of an earlier text.
-fn prompt_tokens(folder: &Path, text: &str, vocabulary: &Vocabulary) -> anyhow::Result<Vec<TokenId>> {
-    let tokenizer = progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(folder))
-        .map_err(|error| bad_model(&error))?;
+fn prompt_tokens(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> anyhow::Result<Vec<TokenId>> {
     let mut tokens = tokenizer.encode(text, true).context("the prompt cannot be turned into tokens")?;
     if tokens.is_empty() {
         tokens.extend(vocabulary.end_of_text().first());
     }
     Ok(tokens)
+}
+
+/// The tokens that the tokenizer makes of a completion by itself, if they spell it.
+fn usual_tokens(
+    tokenizer: &Tokenizer,
+    vocabulary: &Vocabulary,
+    completion: &Completion,
+) -> Option<Vec<TokenId>> {
+    let text = str::from_utf8(&completion.bytes).ok()?;
+    let tokens = tokenizer.encode(text, false).ok()?;
+    (vocabulary.concat(&tokens) == completion.bytes).then_some(tokens)
 }

@@ -1,8 +1,8 @@
 //! What is told about a text that was generated.
 
 use domino::{
-    Vocabulary,
-    decode::{Finish, Generation, Logprobs, TokenLogprobs},
+    TokenId, Vocabulary,
+    decode::{DecodeOptions, Finish, Generation, Logprobs, TokenLogprobs},
 };
 use serde_json::{Value, json};
 
@@ -14,8 +14,10 @@ pub(super) struct Ended<'a> {
     /// `None`: by Ctrl-C.
     pub(super) finish: Option<Finish>,
     pub(super) vocabulary: &'a Vocabulary,
-    /// Were log-probabilities asked for?
-    pub(super) logprobs: bool,
+    /// How it was made.
+    pub(super) options: &'a DecodeOptions,
+    /// The usual tokens of the completion, if there is one and they spell it.
+    pub(super) appended: Option<Vec<TokenId>>,
     /// Wall time, the prompt's pass included, loading and compiling not.
     pub(super) seconds: f64,
 }
@@ -24,10 +26,19 @@ impl Ended<'_> {
     /// How the program ends.
     pub(super) fn exit(&self) -> Exit {
         match self.finish {
-            Some(Finish::Stop) => Exit::Success,
-            Some(Finish::StopString) if self.generation.complete => Exit::Success,
-            Some(_) => Exit::Cut,
             None => Exit::Interrupted,
+            Some(_) if self.finished_by().is_some() => Exit::Success,
+            Some(_) => Exit::Cut,
+        }
+    }
+
+    /// What made the text whole, if anything.
+    fn finished_by(&self) -> Option<&'static str> {
+        let Generation { complete, completion, .. } = &self.generation;
+        let ended = matches!(self.finish, Some(Finish::Stop | Finish::StopString)) || self.options.close;
+        match completion {
+            Some(_) => Some("completion"),
+            None => (*complete && ended).then_some("model"),
         }
     }
 
@@ -52,14 +63,22 @@ impl Ended<'_> {
             "seconds": self.seconds,
             "token_ids": ids,
             "complete": self.generation.complete,
+            "finished_by": self.finished_by(),
             "prompt_tokens": stats.prompt_tokens,
             "masks": stats.masks,
             "passes": stats.passes,
             "model_seconds": stats.model_time.as_secs_f64(),
         });
-        if let Some(object) = object.as_object_mut().filter(|_| self.logprobs) {
+        if let Some(completion) = &self.generation.completion {
+            object["appended"] = String::from_utf8_lossy(&completion.bytes).into();
+            object["appended_bytes"] = completion.bytes.len().into();
+            let tokens = self.appended.as_ref().or(completion.tokens.as_ref());
+            let ids = tokens.map(|tokens| tokens.iter().map(|token| token.raw()).collect::<Vec<_>>());
+            object["appended_token_ids"] = ids.into();
+        }
+        if self.options.logprobs.is_some() {
             let list = self.generation.logprobs.iter().map(|entry| self.logprobs(entry)).collect();
-            object.insert("logprobs".to_owned(), Value::Array(list));
+            object["logprobs"] = Value::Array(list);
         }
         object
     }
@@ -92,12 +111,16 @@ impl Ended<'_> {
         let paint = Paint::for_stderr();
         let end = match self.finish {
             Some(Finish::Stop) => "stop".to_owned(),
-            Some(Finish::StopString) if self.generation.complete => "stop string".to_owned(),
+            Some(Finish::StopString) if self.finished_by() == Some("model") => "stop string".to_owned(),
             Some(Finish::StopString) => {
                 paint.red("cut: a stop string came before the text was in the language")
             }
             Some(_) => paint.red("cut: the limit of tokens or the model's context was reached"),
             None => paint.red("interrupted"),
+        };
+        let end = match &self.generation.completion {
+            Some(completion) => format!("{end}, finished by {} more bytes", completion.bytes.len()),
+            None => end,
         };
         let (tokens, rate, interventions) = (stats.tokens, self.rate(), stats.interventions);
         let masks = stats.mask_time.as_secs_f64() * 1e3;

@@ -1,0 +1,270 @@
+//! The shortest text that completes another: exact distances by shortest paths over threads and parser sets, then a
+//! walk along them for the fewest tokens.
+//!
+//! Invariant: the distance of a state, in bytes, to the nearest complete text is exact; so a step is on a
+//! shortest way if and only if it lessens the distance by one.
+
+use hashbrown::HashMap;
+
+use super::{machine::Machine, program::Program};
+use crate::{
+    ids::{SetId, StateId, TokenId, TrieNodeId},
+    limits::LimitExceeded,
+    lower::{Lowered, rests},
+    parser::Remaining,
+    vocab::ByteTrie,
+};
+
+/// What completes a text; see [`Constraint::shortest_completion`](crate::Constraint::shortest_completion).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Completion {
+    /// The fewest bytes there can be. Empty if the text is complete already.
+    pub bytes: Vec<u8>,
+    /// Tokens that spell them; `None` where the vocabulary has none for some byte.
+    pub tokens: Option<Vec<TokenId>>,
+}
+
+/// How short texts of a grammar can be, in bytes.
+#[derive(Debug)]
+pub(super) struct Lengths {
+    /// By dot: the rest of its production.
+    rests: Vec<u64>,
+    /// By scanner state: the rest of its terminal.
+    scans: Vec<u64>,
+}
+
+impl Lengths {
+    /// Linear in the grammar.
+    pub(super) fn new(lowered: &Lowered) -> Self {
+        let dfas = lowered.scanner.dfas();
+        let distances: Vec<Vec<u32>> = dfas.iter().map(|dfa| dfa.distances()).collect();
+        let terminals: Vec<u64> = distances.iter().map(|states| u64::from(states[0])).collect();
+        Self {
+            rests: rests(&lowered.cfg, &terminals),
+            scans: distances.into_iter().flatten().map(u64::from).collect(),
+        }
+    }
+}
+
+/// A way to a state: how many of its bytes are in no token, how many tokens and such bytes it has, its last step.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    cost: (u32, u32),
+    from: StateId,
+    piece: Piece,
+}
+
+/// A step of a way.
+#[derive(Debug, Clone, Copy)]
+enum Piece {
+    Token(TokenId),
+    Byte(u8),
+}
+
+/// One search from a state.
+struct Search<'m> {
+    machine: &'m mut Machine,
+    program: &'m Program,
+    remaining: Remaining,
+    distances: HashMap<StateId, u64>,
+    visits: usize,
+    /// The best way to each state met, and the states met by how many bytes they are from the first.
+    ways: HashMap<StateId, Way>,
+    fronts: Vec<Vec<StateId>>,
+}
+
+impl Machine {
+    /// The shortest text that completes the one that led to `state`; see [`Completion`].
+    pub(super) fn completion(
+        &mut self,
+        program: &Program,
+        state: StateId,
+    ) -> Result<Completion, LimitExceeded> {
+        let mut search = Search {
+            machine: self,
+            program,
+            remaining: Remaining::default(),
+            distances: HashMap::new(),
+            visits: 0,
+            ways: HashMap::new(),
+            fronts: Vec::new(),
+        };
+        search.run(state)
+    }
+}
+
+impl Search<'_> {
+    fn run(&mut self, start: StateId) -> Result<Completion, LimitExceeded> {
+        let distance = self.distance(start)?;
+        let limit = self.program.limits.completion_visits;
+        let Some(length) = usize::try_from(distance).ok().filter(|&length| length < limit) else {
+            return Err(LimitExceeded::new("bytes of the shortest completion", limit));
+        };
+        self.fronts = vec![Vec::new(); length + 1];
+        self.fronts[0].push(start);
+        for at in 0..length {
+            for state in std::mem::take(&mut self.fronts[at]) {
+                self.leave(state, at)?;
+            }
+        }
+        // Of several complete states, the one with the best way; of equals the one met first.
+        let cost = |state: &StateId| self.ways.get(state).map(|way| way.cost);
+        let end = self.fronts[length].iter().copied().min_by_key(cost);
+        Ok(self.follow_back(start, end.unwrap_or(start)))
+    }
+
+    /// Fewest bytes from `state` to a complete text.
+    fn distance(&mut self, state: StateId) -> Result<u64, LimitExceeded> {
+        if let Some(&known) = self.distances.get(&state) {
+            return Ok(known);
+        }
+        let (program, lengths) = (self.program, self.program.lengths());
+        let (cfg, scanner) = (&program.lowered.cfg, &program.lowered.scanner);
+        let mut best = u64::MAX;
+        if let Some(set) = self.machine.boundary(state) {
+            best = self.remaining_after(set)?;
+        }
+        for thread in self.machine.threads(state).to_vec() {
+            let scan = lengths.scans[thread.scan.index()];
+            if scan >= best {
+                continue;
+            }
+            let terminal = scanner.terminal(thread.scan);
+            if let Some(set) = self.machine.parser_mut().shift(cfg, thread.set, terminal)? {
+                best = best.min(scan.saturating_add(self.remaining_after(set)?));
+            }
+        }
+        self.distances.insert(state, best);
+        Ok(best)
+    }
+
+    fn remaining_after(&mut self, set: SetId) -> Result<u64, LimitExceeded> {
+        let (cfg, rests) = (&self.program.lowered.cfg, &self.program.lengths().rests);
+        let parser = self.machine.parser();
+        let bytes = parser.remaining(cfg, rests, set, &mut self.remaining, &mut self.visits);
+        self.visit()?;
+        Ok(bytes)
+    }
+
+    fn visit(&mut self) -> Result<(), LimitExceeded> {
+        self.visits += 1;
+        let limit = self.program.limits.completion_visits;
+        if self.visits > limit {
+            return Err(LimitExceeded::new("places looked at for a completion", limit));
+        }
+        Ok(())
+    }
+
+    /// The state after `byte`, if that is on a shortest way.
+    fn nearer(&mut self, state: StateId, byte: u8) -> Result<Option<StateId>, LimitExceeded> {
+        self.visit()?;
+        let distance = self.distance(state)?;
+        let Some(to) = self.machine.step(self.program, state, byte)? else { return Ok(None) };
+        Ok((self.distance(to)? < distance).then_some(to))
+    }
+
+    /// Goes on from a state, `at` bytes from the first, by all tokens on shortest ways. When half of the budget is
+    /// used, by single bytes only.
+    fn leave(&mut self, from: StateId, at: usize) -> Result<(), LimitExceeded> {
+        let (trie, scanner) = (self.program.vocabulary.trie(), &self.program.lowered.scanner);
+        // Bytes of one class lead to one state.
+        let mut by_class = vec![None; scanner.byte_class_count()];
+        for byte in 0..=u8::MAX {
+            let class = scanner.byte_class(byte);
+            let to = match by_class[class] {
+                Some(known) => known,
+                None => *by_class[class].insert(self.nearer(from, byte)?),
+            };
+            let Some(to) = to else { continue };
+            match trie.root_child(byte) {
+                Some(node) => {
+                    let piece = token_at(trie, node).map_or(Piece::Byte(byte), Piece::Token);
+                    self.reach(from, piece, to, at + 1);
+                    if self.visits < self.program.limits.completion_visits / 2 {
+                        self.go_down(from, node, to, at + 1)?;
+                    }
+                }
+                None => self.reach(from, Piece::Byte(byte), to, at + 1),
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on from a state by all tokens below a node of the trie, whose bytes led to `to`.
+    fn go_down(
+        &mut self,
+        from: StateId,
+        node: TrieNodeId,
+        to: StateId,
+        at: usize,
+    ) -> Result<(), LimitExceeded> {
+        let trie = self.program.vocabulary.trie();
+        let mut open = vec![(node, to, at)];
+        while let Some((node, state, at)) = open.pop() {
+            if at + 1 >= self.fronts.len() {
+                continue;
+            }
+            let mut child = TrieNodeId::new(node.raw() + 1);
+            while child < trie.end(node) {
+                if let Some(to) = self.nearer(state, trie.byte(child))? {
+                    if let Some(token) = token_at(trie, child) {
+                        self.reach(from, Piece::Token(token), to, at + 1);
+                    }
+                    open.push((child, to, at + 1));
+                }
+                child = trie.end(child);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a way to a state that is `at` bytes from the first.
+    fn reach(&mut self, from: StateId, piece: Piece, to: StateId, at: usize) {
+        let (raw, pieces) = self.ways.get(&from).map_or((0, 0), |way| way.cost);
+        let cost = (raw + u32::from(matches!(piece, Piece::Byte(_))), pieces + 1);
+        let way = Way { cost, from, piece };
+        match self.ways.get_mut(&to) {
+            Some(known) if known.cost <= cost => {}
+            Some(known) => *known = way,
+            None => {
+                self.ways.insert(to, way);
+                self.fronts[at].push(to);
+            }
+        }
+    }
+
+    fn follow_back(&self, start: StateId, end: StateId) -> Completion {
+        let mut pieces = Vec::new();
+        let mut state = end;
+        while state != start
+            && let Some(way) = self.ways.get(&state)
+        {
+            pieces.push(way.piece);
+            state = way.from;
+        }
+        pieces.reverse();
+        let mut completion = Completion { bytes: Vec::new(), tokens: Some(Vec::new()) };
+        for piece in pieces {
+            match piece {
+                Piece::Token(token) => {
+                    let bytes = self.program.vocabulary.bytes(token).unwrap_or_default();
+                    completion.bytes.extend_from_slice(bytes);
+                    if let Some(tokens) = &mut completion.tokens {
+                        tokens.push(token);
+                    }
+                }
+                Piece::Byte(byte) => {
+                    completion.bytes.push(byte);
+                    completion.tokens = None;
+                }
+            }
+        }
+        completion
+    }
+}
+
+/// The first token that is exactly the node's string.
+fn token_at(trie: &ByteTrie, node: TrieNodeId) -> Option<TokenId> {
+    trie.tokens_at(trie.own_tokens(node)).first().copied()
+}
