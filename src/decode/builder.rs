@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{
     choice::possible,
-    decoder::{Decoder, check_constraint},
+    decoder::{Decoder, check_constraint, check_size},
     error::{BuildError, BuildErrorKind},
     options::{DecodeOptions, Masking},
     sampling::Sampling,
@@ -75,10 +75,7 @@ impl<M: Model> DecoderBuilder<M> {
     /// models pad them; the padding is never drawn), or the constraint was compiled for another one.
     pub fn build(self) -> Result<Decoder<M>, BuildError> {
         let vocabulary = self.vocabulary.ok_or(BuildErrorKind::NoVocabulary)?;
-        let (size, model) = (vocabulary.size(), self.model.vocabulary_size());
-        if size > model {
-            return Err(BuildErrorKind::VocabularyTooLarge { vocabulary: size, model }.into());
-        }
+        check_size(&vocabulary, self.model.vocabulary_size())?;
         check_constraint(&vocabulary, self.constraint.as_ref())?;
         let possible = Arc::new(possible(&vocabulary));
         Ok(Decoder {

@@ -86,6 +86,15 @@ impl<M: Model> Decoder<M> {
     }
 }
 
+/// Refuses a vocabulary with ids past the model's rows of logits.
+pub(super) fn check_size(vocabulary: &Vocabulary, model: usize) -> Result<(), BuildError> {
+    let vocabulary = vocabulary.size();
+    if vocabulary > model {
+        return Err(BuildErrorKind::VocabularyTooLarge { vocabulary, model }.into());
+    }
+    Ok(())
+}
+
 /// Refuses a constraint for another vocabulary: its tokens would be other texts.
 pub(super) fn check_constraint(
     vocabulary: &Vocabulary,

@@ -20,6 +20,8 @@ pub enum BuildErrorKind {
     },
     /// The constraint was compiled for another vocabulary (or for other end-of-text tokens).
     OtherVocabulary,
+    /// The model of a batch has no room for a sequence.
+    NoSequences,
 }
 
 /// A decoder that cannot be built from its parts.
@@ -53,6 +55,7 @@ impl std::fmt::Display for BuildError {
             BuildErrorKind::OtherVocabulary => {
                 write!(f, "the constraint was compiled for another vocabulary than the decoder's")
             }
+            BuildErrorKind::NoSequences => write!(f, "the model has no room for a sequence"),
         }
     }
 }

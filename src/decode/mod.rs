@@ -1,5 +1,6 @@
 //! The decode loop: model, constraint and sampling meet here and nowhere else.
 
+mod batch;
 mod builder;
 mod choice;
 mod decoder;
@@ -15,6 +16,7 @@ mod stats;
 mod steps;
 mod stop;
 
+pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;
 pub use decoder::Decoder;
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};

@@ -1,5 +1,6 @@
 //! Models behind one trait: [`Model`]. Logits are plain `f32`; no tensor type leaves this folder.
 
+mod batch;
 #[cfg(feature = "candle")]
 pub mod candle;
 #[cfg(feature = "hub")]
@@ -8,5 +9,6 @@ pub mod hub;
 mod model;
 mod scripted;
 
+pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
 pub use model::{Logits, Model, Rows};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};

@@ -1,0 +1,272 @@
+//! Several runs with one model: every pass is shared by all runs that want one.
+//!
+//! Invariant: a run's tokens are those it has alone, whatever shares its passes, and whenever it joins; what goes
+//! wrong in one run ends that one only.
+
+use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
+
+use super::{
+    choice::possible,
+    decoder::{check_constraint, check_size},
+    error::{BuildError, BuildErrorKind, DecodeError},
+    options::DecodeOptions,
+    run::{Finish, Generation, Run, Step},
+    stats::timed,
+};
+use crate::{
+    constraint::Constraint,
+    ids::TokenId,
+    model::{BatchInput, BatchModel, Logits, Rows},
+    vocab::{TokenSet, Vocabulary},
+};
+
+/// Names a sequence of a [`BatchDecoder`]; ascending in the order in which they were added, never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SequenceId(u64);
+
+/// What happened to one sequence in a step.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BatchEvent {
+    /// It has another token.
+    Token {
+        /// Which sequence.
+        sequence: SequenceId,
+        /// The token.
+        step: Step,
+    },
+    /// It has ended and left its place to another.
+    Finished {
+        /// Which sequence.
+        sequence: SequenceId,
+        /// What it generated. The time of a shared pass counts in full.
+        generation: Generation,
+    },
+    /// It cannot go on, and has left its place. The others are not concerned.
+    Failed {
+        /// Which sequence.
+        sequence: SequenceId,
+        /// Why.
+        error: DecodeError,
+        /// What it generated until then, as if cut by length.
+        generation: Generation,
+    },
+}
+
+/// Generates several texts at once, each with its own constraint and options. As many as the model has room for
+/// share its passes; the others wait for a place, in the order they were added.
+pub struct BatchDecoder<B: BatchModel> {
+    model: B,
+    vocabulary: Vocabulary,
+    /// All tokens that can be generated at all.
+    possible: Arc<TokenSet>,
+    /// By place in the model.
+    places: Vec<Option<Sequence>>,
+    waiting: VecDeque<Sequence>,
+    next: u64,
+    passes: usize,
+}
+
+/// A run and its name.
+struct Sequence {
+    id: SequenceId,
+    run: Run,
+}
+
+impl Sequence {
+    fn finished(self, finish: Finish) -> BatchEvent {
+        BatchEvent::Finished { sequence: self.id, generation: self.run.into_generation(finish) }
+    }
+
+    fn failed(self, error: DecodeError) -> BatchEvent {
+        let generation = self.run.into_generation(Finish::Length);
+        BatchEvent::Failed { sequence: self.id, error, generation }
+    }
+}
+
+impl<B: BatchModel> BatchDecoder<B> {
+    /// A decoder without sequences. One pass over the vocabulary.
+    ///
+    /// # Errors
+    /// If the vocabulary has ids past the model's rows of logits, or the model has no room for a sequence.
+    pub fn new(model: B, vocabulary: Vocabulary) -> Result<Self, BuildError> {
+        if model.sequences() == 0 {
+            return Err(BuildErrorKind::NoSequences.into());
+        }
+        check_size(&vocabulary, model.vocabulary_size())?;
+        let places = (0..model.sequences()).map(|_| None).collect();
+        let possible = Arc::new(possible(&vocabulary));
+        Ok(Self { model, vocabulary, possible, places, waiting: VecDeque::new(), next: 0, passes: 0 })
+    }
+
+    /// Adds a sequence that goes on from `prompt`, under `constraint` from its present state on. It joins when there
+    /// is a place.
+    ///
+    /// # Errors
+    /// If the constraint was compiled for another vocabulary. What is wrong with the prompt is told by an event.
+    pub fn add(
+        &mut self,
+        prompt: &[TokenId],
+        constraint: Option<Constraint>,
+        options: &DecodeOptions,
+    ) -> Result<SequenceId, BuildError> {
+        check_constraint(&self.vocabulary, constraint.as_ref())?;
+        let id = SequenceId(self.next);
+        self.next += 1;
+        let possible = Arc::clone(&self.possible);
+        let run = Run::new(prompt, self.vocabulary.clone(), possible, constraint, options);
+        self.waiting.push_back(Sequence { id, run });
+        Ok(id)
+    }
+
+    /// Lets waiting sequences join, makes one pass for all, and takes a token for each. Returns what happened, a
+    /// token before the end it brings; nothing if there is no sequence left.
+    pub fn step(&mut self) -> Vec<BatchEvent> {
+        let mut events = Vec::new();
+        self.admit(&mut events);
+        let places: Vec<usize> =
+            (0..self.places.len()).filter(|&place| self.places[place].is_some()).collect();
+        if places.is_empty() {
+            return events;
+        }
+        let mut time = Duration::ZERO;
+        match timed(&mut time, || self.pass(&places)) {
+            Ok(rows) => {
+                for (&place, rows) in places.iter().zip(&rows) {
+                    self.take(place, rows, time, &mut events);
+                }
+            }
+            Err(error) if places.len() == 1 => self.fail(places[0], DecodeError::model(error), &mut events),
+            // Somebody's fault: alone, each finds out whether it is his.
+            Err(_) => {
+                for place in places {
+                    let mut time = Duration::ZERO;
+                    match timed(&mut time, || self.pass(&[place])) {
+                        Ok(rows) => rows.iter().for_each(|rows| self.take(place, rows, time, &mut events)),
+                        Err(error) => self.fail(place, DecodeError::model(error), &mut events),
+                    }
+                }
+            }
+        }
+        events
+    }
+
+    /// Ends a sequence here, wherever it is, and frees its place. What it generated, as if cut by length and not
+    /// completed; `None` if it has ended or never was.
+    pub fn cancel(&mut self, sequence: SequenceId) -> Option<Generation> {
+        let is_it = |found: &Sequence| found.id == sequence;
+        let found = match self.waiting.iter().position(is_it) {
+            Some(at) => self.waiting.remove(at),
+            None => self.places.iter_mut().find(|place| place.as_ref().is_some_and(is_it))?.take(),
+        };
+        Some(found?.run.into_generation(Finish::Length))
+    }
+
+    /// A sequence's text so far but for what may turn out to be the beginning of a stop string. `None` if it has
+    /// ended or never was.
+    #[must_use]
+    pub fn settled_text(&self, sequence: SequenceId) -> Option<&[u8]> {
+        let mut all = self.places.iter().flatten().chain(&self.waiting);
+        Some(all.find(|found| found.id == sequence)?.run.settled_text())
+    }
+
+    /// Sequences that have not ended, those that wait included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.iter().flatten().count() + self.waiting.len()
+    }
+
+    /// Is there no sequence left?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Passes of the model so far.
+    #[must_use]
+    pub fn passes(&self) -> usize {
+        self.passes
+    }
+
+    /// The vocabulary.
+    #[must_use]
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// Puts waiting sequences in free places, but for those that end before their first pass.
+    fn admit(&mut self, events: &mut Vec<BatchEvent>) {
+        let context = self.model.context();
+        for place in 0..self.places.len() {
+            while self.places[place].is_none()
+                && let Some(sequence) = self.waiting.pop_front()
+            {
+                let checked = sequence.run.check_prompt(context);
+                match checked.and_then(|()| self.model.truncate(place, 0).map_err(DecodeError::model)) {
+                    Ok(()) => {
+                        self.places[place] = Some(sequence);
+                        self.end(place, events);
+                    }
+                    Err(error) => events.push(sequence.failed(error)),
+                }
+            }
+        }
+    }
+
+    /// One pass over what the model has not seen of the sequences in these places.
+    fn pass(&mut self, places: &[usize]) -> Result<Vec<Logits>, B::Error> {
+        let pending = |&place: &usize| {
+            let run = &self.places.get(place)?.as_ref()?.run;
+            let tokens = run.sequence().get(self.model.position(place)..).unwrap_or_default();
+            Some(BatchInput { sequence: place, tokens, rows: Rows::Last })
+        };
+        let inputs: Vec<BatchInput<'_>> = places.iter().filter_map(pending).collect();
+        let rows = self.model.forward(&inputs)?;
+        self.passes += 1;
+        Ok(rows)
+    }
+
+    /// Takes a token for a sequence, given its rows of a pass.
+    fn take(&mut self, place: usize, rows: &Logits, time: Duration, events: &mut Vec<BatchEvent>) {
+        let Some(Sequence { id, run }) = &mut self.places[place] else { return };
+        let mut own = Duration::ZERO;
+        let taken = timed(&mut own, || run.take(rows.last().unwrap_or_default()));
+        let stats = run.stats_mut();
+        stats.passes += 1;
+        stats.model_time += time;
+        stats.total_time += time + own;
+        match taken {
+            Ok(step) => {
+                events.extend(step.map(|step| BatchEvent::Token { sequence: *id, step }));
+                self.end(place, events);
+            }
+            Err(error) => self.fail(place, error, events),
+        }
+    }
+
+    /// Frees the place if its sequence has ended.
+    fn end(&mut self, place: usize, events: &mut Vec<BatchEvent>) {
+        let Some(sequence) = &mut self.places[place] else { return };
+        match sequence.run.end(self.model.context()) {
+            Ok(None) => {}
+            Ok(Some(finish)) => {
+                events.extend(self.places[place].take().map(|sequence| sequence.finished(finish)));
+            }
+            Err(error) => self.fail(place, error, events),
+        }
+    }
+
+    fn fail(&mut self, place: usize, error: DecodeError, events: &mut Vec<BatchEvent>) {
+        events.extend(self.places[place].take().map(|sequence| sequence.failed(error)));
+    }
+}
+
+impl<B: BatchModel> fmt::Debug for BatchDecoder<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchDecoder")
+            .field("places", &self.places.len())
+            .field("sequences", &self.len())
+            .field("passes", &self.passes)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,170 @@
+//! The trait of a model that runs several sequences in one pass, and a plain way to be one.
+//!
+//! Invariant: what a sequence gets does not depend on the others that share its passes.
+
+use super::model::{Logits, Model, Rows};
+use crate::ids::TokenId;
+
+/// The tokens of one sequence in a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchInput<'a> {
+    /// Which sequence: a number below [`BatchModel::sequences`].
+    pub sequence: usize,
+    /// At least one.
+    pub tokens: &'a [TokenId],
+    /// Which rows of logits are wanted.
+    pub rows: Rows,
+}
+
+/// A causal language model with caches of several sequences, each as [`Model`] has one.
+pub trait BatchModel: Send {
+    /// What can go wrong.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Number of sequences there is room for.
+    fn sequences(&self) -> usize;
+
+    /// Tokens of a sequence held in its cache; 0 if there is no such sequence.
+    fn position(&self, sequence: usize) -> usize;
+
+    /// Most tokens the cache of one sequence can hold.
+    fn context(&self) -> usize;
+
+    /// Length of a row of logits.
+    fn vocabulary_size(&self) -> usize;
+
+    /// Appends tokens to several sequences, any number to each, in one pass; returns for each input its rows, bit
+    /// for bit those of a pass of its own.
+    ///
+    /// # Errors
+    /// If there is no such sequence, or one is named twice, or as [`Model::forward`] for any of them; all caches
+    /// are then as before.
+    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, Self::Error>;
+
+    /// Forgets all tokens of a sequence from `position` on, in constant time.
+    ///
+    /// # Errors
+    /// If there is no such sequence, or `position` is past the end of its cache.
+    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error>;
+}
+
+/// What can go wrong in [`OneByOne`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OneByOneError<E: std::error::Error + 'static> {
+    /// A sequence number that is too high.
+    #[error("there is no sequence {0}")]
+    NoSuchSequence(usize),
+    /// A sequence with two inputs in one pass.
+    #[error("sequence {0} is in one pass twice")]
+    Twice(usize),
+    /// One of the models failed.
+    #[error(transparent)]
+    Model(#[from] E),
+}
+
+/// Several models of the same weights, run one after the other: a [`BatchModel`] that saves nothing.
+#[derive(Debug, Clone)]
+pub struct OneByOne<M> {
+    models: Vec<M>,
+}
+
+impl<M: Model> OneByOne<M> {
+    /// A sequence for each of `models`.
+    #[must_use]
+    pub fn new(models: Vec<M>) -> Self {
+        Self { models }
+    }
+
+    fn model(&mut self, sequence: usize) -> Result<&mut M, OneByOneError<M::Error>> {
+        self.models.get_mut(sequence).ok_or(OneByOneError::NoSuchSequence(sequence))
+    }
+
+    /// Runs one input after the other, as far as they succeed.
+    fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, OneByOneError<M::Error>> {
+        let run =
+            |input: &BatchInput<'_>| Ok(self.model(input.sequence)?.forward(input.tokens, input.rows)?);
+        inputs.iter().map(run).collect()
+    }
+}
+
+impl<M: Model> BatchModel for OneByOne<M> {
+    type Error = OneByOneError<M::Error>;
+
+    fn sequences(&self) -> usize {
+        self.models.len()
+    }
+
+    fn position(&self, sequence: usize) -> usize {
+        self.models.get(sequence).map_or(0, Model::position)
+    }
+
+    fn context(&self) -> usize {
+        self.models.iter().map(Model::context).min().unwrap_or(0)
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.models.iter().map(Model::vocabulary_size).min().unwrap_or(0)
+    }
+
+    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, Self::Error> {
+        if let Some(sequence) = named_twice(inputs) {
+            return Err(OneByOneError::Twice(sequence));
+        }
+        let before: Vec<usize> = inputs.iter().map(|input| self.position(input.sequence)).collect();
+        let rows = self.run(inputs);
+        if rows.is_err() {
+            for (input, position) in inputs.iter().zip(before) {
+                if let Some(model) = self.models.get_mut(input.sequence) {
+                    model.truncate(position.min(model.position()))?;
+                }
+            }
+        }
+        rows
+    }
+
+    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error> {
+        Ok(self.model(sequence)?.truncate(position)?)
+    }
+}
+
+/// A sequence that has two of the inputs.
+pub(super) fn named_twice(inputs: &[BatchInput<'_>]) -> Option<usize> {
+    let mut sequences: Vec<usize> = inputs.iter().map(|input| input.sequence).collect();
+    sequences.sort_unstable();
+    sequences.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::scripted::{ScriptedError, ScriptedModel},
+        *,
+    };
+
+    fn tokens(ids: &[u32]) -> Vec<TokenId> {
+        ids.iter().copied().map(TokenId::new).collect()
+    }
+
+    #[test]
+    fn sequences_go_their_own_ways() {
+        let alone = || ScriptedModel::new(30, 10, 7);
+        let mut batch = OneByOne::new(vec![alone(), alone()]);
+        let (first, second) = (tokens(&[1, 2, 3]), tokens(&[4]));
+        let input = |sequence, tokens, rows| BatchInput { sequence, tokens, rows };
+        let rows = batch.forward(&[input(1, &first, Rows::All), input(0, &second, Rows::Last)]).unwrap();
+        assert_eq!(rows[0], alone().forward(&first, Rows::All).unwrap());
+        assert_eq!(rows[1], alone().forward(&second, Rows::Last).unwrap());
+        assert_eq!((batch.position(0), batch.position(1), batch.position(2)), (1, 3, 0));
+        // A pass that fails changes nothing.
+        let unknown = tokens(&[99]);
+        let error = batch.forward(&[input(0, &first, Rows::Last), input(1, &unknown, Rows::Last)]);
+        assert_eq!(error, Err(OneByOneError::Model(ScriptedError::UnknownToken(TokenId::new(99)))));
+        let error = batch.forward(&[input(0, &first, Rows::Last), input(0, &first, Rows::Last)]);
+        assert_eq!(error, Err(OneByOneError::Twice(0)));
+        assert_eq!(batch.truncate(2, 0), Err(OneByOneError::NoSuchSequence(2)));
+        assert_eq!((batch.position(0), batch.position(1)), (1, 3));
+        batch.truncate(1, 2).unwrap();
+        assert_eq!(batch.position(1), 2);
+    }
+}

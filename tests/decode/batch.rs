@@ -1,0 +1,246 @@
+//! Several sequences with one model, scripted: each is what it is alone.
+
+use std::collections::BTreeMap;
+
+use domino::{
+    Constraint, TokenId,
+    decode::{
+        BatchDecoder, BatchEvent, BuildErrorKind, DecodeErrorKind, DecodeOptions, Decoder, Finish,
+        Generation, Masking, Penalties, SequenceId, StopStrings,
+    },
+    model::{Fault, OneByOne, ScriptedModel},
+};
+use proptest::prelude::*;
+
+use super::{
+    draw::at,
+    run::{bytes, compile, model, prompt, samplings, shipped, vocabulary},
+};
+
+type Batch = BatchDecoder<OneByOne<ScriptedModel>>;
+
+fn batch(places: usize) -> Batch {
+    BatchDecoder::new(OneByOne::new(vec![model(6); places]), vocabulary()).unwrap()
+}
+
+/// A sequence to be.
+#[derive(Debug, Clone)]
+struct Request {
+    prompt: Vec<TokenId>,
+    constraint: Option<Constraint>,
+    options: DecodeOptions,
+}
+
+impl Request {
+    fn alone(&self) -> Generation {
+        let mut builder = Decoder::builder(model(6)).vocabulary(vocabulary()).options(self.options.clone());
+        if let Some(constraint) = &self.constraint {
+            builder = builder.constraint(constraint.clone());
+        }
+        builder.build().unwrap().generate(&self.prompt).unwrap()
+    }
+
+    fn add(&self, batch: &mut Batch) -> SequenceId {
+        batch.add(&self.prompt, self.constraint.clone(), &self.options).unwrap()
+    }
+}
+
+/// Runs all sequences to their ends; what became of each, after its tokens came one by one.
+fn drain(batch: &mut Batch, ended: &mut BTreeMap<SequenceId, Generation>) {
+    let mut tokens: BTreeMap<SequenceId, Vec<TokenId>> = BTreeMap::new();
+    while !batch.is_empty() {
+        for event in batch.step() {
+            match event {
+                BatchEvent::Token { sequence, step } => tokens.entry(sequence).or_default().push(step.token),
+                BatchEvent::Finished { sequence, generation } => {
+                    let told = tokens.remove(&sequence).unwrap_or_default();
+                    assert!(generation.tokens.ends_with(&told));
+                    assert!(ended.insert(sequence, generation).is_none());
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// All but what depends on time.
+fn same(one: &Generation, other: &Generation) {
+    assert_eq!((&one.tokens, &one.text, one.finish), (&other.tokens, &other.text, other.finish));
+    assert_eq!((&one.logprobs, &one.completion), (&other.logprobs, &other.completion));
+    let counts = |generation: &Generation| {
+        let stats = generation.stats;
+        [stats.prompt_tokens, stats.tokens, stats.passes, stats.draws, stats.interventions, stats.masks]
+    };
+    assert_eq!(counts(one), counts(other));
+}
+
+fn requests() -> impl Strategy<Value = Vec<Request>> {
+    let request = (
+        proptest::collection::vec(0..200_u32, 1..12),
+        0..5_usize,
+        (0..samplings().len(), any::<u64>(), 0..30_usize),
+        (any::<bool>(), any::<bool>(), any::<bool>()),
+    );
+    let request = request.prop_map(|(tokens, grammar, (sampling, seed, most), (late, penal, close))| {
+        let mut options = DecodeOptions::default();
+        (options.sampling, options.seed, options.max_new_tokens) = (samplings()[sampling], seed, most);
+        options.masking = if late { Masking::Opportunistic } else { Masking::Always };
+        options.logprobs = penal.then_some(2);
+        options.close = close;
+        options.stop = StopStrings::new(["a\"", "9"]).unwrap();
+        if penal {
+            options.penalties = Penalties::none().repeat(1.3).unwrap();
+        }
+        let names = ["json", "arithmetic", "email", "iso8601"];
+        let constraint = names.get(grammar).map(|name| shipped(name));
+        Request { prompt: tokens.into_iter().map(TokenId::new).collect(), constraint, options }
+    });
+    proptest::collection::vec(request, 0..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Whatever shares its passes, however many places there are, and whenever it joins.
+    #[test]
+    fn each_is_what_it_is_alone(requests in requests(), later in requests(), places in 1..5_usize, steps in 0..9) {
+        let mut batch = batch(places);
+        let mut expected = BTreeMap::new();
+        let mut ended = BTreeMap::new();
+        for request in &requests {
+            expected.insert(request.add(&mut batch), request.alone());
+        }
+        for _ in 0..steps {
+            for event in batch.step() {
+                if let BatchEvent::Finished { sequence, generation } = event {
+                    ended.insert(sequence, generation);
+                }
+            }
+        }
+        for request in &later {
+            expected.insert(request.add(&mut batch), request.alone());
+        }
+        drain(&mut batch, &mut ended);
+        prop_assert_eq!(ended.len(), expected.len());
+        for (one, other) in ended.values().zip(expected.values()) {
+            same(one, other);
+        }
+        prop_assert!(batch.step().is_empty());
+    }
+}
+
+#[test]
+fn passes_are_shared_and_places_are_taken_again() {
+    let letters = compile("root ::= [a-z]*");
+    let mut options = DecodeOptions::default();
+    options.sampling = at(1.0);
+    let mut batch = batch(2);
+    // x x x x x and y y, then z in the place of y: as many passes as the longest way.
+    for (most, seed) in [(5, 1), (2, 2), (3, 3)] {
+        (options.max_new_tokens, options.seed) = (most, seed);
+        let forever = compile("root ::= [a-z]{100}");
+        batch.add(&prompt(), Some(if most == 5 { letters.clone() } else { forever }), &options).unwrap();
+    }
+    let mut ended = BTreeMap::new();
+    drain(&mut batch, &mut ended);
+    let lengths: Vec<usize> = ended.values().map(|generation| generation.tokens.len()).collect();
+    assert_eq!(lengths[1..], [2, 3]);
+    assert_eq!(batch.passes(), 5);
+}
+
+#[test]
+fn what_goes_wrong_in_one_ends_that_one_only() {
+    let good = || Request { prompt: prompt(), constraint: Some(shipped("json")), options: options() };
+    let mut batch = batch(3);
+    let first = good().add(&mut batch);
+    let add = |batch: &mut Batch, prompt: &[TokenId]| batch.add(prompt, None, &options()).unwrap();
+    let unknown = add(&mut batch, &[TokenId::new(3), TokenId::new(100_000)]);
+    let empty = add(&mut batch, &[]);
+    let long = add(&mut batch, &bytes(&"x".repeat(161)).collect::<Vec<_>>());
+    let last = good().add(&mut batch);
+    let (mut failed, mut ended) = (BTreeMap::new(), BTreeMap::new());
+    while !batch.is_empty() {
+        for event in batch.step() {
+            match event {
+                BatchEvent::Failed { sequence, error, generation } => {
+                    assert!(generation.tokens.is_empty());
+                    failed.insert(sequence, error.kind().clone());
+                }
+                BatchEvent::Finished { sequence, generation } => drop(ended.insert(sequence, generation)),
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(failed.len(), 3);
+    assert_eq!(failed[&unknown], DecodeErrorKind::Model);
+    assert_eq!(failed[&empty], DecodeErrorKind::EmptyPrompt);
+    assert_eq!(failed[&long], DecodeErrorKind::PromptTooLong { tokens: 161, context: 160 });
+    assert_eq!(ended.len(), 2);
+    same(&ended[&first], &good().alone());
+    same(&ended[&last], &good().alone());
+}
+
+fn options() -> DecodeOptions {
+    let mut options = DecodeOptions::default();
+    (options.sampling, options.max_new_tokens) = (at(1.0), 20);
+    options
+}
+
+#[test]
+fn a_model_that_breaks_ends_who_it_breaks_for() {
+    // The second place goes wrong at position 6; what was made until then stands.
+    for fault in [Fault::Pass, Fault::NotANumber] {
+        let models = vec![model(6), model(6).fault(6, fault)];
+        let mut batch = BatchDecoder::new(OneByOne::new(models), vocabulary()).unwrap();
+        let request = Request { prompt: prompt(), constraint: Some(shipped("json")), options: options() };
+        let (well, ill) = (request.add(&mut batch), request.add(&mut batch));
+        let mut seen = Vec::new();
+        while !batch.is_empty() {
+            for event in batch.step() {
+                match event {
+                    BatchEvent::Failed { sequence, generation, .. } => {
+                        assert_eq!(generation.tokens, request.alone().tokens[..3]);
+                        seen.push((sequence, false));
+                    }
+                    BatchEvent::Finished { sequence, generation } => {
+                        same(&generation, &request.alone());
+                        seen.push((sequence, true));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(seen, [(ill, false), (well, true)]);
+    }
+}
+
+#[test]
+fn sequences_can_be_cancelled() {
+    let mut batch = batch(1);
+    let request = Request { prompt: prompt(), constraint: Some(shipped("json")), options: options() };
+    let (running, waiting) = (request.add(&mut batch), request.add(&mut batch));
+    batch.step();
+    batch.step();
+    assert_eq!(batch.len(), 2);
+    assert_eq!(batch.settled_text(waiting), Some(&b""[..]));
+    assert!(!batch.settled_text(running).unwrap().is_empty());
+    let cut = batch.cancel(running).unwrap();
+    assert_eq!((cut.tokens.as_slice(), cut.finish), (&request.alone().tokens[..2], Finish::Length));
+    assert!(batch.cancel(running).is_none() && batch.settled_text(running).is_none());
+    let mut ended = BTreeMap::new();
+    drain(&mut batch, &mut ended);
+    same(&ended[&waiting], &request.alone());
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let small = OneByOne::new(vec![ScriptedModel::new(100, 20, 0)]);
+    let error = BatchDecoder::new(small, vocabulary()).unwrap_err();
+    assert!(matches!(error.kind(), BuildErrorKind::VocabularyTooLarge { model: 100, .. }));
+    let other = vocabulary().with_end_of_text([TokenId::new(256)]).unwrap();
+    let mut batch = BatchDecoder::new(OneByOne::new(vec![model(0)]), other).unwrap();
+    let error = batch.add(&prompt(), Some(shipped("json")), &options()).unwrap_err();
+    assert_eq!(*error.kind(), BuildErrorKind::OtherVocabulary);
+    let error = BatchDecoder::new(OneByOne::<ScriptedModel>::new(Vec::new()), vocabulary()).unwrap_err();
+    assert_eq!(*error.kind(), BuildErrorKind::NoSequences);
+}
