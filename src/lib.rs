@@ -49,7 +49,8 @@
 //!
 //! * [`ids`], [`limits`]: indices, budgets.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
-//! * [`vocab`]: `tokenizer.json` -> tokens and their bytes, as a byte trie.
+//! * `gguf`: what a GGUF file says before its tensors.
+//! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.
 //! * [`grammar`]: notations -> IR. One file per notation, no analysis.
 //! * `scanner`: patterns -> minimal byte DFAs.
 //! * `lower`: IR -> terminals and a reduced context-free grammar.
@@ -92,6 +93,9 @@ pub mod ids;
 pub mod limits;
 
 pub mod store;
+
+#[cfg_attr(not(feature = "candle"), expect(dead_code, reason = "only models read tensors"))]
+mod gguf;
 
 pub mod vocab;
 

@@ -16,6 +16,7 @@ mod decode;
 mod fuzz_replay;
 #[cfg(feature = "cli")]
 mod generations;
+mod gguf;
 mod hostile;
 #[cfg(feature = "hub")]
 mod hub;

@@ -6,10 +6,11 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "ids",
     "limits",
     "store",
+    "gguf",
     "vocab",
     "grammar",
     "oracle",

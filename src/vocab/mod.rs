@@ -3,6 +3,7 @@
 mod builder;
 mod end_of_text;
 mod error;
+mod gguf_tokenizer;
 mod sources;
 mod spelling;
 mod stored;

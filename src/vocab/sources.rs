@@ -9,24 +9,32 @@ use std::{
 use super::{
     end_of_text::{self, CONFIGURATIONS},
     error::{VocabularyError, VocabularyErrorKind},
+    gguf_tokenizer::{self, GgufTokenizer},
     stored, tokenizer_json,
     vocabulary::Vocabulary,
 };
-use crate::store::{CacheFolder, Key, Kind};
+use crate::{
+    gguf::is_gguf,
+    store::{CacheFolder, Key, Kind},
+};
 
 impl Vocabulary {
-    /// Reads a `tokenizer.json`, or the one in a model's folder.
+    /// Reads a `tokenizer.json`, the one in a model's folder, or the tokenizer in a GGUF file (`*.gguf`).
     ///
     /// In a folder the tokens that end a text are those of `generation_config.json` (`eos_token_id`), or
     /// else of `config.json` (`eos_token_id`), or else of `tokenizer_config.json` (`eos_token`), or else
     /// found by name as by [`from_tokenizer_json`](Self::from_tokenizer_json), which is also how it is for
-    /// a single file.
+    /// a single file. In a GGUF file they are those that it names and those found by name.
     ///
     /// # Errors
-    /// Those of [`from_tokenizer_json`](Self::from_tokenizer_json), and if a file cannot be read or one of
-    /// the configurations is not JSON.
+    /// Those of [`from_tokenizer_json`](Self::from_tokenizer_json), and if a file cannot be read, one of the
+    /// configurations is not JSON, or a GGUF file is damaged or has a tokenizer of an unsupported kind.
     pub fn from_tokenizer_file(path: impl AsRef<Path>) -> Result<Self, VocabularyError> {
-        Sources::of(path.as_ref(), Source::read).vocabulary()
+        let path = path.as_ref();
+        if is_gguf(path) {
+            return from_gguf(path, &gguf_tokenizer::read(path, false)?);
+        }
+        Sources::of(path, Source::read).vocabulary()
     }
 
     /// The same vocabulary as by [`from_tokenizer_file`](Self::from_tokenizer_file), from the cache folder if it is
@@ -52,6 +60,9 @@ impl Vocabulary {
         if cache.path().is_none() || !(path.is_dir() || path.is_file()) {
             return Self::from_tokenizer_file(path);
         }
+        if is_gguf(path) {
+            return from_gguf_cached(path, cache);
+        }
         let key = Sources::of(path, digest_of_file).key(|digest| *digest);
         if let Some(vocabulary) = cache.get(Kind::Vocabulary, &key, stored::decode) {
             return Ok(vocabulary);
@@ -62,6 +73,29 @@ impl Vocabulary {
         cache.put(Kind::Vocabulary, &sources.key(Source::digest), &vocabulary.encode());
         Ok(vocabulary)
     }
+}
+
+/// The vocabulary of the tokenizer in the GGUF file at `path`.
+fn from_gguf(path: &Path, tokenizer: &GgufTokenizer) -> Result<Vocabulary, VocabularyError> {
+    let at_file = |error: VocabularyError| error.at(&path.display());
+    let tokens = tokenizer_json::read(&tokenizer.json).map_err(at_file)?;
+    let mut ends = tokenizer.ends.clone();
+    ends.extend(end_of_text::by_well_known_names(tokens.specials()));
+    tokenizer_json::build(tokens, ends).map_err(at_file)
+}
+
+/// The same by way of the cache, where it is known by its tokenizer: to hash the weights beside it would cost more
+/// than the cache saves.
+fn from_gguf_cached(path: &Path, cache: &CacheFolder) -> Result<Vocabulary, VocabularyError> {
+    let tokenizer = gguf_tokenizer::read(path, false)?;
+    let ends: Vec<u8> = tokenizer.ends.iter().flat_map(|id| id.raw().to_le_bytes()).collect();
+    let key = Key::of(&[b"gguf", tokenizer.json.as_bytes(), &ends]);
+    if let Some(vocabulary) = cache.get(Kind::Vocabulary, &key, stored::decode) {
+        return Ok(vocabulary);
+    }
+    let vocabulary = from_gguf(path, &tokenizer)?;
+    cache.put(Kind::Vocabulary, &key, &vocabulary.encode());
+    Ok(vocabulary)
 }
 
 /// A `tokenizer.json` and what lies beside it in a model's folder, each file as a `T`.

@@ -10,9 +10,10 @@ use tokenizers::Model;
 
 use super::{
     error::{VocabularyError, VocabularyErrorKind},
+    gguf_tokenizer,
     tokenizer_json::{read_added, read_file},
 };
-use crate::ids::TokenId;
+use crate::{gguf::is_gguf, ids::TokenId};
 
 /// Turns prompts into tokens.
 #[derive(Clone)]
@@ -47,12 +48,17 @@ impl Tokenizer {
         Ok(Self { inner, to_file, to_crate })
     }
 
-    /// Reads a `tokenizer.json`, or the one in a model's folder.
+    /// Reads a `tokenizer.json`, the one in a model's folder, or the tokenizer in a GGUF file (`*.gguf`).
     ///
     /// # Errors
-    /// If the file cannot be read or is not a `tokenizer.json`.
+    /// If the file cannot be read, is not a `tokenizer.json`, or is a GGUF file without a tokenizer or with
+    /// one that splits text in an unknown way.
     pub fn from_tokenizer_file(path: impl AsRef<Path>) -> Result<Self, VocabularyError> {
         let path = path.as_ref();
+        if is_gguf(path) {
+            let json = gguf_tokenizer::read(path, true)?.json;
+            return Self::from_tokenizer_json(&json).map_err(|error| error.at(&path.display()));
+        }
         let file = if path.is_dir() { path.join("tokenizer.json") } else { path.to_path_buf() };
         Self::from_tokenizer_json(&read_file(&file)?).map_err(|error| error.at(&file.display()))
     }

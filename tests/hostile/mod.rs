@@ -1,6 +1,7 @@
 //! Input made to break things must end in an error value: no panic, no hang, no abort.
 
 mod engine;
+mod gguf_file;
 mod grammar_text;
 mod model_folder;
 mod tokenizer;

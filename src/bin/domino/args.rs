@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use domino::{Lookahead, store::CacheFolder};
 
 use crate::{
+    bench_model::{BenchModel, LowBenchModel},
     cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
     failure::BadInput,
@@ -57,6 +58,7 @@ enum LowVerb {
     Inspect(LowInspect),
     Grammars(LowGrammars),
     Cache(LowCache),
+    BenchModel(LowBenchModel),
     Trace(LowTrace),
 }
 
@@ -159,6 +161,7 @@ pub(crate) enum Command {
     Inspect(Inspect),
     Grammars(Grammars),
     Cache(Cache),
+    BenchModel(BenchModel),
     Trace(Box<Trace>),
 }
 
@@ -260,6 +263,7 @@ impl LowArgs {
             LowVerb::Inspect(low) => low.resolve(json).map(Command::Inspect),
             LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
             LowVerb::Cache(low) => Ok(Command::Cache(low.resolve(json))),
+            LowVerb::BenchModel(low) => low.resolve(json).map(Command::BenchModel),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
         }
     }

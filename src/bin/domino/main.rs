@@ -6,6 +6,7 @@
 mod advice;
 mod args;
 mod batch;
+mod bench_model;
 mod cache;
 mod check;
 mod compile;
@@ -56,6 +57,7 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Inspect(command) => inspect::run(command, cache),
         Command::Grammars(command) => grammars::run(command),
         Command::Cache(command) => cache::run(command, cache),
+        Command::BenchModel(command) => bench_model::run(command),
         Command::Trace(command) => trace::run(command),
     }
 }

@@ -1,4 +1,4 @@
-//! `--model`: a folder or a model on the hub -> where its files lie.
+//! `--model`: a folder, a GGUF file or a model on the hub -> where its files lie.
 
 use std::{
     io::{self, IsTerminal},
@@ -23,8 +23,9 @@ pub(crate) fn locate(name: Option<&Path>) -> Result<PathBuf, BadInput> {
     let hub = path.to_str().and_then(|name| name.parse::<HubModel>().ok());
     match hub {
         Some(model) => fetch(&model),
-        None => Err(BadInput::new(format!("there is no {}", path.display()))
-            .hint("--model takes a model's folder, or OWNER/NAME for one on the Hugging Face hub")),
+        None => Err(BadInput::new(format!("there is no {}", path.display())).hint(
+            "--model takes a model's folder, a GGUF file, or OWNER/NAME for a model on the Hugging Face hub",
+        )),
     }
 }
 
@@ -71,6 +72,8 @@ fn default_model() -> Result<PathBuf, BadInput> {
         })
         .ok_or_else(|| {
             BadInput::new(format!("no model given, and no folder {DEFAULT_MODEL} here or beside the program"))
-                .hint("name a model's folder, or OWNER/NAME of one on the Hugging Face hub, with --model")
+                .hint(
+                    "name a model's folder, a GGUF file, or OWNER/NAME on the Hugging Face hub with --model",
+                )
         })
 }

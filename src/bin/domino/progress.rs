@@ -82,3 +82,12 @@ impl Drop for Spinner {
         }
     }
 }
+
+/// A bar of `length` steps on standard error, if people read that.
+pub(crate) fn bar(length: usize, message: &'static str) -> ProgressBar {
+    let target = match io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    ProgressBar::with_draw_target(u64::try_from(length).ok(), target).with_message(message)
+}

@@ -7,8 +7,10 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::exp::exp;
+
 /// Products of numbers from which on threads are worth waking.
-const PARALLEL: usize = 1 << 21;
+const PARALLEL: usize = 1 << 18;
 
 /// Causal attention of queries at `position`, `position + 1`, … to keys from `first_key` on. A query sees
 /// itself and the keys before it, `window` in all if given.
@@ -123,13 +125,13 @@ impl WithSimd for Head<'_> {
                 scores.push(scale * dot(simd, query, key));
             }
             let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let mut sum = 0.0;
-            for (score, value) in scores.iter().zip(self.values[span].chunks_exact(size)) {
-                let weight = (score - largest).exp();
-                sum += weight;
-                add_scaled(simd, out, weight, value);
+            for score in &mut scores {
+                *score = exp(*score - largest);
             }
-            let inverse = 1.0 / sum;
+            for (weight, value) in scores.iter().zip(self.values[span].chunks_exact(size)) {
+                add_scaled(simd, out, *weight, value);
+            }
+            let inverse = 1.0 / scores.iter().sum::<f32>();
             for value in out {
                 *value *= inverse;
             }

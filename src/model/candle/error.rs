@@ -5,7 +5,10 @@
 
 use std::path::PathBuf;
 
-use crate::ids::TokenId;
+use crate::{
+    gguf::{GgufError, GgufErrorKind},
+    ids::TokenId,
+};
 
 /// Kinds of [`ModelError`].
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +20,8 @@ pub enum ModelErrorKind {
     Unreadable(PathBuf),
     /// `config.json` is not what it should be: the reason in words.
     InvalidConfig(String),
+    /// The metadata of a GGUF file is not what it should be: the reason in words.
+    InvalidMetadata(String),
     /// The configuration asks for something this runner does not do: the field and its value.
     Unsupported {
         /// Field of `config.json`, or key of the GGUF metadata.
@@ -35,11 +40,11 @@ pub enum ModelErrorKind {
     },
     /// A tensor that the architecture needs is in none of the weights files.
     MissingTensor(String),
-    /// A tensor does not fit `config.json`.
+    /// A tensor does not fit the configuration.
     Shape {
         /// The tensor.
         tensor: String,
-        /// What `config.json` asks for.
+        /// What the configuration asks for.
         expected: Vec<usize>,
         /// What the file holds.
         found: Vec<usize>,
@@ -48,7 +53,7 @@ pub enum ModelErrorKind {
     NumberFormat {
         /// The tensor.
         tensor: String,
-        /// The format, as safetensors names it.
+        /// The format, as safetensors or ggml names it.
         format: String,
     },
     /// The context asked for is zero or longer than the model's.
@@ -123,6 +128,18 @@ impl From<ModelErrorKind> for ModelError {
     }
 }
 
+impl From<GgufError> for ModelError {
+    fn from(error: GgufError) -> Self {
+        let GgufError { kind, file, reason } = error;
+        match kind {
+            GgufErrorKind::Missing => ModelErrorKind::MissingFile(file),
+            GgufErrorKind::Unreadable => ModelErrorKind::Unreadable(file),
+            GgufErrorKind::Damaged => ModelErrorKind::DamagedWeights { file, reason },
+        }
+        .into()
+    }
+}
+
 impl From<candle_core::Error> for ModelError {
     fn from(error: candle_core::Error) -> Self {
         Self::with_source(ModelErrorKind::Backend, error)
@@ -132,22 +149,24 @@ impl From<candle_core::Error> for ModelError {
 impl std::fmt::Display for ModelErrorKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::MissingFile(path) => write!(f, "{} is missing from the model folder", path.display()),
+            Self::MissingFile(path) => write!(f, "{} is missing", path.display()),
             Self::Unreadable(path) => write!(f, "{} cannot be read", path.display()),
             Self::InvalidConfig(reason) => write!(f, "config.json: {reason}"),
+            Self::InvalidMetadata(reason) => write!(f, "the GGUF file's metadata: {reason}"),
             Self::Unsupported { field, value } => {
                 write!(f, "the model's {field} = {value} is not supported")
             }
             Self::UnknownArchitecture(name) => {
-                write!(f, "unknown architecture {name}; supported are {}", super::config_json::SUPPORTED)
+                let (folders, files) = (super::config_json::SUPPORTED, super::config_gguf::SUPPORTED);
+                write!(f, "unknown architecture {name}; supported are {folders}, and in GGUF files {files}")
             }
             Self::DamagedWeights { file, reason } => write!(f, "{}: {reason}", file.display()),
             Self::MissingTensor(name) => write!(f, "tensor {name} is in none of the weights files"),
             Self::Shape { tensor, expected, found } => {
-                write!(f, "tensor {tensor} has shape {found:?}, but config.json asks for {expected:?}")
+                write!(f, "tensor {tensor} has shape {found:?}, but the configuration asks for {expected:?}")
             }
             Self::NumberFormat { tensor, format } => {
-                write!(f, "tensor {tensor} is stored as {format}; supported are F32, F16 and BF16")
+                write!(f, "tensor {tensor} is stored as {format}; supported are {}", super::format::NAMES)
             }
             Self::Context { asked, supported } => {
                 write!(f, "a context of {asked} tokens was asked for, the model has 1 to {supported}")

@@ -1,18 +1,25 @@
-//! Llama, Mistral and Qwen models from Hugging Face folders, on the CPU with Candle.
+//! Llama, Mistral and Qwen models from Hugging Face folders and GGUF files, on the CPU with Candle.
 //!
 //! Owns loading and the passes. Invariants: the cache is whole between calls: a call that fails has not
-//! changed it; a row of logits has the same bits however the tokens were split into passes. Weights are
-//! upcast to `f32`.
+//! changed it; a row of logits has the same bits however the tokens were split into passes. Weights stay in
+//! the formats they are stored in; what is computed is `f32`.
 
 mod attention;
 mod config;
+mod config_gguf;
 mod config_json;
 mod error;
+mod exp;
+mod format;
+mod gguf_weights;
+mod kernel;
 mod kv_cache;
 mod linear;
 mod matrix;
 mod memory;
 mod ops;
+mod packing;
+mod random;
 mod rope;
 mod safetensors;
 mod transformer;
@@ -21,11 +28,20 @@ mod weights;
 use std::path::Path;
 
 pub use error::{ModelError, ModelErrorKind};
+pub use format::Format;
 pub use memory::MemoryEstimate;
+pub use random::RandomModel;
 
-use self::{config::Config, kv_cache::KvCache, safetensors::Safetensors, transformer::Transformer};
+use self::{
+    config::Config, gguf_weights::GgufWeights, kv_cache::KvCache, random::RandomWeights, rope::Scaling,
+    safetensors::Safetensors, transformer::Transformer, weights::Weights,
+};
 use super::{Logits, Model, Rows};
-use crate::{ids::TokenId, limits::DEFAULT_CONTEXT};
+use crate::{
+    gguf::{Gguf, is_gguf},
+    ids::TokenId,
+    limits::DEFAULT_CONTEXT,
+};
 
 /// Tokens run at a time, so that the memory of a long prompt's pass is bounded.
 const CHUNK: usize = 256;
@@ -49,31 +65,49 @@ pub struct CandleModel {
 }
 
 impl CandleModel {
-    /// Loads a Hugging Face folder: `config.json`, and `model.safetensors` or the shards that
-    /// `model.safetensors.index.json` names, in F32, F16 or BF16. Reads every weight once; takes about a
-    /// second per GB.
+    /// Loads a Hugging Face folder (`config.json`, and `model.safetensors` or the shards that
+    /// `model.safetensors.index.json` names, in F32, F16 or BF16), or a GGUF file (`*.gguf`; the first of the
+    /// parts if it is in parts) in one of these formats or Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K.
+    /// Reads every weight once; takes about a second per GB.
     ///
     /// # Errors
     /// If a file is missing, unreadable, damaged or cut short; if the architecture or a variation of it is
     /// not supported; if a tensor is missing or does not fit the configuration; if the context or the
     /// memory asked for cannot be had.
-    pub fn load(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, ModelError> {
-        let Prepared { mut weights, config, context, memory } = prepare(folder.as_ref(), options)?;
+    pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, ModelError> {
+        with_weights(path.as_ref(), |weights, config| Self::from_weights(weights, config, options))
+    }
+
+    /// A model of random weights, the same each time, to measure what passes cost. Takes some seconds for each
+    /// GB.
+    ///
+    /// # Errors
+    /// If the sizes do not fit each other or the format, or the context or the memory asked for cannot be had.
+    pub fn random(model: &RandomModel, options: &LoadOptions) -> Result<Self, ModelError> {
+        Self::from_weights(&mut RandomWeights::new(model.format), model.config()?, options)
+    }
+
+    fn from_weights(
+        weights: &mut dyn Weights,
+        config: Config,
+        options: &LoadOptions,
+    ) -> Result<Self, ModelError> {
+        let (context, memory) = needs(weights, &config, options)?;
         let limit = options.memory_limit.or_else(memory::available).unwrap_or(u64::MAX);
         if memory.total() > limit {
             return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
         }
         let (layers, kv_heads, head_dim) = (config.layers, config.kv_heads, config.head_dim);
-        let transformer = Transformer::load(&mut weights, config, context)?;
+        let transformer = Transformer::load(weights, config, context)?;
         Ok(Self { transformer, cache: KvCache::new(layers, kv_heads, context, head_dim)? })
     }
 
-    /// What [`load`](Self::load) would take. Reads `config.json` and the headers of the weights.
+    /// What [`load`](Self::load) would take. Reads the configuration and the headers of the weights.
     ///
     /// # Errors
     /// Those of [`load`](Self::load), but for a lack of memory and weights that cannot be read.
-    pub fn estimate(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<MemoryEstimate, ModelError> {
-        prepare(folder.as_ref(), options).map(|prepared| prepared.memory)
+    pub fn estimate(path: impl AsRef<Path>, options: &LoadOptions) -> Result<MemoryEstimate, ModelError> {
+        with_weights(path.as_ref(), |weights, config| Ok(needs(weights, &config, options)?.1))
     }
 
     /// Runs checked tokens chunk by chunk; on error the cache may hold some of them.
@@ -137,25 +171,41 @@ impl Model for CandleModel {
     }
 }
 
-/// A model about to be loaded: nothing large was read or allocated.
-struct Prepared {
-    weights: Safetensors,
-    config: Config,
-    /// Tokens.
-    context: usize,
-    memory: MemoryEstimate,
+/// Calls `then` with the opened weights and the configuration of the model at `path`. Nothing large was read
+/// or allocated.
+fn with_weights<T>(
+    path: &Path,
+    then: impl FnOnce(&mut dyn Weights, Config) -> Result<T, ModelError>,
+) -> Result<T, ModelError> {
+    if !is_gguf(path) {
+        let config = config_json::parse(&read_text(&path.join("config.json"))?)?;
+        return then(&mut Safetensors::open(path)?, config);
+    }
+    let gguf = Gguf::open(path)?;
+    let (mut config, paired) = config_gguf::parse(&gguf)?;
+    let mut weights = GgufWeights::open(&gguf, paired.then_some(config.head_dim))?;
+    if gguf.tensor(FREQUENCIES).is_some() {
+        config.rope.scaling = Scaling::Factors(weights.vector(FREQUENCIES, config.head_dim / 2)?);
+        config.rope.check().map_err(ModelErrorKind::InvalidMetadata)?;
+    }
+    then(&mut weights, config)
 }
 
-fn prepare(folder: &Path, options: &LoadOptions) -> Result<Prepared, ModelError> {
-    let config = config_json::parse(&read_text(&folder.join("config.json"))?)?;
+/// What a GGUF file calls the factors of the rope's frequencies.
+const FREQUENCIES: &str = "rope_freqs.weight";
+
+/// The context to make room for, in tokens, and the memory that takes with all else.
+fn needs(
+    weights: &dyn Weights,
+    config: &Config,
+    options: &LoadOptions,
+) -> Result<(usize, MemoryEstimate), ModelError> {
     let supported = config.max_positions;
     let context = options.context.unwrap_or(supported.min(DEFAULT_CONTEXT));
     if context == 0 || context > supported {
         return Err(ModelErrorKind::Context { asked: context, supported }.into());
     }
-    let weights = Safetensors::open(folder)?;
-    let memory = MemoryEstimate::new(&config, context, transformer::size(&weights, &config)?);
-    Ok(Prepared { weights, config, context, memory })
+    Ok((context, MemoryEstimate::new(config, context, transformer::size(weights, config)?)))
 }
 
 /// The text of a file.

@@ -4,8 +4,9 @@
 //! numbers do not depend on what it shares a pass with. This file knows no weights and no cache.
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+use pulp::{Arch, Simd, WithSimd};
 
-use super::rope::Rotation;
+use super::{exp::exp, rope::Rotation};
 
 /// The floats behind a layout of `rows` rows, each contiguous: the slice from the first on, and the
 /// distance between rows.
@@ -150,12 +151,30 @@ impl CustomOp1 for GatedSilu {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let (values, rows, width, stride) = rows_of(storage, layout)?;
         let half = width / 2;
-        let mut out = Vec::with_capacity(rows * half);
-        for index in 0..rows {
+        let mut out = vec![0.0; rows * half];
+        for (index, out) in out.chunks_exact_mut(half).enumerate() {
             let (gate, up) = values[index * stride..][..2 * half].split_at(half);
-            out.extend(gate.iter().zip(up).map(|(gate, up)| gate / (1.0 + (-gate).exp()) * up));
+            Arch::new().dispatch(GateRow { gate, up, out });
         }
         Ok((CpuStorage::F32(out), Shape::from((rows, half))))
+    }
+}
+
+/// One row of [`GatedSilu`].
+struct GateRow<'a> {
+    gate: &'a [f32],
+    up: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl WithSimd for GateRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        for ((out, gate), up) in self.out.iter_mut().zip(self.gate).zip(self.up) {
+            *out = gate / (1.0 + exp(-gate)) * up;
+        }
     }
 }
 

@@ -38,13 +38,15 @@ pub(super) enum Scaling {
         /// Are the ends of the ramp rounded to whole dimensions?
         truncate: bool,
     },
+    /// Each is divided by its own number.
+    Factors(Vec<f32>),
 }
 
 impl Rope {
     /// Says what is wrong with the numbers.
     pub(super) fn check(&self) -> Result<(), String> {
         let numbers: Vec<(&str, f64)> = match &self.scaling {
-            Scaling::None => Vec::new(),
+            Scaling::None | Scaling::Factors(_) => Vec::new(),
             Scaling::Linear(factor) => vec![("factor", *factor)],
             Scaling::Llama3 { factor, low, high, original } => {
                 if low >= high {
@@ -60,7 +62,12 @@ impl Rope {
                 ("attention_factor", *attention),
             ],
         };
-        let numbers = numbers.into_iter().chain([("theta", self.theta)]);
+        let factors: &[f32] = match &self.scaling {
+            Scaling::Factors(factors) => factors,
+            _ => &[],
+        };
+        let factors = factors.iter().map(|&factor| ("factor", f64::from(factor)));
+        let numbers = numbers.into_iter().chain(factors).chain([("theta", self.theta)]);
         match numbers.into_iter().find(|(_, number)| !(number.is_finite() && *number > 0.0)) {
             Some((name, number)) => Err(format!("the rope's {name} is not a positive number: {number}")),
             None => Ok(()),
@@ -101,6 +108,9 @@ impl Rope {
                     frequency * (divided / factor + 1.0 - divided)
                 };
                 plain.enumerate().map(scale).collect()
+            }
+            Scaling::Factors(factors) => {
+                plain.zip(factors).map(|(frequency, factor)| frequency / f64::from(*factor)).collect()
             }
         }
     }
@@ -164,8 +174,10 @@ mod tests {
         let linear = rope(Scaling::Linear(4.0)).frequencies(16);
         // Nothing turns as often as low_freq_factor says.
         let llama3 = Scaling::Llama3 { factor: 4.0, low: 1e6, high: 2e6, original: 64.0 };
-        for (a, b) in rope(llama3).frequencies(16).iter().zip(&linear) {
-            assert!((a - b).abs() <= 1e-12 * b, "{a} {b}");
+        for other in [llama3, Scaling::Factors(vec![4.0; 8])] {
+            for (a, b) in rope(other).frequencies(16).iter().zip(&linear) {
+                assert!((a - b).abs() <= 1e-12 * b, "{a} {b}");
+            }
         }
     }
 

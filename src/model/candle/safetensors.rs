@@ -1,18 +1,15 @@
 //! Tensors of a Hugging Face model folder: one safetensors file, or shards with an index.
 //!
-//! Invariant: nothing is read past a file's checked header, and every tensor comes out as `f32` in the
-//! shape that was asked for. Files are read a few rows at a time, not memory-mapped: each weight is
-//! converted and rearranged once anyway, and a file that changes while it is read can then give a wrong
-//! number or an error, but no undefined behaviour. So this crate needs no `unsafe`.
+//! Invariant: nothing is read past a file's checked header, and every tensor comes out in the shape that was
+//! asked for.
 
 use std::{
     collections::{BTreeSet, HashMap},
     fs::File,
-    io::{ErrorKind, Read, Seek, SeekFrom},
+    io::Read,
     path::{Path, PathBuf},
 };
 
-use half::{bf16, f16};
 use safetensors::{
     Dtype,
     tensor::{Metadata, TensorInfo},
@@ -21,15 +18,14 @@ use serde::Deserialize;
 
 use super::{
     error::{ModelError, ModelErrorKind},
+    format::Format,
     matrix::Matrix,
-    weights::Weights,
+    weights::{self, Weights},
 };
 use crate::limits::SAFETENSORS_HEADER_BYTES;
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
-/// Rows read at a time.
-const BLOCK_ROWS: usize = 32;
 
 /// The weights of a folder, opened but not read.
 #[derive(Debug)]
@@ -51,21 +47,6 @@ struct Shard {
 #[derive(Deserialize)]
 struct Index {
     weight_map: HashMap<String, String>,
-}
-
-/// A tensor to be read: where it is and how its numbers are stored.
-struct Source<'a> {
-    shard: &'a mut Shard,
-    name: &'a str,
-    start: u64,
-    format: Format,
-}
-
-#[derive(Clone, Copy)]
-enum Format {
-    F32,
-    F16,
-    Bf16,
 }
 
 impl Safetensors {
@@ -113,45 +94,48 @@ impl Safetensors {
         Ok((index, shard.data_start + u64::try_from(data_offsets.0).unwrap_or(u64::MAX / 2), format))
     }
 
-    /// A tensor of shape `expected`, to be read.
-    fn source<'a>(&'a mut self, name: &'a str, expected: &[usize]) -> Result<Source<'a>, ModelError> {
+    /// Calls `each` with the rows of a tensor of shape `expected`, some at a time; a vector is one row.
+    fn read(
+        &mut self,
+        name: &str,
+        expected: &[usize],
+        mut each: impl FnMut(Format, &[u8]),
+    ) -> Result<(), ModelError> {
         let (index, start, format) = self.find(name, expected)?;
-        let shard = self.shards.get_mut(index).ok_or(ModelErrorKind::MissingTensor(name.to_owned()))?;
-        Ok(Source { shard, name, start, format })
+        let (rows, columns) = match *expected {
+            [rows, columns] => (rows, columns),
+            _ => (1, expected.iter().product()),
+        };
+        let missing = || ModelErrorKind::MissingTensor(name.to_owned());
+        let shard = self.shards.get_mut(index).ok_or_else(missing)?;
+        let sizes = [rows, columns * format.block_bytes(), 1];
+        weights::read_rows((&shard.path, &mut shard.file), name, start, sizes, |rows| each(format, rows))
     }
 }
 
 impl Weights for Safetensors {
     fn size(&self, name: &str, shape: &[usize]) -> Result<u64, ModelError> {
-        self.find(name, shape)?;
-        Ok(shape.iter().fold(4, |bytes, &size| bytes.saturating_mul(u64::try_from(size).unwrap_or(u64::MAX))))
+        let (_, _, format) = self.find(name, shape)?;
+        let (rows, columns) = match *shape {
+            [rows, columns] => (rows, columns),
+            _ => (1, shape.iter().product()),
+        };
+        Ok(Matrix::size(format, rows, columns))
     }
 
     fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f32>, ModelError> {
-        let mut source = self.source(name, &[length])?;
-        let mut values = vec![0.0; length];
-        source.rows(0, 1, length, |_, row| row.write(&mut values))?;
-        Ok(values)
+        let mut values = None;
+        self.read(name, &[length], |format, stored| values = weights::floats(format, stored))?;
+        values.ok_or_else(|| ModelErrorKind::MissingTensor(name.to_owned()).into())
     }
 
     fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError> {
-        // Before anything is allocated: the files bound the sizes, the configuration does not.
+        let mut matrix = Matrix::new(inputs);
         for &(name, rows) in parts {
-            self.source(name, &[rows, inputs])?;
-        }
-        let mut matrix = Matrix::new(inputs, parts.iter().map(|&(_, rows)| rows).sum());
-        let mut row = vec![0.0; inputs];
-        let mut offset = 0;
-        for &(name, rows) in parts {
-            let mut source = self.source(name, &[rows, inputs])?;
-            for first in (0..rows).step_by(BLOCK_ROWS) {
-                let count = BLOCK_ROWS.min(rows - first);
-                source.rows(first, count, inputs, |index, stored| {
-                    stored.write(&mut row);
-                    matrix.set_row(offset + first + index, &row);
-                })?;
-            }
-            offset += rows;
+            // The files bound the sizes, the configuration does not.
+            let (_, _, format) = self.find(name, &[rows, inputs])?;
+            matrix.reserve(format, rows);
+            self.read(name, &[rows, inputs], |format, stored| matrix.push(format, stored))?;
         }
         Ok(matrix)
     }
@@ -213,71 +197,10 @@ impl Shard {
     }
 }
 
-/// The stored bytes of one row.
-struct StoredRow<'a> {
-    bytes: &'a [u8],
-    format: Format,
-}
-
-impl StoredRow<'_> {
-    /// Converts to `f32`; exact for all formats.
-    fn write(&self, values: &mut [f32]) {
-        match self.format {
-            Format::F32 => {
-                for (value, &bytes) in values.iter_mut().zip(self.bytes.as_chunks().0) {
-                    *value = f32::from_le_bytes(bytes);
-                }
-            }
-            Format::F16 => {
-                for (value, &bytes) in values.iter_mut().zip(self.bytes.as_chunks().0) {
-                    *value = f16::from_le_bytes(bytes).to_f32();
-                }
-            }
-            Format::Bf16 => {
-                for (value, &bytes) in values.iter_mut().zip(self.bytes.as_chunks().0) {
-                    *value = bf16::from_le_bytes(bytes).to_f32();
-                }
-            }
-        }
-    }
-}
-
-impl Source<'_> {
-    /// Calls `each` with rows `first .. first + count` of `columns` numbers, numbered from 0.
-    fn rows(
-        &mut self,
-        first: usize,
-        count: usize,
-        columns: usize,
-        mut each: impl FnMut(usize, StoredRow<'_>),
-    ) -> Result<(), ModelError> {
-        let size = match self.format {
-            Format::F32 => 4,
-            Format::F16 | Format::Bf16 => 2,
-        };
-        let row_bytes = columns * size;
-        let mut bytes = vec![0; count * row_bytes];
-        let skip = u64::try_from(first * row_bytes).unwrap_or(u64::MAX / 2);
-        let file = &mut self.shard.file;
-        file.seek(SeekFrom::Start(self.start + skip)).and_then(|_| file.read_exact(&mut bytes)).map_err(
-            |error| match error.kind() {
-                ErrorKind::UnexpectedEof => ModelErrorKind::DamagedWeights {
-                    file: self.shard.path.clone(),
-                    reason: format!("the file ends inside tensor {}", self.name),
-                }
-                .into(),
-                _ => super::file_error(&self.shard.path, error),
-            },
-        )?;
-        for (index, row) in bytes.chunks_exact(row_bytes.max(1)).enumerate() {
-            each(index, StoredRow { bytes: row, format: self.format });
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use half::{bf16, f16};
+
     use super::*;
 
     fn file(tensors: &[(&str, &str, Vec<usize>, Vec<u8>)]) -> Vec<u8> {

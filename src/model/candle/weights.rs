@@ -1,6 +1,18 @@
 //! Where a model's tensors come from: what the file formats have in common.
 
-use super::{error::ModelError, matrix::Matrix};
+use std::{
+    fs::File,
+    io::{ErrorKind, Read, Seek, SeekFrom},
+    path::Path,
+};
+
+use half::{bf16, f16};
+
+use super::{
+    error::{ModelError, ModelErrorKind},
+    format::Format,
+    matrix::Matrix,
+};
 
 /// Tensors by the names that Hugging Face gives them, such as `model.norm.weight`.
 pub(super) trait Weights {
@@ -21,4 +33,55 @@ pub(super) trait Weights {
     /// # Errors
     /// As [`vector`](Self::vector).
     fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError>;
+}
+
+/// Rows read at a time.
+const BLOCK_ROWS: usize = 64;
+
+/// Calls `each` with the bytes of rows `0..rows` of `row_bytes`, some at a time and always a multiple of
+/// `together` rows, that lie in `file` from `start` on.
+///
+/// Files are read, not memory-mapped: each weight is rearranged once anyway, and a file that changes while it is
+/// read can then give a wrong number or an error, but no undefined behaviour.
+///
+/// # Errors
+/// If the file cannot be read or ends too early: `tensor` is then named.
+pub(super) fn read_rows(
+    (path, file): (&Path, &mut File),
+    tensor: &str,
+    start: u64,
+    [rows, row_bytes, together]: [usize; 3],
+    mut each: impl FnMut(&mut [u8]),
+) -> Result<(), ModelError> {
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::UnexpectedEof => ModelErrorKind::DamagedWeights {
+            file: path.to_owned(),
+            reason: format!("the file ends inside tensor {tensor}"),
+        }
+        .into(),
+        _ => super::file_error(path, error),
+    };
+    file.seek(SeekFrom::Start(start)).map_err(failed)?;
+    let step = BLOCK_ROWS.next_multiple_of(together.max(1));
+    let mut bytes = Vec::new();
+    for first in (0..rows).step_by(step) {
+        bytes.resize(step.min(rows - first) * row_bytes, 0);
+        file.read_exact(&mut bytes).map_err(failed)?;
+        each(&mut bytes);
+    }
+    Ok(())
+}
+
+/// The numbers of a vector that is stored as floats.
+pub(super) fn floats(format: Format, stored: &[u8]) -> Option<Vec<f32>> {
+    match format {
+        Format::F32 => Some(stored.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()),
+        Format::F16 => {
+            Some(stored.as_chunks().0.iter().map(|bytes| f16::from_le_bytes(*bytes).to_f32()).collect())
+        }
+        Format::Bf16 => {
+            Some(stored.as_chunks().0.iter().map(|bytes| bf16::from_le_bytes(*bytes).to_f32()).collect())
+        }
+        _ => None,
+    }
 }

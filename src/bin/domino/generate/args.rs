@@ -39,11 +39,12 @@ pub(crate) struct LowGenerate {
     /// A file with the text to go on from; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
-    /// The model's folder (config.json, tokenizer.json, *.safetensors), or a model on the Hugging Face hub,
-    /// OWNER/NAME or OWNER/NAME@REVISION, which is fetched once and kept in the hub's cache (HF_HOME).
+    /// The model's folder (config.json, tokenizer.json, *.safetensors), a GGUF file (*.gguf), or a model on the
+    /// Hugging Face hub, OWNER/NAME, OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf, which is fetched once and kept
+    /// in the hub's cache (HF_HOME).
     /// Default: models/domino-small in the current folder, beside the program or up to three folders above
     /// it, or in the package when run by cargo.
-    #[arg(long, short = 'm', value_name = "DIR|ID")]
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
     /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
     #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]

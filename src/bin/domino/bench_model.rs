@@ -1,0 +1,204 @@
+//! `domino bench-model`: what a pass over n new tokens costs, relative to a pass over one.
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use clap::Args;
+use domino::{
+    TokenId,
+    model::{
+        Model, Rows,
+        candle::{CandleModel, Format, LoadOptions, RandomModel},
+    },
+};
+use serde_json::json;
+
+use crate::{
+    failure::{BadInput, Exit},
+    interrupt, model, progress,
+};
+
+/// Measure what a pass over n new tokens costs, relative to a pass over one: t(n)/t(1).
+///
+/// Speculation is worth the more, the flatter this curve is. Each pass goes on from the same context and gives the
+/// logits of all its tokens; passes of all n take turns, so that all see the same machine. Medians and minima of
+/// the repeats are printed. RAYON_NUM_THREADS sets the number of threads.
+#[derive(Debug, Args)]
+pub(crate) struct LowBenchModel {
+    /// The model, as for `domino generate`. Default: the shipped model.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID", conflicts_with = "random")]
+    model: Option<PathBuf>,
+    /// Random weights of a shape instead: 13m, 110m or 1b.
+    #[arg(long, value_name = "SHAPE")]
+    random: Option<String>,
+    /// The number format of random weights: f32, f16, bf16, q8_0, q4_0, q4_k and others.
+    #[arg(long, value_name = "FORMAT", default_value = "f32", requires = "random")]
+    format: Format,
+    /// Measure passes over 1 to N new tokens.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 16)]
+    most: usize,
+    /// Tokens in the cache before each pass.
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    context: usize,
+    /// How often each pass is measured.
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    repeats: usize,
+}
+
+/// `domino bench-model`.
+#[derive(Debug)]
+pub(crate) struct BenchModel {
+    source: Source,
+    most: usize,
+    context: usize,
+    repeats: usize,
+    json: bool,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// `None`: the default model.
+    Model(Option<PathBuf>),
+    /// With its name.
+    Random(RandomModel, String),
+}
+
+impl LowBenchModel {
+    pub(crate) fn resolve(self, json: bool) -> Result<BenchModel, BadInput> {
+        let source = match self.random {
+            None => Source::Model(self.model),
+            Some(name) => {
+                let random = RandomModel::preset(&name, self.format).ok_or_else(|| {
+                    let known = RandomModel::PRESETS.join(", ");
+                    BadInput::new(format!("no shape {name:?}")).hint(format!("there are {known}"))
+                })?;
+                Source::Random(random, format!("random {name} {}", self.format))
+            }
+        };
+        let Self { most, context, repeats, .. } = self;
+        if most == 0 || repeats == 0 {
+            return Err(BadInput::new("nothing to measure: -n and --repeats must be at least 1"));
+        }
+        Ok(BenchModel { source, most, context, repeats, json })
+    }
+}
+
+/// The times of all passes over `n` new tokens.
+struct Times {
+    n: usize,
+    all: Vec<Duration>,
+}
+
+impl Times {
+    fn median(&self) -> f64 {
+        let mut all = self.all.clone();
+        all.sort_unstable();
+        all.get(all.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
+    }
+
+    fn least(&self) -> f64 {
+        self.all.iter().min().map_or(f64::NAN, Duration::as_secs_f64)
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
+    let mut options = LoadOptions::default();
+    options.context = Some(command.context + command.most);
+    let (mut model, name) = load(&command.source, &options)?;
+    interrupt::watch();
+    let vocabulary =
+        u32::try_from(model.vocabulary_size()).context("a vocabulary of more than 2^32 tokens")?;
+    // Any tokens will do; the first ones are often special.
+    let tokens: Vec<TokenId> = (0..u32::try_from(command.context + command.most)?)
+        .map(|index| TokenId::new(index.wrapping_mul(7919) % vocabulary))
+        .collect();
+    let (before, new) = tokens.split_at(command.context);
+    if !before.is_empty() {
+        model.forward(before, Rows::Last)?;
+    }
+    let mut times: Vec<Times> = (1..=command.most).map(|n| Times { n, all: Vec::new() }).collect();
+    let bar = progress::bar(command.repeats, "measuring");
+    // The first round warms up.
+    for round in 0..=command.repeats {
+        for times in &mut times {
+            let begun = Instant::now();
+            model.forward(&new[..times.n], Rows::All)?;
+            let taken = begun.elapsed();
+            model.truncate(command.context)?;
+            if round > 0 {
+                times.all.push(taken);
+            }
+            if interrupt::pressed() {
+                return Ok(Exit::Interrupted);
+            }
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    print(command, &name, &times)?;
+    Ok(Exit::Success)
+}
+
+fn load(source: &Source, options: &LoadOptions) -> anyhow::Result<(CandleModel, String)> {
+    let bad = |error: &dyn std::error::Error| BadInput::new(error.to_string());
+    match source {
+        Source::Model(name) => {
+            let path = model::locate(name.as_deref())?;
+            let name = path.display().to_string();
+            let loaded = progress::during(format!("loading {name}"), || CandleModel::load(&path, options));
+            Ok((loaded.map_err(|error| bad(&error))?, name))
+        }
+        Source::Random(random, name) => {
+            let made = progress::during("making weights", || CandleModel::random(random, options));
+            Ok((made.map_err(|error| bad(&error))?, name.clone()))
+        }
+    }
+}
+
+fn print(command: &BenchModel, name: &str, times: &[Times]) -> anyhow::Result<()> {
+    let first = times.first().context("nothing was measured")?;
+    let (median, least) = (first.median(), first.least());
+    let mut out = io::stdout().lock();
+    let threads = std::env::var("RAYON_NUM_THREADS").ok().and_then(|threads| threads.parse().ok());
+    let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+    if command.json {
+        let curve: Vec<_> = times
+            .iter()
+            .map(|times| {
+                json!({
+                    "n": times.n,
+                    "median_seconds": times.median(),
+                    "least_seconds": times.least(),
+                    "ratio": times.median() / median,
+                    "ratio_of_least": times.least() / least,
+                })
+            })
+            .collect();
+        let object = json!({
+            "model": name, "context": command.context, "repeats": command.repeats, "threads": threads,
+            "curve": curve,
+        });
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    writeln!(out, "{name}, context {}, {} repeats", command.context, command.repeats)?;
+    writeln!(out, "  n   median ms   t(n)/t(1)    least ms   t(n)/t(1)")?;
+    for times in times {
+        let (own, own_least) = (times.median(), times.least());
+        writeln!(
+            out,
+            "{:3} {:11.3} {:11.2} {:11.3} {:11.2}",
+            times.n,
+            1e3 * own,
+            own / median,
+            1e3 * own_least,
+            own_least / least
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Reads the numbers and strings of a file's head, never past its end.
+
+use std::{
+    fs::File,
+    io::{BufReader, Read},
+    path::Path,
+};
+
+use super::error::{GgufError, GgufErrorKind};
+
+/// What can be wrong with a head.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It does not begin like a GGUF file.
+    NotGguf,
+    /// The file ends, or would have to be longer than it is.
+    Short,
+    /// A tensor of this name would lie past the end.
+    Cut(String),
+    /// In words.
+    Other(String),
+    /// Reading failed.
+    Io(std::io::Error),
+}
+
+impl Fault {
+    /// The error for a file of `length` bytes.
+    pub(super) fn in_file(self, file: &Path, length: u64) -> GgufError {
+        let damaged = |reason: String| GgufError::new(GgufErrorKind::Damaged, file, reason);
+        match self {
+            Self::NotGguf => damaged("not a GGUF file".into()),
+            Self::Short => damaged(format!("cut short or damaged: {length} bytes do not hold what it says")),
+            Self::Cut(name) => damaged(format!("cut short or damaged: tensor {name} lies past its end")),
+            Self::Other(reason) => damaged(reason),
+            Self::Io(error) => GgufError::io(file, error),
+        }
+    }
+}
+
+/// A place in a file.
+#[derive(Debug)]
+pub(super) struct Reader {
+    input: BufReader<File>,
+    position: u64,
+    length: u64,
+}
+
+impl Reader {
+    /// At the start of a file of `length` bytes.
+    pub(super) fn new(input: BufReader<File>, length: u64) -> Self {
+        Self { input, position: 0, length }
+    }
+
+    /// Bytes read.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Bytes of the file.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The next `N` bytes.
+    pub(super) fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Fault> {
+        self.input.read_exact(bytes).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => Fault::Short,
+            _ => Fault::Io(error),
+        })?;
+        self.position = self.position.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        Ok(())
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Fault> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+
+    /// How many things follow that take at least `least` bytes each.
+    pub(super) fn count(&mut self, least: u64) -> Result<usize, Fault> {
+        let count = self.u64()?;
+        let fits =
+            count.checked_mul(least).is_some_and(|bytes| bytes <= self.length.saturating_sub(self.position));
+        if fits { usize::try_from(count).map_err(|_| Fault::Short) } else { Err(Fault::Short) }
+    }
+
+    /// A string with its length. Bytes that are not UTF-8 become U+FFFD.
+    pub(super) fn string(&mut self) -> Result<String, Fault> {
+        let mut bytes = vec![0; self.count(1)?];
+        self.fill(&mut bytes)?;
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+}

@@ -1,0 +1,280 @@
+//! The product of packed weights with a few rows.
+//!
+//! Invariant: an output number is the sum over the inputs in their order, one fused multiplication and addition
+//! after the other where the processor has it, whatever else is in the pass. A weight is read from memory and
+//! unpacked once for all rows of a pass; sums stay in registers over a chunk of inputs.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::{
+    format::Format,
+    packing::{self, CHUNK, PANEL},
+};
+
+/// Most panels computed together.
+const GROUP: usize = 4;
+/// Floats of a chunk of a panel.
+const FLOATS: usize = CHUNK * PANEL;
+
+/// Rows of the input as the kernel reads them: in blocks (the last may have fewer), each by inputs.
+#[derive(Debug)]
+pub(super) struct Rows {
+    /// `[block][input][row]`.
+    values: Vec<f32>,
+    count: usize,
+    /// Rows in a block.
+    block: usize,
+}
+
+impl Rows {
+    /// Rearranges `count` rows of `inputs`.
+    pub(super) fn new(x: &[f32], count: usize, inputs: usize) -> Self {
+        // Blocks of about the same size, so that none is a small rest.
+        let most = Arch::new().dispatch(MostRows);
+        let block = count.div_ceil(count.div_ceil(most).max(1)).max(1);
+        let mut values = Vec::with_capacity(x.len());
+        for rows in x.chunks(block * inputs) {
+            for input in 0..inputs {
+                values.extend(rows[input..].iter().step_by(inputs));
+            }
+        }
+        Self { values, count, block }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+}
+
+/// Rows whose sums, with those of as many panels as fit, fill the registers.
+struct MostRows;
+
+impl WithSimd for MostRows {
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> usize {
+        if wide::<S>() { 8 } else { 6 }
+    }
+}
+
+/// Are there registers of a whole panel's numbers, and many?
+#[inline(always)]
+fn wide<S: Simd>() -> bool {
+    S::F32_LANES == PANEL && S::REGISTER_COUNT >= 32
+}
+
+/// Some neighbouring panels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Panels<'a> {
+    pub(super) format: Format,
+    pub(super) inputs: usize,
+    /// Numbers, `[panel][input][PANEL]`, where the format is `f32`.
+    pub(super) floats: &'a [f32],
+    /// Packed panels otherwise.
+    pub(super) bytes: &'a [u8],
+}
+
+impl Panels<'_> {
+    /// Their products with `rows`, in tiles `[panel][row][PANEL]` that are all zeros before.
+    pub(super) fn multiply(self, rows: &Rows, tiles: &mut [f32]) {
+        Arch::new().dispatch(Multiply { panels: self, rows, tiles });
+    }
+
+    /// The numbers of all outputs of the panel that start at input `first`: `[input][PANEL]`.
+    pub(super) fn unpack(self, panel: usize, first: usize, out: &mut [f32]) {
+        Arch::new().dispatch(Unpack { panels: self, panel, first, out });
+    }
+
+    /// Inputs to take at a time.
+    #[inline(always)]
+    fn chunk(self) -> usize {
+        packing::chunk(self.format)
+    }
+
+    /// The numbers of inputs `first ..` of a panel as floats; unpacked into `buffer` if need be.
+    #[inline(always)]
+    fn weights<'a, S: Simd>(
+        &'a self,
+        simd: S,
+        panel: usize,
+        first: usize,
+        buffer: &'a mut [f32],
+    ) -> &'a [f32] {
+        if self.format == Format::F32 {
+            return &self.floats[(panel * self.inputs + first) * PANEL..][..buffer.len()];
+        }
+        let size = packing::panel_bytes(self.format, self.inputs);
+        packing::unpack(simd, self.format, &self.bytes[panel * size..][..size], first, buffer);
+        buffer
+    }
+}
+
+struct Unpack<'a> {
+    panels: Panels<'a>,
+    panel: usize,
+    first: usize,
+    out: &'a mut [f32],
+}
+
+impl WithSimd for Unpack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { panels, panel, first, out } = self;
+        if panels.format == Format::F32 {
+            out.copy_from_slice(&panels.floats[(panel * panels.inputs + first) * PANEL..][..out.len()]);
+        } else {
+            let size = packing::panel_bytes(panels.format, panels.inputs);
+            packing::unpack(simd, panels.format, &panels.bytes[panel * size..][..size], first, out);
+        }
+    }
+}
+
+struct Multiply<'a> {
+    panels: Panels<'a>,
+    rows: &'a Rows,
+    tiles: &'a mut [f32],
+}
+
+impl WithSimd for Multiply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match S::F32_LANES {
+            16 => multiply::<S, 1>(simd, self),
+            8 => multiply::<S, 2>(simd, self),
+            4 => multiply::<S, 4>(simd, self),
+            _ => multiply::<S, PANEL>(simd, self),
+        }
+    }
+}
+
+/// With panels of `V` vectors.
+#[inline(always)]
+fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
+    let Multiply { panels, rows, tiles } = task;
+    let most = match rows.block {
+        1 => GROUP,
+        2 if wide::<S>() => GROUP,
+        2 | 3 => 2,
+        _ if wide::<S>() => 2,
+        _ => 1,
+    };
+    let mut buffers = [0.0; GROUP * FLOATS];
+    let mut panel = 0;
+    let mut rest = tiles;
+    while !rest.is_empty() {
+        let left = rest.len() / (rows.count * PANEL);
+        // Groups are of four, two or one.
+        let group = if left >= GROUP {
+            GROUP
+        } else if left >= 2 {
+            2
+        } else {
+            1
+        };
+        let group = group.min(most);
+        let (tiles, after) = std::mem::take(&mut rest).split_at_mut(group * rows.count * PANEL);
+        for first in (0..panels.inputs).step_by(panels.chunk()) {
+            let inputs = panels.chunk().min(panels.inputs - first);
+            let mut weights: [&[f32]; GROUP] = [&[]; GROUP];
+            let places = weights.iter_mut().zip(buffers.chunks_exact_mut(FLOATS)).take(group);
+            for (index, (place, buffer)) in places.enumerate() {
+                *place = panels.weights(simd, panel + index, first, &mut buffer[..inputs * PANEL]);
+            }
+            for start in (0..rows.count).step_by(rows.block) {
+                let block = rows.block.min(rows.count - start);
+                let x = &rows.values[start * panels.inputs + first * block..][..inputs * block];
+                let tiles = &mut tiles[start * PANEL..];
+                let stride = rows.count * PANEL;
+                match group {
+                    GROUP => few::<S, V, GROUP>(simd, &weights, x, block, tiles, stride),
+                    2 => many::<S, V, 2>(simd, &weights, x, block, tiles, stride),
+                    _ => many::<S, V, 1>(simd, &weights, x, block, tiles, stride),
+                }
+            }
+        }
+        panel += group;
+        rest = after;
+    }
+}
+
+/// `P` panels with one or two rows.
+#[inline(always)]
+fn few<S: Simd, const V: usize, const P: usize>(
+    simd: S,
+    weights: &[&[f32]; GROUP],
+    x: &[f32],
+    rows: usize,
+    tiles: &mut [f32],
+    stride: usize,
+) {
+    match rows {
+        1 => sums::<S, V, 1, P>(simd, weights, x, tiles, stride),
+        _ => sums::<S, V, 2, P>(simd, weights, x, tiles, stride),
+    }
+}
+
+/// `P` panels with up to eight rows.
+#[inline(always)]
+fn many<S: Simd, const V: usize, const P: usize>(
+    simd: S,
+    weights: &[&[f32]; GROUP],
+    x: &[f32],
+    rows: usize,
+    tiles: &mut [f32],
+    stride: usize,
+) {
+    match rows {
+        1 => sums::<S, V, 1, P>(simd, weights, x, tiles, stride),
+        2 => sums::<S, V, 2, P>(simd, weights, x, tiles, stride),
+        3 => sums::<S, V, 3, P>(simd, weights, x, tiles, stride),
+        4 => sums::<S, V, 4, P>(simd, weights, x, tiles, stride),
+        5 => sums::<S, V, 5, P>(simd, weights, x, tiles, stride),
+        6 => sums::<S, V, 6, P>(simd, weights, x, tiles, stride),
+        7 => sums::<S, V, 7, P>(simd, weights, x, tiles, stride),
+        _ => sums::<S, V, 8, P>(simd, weights, x, tiles, stride),
+    }
+}
+
+/// Goes on with the sums of `P` panels with `R` rows; tiles of a panel are `stride` apart. All sums stay in
+/// registers, and nothing is checked inside.
+#[inline(always)]
+fn sums<S: Simd, const V: usize, const R: usize, const P: usize>(
+    simd: S,
+    weights: &[&[f32]; GROUP],
+    x: &[f32],
+    tiles: &mut [f32],
+    stride: usize,
+) {
+    let x = x.as_chunks::<R>().0;
+    let weights: [&[[S::f32s; V]]; P] =
+        std::array::from_fn(|p| &S::as_simd_f32s(weights[p]).0.as_chunks::<V>().0[..x.len()]);
+    let mut sums = [[[simd.splat_f32s(0.0); V]; R]; P];
+    for p in 0..P {
+        for r in 0..R {
+            let tile = &tiles[p * stride + r * PANEL..][..PANEL];
+            sums[p][r].copy_from_slice(S::as_simd_f32s(tile).0);
+        }
+    }
+    for (input, x) in x.iter().enumerate() {
+        for r in 0..R {
+            let value = simd.splat_f32s(x[r]);
+            for p in 0..P {
+                for v in 0..V {
+                    sums[p][r][v] = simd.mul_add_e_f32s(weights[p][input][v], value, sums[p][r][v]);
+                }
+            }
+        }
+    }
+    for p in 0..P {
+        for r in 0..R {
+            let tile = &mut tiles[p * stride + r * PANEL..][..PANEL];
+            S::as_mut_simd_f32s(tile).0.copy_from_slice(&sums[p][r]);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Models of random weights: what a pass costs depends on the sizes and the formats alone.
+
+use half::f16;
+
+use super::{
+    config::{Biases, Config},
+    error::{ModelError, ModelErrorKind},
+    format::Format,
+    matrix::Matrix,
+    rope::{Rope, Scaling},
+    weights::Weights,
+};
+
+/// Sizes of a Llama-like model whose weights are random, for measurements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RandomModel {
+    /// Width of the stream between layers.
+    pub hidden: usize,
+    /// Width inside a layer.
+    pub intermediate: usize,
+    /// Blocks of attention and multilayer perceptron.
+    pub layers: usize,
+    /// Heads of queries; they share `hidden`.
+    pub heads: usize,
+    /// Heads of keys and values.
+    pub kv_heads: usize,
+    /// Tokens. The output matrix is the embedding.
+    pub vocabulary: usize,
+    /// How matrices are stored.
+    pub format: Format,
+}
+
+impl RandomModel {
+    /// Names of [`preset`](Self::preset).
+    pub const PRESETS: [&str; 3] = ["13m", "110m", "1b"];
+
+    /// A well-known shape: `13m` (the shipped model's), `110m` (12 layers of 768) or `1b` (22 of 2048).
+    #[must_use]
+    pub fn preset(name: &str, format: Format) -> Option<Self> {
+        let [hidden, intermediate, layers, heads, kv_heads] = match name.to_ascii_lowercase().as_str() {
+            "13m" => [256, 768, 6, 8, 4],
+            "110m" => [768, 2048, 12, 12, 12],
+            "1b" => [2048, 5632, 22, 32, 4],
+            _ => return None,
+        };
+        Some(Self { hidden, intermediate, layers, heads, kv_heads, vocabulary: 32_000, format })
+    }
+
+    /// All about the model.
+    pub(super) fn config(&self) -> Result<Config, ModelError> {
+        let config = Config {
+            hidden: self.hidden,
+            intermediate: self.intermediate,
+            layers: self.layers,
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            head_dim: self.hidden.checked_div(self.heads).unwrap_or_default(),
+            vocabulary: self.vocabulary,
+            max_positions: 1 << 20,
+            norm_epsilon: 1e-5,
+            rope: Rope { theta: 1e4, scaling: Scaling::None },
+            window: None,
+            tied: true,
+            biases: Biases::default(),
+            head_norms: false,
+        };
+        config.check().map_err(ModelErrorKind::InvalidConfig)?;
+        Ok(config)
+    }
+}
+
+/// The weights of a [`RandomModel`], made as they are asked for.
+#[derive(Debug)]
+pub(super) struct RandomWeights {
+    format: Format,
+    blocks: RandomBlocks,
+}
+
+impl RandomWeights {
+    /// Matrices in `format`; the same each time.
+    pub(super) fn new(format: Format) -> Self {
+        Self { format, blocks: RandomBlocks::new(1) }
+    }
+
+    fn blocks_of(&self, columns: usize) -> Result<usize, ModelError> {
+        if columns.is_multiple_of(self.format.block()) {
+            return Ok(columns / self.format.block());
+        }
+        let reason = format!("rows of {columns} numbers are no whole blocks of {}", self.format);
+        Err(ModelErrorKind::InvalidConfig(reason).into())
+    }
+}
+
+impl Weights for RandomWeights {
+    fn size(&self, _name: &str, shape: &[usize]) -> Result<u64, ModelError> {
+        match *shape {
+            [rows, columns] => {
+                self.blocks_of(columns)?;
+                Ok(Matrix::size(self.format, rows, columns))
+            }
+            _ => Ok(Matrix::size(Format::F32, 1, shape.iter().product())),
+        }
+    }
+
+    fn vector(&mut self, _name: &str, length: usize) -> Result<Vec<f32>, ModelError> {
+        Ok(vec![1.0; length])
+    }
+
+    fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError> {
+        let blocks = self.blocks_of(inputs)?;
+        let mut matrix = Matrix::new(inputs);
+        matrix.reserve(self.format, parts.iter().map(|(_, rows)| rows).sum());
+        let mut stored = Vec::new();
+        for _ in 0..parts.iter().map(|(_, rows)| rows).sum() {
+            stored.clear();
+            self.blocks.write(self.format, blocks, &mut stored);
+            matrix.push(self.format, &stored);
+        }
+        Ok(matrix)
+    }
+}
+
+/// Makes random blocks.
+#[derive(Debug)]
+pub(super) struct RandomBlocks {
+    state: u64,
+}
+
+impl RandomBlocks {
+    /// The same seed makes the same blocks.
+    pub(super) fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// Random bits (splitmix64).
+    fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Even over -0.05 .. 0.05.
+    fn small(&mut self) -> f32 {
+        #[expect(clippy::cast_precision_loss, reason = "24 bits fit")]
+        let unit = (self.bits() >> 40) as f32 / 16_777_216.0;
+        0.1 * unit - 0.05
+    }
+
+    /// Appends `blocks` blocks of numbers of about -0.1 to 0.1.
+    pub(super) fn write(&mut self, format: Format, blocks: usize, out: &mut Vec<u8>) {
+        let factor = |value: f32| f16::from_f32(value).to_le_bytes();
+        for _ in 0..blocks {
+            match format {
+                Format::F32 => out.extend(self.small().to_le_bytes()),
+                Format::F16 => out.extend(factor(self.small())),
+                Format::Bf16 => out.extend(half::bf16::from_f32(self.small()).to_le_bytes()),
+                _ => {
+                    let start = out.len();
+                    let end = start + format.block_bytes();
+                    while out.len() < end {
+                        out.extend(self.bits().to_le_bytes());
+                    }
+                    out.truncate(end);
+                    let block = &mut out[start..];
+                    // Numbers are factor * quant + other, or factor * scale * quant - other * scale.
+                    match format {
+                        Format::Q6K => block[208..].copy_from_slice(&factor(2e-5)),
+                        Format::Q4K | Format::Q5K => {
+                            block[..2].copy_from_slice(&factor(2e-4));
+                            block[2..4].copy_from_slice(&factor(1.5e-3));
+                        }
+                        Format::Q8_0 => block[..2].copy_from_slice(&factor(8e-4)),
+                        _ => {
+                            block[..2].copy_from_slice(&factor(1e-2));
+                            if matches!(format, Format::Q4_1 | Format::Q5_1) {
+                                block[2..4].copy_from_slice(&factor(-0.08));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! GGUF files against what `transformers`, sentencepiece and tokenizers compute, and against themselves.
+#![cfg(feature = "candle")]
+
+use std::path::{Path, PathBuf};
+
+use domino::{
+    TokenId, Vocabulary,
+    model::{
+        Model, Rows,
+        candle::{CandleModel, LoadOptions},
+    },
+    vocab::Tokenizer,
+};
+use serde::Deserialize;
+
+/// Every file that experiments/fixtures/make_gguf_fixtures.py writes. Between them they have all
+/// quantisations.
+const FIXTURES: [&str; 6] =
+    ["llama_q8_0", "llama_q4_0", "mistral_f16", "qwen2_q4_k_m", "qwen3_q5_k_m", "mistral_q6_k"];
+
+/// Largest difference allowed, relative to the largest logit. The weights are the same numbers, so it is only
+/// for sums in another order, as for safetensors.
+const TOLERANCE: f32 = 1e-4;
+
+#[derive(Deserialize)]
+struct Expected {
+    tokens: Vec<u32>,
+    logits: Vec<Vec<f32>>,
+    texts: Vec<Text>,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    text: String,
+    ids: Vec<u32>,
+}
+
+pub(crate) fn gguf_fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/gguf").join(format!("{name}.gguf"))
+}
+
+fn expected(name: &str) -> Expected {
+    let text = std::fs::read_to_string(gguf_fixture(name).with_extension("json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn tokens(ids: &[u32]) -> Vec<TokenId> {
+    ids.iter().copied().map(TokenId::new).collect()
+}
+
+#[test]
+fn the_logits_are_those_of_transformers_with_the_dequantised_weights() {
+    for name in FIXTURES {
+        let mut model = CandleModel::load(gguf_fixture(name), &LoadOptions::default()).unwrap();
+        let expected = expected(name);
+        let logits = model.forward(&tokens(&expected.tokens), Rows::All).unwrap();
+        let largest =
+            expected.logits.iter().flatten().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        let mut difference = 0.0_f32;
+        for (index, expected) in expected.logits.iter().enumerate() {
+            let row = logits.row(index).unwrap();
+            assert_eq!(row.len(), expected.len());
+            difference = row.iter().zip(expected).fold(difference, |d, (a, b)| d.max((a - b).abs()));
+        }
+        assert!(difference <= TOLERANCE * largest, "{name}: {difference} of {largest}");
+    }
+}
+
+#[test]
+fn however_the_tokens_are_split_the_rows_are_the_same_bits() {
+    for name in FIXTURES {
+        let mut model = CandleModel::load(gguf_fixture(name), &LoadOptions::default()).unwrap();
+        let tokens = tokens(&expected(name).tokens);
+        let whole = model.forward(&tokens, Rows::All).unwrap();
+        for size in [1, 3, 7] {
+            model.truncate(0).unwrap();
+            let mut index = 0;
+            for part in tokens.chunks(size) {
+                let rows = model.forward(part, Rows::All).unwrap();
+                for row in 0..rows.rows() {
+                    assert_eq!(rows.row(row), whole.row(index), "{name}, {size} at a time, row {index}");
+                    index += 1;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn prompts_are_split_as_their_makers_split_them() {
+    for name in FIXTURES {
+        let tokenizer = Tokenizer::from_tokenizer_file(gguf_fixture(name)).unwrap();
+        for Text { text, ids } in expected(name).texts {
+            assert_eq!(tokenizer.encode(&text, true).unwrap(), tokens(&ids), "{name}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn the_bytes_of_a_prompts_tokens_are_the_prompt() {
+    for name in FIXTURES {
+        let vocabulary = Vocabulary::from_tokenizer_file(gguf_fixture(name)).unwrap();
+        let tokenizer = Tokenizer::from_tokenizer_file(gguf_fixture(name)).unwrap();
+        for Text { text, .. } in expected(name).texts {
+            let bytes = vocabulary.concat(&tokenizer.encode(&text, false).unwrap());
+            // SentencePiece puts a space before a text that has none of its own.
+            let bytes = bytes.strip_prefix(b" ").filter(|_| !text.starts_with(' ')).unwrap_or(&bytes);
+            let doubled = bytes.strip_prefix(b" ").filter(|rest| *rest == text.as_bytes()).unwrap_or(bytes);
+            assert_eq!(String::from_utf8_lossy(doubled), text, "{name}");
+        }
+        let ends: Vec<&str> =
+            vocabulary.end_of_text().iter().filter_map(|&token| vocabulary.name(token)).collect();
+        assert!(ends.contains(&"<|im_end|>"), "{name}: {ends:?}");
+        assert!(ends.contains(&"</s>") || ends.contains(&"<|endoftext|>"), "{name}: {ends:?}");
+    }
+}
+
+#[test]
+fn the_memory_estimate_is_that_of_the_quantised_weights() {
+    let memory = CandleModel::estimate(gguf_fixture("llama_q4_0"), &LoadOptions::default()).unwrap();
+    let file = std::fs::metadata(gguf_fixture("llama_q4_0")).unwrap().len();
+    // All tensors but the head of the file.
+    assert!(memory.weights < file && memory.weights > file * 7 / 10, "{memory:?} {file}");
+}
