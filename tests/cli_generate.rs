@@ -12,7 +12,7 @@ const WIDTH: usize = 32;
 const INNER: usize = 64;
 
 /// Writes a folder with a Llama of one layer and the byte-level tokenizer.
-fn write_model(folder: &Path) {
+pub(crate) fn write_model(folder: &Path) {
     let config = json!({
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": WIDTH,
         "intermediate_size": INNER, "num_hidden_layers": 1, "num_attention_heads": 4,

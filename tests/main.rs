@@ -3,6 +3,8 @@
 #[cfg(feature = "cli")]
 mod cli;
 #[cfg(feature = "cli")]
+mod cli_batch;
+#[cfg(feature = "cli")]
 mod cli_cache;
 #[cfg(feature = "cli")]
 mod cli_compile;
@@ -22,6 +24,7 @@ mod hostile;
 mod hub;
 mod inspect;
 mod model;
+mod model_batch;
 mod promises;
 mod sessions;
 mod shared_data;

@@ -95,6 +95,10 @@ pub enum ModelErrorKind {
         /// Tokens in the cache.
         position: usize,
     },
+    /// A sequence number for which a batch has no room.
+    NoSuchSequence(usize),
+    /// A sequence that has two inputs in one pass.
+    SequenceTwice(usize),
     /// The tensor library failed; see the source.
     Backend,
 }
@@ -190,6 +194,8 @@ impl std::fmt::Display for ModelErrorKind {
             Self::PastEnd { asked, position } => {
                 write!(f, "cannot truncate to position {asked}: the cache ends at {position}")
             }
+            Self::NoSuchSequence(sequence) => write!(f, "the batch has no room for a sequence {sequence}"),
+            Self::SequenceTwice(sequence) => write!(f, "sequence {sequence} is in one pass twice"),
             Self::Backend => write!(f, "the tensor library failed"),
         }
     }

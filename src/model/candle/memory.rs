@@ -1,5 +1,7 @@
 //! How much memory a model takes, and how much there is.
 
+use std::num::NonZeroUsize;
+
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 use super::{CHUNK, config::Config};
@@ -10,7 +12,7 @@ use super::{CHUNK, config::Config};
 pub struct MemoryEstimate {
     /// Weights, as they are kept.
     pub weights: u64,
-    /// Keys and values of the whole context, and the rotation tables.
+    /// Keys and values of the whole context, for each sequence there is room for, and the rotation tables.
     pub cache: u64,
     /// The most that one pass takes on top, for at most 256 tokens at once.
     pub pass: u64,
@@ -23,8 +25,8 @@ impl MemoryEstimate {
         self.weights.saturating_add(self.cache).saturating_add(self.pass)
     }
 
-    /// Of a model whose weights take `weights` bytes.
-    pub(super) fn new(config: &Config, context: usize, weights: u64) -> Self {
+    /// Of a model whose weights take `weights` bytes, with room for so many sequences.
+    pub(super) fn new(config: &Config, context: usize, sequences: NonZeroUsize, weights: u64) -> Self {
         let product = |factors: &[usize]| {
             factors
                 .iter()
@@ -35,7 +37,7 @@ impl MemoryEstimate {
         let row = 3 * intermediate + 4 * hidden + 3 * heads * head_dim + vocabulary;
         Self {
             weights,
-            cache: product(&[2, layers, kv_heads, context, head_dim])
+            cache: product(&[2, sequences.get(), layers, kv_heads, context, head_dim])
                 .saturating_add(product(&[context, head_dim])),
             pass: product(&[heads, context]).saturating_add(product(&[queries, row])),
         }

@@ -5,6 +5,7 @@
 //! the formats they are stored in; what is computed is `f32`.
 
 mod attention;
+mod batch;
 mod config;
 mod config_gguf;
 mod config_json;
@@ -25,18 +26,25 @@ mod safetensors;
 mod transformer;
 mod weights;
 
-use std::path::Path;
+use std::{num::NonZeroUsize, path::Path};
 
+pub use batch::CandleBatch;
 pub use error::{ModelError, ModelErrorKind};
 pub use format::Format;
 pub use memory::MemoryEstimate;
 pub use random::RandomModel;
 
 use self::{
-    config::Config, gguf_weights::GgufWeights, kv_cache::KvCache, random::RandomWeights, rope::Scaling,
-    safetensors::Safetensors, transformer::Transformer, weights::Weights,
+    batch::{ONLY, forward_alone},
+    config::Config,
+    gguf_weights::GgufWeights,
+    random::RandomWeights,
+    rope::Scaling,
+    safetensors::Safetensors,
+    transformer::Transformer,
+    weights::Weights,
 };
-use super::{Logits, Model, Rows};
+use super::{BatchModel, Logits, Model, Rows};
 use crate::{
     gguf::{Gguf, is_gguf},
     ids::TokenId,
@@ -60,8 +68,8 @@ pub struct LoadOptions {
 /// A Llama, Mistral or Qwen model with its cache.
 #[derive(Debug)]
 pub struct CandleModel {
-    transformer: Transformer,
-    cache: KvCache,
+    /// Of one sequence.
+    batch: CandleBatch,
 }
 
 impl CandleModel {
@@ -75,7 +83,7 @@ impl CandleModel {
     /// not supported; if a tensor is missing or does not fit the configuration; if the context or the
     /// memory asked for cannot be had.
     pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, ModelError> {
-        with_weights(path.as_ref(), |weights, config| Self::from_weights(weights, config, options))
+        Ok(Self { batch: loaded(path.as_ref(), NonZeroUsize::MIN, options)? })
     }
 
     /// A model of random weights, the same each time, to measure what passes cost. Takes some seconds for each
@@ -84,22 +92,7 @@ impl CandleModel {
     /// # Errors
     /// If the sizes do not fit each other or the format, or the context or the memory asked for cannot be had.
     pub fn random(model: &RandomModel, options: &LoadOptions) -> Result<Self, ModelError> {
-        Self::from_weights(&mut RandomWeights::new(model.format), model.config()?, options)
-    }
-
-    fn from_weights(
-        weights: &mut dyn Weights,
-        config: Config,
-        options: &LoadOptions,
-    ) -> Result<Self, ModelError> {
-        let (context, memory) = needs(weights, &config, options)?;
-        let limit = options.memory_limit.or_else(memory::available).unwrap_or(u64::MAX);
-        if memory.total() > limit {
-            return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
-        }
-        let (layers, kv_heads, head_dim) = (config.layers, config.kv_heads, config.head_dim);
-        let transformer = Transformer::load(weights, config, context)?;
-        Ok(Self { transformer, cache: KvCache::new(layers, kv_heads, context, head_dim)? })
+        Ok(Self { batch: random_loaded(model, NonZeroUsize::MIN, options)? })
     }
 
     /// What [`load`](Self::load) would take. Reads the configuration and the headers of the weights.
@@ -107,22 +100,9 @@ impl CandleModel {
     /// # Errors
     /// Those of [`load`](Self::load), but for a lack of memory and weights that cannot be read.
     pub fn estimate(path: impl AsRef<Path>, options: &LoadOptions) -> Result<MemoryEstimate, ModelError> {
-        with_weights(path.as_ref(), |weights, config| Ok(needs(weights, &config, options)?.1))
-    }
-
-    /// Runs checked tokens chunk by chunk; on error the cache may hold some of them.
-    fn run(&mut self, tokens: &[u32], rows: Rows) -> Result<Vec<f32>, ModelError> {
-        let mut values = Vec::new();
-        for chunk in tokens.chunks(CHUNK) {
-            let some = self.transformer.forward(chunk, rows, &self.cache)?;
-            match rows {
-                Rows::Last => values = some,
-                Rows::All if values.is_empty() => values = some,
-                Rows::All => values.extend(some),
-            }
-            self.cache.commit(chunk.len());
-        }
-        Ok(values)
+        with_weights(path.as_ref(), |weights, config| {
+            Ok(needs(weights, &config, NonZeroUsize::MIN, options)?.1)
+        })
     }
 }
 
@@ -130,45 +110,52 @@ impl Model for CandleModel {
     type Error = ModelError;
 
     fn position(&self) -> usize {
-        self.cache.len()
+        self.batch.position(ONLY)
     }
 
     fn context(&self) -> usize {
-        self.cache.context()
+        self.batch.context()
     }
 
     fn vocabulary_size(&self) -> usize {
-        self.transformer.config().vocabulary
+        self.batch.vocabulary_size()
     }
 
     fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ModelError> {
-        let (position, context, vocabulary) = (self.position(), self.context(), self.vocabulary_size());
-        if tokens.is_empty() {
-            return Err(ModelErrorKind::NoTokens.into());
-        }
-        if let Some(&token) = tokens.iter().find(|token| token.index() >= vocabulary) {
-            return Err(ModelErrorKind::UnknownToken { token, vocabulary }.into());
-        }
-        if tokens.len() > context - position {
-            return Err(ModelErrorKind::TooLong { position, tokens: tokens.len(), context }.into());
-        }
-        let tokens: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
-        match self.run(&tokens, rows) {
-            Ok(values) => Ok(Logits::new(values, vocabulary)),
-            Err(error) => {
-                self.cache.truncate(position);
-                Err(error)
-            }
-        }
+        forward_alone(&mut self.batch, tokens, rows)
     }
 
     fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
-        if position > self.position() {
-            return Err(ModelErrorKind::PastEnd { asked: position, position: self.position() }.into());
-        }
-        self.cache.truncate(position);
-        Ok(())
+        self.batch.truncate(ONLY, position)
     }
+}
+
+/// The model at `path` with room for so many sequences.
+fn loaded(path: &Path, sequences: NonZeroUsize, options: &LoadOptions) -> Result<CandleBatch, ModelError> {
+    with_weights(path, |weights, config| from_weights(weights, config, sequences, options))
+}
+
+/// A model of random weights with room for so many sequences.
+fn random_loaded(
+    model: &RandomModel,
+    sequences: NonZeroUsize,
+    options: &LoadOptions,
+) -> Result<CandleBatch, ModelError> {
+    from_weights(&mut RandomWeights::new(model.format), model.config()?, sequences, options)
+}
+
+fn from_weights(
+    weights: &mut dyn Weights,
+    config: Config,
+    sequences: NonZeroUsize,
+    options: &LoadOptions,
+) -> Result<CandleBatch, ModelError> {
+    let (context, memory) = needs(weights, &config, sequences, options)?;
+    let limit = options.memory_limit.or_else(memory::available).unwrap_or(u64::MAX);
+    if memory.total() > limit {
+        return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
+    }
+    CandleBatch::new(Transformer::load(weights, config, context)?, context, sequences)
 }
 
 /// Calls `then` with the opened weights and the configuration of the model at `path`. Nothing large was read
@@ -194,10 +181,11 @@ fn with_weights<T>(
 /// What a GGUF file calls the factors of the rope's frequencies.
 const FREQUENCIES: &str = "rope_freqs.weight";
 
-/// The context to make room for, in tokens, and the memory that takes with all else.
+/// The context to make room for, in tokens, and the memory that takes for all sequences, with all else.
 fn needs(
     weights: &dyn Weights,
     config: &Config,
+    sequences: NonZeroUsize,
     options: &LoadOptions,
 ) -> Result<(usize, MemoryEstimate), ModelError> {
     let supported = config.max_positions;
@@ -205,7 +193,7 @@ fn needs(
     if context == 0 || context > supported {
         return Err(ModelErrorKind::Context { asked: context, supported }.into());
     }
-    Ok((context, MemoryEstimate::new(config, context, transformer::size(weights, config)?)))
+    Ok((context, MemoryEstimate::new(config, context, sequences, transformer::size(weights, config)?)))
 }
 
 /// The text of a file.

@@ -18,7 +18,6 @@ use super::{
     rope::Rotation,
     weights::Weights,
 };
-use crate::model::Rows;
 
 /// One block.
 #[derive(Debug)]
@@ -33,6 +32,17 @@ struct Layer {
     /// Gate, up.
     gate_up: Linear,
     down: Linear,
+}
+
+/// The new tokens of one sequence in a pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part<'a> {
+    /// At least one, all in the vocabulary.
+    pub(super) tokens: &'a [u32],
+    /// The tokens before them.
+    pub(super) cache: &'a KvCache,
+    /// Of how many of the last tokens logits are wanted; no more than there are.
+    pub(super) wanted: usize,
 }
 
 /// All weights of a model and the rotation tables.
@@ -168,27 +178,24 @@ impl Transformer {
         &self.config
     }
 
-    /// Runs `tokens` (at least one, all in the vocabulary) after those in the cache, writes their keys and
-    /// values there, and returns rows of logits, one after the other. Does not commit.
+    /// Runs the tokens of all parts, each after those in its cache, writes their keys and values there, and returns
+    /// the rows of logits that are wanted, part after part. Does not commit.
+    ///
+    /// A part's rows do not depend on the other parts: products, norms and sums are made row by row, and attention
+    /// sees one cache.
     ///
     /// # Errors
-    /// If the tensor library fails, also when the cache is too short.
-    pub(super) fn forward(
-        &self,
-        tokens: &[u32],
-        rows: Rows,
-        cache: &KvCache,
-    ) -> candle_core::Result<Vec<f32>> {
-        let mut x = self.embedding.rows(tokens)?;
+    /// If the tensor library fails, also when a cache is too short.
+    pub(super) fn forward(&self, parts: &[Part<'_>]) -> candle_core::Result<Vec<f32>> {
+        let tokens: Vec<u32> = parts.iter().flat_map(|part| part.tokens).copied().collect();
+        let mut x = self.embedding.rows(&tokens)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            x = self.attention(layer, index, &x, cache)?;
+            x = self.attention(layer, index, &x, parts)?;
             let hidden = ops::rms_norm(&x, &layer.mlp_norm, self.config.norm_epsilon)?;
             let hidden = ops::gated_silu(&layer.gate_up.apply(&hidden)?)?;
             x = (x + layer.down.apply(&hidden)?)?;
         }
-        if rows == Rows::Last {
-            x = x.narrow(0, tokens.len() - 1, 1)?;
-        }
+        let Some(x) = wanted(&x, parts)? else { return Ok(Vec::new()) };
         let hidden = ops::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
         let (count, _hidden) = hidden.dims2()?;
         let output = self.output.as_ref().unwrap_or(&self.embedding);
@@ -201,6 +208,25 @@ impl Transformer {
         layer: &Layer,
         index: usize,
         x: &Tensor,
+        parts: &[Part<'_>],
+    ) -> candle_core::Result<Tensor> {
+        let qkv = layer.qkv.apply(&ops::rms_norm(x, &layer.attention_norm, self.config.norm_epsilon)?)?;
+        let mut attended = Vec::with_capacity(parts.len());
+        let mut start = 0;
+        for part in parts {
+            let rows = qkv.narrow(0, start, part.tokens.len())?;
+            start += part.tokens.len();
+            attended.push(self.attend(layer, index, &rows, part.cache)?);
+        }
+        x + layer.attention_out.apply(&joined(attended)?)?
+    }
+
+    /// What the rows of queries, keys and values of one part attend to in its cache.
+    fn attend(
+        &self,
+        layer: &Layer,
+        index: usize,
+        qkv: &Tensor,
         cache: &KvCache,
     ) -> candle_core::Result<Tensor> {
         let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
@@ -210,7 +236,6 @@ impl Transformer {
         let norm =
             |which: usize| layer.head_norms.as_ref().map(|norms| HeadNorm { weight: &norms[which], epsilon });
 
-        let qkv = layer.qkv.apply(&ops::rms_norm(x, &layer.attention_norm, epsilon)?)?;
         let (queries_width, keys_width) = (heads * head_dim, kv_heads * head_dim);
         let queries = qkv.narrow(1, 0, queries_width)?;
         let keys = qkv.narrow(1, queries_width, keys_width)?;
@@ -219,7 +244,24 @@ impl Transformer {
         let keys = ops::split_and_rotate(&keys, head_dim, norm(1), &self.rotation, position)?;
         let values = ops::split(&values, head_dim)?;
         let (keys, values) = cache.extend(index, &keys, &values, first_key)?;
-        let attended = Attention { position, first_key, window }.apply(&queries, &keys, &values)?;
-        x + layer.attention_out.apply(&attended)?
+        Attention { position, first_key, window }.apply(&queries, &keys, &values)
     }
+}
+
+/// The rows of `x` that logits are wanted of; `None` if there is none.
+fn wanted(x: &Tensor, parts: &[Part<'_>]) -> candle_core::Result<Option<Tensor>> {
+    let mut rows = Vec::with_capacity(parts.len());
+    let mut end = 0;
+    for part in parts {
+        end += part.tokens.len();
+        if part.wanted > 0 {
+            rows.push(x.narrow(0, end - part.wanted, part.wanted)?);
+        }
+    }
+    if rows.is_empty() { Ok(None) } else { joined(rows).map(Some) }
+}
+
+/// Rows below each other.
+fn joined(mut rows: Vec<Tensor>) -> candle_core::Result<Tensor> {
+    if rows.len() == 1 { Ok(rows.swap_remove(0)) } else { Tensor::cat(&rows, 0) }
 }

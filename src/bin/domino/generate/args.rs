@@ -1,13 +1,11 @@
 //! Flags of `domino generate`.
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::Args;
-use domino::{
-    Lookahead,
-    decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings},
-};
+use domino::{Lookahead, decode::DecodeOptions};
 
+use super::options::LowOptions;
 use crate::{
     args::{Input, LowGrammar, lookahead},
     failure::BadInput,
@@ -46,34 +44,18 @@ pub(crate) struct LowGenerate {
     /// it, or in the package when run by cargo.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
-    /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
-    #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
-    temperature: f64,
-    /// Draw only among the K likeliest allowed tokens; 0 means no limit.
-    #[arg(long, value_name = "K", default_value_t = 0)]
-    top_k: usize,
-    /// Draw only among the likeliest allowed tokens that together have this probability.
-    #[arg(long, value_name = "P", default_value_t = 1.0)]
-    top_p: f64,
-    /// Draw only among tokens at least this times as likely as the likeliest.
-    #[arg(long, value_name = "P", default_value_t = 0.0)]
-    min_p: f64,
-    /// Divide the logits of tokens that are among the last ones by this (negative ones are multiplied); 1
-    /// changes nothing, 1.1 is usual.
-    #[arg(long, value_name = "R", default_value_t = 1.0)]
-    repeat_penalty: f64,
-    /// How many last tokens, prompt included, the three penalties look at; 0 means none.
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    repeat_last_n: usize,
-    /// Subtract this from the logits of tokens that are among the last ones.
-    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
-    presence_penalty: f64,
-    /// Subtract this from the logits of tokens that are among the last ones, as often as they are.
-    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
-    frequency_penalty: f64,
-    /// The seed of the draws.
-    #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
-    seed: u64,
+    /// Generate a text for each of the lines of JSON in this file (- is standard input), several at once: {"id": ..,
+    /// "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with syntax its text) or
+    /// regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, repeat_last_n, presence_penalty,
+    /// frequency_penalty, stop (a list), finish, logprobs. For each a line is printed as soon as it has ended: what
+    /// --json prints, with its id, or {"id": .., "error": ..}. Exit code 0 says that all lines were answered.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "prompt_file"])]
+    batch: Option<PathBuf>,
+    /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
+    #[arg(long, value_name = "N", default_value = "4", requires = "batch")]
+    parallel: NonZeroUsize,
+    #[command(flatten)]
+    options: LowOptions,
     /// How many terminals past the current one a token may reach. Fewer allows fewer tokens and bends the
     /// model more. Default: any number, which bends it least.
     #[arg(long, short = 'k', value_name = "K")]
@@ -82,26 +64,6 @@ pub(crate) struct LowGenerate {
     /// made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     trees: Option<PathBuf>,
-    /// Ask the grammar about the model's own choice first and make a whole mask only if it says no. The
-    /// text is the same, the time is not. Only for draws without --top-k, --top-p and --min-p.
-    #[arg(long)]
-    opportunistic: bool,
-    /// Cut the text after this many tokens.
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
-    max_tokens: usize,
-    /// End the text before this, wherever tokens begin and end; can be given more than once. With a grammar
-    /// the text may then not be complete: `complete` in --json tells.
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    stop: Vec<String>,
-    /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text that
-    /// makes it one of the grammar; of equally short ones that of the fewest tokens.
-    #[arg(long, requires = "LowGrammar")]
-    finish: bool,
-    /// With --json: list for each token its log-probability under the model's own distribution and under the
-    /// constrained one (temperature 1, no penalties, no cuts), and the N likeliest tokens of both. Makes a
-    /// mask for every token.
-    #[arg(long, value_name = "N", requires = "json")]
-    logprobs: Option<usize>,
 }
 
 /// `domino generate`.
@@ -109,13 +71,20 @@ pub(crate) struct LowGenerate {
 pub(crate) struct Generate {
     /// `None`: anything goes.
     pub(crate) grammar: Option<GrammarSource>,
-    pub(crate) prompt: Prompt,
+    pub(crate) work: Work,
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
-    pub(crate) options: DecodeOptions,
+    pub(crate) options: LowOptions,
     pub(crate) lookahead: Lookahead,
     pub(crate) trees: Option<PathBuf>,
     pub(crate) json: bool,
+}
+
+/// One text or many.
+#[derive(Debug)]
+pub(crate) enum Work {
+    One(Prompt, Box<DecodeOptions>),
+    Batch { requests: Input, parallel: NonZeroUsize },
 }
 
 /// The text to go on from.
@@ -128,45 +97,31 @@ pub(crate) enum Prompt {
 impl LowGenerate {
     /// What was asked for.
     pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
-        let options = self.options()?;
+        let options = self.options.resolve()?;
         let prompt = match (self.prompt, self.prompt_file) {
             (Some(text), _) => Prompt::Text(text),
             (None, Some(file)) => Prompt::From(Input::new(file)),
             (None, None) => Prompt::Text(String::new()),
         };
+        let grammar = self.grammar.resolve()?;
+        let work = match self.batch {
+            Some(file) => Work::Batch { requests: Input::new(file), parallel: self.parallel },
+            None if options.close && grammar.is_none() => {
+                return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
+            }
+            None if options.logprobs.is_some() && !json => {
+                return Err(BadInput::new("--logprobs needs --json"));
+            }
+            None => Work::One(prompt, Box::new(options)),
+        };
         Ok(Generate {
-            grammar: self.grammar.resolve()?,
-            prompt,
+            grammar,
+            work,
             model: self.model,
-            options,
+            options: self.options,
             lookahead: lookahead(self.lookahead),
             trees: self.trees,
             json,
         })
-    }
-
-    /// How to draw, and when to end.
-    fn options(&self) -> Result<DecodeOptions, BadInput> {
-        let mut options = DecodeOptions::default();
-        options.sampling = Sampling::with_temperature(self.temperature)
-            .and_then(|sampling| sampling.top_p(self.top_p)?.min_p(self.min_p))
-            .and_then(|sampling| if self.top_k > 0 { sampling.top_k(self.top_k) } else { Ok(sampling) })
-            .map_err(|error| BadInput::new(error.to_string()))?;
-        options.penalties = Penalties::none()
-            .repeat(self.repeat_penalty)
-            .and_then(|penalties| {
-                penalties.presence(self.presence_penalty)?.frequency(self.frequency_penalty)
-            })
-            .map_err(|error| BadInput::new(error.to_string()))?
-            .last_tokens(self.repeat_last_n);
-        options.stop = StopStrings::new(self.stop.iter().map(String::as_str)).map_err(|error| {
-            BadInput::new(error.to_string()).hint("--stop takes a text of one byte or more")
-        })?;
-        options.seed = self.seed;
-        options.max_new_tokens = self.max_tokens;
-        options.masking = if self.opportunistic { Masking::Opportunistic } else { Masking::Always };
-        options.logprobs = self.logprobs;
-        options.close = self.finish;
-        Ok(options)
     }
 }

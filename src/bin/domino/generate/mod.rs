@@ -1,24 +1,28 @@
 //! `domino generate`: a model writes, a grammar watches.
 
 pub(crate) mod args;
+mod batch;
+mod options;
 mod report;
+mod request;
 
 use std::{
     io::{self, IsTerminal, Write},
+    path::Path,
     time::Instant,
 };
 
 use anyhow::Context;
 use domino::{
-    Compiler, Completion, Constraint, TokenId, Vocabulary,
-    decode::{DecodeError, DecodeErrorKind, Decoder, Finish, Steps},
+    CompiledGrammar, Compiler, TokenId, Vocabulary,
+    decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Finish, Generation, Steps},
     model::candle::{CandleModel, LoadOptions},
     store::CacheFolder,
     vocab::{Tokenizer, Utf8Stream},
 };
 
 use self::{
-    args::{Generate, Prompt},
+    args::{Generate, Prompt, Work},
     report::Ended,
 };
 use crate::{
@@ -27,40 +31,50 @@ use crate::{
     interrupt, model, progress, tokenizer,
 };
 
-/// Generates one text.
+/// Generates one text, or one for each request of a batch.
 pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
-    let text = prompt_text(&command.prompt)?;
-    let vocabulary = tokenizer::vocabulary(&folder, cache)?;
-    let constraint = constraint(command, &vocabulary, cache)?;
-    let tokenizer = progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(&folder))
-        .map_err(|error| bad_model(&error))?;
+    match &command.work {
+        Work::One(prompt, options) => one(command, &folder, prompt, options, cache),
+        Work::Batch { requests, parallel } => batch::run(command, &folder, requests, *parallel, cache),
+    }
+}
+
+/// Generates one text.
+fn one(
+    command: &Generate,
+    folder: &Path,
+    prompt: &Prompt,
+    options: &DecodeOptions,
+    cache: &CacheFolder,
+) -> anyhow::Result<Exit> {
+    let text = prompt_text(prompt)?;
+    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let grammar = grammar(command, &compiler(command, &vocabulary, cache))?;
+    let tokenizer = read_tokenizer(folder)?;
     let prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
     let loaded = progress::during(format!("loading {}", folder.display()), || {
-        CandleModel::load(&folder, &LoadOptions::default())
+        CandleModel::load(folder, &LoadOptions::default())
     })
     .map_err(|error| bad_model(&error))?;
-    let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(command.options.clone());
-    if let Some(constraint) = constraint {
-        builder = builder.constraint(constraint);
+    let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
+    if let Some(grammar) = grammar {
+        builder = builder.constraint(grammar.constraint());
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     interrupt::watch();
     let vocabulary = decoder.vocabulary().clone();
     let begun = Instant::now();
     let mut steps = decoder.steps(&prompt);
-    let failure = stream(&mut steps, command);
+    let failure = stream(&mut steps, command.json, options.close);
     let finish = steps.finish().filter(|finish| *finish != Finish::Closed);
     let generation = steps.into_generation();
     let ended = Ended {
-        appended: generation
-            .completion
-            .as_ref()
-            .and_then(|added| usual_tokens(&tokenizer, &vocabulary, added)),
+        appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
         finish,
         vocabulary: &vocabulary,
-        options: &command.options,
+        options,
         seconds: begun.elapsed().as_secs_f64(),
     };
     if command.json {
@@ -75,8 +89,7 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
 }
 
 /// Runs the steps to their end or to Ctrl-C, showing the text as it comes unless it goes into an object.
-fn stream(steps: &mut Steps<'_, CandleModel>, command: &Generate) -> anyhow::Result<()> {
-    let quiet = command.json;
+fn stream(steps: &mut Steps<'_, CandleModel>, quiet: bool, close: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let people = out.is_terminal();
     let mut characters = Utf8Stream::default();
@@ -100,7 +113,7 @@ fn stream(steps: &mut Steps<'_, CandleModel>, command: &Generate) -> anyhow::Res
             show(steps.settled_text())?;
         }
     }
-    if command.options.close {
+    if close {
         steps.close()?;
     }
     if !quiet {
@@ -132,22 +145,27 @@ fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
     }
 }
 
-/// The grammar at its start, if there is one. Its trees are read, or grow while the model is loaded and reads the
-/// prompt.
-fn constraint(
-    command: &Generate,
-    vocabulary: &Vocabulary,
-    cache: &CacheFolder,
-) -> Result<Option<Constraint>, BadInput> {
+/// What grammars are compiled with.
+fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) -> Compiler {
+    Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone())
+}
+
+/// The grammar of the command line, if there is one. Its trees are read, or grow while the model is loaded and reads
+/// the prompt.
+fn grammar(command: &Generate, compiler: &Compiler) -> Result<Option<CompiledGrammar>, BadInput> {
     let Some(grammar) = &command.grammar else { return Ok(None) };
-    let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone());
-    let compiled = grammar.compile(&compiler)?;
+    let compiled = grammar.compile(compiler)?;
+    advice::give(grammar, &compiled);
     match &command.trees {
         Some(file) => compile::attach(&compiled, file, &grammar.name())?,
         None => compiled.grow_trees_in_background(),
     }
-    advice::give(grammar, &compiled);
-    Ok(Some(compiled.constraint()))
+    Ok(Some(compiled))
+}
+
+fn read_tokenizer(folder: &Path) -> Result<Tokenizer, BadInput> {
+    progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(folder))
+        .map_err(|error| bad_model(&error))
 }
 
 /// The prompt's tokens with those that the tokenizer puts around a text. A model needs at least one token
@@ -160,13 +178,13 @@ fn prompt_tokens(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> 
     Ok(tokens)
 }
 
-/// The tokens that the tokenizer makes of a completion by itself, if they spell it.
+/// The tokens that the tokenizer makes of the completion by itself, if there is one and they spell it.
 fn usual_tokens(
     tokenizer: &Tokenizer,
     vocabulary: &Vocabulary,
-    completion: &Completion,
+    generation: &Generation,
 ) -> Option<Vec<TokenId>> {
-    let text = str::from_utf8(&completion.bytes).ok()?;
-    let tokens = tokenizer.encode(text, false).ok()?;
-    (vocabulary.concat(&tokens) == completion.bytes).then_some(tokens)
+    let bytes = &generation.completion.as_ref()?.bytes;
+    let tokens = tokenizer.encode(str::from_utf8(bytes).ok()?, false).ok()?;
+    (vocabulary.concat(&tokens) == *bytes).then_some(tokens)
 }

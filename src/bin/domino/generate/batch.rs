@@ -1,0 +1,281 @@
+//! `domino generate --batch`: lines of JSON in, texts out as they end, several at a time.
+
+use std::{
+    collections::HashMap,
+    io::{self, BufRead, Write},
+    num::NonZeroUsize,
+    path::Path,
+    sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use domino::{
+    CompiledGrammar, Compiler, Vocabulary,
+    decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
+    model::candle::{CandleBatch, LoadOptions},
+    store::CacheFolder,
+    vocab::Tokenizer,
+};
+use serde_json::{Value, json};
+
+use super::{
+    args::Generate,
+    bad_model, compiler, grammar,
+    options::LowOptions,
+    prompt_tokens, read_tokenizer,
+    report::Ended,
+    request::{GrammarName, Request},
+    usual_tokens,
+};
+use crate::{
+    args::Input,
+    failure::{BadInput, Exit, Paint},
+    interrupt, progress, tokenizer,
+};
+
+/// How often Ctrl-C is looked for while there is nothing to do.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Answers all lines.
+pub(super) fn run(
+    command: &Generate,
+    folder: &Path,
+    requests: &Input,
+    parallel: NonZeroUsize,
+    cache: &CacheFolder,
+) -> anyhow::Result<Exit> {
+    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let compiler = compiler(command, &vocabulary, cache);
+    let usual = grammar(command, &compiler)?;
+    let tokenizer = read_tokenizer(folder)?;
+    // Before the model is loaded, so that a file that is not there is told at once.
+    let lines = Lines::read(requests, parallel.get())?;
+    let model = progress::during(format!("loading {}", folder.display()), || {
+        CandleBatch::load(folder, parallel, &LoadOptions::default())
+    })
+    .map_err(|error| bad_model(&error))?;
+    let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
+    interrupt::watch();
+    let defaults = &command.options;
+    let grammars = Grammars { compiler, usual, compiled: HashMap::new() };
+    let mut batch = Batch {
+        decoder,
+        vocabulary,
+        tokenizer,
+        grammars,
+        defaults,
+        running: HashMap::new(),
+        begun: Instant::now(),
+        texts: 0,
+        tokens: 0,
+    };
+    batch.answer_all(&lines, 2 * parallel.get())?;
+    batch.summary();
+    Ok(if interrupt::pressed() { Exit::Interrupted } else { Exit::Success })
+}
+
+/// The lines of the input, read by a thread of their own: who writes them may wait for answers first.
+struct Lines {
+    lines: Receiver<io::Result<(usize, Vec<u8>)>>,
+    name: String,
+}
+
+/// What there is to read at the moment.
+enum Next {
+    Line(usize, Vec<u8>),
+    NotYet,
+    End,
+}
+
+impl Lines {
+    fn read(input: &Input, ahead: usize) -> Result<Self, BadInput> {
+        // Standard input is locked by the thread that reads it.
+        if let Input::File(_) = input {
+            drop(input.open()?);
+        }
+        let (sender, lines) = mpsc::sync_channel(ahead);
+        let (source, name) = (input.clone(), input.name());
+        std::thread::spawn(move || match source.open() {
+            Ok(reader) => send_lines(reader, &sender),
+            Err(error) => drop(sender.send(Err(io::Error::other(error)))),
+        });
+        Ok(Self { lines, name })
+    }
+
+    /// The next line; waits a little for it if there is nothing else to do.
+    fn next(&self, idle: bool) -> anyhow::Result<Next> {
+        let patience = if idle { PATIENCE } else { Duration::ZERO };
+        match self.lines.recv_timeout(patience) {
+            Ok(Ok((number, line))) => Ok(Next::Line(number, line)),
+            Ok(Err(error)) => Err(error).with_context(|| format!("cannot read {}", self.name)),
+            Err(RecvTimeoutError::Timeout) => Ok(Next::NotYet),
+            Err(RecvTimeoutError::Disconnected) => Ok(Next::End),
+        }
+    }
+}
+
+/// Sends all lines that are not blank, with their numbers from 1, until nobody wants them any more.
+fn send_lines(mut reader: Box<dyn BufRead>, lines: &SyncSender<io::Result<(usize, Vec<u8>)>>) {
+    for number in 1.. {
+        let mut line = Vec::new();
+        let sent = match reader.read_until(b'\n', &mut line) {
+            Ok(0) => return,
+            Ok(_) if line.trim_ascii().is_empty() => continue,
+            Ok(_) => lines.send(Ok((number, line))),
+            Err(error) => lines.send(Err(error)),
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+/// Grammars by what requests call them.
+struct Grammars {
+    compiler: Compiler,
+    /// That of the command line.
+    usual: Option<CompiledGrammar>,
+    compiled: HashMap<GrammarName, Result<CompiledGrammar, String>>,
+}
+
+impl Grammars {
+    /// The grammar of a request; each is compiled once.
+    fn get(&mut self, name: Option<GrammarName>) -> Result<Option<CompiledGrammar>, String> {
+        let Some(name) = name else { return Ok(self.usual.clone()) };
+        let compiler = &self.compiler;
+        let compile = |name: &GrammarName| {
+            let compiled = name.compile(compiler).map_err(|error| error.to_string())?;
+            compiled.grow_trees_in_background();
+            Ok(compiled)
+        };
+        self.compiled.entry(name).or_insert_with_key(compile).clone().map(Some)
+    }
+}
+
+/// A request that has been added.
+struct Running {
+    id: Value,
+    options: DecodeOptions,
+}
+
+struct Batch<'a> {
+    decoder: BatchDecoder<CandleBatch>,
+    vocabulary: Vocabulary,
+    tokenizer: Tokenizer,
+    grammars: Grammars,
+    defaults: &'a LowOptions,
+    running: HashMap<SequenceId, Running>,
+    begun: Instant,
+    texts: usize,
+    tokens: usize,
+}
+
+impl Batch<'_> {
+    /// Adds requests as they come, up to `ahead` at a time, and prints what ends.
+    fn answer_all(&mut self, lines: &Lines, ahead: usize) -> anyhow::Result<()> {
+        let mut more = true;
+        while !interrupt::pressed() && (more || !self.decoder.is_empty()) {
+            while more && self.decoder.len() < ahead {
+                match lines.next(self.decoder.is_empty())? {
+                    Next::Line(number, line) => self.add(number, &line)?,
+                    Next::NotYet => break,
+                    Next::End => more = false,
+                }
+            }
+            for event in self.decoder.step() {
+                self.tell(event)?;
+            }
+        }
+        let left: Vec<SequenceId> = self.running.keys().copied().collect();
+        for sequence in left {
+            if let Some(generation) = self.decoder.cancel(sequence) {
+                self.ended(sequence, generation, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the request of a line, or answers what is wrong with it.
+    fn add(&mut self, number: usize, line: &[u8]) -> anyhow::Result<()> {
+        let (id, request) = Request::read(line, number);
+        match request.and_then(|request| self.start(request)) {
+            Ok((sequence, options)) => {
+                self.running.insert(sequence, Running { id, options });
+                Ok(())
+            }
+            Err(error) => print(&json!({ "id": id, "error": error })),
+        }
+    }
+
+    fn start(&mut self, request: Request) -> Result<(SequenceId, DecodeOptions), String> {
+        let options = request.options(self.defaults).resolve().map_err(|error| error.to_string())?;
+        let prompt = prompt_tokens(&self.tokenizer, request.prompt(), &self.vocabulary)
+            .map_err(|error| format!("{error:#}"))?;
+        let grammar = self.grammars.get(request.grammar()?)?;
+        let constraint = grammar.map(|grammar| grammar.constraint());
+        let sequence = self.decoder.add(&prompt, constraint, &options).map_err(|error| error.to_string())?;
+        Ok((sequence, options))
+    }
+
+    fn tell(&mut self, event: BatchEvent) -> anyhow::Result<()> {
+        match event {
+            BatchEvent::Finished { sequence, generation } => {
+                let finish = generation.finish;
+                self.ended(sequence, generation, Some(finish))
+            }
+            BatchEvent::Failed { sequence, error, .. } => {
+                let id = self.running.remove(&sequence).map_or(Value::Null, |running| running.id);
+                print(&json!({ "id": id, "error": format!("{:#}", anyhow::Error::new(error)) }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints a text that has ended; `finish` is `None` if by Ctrl-C.
+    fn ended(
+        &mut self,
+        sequence: SequenceId,
+        generation: Generation,
+        finish: Option<Finish>,
+    ) -> anyhow::Result<()> {
+        let Some(Running { id, options }) = self.running.remove(&sequence) else { return Ok(()) };
+        self.texts += 1;
+        self.tokens += generation.stats.tokens;
+        let ended = Ended {
+            appended: usual_tokens(&self.tokenizer, &self.vocabulary, &generation),
+            seconds: generation.stats.total_time.as_secs_f64(),
+            generation,
+            finish,
+            vocabulary: &self.vocabulary,
+            options: &options,
+        };
+        let mut object = json!({ "id": id });
+        if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), ended.object()) {
+            object.extend(fields);
+        }
+        print(&object)
+    }
+
+    /// Says on standard error what all of it cost.
+    fn summary(&self) {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+        let rate = if seconds > 0.0 { self.tokens as f64 / seconds } else { 0.0 };
+        let paint = Paint::for_stderr();
+        let end = if interrupt::pressed() { paint.red("interrupted") } else { "done".to_owned() };
+        eprintln!(
+            "[{end}; {} texts, {} tokens in {} passes, {rate:.1} tokens/s, {seconds:.2} s]",
+            self.texts,
+            self.tokens,
+            self.decoder.passes()
+        );
+    }
+}
+
+fn print(object: &Value) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{object}")?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! Flags that say how to draw and when to end, and what a request of a batch changes about them.
+
+use clap::Args;
+use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
+
+use crate::failure::BadInput;
+
+/// How to draw, and when to end.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LowOptions {
+    /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
+    #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
+    pub(super) temperature: f64,
+    /// Draw only among the K likeliest allowed tokens; 0 means no limit.
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(super) top_k: usize,
+    /// Draw only among the likeliest allowed tokens that together have this probability.
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    pub(super) top_p: f64,
+    /// Draw only among tokens at least this times as likely as the likeliest.
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    pub(super) min_p: f64,
+    /// Divide the logits of tokens that are among the last ones by this (negative ones are multiplied); 1
+    /// changes nothing, 1.1 is usual.
+    #[arg(long, value_name = "R", default_value_t = 1.0)]
+    pub(super) repeat_penalty: f64,
+    /// How many last tokens, prompt included, the three penalties look at; 0 means none.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(super) repeat_last_n: usize,
+    /// Subtract this from the logits of tokens that are among the last ones.
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
+    pub(super) presence_penalty: f64,
+    /// Subtract this from the logits of tokens that are among the last ones, as often as they are.
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
+    pub(super) frequency_penalty: f64,
+    /// The seed of the draws.
+    #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Ask the grammar about the model's own choice first and make a whole mask only if it says no. The
+    /// text is the same, the time is not. Only for draws without --top-k, --top-p and --min-p.
+    #[arg(long)]
+    pub(super) opportunistic: bool,
+    /// Cut the text after this many tokens.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
+    pub(super) max_tokens: usize,
+    /// End the text before this, wherever tokens begin and end; can be given more than once. With a grammar
+    /// the text may then not be complete: `complete` in --json tells.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(super) stop: Vec<String>,
+    /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text that
+    /// makes it one of the grammar; of equally short ones that of the fewest tokens.
+    #[arg(long)]
+    pub(super) finish: bool,
+    /// In JSON: list for each token its log-probability under the model's own distribution and under the
+    /// constrained one (temperature 1, no penalties, no cuts), and the N likeliest tokens of both. Makes a
+    /// mask for every token.
+    #[arg(long, value_name = "N")]
+    pub(super) logprobs: Option<usize>,
+}
+
+impl LowOptions {
+    /// How to draw, and when to end.
+    pub(super) fn resolve(&self) -> Result<DecodeOptions, BadInput> {
+        let mut options = DecodeOptions::default();
+        options.sampling = Sampling::with_temperature(self.temperature)
+            .and_then(|sampling| sampling.top_p(self.top_p)?.min_p(self.min_p))
+            .and_then(|sampling| if self.top_k > 0 { sampling.top_k(self.top_k) } else { Ok(sampling) })
+            .map_err(|error| BadInput::new(error.to_string()))?;
+        options.penalties = Penalties::none()
+            .repeat(self.repeat_penalty)
+            .and_then(|penalties| {
+                penalties.presence(self.presence_penalty)?.frequency(self.frequency_penalty)
+            })
+            .map_err(|error| BadInput::new(error.to_string()))?
+            .last_tokens(self.repeat_last_n);
+        options.stop = StopStrings::new(self.stop.iter().map(String::as_str)).map_err(|error| {
+            BadInput::new(error.to_string()).hint("--stop takes a text of one byte or more")
+        })?;
+        options.seed = self.seed;
+        options.max_new_tokens = self.max_tokens;
+        options.masking = if self.opportunistic { Masking::Opportunistic } else { Masking::Always };
+        options.logprobs = self.logprobs;
+        options.close = self.finish;
+        Ok(options)
+    }
+}

@@ -1,0 +1,191 @@
+//! Passes over several sequences with one set of weights.
+//!
+//! Invariants: the caches are whole between calls: a call that fails has changed none; what a sequence gets has the
+//! same bits whatever shares its passes and however its tokens were split.
+
+use std::num::NonZeroUsize;
+
+use super::{
+    CHUNK, LoadOptions, ModelError, ModelErrorKind, RandomModel,
+    config::Config,
+    kv_cache::KvCache,
+    loaded, random_loaded,
+    transformer::{Part, Transformer},
+};
+use crate::{
+    ids::TokenId,
+    model::{
+        Logits, Rows,
+        batch::{BatchInput, BatchModel, named_twice},
+    },
+};
+
+/// A model with caches of several sequences, which share its passes: products are made for the rows of all at once,
+/// attention for each over its own cache. See [`CandleModel`](super::CandleModel).
+#[derive(Debug)]
+pub struct CandleBatch {
+    transformer: Transformer,
+    caches: Vec<KvCache>,
+}
+
+impl CandleBatch {
+    /// Loads as [`CandleModel::load`](super::CandleModel::load) does, with room for so many sequences. Each takes
+    /// the memory of a cache of the whole context.
+    ///
+    /// # Errors
+    /// Those of [`CandleModel::load`](super::CandleModel::load).
+    pub fn load(
+        path: impl AsRef<std::path::Path>,
+        sequences: NonZeroUsize,
+        options: &LoadOptions,
+    ) -> Result<Self, ModelError> {
+        loaded(path.as_ref(), sequences, options)
+    }
+
+    /// A model of random weights, as [`CandleModel::random`](super::CandleModel::random).
+    ///
+    /// # Errors
+    /// Those of [`CandleModel::random`](super::CandleModel::random).
+    pub fn random(
+        model: &RandomModel,
+        sequences: NonZeroUsize,
+        options: &LoadOptions,
+    ) -> Result<Self, ModelError> {
+        random_loaded(model, sequences, options)
+    }
+
+    /// A transformer with empty caches.
+    pub(super) fn new(
+        transformer: Transformer,
+        context: usize,
+        sequences: NonZeroUsize,
+    ) -> Result<Self, ModelError> {
+        let &Config { layers, kv_heads, head_dim, .. } = transformer.config();
+        let cache = |_| KvCache::new(layers, kv_heads, context, head_dim);
+        let caches = (0..sequences.get()).map(cache).collect::<Result<_, _>>()?;
+        Ok(Self { transformer, caches })
+    }
+
+    /// Refuses an input that cannot be run.
+    fn check(&self, input: &BatchInput<'_>) -> Result<(), ModelErrorKind> {
+        let (vocabulary, context) = (self.vocabulary_size(), self.context());
+        let Some(cache) = self.caches.get(input.sequence) else {
+            return Err(ModelErrorKind::NoSuchSequence(input.sequence));
+        };
+        if input.tokens.is_empty() {
+            return Err(ModelErrorKind::NoTokens);
+        }
+        if let Some(&token) = input.tokens.iter().find(|token| token.index() >= vocabulary) {
+            return Err(ModelErrorKind::UnknownToken { token, vocabulary });
+        }
+        let (position, tokens) = (cache.len(), input.tokens.len());
+        if tokens > context - position {
+            return Err(ModelErrorKind::TooLong { position, tokens, context });
+        }
+        Ok(())
+    }
+
+    /// Runs checked inputs, [`CHUNK`] tokens at a time; on error the caches may hold some of them.
+    fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
+        let width = self.vocabulary_size();
+        let tokens: Vec<Vec<u32>> =
+            inputs.iter().map(|input| input.tokens.iter().map(|token| token.raw()).collect()).collect();
+        let mut done = vec![0; inputs.len()];
+        let mut rows: Vec<Vec<f32>> = vec![Vec::new(); inputs.len()];
+        loop {
+            let mut room = CHUNK;
+            let mut parts = Vec::with_capacity(inputs.len());
+            let mut members = Vec::with_capacity(inputs.len());
+            for (index, input) in inputs.iter().enumerate() {
+                let rest = &tokens[index][done[index]..];
+                let now = &rest[..rest.len().min(room)];
+                if now.is_empty() {
+                    continue;
+                }
+                room -= now.len();
+                let wanted = match input.rows {
+                    Rows::All => now.len(),
+                    Rows::Last => usize::from(now.len() == rest.len()),
+                };
+                parts.push(Part { tokens: now, cache: &self.caches[input.sequence], wanted });
+                members.push((index, now.len(), wanted));
+            }
+            if parts.is_empty() {
+                break;
+            }
+            let mut values = self.transformer.forward(&parts)?;
+            for (index, count, wanted) in members.into_iter().rev() {
+                let own = values.split_off(values.len() - wanted * width);
+                if rows[index].is_empty() {
+                    rows[index] = own;
+                } else {
+                    rows[index].extend(own);
+                }
+                self.caches[inputs[index].sequence].commit(count);
+                done[index] += count;
+            }
+        }
+        Ok(rows.into_iter().map(|values| Logits::new(values, width)).collect())
+    }
+}
+
+impl BatchModel for CandleBatch {
+    type Error = ModelError;
+
+    fn sequences(&self) -> usize {
+        self.caches.len()
+    }
+
+    fn position(&self, sequence: usize) -> usize {
+        self.caches.get(sequence).map_or(0, KvCache::len)
+    }
+
+    fn context(&self) -> usize {
+        self.caches.first().map_or(0, KvCache::context)
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.transformer.config().vocabulary
+    }
+
+    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, ModelError> {
+        for input in inputs {
+            self.check(input)?;
+        }
+        if let Some(sequence) = named_twice(inputs) {
+            return Err(ModelErrorKind::SequenceTwice(sequence).into());
+        }
+        let before: Vec<usize> = inputs.iter().map(|input| self.position(input.sequence)).collect();
+        let rows = self.run(inputs);
+        if rows.is_err() {
+            for (input, position) in inputs.iter().zip(before) {
+                self.caches[input.sequence].truncate(position);
+            }
+        }
+        rows
+    }
+
+    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), ModelError> {
+        let Some(cache) = self.caches.get_mut(sequence) else {
+            return Err(ModelErrorKind::NoSuchSequence(sequence).into());
+        };
+        if position > cache.len() {
+            return Err(ModelErrorKind::PastEnd { asked: position, position: cache.len() }.into());
+        }
+        cache.truncate(position);
+        Ok(())
+    }
+}
+
+/// The only sequence of a batch of one.
+pub(super) const ONLY: usize = 0;
+
+/// One pass of a batch of one sequence.
+pub(super) fn forward_alone(
+    batch: &mut CandleBatch,
+    tokens: &[TokenId],
+    rows: Rows,
+) -> Result<Logits, ModelError> {
+    let mut all = batch.forward(&[BatchInput { sequence: ONLY, tokens, rows }])?;
+    all.pop().ok_or_else(|| ModelErrorKind::NoSuchSequence(ONLY).into())
+}
