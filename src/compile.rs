@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    constraint::{Constraint, Host, Program},
+    constraint::{Constraint, Host, Memory, Program},
     grammar::Grammar,
     limits::Limits,
     lower::{CompileError, lower},
@@ -116,6 +116,14 @@ impl CompiledGrammar {
     #[must_use]
     pub fn constraint(&self) -> Constraint {
         Constraint::new(Arc::clone(&self.program), self.host.clone())
+    }
+
+    /// Memory of what its sessions share. Constant time for each machine.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let mut memory = self.host.memory(&self.program);
+        memory.trees += self.program.grown.get().map_or(0, |trees| trees.bytes());
+        memory
     }
 
     /// What its sessions run.

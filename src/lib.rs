@@ -47,7 +47,7 @@
 //! Modules stand in the order in which data flows, and use only those above them. The engine knows
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
-//! * [`ids`], [`limits`]: indices, budgets.
+//! * [`ids`], [`limits`], `interner`: indices, budgets, equal values as equal numbers.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * `gguf`: what a GGUF file says before its tensors.
 //! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.
@@ -92,6 +92,8 @@
 pub mod ids;
 pub mod limits;
 
+mod interner;
+
 pub mod store;
 
 #[cfg_attr(not(feature = "candle"), expect(dead_code, reason = "only models read tensors"))]
@@ -123,10 +125,10 @@ pub mod decode;
 pub mod oracle;
 
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
-pub use constraint::{Completion, Constraint, StepError, StepErrorKind, ThreadView};
+pub use constraint::{Completion, Constraint, Memory, StepError, StepErrorKind, ThreadView};
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
-pub use limits::{LimitExceeded, Limits};
+pub use limits::{Budget, LimitExceeded, Limits};
 pub use lower::{CompileError, CompileErrorKind};
 pub use subterminal::Lookahead;
 pub use vocab::{TokenSet, Vocabulary, VocabularyError};

@@ -33,20 +33,14 @@ pub struct Limits {
     pub nfa_bytes: usize,
     /// Symbols in all productions of the context-free grammar. Default 4,000,000. About 16 bytes each.
     pub symbols: usize,
-    /// Items of one Earley set. Default 200,000. About 0.2 us and 16 bytes each.
-    pub set_items: usize,
-    /// Earley sets kept by one compiled grammar's arena. Default 1,000,000.
-    pub sets: usize,
-    /// Items in all Earley sets of an arena. Default 20,000,000. About 16 bytes each.
-    pub arena_items: usize,
-    /// Threads of one constraint state. Default 20,000.
-    pub threads: usize,
-    /// Constraint states kept by an arena. Default 1,000,000. About 100 bytes each, and 4 for each class of bytes the grammar tells apart.
-    pub states: usize,
+    /// Memory of the Earley sets that a compiled grammar keeps, in bytes. Default 128 MiB. A set takes about 100, and 8 for each further way to read the text; a level of nesting is a set or two.
+    pub parser_bytes: usize,
+    /// Memory of the constraint states that a compiled grammar keeps, in bytes. Default 64 MiB. A state takes about 50, and once it is left in several ways 4 for each class of bytes that the grammar tells apart.
+    pub state_bytes: usize,
+    /// Work of one step: `mask`, `allows`, `advance`, or 64 bytes of `advance_bytes`. Default 2,500,000 units of 5 to 20 ns, so that a step ends within 50 ms. An Earley item takes 7 when it is made and 1 whenever it is found again; a thread 2 to 8 a byte; a place of the parser in a tree 8; a node of the vocabulary's trie that is walked while trees grow 1. What a step had found out when it ended is kept: made again, it may come through.
+    pub step_work: usize,
     /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the trie. Default 64 MiB. A node takes about 150 bytes and the tokens it holds.
     pub tree_bytes: usize,
-    /// Places (tree node, parser set) visited for one mask. Default 1,000,000. About 0.1 us and 32 bytes each.
-    pub mask_visits: usize,
     /// Memory of the masks that a compiled grammar keeps, in bytes. Default 32 MiB. One bit for each token of the vocabulary and 80 bytes each; masks that are not kept are made again.
     pub mask_bytes: usize,
     /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes either. Default 4,000,000. About 0.1 us each.
@@ -67,13 +61,10 @@ impl Default for Limits {
             fold_states: 64,
             nfa_bytes: 4 << 20,
             symbols: 4_000_000,
-            set_items: 200_000,
-            sets: 1_000_000,
-            arena_items: 20_000_000,
-            threads: 20_000,
-            states: 1_000_000,
+            parser_bytes: 128 << 20,
+            state_bytes: 64 << 20,
+            step_work: 2_500_000,
             tree_bytes: 64 << 20,
-            mask_visits: 1_000_000,
             mask_bytes: 32 << 20,
             completion_visits: 4_000_000,
             history: 65_536,
@@ -113,18 +104,106 @@ pub const DEFAULT_CONTEXT: usize = 4096;
 /// Tokens generated at most by default.
 pub const DEFAULT_NEW_TOKENS: usize = 512;
 
+/// The budgets that can end in an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Budget {
+    /// [`Limits::grammar_bytes`].
+    GrammarBytes,
+    /// [`Limits::regex_bytes`].
+    RegexBytes,
+    /// [`Limits::expressions`].
+    Expressions,
+    /// [`Limits::repeat`].
+    Repeat,
+    /// [`Limits::regex_nesting`].
+    RegexNesting,
+    /// [`Limits::dfa_states`].
+    DfaStates,
+    /// [`Limits::nfa_bytes`].
+    NfaBytes,
+    /// [`Limits::symbols`].
+    Symbols,
+    /// [`Limits::parser_bytes`].
+    ParserBytes,
+    /// [`Limits::state_bytes`].
+    StateBytes,
+    /// [`Limits::step_work`].
+    StepWork,
+    /// [`Limits::completion_visits`].
+    CompletionVisits,
+    /// A size that no setting can raise.
+    Fixed,
+}
+
+impl Budget {
+    /// The field of [`Limits`], if it is one.
+    #[must_use]
+    pub fn field(self) -> Option<&'static str> {
+        Some(match self {
+            Self::GrammarBytes => "grammar_bytes",
+            Self::RegexBytes => "regex_bytes",
+            Self::Expressions => "expressions",
+            Self::Repeat => "repeat",
+            Self::RegexNesting => "regex_nesting",
+            Self::DfaStates => "dfa_states",
+            Self::NfaBytes => "nfa_bytes",
+            Self::Symbols => "symbols",
+            Self::ParserBytes => "parser_bytes",
+            Self::StateBytes => "state_bytes",
+            Self::StepWork => "step_work",
+            Self::CompletionVisits => "completion_visits",
+            Self::Fixed => return None,
+        })
+    }
+
+    /// What the author of a grammar can do about it.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::GrammarBytes | Self::Expressions => "split the grammar, or leave out what is not needed",
+            Self::RegexBytes => "split the expression, or write it as a grammar of several rules",
+            Self::Repeat => "allow any number (`*`), or nest counts: `(x{100}){100}`",
+            Self::RegexNesting => "give the inner groups names of their own, as rules of a grammar",
+            Self::DfaStates | Self::NfaBytes => {
+                "split the terminal into rules, or bring its counts and classes down"
+            }
+            Self::Symbols => "bring counts down, or allow any number (`*`)",
+            Self::ParserBytes | Self::StateBytes => {
+                "the text nests too deep, or the grammar reads it in too many ways: look for alternatives that match \
+                 the same text, and for optional or repeated parts next to each other that do"
+            }
+            Self::StepWork => {
+                "the grammar reads the text here in very many ways: look for alternatives that match the same text, and \
+                 for optional or repeated parts next to each other that do"
+            }
+            Self::CompletionVisits => {
+                "every end of the text is far, or there are very many: end texts nearer to one"
+            }
+            Self::Fixed => "make the grammar smaller",
+        }
+    }
+}
+
 /// A budget was reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitExceeded {
+    budget: Budget,
     what: &'static str,
     limit: u64,
 }
 
 impl LimitExceeded {
-    /// The budget named `what` (in words with its unit, e.g. "DFA states of a terminal") allows `limit`.
+    /// `budget` allows `limit` of `what` (in words with its unit, e.g. "DFA states of a terminal").
     #[must_use]
-    pub fn new(what: &'static str, limit: usize) -> Self {
-        Self { what, limit: u64::try_from(limit).unwrap_or(u64::MAX) }
+    pub fn new(budget: Budget, what: &'static str, limit: usize) -> Self {
+        Self { budget, what, limit: u64::try_from(limit).unwrap_or(u64::MAX) }
+    }
+
+    /// Which budget.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.budget
     }
 
     /// The budget in words.
@@ -138,6 +217,16 @@ impl LimitExceeded {
     pub fn limit(&self) -> u64 {
         self.limit
     }
+
+    /// What to do about it, in one line.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let advice = self.budget.advice();
+        match self.budget.field() {
+            Some(field) => format!("{advice}; or raise `Limits::{field}`"),
+            None => advice.to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for LimitExceeded {
@@ -147,3 +236,43 @@ impl fmt::Display for LimitExceeded {
 }
 
 impl std::error::Error for LimitExceeded {}
+
+/// What one step may still do, in units of [`Limits::step_work`].
+#[derive(Debug)]
+pub(crate) struct Work {
+    left: usize,
+    limit: usize,
+}
+
+impl Work {
+    /// The whole budget of a step.
+    pub(crate) fn of_a_step(limits: &Limits) -> Self {
+        Self::new(limits.step_work)
+    }
+
+    /// As much as it takes.
+    pub(crate) fn unlimited() -> Self {
+        Self::new(usize::MAX)
+    }
+
+    /// So many units.
+    pub(crate) fn new(units: usize) -> Self {
+        Self { left: units, limit: units }
+    }
+
+    /// Is less than half of it left?
+    pub(crate) fn is_half_spent(&self) -> bool {
+        self.left < self.limit / 2
+    }
+
+    /// Notes work that is about to be done or was just done.
+    pub(crate) fn spend(&mut self, units: usize) -> Result<(), LimitExceeded> {
+        match self.left.checked_sub(units) {
+            Some(left) => self.left = left,
+            None => {
+                return Err(LimitExceeded::new(Budget::StepWork, "units of work of one step", self.limit));
+            }
+        }
+        Ok(())
+    }
+}

@@ -59,7 +59,7 @@ fn a_session_outlives_what_others_use_up() {
     let text = r#"root ::= "(" root* ")" | "[" root* "]" | [a-z]"#;
     let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).expect("a grammar");
     let mut limits = Limits::default();
-    (limits.states, limits.sets) = (1_000, 1_000);
+    (limits.state_bytes, limits.parser_bytes) = (60_000, 60_000);
     let compiler = Compiler::new(vocabulary());
     let small = compiler.clone().limits(limits).compile(&grammar).expect("a grammar that compiles");
     let mut straight = compiler.compile(&grammar).expect("a grammar that compiles").constraint();

@@ -6,9 +6,10 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "ids",
     "limits",
+    "interner",
     "store",
     "gguf",
     "vocab",

@@ -24,13 +24,10 @@ pub fn limits() -> Limits {
     limits.dfa_states = 300;
     limits.nfa_bytes = 128 << 10;
     limits.symbols = 10_000;
-    limits.set_items = 5_000;
-    limits.sets = 2_000;
-    limits.arena_items = 50_000;
-    limits.threads = 500;
-    limits.states = 2_000;
+    limits.parser_bytes = 1 << 20;
+    limits.state_bytes = 1 << 20;
+    limits.step_work = 20_000;
     limits.tree_bytes = 500_000;
-    limits.mask_visits = 20_000;
     limits
 }
 

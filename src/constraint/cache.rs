@@ -41,6 +41,8 @@ pub(super) struct MaskCache {
     hand: usize,
     /// Number of masks.
     room: usize,
+    /// Memory of one.
+    each: usize,
 }
 
 impl MaskCache {
@@ -52,6 +54,7 @@ impl MaskCache {
             by_mask: HashTable::new(),
             hand: 0,
             room: (max_bytes / mask_bytes(size)).min(NONE as usize),
+            each: mask_bytes(size),
         }
     }
 
@@ -78,6 +81,11 @@ impl MaskCache {
         self.links[state.index()] = Link { slot: at, next: slot.first };
         slot.first = state.raw();
         Arc::clone(&slot.mask)
+    }
+
+    /// Memory, in bytes. Masks that sessions hold though they were pushed out are not counted.
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.len() * self.each + size_of_val(&*self.links)
     }
 
     /// A slot for a mask that is not here.

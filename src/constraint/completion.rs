@@ -9,11 +9,16 @@ use hashbrown::HashMap;
 use super::{machine::Machine, program::Program};
 use crate::{
     ids::{SetId, StateId, TokenId, TrieNodeId},
-    limits::LimitExceeded,
+    limits::{Budget, LimitExceeded, Work},
     lower::{Lowered, rests},
     parser::Remaining,
     vocab::ByteTrie,
 };
+
+const BUDGET: Budget = Budget::CompletionVisits;
+
+/// Units of work that a visit may take where the parser has to make new sets.
+const UNITS_OF_A_VISIT: usize = 10;
 
 /// What completes a text; see [`Constraint::shortest_completion`](crate::Constraint::shortest_completion).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -69,6 +74,8 @@ struct Search<'m> {
     remaining: Remaining,
     distances: HashMap<StateId, u64>,
     visits: usize,
+    /// For the moves that were not made before.
+    work: Work,
     /// The best way to each state met, and the states met by how many bytes they are from the first.
     ways: HashMap<StateId, Way>,
     fronts: Vec<Vec<StateId>>,
@@ -87,10 +94,14 @@ impl Machine {
             remaining: Remaining::default(),
             distances: HashMap::new(),
             visits: 0,
+            work: Work::new(program.limits.completion_visits.saturating_mul(UNITS_OF_A_VISIT)),
             ways: HashMap::new(),
             fronts: Vec::new(),
         };
-        search.run(state)
+        search.run(state).map_err(|limit| match limit.budget() {
+            Budget::StepWork => too_many(program),
+            _ => limit,
+        })
     }
 }
 
@@ -99,7 +110,7 @@ impl Search<'_> {
         let distance = self.distance(start)?;
         let limit = self.program.limits.completion_visits;
         let Some(length) = usize::try_from(distance).ok().filter(|&length| length < limit) else {
-            return Err(LimitExceeded::new("bytes of the shortest completion", limit));
+            return Err(LimitExceeded::new(BUDGET, "bytes of the shortest completion", limit));
         };
         self.fronts = vec![Vec::new(); length + 1];
         self.fronts[0].push(start);
@@ -131,7 +142,7 @@ impl Search<'_> {
                 continue;
             }
             let terminal = scanner.terminal(thread.scan);
-            if let Some(set) = self.machine.parser_mut().shift(cfg, thread.set, terminal)? {
+            if let Some(set) = self.machine.parser_mut().shift(cfg, thread.set, terminal, &mut self.work)? {
                 best = best.min(scan.saturating_add(self.remaining_after(set)?));
             }
         }
@@ -149,9 +160,8 @@ impl Search<'_> {
 
     fn visit(&mut self) -> Result<(), LimitExceeded> {
         self.visits += 1;
-        let limit = self.program.limits.completion_visits;
-        if self.visits > limit {
-            return Err(LimitExceeded::new("places looked at for a completion", limit));
+        if self.visits > self.program.limits.completion_visits {
+            return Err(too_many(self.program));
         }
         Ok(())
     }
@@ -160,7 +170,9 @@ impl Search<'_> {
     fn nearer(&mut self, state: StateId, byte: u8) -> Result<Option<StateId>, LimitExceeded> {
         self.visit()?;
         let distance = self.distance(state)?;
-        let Some(to) = self.machine.step(self.program, state, byte)? else { return Ok(None) };
+        let Some(to) = self.machine.step(self.program, state, byte, &mut self.work)? else {
+            return Ok(None);
+        };
         Ok((self.distance(to)? < distance).then_some(to))
     }
 
@@ -262,6 +274,10 @@ impl Search<'_> {
         }
         completion
     }
+}
+
+fn too_many(program: &Program) -> LimitExceeded {
+    LimitExceeded::new(BUDGET, "places looked at for a completion", program.limits.completion_visits)
 }
 
 /// The first token that is exactly the node's string.

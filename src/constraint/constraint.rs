@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
-    limits::LimitExceeded,
+    limits::{Budget, LimitExceeded, Work},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -29,6 +29,9 @@ pub struct Constraint {
     history: History,
     mask: Option<Arc<TokenSet>>,
 }
+
+/// Bytes of [`Constraint::advance_bytes`] that are a step for [`Limits::step_work`](crate::Limits::step_work).
+const STEP_BYTES: usize = 64;
 
 /// Where a text is: in a state, or past its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +94,7 @@ impl Constraint {
         let mask = match self.mask.take() {
             Some(mask) => mask,
             None => match self.here {
-                Place::In(_) => self.run(Machine::mask)?,
+                Place::In(mut state) => self.run(&mut state, Machine::mask)?,
                 Place::Ended(_) => Arc::new(TokenSet::empty(self.program.vocabulary.size())),
             },
         };
@@ -143,10 +146,17 @@ impl Constraint {
         if self.is_ended() {
             return Ok(0);
         }
-        let (to, taken) = self.run(|machine, program, state| machine.walk(program, state, bytes))?;
-        if taken == bytes.len() {
-            self.go(Place::In(to));
+        let (mut state, mut taken) = (self.here.state(), 0);
+        for chunk in bytes.chunks(STEP_BYTES) {
+            let (to, more) = self
+                .run(&mut state, |machine, program, state, work| machine.walk(program, state, chunk, work))?;
+            taken += more;
+            state = to;
+            if more < chunk.len() {
+                return Ok(taken);
+            }
         }
+        self.go(Place::In(state));
         Ok(taken)
     }
 
@@ -169,7 +179,8 @@ impl Constraint {
         self.history.len()
     }
 
-    /// Memory of the session's history, in bytes. The rest is shared with the grammar's other sessions.
+    /// Memory of the session's history, in bytes. What it shares with the grammar's other sessions is in
+    /// [`CompiledGrammar::memory`](crate::CompiledGrammar::memory).
     #[must_use]
     pub fn history_bytes(&self) -> usize {
         self.history.bytes()
@@ -213,13 +224,11 @@ impl Constraint {
     /// # Errors
     /// When a budget is used up.
     pub fn next_bytes(&mut self) -> Result<Vec<u8>, StepError> {
-        if self.is_ended() {
-            return Ok(Vec::new());
-        }
-        self.run(|machine, program, state| {
+        let Place::In(mut state) = self.here else { return Ok(Vec::new()) };
+        self.run(&mut state, |machine, program, state, work| {
             let mut bytes = Vec::new();
             for byte in 0..=u8::MAX {
-                if machine.step(program, state, byte)?.is_some() {
+                if machine.step(program, state, byte, work)?.is_some() {
                     bytes.push(byte);
                 }
             }
@@ -239,7 +248,9 @@ impl Constraint {
     /// the shortest text may be exponentially longer than the grammar.
     pub fn shortest_completion(&mut self) -> Result<Completion, StepError> {
         match self.here {
-            Place::In(_) => self.run(Machine::completion),
+            Place::In(mut state) => {
+                self.run(&mut state, |machine, program, state, _| machine.completion(program, state))
+            }
             Place::Ended(_) => Ok(Completion { bytes: Vec::new(), tokens: Some(Vec::new()) }),
         }
     }
@@ -287,15 +298,15 @@ impl Constraint {
         look(&self.program, &lock(&self.machine), state)
     }
 
-    /// Parser sets, their items, and constraint states of the machine.
+    /// Parser sets and constraint states of the machine.
     #[cfg(test)]
-    pub(super) fn machine_sizes(&self) -> (usize, usize, usize) {
+    pub(super) fn machine_sizes(&self) -> (usize, usize) {
         lock(&self.machine).sizes()
     }
 
     /// Where `token` leads, if it can follow.
     fn after(&mut self, token: TokenId) -> Result<Option<Place>, StepError> {
-        let Place::In(state) = self.here else { return Ok(None) };
+        let Place::In(mut state) = self.here else { return Ok(None) };
         let program = Arc::clone(&self.program);
         if program.vocabulary.end_of_text().contains(&token) {
             return Ok(lock(&self.machine).is_complete(state).then_some(Place::Ended(state)));
@@ -303,43 +314,53 @@ impl Constraint {
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
         };
-        let (to, taken) = self.run(|machine, program, state| machine.walk(program, state, bytes))?;
+        let (to, taken) =
+            self.run(&mut state, |machine, program, state, work| machine.walk(program, state, bytes, work))?;
         Ok((taken == bytes.len()).then_some(Place::In(to)))
     }
 
-    /// Has the machine do something in the present state. If its budgets are used up by what was there before, the
-    /// session moves to another machine first.
+    /// Has the machine do something in `state`. If its memory is used up by what was there before, the session moves to
+    /// another machine first, and `state` gets its new name.
     fn run<T>(
         &mut self,
-        work: impl Fn(&mut Machine, &Program, StateId) -> Result<T, LimitExceeded>,
+        state: &mut StateId,
+        step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
     ) -> Result<T, StepError> {
-        let done = work(&mut lock(&self.machine), &self.program, self.here.state());
+        let work = &mut Work::of_a_step(&self.program.limits);
+        let done = step(&mut lock(&self.machine), &self.program, *state, work);
         match done {
-            Err(limit) if !self.move_on()? => Err(limit.into()),
-            Err(_) => Ok(work(&mut lock(&self.machine), &self.program, self.here.state())?),
+            Err(limit) if limit.budget() == Budget::StepWork || !self.move_on(state, work) => {
+                Err(limit.into())
+            }
+            Err(_) => Ok(step(&mut lock(&self.machine), &self.program, *state, work)?),
             Ok(found) => Ok(found),
         }
     }
 
-    /// Leaves a worn machine, with all that the present state and the way back need. Returns whether it did.
-    fn move_on(&mut self) -> Result<bool, LimitExceeded> {
+    /// Leaves a worn machine, with all that `state` and the present one need, and with what it can take along of the way
+    /// back. Returns whether it did.
+    fn move_on(&mut self, state: &mut StateId, work: &mut Work) -> bool {
         if !lock(&self.machine).is_worn(&self.program) {
-            return Ok(false);
+            return false;
         }
         let machine = self.host.machine(&self.program);
         if Arc::ptr_eq(&machine, &self.machine) {
-            return Ok(false);
+            return false;
         }
-        let here = self.here.state();
-        let states = self.history.latest_first().chain([here]);
+        let needed = [*state, self.here.state()];
         // Both locks at once, and always the older machine's first.
         let old = lock(&self.machine);
-        let adopted = lock(&machine).adopt(&self.program, &old, states)?;
+        let wanted = self.history.latest_first();
+        let Some(adopted) = lock(&machine).adopt(&self.program, &old, needed, wanted, work) else {
+            return false;
+        };
         drop(old);
-        self.here = self.here.renamed(adopted.get(&here).copied().unwrap_or(here));
-        self.history.rename(|state| adopted.get(&state).copied());
+        let new = |state: StateId| adopted.get(&state).copied();
+        *state = new(*state).unwrap_or(*state);
+        self.here = self.here.renamed(new(self.here.state()).unwrap_or(self.here.state()));
+        self.history.rename(new);
         self.machine = machine;
-        Ok(true)
+        true
     }
 
     fn go(&mut self, to: Place) {

@@ -4,36 +4,55 @@
 //! ones move when the old one cannot go on. So nothing that one session did is missing to another, and
 //! what nobody uses any more is freed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{machine::Machine, program::Program};
+use super::{machine::Machine, memory::Memory, program::Program};
 use crate::limits::LimitExceeded;
 
 /// A machine that sessions share.
 pub(super) type SharedMachine = Arc<Mutex<Machine>>;
 
-/// The machine that the sessions of a compiled grammar get now. Cloning shares it.
+/// The machines of a compiled grammar. Cloning shares them.
 #[derive(Debug, Clone)]
 pub(crate) struct Host {
-    current: Arc<Mutex<SharedMachine>>,
+    machines: Arc<Mutex<Machines>>,
+}
+
+#[derive(Debug)]
+struct Machines {
+    /// The one that new sessions get.
+    current: SharedMachine,
+    /// Those before it; alive as long as sessions run on them.
+    replaced: Vec<Weak<Mutex<Machine>>>,
 }
 
 impl Host {
     /// A host with a new machine.
     pub(crate) fn new(program: &Program) -> Result<Self, LimitExceeded> {
-        let machine = Arc::new(Mutex::new(Machine::new(program)?));
-        Ok(Self { current: Arc::new(Mutex::new(machine)) })
+        let current = Arc::new(Mutex::new(Machine::new(program)?));
+        Ok(Self { machines: Arc::new(Mutex::new(Machines { current, replaced: Vec::new() })) })
     }
 
     /// A machine that is not worn. Machines are given out in order of age: whoever moves, moves to a newer one.
     pub(super) fn machine(&self, program: &Program) -> SharedMachine {
-        let mut current = lock(&self.current);
-        let worn = lock(&current).is_worn(program);
+        let mut machines = lock(&self.machines);
+        let worn = lock(&machines.current).is_worn(program);
         // A machine could be made with these budgets before, so it can be now.
         if worn && let Ok(fresh) = Machine::new(program) {
+            let Machines { current, replaced } = &mut *machines;
+            replaced.retain(|machine| machine.strong_count() > 0);
+            replaced.push(Arc::downgrade(current));
             *current = Arc::new(Mutex::new(fresh));
         }
-        Arc::clone(&current)
+        Arc::clone(&machines.current)
+    }
+
+    /// Memory of all machines that are alive.
+    pub(crate) fn memory(&self, program: &Program) -> Memory {
+        let machines = lock(&self.machines);
+        let replaced: Vec<SharedMachine> = machines.replaced.iter().filter_map(Weak::upgrade).collect();
+        let all = replaced.iter().chain([&machines.current]);
+        all.map(|machine| lock(machine).memory(program)).fold(Memory::default(), Memory::and)
     }
 }
 

@@ -10,12 +10,13 @@ use hashbrown::{HashMap, HashSet};
 use super::{
     cache::MaskCache,
     mask::MaskMaker,
+    memory::Memory,
     program::Program,
     thread::{Move, States, Thread},
 };
 use crate::{
     ids::{ScanStateId, SetId, StateId},
-    limits::LimitExceeded,
+    limits::{LimitExceeded, Work},
     parser::Parser,
     subterminal::Lookahead,
     vocab::TokenSet,
@@ -37,7 +38,8 @@ pub(crate) struct Machine {
 impl Machine {
     /// A machine that knows the start.
     pub(crate) fn new(shared: &Program) -> Result<Self, LimitExceeded> {
-        let parser = Parser::new(&shared.lowered.cfg, &shared.limits)?;
+        let work = &mut Work::of_a_step(&shared.limits);
+        let parser = Parser::new(&shared.lowered.cfg, &shared.limits, work)?;
         let mut states = States::new(shared.lowered.scanner.byte_class_count(), &shared.limits);
         let start = states.intern(&[], Some(parser.start()))?;
         let maker = MaskMaker::new(shared);
@@ -52,28 +54,42 @@ impl Machine {
 
     /// Is any budget of this machine more than half used? Then new sessions had better get a new one.
     pub(crate) fn is_worn(&self, shared: &Program) -> bool {
-        let limits = &shared.limits;
-        self.parser.len() > limits.sets / 2
-            || self.parser.item_count() > limits.arena_items / 2
-            || self.states.len() > limits.states / 2
+        self.is_past(2, shared)
     }
 
-    /// Parser sets, their items, and constraint states.
-    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
-        (self.parser.len(), self.parser.item_count(), self.states.len())
+    /// Is more than so many quarters of any budget used?
+    fn is_past(&self, quarters: usize, shared: &Program) -> bool {
+        self.parser.bytes(&shared.lowered.cfg) > shared.limits.parser_bytes / 4 * quarters
+            || self.states.bytes() > shared.limits.state_bytes / 4 * quarters
+    }
+
+    /// Memory of what it holds.
+    pub(super) fn memory(&self, shared: &Program) -> Memory {
+        Memory {
+            machines: 1,
+            parser_sets: self.parser.bytes(&shared.lowered.cfg),
+            states: self.states.bytes(),
+            trees: self.maker.tree_bytes(),
+            masks: self.masks.bytes(),
+        }
+    }
+
+    /// Parser sets and constraint states.
+    pub(crate) fn sizes(&self) -> (usize, usize) {
+        (self.parser.len(), self.states.len())
     }
 
     /// Is the text complete in this state?
     pub(crate) fn is_complete(&self, state: StateId) -> bool {
-        self.states.get(state).boundary.is_some_and(|set| self.parser.is_complete(set))
+        self.states.boundary(state).is_some_and(|set| self.parser.is_complete(set))
     }
 
     pub(crate) fn threads(&self, state: StateId) -> &[Thread] {
-        &self.states.get(state).threads
+        self.states.threads(state)
     }
 
     pub(crate) fn boundary(&self, state: StateId) -> Option<SetId> {
-        self.states.get(state).boundary
+        self.states.boundary(state)
     }
 
     pub(crate) fn parser(&self) -> &Parser {
@@ -90,6 +106,7 @@ impl Machine {
         shared: &Program,
         state: StateId,
         byte: u8,
+        work: &mut Work,
     ) -> Result<Option<StateId>, LimitExceeded> {
         let class = shared.lowered.scanner.byte_class(byte);
         match self.states.memo(state, class) {
@@ -97,8 +114,8 @@ impl Machine {
             Move::Dead => return Ok(None),
             Move::Unknown => {}
         }
-        let to = self.step_afresh(shared, state, byte)?;
-        self.states.set_memo(state, class, to.map_or(Move::Dead, Move::To));
+        let to = self.step_afresh(shared, state, byte, work)?;
+        self.states.set_memo(state, class, to.map_or(Move::Dead, Move::To))?;
         Ok(to)
     }
 
@@ -108,9 +125,10 @@ impl Machine {
         shared: &Program,
         mut state: StateId,
         bytes: &[u8],
+        work: &mut Work,
     ) -> Result<(StateId, usize), LimitExceeded> {
         for (at, &byte) in bytes.iter().enumerate() {
-            match self.step(shared, state, byte)? {
+            match self.step(shared, state, byte, work)? {
                 Some(to) => state = to,
                 None => return Ok((state, at)),
             }
@@ -123,101 +141,140 @@ impl Machine {
         shared: &Program,
         state: StateId,
         byte: u8,
+        work: &mut Work,
     ) -> Result<Option<StateId>, LimitExceeded> {
         let scanner = &shared.lowered.scanner;
-        let from = self.states.get(state);
         let mut threads = std::mem::take(&mut self.threads);
         threads.clear();
         let step = |set: SetId, scan: ScanStateId| Some(Thread { set, scan: scanner.step(scan, byte)? });
-        threads.extend(from.threads.iter().filter_map(|thread| step(thread.set, thread.scan)));
-        if let Some(set) = from.boundary {
-            let started = self.parser.accepts(set).iter();
-            threads.extend(started.filter_map(|&terminal| step(set, scanner.start(terminal))));
+        let from = self.states.threads(state);
+        let mut tried = from.len();
+        threads.extend(from.iter().filter_map(|thread| step(thread.set, thread.scan)));
+        if let Some(set) = self.states.boundary(state) {
+            let accepts = self.parser.accepts(set);
+            tried += accepts.len();
+            threads.extend(accepts.iter().filter_map(|&terminal| step(set, scanner.start(terminal))));
         }
         threads.sort_unstable();
         threads.dedup();
-        let to = self.settle(shared, &threads);
+        let to = work.spend(2 * tried + 4).and_then(|()| self.settle(shared, &threads, work));
         self.threads = threads;
         to
     }
 
     /// The state of these threads, after the boundary is worked out.
-    fn settle(&mut self, shared: &Program, threads: &[Thread]) -> Result<Option<StateId>, LimitExceeded> {
+    fn settle(
+        &mut self,
+        shared: &Program,
+        threads: &[Thread],
+        work: &mut Work,
+    ) -> Result<Option<StateId>, LimitExceeded> {
         if threads.is_empty() {
             return Ok(None);
         }
-        if threads.len() > shared.limits.threads {
-            return Err(LimitExceeded::new("threads of one constraint state", shared.limits.threads));
-        }
         let (scanner, cfg) = (&shared.lowered.scanner, &shared.lowered.cfg);
         self.ended.clear();
+        work.spend(2 * threads.len())?;
         for thread in threads.iter().filter(|thread| scanner.accepts(thread.scan)) {
-            self.ended.extend(self.parser.shift(cfg, thread.set, scanner.terminal(thread.scan))?);
+            work.spend(4)?;
+            self.ended.extend(self.parser.shift(cfg, thread.set, scanner.terminal(thread.scan), work)?);
         }
         self.ended.sort_unstable();
         self.ended.dedup();
         let boundary = match self.ended[..] {
             [] => None,
             [set] => Some(set),
-            _ => Some(self.parser.merge(cfg, &self.ended)?),
+            _ => Some(self.parser.merge(cfg, &self.ended, work)?),
         };
         self.states.intern(threads, boundary).map(Some)
     }
 
-    /// The states that are here what `states` are in `other`: what a session needs to go on in this machine.
-    /// Linear in the parser sets that the states refer to, and the ones those do.
+    /// The states that are here what those of `other` are there: all of `needed`, and of `wanted` as many from the first
+    /// on as can be had for half of the work. `None` if there is not that much work, or if too little memory
+    /// would be left to go on with. Linear in the parser sets that the states refer to, and the ones those do.
     pub(super) fn adopt(
         &mut self,
         program: &Program,
         other: &Self,
-        states: impl Iterator<Item = StateId>,
-    ) -> Result<HashMap<StateId, StateId>, LimitExceeded> {
-        let states: HashSet<StateId> = states.collect();
-        let mut needed: HashSet<SetId> = HashSet::new();
-        let mut open: Vec<SetId> = Vec::new();
-        for state in states.iter().map(|state| other.states.get(*state)) {
-            open.extend(state.threads.iter().map(|thread| thread.set).chain(state.boundary));
+        needed: impl IntoIterator<Item = StateId>,
+        wanted: impl IntoIterator<Item = StateId>,
+        work: &mut Work,
+    ) -> Option<HashMap<StateId, StateId>> {
+        let mut sets: HashMap<SetId, SetId> = HashMap::new();
+        let mut adopted = HashMap::new();
+        for state in needed {
+            let here = self.adopt_state(program, other, state, &mut sets, work).ok()?;
+            adopted.insert(state, here);
         }
+        if self.is_past(3, program) {
+            return None;
+        }
+        for state in wanted {
+            if adopted.contains_key(&state) {
+                continue;
+            }
+            if self.is_past(3, program) || work.is_half_spent() {
+                break;
+            }
+            let Ok(here) = self.adopt_state(program, other, state, &mut sets, work) else { break };
+            adopted.insert(state, here);
+        }
+        Some(adopted)
+    }
+
+    fn adopt_state(
+        &mut self,
+        program: &Program,
+        other: &Self,
+        state: StateId,
+        sets: &mut HashMap<SetId, SetId>,
+        work: &mut Work,
+    ) -> Result<StateId, LimitExceeded> {
+        let threads = other.states.threads(state);
+        let boundary = other.states.boundary(state);
+        let mut needed: Vec<SetId> = Vec::new();
+        let mut open: Vec<SetId> = threads.iter().map(|thread| thread.set).chain(boundary).collect();
+        let mut seen: HashSet<SetId> = HashSet::new();
         while let Some(set) = open.pop() {
-            if needed.insert(set) {
+            if !sets.contains_key(&set) && seen.insert(set) {
+                needed.push(set);
+                work.spend(8 + 4 * other.parser.kernel_len(set))?;
                 open.extend(other.parser.origins_of(set));
             }
         }
         // A set refers to older ones only, so in order of age all it refers to is here already.
-        let mut needed: Vec<SetId> = needed.into_iter().collect();
         needed.sort_unstable();
-        let mut sets: HashMap<SetId, SetId> = HashMap::new();
         for set in needed {
-            let here = self.parser.adopt(&program.lowered.cfg, &other.parser, set, &sets)?;
+            let here = self.parser.adopt(&program.lowered.cfg, &other.parser, set, sets, work)?;
             sets.insert(set, here);
         }
         let here = |set: SetId| sets.get(&set).copied().unwrap_or(set);
-        let mut adopted = HashMap::with_capacity(states.len());
-        for state in states {
-            let from = other.states.get(state);
-            let rename = |thread: &Thread| Thread { set: here(thread.set), scan: thread.scan };
-            let mut threads: Vec<Thread> = from.threads.iter().map(rename).collect();
-            threads.sort_unstable();
-            adopted.insert(state, self.states.intern(&threads, from.boundary.map(here))?);
-        }
-        Ok(adopted)
+        let rename = |thread: &Thread| Thread { set: here(thread.set), scan: thread.scan };
+        let mut threads: Vec<Thread> = threads.iter().map(rename).collect();
+        threads.sort_unstable();
+        work.spend(4 * threads.len() + 8)?;
+        self.states.intern(&threads, boundary.map(here))
     }
 
     /// The tokens that may follow, end of text included. Cached by state.
-    pub(super) fn mask(&mut self, shared: &Program, state: StateId) -> Result<Arc<TokenSet>, LimitExceeded> {
+    pub(super) fn mask(
+        &mut self,
+        shared: &Program,
+        state: StateId,
+        work: &mut Work,
+    ) -> Result<Arc<TokenSet>, LimitExceeded> {
         if let Some(mask) = self.masks.get(state) {
             return Ok(mask);
         }
-        let here = self.states.get(state);
         self.threads.clear();
-        self.threads.extend_from_slice(&here.threads);
-        if let Some(set) = here.boundary {
+        self.threads.extend_from_slice(self.states.threads(state));
+        if let Some(set) = self.states.boundary(state) {
             let scanner = &shared.lowered.scanner;
             let started = self.parser.accepts(set).iter();
             self.threads.extend(started.map(|&terminal| Thread { set, scan: scanner.start(terminal) }));
         }
         let also = if self.is_complete(state) { shared.vocabulary.end_of_text() } else { &[] };
-        let mask = self.maker.make(shared, &mut self.parser, &self.threads, also)?;
+        let mask = self.maker.make(shared, &mut self.parser, &self.threads, also, work)?;
         Ok(self.masks.keep(state, mask))
     }
 
@@ -231,8 +288,8 @@ impl Machine {
 mod tests {
     use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
 
-    /// Parser sets and items, and constraint states, after `text`.
-    fn sizes(grammar: &str, text: &str) -> (usize, usize, usize) {
+    /// Parser sets and constraint states after `text`.
+    fn sizes(grammar: &str, text: &str) -> (usize, usize) {
         let bytes = (0..=u8::MAX).map(|byte| (TokenId::new(u32::from(byte)), [byte]));
         let vocabulary = bytes
             .fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes))

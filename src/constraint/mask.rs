@@ -6,16 +6,19 @@ use hashbrown::HashSet;
 
 use super::{program::Program, thread::Thread};
 use crate::{
-    ids::{SetId, TerminalId, TokenId, TrieNodeId},
-    limits::LimitExceeded,
+    ids::{SetId, TokenId, TrieNodeId},
+    limits::{LimitExceeded, Work},
     parser::Parser,
-    subterminal::{Forest, Grow, Lookahead, Soil, Tokens, TreeNodeId},
-    vocab::TokenSet,
+    subterminal::{Forest, Grow, Lookahead, Ranges, Soil, Tokens, TreeNodeId},
+    vocab::{ByteTrie, TokenSet},
 };
 
 /// Tree nodes after which one mask makes no more, but walks the trie: trees that tokens can cross in very many ways grow over
 /// several masks. About 2 us each.
 const GROWTH: usize = 4_000;
+
+/// Work of a place that the parser reaches in a tree or the trie.
+const VISIT_WORK: usize = 8;
 
 /// Makes masks; keeps the trees.
 #[derive(Debug)]
@@ -40,12 +43,11 @@ struct Visit {
     left: u32,
 }
 
-/// A place in the trie where the parser is in `set`, `terminal` begins, and no tree goes on.
+/// A place in the trie where the parser is in `set` and no tree goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct OpenVisit {
     exit: TrieNodeId,
     set: SetId,
-    terminal: TerminalId,
     left: u32,
 }
 
@@ -62,6 +64,11 @@ impl MaskMaker {
         }
     }
 
+    /// Memory of its own trees, in bytes; of those that were grown ahead, only what it does not share.
+    pub(super) fn tree_bytes(&self) -> usize {
+        if self.grown { self.forest.node_bytes() } else { self.forest.bytes() }
+    }
+
     /// The tokens that may follow these threads (sorted by set and scanner state), and `also`: stay-tokens need no
     /// parser, an edge is followed only if the parser can shift (paper, 3.4).
     pub(super) fn make(
@@ -70,6 +77,7 @@ impl MaskMaker {
         parser: &mut Parser,
         threads: &[Thread],
         also: &[TokenId],
+        work: &mut Work,
     ) -> Result<Arc<TokenSet>, LimitExceeded> {
         if !self.grown
             && let Some(grown) = shared.grown.get()
@@ -79,7 +87,7 @@ impl MaskMaker {
             self.marks.clear();
         }
         self.next_mask();
-        let result = self.reach(shared, parser, threads).and_then(|untended| {
+        let result = self.reach(shared, parser, threads, work).and_then(|untended| {
             let Self { forest, reached, .. } = self;
             if untended.is_empty()
                 && also.is_empty()
@@ -88,9 +96,10 @@ impl MaskMaker {
             {
                 return Ok(Arc::clone(tokens));
             }
+            work.spend(reached.iter().map(|&node| union_work(forest.reach(node).tokens())).sum())?;
             let mut mask = union(forest, reached, shared.vocabulary.size());
             also.iter().for_each(|&token| mask.insert(token));
-            walk_trie(shared, parser, untended, &mut mask)?;
+            walk_trie(shared, parser, untended, &mut mask, work)?;
             Ok(Arc::new(mask))
         });
         self.open.clear();
@@ -106,43 +115,40 @@ impl MaskMaker {
         shared: &Program,
         parser: &mut Parser,
         threads: &[Thread],
-    ) -> Result<Vec<OpenVisit>, LimitExceeded> {
+        work: &mut Work,
+    ) -> Result<HashSet<OpenVisit>, LimitExceeded> {
         let (soil, cfg) = (shared.soil(), &shared.lowered.cfg);
         let left = match shared.lookahead {
             Lookahead::Terminals(k) => k,
             // No token spans as many terminals: each takes a byte.
             Lookahead::Unbounded => u32::MAX,
         };
-        let mut untended = Vec::new();
+        let mut untended = HashSet::new();
         for &Thread { set, scan } in threads {
-            let node = self.forest.root(soil, scan);
+            let node = self.forest.root(soil, scan, work)?;
             self.visit(Visit { node, set, left });
         }
         let most_nodes = self.forest.len() + GROWTH;
-        let mut visits = 0;
         while let Some(Visit { node, set, left }) = self.open.pop() {
-            visits += 1;
-            if visits > shared.limits.mask_visits {
-                return Err(LimitExceeded::new("tree nodes visited for one mask", shared.limits.mask_visits));
-            }
+            work.spend(VISIT_WORK)?;
             self.mark(node);
             if left == 0 || self.forest.reach(node).exits().is_empty() {
                 continue;
             }
             let may = if self.forest.len() < most_nodes { Grow::Yes } else { Grow::No };
-            let children = self.forest.children(soil, node, may);
+            let children = self.forest.children(soil, node, may, work)?;
             if children.as_ref().is_some_and(std::ops::Range::is_empty) {
                 continue;
             }
-            let Some(set) = parser.shift(cfg, set, self.forest.terminal(node))? else { continue };
+            let Some(set) = parser.shift(cfg, set, self.forest.terminal(node), work)? else { continue };
             let left = next_left(left);
             let Some(children) = children else {
-                for &terminal in parser.accepts(set) {
-                    let exits = self.forest.reach(node).exits().iter().flatten().map(TrieNodeId::new);
-                    untended.extend(exits.map(|exit| OpenVisit { exit, set, terminal, left }));
-                }
+                let exits = self.forest.reach(node).exits();
+                work.spend(4 * exits.total())?;
+                untended.extend(open_visits(soil.trie, exits, set, left));
                 continue;
             };
+            work.spend(2 * children.len())?;
             for child in children {
                 let (terminal, node) = self.forest.child(child);
                 if parser.accepts_terminal(set, terminal) {
@@ -177,6 +183,14 @@ impl MaskMaker {
     }
 }
 
+/// Work of adding these to a mask.
+fn union_work(tokens: &Tokens) -> usize {
+    match tokens {
+        Tokens::Few(tokens) => 1 + tokens.len() / 8,
+        Tokens::Many(set) => 1 + set.size() / 1_024,
+    }
+}
+
 /// The tokens of these nodes.
 fn union(forest: &Forest, nodes: &[TreeNodeId], size: usize) -> TokenSet {
     let sets = || nodes.iter().map(|&node| forest.reach(node).tokens());
@@ -199,37 +213,41 @@ fn next_left(left: u32) -> u32 {
     if left == u32::MAX { left } else { left - 1 }
 }
 
+/// Where tokens go on after these exits, with the parser in `set`.
+fn open_visits(trie: &ByteTrie, exits: &Ranges, set: SetId, left: u32) -> impl Iterator<Item = OpenVisit> {
+    let exits = exits.iter().flatten().map(TrieNodeId::new).filter(|&exit| trie.has_children(exit));
+    exits.map(move |exit| OpenVisit { exit, set, left })
+}
+
 /// Does what trees would have done where there are none: walks the trie with the parser, once per
-/// (trie node, parser set, terminal).
+/// (trie node, parser set) and terminal that may follow.
 fn walk_trie(
     shared: &Program,
     parser: &mut Parser,
-    mut open: Vec<OpenVisit>,
+    mut seen: HashSet<OpenVisit>,
     mask: &mut TokenSet,
+    work: &mut Work,
 ) -> Result<(), LimitExceeded> {
     let Soil { tables, trie, .. } = shared.soil();
-    let mut seen: HashSet<OpenVisit> = open.iter().copied().collect();
-    while let Some(visit) = open.pop() {
-        let reach = tables[visit.terminal.index()].below(trie, visit.exit);
-        match reach.tokens() {
-            Tokens::Few(tokens) => tokens.iter().for_each(|&token| mask.insert(token)),
-            Tokens::Many(tokens) => mask.union_with(tokens),
-        }
-        if visit.left == 0 || reach.exits().is_empty() {
-            continue;
-        }
-        let Some(set) = parser.shift(&shared.lowered.cfg, visit.set, visit.terminal)? else { continue };
-        let left = next_left(visit.left);
-        for &terminal in parser.accepts(set) {
-            for exit in reach.exits().iter().flatten().map(TrieNodeId::new) {
-                let visit = OpenVisit { exit, set, terminal, left };
-                if trie.has_children(exit) && seen.insert(visit) {
-                    open.push(visit);
-                }
+    let mut open: Vec<OpenVisit> = seen.iter().copied().collect();
+    while let Some(OpenVisit { exit, set, left }) = open.pop() {
+        let mut next = 0;
+        while let Some(&terminal) = parser.accepts(set).get(next) {
+            next += 1;
+            work.spend(VISIT_WORK)?;
+            let reach = tables[terminal.index()].below(trie, exit, work)?;
+            work.spend(union_work(reach.tokens()))?;
+            match reach.tokens() {
+                Tokens::Few(tokens) => tokens.iter().for_each(|&token| mask.insert(token)),
+                Tokens::Many(tokens) => mask.union_with(tokens),
             }
-        }
-        if seen.len() > shared.limits.mask_visits {
-            return Err(LimitExceeded::new("trie nodes visited for one mask", shared.limits.mask_visits));
+            if left == 0 || reach.exits().is_empty() {
+                continue;
+            }
+            let Some(to) = parser.shift(&shared.lowered.cfg, set, terminal, work)? else { continue };
+            work.spend(4 * reach.exits().total())?;
+            let found = open_visits(trie, reach.exits(), to, next_left(left));
+            open.extend(found.filter(|&visit| seen.insert(visit)));
         }
     }
     Ok(())

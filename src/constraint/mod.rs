@@ -9,6 +9,7 @@ mod history;
 mod host;
 mod machine;
 mod mask;
+mod memory;
 mod program;
 mod thread;
 
@@ -17,4 +18,5 @@ pub use constraint::{Constraint, ThreadView};
 pub use error::{StepError, StepErrorKind};
 pub(crate) use host::Host;
 pub(crate) use machine::Machine;
+pub use memory::Memory;
 pub(crate) use program::Program;

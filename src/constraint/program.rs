@@ -20,7 +20,7 @@ pub(crate) struct Program {
     pub(crate) limits: Limits,
     /// By terminal; shared with other grammars.
     pub(crate) tables: Vec<Arc<TerminalTable>>,
-    follow: OnceLock<Follow>,
+    follow: Follow,
     lengths: OnceLock<Lengths>,
     /// All trees, if they were grown ahead.
     pub(crate) grown: OnceLock<Arc<Forest>>,
@@ -32,10 +32,10 @@ impl Program {
         Self {
             tables: lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa)).collect(),
             vocabulary: tables.vocabulary().clone(),
+            follow: Follow::new(&lowered.cfg, lowered.scanner.terminal_count()),
             lowered,
             lookahead,
             limits,
-            follow: OnceLock::new(),
             lengths: OnceLock::new(),
             grown: OnceLock::new(),
         }
@@ -52,10 +52,14 @@ impl Program {
 
     /// What trees are made from.
     pub(crate) fn soil(&self) -> Soil<'_> {
-        let Lowered { cfg, scanner, .. } = &self.lowered;
-        let follow = self.follow.get_or_init(|| Follow::new(cfg, scanner.terminal_count()));
-        Soil { scanner, follow, tables: &self.tables, trie: self.vocabulary.trie() }
+        Soil {
+            scanner: &self.lowered.scanner,
+            follow: &self.follow,
+            tables: &self.tables,
+            trie: self.vocabulary.trie(),
+        }
     }
+
     /// How short texts can be. Worked out when it is first asked for, linear in the grammar.
     pub(super) fn lengths(&self) -> &Lengths {
         self.lengths.get_or_init(|| Lengths::new(&self.lowered))

@@ -4,13 +4,10 @@
 //! boundary is the parser set in which the next terminal starts, if one may have just ended. A state is
 //! all that the text so far means for what may follow, so equal states have equal masks.
 
-use std::hash::BuildHasher;
-
-use hashbrown::{DefaultHashBuilder, HashTable};
-
 use crate::{
     ids::{ScanStateId, SetId, StateId},
-    limits::{LimitExceeded, Limits},
+    interner::Index,
+    limits::{Budget, LimitExceeded, Limits},
 };
 
 /// One way to read the text so far. `d` names `t`, so `t` is left out.
@@ -56,53 +53,95 @@ impl PackedMove {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) threads: Box<[Thread]>,
-    pub(super) boundary: Option<SetId>,
-    /// By joint byte class; empty until the state is first left.
-    moves: Box<[PackedMove]>,
+/// No byte class, no row of moves, no boundary: all of them are indices in memory and stay below.
+const NONE: u32 = u32::MAX;
+
+/// A state. Its threads end where the next one's start.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    threads: u32,
+    boundary: u32,
+    /// The first move that was asked for, by its class; texts that never come back here ask for one only.
+    first_class: u32,
+    first_move: PackedMove,
+    /// Where the moves by class start, once another is asked for.
+    moves: u32,
 }
 
 /// All states of an arena, hash-consed.
 #[derive(Debug)]
 pub(super) struct States {
     states: Vec<State>,
-    index: HashTable<StateId>,
-    hasher: DefaultHashBuilder,
+    threads: Vec<Thread>,
+    moves: Vec<PackedMove>,
+    index: Index,
     classes: usize,
-    max: usize,
+    max_bytes: usize,
 }
 
 impl States {
+    /// No states yet, for texts whose bytes fall into so many classes.
     pub(super) fn new(classes: usize, limits: &Limits) -> Self {
         Self {
             states: Vec::new(),
-            index: HashTable::new(),
-            hasher: DefaultHashBuilder::default(),
+            threads: Vec::new(),
+            moves: Vec::new(),
+            index: Index::default(),
             classes,
-            max: limits.states.min(u32::MAX as usize - 2),
+            max_bytes: limits.state_bytes,
         }
     }
 
-    pub(super) fn get(&self, state: StateId) -> &State {
-        &self.states[state.index()]
+    pub(super) fn threads(&self, state: StateId) -> &[Thread] {
+        let from = self.states[state.index()].threads as usize;
+        let end = self.states.get(state.index() + 1).map_or(self.threads.len(), |next| next.threads as usize);
+        &self.threads[from..end]
     }
 
+    pub(super) fn boundary(&self, state: StateId) -> Option<SetId> {
+        let boundary = self.states[state.index()].boundary;
+        (boundary != NONE).then(|| SetId::new(boundary))
+    }
+
+    /// Number of states.
     pub(super) fn len(&self) -> usize {
         self.states.len()
     }
 
-    pub(super) fn memo(&self, state: StateId, class: usize) -> Move {
-        self.get(state).moves.get(class).map_or(Move::Unknown, |packed| packed.unpack())
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.states)
+            + size_of_val(&*self.threads)
+            + size_of_val(&*self.moves)
+            + self.index.bytes()
     }
 
-    pub(super) fn set_memo(&mut self, state: StateId, class: usize, to: Move) {
-        let moves = &mut self.states[state.index()].moves;
-        if moves.is_empty() {
-            *moves = vec![PackedMove::UNKNOWN; self.classes].into();
+    /// What is known about a move.
+    pub(super) fn memo(&self, state: StateId, class: usize) -> Move {
+        let state = &self.states[state.index()];
+        if state.first_class as usize == class {
+            return state.first_move.unpack();
         }
-        moves[class] = PackedMove::pack(to);
+        // Without moves the sum is past their end.
+        self.moves.get(state.moves as usize + class).map_or(Move::Unknown, |packed| packed.unpack())
+    }
+
+    /// Notes a move.
+    pub(super) fn set_memo(&mut self, state: StateId, class: usize, to: Move) -> Result<(), LimitExceeded> {
+        let full = self.full();
+        let State { first_class, first_move, moves, .. } = &mut self.states[state.index()];
+        let packed = PackedMove::pack(to);
+        if *first_class == NONE {
+            (*first_class, *first_move) = (u32::try_from(class).unwrap_or(NONE), packed);
+            return Ok(());
+        }
+        if *moves == NONE {
+            full?;
+            *moves = number(self.moves.len(), self.max_bytes)?;
+            self.moves.resize(self.moves.len() + self.classes, PackedMove::UNKNOWN);
+        }
+        self.moves[*moves as usize + class] = packed;
+        Ok(())
     }
 
     /// The state of these threads (sorted, without duplicates) and boundary.
@@ -111,25 +150,39 @@ impl States {
         threads: &[Thread],
         boundary: Option<SetId>,
     ) -> Result<StateId, LimitExceeded> {
-        let hash = self.hasher.hash_one((threads, boundary));
+        let hash = self.index.hash(&(threads, boundary));
         let found = self.index.find(hash, |id| {
-            let state = &self.states[id.index()];
-            state.boundary == boundary && *state.threads == *threads
+            let id = StateId::new(id);
+            self.boundary(id) == boundary && self.threads(id) == threads
         });
-        if let Some(&id) = found {
-            return Ok(id);
+        if let Some(known) = found {
+            return Ok(StateId::new(known));
         }
-        let exceeded = || LimitExceeded::new("constraint states", self.max);
-        if self.states.len() >= self.max {
-            return Err(exceeded());
-        }
-        let id = StateId::from_index(self.states.len()).ok_or_else(exceeded)?;
-        self.states.push(State { threads: threads.into(), boundary, moves: Box::default() });
-        let (states, hasher) = (&self.states, &self.hasher);
-        self.index.insert_unique(hash, id, |id| {
-            let state = &states[id.index()];
-            hasher.hash_one((&*state.threads, state.boundary))
+        self.full()?;
+        let id = number(self.states.len(), self.max_bytes)?;
+        self.states.push(State {
+            threads: number(self.threads.len(), self.max_bytes)?,
+            boundary: boundary.map_or(NONE, SetId::raw),
+            first_class: NONE,
+            first_move: PackedMove::UNKNOWN,
+            moves: NONE,
         });
-        Ok(id)
+        self.threads.extend_from_slice(threads);
+        self.index.insert(hash, id);
+        Ok(StateId::new(id))
     }
+
+    /// An error if the budget is used up.
+    fn full(&self) -> Result<(), LimitExceeded> {
+        if self.bytes() < self.max_bytes {
+            return Ok(());
+        }
+        Err(LimitExceeded::new(Budget::StateBytes, "bytes of constraint states", self.max_bytes))
+    }
+}
+
+/// An index in 32 bits, below [`NONE`], `PackedMove::DEAD` and any sum that adds a class to them.
+fn number(index: usize, limit: usize) -> Result<u32, LimitExceeded> {
+    let number = u32::try_from(index).ok().filter(|&number| number < NONE - 1);
+    number.ok_or_else(|| LimitExceeded::new(Budget::StateBytes, "bytes of constraint states", limit))
 }

@@ -10,7 +10,7 @@ use super::{
     error::{GrammarError, quoted},
     source::{Source, Span},
 };
-use crate::limits::{LimitExceeded, Limits};
+use crate::limits::{Budget, LimitExceeded, Limits};
 
 /// A token.
 #[derive(Debug, Clone)]
@@ -139,7 +139,8 @@ impl<'t> Lexer<'t> {
             '*' => Ok(Token::Count((0, None))),
             '+' => Ok(Token::Count((1, None))),
             '(' if self.open.len() >= self.max_open => {
-                let limit = LimitExceeded::new("open groups of a grammar text", self.max_open);
+                let limit =
+                    LimitExceeded::new(Budget::Expressions, "open groups of a grammar text", self.max_open);
                 Err(GrammarError::limit(limit).at(self.source(), self.here(start), ""))
             }
             '(' => {
@@ -360,8 +361,11 @@ impl<'t> Lexer<'t> {
         if value.is_none_or(|value| value <= self.max_count) {
             return Ok(value);
         }
-        let limit =
-            LimitExceeded::new("repeats in a count", usize::try_from(self.max_count).unwrap_or(usize::MAX));
+        let limit = LimitExceeded::new(
+            Budget::Repeat,
+            "repeats in a count",
+            usize::try_from(self.max_count).unwrap_or(usize::MAX),
+        );
         Err(GrammarError::limit(limit)
             .at(self.source(), self.here(start), "")
             .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))

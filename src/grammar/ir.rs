@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::{pattern::Pattern, source::Span};
 use crate::{
     ids::{ExprId, RuleId},
-    limits::{LimitExceeded, Limits},
+    limits::{Budget, LimitExceeded, Limits},
 };
 
 /// An expression over rules and patterns.
@@ -165,7 +165,7 @@ impl GrammarBuilder {
 
     fn push(&mut self, expr: Expr, span: Span) -> Result<ExprId, LimitExceeded> {
         if self.exprs.len() >= self.max_exprs {
-            return Err(LimitExceeded::new("expressions of a grammar", self.max_exprs));
+            return Err(LimitExceeded::new(Budget::Expressions, "expressions of a grammar", self.max_exprs));
         }
         let id = ExprId::new(u32::try_from(self.exprs.len()).unwrap_or(u32::MAX));
         self.exprs.push(expr);

@@ -18,7 +18,7 @@ pub use ir::{Expr, Grammar, GrammarBuilder};
 pub use pattern::Pattern;
 pub use source::{Source, Span};
 
-use crate::limits::{LimitExceeded, Limits};
+use crate::limits::{Budget, LimitExceeded, Limits};
 
 /// A notation of grammars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,7 +49,7 @@ impl Grammar {
     pub fn parse(syntax: Syntax, text: &str, limits: &Limits) -> Result<Self, GrammarError> {
         let most = limits.grammar_bytes.min(usize::try_from(u32::MAX).unwrap_or(usize::MAX));
         if text.len() > most {
-            let limit = LimitExceeded::new("bytes of grammar text", most);
+            let limit = LimitExceeded::new(Budget::GrammarBytes, "bytes of grammar text", most);
             return Err(GrammarError::limit(limit).with_hint(format!(
                 "the text has {} bytes; the budget is `Limits::grammar_bytes`",
                 text.len()

@@ -17,7 +17,7 @@ use super::{
     ir::GrammarBuilder,
     source::{Source, Span},
 };
-use crate::limits::{LimitExceeded, Limits};
+use crate::limits::{Budget, LimitExceeded, Limits};
 
 /// What a class such as `\w` counts in bytes of text: it becomes hundreds of ranges.
 const NAMED_CLASS_BYTES: usize = 96;
@@ -26,7 +26,8 @@ const NAMED_CLASS_BYTES: usize = 96;
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
     let source = Source::new(text);
     if text.len() > limits.regex_bytes {
-        let limit = LimitExceeded::new("bytes of a regular expression", limits.regex_bytes);
+        let limit =
+            LimitExceeded::new(Budget::RegexBytes, "bytes of a regular expression", limits.regex_bytes);
         return Err(GrammarError::limit(limit).with_hint("the budget is `Limits::regex_bytes`"));
     }
     let mut ast = ParserBuilder::new()
@@ -120,7 +121,7 @@ impl Check<'_> {
             return Ok(());
         }
         let limit = usize::try_from(self.limits.repeat).unwrap_or(usize::MAX);
-        Err(GrammarError::limit(LimitExceeded::new("repeats in a count", limit))
+        Err(GrammarError::limit(LimitExceeded::new(Budget::Repeat, "repeats in a count", limit))
             .at(self.source, place(&op.span), "")
             .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))
     }
@@ -131,9 +132,13 @@ impl Check<'_> {
         if self.named_classes <= most {
             return Ok(());
         }
-        Err(GrammarError::limit(LimitExceeded::new("named classes in a regular expression", most))
-            .at(self.source, place(span), "")
-            .with_hint("repeats are better written with a count; the budget is `Limits::regex_bytes`"))
+        Err(GrammarError::limit(LimitExceeded::new(
+            Budget::RegexBytes,
+            "named classes in a regular expression",
+            most,
+        ))
+        .at(self.source, place(span), "")
+        .with_hint("repeats are better written with a count; the budget is `Limits::regex_bytes`"))
     }
 }
 
@@ -195,9 +200,13 @@ fn syntax_error(source: Source<'_>, text: &str, error: &ast::Error) -> GrammarEr
     match error.kind() {
         ErrorKind::NestLimitExceeded(most) => {
             let most = usize::try_from(*most).unwrap_or(usize::MAX);
-            GrammarError::limit(LimitExceeded::new("levels of groups in a regular expression", most))
-                .at(source, span, "")
-                .with_hint("the budget is `Limits::regex_nesting`")
+            GrammarError::limit(LimitExceeded::new(
+                Budget::RegexNesting,
+                "levels of groups in a regular expression",
+                most,
+            ))
+            .at(source, span, "")
+            .with_hint("the budget is `Limits::regex_nesting`")
         }
         ErrorKind::UnsupportedBackreference => {
             unsupported("a back-reference").with_hint("for a character by its number write `\\x{..}`")

@@ -109,7 +109,7 @@ impl Constraint {
 
 /// The sizes of a state of `machine`.
 pub(super) fn sizes(machine: &Machine, state: Option<StateId>) -> StateSizes {
-    let (known_sets, _, known_states) = machine.sizes();
+    let (known_sets, known_states) = machine.sizes();
     let work = machine.parser().effort();
     let Some(state) = state else {
         return StateSizes { known_sets, known_states, work, ..Default::default() };

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     grammar::{Expr, Span},
     ids::{ExprId, RuleId},
-    limits::{LimitExceeded, Limits},
+    limits::{Budget, LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
 };
 
@@ -56,6 +56,8 @@ const LITERAL_BYTES: usize = 1_024;
 const NAME_CHARS: usize = 60;
 /// Notes kept about which rule went into which terminal.
 const MAX_ABSORBED: usize = 1 << 16;
+/// Expressions that turn out too large to fold after which no more are tried. A few ms each.
+const MAX_UNFOLDABLE: usize = 400;
 
 /// Turns everything below the root into symbols.
 pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Result<Emitted, CompileError> {
@@ -78,6 +80,7 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
         of_dfa: HashMap::new(),
         of_repeat: HashMap::new(),
         open: Vec::new(),
+        unfoldable: 0,
         symbols: 0,
     };
     emitter.out.root = emitter.rule(work.root())?;
@@ -101,6 +104,8 @@ struct Emitter<'a> {
     of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,
     /// Nonterminals whose productions are still to be made.
     open: Vec<(u32, ExprId)>,
+    /// Expressions whose automata were made and were too large to fold.
+    unfoldable: usize,
     symbols: usize,
 }
 
@@ -121,7 +126,7 @@ impl Emitter<'_> {
     }
 
     fn exceeded(&self) -> LimitExceeded {
-        LimitExceeded::new("symbols of the context-free grammar", self.limits.symbols)
+        LimitExceeded::new(Budget::Symbols, "symbols of the context-free grammar", self.limits.symbols)
     }
 
     fn produce(&mut self, nonterminal: u32, symbols: Vec<Symbol>) -> Result<(), LimitExceeded> {
@@ -197,19 +202,25 @@ impl Emitter<'_> {
             return Ok(Some(self.terminal(dfa, &|| name.map_or_else(|| shown(hir), str::to_owned))?));
         }
         let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);
-        if !self.regular.is_within(expr, worth_trying) {
+        if self.unfoldable >= MAX_UNFOLDABLE || !self.regular.is_within(expr, worth_trying) {
             return Ok(None);
         }
         let hir = self.regular.hir(self.work, expr);
         // Minimisation may bring a larger automaton under the budget.
         match scanner::build(&hir, worth_trying, self.limits) {
-            Ok(Some(dfa)) if dfa.len() > self.limits.fold_states => Ok(None),
+            Ok(Some(dfa)) if dfa.len() > self.limits.fold_states => {
+                self.unfoldable += 1;
+                Ok(None)
+            }
             Ok(dfa) => {
                 let symbol = self.terminal(dfa, &|| name.map_or_else(|| shown(&hir), str::to_owned))?;
                 self.absorb(expr, symbol);
                 Ok(Some(symbol))
             }
-            Err(_too_large) => Ok(None),
+            Err(_too_large) => {
+                self.unfoldable += 1;
+                Ok(None)
+            }
         }
     }
 

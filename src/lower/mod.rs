@@ -71,7 +71,11 @@ pub(crate) fn lower(grammar: &Grammar, limits: &Limits) -> Result<Lowered, Compi
         provenance::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
     clock.lap("reduction");
     let scanner = Scanner::new(reduced.terminals).ok_or_else(|| {
-        CompileError::limit(crate::limits::LimitExceeded::new("scanner states", u32::MAX as usize))
+        CompileError::limit(crate::limits::LimitExceeded::new(
+            crate::limits::Budget::Fixed,
+            "scanner states",
+            u32::MAX as usize,
+        ))
     })?;
     clock.lap("scanner");
     let provenance = Provenance {

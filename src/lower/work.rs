@@ -8,7 +8,7 @@ use super::components::components;
 use crate::{
     grammar::{Expr, Grammar, Pattern, Span},
     ids::{ExprId, RuleId},
-    limits::{LimitExceeded, Limits},
+    limits::{Budget, LimitExceeded, Limits},
 };
 
 /// Rules that can be rewritten.
@@ -118,7 +118,8 @@ impl WorkGrammar {
 
     /// A new expression over existing ones.
     pub(super) fn push(&mut self, expr: Expr, limits: &Limits) -> Result<ExprId, LimitExceeded> {
-        let exceeded = || LimitExceeded::new("expressions of a grammar", limits.expressions);
+        let exceeded =
+            || LimitExceeded::new(Budget::Expressions, "expressions of a grammar", limits.expressions);
         // Rewriting may double the expressions before it counts as running away.
         if self.exprs.len() >= limits.expressions.saturating_mul(2) {
             return Err(exceeded());

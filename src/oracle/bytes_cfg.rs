@@ -13,7 +13,7 @@ use regex_syntax::{
 use super::OracleError;
 use crate::{
     grammar::{Expr, Grammar},
-    limits::LimitExceeded,
+    limits::{Budget, LimitExceeded},
 };
 
 /// More symbols than this are not for brute force (and all positions fit in 32 bits).
@@ -137,7 +137,11 @@ impl Builder {
     fn production(&mut self, head: u32, body: &[Symbol]) -> Result<(), LimitExceeded> {
         // Nonterminals count too: one without productions still takes space.
         if self.symbols.len() + self.nonterminals + body.len() >= self.max_symbols {
-            return Err(LimitExceeded::new("symbols of a grammar over bytes", self.max_symbols));
+            return Err(LimitExceeded::new(
+                Budget::Fixed,
+                "symbols of a grammar over bytes",
+                self.max_symbols,
+            ));
         }
         let first = self.symbols.len();
         self.symbols.extend_from_slice(body);

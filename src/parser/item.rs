@@ -24,12 +24,3 @@ impl Item {
         Self { dot: self.dot.next(), origin: self.origin }
     }
 }
-
-/// Where an item of a closed set was predicted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// In the set the item stands in.
-    Here,
-    /// In an earlier set.
-    Set(SetId),
-}

@@ -4,7 +4,9 @@
 //! terminals by number only: no bytes, no tokens.
 
 mod closure;
+mod core;
 mod item;
+mod memo;
 mod origin;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod parser;

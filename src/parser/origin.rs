@@ -7,11 +7,12 @@
 //! the same origin as the last. (If an item leads to `B` and a rule of `B` begins with `A`, it leads to `A`, so
 //! restricting a restricted set comes to the same.)
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, hash_map::Entry};
 
-use super::item::Item;
+use super::{item::Item, memo::Memo};
 use crate::{
     ids::SetId,
+    limits::{LimitExceeded, Work},
     lower::{Cfg, Dot, NonterminalId, Slot},
 };
 
@@ -25,7 +26,7 @@ const MAX_KERNEL: usize = 64;
 /// Left corners and known origins.
 #[derive(Debug, Default)]
 pub(super) struct Origins {
-    known: HashMap<(SetId, NonterminalId), SetId>,
+    known: Memo<NonterminalId>,
     /// For a nonterminal, a bit for each nonterminal it can begin with, itself included.
     left_corners: HashMap<NonterminalId, Box<[u64]>>,
 }
@@ -38,30 +39,47 @@ impl Origins {
 
     /// The origin of `nonterminal` in `set`, if it was asked before.
     pub(super) fn known(&self, set: SetId, nonterminal: NonterminalId) -> Option<SetId> {
-        self.known.get(&(set, nonterminal)).copied()
+        self.known.get(set, nonterminal)
     }
 
     pub(super) fn remember(&mut self, set: SetId, nonterminal: NonterminalId, origin: SetId) {
-        self.known.insert((set, nonterminal), origin);
+        self.known.insert(set, nonterminal, origin);
     }
 
     /// Can what stands after `dot` begin with `nonterminal`?
-    pub(super) fn leads_to(&mut self, cfg: &Cfg, dot: Dot, nonterminal: NonterminalId) -> bool {
-        let Slot::Nonterminal(first) = cfg.slot(dot) else { return false };
+    pub(super) fn leads_to(
+        &mut self,
+        cfg: &Cfg,
+        dot: Dot,
+        nonterminal: NonterminalId,
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
+        let Slot::Nonterminal(first) = cfg.slot(dot) else { return Ok(false) };
         if first == nonterminal {
-            return true;
+            return Ok(true);
         }
-        let bits = self.left_corners.entry(first).or_insert_with(|| left_corners(cfg, first));
-        bits[nonterminal.index() / 64] >> (nonterminal.index() % 64) & 1 == 1
+        work.spend(2)?;
+        let bits = match self.left_corners.entry(first) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(left_corners(cfg, first, work)?),
+        };
+        Ok(bits[nonterminal.index() / 64] >> (nonterminal.index() % 64) & 1 == 1)
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self, cfg: &Cfg) -> usize {
+        let corners = self.left_corners.len() * cfg.nonterminal_count().div_ceil(64) * size_of::<u64>();
+        self.known.bytes() + self.left_corners.allocation_size() + corners
     }
 }
 
 /// Everything `first` can begin with. Linear in the productions reached.
-fn left_corners(cfg: &Cfg, first: NonterminalId) -> Box<[u64]> {
+fn left_corners(cfg: &Cfg, first: NonterminalId, work: &mut Work) -> Result<Box<[u64]>, LimitExceeded> {
     let mut bits = vec![0_u64; cfg.nonterminal_count().div_ceil(64)].into_boxed_slice();
     let mut open = vec![first];
     bits[first.index() / 64] |= 1 << (first.index() % 64);
     while let Some(nonterminal) = open.pop() {
+        work.spend(cfg.productions(nonterminal).len())?;
         for &start in cfg.productions(nonterminal) {
             let mut dot = start;
             while let Slot::Nonterminal(corner) = cfg.slot(dot) {
@@ -77,5 +95,5 @@ fn left_corners(cfg: &Cfg, first: NonterminalId) -> Box<[u64]> {
             }
         }
     }
-    bits
+    Ok(bits)
 }

@@ -1,50 +1,51 @@
 //! Memoised moves between sets.
 
+use std::ops::Range;
+
 use hashbrown::{HashMap, HashSet};
 
-use super::{
-    closure::{Scratch, close},
-    item::{Item, Origin},
-    origin::Origins,
-    sets::{ClosedSet, Sets},
-};
+use super::{core::Begun, item::Item, memo::Memo, origin::Origins, sets::Sets};
 use crate::{
     ids::{SetId, TerminalId},
-    limits::{LimitExceeded, Limits},
+    limits::{Budget, LimitExceeded, Limits, Work},
     lower::{Cfg, Dot, NonterminalId, Slot},
 };
+
+/// Items up to which the scratch space of one set is kept for the next.
+const KEPT_ITEMS: usize = 1_024;
 
 /// An arena of sets and the moves between them. Grows; what it holds is never changed but for memos.
 #[derive(Debug)]
 pub(crate) struct Parser {
     sets: Sets,
     start: SetId,
+    shifts: Memo<TerminalId>,
     origins: Origins,
-    scratch: Scratch,
-    work: Vec<Item>,
+    /// Scratch: items whose turn is still to come, all items so far, and those for the kernel of the set in the making.
+    open: Vec<Item>,
     seen: HashSet<Item>,
     kernel: Vec<Item>,
-    max_set_items: usize,
+    max_bytes: usize,
     /// Items completed and merged since the arena was made.
     effort: u64,
 }
 
 impl Parser {
     /// An arena that holds the start set.
-    pub(crate) fn new(cfg: &Cfg, limits: &Limits) -> Result<Self, LimitExceeded> {
+    pub(crate) fn new(cfg: &Cfg, limits: &Limits, work: &mut Work) -> Result<Self, LimitExceeded> {
         let mut parser = Self {
-            sets: Sets::new(limits),
+            sets: Sets::new(cfg),
             start: SetId::new(0),
+            shifts: Memo::default(),
             origins: Origins::default(),
-            scratch: Scratch::new(cfg),
-            work: Vec::new(),
+            open: Vec::new(),
             seen: HashSet::new(),
             kernel: Vec::new(),
-            max_set_items: limits.set_items,
+            max_bytes: limits.parser_bytes,
             effort: 0,
         };
-        parser.add(Item::START)?;
-        parser.start = parser.complete(cfg)?;
+        parser.add(Item::START, work)?;
+        parser.start = parser.complete(cfg, work)?;
         parser.clear();
         Ok(parser)
     }
@@ -59,90 +60,105 @@ impl Parser {
         self.sets.len()
     }
 
-    /// Number of items in all sets.
-    pub(crate) fn item_count(&self) -> usize {
-        self.sets.item_count()
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self, cfg: &Cfg) -> usize {
+        self.sets.bytes() + self.shifts.bytes() + self.origins.bytes(cfg)
     }
 
     /// Items completed, merged and predicted since the arena was made: what moves that were not looked up have cost.
     pub(crate) fn effort(&self) -> u64 {
-        self.effort + u64::try_from(self.sets.item_count()).unwrap_or(u64::MAX)
+        self.effort + self.sets.items_made()
     }
 
-    pub(super) fn set(&self, set: SetId) -> &ClosedSet {
-        self.sets.get(set)
+    pub(super) fn sets(&self) -> &Sets {
+        &self.sets
+    }
+
+    /// The set after `terminal`, if that was asked before.
+    pub(super) fn known_shift(&self, set: SetId, terminal: TerminalId) -> Option<SetId> {
+        self.shifts.get(set, terminal)
     }
 
     /// Is the text complete in this set?
     pub(crate) fn is_complete(&self, set: SetId) -> bool {
-        self.sets.get(set).is_complete()
+        self.sets.is_complete(set)
     }
 
     /// The terminals that may follow, ascending.
     pub(crate) fn accepts(&self, set: SetId) -> &[TerminalId] {
-        self.sets.get(set).accepts()
+        self.sets.core(set).accepts()
     }
 
     /// May this terminal follow?
     pub(crate) fn accepts_terminal(&self, set: SetId, terminal: TerminalId) -> bool {
-        self.sets.get(set).place(terminal).is_some()
+        self.sets.core(set).waiting_for_terminal(terminal).is_some()
     }
 
     /// The dotted rules that wait for `terminal`, for display.
     pub(crate) fn waiting(&self, set: SetId, terminal: TerminalId) -> impl Iterator<Item = Dot> + '_ {
-        let set = self.sets.get(set);
-        set.place(terminal).map(|place| set.waiting_at(place)).unwrap_or_default().iter().map(|(dot, _)| *dot)
+        let core = self.sets.core(set);
+        core.waiting_for_terminal(terminal).unwrap_or_default().map(|at| core.terminal_rule(at).0)
     }
 
     /// The set after `terminal`, or `None` if it cannot follow. One lookup when it was asked before;
-    /// otherwise linear in the items completed.
+    /// otherwise linear in the items that are moved on or completed, each as often as there are ways to.
     pub(crate) fn shift(
         &mut self,
         cfg: &Cfg,
         set: SetId,
         terminal: TerminalId,
+        work: &mut Work,
     ) -> Result<Option<SetId>, LimitExceeded> {
-        let from = self.sets.get(set);
-        let Some(place) = from.place(terminal) else { return Ok(None) };
-        if let Some(to) = from.shift(place) {
+        if let Some(to) = self.known_shift(set, terminal) {
             return Ok(Some(to));
         }
-        let waiting = from.waiting_at(place).to_vec();
-        let to = self.after(cfg, set, &waiting);
+        let Some(waiting) = self.sets.core(set).waiting_for_terminal(terminal) else { return Ok(None) };
+        let to = work.spend(8).and_then(|()| self.after(cfg, set, waiting, work));
         // Also when a budget is used up: what is left on the work list would be taken for the next call's.
         self.clear();
         let to = to?;
-        self.sets.set_shift(set, place, to);
+        self.shifts.insert(set, terminal, to);
         Ok(Some(to))
     }
 
-    /// The set after what `waiting`, items of `set`, wait for. Leaves the scratch space as it is.
-    fn after(&mut self, cfg: &Cfg, set: SetId, waiting: &[(Dot, Origin)]) -> Result<SetId, LimitExceeded> {
-        for &(dot, origin) in waiting {
-            self.advance(cfg, set, dot, origin)?;
+    /// The set after what these rules of `set` wait for. Leaves the scratch space as it is.
+    fn after(
+        &mut self,
+        cfg: &Cfg,
+        set: SetId,
+        waiting: Range<usize>,
+        work: &mut Work,
+    ) -> Result<SetId, LimitExceeded> {
+        for at in waiting {
+            let (dot, begun) = self.sets.core(set).terminal_rule(at);
+            self.advance(cfg, set, dot, begun, work)?;
         }
-        self.complete(cfg)
+        self.complete(cfg, work)
     }
 
     /// The set that continues as any of `sets` does (they end at the same byte of the text): the union of kernels.
-    pub(crate) fn merge(&mut self, cfg: &Cfg, sets: &[SetId]) -> Result<SetId, LimitExceeded> {
+    pub(crate) fn merge(
+        &mut self,
+        cfg: &Cfg,
+        sets: &[SetId],
+        work: &mut Work,
+    ) -> Result<SetId, LimitExceeded> {
         let mut kernel = Vec::new();
         let mut complete = false;
         for &set in sets {
-            let set = self.sets.get(set);
-            kernel.extend_from_slice(set.kernel());
-            complete |= set.is_complete();
+            work.spend(2 * self.sets.kernel(set).len())?;
+            kernel.extend_from_slice(self.sets.kernel(set));
+            complete |= self.sets.is_complete(set);
         }
         self.effort += u64::try_from(kernel.len()).unwrap_or(u64::MAX);
         kernel.sort_unstable();
         kernel.dedup();
-        self.check_size(kernel.len())?;
-        self.intern(cfg, &kernel, complete)
+        self.intern(cfg, &kernel, complete, work)
     }
 
     /// The older sets that the kernel of `set` refers to.
     pub(crate) fn origins_of(&self, set: SetId) -> impl Iterator<Item = SetId> + '_ {
-        let origins = self.sets.get(set).kernel().iter().map(|item| item.origin);
+        let origins = self.sets.kernel(set).iter().map(|item| item.origin);
         origins.filter(|origin| *origin != Item::START.origin)
     }
 
@@ -153,96 +169,124 @@ impl Parser {
         other: &Self,
         set: SetId,
         here: &HashMap<SetId, SetId>,
+        work: &mut Work,
     ) -> Result<SetId, LimitExceeded> {
-        let set = other.sets.get(set);
         let renamed =
             |item: &Item| Item { dot: item.dot, origin: *here.get(&item.origin).unwrap_or(&item.origin) };
-        let mut kernel: Vec<Item> = set.kernel().iter().map(renamed).collect();
+        let mut kernel: Vec<Item> = other.sets.kernel(set).iter().map(renamed).collect();
         kernel.sort_unstable();
-        self.intern(cfg, &kernel, set.is_complete())
+        self.intern(cfg, &kernel, other.sets.is_complete(set), work)
     }
 
-    fn check_size(&self, items: usize) -> Result<(), LimitExceeded> {
-        if items > self.max_set_items {
-            return Err(LimitExceeded::new("items of one parser set", self.max_set_items));
+    /// The set with this kernel, made if there is memory left. (Past the budget known sets are refused too.)
+    fn intern(
+        &mut self,
+        cfg: &Cfg,
+        kernel: &[Item],
+        complete: bool,
+        work: &mut Work,
+    ) -> Result<SetId, LimitExceeded> {
+        if self.bytes(cfg) >= self.max_bytes {
+            return Err(LimitExceeded::new(Budget::ParserBytes, "bytes of parser sets", self.max_bytes));
         }
-        Ok(())
+        self.sets.intern(cfg, kernel, complete, work)
     }
 
-    fn intern(&mut self, cfg: &Cfg, kernel: &[Item], complete: bool) -> Result<SetId, LimitExceeded> {
-        let (scratch, max) = (&mut self.scratch, self.max_set_items);
-        self.sets.intern(kernel, complete, |kernel| close(cfg, scratch, kernel, max))
-    }
-
-    /// Puts an item of `set`, moved on by what it waited for, on the work list.
-    fn advance(&mut self, cfg: &Cfg, set: SetId, dot: Dot, origin: Origin) -> Result<(), LimitExceeded> {
-        let origin = match origin {
-            Origin::Set(origin) => origin,
-            Origin::Here => self.origin(cfg, set, cfg.lhs(dot))?,
-        };
-        self.add(Item { dot: dot.next(), origin })
+    /// Puts the items of `set` with one dotted rule, moved on by what it waited for, on the work list.
+    fn advance(
+        &mut self,
+        cfg: &Cfg,
+        set: SetId,
+        dot: Dot,
+        begun: Begun,
+        work: &mut Work,
+    ) -> Result<(), LimitExceeded> {
+        work.spend(2)?;
+        match begun {
+            Begun::Here => {
+                let origin = self.origin(cfg, set, cfg.lhs(dot), work)?;
+                self.add(Item { dot: dot.next(), origin }, work)
+            }
+            Begun::Before => {
+                for at in self.sets.with_dot(set, dot) {
+                    self.add(self.sets.item(at).next(), work)?;
+                }
+                Ok(())
+            }
+        }
     }
 
     /// The origin of what `lhs` begins in `set`: the set of those kernel items that lead to it.
-    fn origin(&mut self, cfg: &Cfg, set: SetId, lhs: NonterminalId) -> Result<SetId, LimitExceeded> {
+    fn origin(
+        &mut self,
+        cfg: &Cfg,
+        set: SetId,
+        lhs: NonterminalId,
+        work: &mut Work,
+    ) -> Result<SetId, LimitExceeded> {
         if let Some(origin) = self.origins.known(set, lhs) {
             return Ok(origin);
         }
-        let whole = self.sets.get(set);
-        if self.origins.keeps_whole(cfg, whole.kernel()) {
+        let whole = self.sets.kernel(set);
+        if self.origins.keeps_whole(cfg, whole) {
             return Ok(set);
         }
-        let mut kernel = whole.kernel().to_vec();
-        kernel.retain(|item| self.origins.leads_to(cfg, item.dot, lhs));
-        let origin = self.intern(cfg, &kernel, false)?;
+        let mut kernel = Vec::with_capacity(whole.len());
+        for &item in whole {
+            if self.origins.leads_to(cfg, item.dot, lhs, work)? {
+                kernel.push(item);
+            }
+        }
+        let origin = self.intern(cfg, &kernel, false, work)?;
         self.origins.remember(set, lhs, origin);
         Ok(origin)
     }
 
     /// Puts an item on the work list of [`complete`](Self::complete), once.
-    fn add(&mut self, item: Item) -> Result<(), LimitExceeded> {
+    fn add(&mut self, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
         self.effort += 1;
         if self.seen.insert(item) {
-            self.work.push(item);
+            self.open.push(item);
+            work.spend(4)?;
         }
-        if self.seen.len() > self.max_set_items {
-            return Err(LimitExceeded::new("items of one parser set", self.max_set_items));
-        }
-        Ok(())
+        work.spend(1)
     }
 
+    /// Empties the scratch space.
     fn clear(&mut self) {
-        self.work.clear();
+        if self.seen.capacity() > 2 * KEPT_ITEMS {
+            self.seen = HashSet::new();
+        }
+        self.open.clear();
         self.seen.clear();
         self.kernel.clear();
     }
 
     /// Completes the items on the work list to a fixpoint and interns the set. All origins are older
     /// sets, so this never looks at the set in the making.
-    fn complete(&mut self, cfg: &Cfg) -> Result<SetId, LimitExceeded> {
+    fn complete(&mut self, cfg: &Cfg, work: &mut Work) -> Result<SetId, LimitExceeded> {
         let mut complete = false;
-        while let Some(item) = self.work.pop() {
+        while let Some(item) = self.open.pop() {
             match cfg.slot(item.dot) {
                 Slot::Terminal(_) => self.kernel.push(item),
                 Slot::Nonterminal(nonterminal) => {
                     self.kernel.push(item);
                     if cfg.is_nullable(nonterminal) {
-                        self.add(item.next())?;
+                        self.add(item.next(), work)?;
                     }
                 }
                 Slot::End(_) if item.origin == Item::START.origin => complete = true,
                 Slot::End(lhs) => {
-                    let waiting = self.sets.get(item.origin).waiting_for(lhs);
-                    for at in waiting {
-                        let (dot, origin) = self.sets.get(item.origin).by_nonterminal(at);
-                        self.advance(cfg, item.origin, dot, origin)?;
+                    for at in self.sets.core(item.origin).waiting_for_nonterminal(lhs) {
+                        let (dot, begun) = self.sets.core(item.origin).nonterminal_rule(at);
+                        self.advance(cfg, item.origin, dot, begun, work)?;
                     }
                 }
             }
         }
         let mut kernel = std::mem::take(&mut self.kernel);
         kernel.sort_unstable();
-        let set = self.intern(cfg, &kernel, complete);
+        let set = self.intern(cfg, &kernel, complete, work);
         self.kernel = kernel;
         set
     }

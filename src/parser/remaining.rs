@@ -8,10 +8,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use hashbrown::HashMap;
 
-use super::{
-    item::{Item, Origin},
-    parser::Parser,
-};
+use super::{core::Begun, item::Item, parser::Parser};
 use crate::{
     ids::SetId,
     lower::{Cfg, Dot, NonterminalId},
@@ -68,7 +65,7 @@ impl Parser {
         }
         let mut search = Search { best: HashMap::new(), heap: BinaryHeap::new() };
         let place = |dot: Dot, origin: SetId| (origin != Item::START.origin).then(|| (cfg.lhs(dot), origin));
-        for item in self.set(set).kernel() {
+        for item in self.sets().kernel(set) {
             search.reach(place(item.dot, item.origin), rests[item.dot.0 as usize], None);
         }
         while let Some(Reverse((cost, here, via))) = search.heap.pop() {
@@ -85,15 +82,19 @@ impl Parser {
                 continue;
             }
             let (nonterminal, set) = here;
-            let origin = self.set(set);
-            for at in origin.waiting_for(nonterminal) {
+            let core = self.sets().core(set);
+            for (dot, begun) in core.waiting_for_nonterminal(nonterminal).map(|at| core.nonterminal_rule(at))
+            {
                 *visits += 1;
-                let (dot, predicted) = origin.by_nonterminal(at);
-                let to = match predicted {
-                    Origin::Here => Some((cfg.lhs(dot), set)),
-                    Origin::Set(earlier) => place(dot, earlier),
-                };
-                search.reach(to, cost.saturating_add(rests[dot.next().0 as usize]), Some(here));
+                let cost = cost.saturating_add(rests[dot.next().0 as usize]);
+                if begun == Begun::Here {
+                    search.reach(Some((cfg.lhs(dot), set)), cost, Some(here));
+                    continue;
+                }
+                for at in self.sets().with_dot(set, dot) {
+                    *visits += 1;
+                    search.reach(place(dot, self.sets().item(at).origin), cost, Some(here));
+                }
             }
         }
         u64::MAX

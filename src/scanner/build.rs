@@ -10,7 +10,7 @@ use regex_automata::{
 use regex_syntax::hir::Hir;
 
 use super::dfa::{NONE, RawDfa, TerminalDfa};
-use crate::limits::{LimitExceeded, Limits};
+use crate::limits::{Budget, LimitExceeded, Limits};
 
 /// Bytes of memory that `regex-automata` spends per DFA state at most: a row of 256 and its set of NFA states.
 const BYTES_PER_STATE: usize = 2048;
@@ -26,7 +26,7 @@ pub(crate) fn build(
     max_states: usize,
     limits: &Limits,
 ) -> Result<Option<TerminalDfa>, LimitExceeded> {
-    let too_many = || LimitExceeded::new("DFA states of a terminal", max_states);
+    let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states);
     if let regex_syntax::hir::HirKind::Literal(literal) = hir.kind() {
         if literal.0.len() >= max_states {
             return Err(too_many());
@@ -41,7 +41,7 @@ pub(crate) fn build(
                 .nfa_size_limit(Some(limits.nfa_bytes)),
         )
         .build_from_hir(hir)
-        .map_err(|_| LimitExceeded::new("bytes of a terminal's NFA", limits.nfa_bytes))?;
+        .map_err(|_| LimitExceeded::new(Budget::NfaBytes, "bytes of a terminal's NFA", limits.nfa_bytes))?;
     let memory = max_states.saturating_mul(BYTES_PER_STATE);
     let dense = dense::Builder::new()
         .configure(

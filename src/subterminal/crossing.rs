@@ -38,13 +38,15 @@ pub(crate) struct Crossing<'a> {
     pub(crate) stays: Ranges,
     /// Trie nodes where the terminal may end. Nodes without children may be among them.
     pub(crate) exits: Ranges,
+    /// Trie nodes looked at.
+    pub(crate) walked: usize,
     path: Vec<(u32, u32)>,
 }
 
 impl<'a> Crossing<'a> {
     /// Nothing is collected yet.
     pub(crate) fn new(trie: &'a ByteTrie, dfa: &'a TerminalDfa, loops: &'a Loops) -> Self {
-        Self { trie, dfa, loops, stays: Ranges::new(), exits: Ranges::new(), path: Vec::new() }
+        Self { trie, dfa, loops, stays: Ranges::new(), exits: Ranges::new(), walked: 0, path: Vec::new() }
     }
 
     /// All tokens, with the terminal in `state`. At most linear in the trie nodes that the terminal can reach;
@@ -61,6 +63,7 @@ impl<'a> Crossing<'a> {
 
     /// The tokens at and below `node`, which the terminal has reached in `state`.
     pub(crate) fn at(&mut self, node: TrieNodeId, state: u32) {
+        self.walked += 1;
         if !self.enter(node, state) {
             return;
         }
@@ -69,6 +72,7 @@ impl<'a> Crossing<'a> {
         self.path.push((last, state));
         let mut next = node.raw() + 1;
         while next < last {
+            self.walked += 1;
             // The innermost open subtree that `next` is in is its parent's.
             while self.path.last().is_some_and(|&(end, _)| end <= next) {
                 self.path.pop();

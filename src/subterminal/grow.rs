@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::tree::{Forest, Grow, Soil};
-use crate::ids::ScanStateId;
+use super::tree::{Forest, Grow, Soil, TreeNodeId};
+use crate::{ids::ScanStateId, limits::Work};
 
 impl Forest {
     /// Every tree, as deep as tokens reach or memory allows; trees share `max_bytes`, those of the first states first.
@@ -21,11 +21,11 @@ impl Forest {
             .par_iter()
             .map(|&state| {
                 let mut tree = Self::new(max_bytes.saturating_sub(bytes.load(Ordering::Relaxed)));
-                let root = tree.root(soil, state);
-                let mut open = vec![root];
+                let work = &mut Work::unlimited();
+                let mut open: Vec<TreeNodeId> = tree.root(soil, state, work).into_iter().collect();
                 while let Some(node) = open.pop() {
-                    let children = tree.children(soil, node, Grow::Yes).into_iter().flatten();
-                    open.extend(children.map(|child| tree.child(child).1));
+                    let children = tree.children(soil, node, Grow::Yes, work).ok().flatten();
+                    open.extend(children.into_iter().flatten().map(|child| tree.child(child).1));
                 }
                 bytes.fetch_add(tree.bytes(), Ordering::Relaxed);
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1);

@@ -48,6 +48,14 @@ impl Reach {
         &self.exits
     }
 
+    /// What it took to sort out its tokens, in units of work.
+    pub(super) fn work(&self) -> usize {
+        match &self.tokens {
+            Tokens::Few(tokens) => tokens.len(),
+            Tokens::Many(tokens) => tokens.size() / 16,
+        }
+    }
+
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.exits.bytes() + self.tokens.bytes()

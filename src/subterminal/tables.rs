@@ -14,11 +14,15 @@ use super::{
 };
 use crate::{
     ids::TrieNodeId,
-    limits::TABLE_BYTES,
+    limits::{LimitExceeded, TABLE_BYTES, Work},
     scanner::{NONE, TerminalDfa},
     store::{CacheFolder, Key, Kind, Reader, StoreError, Writer},
     vocab::{ByteTrie, Vocabulary},
 };
+
+/// Work of making a row or a node, apart from its tokens and the trie nodes walked, which are a unit each.
+const ROW_WORK: usize = 100;
+const ENTER_WORK: usize = 12;
 
 /// The table of one terminal. Rows are made when they are first asked for, by whoever asks.
 #[derive(Debug)]
@@ -57,28 +61,54 @@ impl TerminalTable {
         &self.first
     }
 
-    /// What the terminal does to all tokens when it is in `state`. First use walks the trie.
-    pub(crate) fn row(&self, trie: &ByteTrie, state: u32) -> &Arc<Reach> {
-        self.rows[state as usize].get_or_init(|| {
+    /// What the terminal does to all tokens when it is in `state`. First use walks the trie; the row is kept also if
+    /// that was too much work.
+    pub(crate) fn row(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        work: &mut Work,
+    ) -> Result<&Arc<Reach>, LimitExceeded> {
+        let mut made = Ok(());
+        let row = self.rows[state as usize].get_or_init(|| {
             let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
             crossing.root(state);
+            let walked = crossing.walked;
             let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
+            made = work.spend(ROW_WORK + walked + reach.work());
             self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
             reach
-        })
+        });
+        made.map(|()| row)
     }
 
-    /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a state.
-    pub(crate) fn enter(&self, trie: &ByteTrie, entered: impl Iterator<Item = (u32, u32)>) -> Reach {
+    /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a state. Linear in
+    /// the nodes walked and the tokens found.
+    pub(crate) fn enter(
+        &self,
+        trie: &ByteTrie,
+        entered: impl Iterator<Item = (u32, u32)>,
+        work: &mut Work,
+    ) -> Result<Reach, LimitExceeded> {
         let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
+        let mut walked = 0;
         for (node, state) in entered {
             crossing.at(TrieNodeId::new(node), state);
+            work.spend(crossing.walked - walked)?;
+            walked = crossing.walked;
         }
-        Reach::new(trie, crossing.stays, crossing.exits)
+        let reach = Reach::new(trie, crossing.stays, crossing.exits);
+        work.spend(ENTER_WORK + reach.work())?;
+        Ok(reach)
     }
 
     /// What the terminal does, from its start, to the tokens below a trie node.
-    pub(crate) fn below(&self, trie: &ByteTrie, node: TrieNodeId) -> Reach {
+    pub(crate) fn below(
+        &self,
+        trie: &ByteTrie,
+        node: TrieNodeId,
+        work: &mut Work,
+    ) -> Result<Reach, LimitExceeded> {
         let last = trie.end(node).raw();
         let child = |child: u32| (child < last).then_some(child);
         let next = |&before: &u32| child(trie.end(TrieNodeId::new(before)).raw());
@@ -90,6 +120,7 @@ impl TerminalTable {
         self.enter(
             trie,
             children.filter_map(|child| Some((child, state(trie.byte(TrieNodeId::new(child)))?))),
+            work,
         )
     }
 
@@ -110,7 +141,10 @@ impl TerminalTable {
         let mut writer = Writer::default();
         writer.count(self.rows.len());
         for state in (0..).take(self.rows.len()) {
-            self.row(trie, state).write(&mut writer);
+            // Unlimited work is never used up.
+            if let Ok(row) = self.row(trie, state, &mut Work::unlimited()) {
+                row.write(&mut writer);
+            }
         }
         writer.finish()
     }

@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 use super::{reach::Reach, tables::TerminalTable};
 use crate::{
     ids::{ScanStateId, TerminalId, TrieNodeId},
+    limits::{LimitExceeded, Work},
     lower::Follow,
     scanner::Scanner,
     vocab::ByteTrie,
@@ -91,21 +92,31 @@ impl Forest {
         self.bytes
     }
 
+    /// Memory of the nodes alone, in bytes.
+    pub(crate) fn node_bytes(&self) -> usize {
+        size_of_val(&*self.nodes)
+    }
+
     /// Number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// The root of the tree of `state`. First use makes a row of the terminal's table.
-    pub(crate) fn root(&mut self, soil: Soil<'_>, state: ScanStateId) -> TreeNodeId {
+    pub(crate) fn root(
+        &mut self,
+        soil: Soil<'_>,
+        state: ScanStateId,
+        work: &mut Work,
+    ) -> Result<TreeNodeId, LimitExceeded> {
         if let Some(&root) = self.roots.get(&state) {
-            return root;
+            return Ok(root);
         }
         let terminal = soil.scanner.terminal(state);
-        let row = soil.tables[terminal.index()].row(soil.trie, soil.scanner.local(state));
+        let row = soil.tables[terminal.index()].row(soil.trie, soil.scanner.local(state), work)?;
         let root = self.push(terminal, Arc::clone(row));
         self.roots.insert(state, root);
-        root
+        Ok(root)
     }
 
     /// The node's terminal.
@@ -120,20 +131,27 @@ impl Forest {
 
     /// The node's children with their terminals, ascending. First use walks the trie below the node's exits for
     /// each terminal that may follow, if there `may` be new nodes and the budget reaches; if not, `None`.
-    pub(crate) fn children(&mut self, soil: Soil<'_>, node: TreeNodeId, may: Grow) -> Option<Range<u32>> {
+    pub(crate) fn children(
+        &mut self,
+        soil: Soil<'_>,
+        node: TreeNodeId,
+        may: Grow,
+        work: &mut Work,
+    ) -> Result<Option<Range<u32>>, LimitExceeded> {
         match &self.nodes[node.index()].children {
-            Children::Made(children) => return Some(children.clone()),
-            Children::Unknown if self.nodes[node.index()].reach.exits().is_empty() => return Some(0..0),
-            Children::Unknown if may == Grow::No || self.bytes >= self.max_bytes => return None,
+            Children::Made(children) => return Ok(Some(children.clone())),
+            Children::Unknown if self.nodes[node.index()].reach.exits().is_empty() => return Ok(Some(0..0)),
+            Children::Unknown if may == Grow::No || self.bytes >= self.max_bytes => return Ok(None),
             Children::Unknown => {}
         }
+        let offspring = offspring(soil, &self.nodes[node.index()], work)?;
         let first = self.next_id();
-        for (terminal, reach) in offspring(soil, &self.nodes[node.index()]) {
+        for (terminal, reach) in offspring {
             self.push(terminal, Arc::new(reach));
         }
         let children = first..self.next_id();
         self.nodes[node.index()].children = Children::Made(children.clone());
-        Some(children)
+        Ok(Some(children))
     }
 
     /// The node of a number in a range of [`children`](Self::children).
@@ -170,20 +188,28 @@ impl Forest {
 
 /// What each terminal that may follow the node's does to the tokens that go on at the node's exits; those that do
 /// nothing are left out.
-fn offspring(soil: Soil<'_>, node: &Node) -> Vec<(TerminalId, Reach)> {
+fn offspring(
+    soil: Soil<'_>,
+    node: &Node,
+    work: &mut Work,
+) -> Result<Vec<(TerminalId, Reach)>, LimitExceeded> {
     let Soil { tables, trie, .. } = soil;
-    let entrances = Entrances::new(soil, node);
-    soil.follow
-        .of(node.terminal)
-        .filter_map(|terminal| {
-            let table = &tables[terminal.index()];
-            let first = table.first().iter();
-            let entered =
-                first.flat_map(|&(byte, state)| entrances.with(byte).iter().map(move |&node| (node, state)));
-            let reach = table.enter(trie, entered);
-            (!reach.is_empty()).then_some((terminal, reach))
-        })
-        .collect()
+    // Twice over the bits of what follows.
+    work.spend(tables.len() / 4)?;
+    let entrances = Entrances::new(soil, node, work)?;
+    let mut offspring = Vec::new();
+    for terminal in soil.follow.of(node.terminal) {
+        let table = &tables[terminal.index()];
+        work.spend(table.first().len() / 4)?;
+        let first = table.first().iter();
+        let entered =
+            first.flat_map(|&(byte, state)| entrances.with(byte).iter().map(move |&node| (node, state)));
+        let reach = table.enter(trie, entered, work)?;
+        if !reach.is_empty() {
+            offspring.push((terminal, reach));
+        }
+    }
+    Ok(offspring)
 }
 
 /// The trie nodes right below a node's exits, by their byte.
@@ -194,7 +220,7 @@ struct Entrances {
 impl Entrances {
     /// Either looks at the children of every exit, or at every trie node with a byte that is asked for, whichever
     /// is less to look at.
-    fn new(soil: Soil<'_>, node: &Node) -> Self {
+    fn new(soil: Soil<'_>, node: &Node, work: &mut Work) -> Result<Self, LimitExceeded> {
         let Soil { tables, trie, follow, .. } = soil;
         let exits = node.reach.exits();
         let mut wanted = [false; 256];
@@ -204,7 +230,9 @@ impl Entrances {
         let nodes_with = |byte: u8| if wanted[usize::from(byte)] { trie.nodes_with(byte) } else { &[] };
         let by_bytes: usize = (0..=u8::MAX).map(|byte| nodes_with(byte).len()).sum();
         let mut by_byte: Vec<Vec<u32>> = vec![Vec::new(); 256];
-        if exits.total().saturating_mul(CHILDREN_OF_AN_EXIT) < by_bytes {
+        let children = exits.total().saturating_mul(CHILDREN_OF_AN_EXIT);
+        work.spend(100 + exits.total() + children.min(by_bytes) / 2)?;
+        if children < by_bytes {
             for exit in exits.iter().flatten() {
                 let exit = TrieNodeId::new(exit);
                 let (mut next, last) = (exit.raw() + 1, trie.end(exit).raw());
@@ -214,7 +242,7 @@ impl Entrances {
                     next = trie.end(child).raw();
                 }
             }
-            return Self { by_byte };
+            return Ok(Self { by_byte });
         }
         let mut is_exit = vec![0_u64; trie.len().div_ceil(64)];
         exits.iter().flatten().for_each(|exit| is_exit[exit as usize / 64] |= 1 << (exit % 64));
@@ -225,7 +253,7 @@ impl Entrances {
             };
             by_byte[usize::from(byte)] = nodes_with(byte).iter().filter(below_an_exit).copied().collect();
         }
-        Self { by_byte }
+        Ok(Self { by_byte })
     }
 
     /// Ascending, but for what lies below an exit that is below an exit.

@@ -327,7 +327,7 @@ fn parts_that_do_not_belong_together_are_refused() {
 #[test]
 fn a_constraint_out_of_budget_is_an_error_and_the_tokens_stand() {
     let mut limits = Limits::default();
-    limits.states = 40;
+    limits.parser_bytes = 4_000;
     let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "(" root ")" | "x""#, &limits).unwrap();
     let compiled = Compiler::new(vocabulary()).limits(limits).compile(&grammar).unwrap();
     let builder = Decoder::builder(model(0).script(3, bytes(&"(".repeat(300)))).vocabulary(vocabulary());

@@ -142,9 +142,9 @@ fn limits(bytes: &mut Bytes<'_>) -> (Limits, bool, Trees) {
     limits.history = if choice & 64 == 0 { limits.history } else { usize::from(choice & 3) };
     let is_tight = choice & 8 != 0;
     if is_tight {
-        limits.states = 4 + usize::from(bytes.byte() / 4);
-        limits.sets = 4 + usize::from(bytes.byte() / 4);
-        limits.arena_items = 32 + usize::from(bytes.byte()) * 2;
+        limits.state_bytes = 400 + usize::from(bytes.byte()) * 16;
+        limits.parser_bytes = 1_000 + usize::from(bytes.byte()) * 64;
+        limits.step_work = 64 + usize::from(bytes.byte()) * 4;
     }
     let trees = match choice >> 4 & 3 {
         1 => Trees::Eager,

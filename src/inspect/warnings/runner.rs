@@ -6,6 +6,7 @@ use super::yields::MAX_TEXT;
 use crate::{
     constraint::{Machine, Program},
     ids::StateId,
+    limits::Work,
 };
 
 /// Repetitions after which what does not grow is given up, and those after which what does is believed.
@@ -14,6 +15,8 @@ const ROUNDS: [usize; 2] = [16, 64];
 const MAX_BYTES: usize = 200_000;
 /// Items that all runs together, and one of them, let the parser handle. About 0.1 us each.
 const MAX_WORK: [u64; 2] = [3_000_000, 300_000];
+/// Work of one run, in the units of a step's: in case a single repetition goes far past what a run may cost.
+const MAX_UNITS: usize = 5_000_000;
 /// How much more one of the last repetitions must cost than one of the second quarter, in threads and items.
 const LEAST_GROWTH: u64 = 8;
 
@@ -58,9 +61,10 @@ impl<'g> Runner<'g> {
             return None;
         }
         let mut machine = Machine::new(self.program).ok()?;
+        let work = &mut Work::new(MAX_UNITS);
         let mut state = machine.start();
         for &byte in before {
-            state = machine.step(self.program, state, byte).ok()??;
+            state = machine.step(self.program, state, byte, work).ok()??;
         }
         let mut done = machine.parser().effort();
         self.spend(before.len(), done)?;
@@ -73,7 +77,7 @@ impl<'g> Runner<'g> {
                 let mut alive = 0;
                 for &byte in repeated {
                     // Where so few repetitions use up a budget that is made for whole texts, they grow.
-                    let Ok(next) = machine.step(self.program, state, byte) else { break 'rounds };
+                    let Ok(next) = machine.step(self.program, state, byte, work) else { break 'rounds };
                     state = next?;
                     alive += machine.threads(state).len();
                 }

@@ -1,0 +1,40 @@
+//! What a compiled grammar keeps, in bytes.
+
+/// Memory of a compiled grammar, in bytes: what its sessions share and what [`Limits`](crate::Limits) bounds. A
+/// session's own is its [history](crate::Constraint::history_bytes).
+///
+/// Counted from what is in use; what the allocator holds besides is not in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Memory {
+    /// Machines that sessions share: one, and those that were replaced while sessions still run on them.
+    pub machines: usize,
+    /// Earley sets and the moves between them, see [`Limits::parser_bytes`](crate::Limits::parser_bytes).
+    pub parser_sets: usize,
+    /// Constraint states, see [`Limits::state_bytes`](crate::Limits::state_bytes).
+    pub states: usize,
+    /// Subterminal trees, see [`Limits::tree_bytes`](crate::Limits::tree_bytes). What other grammars share is
+    /// counted too.
+    pub trees: usize,
+    /// Masks, see [`Limits::mask_bytes`](crate::Limits::mask_bytes).
+    pub masks: usize,
+}
+
+impl Memory {
+    /// All of it, in bytes.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.parser_sets + self.states + self.trees + self.masks
+    }
+
+    /// With another machine's.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            machines: self.machines + other.machines,
+            parser_sets: self.parser_sets + other.parser_sets,
+            states: self.states + other.states,
+            trees: self.trees + other.trees,
+            masks: self.masks + other.masks,
+        }
+    }
+}

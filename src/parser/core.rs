@@ -1,0 +1,175 @@
+//! What a set can do, as far as that does not depend on the stack.
+//!
+//! What is predicted in a set follows from the dotted rules of its kernel, wherever these were begun. So sets
+//! whose kernels differ in their origins alone have one *core*. A text that nests ever deeper makes new
+//! sets, but soon no new cores.
+
+use std::ops::Range;
+
+use super::closure::Scratch;
+use crate::{
+    ids::TerminalId,
+    interner::Index,
+    limits::{Budget, LimitExceeded, Work},
+    lower::{Cfg, Dot, NonterminalId},
+};
+
+/// Number of a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CoreId(u32);
+
+/// Where a dotted rule of a set was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// In the set itself.
+    Here,
+    /// In the origins that it has in the kernel.
+    Before,
+}
+
+/// Dotted rules by what they wait for.
+#[derive(Debug)]
+struct Groups<K> {
+    /// What is waited for, ascending.
+    keys: Box<[K]>,
+    /// Where each group starts in `rules`, and where the last one ends.
+    starts: Box<[u32]>,
+    rules: Box<[(Dot, Begun)]>,
+}
+
+impl<K: Copy + Ord> Groups<K> {
+    fn new(mut waiting: Vec<(K, Dot, Begun)>) -> Self {
+        waiting.sort_unstable_by_key(|&(key, dot, _)| (key, dot));
+        let (mut keys, mut starts) = (Vec::new(), Vec::new());
+        // A core has fewer rules than `u32::MAX`, because a grammar has.
+        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        for (at, &(key, ..)) in waiting.iter().enumerate() {
+            if keys.last() != Some(&key) {
+                keys.push(key);
+                starts.push(number(at));
+            }
+        }
+        starts.push(number(waiting.len()));
+        let rules = waiting.into_iter().map(|(_, dot, begun)| (dot, begun)).collect();
+        Self { keys: keys.into(), starts: starts.into(), rules }
+    }
+
+    /// Where the rules that wait for `key` stand in `rules`.
+    fn range(&self, key: K) -> Option<Range<usize>> {
+        let place = self.keys.binary_search(&key).ok()?;
+        Some(self.starts[place] as usize..self.starts[place + 1] as usize)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.keys) + size_of_val(&*self.starts) + size_of_val(&*self.rules)
+    }
+}
+
+/// What stands in the sets with one core, origins apart.
+#[derive(Debug)]
+pub(super) struct Core {
+    /// Dotted rules of the kernel, ascending.
+    dots: Box<[Dot]>,
+    by_terminal: Groups<TerminalId>,
+    by_nonterminal: Groups<NonterminalId>,
+}
+
+/// The dotted rules of a core that is being made.
+#[derive(Debug, Default)]
+pub(super) struct OpenCore {
+    pub(super) by_terminal: Vec<(TerminalId, Dot, Begun)>,
+    pub(super) by_nonterminal: Vec<(NonterminalId, Dot, Begun)>,
+}
+
+impl Core {
+    /// The terminals that may follow, ascending.
+    pub(super) fn accepts(&self) -> &[TerminalId] {
+        &self.by_terminal.keys
+    }
+
+    /// Numbers of the rules that wait for `terminal`; `None` if none does.
+    pub(super) fn waiting_for_terminal(&self, terminal: TerminalId) -> Option<Range<usize>> {
+        self.by_terminal.range(terminal)
+    }
+
+    /// The rule with a number from [`waiting_for_terminal`](Self::waiting_for_terminal).
+    pub(super) fn terminal_rule(&self, at: usize) -> (Dot, Begun) {
+        self.by_terminal.rules[at]
+    }
+
+    /// All rules, by what they wait for.
+    pub(super) fn rules(&self) -> impl Iterator<Item = (Dot, Begun)> + '_ {
+        self.by_terminal.rules.iter().chain(&*self.by_nonterminal.rules).copied()
+    }
+
+    /// Numbers of the rules that wait for `nonterminal`.
+    pub(super) fn waiting_for_nonterminal(&self, nonterminal: NonterminalId) -> Range<usize> {
+        self.by_nonterminal.range(nonterminal).unwrap_or_default()
+    }
+
+    /// The rule with a number from [`waiting_for_nonterminal`](Self::waiting_for_nonterminal).
+    pub(super) fn nonterminal_rule(&self, at: usize) -> (Dot, Begun) {
+        self.by_nonterminal.rules[at]
+    }
+}
+
+/// All cores of an arena, hash-consed by the kernel's dotted rules.
+#[derive(Debug)]
+pub(super) struct Cores {
+    cores: Vec<Core>,
+    index: Index,
+    scratch: Scratch,
+    /// Of the cores, apart from the index.
+    bytes: usize,
+    rules: usize,
+}
+
+impl Cores {
+    pub(super) fn new(cfg: &Cfg) -> Self {
+        Self { cores: Vec::new(), index: Index::default(), scratch: Scratch::new(cfg), bytes: 0, rules: 0 }
+    }
+
+    pub(super) fn get(&self, core: CoreId) -> &Core {
+        &self.cores[core.0 as usize]
+    }
+
+    /// Rules of all cores.
+    pub(super) fn rule_count(&self) -> usize {
+        self.rules
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes + self.index.bytes()
+    }
+
+    /// The core of these dotted rules (sorted, without duplicates). New ones are linear in their items.
+    pub(super) fn intern(
+        &mut self,
+        cfg: &Cfg,
+        dots: &[Dot],
+        work: &mut Work,
+    ) -> Result<CoreId, LimitExceeded> {
+        let hash = self.index.hash(dots);
+        if let Some(known) = self.index.find(hash, |core| *self.cores[core as usize].dots == *dots) {
+            return Ok(CoreId(known));
+        }
+        let open = self.scratch.close(cfg, dots, work)?;
+        let core = Core {
+            dots: dots.into(),
+            by_terminal: Groups::new(open.by_terminal),
+            by_nonterminal: Groups::new(open.by_nonterminal),
+        };
+        let id = u32::try_from(self.cores.len()).map_err(|_| {
+            LimitExceeded::new(Budget::ParserBytes, "cores of parser sets", u32::MAX as usize)
+        })?;
+        self.bytes += size_of::<Core>()
+            + size_of_val(&*core.dots)
+            + core.by_terminal.bytes()
+            + core.by_nonterminal.bytes();
+        self.rules += core.by_terminal.rules.len() + core.by_nonterminal.rules.len();
+        self.cores.push(core);
+        self.index.insert(hash, id);
+        Ok(CoreId(id))
+    }
+}
