@@ -1,11 +1,12 @@
 //! Rows as stored -> panels of 16 rows, in which the numbers that are needed together lie together.
 //!
 //! Invariant: unpacked, a number is bit for bit what its format says it is in `f32`. In a panel the 16
-//! numbers of one input are neighbours, so that unpacking is the same work for 16 outputs at once. A quantised
+//! numbers of one input are neighbours, so that unpacking is the same work for 16 outputs at once. Narrow numbers
+//! lie in planes of 16 words of 32 bits, one for each row: the first input in the lowest bits. A quantised
 //! panel holds, per block, the 16 factors of each kind; then per chunk the 16 small scales of each kind and
-//! group, and the quants in planes: the low four bits, two inputs a byte, and the bits above them.
+//! group, and the quants in planes: the low four bits, eight inputs a word, and the bits above them.
 
-use pulp::Simd;
+use pulp::{Simd, bytemuck::pod_read_unaligned};
 
 use super::format::Format;
 
@@ -18,6 +19,10 @@ const LARGEST: usize = 256;
 
 /// A number of each of a panel's rows.
 type Lanes = [f32; PANEL];
+/// Bytes of a word of each of a panel's rows.
+const PLANE: usize = 4 * PANEL;
+/// Added to signed bytes, so that none is negative.
+const BIAS: u8 = 128;
 
 /// A block of one row, taken apart. Its numbers are `scale * quant + offset`, by group.
 struct Block {
@@ -35,7 +40,7 @@ trait Scheme {
     /// Numbers that share scale and offset.
     const GROUP: usize;
     /// Bits above the low four.
-    const HIGH: usize;
+    const HIGH: u32;
     /// Kinds of halves in a block.
     const FACTORS: usize;
     /// Kinds of small scales in a group.
@@ -44,8 +49,10 @@ trait Scheme {
     /// Inputs unpacked at once.
     const CHUNK: usize = if Self::BLOCK < CHUNK { Self::BLOCK } else { CHUNK };
     /// Bytes of a chunk's planes and scales, of all rows.
-    const CHUNK_BYTES: usize =
-        PANEL * (Self::CHUNK / Self::GROUP * Self::SCALES + Self::CHUNK / 2 + Self::CHUNK * Self::HIGH / 8);
+    const CHUNK_BYTES: usize = PANEL
+        * (Self::CHUNK / Self::GROUP * Self::SCALES
+            + Self::CHUNK / 2
+            + Self::CHUNK * Self::HIGH as usize / 8);
     /// Bytes of a block, of all rows.
     const PACKED: usize = PANEL * 2 * Self::FACTORS + Self::BLOCK / Self::CHUNK * Self::CHUNK_BYTES;
 
@@ -57,12 +64,12 @@ trait Scheme {
 }
 
 /// One half as scale, and a zero point or another half as offset: `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1`.
-struct Legacy<const HIGH: usize, const OFFSET: bool>;
+struct Legacy<const HIGH: u32, const OFFSET: bool>;
 
-impl<const HIGH: usize, const OFFSET: bool> Scheme for Legacy<HIGH, OFFSET> {
+impl<const HIGH: u32, const OFFSET: bool> Scheme for Legacy<HIGH, OFFSET> {
     const BLOCK: usize = 32;
     const GROUP: usize = 32;
-    const HIGH: usize = HIGH;
+    const HIGH: u32 = HIGH;
     const FACTORS: usize = if OFFSET { 2 } else { 1 };
     const SCALES: usize = 0;
 
@@ -70,7 +77,7 @@ impl<const HIGH: usize, const OFFSET: bool> Scheme for Legacy<HIGH, OFFSET> {
     fn take_apart(stored: &[u8], block: &mut Block) {
         let (factors, rest) = stored.as_chunks::<2>().0.split_at(Self::FACTORS);
         block.factors[..Self::FACTORS].copy_from_slice(factors);
-        let (high, low) = rest.as_flattened().split_at(4 * HIGH);
+        let (high, low) = rest.as_flattened().split_at(4 * HIGH as usize);
         let high = high.as_chunks().0.first().map_or(0, |bytes| u32::from_le_bytes(*bytes));
         for (index, &byte) in low.iter().enumerate() {
             let bit = |index: usize| if high >> index & 1 == 1 { 16 } else { 0 };
@@ -88,12 +95,12 @@ impl<const HIGH: usize, const OFFSET: bool> Scheme for Legacy<HIGH, OFFSET> {
 }
 
 /// Small scales and offsets of groups, times a half each: `Q4_K`, `Q5_K`.
-struct ScaleAndMin<const HIGH: usize>;
+struct ScaleAndMin<const HIGH: u32>;
 
-impl<const HIGH: usize> Scheme for ScaleAndMin<HIGH> {
+impl<const HIGH: u32> Scheme for ScaleAndMin<HIGH> {
     const BLOCK: usize = 256;
     const GROUP: usize = 32;
-    const HIGH: usize = HIGH;
+    const HIGH: u32 = HIGH;
     const FACTORS: usize = 2;
     const SCALES: usize = 2;
 
@@ -112,7 +119,7 @@ impl<const HIGH: usize> Scheme for ScaleAndMin<HIGH> {
                 ],
             };
         }
-        let (high, low) = rest.split_at(32 * HIGH);
+        let (high, low) = rest.split_at(32 * HIGH as usize);
         for (index, quant) in block.quants.iter_mut().enumerate() {
             let (pair, side, place) = (index / 64, index / 32 % 2, index % 32);
             let bit = high.get(place).map_or(0, |byte| byte >> (2 * pair + side) & 1);
@@ -137,7 +144,7 @@ struct SignedScale;
 impl Scheme for SignedScale {
     const BLOCK: usize = 256;
     const GROUP: usize = 16;
-    const HIGH: usize = 2;
+    const HIGH: u32 = 2;
     const FACTORS: usize = 1;
     const SCALES: usize = 1;
 
@@ -148,7 +155,7 @@ impl Scheme for SignedScale {
         let (scales, factor) = rest.split_at(16);
         block.factors[0].copy_from_slice(factor);
         for (own, &scale) in block.scales.iter_mut().zip(scales) {
-            own[0] = scale;
+            own[0] = scale.wrapping_add(BIAS);
         }
         for (index, quant) in block.quants.iter_mut().enumerate() {
             let (half, quarter, place) = (index / 128, index / 32 % 4, index % 32);
@@ -162,7 +169,7 @@ impl Scheme for SignedScale {
     fn affine(factors: &[Lanes; 2], scales: [&[u8]; 2]) -> (Lanes, Lanes) {
         let mut scale = factors[0];
         for lane in 0..PANEL {
-            scale[lane] *= f32::from(scales[0][lane].cast_signed());
+            scale[lane] *= f32::from(scales[0][lane]) - f32::from(BIAS);
         }
         (scale, scale.map(|scale| -32.0 * scale))
     }
@@ -170,10 +177,12 @@ impl Scheme for SignedScale {
 
 /// Bytes of a panel of `inputs`, whole blocks of them.
 pub(super) fn panel_bytes(format: Format, inputs: usize) -> usize {
+    if matches!(format, Format::F16 | Format::Bf16) {
+        return inputs.div_ceil(2) * PLANE;
+    }
     inputs / format.block()
         * match format {
-            Format::F32 => 4 * PANEL,
-            Format::F16 | Format::Bf16 => 2 * PANEL,
+            Format::F32 | Format::F16 | Format::Bf16 => 4 * PANEL,
             Format::Q8_0 => 2 * PANEL + 32 * PANEL,
             Format::Q4_0 => Legacy::<0, false>::PACKED,
             Format::Q4_1 => Legacy::<0, true>::PACKED,
@@ -197,12 +206,18 @@ pub(super) fn chunk(format: Format) -> usize {
 pub(super) fn pack(format: Format, stored: &[u8], lane: usize, panel: &mut [u8]) {
     match format {
         Format::F32 => spread::<4>(stored, lane, panel),
-        Format::F16 | Format::Bf16 => spread::<2>(stored, lane, panel),
+        Format::F16 | Format::Bf16 => {
+            for (input, stored) in stored.as_chunks().0.iter().enumerate() {
+                set::<16>(panel, input, lane, u16::from_le_bytes(*stored).into());
+            }
+        }
         Format::Q8_0 => {
             let blocks = panel.chunks_exact_mut(34 * PANEL);
             for (stored, packed) in stored.chunks_exact(34).zip(blocks) {
                 spread::<2>(&stored[..2], lane, packed);
-                spread::<1>(&stored[2..], lane, &mut packed[2 * PANEL..]);
+                for (input, quant) in stored[2..].iter().enumerate() {
+                    set::<8>(&mut packed[2 * PANEL..], input, lane, quant.wrapping_add(BIAS).into());
+                }
             }
         }
         Format::Q4_0 => pack_blocks::<Legacy<0, false>>(format, stored, lane, panel),
@@ -219,6 +234,15 @@ pub(super) fn pack(format: Format, stored: &[u8], lane: usize, panel: &mut [u8])
 fn spread<const N: usize>(stored: &[u8], lane: usize, packed: &mut [u8]) {
     let places = packed.as_chunks_mut::<N>().0.iter_mut().skip(lane).step_by(PANEL);
     places.zip(stored.as_chunks::<N>().0).for_each(|(place, value)| *place = *value);
+}
+
+/// Writes `BITS` bits of an input to its place in planes that are zero there.
+fn set<const BITS: usize>(planes: &mut [u8], input: usize, lane: usize, value: u32) {
+    let share = 32 / BITS;
+    let start = input / share * PLANE + 4 * lane;
+    if let Some(word) = planes[start..].first_chunk_mut() {
+        *word = (u32::from_ne_bytes(*word) | value << (BITS * (input % share))).to_ne_bytes();
+    }
 }
 
 fn pack_blocks<T: Scheme>(format: Format, stored: &[u8], lane: usize, panel: &mut [u8]) {
@@ -239,9 +263,11 @@ fn pack_blocks<T: Scheme>(format: Format, stored: &[u8], lane: usize, panel: &mu
             let (low, high) = planes.split_at_mut(PANEL * T::CHUNK / 2);
             let quants = &block.quants[index * T::CHUNK..][..T::CHUNK];
             for (input, quant) in quants.iter().enumerate() {
-                low[input / 2 * PANEL + lane] |= (quant & 15) << (4 * (input % 2));
-                if let Some(share) = 8_usize.checked_div(T::HIGH) {
-                    high[input / share * PANEL + lane] |= quant >> 4 << (T::HIGH * (input % share));
+                set::<4>(low, input, lane, u32::from(quant & 15));
+                match T::HIGH {
+                    0 => {}
+                    1 => set::<1>(high, input, lane, u32::from(quant >> 4)),
+                    _ => set::<2>(high, input, lane, u32::from(quant >> 4)),
                 }
             }
         }
@@ -257,24 +283,34 @@ pub(super) fn unpack<S: Simd>(simd: S, format: Format, panel: &[u8], first: usiz
             let stored = panel[4 * PANEL * first..].as_chunks().0;
             out.iter_mut().zip(stored).for_each(|(out, bytes)| *out = f32::from_le_bytes(*bytes));
         }
-        Format::Bf16 => {
-            let stored = panel[2 * PANEL * first..].as_chunks().0;
-            let wide = |bytes: &[u8; 2]| f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16);
-            out.iter_mut().zip(stored).for_each(|(out, bytes)| *out = wide(bytes));
-        }
-        Format::F16 => {
-            let stored = panel[2 * PANEL * first..].as_chunks::<{ 2 * PANEL }>().0;
-            let out = out.as_chunks_mut::<PANEL>().0;
-            out.iter_mut().zip(stored).for_each(|(out, bytes)| *out = halves(bytes));
+        Format::F16 | Format::Bf16 => {
+            let planes = &panel.as_chunks::<PLANE>().0[first / 2..];
+            let (pairs, last) = out.as_chunks_mut::<{ 2 * PANEL }>();
+            for (plane, pair) in planes.iter().zip(&mut *pairs) {
+                let (even, odd) = pair.split_at_mut(PANEL);
+                narrow_to_floats::<S, 0>(simd, format, plane, even);
+                narrow_to_floats::<S, 1>(simd, format, plane, odd);
+            }
+            if !last.is_empty() {
+                narrow_to_floats::<S, 0>(simd, format, &planes[pairs.len()], last);
+            }
         }
         Format::Q8_0 => {
             let block = &panel[first / 32 * 34 * PANEL..][..34 * PANEL];
             let (scale, quants) = block.split_at(2 * PANEL);
-            let scale = halves(scale);
-            let quants = quants.as_chunks::<PANEL>().0;
-            for (quants, out) in quants.iter().zip(out.as_chunks_mut::<PANEL>().0) {
-                for lane in 0..PANEL {
-                    out[lane] = f32::from(quants[lane].cast_signed()) * scale[lane];
+            let scale = halves(simd, scale);
+            // Exact, and so is the sum.
+            let offset = scale.map(|scale| -f32::from(BIAS) * scale);
+            let quants = quants.as_chunks::<PLANE>().0;
+            for (plane, out) in quants.iter().zip(out.as_chunks_mut::<{ 4 * PANEL }>().0) {
+                for v in 0..PANEL / S::F32_LANES {
+                    let words = words::<S>(plane, v);
+                    let (scale, offset) = (S::as_simd_f32s(&scale).0[v], S::as_simd_f32s(&offset).0[v]);
+                    for (input, out) in (0..).zip(out.as_chunks_mut::<PANEL>().0) {
+                        let quants = bits_of(simd, words, 8 * input, 255);
+                        S::as_mut_simd_f32s(out).0[v] =
+                            simd.mul_add_e_f32s(float(simd, quants), scale, offset);
+                    }
                 }
             }
         }
@@ -294,7 +330,7 @@ fn unpack_chunk<S: Simd, T: Scheme>(simd: S, panel: &[u8], first: usize, out: &m
     let (head, chunks) = block.split_at(2 * PANEL * T::FACTORS);
     let mut factors = [[0.0; PANEL]; 2];
     for (factors, halves_of) in factors.iter_mut().zip(head.chunks_exact(2 * PANEL)) {
-        *factors = halves(halves_of);
+        *factors = halves(simd, halves_of);
     }
     let chunk = &chunks[first % T::BLOCK / T::CHUNK * T::CHUNK_BYTES..][..T::CHUNK_BYTES];
     let (scales, planes) = chunk.split_at(PANEL * (T::CHUNK / T::GROUP) * T::SCALES);
@@ -306,7 +342,7 @@ fn unpack_chunk<S: Simd, T: Scheme>(simd: S, panel: &[u8], first: usize, out: &m
         };
         let (scale, offset) = T::affine(&factors, [kind(0), kind(1)]);
         let low = &low[group * PANEL * T::GROUP / 2..][..PANEL * T::GROUP / 2];
-        let high_bytes = PANEL * T::GROUP * T::HIGH / 8;
+        let high_bytes = PANEL * T::GROUP * T::HIGH as usize / 8;
         let high = &high[group * high_bytes..][..high_bytes];
         planes_to_floats::<S, T>(simd, low, high, &scale, &offset, out);
     }
@@ -322,48 +358,93 @@ fn planes_to_floats<S: Simd, T: Scheme>(
     offset: &Lanes,
     out: &mut [f32],
 ) {
-    let (scale, offset) = (S::as_simd_f32s(scale).0, S::as_simd_f32s(offset).0);
-    for (eight, out) in out.as_chunks_mut::<{ 8 * PANEL }>().0.iter_mut().enumerate() {
-        let low = &low[eight * 4 * PANEL..][..4 * PANEL];
-        let high = &high[eight * T::HIGH * PANEL..][..T::HIGH * PANEL];
-        for (input, out) in out.as_chunks_mut::<PANEL>().0.iter_mut().enumerate() {
-            let mut quants = [0.0; PANEL];
-            for lane in 0..PANEL {
-                let nibble = low[input / 2 * PANEL + lane] >> (4 * (input % 2)) & 15;
-                let above = match T::HIGH {
-                    0 => 0,
-                    1 => high[lane] >> input & 1,
-                    _ => high[input / 4 * PANEL + lane] >> (2 * (input % 4)) & 3,
-                };
-                quants[lane] = f32::from(nibble | above << 4);
-            }
-            let quants = S::as_simd_f32s(&quants).0;
-            let out = S::as_mut_simd_f32s(out).0;
-            for index in 0..out.len() {
-                out[index] = simd.mul_add_e_f32s(quants[index], scale[index], offset[index]);
+    let low = &low.as_chunks::<PLANE>().0[..T::GROUP / 8];
+    let high = high.as_chunks::<PLANE>().0;
+    let out = &mut out.as_chunks_mut::<PANEL>().0[..T::GROUP];
+    for v in 0..PANEL / S::F32_LANES {
+        let (scale, offset) = (S::as_simd_f32s(scale).0[v], S::as_simd_f32s(offset).0[v]);
+        // The bits above the low four of a whole group are in one word.
+        let above = if T::HIGH == 0 { simd.splat_u32s(0) } else { words::<S>(&high[0], v) };
+        for ((plane, low), out) in (0..).zip(low).zip(out.as_chunks_mut::<8>().0) {
+            let words = words::<S>(low, v);
+            for (input, out) in (0..).zip(out) {
+                let mut quants = bits_of(simd, words, 4 * input, 15);
+                if T::HIGH > 0 {
+                    let bits = bits_of(simd, above, T::HIGH * (8 * plane + input), (1 << T::HIGH) - 1);
+                    quants = simd.or_u32s(quants, simd.wrapping_dyn_shl_u32s(bits, simd.splat_u32s(4)));
+                }
+                let number = simd.mul_add_e_f32s(float(simd, quants), scale, offset);
+                S::as_mut_simd_f32s(out).0[v] = number;
             }
         }
     }
 }
 
-/// Sixteen halves. Without branches, so that it becomes a few wide instructions.
+/// Vector `v` of the words of a plane.
 #[inline(always)]
-fn halves(bytes: &[u8]) -> Lanes {
+fn words<S: Simd>(plane: &[u8; PLANE], v: usize) -> S::u32s {
+    pod_read_unaligned(&plane[v * size_of::<S::u32s>()..][..size_of::<S::u32s>()])
+}
+
+/// The bits of `mask` from bit `first` on.
+#[inline(always)]
+fn bits_of<S: Simd>(simd: S, words: S::u32s, first: u32, mask: u32) -> S::u32s {
+    simd.and_u32s(simd.wrapping_dyn_shr_u32s(words, simd.splat_u32s(first)), simd.splat_u32s(mask))
+}
+
+/// Numbers below 2^23 as floats: made the lowest bits of 2^23, which is then taken off.
+#[inline(always)]
+fn float<S: Simd>(simd: S, numbers: S::u32s) -> S::f32s {
+    const UNIT: f32 = 8_388_608.0;
+    let above = simd.transmute_f32s_u32s(simd.or_u32s(numbers, simd.splat_u32s(UNIT.to_bits())));
+    simd.sub_f32s(above, simd.splat_f32s(UNIT))
+}
+
+/// The numbers of 16 bits in the lower (`SIDE` 0) or upper (1) halves of a plane's words.
+#[inline(always)]
+fn narrow_to_floats<S: Simd, const SIDE: u32>(simd: S, format: Format, plane: &[u8; PLANE], out: &mut [f32]) {
+    for (v, out) in S::as_mut_simd_f32s(out).0.iter_mut().enumerate() {
+        let own = bits_of(simd, words::<S>(plane, v), 16 * SIDE, 0xffff);
+        *out = match format {
+            Format::F16 => half(simd, own),
+            _ => simd.transmute_f32s_u32s(simd.wrapping_dyn_shl_u32s(own, simd.splat_u32s(16))),
+        };
+    }
+}
+
+/// Sixteen halves.
+#[inline(always)]
+fn halves<S: Simd>(simd: S, bytes: &[u8]) -> Lanes {
+    let mut bits = [0; PANEL];
+    for (bits, bytes) in bits.iter_mut().zip(bytes.as_chunks().0) {
+        *bits = u32::from(u16::from_le_bytes(*bytes));
+    }
     let mut out = [0.0; PANEL];
-    for (out, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
-        *out = half(u16::from_le_bytes(*bytes));
+    for (out, bits) in S::as_mut_simd_f32s(&mut out).0.iter_mut().zip(S::as_simd_u32s(&bits).0) {
+        *out = half(simd, *bits);
     }
     out
 }
 
-/// A half as `f32`.
+/// Halves, as 16 bits each, as floats.
 #[inline(always)]
-fn half(bits: u16) -> f32 {
-    // Exponent and fraction moved over, and the bias mended by a power of two, which is right for subnormal
-    // numbers too; then infinity and what is no number.
-    let shifted = f32::from_bits(u32::from(bits & 0x7fff) << 13) * f32::from_bits((254 - 15) << 23);
-    let infinite = if bits & 0x7c00 == 0x7c00 { 255 << 23 } else { 0 };
-    f32::from_bits(shifted.to_bits() | infinite | u32::from(bits & 0x8000) << 16)
+fn half<S: Simd>(simd: S, bits: S::u32s) -> S::f32s {
+    // Exponent and fraction moved over and the bias mended, which is not right for subnormal numbers, infinity
+    // and what is no number. No step has subnormal floats, which are slow.
+    const LEAST: u32 = (127 - 14) << 23;
+    let magnitude = simd.and_u32s(bits, simd.splat_u32s(0x7fff));
+    let moved = simd.wrapping_dyn_shl_u32s(magnitude, simd.splat_u32s(13));
+    let normal = simd.add_u32s(moved, simd.splat_u32s((127 - 15) << 23));
+    let least = simd.splat_u32s(LEAST);
+    let above = simd.transmute_f32s_u32s(simd.or_u32s(moved, least));
+    let subnormal = simd.transmute_u32s_f32s(simd.sub_f32s(above, simd.transmute_f32s_u32s(least)));
+    let is_subnormal = simd.less_than_u32s(magnitude, simd.splat_u32s(0x400));
+    let is_infinite = simd.greater_than_or_equal_u32s(magnitude, simd.splat_u32s(0x7c00));
+    let infinite = simd.or_u32s(moved, simd.splat_u32s(255 << 23));
+    let number = simd.select_u32s(is_subnormal, subnormal, normal);
+    let number = simd.select_u32s(is_infinite, infinite, number);
+    let sign = simd.and_u32s(bits, simd.splat_u32s(0x8000));
+    simd.transmute_f32s_u32s(simd.or_u32s(number, simd.wrapping_dyn_shl_u32s(sign, simd.splat_u32s(16))))
 }
 
 #[cfg(test)]

@@ -53,6 +53,17 @@ impl WithSimd for Unpack<'_> {
     }
 }
 
+struct Halves<'a>(&'a [u8]);
+
+impl WithSimd for Halves<'_> {
+    type Output = Lanes;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Lanes {
+        halves(simd, self.0)
+    }
+}
+
 /// All numbers of a panel, `[input][PANEL]`, by the best and by the plainest way.
 fn unpacked(format: Format, panel: &[u8], inputs: usize) -> [Vec<f32>; 2] {
     [Arch::new(), Arch::Scalar].map(|arch| {
@@ -108,8 +119,15 @@ fn floats_are_themselves() {
 
 #[test]
 fn every_half() {
-    for bits in 0..=u16::MAX {
-        let (got, expected) = (super::half(bits), f16::from_bits(bits).to_f32());
-        assert!(got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan(), "{bits:x}: {got}");
+    let all: Vec<u16> = (0..=u16::MAX).collect();
+    for bits in all.as_chunks::<PANEL>().0 {
+        let bytes: Vec<u8> = bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+        for arch in [Arch::new(), Arch::Scalar] {
+            for (bits, got) in bits.iter().zip(arch.dispatch(Halves(&bytes))) {
+                let expected = f16::from_bits(*bits).to_f32();
+                let same = got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan();
+                assert!(same, "{bits:x}: {got}");
+            }
+        }
     }
 }
