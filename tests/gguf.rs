@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 /// Every file that experiments/fixtures/make_gguf_fixtures.py writes. Between them they have all
 /// quantisations.
-const FIXTURES: [&str; 6] =
+pub(crate) const FIXTURES: [&str; 6] =
     ["llama_q8_0", "llama_q4_0", "mistral_f16", "qwen2_q4_k_m", "qwen3_q5_k_m", "mistral_q6_k"];
 
 /// Largest difference allowed, relative to the largest logit. The weights are the same numbers, so it is only

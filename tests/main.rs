@@ -5,6 +5,8 @@ mod cli;
 #[cfg(feature = "cli")]
 mod cli_batch;
 #[cfg(feature = "cli")]
+mod cli_bench_model;
+#[cfg(feature = "cli")]
 mod cli_cache;
 #[cfg(feature = "cli")]
 mod cli_compile;
@@ -29,6 +31,7 @@ mod promises;
 mod sessions;
 mod shared_data;
 mod spelling;
+mod tensor;
 mod tidy;
 mod tokenizers;
 mod vocabulary_cache;

@@ -14,7 +14,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 
 /// Every checkpoint that experiments/fixtures/make_model_fixtures.py writes.
-const FIXTURES: [&str; 12] = [
+pub(crate) const FIXTURES: [&str; 12] = [
     "mistral_tied",
     "mistral_untied_window",
     "llama_mha_untied",

@@ -24,7 +24,7 @@ pub use logprobs::{Logprobs, TokenLogprobs};
 pub use options::{DecodeOptions, Masking};
 pub use penalties::{Penalties, PenaltyError};
 pub use run::{Finish, Generation, Step};
-pub use sampler::{DrawError, Sampler};
+pub use sampler::{DrawError, KeptDrawError, Sampler};
 pub use sampling::{Sampling, SamplingError};
 pub use stats::DecodeStats;
 pub use steps::Steps;

@@ -10,7 +10,7 @@ use super::{
     noise::{self, Noise},
     sampling::Sampling,
 };
-use crate::{ids::TokenId, vocab::TokenSet};
+use crate::{ids::TokenId, model::KeptRows, vocab::TokenSet};
 
 /// Draws tokens; each draw is keyed by seed, position and token, not by how often anything was called.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,18 @@ impl fmt::Display for DrawError {
 }
 
 impl std::error::Error for DrawError {}
+
+/// Why no token can be drawn from rows that are where the model computed them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeptDrawError<E> {
+    /// As from any row.
+    #[error(transparent)]
+    Draw(DrawError),
+    /// The rows cannot be had.
+    #[error("the logits cannot be read")]
+    Rows(#[source] E),
+}
 
 /// A token that may be drawn, and its logit over the temperature.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +116,28 @@ impl Sampler {
             });
         }
         Ok(race.winner.token)
+    }
+
+    /// As [`draw`](Self::draw), from row `index` of rows that are still where the model computed them. Greedy
+    /// choices are made there, and only the token comes back; for all others, whose noise the device does not
+    /// have, the row does. The token is the same either way.
+    ///
+    /// # Errors
+    /// Those of [`draw`](Self::draw), and if the rows cannot be had.
+    pub fn draw_kept<R: KeptRows>(
+        &self,
+        rows: &R,
+        index: usize,
+        allowed: &TokenSet,
+        position: usize,
+    ) -> Result<TokenId, KeptDrawError<R::Error>> {
+        if self.sampling.is_greedy()
+            && let Some(token) = rows.likeliest(index, allowed).map_err(KeptDrawError::Rows)?
+        {
+            return Ok(token);
+        }
+        let row = rows.row(index).map_err(KeptDrawError::Rows)?;
+        self.draw(&row, allowed, position).map_err(KeptDrawError::Draw)
     }
 
     /// The allowed tokens that top-k, top-p and min-p leave; the likeliest is always among them.

@@ -5,10 +5,12 @@ mod batch;
 pub mod candle;
 #[cfg(feature = "hub")]
 pub mod hub;
+mod kept;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
 mod scripted;
 
 pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
+pub use kept::KeptRows;
 pub use model::{Logits, Model, Rows};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};

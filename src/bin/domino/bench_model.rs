@@ -12,7 +12,7 @@ use domino::{
     TokenId,
     model::{
         Model, Rows,
-        candle::{CandleModel, Format, LoadOptions, RandomModel},
+        candle::{Format, LoadOptions, RandomModel},
     },
 };
 use serde_json::json;
@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::{
     failure::{BadInput, Exit},
     interrupt, model, progress,
+    runner::{Card, LowDevice, Runner},
 };
 
 /// Measure what a pass over n new tokens costs, relative to a pass over one: t(n)/t(1).
@@ -32,12 +33,14 @@ pub(crate) struct LowBenchModel {
     /// The model, as for `domino generate`. Default: the shipped model.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID", conflicts_with = "random")]
     model: Option<PathBuf>,
-    /// Random weights of a shape instead: 13m, 110m or 1b.
+    /// Random weights of a shape instead: 13m, 110m, 1b or 7b.
     #[arg(long, value_name = "SHAPE")]
     random: Option<String>,
     /// The number format of random weights: f32, f16, bf16, q8_0, q4_0, q4_k and others.
     #[arg(long, value_name = "FORMAT", default_value = "f32", requires = "random")]
     format: Format,
+    #[command(flatten)]
+    device: LowDevice,
     /// Measure passes over 1 to N new tokens.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 16)]
     most: usize,
@@ -53,6 +56,7 @@ pub(crate) struct LowBenchModel {
 #[derive(Debug)]
 pub(crate) struct BenchModel {
     source: Source,
+    card: Card,
     most: usize,
     context: usize,
     repeats: usize,
@@ -79,11 +83,12 @@ impl LowBenchModel {
                 Source::Random(random, format!("random {name} {}", self.format))
             }
         };
+        let card = self.device.resolve()?;
         let Self { most, context, repeats, .. } = self;
         if most == 0 || repeats == 0 {
             return Err(BadInput::new("nothing to measure: -n and --repeats must be at least 1"));
         }
-        Ok(BenchModel { source, most, context, repeats, json })
+        Ok(BenchModel { source, card, most, context, repeats, json })
     }
 }
 
@@ -109,7 +114,7 @@ impl Times {
 pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     let mut options = LoadOptions::default();
     options.context = Some(command.context + command.most);
-    let (mut model, name) = load(&command.source, &options)?;
+    let (mut model, name) = load(&command.source, &options, command.card)?;
     interrupt::watch();
     let vocabulary =
         u32::try_from(model.vocabulary_size()).context("a vocabulary of more than 2^32 tokens")?;
@@ -144,20 +149,25 @@ pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn load(source: &Source, options: &LoadOptions) -> anyhow::Result<(CandleModel, String)> {
+fn load(source: &Source, options: &LoadOptions, card: Card) -> anyhow::Result<(Runner, String)> {
     let bad = |error: &dyn std::error::Error| BadInput::new(error.to_string());
     match source {
         Source::Model(name) => {
             let path = model::locate(name.as_deref())?;
             let name = path.display().to_string();
-            let loaded = progress::during(format!("loading {name}"), || CandleModel::load(&path, options));
+            let loaded = progress::during(format!("loading {name}"), || Runner::load(&path, options, card));
             Ok((loaded.map_err(|error| bad(&error))?, name))
         }
         Source::Random(random, name) => {
-            let made = progress::during("making weights", || CandleModel::random(random, options));
+            let made = progress::during("making weights", || Runner::random(random, options, card));
             Ok((made.map_err(|error| bad(&error))?, name.clone()))
         }
     }
+}
+
+/// Where it ran, and in which numbers if they are not the model's.
+fn device(card: Card) -> String {
+    card.map_or_else(|| "cpu".into(), |place| format!("{place} in {}", place.precision))
 }
 
 fn print(command: &BenchModel, name: &str, times: &[Times]) -> anyhow::Result<()> {
@@ -180,13 +190,14 @@ fn print(command: &BenchModel, name: &str, times: &[Times]) -> anyhow::Result<()
             })
             .collect();
         let object = json!({
-            "model": name, "context": command.context, "repeats": command.repeats, "threads": threads,
+            "model": name, "device": device(command.card), "context": command.context, "repeats": command.repeats, "threads": threads,
             "curve": curve,
         });
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    writeln!(out, "{name}, context {}, {} repeats", command.context, command.repeats)?;
+    let device = device(command.card);
+    writeln!(out, "{name} on {device}, context {}, {} repeats", command.context, command.repeats)?;
     writeln!(out, "  n   median ms   t(n)/t(1)    least ms   t(n)/t(1)")?;
     for times in times {
         let (own, own_least) = (times.median(), times.least());

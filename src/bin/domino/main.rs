@@ -22,6 +22,7 @@ mod model;
 mod notation;
 mod output;
 mod progress;
+mod runner;
 mod tokenizer;
 mod trace;
 

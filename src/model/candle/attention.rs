@@ -29,7 +29,7 @@ impl Attention {
     }
 
     /// Which of the `keys` given query `index` sees.
-    fn visible(self, index: usize, keys: usize) -> std::ops::Range<usize> {
+    pub(super) fn visible(self, index: usize, keys: usize) -> std::ops::Range<usize> {
         let query = self.position + index;
         let end = (query + 1).saturating_sub(self.first_key).min(keys);
         let oldest = self.window.map_or(0, |window| (query + 1).saturating_sub(window));

@@ -5,8 +5,10 @@
 
 use std::num::NonZeroUsize;
 
+use candle_core::{DType, Device};
+
 use super::{
-    CHUNK, LoadOptions, ModelError, ModelErrorKind, RandomModel,
+    CHUNK, LoadOptions, ModelError, ModelErrorKind, RandomModel, check_tokens,
     config::Config,
     kv_cache::KvCache,
     loaded, random_loaded,
@@ -61,28 +63,18 @@ impl CandleBatch {
         sequences: NonZeroUsize,
     ) -> Result<Self, ModelError> {
         let &Config { layers, kv_heads, head_dim, .. } = transformer.config();
-        let cache = |_| KvCache::new(layers, kv_heads, context, head_dim);
+        let sizes = [kv_heads, context, head_dim];
+        let cache = |_| KvCache::new(layers, sizes, DType::F32, &Device::Cpu);
         let caches = (0..sequences.get()).map(cache).collect::<Result<_, _>>()?;
         Ok(Self { transformer, caches })
     }
 
     /// Refuses an input that cannot be run.
     fn check(&self, input: &BatchInput<'_>) -> Result<(), ModelErrorKind> {
-        let (vocabulary, context) = (self.vocabulary_size(), self.context());
         let Some(cache) = self.caches.get(input.sequence) else {
             return Err(ModelErrorKind::NoSuchSequence(input.sequence));
         };
-        if input.tokens.is_empty() {
-            return Err(ModelErrorKind::NoTokens);
-        }
-        if let Some(&token) = input.tokens.iter().find(|token| token.index() >= vocabulary) {
-            return Err(ModelErrorKind::UnknownToken { token, vocabulary });
-        }
-        let (position, tokens) = (cache.len(), input.tokens.len());
-        if tokens > context - position {
-            return Err(ModelErrorKind::TooLong { position, tokens, context });
-        }
-        Ok(())
+        check_tokens(input.tokens, self.vocabulary_size(), cache)
     }
 
     /// Runs checked inputs, [`CHUNK`] tokens at a time; on error the caches may hold some of them.

@@ -99,6 +99,13 @@ pub enum ModelErrorKind {
     NoSuchSequence(usize),
     /// A sequence that has two inputs in one pass.
     SequenceTwice(usize),
+    /// A device cannot be used.
+    Device {
+        /// Its name.
+        device: String,
+        /// Why, in words; the source has the library's.
+        reason: String,
+    },
     /// The tensor library failed; see the source.
     Backend,
 }
@@ -196,6 +203,7 @@ impl std::fmt::Display for ModelErrorKind {
             }
             Self::NoSuchSequence(sequence) => write!(f, "the batch has no room for a sequence {sequence}"),
             Self::SequenceTwice(sequence) => write!(f, "sequence {sequence} is in one pass twice"),
+            Self::Device { device, reason } => write!(f, "{device} cannot be used: {reason}"),
             Self::Backend => write!(f, "the tensor library failed"),
         }
     }

@@ -22,12 +22,17 @@ pub(super) struct KvCache {
 }
 
 impl KvCache {
-    /// An empty cache for `context` tokens. Allocates `2 * layers * kv_heads * context * head_dim` floats.
+    /// An empty cache for `context` tokens. Allocates `2 * layers * kv_heads * context * head_dim` numbers.
     ///
     /// # Errors
     /// If the tensors cannot be made.
-    pub(super) fn new(layers: usize, kv_heads: usize, context: usize, head_dim: usize) -> Result<Self> {
-        let zeros = || Tensor::zeros((kv_heads, context, head_dim), DType::F32, &Device::Cpu);
+    pub(super) fn new(
+        layers: usize,
+        [kv_heads, context, head_dim]: [usize; 3],
+        numbers: DType,
+        device: &Device,
+    ) -> Result<Self> {
+        let zeros = || Tensor::zeros((kv_heads, context, head_dim), numbers, device);
         let layers =
             (0..layers).map(|_| Ok(Layer { keys: zeros()?, values: zeros()? })).collect::<Result<_>>()?;
         Ok(Self { layers, context, len: 0 })
@@ -86,7 +91,7 @@ mod tests {
 
     #[test]
     fn extend_commit_truncate() {
-        let mut cache = KvCache::new(1, 2, 5, 4).unwrap();
+        let mut cache = KvCache::new(1, [2, 5, 4], DType::F32, &Device::Cpu).unwrap();
         let (keys, _) = cache.extend(0, &filled(1.0, 3), &filled(1.0, 3), 0).unwrap();
         assert_eq!(keys.dims(), [2, 3, 4]);
         cache.commit(3);

@@ -36,6 +36,16 @@ impl Linear {
         Ok(Self { matrix, bias: bias.map(|bias| bias.concat()) })
     }
 
+    /// The matrix.
+    pub(super) fn matrix(&self) -> &Matrix {
+        &self.matrix
+    }
+
+    /// What is added.
+    pub(super) fn bias(&self) -> Option<&[f32]> {
+        self.bias.as_deref()
+    }
+
     /// Rows `[n, inputs]` -> rows `[n, outputs]`.
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         x.apply_op1_no_bwd(self)

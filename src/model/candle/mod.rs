@@ -1,4 +1,5 @@
-//! Llama, Mistral and Qwen models from Hugging Face folders and GGUF files, on the CPU with Candle.
+//! Llama, Mistral and Qwen models from Hugging Face folders and GGUF files, with Candle: on the CPU with
+//! products of our own ([`CandleModel`]), on a card with Candle's ([`TensorModel`]).
 //!
 //! Owns loading and the passes. Invariants: the cache is whole between calls: a call that fails has not
 //! changed it; a row of logits has the same bits however the tokens were split into passes. Weights stay in
@@ -23,6 +24,7 @@ mod packing;
 mod random;
 mod rope;
 mod safetensors;
+mod tensor;
 mod transformer;
 mod weights;
 
@@ -33,11 +35,13 @@ pub use error::{ModelError, ModelErrorKind};
 pub use format::Format;
 pub use memory::MemoryEstimate;
 pub use random::RandomModel;
+pub use tensor::{DeviceRows, Placement, Precision, TensorModel};
 
 use self::{
     batch::{ONLY, forward_alone},
     config::Config,
     gguf_weights::GgufWeights,
+    kv_cache::KvCache,
     random::RandomWeights,
     rope::Scaling,
     safetensors::Safetensors,
@@ -156,6 +160,21 @@ fn from_weights(
         return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
     }
     CandleBatch::new(Transformer::load(weights, config, context)?, context, sequences)
+}
+
+/// Refuses tokens that a pass cannot run after those in `cache`.
+fn check_tokens(tokens: &[TokenId], vocabulary: usize, cache: &KvCache) -> Result<(), ModelErrorKind> {
+    if tokens.is_empty() {
+        return Err(ModelErrorKind::NoTokens);
+    }
+    if let Some(&token) = tokens.iter().find(|token| token.index() >= vocabulary) {
+        return Err(ModelErrorKind::UnknownToken { token, vocabulary });
+    }
+    let (position, tokens, context) = (cache.len(), tokens.len(), cache.context());
+    if tokens > context - position {
+        return Err(ModelErrorKind::TooLong { position, tokens, context });
+    }
+    Ok(())
 }
 
 /// Calls `then` with the opened weights and the configuration of the model at `path`. Nothing large was read

@@ -33,15 +33,17 @@ pub struct RandomModel {
 
 impl RandomModel {
     /// Names of [`preset`](Self::preset).
-    pub const PRESETS: [&str; 3] = ["13m", "110m", "1b"];
+    pub const PRESETS: [&str; 4] = ["13m", "110m", "1b", "7b"];
 
-    /// A well-known shape: `13m` (the shipped model's), `110m` (12 layers of 768) or `1b` (22 of 2048).
+    /// A well-known shape: `13m` (the shipped model's), `110m` (12 layers of 768), `1b` (22 of
+    /// 2048) or `7b` (32 of 4096).
     #[must_use]
     pub fn preset(name: &str, format: Format) -> Option<Self> {
         let [hidden, intermediate, layers, heads, kv_heads] = match name.to_ascii_lowercase().as_str() {
             "13m" => [256, 768, 6, 8, 4],
             "110m" => [768, 2048, 12, 12, 12],
             "1b" => [2048, 5632, 22, 32, 4],
+            "7b" => [4096, 11008, 32, 32, 32],
             _ => return None,
         };
         Some(Self { hidden, intermediate, layers, heads, kv_heads, vocabulary: 32_000, format })

@@ -154,6 +154,11 @@ impl Rotation {
         }
     }
 
+    /// Cosines and sines of all positions.
+    pub(super) fn tables(&self) -> (&[f32], &[f32]) {
+        (&self.cos, &self.sin)
+    }
+
     /// Cosines and sines of `position`.
     pub(super) fn at(&self, position: usize) -> candle_core::Result<(&[f32], &[f32])> {
         let range = position * self.half..(position + 1) * self.half;

@@ -58,15 +58,15 @@ pub(super) struct Transformer {
     rotation: Rotation,
 }
 
-const EMBEDDING: &str = "model.embed_tokens.weight";
-const OUTPUT: &str = "lm_head.weight";
-const NORM: &str = "model.norm.weight";
+pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
+pub(super) const OUTPUT: &str = "lm_head.weight";
+pub(super) const NORM: &str = "model.norm.weight";
 
 /// The products of a layer: names, outputs of each, inputs, biased.
-type Product = (Vec<(String, usize)>, usize, bool);
+pub(super) type Product = (Vec<(String, usize)>, usize, bool);
 
 /// Queries, keys and values; attention's output; gate and up; down.
-fn products(config: &Config, layer: usize) -> [Product; 4] {
+pub(super) fn products(config: &Config, layer: usize) -> [Product; 4] {
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (queries, keys) = (config.heads * config.head_dim, config.kv_heads * config.head_dim);
     let (hidden, inner, biases) = (config.hidden, config.intermediate, config.biases);
@@ -85,7 +85,7 @@ fn products(config: &Config, layer: usize) -> [Product; 4] {
 }
 
 /// The norms of a layer and their lengths: before attention, before the rest, of heads.
-fn norms(config: &Config, layer: usize) -> (String, String, Option<[String; 2]>) {
+pub(super) fn norms(config: &Config, layer: usize) -> (String, String, Option<[String; 2]>) {
     let name = |part: &str| format!("model.layers.{layer}.{part}.weight");
     let heads = ["self_attn.q_norm", "self_attn.k_norm"];
     (name("input_layernorm"), name("post_attention_layernorm"), config.head_norms.then(|| heads.map(name)))
@@ -109,6 +109,14 @@ fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usize>)> {
     let output = (!config.tied).then(|| matrix(OUTPUT));
     let ends = iter::once(matrix(EMBEDDING)).chain(output).chain([(NORM.to_owned(), vec![config.hidden])]);
     ends.chain((0..config.layers).flat_map(of_layer))
+}
+
+/// How many numbers all weights are.
+pub(super) fn parameters(config: &Config) -> u64 {
+    let count = |shape: &[usize]| {
+        shape.iter().fold(1_u64, |count, &size| count.saturating_mul(u64::try_from(size).unwrap_or(u64::MAX)))
+    };
+    tensors(config).fold(0, |sum: u64, (_, shape)| sum.saturating_add(count(&shape)))
 }
 
 /// Bytes that all weights take in memory. Reads none of them.

@@ -10,6 +10,7 @@ use crate::{
     args::{Input, LowGrammar, lookahead},
     failure::BadInput,
     notation::GrammarSource,
+    runner::{Card, LowDevice},
 };
 
 /// Generate text of a grammar with a language model.
@@ -44,6 +45,8 @@ pub(crate) struct LowGenerate {
     /// it, or in the package when run by cargo.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
+    #[command(flatten)]
+    device: LowDevice,
     /// Generate a text for each of the lines of JSON in this file (- is standard input), several at once: {"id": ..,
     /// "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with syntax its text) or
     /// regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, repeat_last_n, presence_penalty,
@@ -74,6 +77,7 @@ pub(crate) struct Generate {
     pub(crate) work: Work,
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
+    pub(crate) card: Card,
     pub(crate) options: LowOptions,
     pub(crate) lookahead: Lookahead,
     pub(crate) trees: Option<PathBuf>,
@@ -104,7 +108,11 @@ impl LowGenerate {
             (None, None) => Prompt::Text(String::new()),
         };
         let grammar = self.grammar.resolve()?;
+        let card = self.device.resolve()?;
         let work = match self.batch {
+            Some(_) if card.is_some() => {
+                return Err(BadInput::new("--batch runs on the CPU only").hint("leave --device out"));
+            }
             Some(file) => Work::Batch { requests: Input::new(file), parallel: self.parallel },
             None if options.close && grammar.is_none() => {
                 return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
@@ -118,6 +126,7 @@ impl LowGenerate {
             grammar,
             work,
             model: self.model,
+            card,
             options: self.options,
             lookahead: lookahead(self.lookahead),
             trees: self.trees,

@@ -16,7 +16,7 @@ use anyhow::Context;
 use domino::{
     CompiledGrammar, Compiler, TokenId, Vocabulary,
     decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Finish, Generation, Steps},
-    model::candle::{CandleModel, LoadOptions},
+    model::candle::LoadOptions,
     store::CacheFolder,
     vocab::{Tokenizer, Utf8Stream},
 };
@@ -28,7 +28,9 @@ use self::{
 use crate::{
     advice, compile,
     failure::{BadInput, Exit},
-    interrupt, model, progress, tokenizer,
+    interrupt, model, progress,
+    runner::Runner,
+    tokenizer,
 };
 
 /// Generates one text, or one for each request of a batch.
@@ -54,7 +56,7 @@ fn one(
     let tokenizer = read_tokenizer(folder)?;
     let prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
     let loaded = progress::during(format!("loading {}", folder.display()), || {
-        CandleModel::load(folder, &LoadOptions::default())
+        Runner::load(folder, &LoadOptions::default(), command.card)
     })
     .map_err(|error| bad_model(&error))?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
@@ -89,7 +91,7 @@ fn one(
 }
 
 /// Runs the steps to their end or to Ctrl-C, showing the text as it comes unless it goes into an object.
-fn stream(steps: &mut Steps<'_, CandleModel>, quiet: bool, close: bool) -> anyhow::Result<()> {
+fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let people = out.is_terminal();
     let mut characters = Utf8Stream::default();

@@ -1,0 +1,112 @@
+//! `--device` and `--precision`: which of the library's runners runs the model, and where.
+
+use std::path::Path;
+
+use clap::Args;
+use domino::{
+    TokenId,
+    model::{
+        Logits, Model, Rows,
+        candle::{CandleModel, LoadOptions, ModelError, Placement, Precision, RandomModel, TensorModel},
+    },
+};
+
+use crate::failure::BadInput;
+
+/// Where to run the model.
+#[derive(Debug, Args)]
+pub(crate) struct LowDevice {
+    /// cpu, cuda (the first NVIDIA card) or cuda:INDEX. Cards need a build of the program of their own
+    /// (experiments/cuda).
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: Placement,
+    /// The numbers on a card: f32, f16 or bf16 (default). On the CPU weights stay in the format they are stored
+    /// in.
+    #[arg(long, value_name = "P")]
+    precision: Option<Precision>,
+}
+
+/// A card, or the CPU with our own products.
+pub(crate) type Card = Option<Placement>;
+
+impl LowDevice {
+    pub(crate) fn resolve(self) -> Result<Card, BadInput> {
+        if self.device.card.is_some() {
+            let precision = self.precision.unwrap_or(self.device.precision);
+            return Ok(Some(self.device.with_precision(precision)));
+        }
+        match self.precision {
+            Some(_) => {
+                Err(BadInput::new("--precision is for cards; on the CPU weights stay as they are stored")
+                    .hint("leave it out, or name a card with --device"))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+/// A loaded model.
+#[derive(Debug)]
+pub(crate) enum Runner {
+    Own(Box<CandleModel>),
+    Tensors(Box<TensorModel>),
+}
+
+impl Runner {
+    pub(crate) fn load(path: &Path, options: &LoadOptions, card: Card) -> Result<Self, ModelError> {
+        match card {
+            None => CandleModel::load(path, options).map(|model| Self::Own(Box::new(model))),
+            Some(place) => {
+                TensorModel::load(path, options, place).map(|model| Self::Tensors(Box::new(model)))
+            }
+        }
+    }
+
+    pub(crate) fn random(model: &RandomModel, options: &LoadOptions, card: Card) -> Result<Self, ModelError> {
+        match card {
+            None => CandleModel::random(model, options).map(|model| Self::Own(Box::new(model))),
+            Some(place) => {
+                TensorModel::random(model, options, place).map(|model| Self::Tensors(Box::new(model)))
+            }
+        }
+    }
+}
+
+impl Model for Runner {
+    type Error = ModelError;
+
+    fn position(&self) -> usize {
+        match self {
+            Self::Own(model) => model.position(),
+            Self::Tensors(model) => model.position(),
+        }
+    }
+
+    fn context(&self) -> usize {
+        match self {
+            Self::Own(model) => model.context(),
+            Self::Tensors(model) => model.context(),
+        }
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        match self {
+            Self::Own(model) => model.vocabulary_size(),
+            Self::Tensors(model) => model.vocabulary_size(),
+        }
+    }
+
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ModelError> {
+        match self {
+            Self::Own(model) => model.forward(tokens, rows),
+            Self::Tensors(model) => model.forward(tokens, rows),
+        }
+    }
+
+    fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
+        match self {
+            Self::Own(model) => model.truncate(position),
+            Self::Tensors(model) => model.truncate(position),
+        }
+    }
+}

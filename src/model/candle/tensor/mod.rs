@@ -1,0 +1,156 @@
+//! The same models with Candle's own products, on the CPU or on an NVIDIA card.
+//!
+//! Owns what is apart from [`CandleModel`](super::CandleModel): where tensors lie and in which numbers. The
+//! transformer is one for all devices, so that what is tested on the CPU is what a card runs; only there is it
+//! fast. Invariant: the cache is whole between calls: a call that fails has not changed it.
+
+mod layers;
+mod placement;
+mod rows;
+mod transformer;
+
+use std::{num::NonZeroUsize, path::Path};
+
+pub use placement::{Placement, Precision};
+pub use rows::DeviceRows;
+
+use self::{placement::Place, transformer::Transformer};
+use super::{
+    CHUNK, LoadOptions, MemoryEstimate, RandomModel, check_tokens,
+    config::Config,
+    error::{ModelError, ModelErrorKind},
+    kv_cache::KvCache,
+    memory, needs,
+    random::RandomWeights,
+    transformer::parameters,
+    weights::Weights,
+    with_weights,
+};
+use crate::{
+    ids::TokenId,
+    model::{Logits, Model, Rows},
+};
+
+/// Sequences in the cache.
+const ONE: NonZeroUsize = NonZeroUsize::MIN;
+
+/// A Llama, Mistral or Qwen model with its cache, as tensors of a device.
+///
+/// Unlike [`CandleModel`](super::CandleModel) it gives rows that depend on what shares a pass, in their last
+/// bits: products are summed as the device's library likes.
+#[derive(Debug)]
+pub struct TensorModel {
+    transformer: Transformer,
+    cache: KvCache,
+}
+
+impl TensorModel {
+    /// Loads a model as [`CandleModel::load`](super::CandleModel::load) does, to `placement`. Quantised
+    /// weights become numbers of its precision. Reads every weight once.
+    ///
+    /// # Errors
+    /// Those of [`CandleModel::load`](super::CandleModel::load), and if the device cannot be used. The check
+    /// of free memory is of the computer's: what a card has is not known before it runs out.
+    pub fn load(
+        path: impl AsRef<Path>,
+        options: &LoadOptions,
+        placement: Placement,
+    ) -> Result<Self, ModelError> {
+        let place = placement.open()?;
+        with_weights(path.as_ref(), |weights, config| Self::from_weights(weights, config, options, &place))
+    }
+
+    /// A model of random weights, the same as [`CandleModel::random`](super::CandleModel::random) makes.
+    ///
+    /// # Errors
+    /// Those of [`CandleModel::random`](super::CandleModel::random), and if the device cannot be used.
+    pub fn random(
+        model: &RandomModel,
+        options: &LoadOptions,
+        placement: Placement,
+    ) -> Result<Self, ModelError> {
+        let place = placement.open()?;
+        Self::from_weights(&mut RandomWeights::new(model.format), model.config()?, options, &place)
+    }
+
+    fn from_weights(
+        weights: &mut dyn Weights,
+        config: Config,
+        options: &LoadOptions,
+        place: &Place,
+    ) -> Result<Self, ModelError> {
+        let (context, _) = needs(weights, &config, ONE, options)?;
+        let bytes = u64::try_from(place.precision.size_in_bytes()).unwrap_or(u64::MAX);
+        let memory = MemoryEstimate::new(&config, context, ONE, parameters(&config).saturating_mul(bytes));
+        let limit = options.memory_limit.or_else(memory::available).unwrap_or(u64::MAX);
+        // For a card there is one matrix at a time in the computer's memory.
+        if place.is_cpu() && memory.total() > limit {
+            return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
+        }
+        let sizes = [config.kv_heads, context, config.head_dim];
+        let cache = KvCache::new(config.layers, sizes, place.precision, &place.device)?;
+        Ok(Self { transformer: Transformer::load(weights, config, context, place)?, cache })
+    }
+
+    /// As [`forward`](Model::forward), but the rows stay on the device, where they may still be in the making
+    /// when this returns: what is done in between, such as a mask, costs no time of the device.
+    ///
+    /// # Errors
+    /// Those of [`forward`](Model::forward).
+    pub fn launch(&mut self, tokens: &[TokenId], rows: Rows) -> Result<DeviceRows, ModelError> {
+        check_tokens(tokens, self.vocabulary_size(), &self.cache)?;
+        let position = self.position();
+        let tokens: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
+        let launched = self.run(&tokens, rows);
+        if launched.is_err() {
+            self.cache.truncate(position);
+        }
+        launched
+    }
+
+    /// Runs checked tokens chunk by chunk; on error the cache may hold some of them.
+    fn run(&mut self, tokens: &[u32], rows: Rows) -> Result<DeviceRows, ModelError> {
+        let mut parts = Vec::new();
+        for chunk in tokens.chunks(CHUNK) {
+            if rows == Rows::Last {
+                parts.clear();
+            }
+            parts.push(self.transformer.forward(chunk, rows, &self.cache)?);
+            self.cache.commit(chunk.len());
+        }
+        Ok(DeviceRows::new(&parts)?)
+    }
+}
+
+impl Model for TensorModel {
+    type Error = ModelError;
+
+    fn position(&self) -> usize {
+        self.cache.len()
+    }
+
+    fn context(&self) -> usize {
+        self.cache.context()
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.transformer.config().vocabulary
+    }
+
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ModelError> {
+        let position = self.position();
+        let fetched = self.launch(tokens, rows)?.fetch();
+        if fetched.is_err() {
+            self.cache.truncate(position);
+        }
+        fetched
+    }
+
+    fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
+        if position > self.position() {
+            return Err(ModelErrorKind::PastEnd { asked: position, position: self.position() }.into());
+        }
+        self.cache.truncate(position);
+        Ok(())
+    }
+}

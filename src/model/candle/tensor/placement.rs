@@ -1,0 +1,198 @@
+//! Where a model's tensors lie, and in which numbers.
+
+use std::{fmt, str::FromStr};
+
+use candle_core::{DType, Device, Tensor};
+
+use crate::model::candle::{
+    error::{ModelError, ModelErrorKind},
+    matrix::Matrix,
+};
+
+/// The number format of weights, keys and values, and of the stream between layers. Norms, softmax and logits
+/// are computed in 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Precision {
+    /// 32 bits.
+    F32,
+    /// 16 bits, IEEE: more exact than `Bf16`, but large numbers overflow.
+    F16,
+    /// The upper half of 32 bits. Not on the CPU, for which Candle has no such products.
+    Bf16,
+}
+
+/// A device and the numbers on it.
+///
+/// Written `cpu`, `cuda` or `cuda:INDEX`; on cards the numbers are `Bf16` unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Placement {
+    /// The index of an NVIDIA card, or `None` for the CPU.
+    pub card: Option<usize>,
+    /// The numbers.
+    pub precision: Precision,
+}
+
+impl Placement {
+    /// The CPU, in 32 bits.
+    pub const CPU: Self = Self { card: None, precision: Precision::F32 };
+
+    /// A card, in 16 bits.
+    #[must_use]
+    pub fn cuda(index: usize) -> Self {
+        Self { card: Some(index), precision: Precision::Bf16 }
+    }
+
+    /// The same device with these numbers.
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Self { precision, ..self }
+    }
+
+    /// Opens the device.
+    pub(super) fn open(self) -> Result<Place, ModelError> {
+        let precision = match self.precision {
+            Precision::F32 => DType::F32,
+            Precision::F16 => DType::F16,
+            Precision::Bf16 => DType::BF16,
+        };
+        let device = match self.card {
+            Some(index) => Device::new_cuda(index).map_err(|error| {
+                let reason = match candle_core::utils::cuda_is_available() {
+                    true => "no such card, or no driver for it",
+                    false => "this build has no CUDA: it takes the feature `cuda`",
+                };
+                let kind = ModelErrorKind::Device { device: self.to_string(), reason: reason.into() };
+                ModelError::with_source(kind, error)
+            })?,
+            None if self.precision == Precision::Bf16 => {
+                let reason = "there are no products of bf16 here: f32 is as exact and faster".into();
+                return Err(ModelErrorKind::Device { device: self.to_string(), reason }.into());
+            }
+            None => Device::Cpu,
+        };
+        Ok(Place { device, precision })
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+        })
+    }
+}
+
+impl FromStr for Precision {
+    type Err = String;
+
+    /// By name.
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "f32" => Ok(Self::F32),
+            "f16" => Ok(Self::F16),
+            "bf16" => Ok(Self::Bf16),
+            _ => Err(format!("{name:?} is none of f32, f16 and bf16")),
+        }
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.card {
+            Some(index) => write!(f, "cuda:{index}"),
+            None => f.write_str("cpu"),
+        }
+    }
+}
+
+impl FromStr for Placement {
+    type Err = String;
+
+    /// `cpu`, `cuda` (the first card) or `cuda:INDEX`.
+    fn from_str(name: &str) -> Result<Self, String> {
+        let index = name.strip_prefix("cuda").map(|rest| rest.strip_prefix(':').unwrap_or("0"));
+        match (name, index.map(str::parse)) {
+            ("cpu", _) => Ok(Self::CPU),
+            ("cuda", _) => Ok(Self::cuda(0)),
+            (_, Some(Ok(index))) if name.starts_with("cuda:") => Ok(Self::cuda(index)),
+            _ => Err(format!("{name:?} is none of cpu, cuda and cuda:INDEX")),
+        }
+    }
+}
+
+/// An opened [`Placement`].
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) device: Device,
+    pub(super) precision: DType,
+}
+
+/// Numbers unpacked at a time, about: 16 MB.
+const PART: usize = 1 << 22;
+
+impl Place {
+    pub(super) fn is_cpu(&self) -> bool {
+        self.device.is_cpu()
+    }
+
+    /// A vector here, in 32 bits.
+    pub(super) fn vector(&self, values: &[f32]) -> candle_core::Result<Tensor> {
+        Tensor::new(values, &self.device)
+    }
+
+    /// A matrix here, `[outputs, inputs]`. Unpacks it part by part.
+    pub(super) fn matrix(&self, matrix: &Matrix) -> candle_core::Result<Tensor> {
+        let rows = u32::try_from(matrix.outputs())?;
+        let step = u32::try_from((PART / matrix.inputs().max(1)).max(1))?;
+        let mut parts = Vec::new();
+        let mut from = 0;
+        while from < rows {
+            let to = from.saturating_add(step).min(rows);
+            let part = matrix.rows(&(from..to).collect::<Vec<u32>>())?;
+            parts.push(part.to_dtype(self.precision)?.to_device(&self.device)?);
+            from = to;
+        }
+        match <[Tensor; 1]>::try_from(parts) {
+            Ok([whole]) => Ok(whole),
+            Err(parts) => Tensor::cat(&parts, 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placements_by_name() {
+        assert_eq!("cpu".parse(), Ok(Placement::CPU));
+        assert_eq!("cuda".parse(), Ok(Placement::cuda(0)));
+        assert_eq!("cuda:3".parse(), Ok(Placement::cuda(3)));
+        for name in ["", "cuda:", "cuda3", "cuda:x", "cuda:-1", "gpu"] {
+            assert!(name.parse::<Placement>().is_err(), "{name:?}");
+        }
+        for placement in [Placement::CPU, Placement::cuda(2)] {
+            assert_eq!(placement.to_string().parse(), Ok(placement));
+        }
+        for precision in [Precision::F32, Precision::F16, Precision::Bf16] {
+            assert_eq!(precision.to_string().parse(), Ok(precision));
+        }
+    }
+
+    #[test]
+    fn a_matrix_in_parts_is_the_matrix() {
+        use crate::model::candle::format::Format;
+        let (inputs, outputs) = (2048, 2050);
+        assert!(inputs * outputs > PART);
+        let weights: Vec<f32> = (0_u16..2048).cycle().take(inputs * outputs).map(f32::from).collect();
+        let mut matrix = Matrix::new(inputs);
+        matrix.push(Format::F32, &weights.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>());
+        let tensor = Placement::CPU.open().unwrap().matrix(&matrix).unwrap();
+        assert_eq!(tensor.dims(), [outputs, inputs]);
+        assert_eq!(tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap(), weights);
+    }
+}

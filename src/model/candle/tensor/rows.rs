@@ -1,0 +1,151 @@
+//! Rows of logits on the device that computed them.
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use crate::{
+    ids::TokenId,
+    model::{KeptRows, Logits, candle::error::ModelError},
+    vocab::TokenSet,
+};
+
+/// Rows of logits where [`TensorModel::launch`](super::TensorModel::launch) left them.
+#[derive(Debug)]
+pub struct DeviceRows {
+    /// `[rows, vocabulary]`, in 32 bits.
+    logits: Tensor,
+}
+
+impl DeviceRows {
+    /// The rows of `parts`, one below the other.
+    pub(super) fn new(parts: &[Tensor]) -> Result<Self> {
+        let logits = match parts {
+            [one] => one.clone(),
+            parts => Tensor::cat(parts, 0)?,
+        };
+        Ok(Self { logits })
+    }
+
+    /// All rows, once they are done.
+    ///
+    /// # Errors
+    /// If the pass or the copy fails.
+    pub fn fetch(&self) -> std::result::Result<Logits, ModelError> {
+        let (_rows, width) = self.logits.dims2()?;
+        Ok(Logits::new(self.logits.flatten_all()?.to_vec1()?, width))
+    }
+
+    /// Largest logit of the allowed tokens, lowest id that has it, and whether all logits are below infinity.
+    fn search(&self, index: usize, allowed: &TokenSet) -> Result<[f32; 3]> {
+        let device = self.logits.device();
+        let width = self.logits.dim(1)?.min(allowed.size());
+        let row = self.logits.narrow(0, index, 1)?.narrow(1, 0, width)?;
+        let everywhere = |value: f32| Tensor::new(value, device)?.broadcast_as((1, width));
+        let masked = expand(allowed, width, device)?.where_cond(&row, &everywhere(f32::NEG_INFINITY)?)?;
+        let largest = masked.max_keepdim(1)?;
+        // Which of equals a device's own search finds is not said. Ids are below 2^24, and so exact.
+        let ids = Tensor::arange(0_u32, u32::try_from(width)?, device)?.to_dtype(DType::F32)?;
+        let ids = ids.reshape((1, width))?;
+        let found = masked.broadcast_eq(&largest)?.where_cond(&ids, &everywhere(f32::INFINITY)?)?;
+        let fine = row.lt(f32::INFINITY)?.to_dtype(DType::F32)?.min_keepdim(1)?;
+        let found = Tensor::cat(&[largest, found.min_keepdim(1)?, fine], 1)?;
+        match *found.flatten_all()?.to_vec1()? {
+            [largest, id, fine] => Ok([largest, id, fine]),
+            _ => candle_core::bail!("three numbers are expected"),
+        }
+    }
+}
+
+impl KeptRows for DeviceRows {
+    type Error = ModelError;
+
+    fn rows(&self) -> usize {
+        self.logits.dims().first().copied().unwrap_or_default()
+    }
+
+    fn likeliest(
+        &self,
+        index: usize,
+        allowed: &TokenSet,
+    ) -> std::result::Result<Option<TokenId>, ModelError> {
+        if allowed.size() == 0 {
+            return Ok(None);
+        }
+        let [largest, id, fine] = self.search(index, allowed)?;
+        if fine == 0.0 || largest.is_nan() || largest == f32::NEG_INFINITY || !id.is_finite() {
+            return Ok(None);
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a column's number")]
+        Ok(Some(TokenId::new(id as u32)))
+    }
+
+    fn row(&self, index: usize) -> std::result::Result<Vec<f32>, ModelError> {
+        Ok(self.logits.get(index)?.to_vec1()?)
+    }
+}
+
+/// A set of tokens as `[1, width]` bytes that are zero or one. What goes to the device is a bit for each token;
+/// Candle has no operations on bits, so they are taken out by halving and rounding down, which is exact.
+fn expand(allowed: &TokenSet, width: usize, device: &Device) -> Result<Tensor> {
+    let bytes = allowed.words().iter().flat_map(|word| word.to_le_bytes());
+    let bytes: Vec<u8> = bytes.take(width.div_ceil(8)).collect();
+    let count = bytes.len();
+    let bytes = Tensor::from_vec(bytes, (count, 1), device)?.to_dtype(DType::F32)?;
+    let shares: [f32; 8] = [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015_625, 0.007_812_5];
+    let shifted = bytes.broadcast_mul(&Tensor::new(&[shares], device)?)?.floor()?;
+    let above = ((&shifted * 0.5)?.floor()? * 2.0)?;
+    let bits = (shifted - above)?.reshape((1, 8 * count))?.narrow(1, 0, width)?;
+    bits.to_dtype(DType::U8)?.contiguous()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(size: usize, tokens: &[u32]) -> TokenSet {
+        let mut set = TokenSet::empty(size);
+        tokens.iter().for_each(|&token| set.insert(TokenId::new(token)));
+        set
+    }
+
+    fn rows(rows: &[&[f32]]) -> DeviceRows {
+        let width = rows[0].len();
+        let logits = Tensor::from_vec(rows.concat(), (rows.len(), width), &Device::Cpu).unwrap();
+        DeviceRows { logits }
+    }
+
+    #[test]
+    fn a_mask_is_its_bits() {
+        for width in [1, 7, 8, 9, 64, 65, 130] {
+            let tokens: Vec<u32> = (0..200).filter(|token| token % 3 == 0 || token % 7 == 1).collect();
+            let allowed = set(200, &tokens);
+            let got = expand(&allowed, width, &Device::Cpu).unwrap().to_vec2::<u8>().unwrap();
+            let expected: Vec<u8> =
+                (0..width as u32).map(|token| u8::from(allowed.contains(TokenId::new(token)))).collect();
+            assert_eq!(got, [expected], "{width}");
+        }
+    }
+
+    #[test]
+    fn the_likeliest_allowed_token_is_the_lowest_of_equals() {
+        let rows = rows(&[&[1.0, 5.0, 5.0, 9.0], &[-1.0, -2.0, f32::NEG_INFINITY, 3.0]]);
+        let pick = |row, tokens: &[u32]| rows.likeliest(row, &set(4, tokens)).unwrap().map(TokenId::raw);
+        assert_eq!(pick(0, &[0, 1, 2, 3]), Some(3));
+        assert_eq!(pick(0, &[0, 2, 1]), Some(1));
+        assert_eq!(pick(0, &[2]), Some(2));
+        assert_eq!(pick(1, &[0, 1, 2]), Some(0));
+        assert_eq!(pick(1, &[2]), None);
+        assert_eq!(pick(1, &[]), None);
+        // Columns past the set are padding.
+        assert_eq!(rows.likeliest(0, &set(3, &[0, 1])).unwrap(), Some(TokenId::new(1)));
+        assert_eq!(rows.row(1).unwrap()[..2], [-1.0, -2.0]);
+        assert_eq!(rows.fetch().unwrap().row(0), Some(&[1.0, 5.0, 5.0, 9.0][..]));
+    }
+
+    #[test]
+    fn rows_that_cannot_be_drawn_from_name_no_token() {
+        for wrong in [f32::NAN, f32::INFINITY] {
+            let rows = rows(&[&[1.0, wrong, 2.0]]);
+            assert_eq!(rows.likeliest(0, &set(3, &[0, 2])).unwrap(), None);
+        }
+    }
+}

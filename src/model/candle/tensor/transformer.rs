@@ -1,0 +1,219 @@
+//! The transformer that Llama, Mistral and Qwen share, as tensors.
+//!
+//! Invariant: a pass writes only past the end of the cache, and the caller commits. The numbers of the stream
+//! are those of the place; norms, rotation, softmax and logits are computed in 32 bits. This file knows no
+//! file format.
+
+use candle_core::{DType, Result, Tensor};
+
+use super::{
+    layers::{self, Product},
+    placement::Place,
+};
+use crate::model::{
+    Rows,
+    candle::{
+        attention::Attention,
+        config::Config,
+        error::ModelError,
+        kv_cache::KvCache,
+        linear::Linear,
+        rope::Rotation,
+        transformer::{EMBEDDING, NORM, OUTPUT, norms, products},
+        weights::Weights,
+    },
+};
+
+/// One block.
+#[derive(Debug)]
+struct Layer {
+    attention_norm: Tensor,
+    /// Queries, keys, values.
+    qkv: Product,
+    /// Norms of the heads of queries and keys.
+    head_norms: Option<[Tensor; 2]>,
+    attention_out: Product,
+    mlp_norm: Tensor,
+    /// Gate, up.
+    gate_up: Product,
+    down: Product,
+}
+
+/// All weights of a model and the rotation tables.
+#[derive(Debug)]
+pub(super) struct Transformer {
+    config: Config,
+    /// A row for each token.
+    embedding: Tensor,
+    /// The embedding if it is tied.
+    output: Product,
+    layers: Vec<Layer>,
+    norm: Tensor,
+    /// Cosines and sines, `[context, head_dim / 2]`.
+    rotation: [Tensor; 2],
+}
+
+/// What a pass needs besides weights and cache.
+struct Pass {
+    position: usize,
+    count: usize,
+    cos: Tensor,
+    sin: Tensor,
+    /// For layers without a window and with one: the first key, and what is added to the scores.
+    views: [(usize, Option<Tensor>); 2],
+}
+
+impl Layer {
+    fn load(
+        weights: &mut dyn Weights,
+        config: &Config,
+        index: usize,
+        place: &Place,
+    ) -> std::result::Result<Self, ModelError> {
+        let mut product = |which: usize| -> std::result::Result<Product, ModelError> {
+            let (parts, inputs, biased) = &products(config, index)[which];
+            let linear = Linear::load(weights, parts, *inputs, *biased)?;
+            let bias = linear.bias().map(|bias| place.vector(bias)?.to_dtype(place.precision));
+            Ok(Product { weights: place.matrix(linear.matrix())?, bias: bias.transpose()? })
+        };
+        let (qkv, attention_out) = (product(0)?, product(1)?);
+        let (gate_up, down) = (product(2)?, product(3)?);
+        let (attention_norm, mlp_norm, heads) = norms(config, index);
+        let mut vector = |name: &str, length: usize| -> std::result::Result<Tensor, ModelError> {
+            Ok(place.vector(&weights.vector(name, length)?)?)
+        };
+        Ok(Self {
+            attention_norm: vector(&attention_norm, config.hidden)?,
+            mlp_norm: vector(&mlp_norm, config.hidden)?,
+            head_norms: match heads {
+                Some([queries, keys]) => {
+                    Some([vector(&queries, config.head_dim)?, vector(&keys, config.head_dim)?])
+                }
+                None => None,
+            },
+            qkv,
+            attention_out,
+            gate_up,
+            down,
+        })
+    }
+}
+
+impl Transformer {
+    /// Reads all weights and takes them to `place`; tables for `context` positions.
+    ///
+    /// # Errors
+    /// If a tensor is missing, has another shape than `config` says, or cannot be read or taken there.
+    pub(super) fn load(
+        weights: &mut dyn Weights,
+        config: Config,
+        context: usize,
+        place: &Place,
+    ) -> std::result::Result<Self, ModelError> {
+        let vocabulary = config.vocabulary;
+        let embedding = place.matrix(&weights.matrix(&[(EMBEDDING, vocabulary)], config.hidden)?)?;
+        let output = match config.tied {
+            true => embedding.clone(),
+            false => place.matrix(&weights.matrix(&[(OUTPUT, vocabulary)], config.hidden)?)?,
+        };
+        let rotation = Rotation::new(context, config.head_dim, &config.rope);
+        let table =
+            |values: &[f32]| place.vector(values).and_then(|all| all.reshape((context, config.head_dim / 2)));
+        let (cos, sin) = rotation.tables();
+        Ok(Self {
+            embedding,
+            output: Product { weights: output, bias: None },
+            layers: (0..config.layers)
+                .map(|index| Layer::load(weights, &config, index, place))
+                .collect::<std::result::Result<_, _>>()?,
+            norm: place.vector(&weights.vector(NORM, config.hidden)?)?,
+            rotation: [table(cos)?, table(sin)?],
+            config,
+        })
+    }
+
+    /// Sizes and constants.
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Runs `tokens` (at least one, all in the vocabulary) after those in the cache, writes their keys and
+    /// values there, and returns rows of logits in 32 bits. Does not commit, and does not wait.
+    ///
+    /// # Errors
+    /// If the tensor library fails, also when the cache is too short.
+    pub(super) fn forward(&self, tokens: &[u32], rows: Rows, cache: &KvCache) -> Result<Tensor> {
+        let pass = self.prepare(tokens.len(), cache.len())?;
+        let mut x = self.embedding.index_select(&Tensor::new(tokens, self.embedding.device())?, 0)?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            let attended = self.attention(layer, index, &x, cache, &pass)?;
+            x = (x + attended)?;
+            let hidden = layers::rms_norm(&x, &layer.mlp_norm, self.config.norm_epsilon)?;
+            let hidden = layer.gate_up.apply(&hidden)?;
+            let gate = hidden.narrow(1, 0, self.config.intermediate)?;
+            let up = hidden.narrow(1, self.config.intermediate, self.config.intermediate)?;
+            x = (x + layer.down.apply(&(gate.silu()? * up)?)?)?;
+        }
+        if rows == Rows::Last {
+            x = x.narrow(0, tokens.len() - 1, 1)?;
+        }
+        let hidden = layers::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
+        self.output.apply(&hidden)?.to_dtype(DType::F32)
+    }
+
+    fn prepare(&self, count: usize, position: usize) -> Result<Pass> {
+        let [cos, sin] = &self.rotation;
+        let view = |window: Option<usize>| {
+            let first_key = window.map_or(0, |window| (position + 1).saturating_sub(window));
+            let attention = Attention { position, first_key, window };
+            // One query sees all keys from the first on.
+            let unseen = (count > 1).then(|| self.unseen(attention, count));
+            Ok::<_, candle_core::Error>((first_key, unseen.transpose()?))
+        };
+        let window = self.config.window.as_ref().map(|window| window.tokens);
+        Ok(Pass {
+            position,
+            count,
+            cos: cos.narrow(0, position, count)?,
+            sin: sin.narrow(0, position, count)?,
+            views: [view(None)?, view(window)?],
+        })
+    }
+
+    /// Minus infinity where one of `count` queries does not see a key, otherwise zero: `[count, keys]`.
+    fn unseen(&self, attention: Attention, count: usize) -> Result<Tensor> {
+        let keys = attention.position + count - attention.first_key;
+        let mut values = vec![f32::NEG_INFINITY; count * keys];
+        for (index, row) in values.chunks_exact_mut(keys).enumerate() {
+            row[attention.visible(index, keys)].fill(0.0);
+        }
+        Tensor::from_vec(values, (count, keys), self.embedding.device())
+    }
+
+    /// What layer `index` attends to, for the stream `x` (`[n, hidden]`).
+    fn attention(
+        &self,
+        layer: &Layer,
+        index: usize,
+        x: &Tensor,
+        cache: &KvCache,
+        pass: &Pass,
+    ) -> Result<Tensor> {
+        let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
+        let qkv = layer.qkv.apply(&layers::rms_norm(x, &layer.attention_norm, epsilon)?)?;
+        let (queries_width, keys_width) = (heads * head_dim, kv_heads * head_dim);
+        let mut queries = layers::split(&qkv.narrow(1, 0, queries_width)?, head_dim)?;
+        let mut keys = layers::split(&qkv.narrow(1, queries_width, keys_width)?, head_dim)?;
+        let values = layers::split(&qkv.narrow(1, queries_width + keys_width, keys_width)?, head_dim)?;
+        if let Some([of_queries, of_keys]) = &layer.head_norms {
+            queries = layers::rms_norm(&queries, of_queries, epsilon)?;
+            keys = layers::rms_norm(&keys, of_keys, epsilon)?;
+        }
+        let queries = layers::rotate(&queries, &pass.cos, &pass.sin)?;
+        let keys = layers::rotate(&keys, &pass.cos, &pass.sin)?;
+        let (first_key, unseen) = &pass.views[usize::from(self.config.window_of(index).is_some())];
+        let (keys, values) = cache.extend(index, &keys, &values, *first_key)?;
+        debug_assert_eq!(keys.dims().get(1), Some(&(pass.position + pass.count - first_key)));
+        layer.attention_out.apply(&layers::attend(&queries, &keys, &values, unseen.as_ref())?)
+    }
+}

@@ -1,0 +1,53 @@
+//! `domino bench-model`, and `--device` where there is no card.
+
+use serde_json::Value;
+
+use crate::{cli::domino, model::fixture};
+
+#[test]
+fn the_curve_has_a_time_for_every_n() {
+    let folder = fixture("mistral_tied");
+    let folder = folder.to_str().unwrap();
+    let flags = ["bench-model", "--model", folder, "-n", "3", "--repeats", "2", "--context", "9"];
+    let run = domino(&flags, b"");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.stdout.lines().count(), 5, "{}", run.stdout);
+    let run = domino(&[&flags[..], &["--json"]].concat(), b"");
+    let object: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((object["context"].as_u64(), object["device"].as_str()), (Some(9), Some("cpu")));
+    let curve = object["curve"].as_array().unwrap();
+    assert_eq!(curve.iter().map(|entry| entry["n"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3]);
+    for entry in curve {
+        let [median, least] = ["median_seconds", "least_seconds"].map(|key| entry[key].as_f64().unwrap());
+        assert!(least > 0.0 && median >= least, "{entry}");
+    }
+    assert_eq!(curve[0]["ratio"], 1.0);
+}
+
+#[test]
+fn shapes_and_formats_that_are_not_known_are_told() {
+    for (flags, hint) in [
+        (["--random", "13", "-n", "1"], "13m, 110m, 1b, 7b"),
+        (["--random", "13m", "--format", "q3"], "q4_0"),
+        (["--random", "13m", "-n", "0"], "at least 1"),
+        (["--device", "gpu", "-n", "1"], "cuda:INDEX"),
+        (["--precision", "f16", "-n", "1"], "--device"),
+    ] {
+        let run = domino(&[&["bench-model"], &flags[..]].concat(), b"");
+        assert_eq!(run.code, Some(2), "{flags:?}");
+        assert!(run.stderr.contains(hint), "{flags:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_card_that_is_not_there_is_bad_input() {
+    let folder = fixture("mistral_tied");
+    let folder = folder.to_str().unwrap();
+    // No machine has so many, so that this holds in every build that starts.
+    let run = domino(&["bench-model", "--model", folder, "--device", "cuda:9999"], b"");
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("cuda:9999 cannot be used"), "{}", run.stderr);
+    let run = domino(&["generate", "--device", "cuda", "--batch", "-"], b"");
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("--batch runs on the CPU only"), "{}", run.stderr);
+}
