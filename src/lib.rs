@@ -41,6 +41,9 @@
 //! | constraint state | threads and boundary: all that the text so far means for what may follow | [`ids::StateId`] |
 //! | lookahead `k` | how many terminals past the current one a token may reach | [`Lookahead`] |
 //! | mask | the tokens that may follow | [`TokenSet`] |
+//! | alpha, beta | scanner states, and the parser's state with its stack forgotten: what counts are filed under (paper, 3.6) | [`Context`] |
+//! | prior | counts learnt before | [`proposer::Prior`] |
+//! | draft | guessed tokens, to be verified in one pass | [`proposer::Draft`] |
 //!
 //! # Map
 //!
@@ -59,6 +62,7 @@
 //! * `constraint`: bytes through threads, masks, rollback.
 //! * `compile`: the pipeline, called in order.
 //! * [`inspect`]: views of every stage, for people.
+//! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
 //! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
 //!
@@ -117,6 +121,8 @@ mod compile;
 
 pub mod inspect;
 
+pub mod proposer;
+
 pub mod model;
 
 pub mod decode;
@@ -125,7 +131,7 @@ pub mod decode;
 pub mod oracle;
 
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
-pub use constraint::{Completion, Constraint, Memory, StepError, StepErrorKind, ThreadView};
+pub use constraint::{Completion, Constraint, Context, Memory, StepError, StepErrorKind, ThreadView};
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
 pub use limits::{Budget, LimitExceeded, Limits};

@@ -97,6 +97,13 @@ pub const SAFETENSORS_HEADER_BYTES: u64 = 100_000_000;
 /// `LoadOptions::memory_limit`.
 pub const TENSOR_ELEMENTS: usize = 1 << 40;
 
+/// Contexts of a prior; past it those that were met least are forgotten. About 60 bytes each, and 8 for each token in
+/// it.
+pub const PRIOR_CONTEXTS: usize = 200_000;
+
+/// Tokens of one context of a prior; past it the least likely are forgotten.
+pub const PRIOR_TOKENS: usize = 128;
+
 /// Tokens of context that a model gets by default, where it was made for as many. Memory: see
 /// `CandleModel::estimate`.
 pub const DEFAULT_CONTEXT: usize = 4096;

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "ids",
     "limits",
     "interner",
@@ -22,12 +22,23 @@ const LAYERS: [&str; 17] = [
     "constraint",
     "compile",
     "inspect",
+    "proposer",
     "model",
     "decode",
 ];
 /// The engine: knows nothing of models, and they know nothing of it.
-const ENGINE: [&str; 9] =
-    ["grammar", "scanner", "lower", "subterminal", "parser", "constraint", "compile", "inspect", "oracle"];
+const ENGINE: [&str; 10] = [
+    "grammar",
+    "scanner",
+    "lower",
+    "subterminal",
+    "parser",
+    "constraint",
+    "compile",
+    "inspect",
+    "proposer",
+    "oracle",
+];
 /// Lines of a file, tests and documentation included.
 const MOST_LINES: usize = 600;
 

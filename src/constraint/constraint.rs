@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     completion::Completion,
+    context::Context,
     error::{StepError, StepErrorKind},
     history::History,
     host::{Host, SharedMachine, lock},
@@ -212,6 +213,30 @@ impl Constraint {
                 .threads(state)
                 .iter()
                 .any(|thread| (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some()))
+    }
+
+    /// Where the text is in the grammar, with the stack forgotten; the same in every run. Nothing is told of a text
+    /// that has ended. A lookup where the same place was met before.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        match self.here {
+            Place::In(state) => lock(&self.machine).context(&self.program, state),
+            Place::Ended(_) => Context::default(),
+        }
+    }
+
+    /// A session at the same place that does not know the way here. Constant time.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let history = History::new(self.program.limits.history);
+        Self {
+            program: Arc::clone(&self.program),
+            host: self.host.clone(),
+            machine: Arc::clone(&self.machine),
+            here: self.here,
+            history,
+            mask: self.mask.clone(),
+        }
     }
 
     /// The vocabulary it was compiled for.

@@ -9,6 +9,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{
     cache::MaskCache,
+    context::{Context, Contexts},
     mask::MaskMaker,
     memory::Memory,
     program::Program,
@@ -29,6 +30,7 @@ pub(crate) struct Machine {
     states: States,
     maker: MaskMaker,
     masks: MaskCache,
+    contexts: Contexts,
     start: StateId,
     /// Scratch: threads and ended sets of the state in the making.
     threads: Vec<Thread>,
@@ -44,7 +46,8 @@ impl Machine {
         let start = states.intern(&[], Some(parser.start()))?;
         let maker = MaskMaker::new(shared);
         let masks = MaskCache::new(shared.vocabulary.size(), shared.limits.mask_bytes);
-        Ok(Self { parser, states, maker, masks, start, threads: Vec::new(), ended: Vec::new() })
+        let (contexts, threads, ended) = (Contexts::default(), Vec::new(), Vec::new());
+        Ok(Self { parser, states, maker, masks, contexts, start, threads, ended })
     }
 
     /// The state before any text.
@@ -276,6 +279,16 @@ impl Machine {
         let also = if self.is_complete(state) { shared.vocabulary.end_of_text() } else { &[] };
         let mask = self.maker.make(shared, &mut self.parser, &self.threads, also, work)?;
         Ok(self.masks.keep(state, mask))
+    }
+
+    /// What the text of this state is filed under by counts. Cached by state.
+    pub(super) fn context(&mut self, shared: &Program, state: StateId) -> Context {
+        let known = self.contexts.get(state);
+        known.unwrap_or_else(|| {
+            let context = Context::work_out(shared, self, state);
+            self.contexts.keep(state, context);
+            context
+        })
     }
 
     /// Is the lookahead unbounded, so that "the bytes can follow" means "the token is in the mask"?

@@ -4,6 +4,7 @@ mod cache;
 mod completion;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod constraint;
+mod context;
 mod error;
 mod history;
 mod host;
@@ -15,6 +16,8 @@ mod thread;
 
 pub use completion::Completion;
 pub use constraint::{Constraint, ThreadView};
+pub use context::Context;
+pub(crate) use context::mixed;
 pub use error::{StepError, StepErrorKind};
 pub(crate) use host::Host;
 pub(crate) use machine::Machine;

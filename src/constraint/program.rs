@@ -50,6 +50,14 @@ impl Program {
         Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
+    /// Tells the grammar from others, whatever the vocabulary and the options.
+    pub(crate) fn grammar_key(&self) -> Key {
+        let mut writer = Writer::default();
+        self.lowered.cfg.write(&mut writer);
+        self.lowered.scanner.dfas().iter().for_each(|dfa| dfa.write(&mut writer));
+        Key::of(&[&writer.finish()])
+    }
+
     /// What trees are made from.
     pub(crate) fn soil(&self) -> Soil<'_> {
         Soil {

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     TerminalTables,
     /// All subterminal trees of a grammar.
     Trees,
+    /// Counts of tokens by context.
+    Prior,
 }
 
 impl Kind {
@@ -44,6 +46,7 @@ impl Kind {
             Self::Vocabulary => "vocabulary",
             Self::TerminalTables => "terminal-tables",
             Self::Trees => "trees",
+            Self::Prior => "prior",
         }
     }
 
@@ -51,7 +54,7 @@ impl Kind {
     /// out does, so that files from before are not taken for those of now.
     const fn revision(self) -> u32 {
         match self {
-            Self::Vocabulary | Self::TerminalTables | Self::Trees => 1,
+            Self::Vocabulary | Self::TerminalTables | Self::Trees | Self::Prior => 1,
         }
     }
 
@@ -60,6 +63,7 @@ impl Kind {
             Self::Vocabulary => 1,
             Self::TerminalTables => 2,
             Self::Trees => 3,
+            Self::Prior => 4,
         }
     }
 }
@@ -182,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    const KINDS: [Kind; 3] = [Kind::Vocabulary, Kind::TerminalTables, Kind::Trees];
+    const KINDS: [Kind; 4] = [Kind::Vocabulary, Kind::TerminalTables, Kind::Trees, Kind::Prior];
 
     fn key(text: &str) -> Key {
         Key::of(&[text.as_bytes()])

@@ -1,0 +1,144 @@
+//! Where a text is in the grammar with its stack forgotten: what counts of tokens are filed under (paper, 3.6).
+//!
+//! Invariant: a context follows from the text and the compiled grammar alone. It is made of terminals, scanner states
+//! and dotted rules, which lowering numbers in the grammar's order, never of the numbers of sets and states, which
+//! depend on what was met first. So it means the same in every run and on every machine.
+
+use hashbrown::HashMap;
+
+use super::{machine::Machine, program::Program};
+use crate::ids::{SetId, StateId};
+
+/// Scanner states and parser state of a text, as two hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Context {
+    alpha: u64,
+    beta: u64,
+}
+
+impl Context {
+    /// The terminals that the text is inside of or may begin, each with the state of its scanner.
+    #[must_use]
+    pub fn alpha(self) -> u64 {
+        self.alpha
+    }
+
+    /// The dotted rules in which those terminals were started. Where they were predicted is forgotten, and so is the
+    /// stack.
+    #[must_use]
+    pub fn beta(self) -> u64 {
+        self.beta
+    }
+}
+
+/// Mixes `value` into `hash`; the order counts (a round of SplitMix64).
+pub(crate) fn mixed(hash: u64, value: u64) -> u64 {
+    let mut z = (hash ^ value).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// One hash for a set of hashes.
+fn of_set(mut hashes: Vec<u64>) -> u64 {
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes.into_iter().fold(0, mixed)
+}
+
+/// Contexts that are kept; 32 bytes each. Past it all are forgotten and worked out again when asked for.
+const MOST: usize = 1 << 16;
+
+/// The contexts of states that were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Contexts {
+    known: HashMap<StateId, Context>,
+}
+
+impl Contexts {
+    /// The context of `state`, if it was asked for before.
+    pub(super) fn get(&self, state: StateId) -> Option<Context> {
+        self.known.get(&state).copied()
+    }
+
+    /// Files the context of `state`.
+    pub(super) fn keep(&mut self, state: StateId, context: Context) {
+        if self.known.len() >= MOST {
+            self.known.clear();
+        }
+        self.known.insert(state, context);
+    }
+}
+
+impl Context {
+    /// The context of a state of `machine`. Linear in its threads and the kernels of their parser sets.
+    pub(super) fn work_out(program: &Program, machine: &Machine, state: StateId) -> Self {
+        const BEGUN: u64 = 1;
+        let scanner = &program.lowered.scanner;
+        let parser = machine.parser();
+        let mut alpha = Vec::new();
+        let mut beta = Vec::new();
+        let kernel = |set: SetId, salt: u64| {
+            let dots = parser.items(set).take(parser.kernel_len(set)).map(|(dot, _)| u64::from(dot.0));
+            mixed(of_set(dots.collect()), salt)
+        };
+        for thread in machine.threads(state) {
+            let (terminal, local) = (scanner.terminal(thread.scan), scanner.local(thread.scan));
+            alpha.push(mixed(mixed(BEGUN, terminal.raw().into()), local.into()));
+            beta.push(kernel(thread.set, BEGUN));
+        }
+        if let Some(set) = machine.boundary(state) {
+            alpha.extend(parser.accepts(set).iter().map(|terminal| mixed(0, terminal.raw().into())));
+            alpha.push(u64::from(parser.is_complete(set)));
+            beta.push(kernel(set, 0));
+        }
+        Self { alpha: of_set(alpha), beta: of_set(beta) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Compiler, Constraint, Grammar, Limits, Syntax, TokenId, Vocabulary};
+
+    const GRAMMAR: &str = r#"root ::= v   v ::= "[" (v ("," v)*)? "]" | n   n ::= [0-9]+ ("." [0-9]+)?"#;
+
+    fn session() -> Constraint {
+        let bytes = (0..=u8::MAX).map(|byte| (TokenId::new(u32::from(byte)), [byte]));
+        let vocabulary = bytes
+            .fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes))
+            .end_of_text(TokenId::new(256))
+            .build()
+            .unwrap();
+        let grammar = Grammar::parse(Syntax::Gbnf, GRAMMAR, &Limits::default()).unwrap();
+        Compiler::new(vocabulary).compile(&grammar).unwrap().constraint()
+    }
+
+    fn after(session: &Constraint, text: &str) -> Context {
+        let mut session = session.clone();
+        assert_eq!(session.advance_bytes(text.as_bytes()).unwrap(), text.len());
+        session.context()
+    }
+
+    #[test]
+    fn contexts_do_not_depend_on_what_was_met_before() {
+        let texts = ["[", "[[1.5", "[1,[2,3],", "[[[]],4", "17", "[1,2]"];
+        let (one, other) = (session(), session());
+        let forwards = texts.map(|text| after(&one, text));
+        let mut backwards = texts;
+        backwards.reverse();
+        let mut found = backwards.map(|text| after(&other, text));
+        found.reverse();
+        assert_eq!(forwards, found);
+    }
+
+    #[test]
+    fn the_stack_is_forgotten_and_nothing_else() {
+        let session = session();
+        assert_eq!(after(&session, "[[1,"), after(&session, "[[[[2,3,"));
+        let different = ["", "[", "[1", "[1.", "[1.5", "[1,", "[]", "1"].map(|text| after(&session, text));
+        for (at, one) in different.iter().enumerate() {
+            assert!(!different[..at].contains(one), "{at}");
+        }
+    }
+}

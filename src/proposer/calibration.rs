@@ -1,0 +1,133 @@
+//! How often guesses of a kind were right.
+
+use super::keys::LEVELS;
+use crate::store::{Reader, StoreError, Writer};
+
+/// Margins, in nats, at which a kind ends.
+const MARGINS: [f64; 7] = [0.2, 0.5, 1.0, 1.8, 3.0, 5.0, 8.0];
+/// What is thought of guesses with these margins before any was seen.
+const EXPECTED: [f64; MARGINS.len() + 1] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9];
+/// Observations at which a kind of support ends.
+const SUPPORTS: [f32; 2] = [1.5, 6.0];
+const KINDS: usize = 2 * LEVELS * (SUPPORTS.len() + 1) * (MARGINS.len() + 1);
+/// Guesses that what is thought of a kind's margin counts for.
+const WEIGHT: f64 = 4.0;
+
+/// What kind of a guess it is: how draws are made, how rich a context is known and how well, and by how much the guess
+/// is ahead of the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GuessKind {
+    greedy: bool,
+    level: usize,
+    support: usize,
+    margin: usize,
+}
+
+impl GuessKind {
+    pub(super) fn new(greedy: bool, level: usize, support: f32, margin: f64) -> Self {
+        let support = SUPPORTS.iter().filter(|&&end| support >= end).count();
+        let margin = MARGINS.iter().filter(|&&end| margin >= end).count();
+        Self { greedy, level: level.min(LEVELS - 1), support, margin }
+    }
+
+    fn index(self) -> usize {
+        let place = usize::from(self.greedy) * LEVELS + self.level;
+        (place * (SUPPORTS.len() + 1) + self.support) * (MARGINS.len() + 1) + self.margin
+    }
+}
+
+/// Guesses of a kind, and the right ones among them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Tally {
+    tried: u32,
+    right: u32,
+}
+
+/// Tallies by kind.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Calibration {
+    tallies: Vec<Tally>,
+}
+
+impl Default for Calibration {
+    fn default() -> Self {
+        Self { tallies: vec![Tally::default(); KINDS] }
+    }
+}
+
+impl Calibration {
+    /// Notes a guess of a kind.
+    pub(super) fn add(&mut self, kind: GuessKind, right: bool) {
+        let tally = &mut self.tallies[kind.index()];
+        tally.tried = tally.tried.saturating_add(1);
+        tally.right = tally.right.saturating_add(u32::from(right));
+    }
+
+    /// How likely a guess of a kind is right: the kind's rate, drawn towards that of all guesses with this margin
+    /// where it was met seldom.
+    pub(super) fn acceptance(&self, kind: GuessKind) -> f64 {
+        let mut alike = (WEIGHT, WEIGHT * EXPECTED[kind.margin]);
+        for level in 0..LEVELS {
+            for support in 0..=SUPPORTS.len() {
+                let tally = self.tallies[GuessKind { level, support, ..kind }.index()];
+                alike = (alike.0 + f64::from(tally.tried), alike.1 + f64::from(tally.right));
+            }
+        }
+        let tally = self.tallies[kind.index()];
+        (f64::from(tally.right) + WEIGHT * alike.1 / alike.0) / (f64::from(tally.tried) + WEIGHT)
+    }
+
+    /// Guesses in all, and the right ones among them.
+    pub(super) fn total(&self) -> (u64, u64) {
+        let add =
+            |(tried, right), tally: &Tally| (tried + u64::from(tally.tried), right + u64::from(tally.right));
+        self.tallies.iter().fold((0, 0), add)
+    }
+
+    /// Adds all that `other` has seen.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (own, other) in self.tallies.iter_mut().zip(&other.tallies) {
+            own.tried = own.tried.saturating_add(other.tried);
+            own.right = own.right.saturating_add(other.right);
+        }
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer) {
+        writer.u32s(
+            self.tallies.iter().flat_map(|tally| [tally.tried, tally.right]).collect::<Vec<_>>().into_iter(),
+        );
+    }
+
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, StoreError> {
+        let numbers = reader.u32s()?;
+        let (pairs, rest) = numbers.as_chunks();
+        let tallies: Vec<Tally> = pairs.iter().map(|&[tried, right]| Tally { tried, right }).collect();
+        let sound = rest.is_empty() && tallies.len() == KINDS;
+        if !sound || tallies.iter().any(|tally| tally.right > tally.tried) {
+            return Err(StoreError::malformed("tallies of guesses that cannot be"));
+        }
+        Ok(Self { tallies })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_those_that_were_seen() {
+        let mut calibration = Calibration::default();
+        let (sure, unsure) = (GuessKind::new(false, 3, 9.0, 4.0), GuessKind::new(false, 3, 9.0, 0.1));
+        assert!(calibration.acceptance(unsure) < calibration.acceptance(sure));
+        for n in 0..1000 {
+            calibration.add(sure, n % 10 > 0);
+            calibration.add(unsure, n % 4 == 0);
+        }
+        assert!((calibration.acceptance(sure) - 0.9).abs() < 0.01);
+        assert!((calibration.acceptance(unsure) - 0.25).abs() < 0.01);
+        // A kind that was not met is thought of as those like it.
+        let other = GuessKind::new(false, 1, 0.5, 0.1);
+        assert!((calibration.acceptance(other) - 0.25).abs() < 0.01);
+        assert_eq!(calibration.total(), (2000, 1150));
+    }
+}

@@ -1,0 +1,226 @@
+//! How often which token came in which context, and what that says about the next one.
+//!
+//! Counts are weights: a token that came counts for one, and where the model's probabilities are known they count in its
+//! place, since one look at a distribution says more than one sample of it.
+
+use hashbrown::HashMap;
+
+use super::keys::Keys;
+use crate::{
+    ids::TokenId,
+    limits::{PRIOR_CONTEXTS, PRIOR_TOKENS},
+    store::{Reader, StoreError, Writer},
+};
+
+/// What followed in one context.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Followers {
+    /// Observations.
+    total: f32,
+    /// How rich the context is.
+    level: u8,
+    /// Sorted by token. Weights add up to at most `total`.
+    tokens: Vec<(TokenId, f32)>,
+}
+
+/// Followers by context.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Counts {
+    contexts: HashMap<u64, Followers>,
+}
+
+impl Followers {
+    fn new(level: u8) -> Self {
+        Self { total: 0.0, level, tokens: Vec::new() }
+    }
+
+    /// Adds `weights`, sorted by token, of `total` observations.
+    fn add(&mut self, total: f32, weights: &[(TokenId, f32)]) {
+        self.total += total;
+        let old = std::mem::take(&mut self.tokens);
+        let (mut ours, mut theirs) = (old.into_iter().peekable(), weights.iter().copied().peekable());
+        loop {
+            let next = match (ours.peek(), theirs.peek()) {
+                (Some(a), Some(b)) if a.0 == b.0 => {
+                    theirs.next().zip(ours.next()).map(|(b, a)| (a.0, a.1 + b.1))
+                }
+                (Some(a), Some(b)) if b.0 < a.0 => theirs.next(),
+                (None, _) => theirs.next(),
+                _ => ours.next(),
+            };
+            let Some(next) = next else { break };
+            self.tokens.push(next);
+        }
+        if self.tokens.len() > PRIOR_TOKENS {
+            self.tokens.select_nth_unstable_by(PRIOR_TOKENS, |a, b| b.1.total_cmp(&a.1));
+            self.tokens.truncate(PRIOR_TOKENS);
+            self.tokens.sort_unstable_by_key(|&(token, _)| token);
+        }
+    }
+}
+
+impl Counts {
+    /// Notes what came, or could have come with these probabilities (sorted by token), in all of the contexts.
+    pub(super) fn add(&mut self, keys: &Keys, weights: &[(TokenId, f32)]) {
+        for (level, key) in keys.rich_first() {
+            let level = u8::try_from(level).unwrap_or(u8::MAX);
+            self.contexts.entry(key).or_insert_with(|| Followers::new(level)).add(1.0, weights);
+        }
+        self.shrink(PRIOR_CONTEXTS);
+    }
+
+    /// Adds all that `other` knows.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (&key, followers) in &other.contexts {
+            let own = self.contexts.entry(key).or_insert_with(|| Followers::new(followers.level));
+            own.add(followers.total, &followers.tokens);
+        }
+        self.shrink(PRIOR_CONTEXTS);
+    }
+
+    /// Forgets contexts that were met least, of equals the richest, until at most `most` are left; and some more, so
+    /// that it is not called for each new one.
+    pub(super) fn shrink(&mut self, most: usize) {
+        if self.contexts.len() <= most {
+            return;
+        }
+        let rank =
+            |key: &u64, followers: &Followers| (followers.total.to_bits(), u8::MAX - followers.level, *key);
+        let mut ranks: Vec<_> = self.contexts.iter().map(|(key, followers)| rank(key, followers)).collect();
+        let drop = ranks.len() - (most - most / 8);
+        // Totals are positive, so their bits are in the order of their values.
+        let (_, &mut last, _) = ranks.select_nth_unstable(drop - 1);
+        self.contexts.retain(|key, followers| rank(key, followers) > last);
+    }
+
+    /// Forgets tokens that are a small part of what followed in their context.
+    pub(super) fn lighten(&mut self) {
+        const LEAST: f32 = 0.003;
+        for followers in self.contexts.values_mut() {
+            let least = LEAST * followers.total;
+            followers.tokens.retain(|&(_, weight)| weight >= least);
+        }
+    }
+
+    /// Number of contexts.
+    pub(super) fn len(&self) -> usize {
+        self.contexts.len()
+    }
+
+    /// Contexts and tokens in them, by level.
+    pub(super) fn by_level(&self) -> Vec<(usize, usize)> {
+        let mut levels = vec![(0, 0); super::keys::LEVELS];
+        for followers in self.contexts.values() {
+            let (contexts, tokens) = &mut levels[usize::from(followers.level)];
+            *contexts += 1;
+            *tokens += followers.tokens.len();
+        }
+        levels
+    }
+
+    /// Writes all contexts, by key.
+    pub(super) fn write(&self, writer: &mut Writer) {
+        let mut contexts: Vec<_> = self.contexts.iter().collect();
+        contexts.sort_unstable_by_key(|(key, _)| **key);
+        writer.count(contexts.len());
+        for (key, followers) in contexts {
+            writer.u64(*key);
+            writer.u8(followers.level);
+            writer.u32(followers.total.to_bits());
+            writer.count(followers.tokens.len());
+            for (token, weight) in &followers.tokens {
+                writer.u32(token.raw());
+                writer.u32(weight.to_bits());
+            }
+        }
+    }
+
+    /// Reads what was written, about tokens `0..size`.
+    pub(super) fn read(reader: &mut Reader<'_>, size: usize) -> Result<Self, StoreError> {
+        let wrong = StoreError::malformed;
+        let weight = |bits| Some(f32::from_bits(bits)).filter(|weight| weight.is_finite() && *weight > 0.0);
+        let count = reader.count(21)?;
+        let mut contexts = HashMap::with_capacity(count);
+        for _ in 0..count {
+            let (key, level) = (reader.u64()?, reader.u8()?);
+            let total = weight(reader.u32()?).ok_or_else(|| wrong("a context that was never met"))?;
+            let mut tokens = Vec::with_capacity(reader.count(8)?);
+            for _ in 0..tokens.capacity() {
+                let token = TokenId::new(reader.u32()?);
+                let weight = weight(reader.u32()?).ok_or_else(|| wrong("a token without weight"))?;
+                tokens.push((token, weight));
+            }
+            let ordered = tokens.is_sorted_by(|a, b| a.0 < b.0);
+            if !ordered || tokens.last().is_some_and(|(token, _)| token.index() >= size) {
+                return Err(wrong("tokens out of order, or past the last"));
+            }
+            if usize::from(level) >= super::keys::LEVELS {
+                return Err(wrong("a context of no known level"));
+            }
+            if contexts.insert(key, Followers { total, level, tokens }).is_some() {
+                return Err(wrong("a context twice"));
+            }
+        }
+        Ok(Self { contexts })
+    }
+}
+
+/// Probabilities of the tokens that followed in the contexts of one place, and how well founded they are.
+#[derive(Debug, Default)]
+pub(super) struct Mixture {
+    /// By token; zero but for the candidates.
+    shares: Vec<f32>,
+    pub(super) candidates: Vec<TokenId>,
+    /// The richest level met before.
+    pub(super) level: usize,
+    /// Observations in it.
+    pub(super) support: f32,
+}
+
+impl Mixture {
+    /// Observations that a poorer context counts for beside those of a richer one.
+    const BACK_OFF: f32 = 0.2;
+    /// What is left for poorer contexts below which they are not asked.
+    const LEAST: f32 = 0.02;
+
+    /// Mixes the contexts, rich to poor: each takes of what is left the more the oftener it was met.
+    pub(super) fn fill(&mut self, counts: &Counts, keys: &Keys) {
+        self.clear();
+        let mut left = 1.0;
+        for (level, key) in keys.rich_first() {
+            let Some(followers) = counts.contexts.get(&key) else { continue };
+            if self.support == 0.0 {
+                self.level = level;
+                self.support = followers.total;
+            }
+            let part = left / (followers.total + Self::BACK_OFF);
+            for &(token, weight) in &followers.tokens {
+                if token.index() >= self.shares.len() {
+                    self.shares.resize(token.index() + 1, 0.0);
+                }
+                let share = &mut self.shares[token.index()];
+                if *share == 0.0 {
+                    self.candidates.push(token);
+                }
+                *share += part * weight;
+            }
+            left *= Self::BACK_OFF / (followers.total + Self::BACK_OFF);
+            if left < Self::LEAST {
+                break;
+            }
+        }
+    }
+
+    /// The probability of a candidate.
+    pub(super) fn share(&self, token: TokenId) -> f64 {
+        self.shares.get(token.index()).copied().unwrap_or_default().into()
+    }
+
+    fn clear(&mut self) {
+        for token in self.candidates.drain(..) {
+            self.shares[token.index()] = 0.0;
+        }
+        self.level = 0;
+        self.support = 0.0;
+    }
+}

@@ -1,0 +1,236 @@
+//! Drafts, and how long they should be.
+//!
+//! A pass over n tokens costs less than n passes, but more than one. With the measured curve of costs and the estimated
+//! acceptance of each guess, a draft goes on while the tokens it gains are worth more than the time it costs, at the pace
+//! that the run has otherwise. Where nothing is worth it there is no draft, and the run is the plain one.
+
+use super::{
+    cost::CostCurve,
+    propose::{Guess, Propose, Seen},
+    site::Site,
+};
+use crate::ids::TokenId;
+
+/// How long drafts are.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum DraftLength {
+    /// As long as pays.
+    #[default]
+    Auto,
+    /// Up to so many tokens, each a guess of at least this acceptance; what passes cost is not asked.
+    UpTo(Fixed),
+}
+
+/// A length and a threshold that are possible.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fixed {
+    tokens: usize,
+    threshold: f64,
+}
+
+/// A draft length that is not possible.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DraftLengthError {
+    /// No tokens, or more than the bound.
+    #[error("the length of drafts is {0}; it must be between 1 and {most}", most = DraftLength::MOST)]
+    Tokens(usize),
+    /// A threshold that is not a probability.
+    #[error("the threshold of drafts is {0}; it must be between 0 and 1")]
+    Threshold(f64),
+}
+
+impl DraftLength {
+    /// Most tokens of a draft.
+    pub const MOST: usize = 64;
+
+    /// Up to `tokens` tokens of at least this acceptance.
+    ///
+    /// # Errors
+    /// If `tokens` is 0 or more than [`MOST`](Self::MOST), or the threshold is not between 0 and 1.
+    pub fn up_to(tokens: usize, threshold: f64) -> Result<Self, DraftLengthError> {
+        if !(1..=Self::MOST).contains(&tokens) {
+            return Err(DraftLengthError::Tokens(tokens));
+        }
+        if !(0.0..=1.0).contains(&threshold) {
+            return Err(DraftLengthError::Threshold(threshold));
+        }
+        Ok(Self::UpTo(Fixed { tokens, threshold }))
+    }
+}
+
+/// Tokens to be verified, each allowed after those before it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Draft {
+    /// The tokens.
+    pub tokens: Vec<TokenId>,
+    /// For each token, how likely it is to be accepted if all before it are.
+    pub acceptance: Vec<f64>,
+}
+
+/// Makes drafts of what a proposer guesses, and keeps account of what they cost and gain.
+#[derive(Debug)]
+pub struct Drafter {
+    proposer: Box<dyn Propose>,
+    length: DraftLength,
+    cost: CostCurve,
+    account: Account,
+}
+
+/// Running sums over the last passes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Account {
+    tokens: f64,
+    seconds: f64,
+    /// Draft tokens that were right, and how many should have been by their acceptance.
+    right: f64,
+    expected: f64,
+}
+
+impl Account {
+    /// What the sums of tokens and seconds keep from one pass to the next: they look back on about 50.
+    const KEEP: f64 = 0.98;
+    /// What the sums about drafts keep from one pass with a draft to the next.
+    const KEEP_DRAFTED: f64 = 0.99;
+    /// What they keep where there was none. Then nothing is found out, and what was found out fades slowly, so that
+    /// drafts are tried again, seldom.
+    const KEEP_UNKNOWN: f64 = 0.998;
+    /// Draft tokens as expected that are thought to have come before the first.
+    const WEIGHT: f64 = 5.0;
+
+    /// By how much acceptance is estimated too low or too high.
+    fn correction(&self) -> f64 {
+        ((self.right + Self::WEIGHT) / (self.expected + Self::WEIGHT)).min(1.2)
+    }
+}
+
+impl Drafter {
+    /// Drafts of `proposer`'s guesses.
+    #[must_use]
+    pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
+        Self { proposer, length, cost: CostCurve::default(), account: Account::default() }
+    }
+
+    /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier run with the same
+    /// model.
+    #[must_use]
+    pub fn cost(self, cost: CostCurve) -> Self {
+        Self { cost, ..self }
+    }
+
+    /// What passes cost.
+    #[must_use]
+    pub fn cost_curve(&self) -> &CostCurve {
+        &self.cost
+    }
+
+    /// Numbers of tokens whose passes would be worth a measurement: none where costs do not count.
+    #[must_use]
+    pub fn unmeasured(&self) -> Vec<usize> {
+        match self.length {
+            DraftLength::Auto => {
+                CostCurve::PROBES.into_iter().filter(|&tokens| !self.cost.is_measured(tokens)).collect()
+            }
+            DraftLength::UpTo(_) => Vec::new(),
+        }
+    }
+
+    /// Notes that a pass over `tokens` took so many seconds.
+    pub fn passed(&mut self, tokens: usize, seconds: f64) {
+        self.cost.observe(tokens, seconds);
+    }
+
+    /// A draft for `site` of at most `room` tokens. Costs what the proposer takes for each token.
+    pub fn draft(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
+        match self.length {
+            DraftLength::UpTo(Fixed { tokens, threshold }) => self.up_to(site, room.min(tokens), threshold),
+            DraftLength::Auto => self.paying(site, room.min(DraftLength::MOST)),
+        }
+    }
+
+    fn up_to(&mut self, site: &mut Site<'_>, room: usize, threshold: f64) -> Draft {
+        let mut draft = Draft::default();
+        while draft.tokens.len() < room {
+            let Some(guess) = self.guess(site).filter(|guess| guess.acceptance >= threshold) else { break };
+            if !site.push(guess.token) {
+                break;
+            }
+            draft.tokens.push(guess.token);
+            draft.acceptance.push(guess.acceptance);
+        }
+        draft
+    }
+
+    /// The draft whose expected tokens, less what its pass takes at the present pace, are most.
+    fn paying(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
+        /// Chances of being reached below which a token is not worth a guess.
+        const LEAST: f64 = 0.03;
+        let mut draft = Draft::default();
+        let pace = self.pace();
+        let gain = |tokens: f64, pass: usize, cost: &CostCurve| tokens - pace * cost.seconds(pass);
+        let (mut expected, mut reached) = (1.0, 1.0);
+        let (mut best, mut most) = (0, gain(1.0, 1, &self.cost));
+        while draft.tokens.len() < room {
+            let Some(guess) = self.guess(site) else { break };
+            let acceptance = (guess.acceptance * self.account.correction()).min(1.0);
+            reached *= acceptance;
+            if reached < LEAST || !site.push(guess.token) {
+                break;
+            }
+            expected += reached;
+            draft.tokens.push(guess.token);
+            draft.acceptance.push(guess.acceptance);
+            let now = gain(expected, draft.tokens.len() + 1, &self.cost);
+            if now > most {
+                (best, most) = (draft.tokens.len(), now);
+            }
+        }
+        draft.tokens.truncate(best);
+        draft.acceptance.truncate(best);
+        draft
+    }
+
+    /// The proposer's guess, with an acceptance that is a probability.
+    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        let Guess { token, acceptance } = self.proposer.guess(site)?;
+        let acceptance = if acceptance.is_nan() { 0.0 } else { acceptance.clamp(0.0, 1.0) };
+        Some(Guess { token, acceptance })
+    }
+
+    /// Tokens a second lately; at first those of a run without drafts.
+    fn pace(&self) -> f64 {
+        /// Passes of one token that are thought to have come before the first.
+        const WEIGHT: f64 = 4.0;
+        let Account { tokens, seconds, .. } = self.account;
+        (tokens + WEIGHT) / (seconds + WEIGHT * self.cost.seconds(1))
+    }
+
+    /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all that belongs
+    /// to it took.
+    pub fn verified(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
+        let judged = draft.acceptance.iter().take(accepted + 1);
+        let Account { tokens, seconds: before, right, expected } = &mut self.account;
+        *tokens = *tokens * Account::KEEP + f64::from(u32::try_from(accepted + 1).unwrap_or(u32::MAX));
+        *before = *before * Account::KEEP + seconds;
+        let keep = if draft.tokens.is_empty() { Account::KEEP_UNKNOWN } else { Account::KEEP_DRAFTED };
+        *expected = *expected * keep + judged.sum::<f64>();
+        *right = *right * keep + f64::from(u32::try_from(accepted).unwrap_or(u32::MAX));
+    }
+
+    /// Does the proposer want to see what came?
+    #[must_use]
+    pub fn learns(&self) -> bool {
+        self.proposer.learns()
+    }
+
+    /// Does it want to see the model's probabilities?
+    #[must_use]
+    pub fn wants_likely(&self) -> bool {
+        self.proposer.wants_likely()
+    }
+
+    /// Shows the proposer what came at a site.
+    pub fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
+        self.proposer.observe(site, seen);
+    }
+}

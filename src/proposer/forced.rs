@@ -1,0 +1,136 @@
+//! Guesses the tokens of text that the grammar forces.
+//!
+//! Forced is text, never tokens: the same bytes can be split in many ways, and which way the model takes is the model's
+//! choice. So what is forced is split as the tokenizer would and proposed like anything else. It is split together with
+//! the text before it, so that a token which begins there ends where it would; and its last token is a weaker guess, since
+//! it may well have grown into what comes after.
+
+use std::collections::HashSet;
+
+use super::{
+    propose::{Guess, Propose, Seen},
+    site::Site,
+};
+use crate::{
+    constraint::Context,
+    ids::TokenId,
+    vocab::{Tokenizer, Vocabulary},
+};
+
+/// Most bytes of forced text looked ahead.
+const AHEAD: usize = 128;
+/// Bytes before the forced text that are split with it.
+const BEFORE: usize = 24;
+/// Places known to force nothing that are remembered.
+const PLACES: usize = 10_000;
+
+/// Proposes the canonical tokens of forced text.
+#[derive(Debug)]
+pub struct ForcedText {
+    tokenizer: Tokenizer,
+    vocabulary: Vocabulary,
+    /// What was worked out: the length of the sequence it is for, and the tokens that should come from there on.
+    plan: Plan,
+    /// Places that force nothing.
+    free: HashSet<Context>,
+    /// Guesses of inner and of last tokens, and the right ones among them.
+    tallies: [(f64, f64); 2],
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    start: usize,
+    tokens: Vec<TokenId>,
+}
+
+impl Plan {
+    /// The next token of the plan after these, and whether it is the last, if they went by the plan.
+    fn next(&self, tokens: &[TokenId]) -> Option<(TokenId, bool)> {
+        let gone = tokens.get(self.start..)?;
+        let rest = self.tokens.strip_prefix(gone)?;
+        rest.first().map(|&token| (token, rest.len() == 1))
+    }
+}
+
+impl ForcedText {
+    /// Splits as `tokenizer` does, which must be that of the vocabulary.
+    #[must_use]
+    pub fn new(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
+        let tallies = [(8.0, 7.6), (8.0, 4.0)];
+        Self { tokenizer, vocabulary, plan: Plan::default(), free: HashSet::new(), tallies }
+    }
+
+    /// The token that should come, and whether it is the last that is forced.
+    fn next(&mut self, site: &Site<'_>) -> Option<(TokenId, bool)> {
+        if !site.is_constrained() {
+            return None;
+        }
+        if let Some(next) = self.plan.next(site.tokens()) {
+            return Some(next);
+        }
+        let place = site.context();
+        if self.free.contains(&place) {
+            return None;
+        }
+        let forced = site.forced_bytes(AHEAD);
+        if forced.is_empty() {
+            if self.free.len() < PLACES {
+                self.free.insert(place);
+            }
+            return None;
+        }
+        self.plan = Plan { start: site.tokens().len(), tokens: self.split(site.tokens(), &forced) };
+        self.plan.next(site.tokens())
+    }
+
+    /// The tokens of `forced` after `tokens`, as the tokenizer splits them together; none where a token would begin before
+    /// and end inside.
+    fn split(&self, tokens: &[TokenId], forced: &[u8]) -> Vec<TokenId> {
+        let mut before = Vec::new();
+        for &token in tokens.iter().rev() {
+            let bytes = self.vocabulary.bytes(token).unwrap_or_default();
+            if bytes.is_empty() || before.len() + bytes.len() > BEFORE {
+                break;
+            }
+            before.splice(0..0, bytes.iter().copied());
+        }
+        let text = [&before[..], forced].concat();
+        // What is forced may be cut in the middle of a character, and so may what is before.
+        let text = String::from_utf8_lossy(&text);
+        let Ok(split) = self.tokenizer.encode(&text, false) else { return Vec::new() };
+        let spelt = |tokens: &[TokenId]| self.vocabulary.concat(tokens);
+        let whole = spelt(&split);
+        // Some tokenizers put a space before a text.
+        let Some(extra) = whole.len().checked_sub(text.len()) else { return Vec::new() };
+        let mut at = 0;
+        let first = split.iter().position(|&token| {
+            let here = at == extra + before.len();
+            at += self.vocabulary.bytes(token).map_or(0, <[u8]>::len);
+            here
+        });
+        let rest = first.map(|first| split[first..].to_vec()).unwrap_or_default();
+        if forced.starts_with(&spelt(&rest)) { rest } else { Vec::new() }
+    }
+}
+
+impl Propose for ForcedText {
+    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        let (token, last) = self.next(site)?;
+        let (tried, right) = self.tallies[usize::from(last)];
+        Some(Guess { token, acceptance: right / tried })
+    }
+
+    fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
+        /// Guesses that the tallies look back on.
+        const MEMORY: f64 = 256.0;
+        let Some((token, last)) = self.plan.next(site.tokens()) else { return };
+        let (tried, right) = &mut self.tallies[usize::from(last)];
+        let keep = (MEMORY / (*tried + 1.0)).min(1.0);
+        *tried = (*tried + 1.0) * keep;
+        *right = (*right + f64::from(u8::from(token == seen.token))) * keep;
+    }
+
+    fn learns(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,49 @@
+//! Contexts of a token, from coarse to rich: where it is in the grammar, then more and more tokens before it.
+//!
+//! Invariant: keys are the same in every run for the same grammar and vocabulary; they are in files of users.
+
+use super::site::Site;
+use crate::constraint::mixed;
+
+/// By level: how many tokens before the next one count, beside the place in the grammar. The first level is the
+/// scanner's states alone.
+const TOKENS: [usize; LEVELS] = [0, 0, 1, 2, 3, 4, 6];
+/// Number of levels.
+pub(super) const LEVELS: usize = 7;
+
+/// The contexts of one token, coarse to rich. Richer ones may be missing at the start of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keys {
+    keys: [u64; LEVELS],
+    len: usize,
+}
+
+impl Keys {
+    /// The contexts of the next token.
+    pub(super) fn at(site: &Site<'_>) -> Self {
+        let context = site.context();
+        let tokens = site.tokens();
+        let mut keys = [mixed(0, context.alpha()); LEVELS];
+        let (mut hash, mut counted, mut len) = (mixed(context.alpha(), context.beta()), 0, 1);
+        let mut before = tokens.iter().rev();
+        for (level, &count) in TOKENS.iter().enumerate().skip(1) {
+            while counted < count
+                && let Some(token) = before.next()
+            {
+                hash = mixed(hash, u64::from(token.raw()));
+                counted += 1;
+            }
+            if counted < count {
+                break;
+            }
+            keys[level] = mixed(hash, u64::try_from(level).unwrap_or(u64::MAX));
+            len = level + 1;
+        }
+        Self { keys, len }
+    }
+
+    /// The keys, rich to coarse, each with its level.
+    pub(super) fn rich_first(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.keys[..self.len].iter().copied().enumerate().rev()
+    }
+}

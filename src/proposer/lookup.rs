@@ -1,0 +1,93 @@
+//! Guesses that the text repeats itself or the prompt.
+
+use super::{
+    propose::{Guess, Propose, Seen},
+    site::Site,
+};
+use crate::ids::TokenId;
+
+/// Most tokens that must agree for the surest guess.
+const MOST: usize = 6;
+/// Tokens looked back on.
+const WINDOW: usize = 2048;
+
+/// Finds where the last few tokens stood before, the latest such place with the most tokens alike, and guesses what
+/// followed there. For free text and programs, where the place in the grammar says little.
+#[derive(Debug, Clone)]
+pub struct Lookup {
+    /// By number of tokens alike: guesses, and the right ones among them.
+    tallies: [(f64, f64); MOST + 1],
+}
+
+impl Default for Lookup {
+    fn default() -> Self {
+        // What is thought before anything was seen counts for eight guesses.
+        let expected = [0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.7];
+        Self { tallies: expected.map(|rate| (8.0, 8.0 * rate)) }
+    }
+}
+
+impl Lookup {
+    /// What followed the longest match, and its length. Linear in the window.
+    fn find(tokens: &[TokenId]) -> Option<(TokenId, usize)> {
+        let window = &tokens[tokens.len().saturating_sub(WINDOW)..];
+        let last = window.last()?;
+        let mut best: Option<(TokenId, usize)> = None;
+        for end in (1..window.len()).rev().filter(|&end| window[end - 1] == *last) {
+            let alike = window[..end].iter().rev().zip(window.iter().rev()).take(MOST);
+            let length = alike.take_while(|(one, other)| one == other).count();
+            if best.is_none_or(|(_, longest)| length > longest) {
+                best = Some((window[end], length));
+            }
+            if length == MOST {
+                break;
+            }
+        }
+        best
+    }
+}
+
+impl Propose for Lookup {
+    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        let (token, length) = Self::find(site.tokens())?;
+        let (tried, right) = self.tallies[length];
+        site.allows(token).then_some(Guess { token, acceptance: right / tried })
+    }
+
+    fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
+        /// Guesses that the tallies look back on.
+        const MEMORY: f64 = 256.0;
+        let Some((token, length)) = Self::find(site.tokens()).filter(|(token, _)| site.allows(*token)) else {
+            return;
+        };
+        let (tried, right) = &mut self.tallies[length];
+        let keep = (MEMORY / (*tried + 1.0)).min(1.0);
+        *tried = (*tried + 1.0) * keep;
+        *right = (*right + f64::from(u8::from(token == seen.token))) * keep;
+    }
+
+    fn learns(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(tokens: &[u32]) -> Option<(u32, usize)> {
+        let tokens: Vec<TokenId> = tokens.iter().copied().map(TokenId::new).collect();
+        Lookup::find(&tokens).map(|(token, length)| (token.raw(), length))
+    }
+
+    #[test]
+    fn the_longest_match_then_the_latest() {
+        assert_eq!(found(&[]), None);
+        assert_eq!(found(&[1]), None);
+        assert_eq!(found(&[1, 2, 3]), None);
+        assert_eq!(found(&[1, 2, 1]), Some((2, 1)));
+        assert_eq!(found(&[7, 1, 2, 8, 1, 3, 7, 1]), Some((2, 2)));
+        assert_eq!(found(&[1, 2, 8, 1, 3, 9, 1]), Some((3, 1)));
+        assert_eq!(found(&[5; 20]), Some((5, 6)));
+    }
+}

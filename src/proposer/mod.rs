@@ -1,0 +1,33 @@
+//! Guessing ahead: proposers of tokens, what they learn, and how far a draft should go (paper, 3.6).
+//!
+//! A proposer says which token probably comes next at a [`Site`]; a [`Drafter`] asks again and again and makes a
+//! [`Draft`] as long as pays. Nothing here decides what is generated: a decoder draws each token as it would
+//! without a draft, so a wrong guess costs time and nothing else.
+//!
+//! Guesses are coupled to the draws. A draw takes the token with the largest logit over temperature plus noise,
+//! and the noise is a known function of seed, position and token. So a proposer that takes the largest logarithm of its
+//! own probability plus *the same* noise makes the same draw wherever its probabilities are about the model's, however
+//! even they are.
+
+mod best;
+mod calibration;
+mod cost;
+mod count;
+mod counts;
+mod draft;
+mod forced;
+mod keys;
+mod lookup;
+mod prior;
+mod propose;
+mod site;
+
+pub use best::BestOf;
+pub use cost::CostCurve;
+pub use count::{CountProposer, Learning};
+pub use draft::{Draft, DraftLength, DraftLengthError, Drafter};
+pub use forced::ForcedText;
+pub use lookup::Lookup;
+pub use prior::{Prior, PriorError, PriorErrorKind, PriorSummary};
+pub use propose::{Guess, Propose, Seen};
+pub use site::{Noise, Site};

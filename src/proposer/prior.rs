@@ -1,0 +1,258 @@
+//! What is known before a text begins: counts for one grammar and vocabulary, kept in files.
+
+use super::{calibration::Calibration, counts::Counts, keys::Keys, propose::Seen};
+use crate::{
+    compile::CompiledGrammar,
+    ids::TokenId,
+    store::{Key, Kind, Reader, StoreError, Writer, open, seal},
+};
+
+/// Counts of tokens by context for one grammar and one vocabulary, and how well guesses made of them did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prior {
+    grammar: String,
+    vocabulary: String,
+    /// Ids of the vocabulary are below this.
+    size: usize,
+    label: String,
+    observed: u64,
+    pub(super) counts: Counts,
+    pub(super) calibration: Calibration,
+}
+
+/// What a prior holds, for people.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PriorSummary {
+    /// What it was made from, as who made it wrote.
+    pub label: String,
+    /// Fingerprint of the grammar.
+    pub grammar: String,
+    /// Fingerprint of the vocabulary.
+    pub vocabulary: String,
+    /// Tokens that it learnt from.
+    pub observed: u64,
+    /// Contexts, and tokens that followed in them: by level, from the scanner's state alone to the place in the grammar
+    /// and the six tokens before.
+    pub levels: Vec<(usize, usize)>,
+    /// Guesses made while learning, before what came was learnt.
+    pub guesses: u64,
+    /// The right ones among them.
+    pub right: u64,
+}
+
+/// Kinds of [`PriorError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PriorErrorKind {
+    /// The file cannot be used, whatever the grammar.
+    File(StoreError),
+    /// It was learnt for another grammar.
+    OtherGrammar {
+        /// Fingerprint of the grammar it is for.
+        found: String,
+        /// Fingerprint of the grammar it was to be used for.
+        ours: String,
+        /// What it was made from.
+        label: String,
+    },
+    /// It was learnt for another vocabulary.
+    OtherVocabulary {
+        /// Fingerprint of the vocabulary it is for.
+        found: String,
+        /// Fingerprint of the vocabulary it was to be used for.
+        ours: String,
+        /// What it was made from.
+        label: String,
+    },
+}
+
+/// A prior that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriorError {
+    kind: PriorErrorKind,
+}
+
+impl PriorError {
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> &PriorErrorKind {
+        &self.kind
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match &self.kind {
+            PriorErrorKind::File(error) => error.hint(),
+            _ => "learn one for this grammar and model with `domino learn`",
+        }
+    }
+}
+
+impl From<PriorErrorKind> for PriorError {
+    fn from(kind: PriorErrorKind) -> Self {
+        Self { kind }
+    }
+}
+
+impl From<StoreError> for PriorError {
+    fn from(error: StoreError) -> Self {
+        PriorErrorKind::File(error).into()
+    }
+}
+
+impl std::fmt::Display for PriorError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (what, found, ours, label) = match &self.kind {
+            PriorErrorKind::File(error) => return error.fmt(f),
+            PriorErrorKind::OtherGrammar { found, ours, label } => ("grammar", found, ours, label),
+            PriorErrorKind::OtherVocabulary { found, ours, label } => ("vocabulary", found, ours, label),
+        };
+        write!(f, "learnt for another {what} ({label:?}): {found:.16}, and this is {ours:.16}")
+    }
+}
+
+impl std::error::Error for PriorError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.kind {
+            PriorErrorKind::File(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// All priors have this key: what they are for is in them, so that messages can name it.
+fn key() -> Key {
+    Key::of(&[b"prior"])
+}
+
+impl Prior {
+    /// A prior that knows nothing, for texts of `grammar`. Costs a hash over the grammar's tables.
+    #[must_use]
+    pub fn new(grammar: &CompiledGrammar) -> Self {
+        let vocabulary = grammar.vocabulary();
+        Self {
+            grammar: grammar.program().grammar_key().hex(),
+            vocabulary: Key::of(&[vocabulary.fingerprint()]).hex(),
+            size: vocabulary.size(),
+            label: String::new(),
+            observed: 0,
+            counts: Counts::default(),
+            calibration: Calibration::default(),
+        }
+    }
+
+    /// Says in a few words what it was made from.
+    pub fn set_label(&mut self, label: impl Into<String>) {
+        self.label = label.into();
+    }
+
+    /// The prior of a file for texts of `grammar`.
+    ///
+    /// # Errors
+    /// If it is not a prior, is damaged, was written by another version, or was learnt for another grammar or
+    /// vocabulary.
+    pub fn from_bytes(file: &[u8], grammar: &CompiledGrammar) -> Result<Self, PriorError> {
+        let prior = Self::open(file)?;
+        prior.check(&Self::new(grammar))?;
+        Ok(prior)
+    }
+
+    /// The prior of a file, whatever it is for.
+    ///
+    /// # Errors
+    /// If it is not a prior, is damaged, or was written by another version.
+    pub fn open(file: &[u8]) -> Result<Self, PriorError> {
+        let mut reader = Reader::new(open(file, Kind::Prior, &key())?);
+        let (grammar, vocabulary) = (reader.str()?.to_owned(), reader.str()?.to_owned());
+        let label = reader.str()?.to_owned();
+        let size = usize::try_from(reader.u32()?).unwrap_or(usize::MAX);
+        if size > crate::limits::VOCABULARY_IDS as usize {
+            return Err(StoreError::malformed("too many tokens").into());
+        }
+        let observed = reader.u64()?;
+        let calibration = Calibration::read(&mut reader)?;
+        let counts = Counts::read(&mut reader, size)?;
+        reader.finish()?;
+        Ok(Self { grammar, vocabulary, size, label, observed, counts, calibration })
+    }
+
+    /// It as bytes for a file.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.str(&self.grammar);
+        writer.str(&self.vocabulary);
+        writer.str(&self.label);
+        writer.u32(u32::try_from(self.size).unwrap_or(u32::MAX));
+        writer.u64(self.observed);
+        self.calibration.write(&mut writer);
+        self.counts.write(&mut writer);
+        seal(Kind::Prior, &key(), &writer.finish())
+    }
+
+    /// Adds all that `other` knows. The label stays.
+    ///
+    /// # Errors
+    /// If it is for another grammar or vocabulary; nothing has changed then.
+    pub fn merge(&mut self, other: &Self) -> Result<(), PriorError> {
+        other.check(self)?;
+        self.observed += other.observed;
+        self.counts.merge(&other.counts);
+        self.calibration.merge(&other.calibration);
+        Ok(())
+    }
+
+    /// Forgets the contexts met least until at most `contexts` are left, and of those the tokens that hardly ever came.
+    pub fn shrink(&mut self, contexts: usize) {
+        self.counts.lighten();
+        self.counts.shrink(contexts);
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn summary(&self) -> PriorSummary {
+        let (guesses, right) = self.calibration.total();
+        PriorSummary {
+            label: self.label.clone(),
+            grammar: self.grammar.clone(),
+            vocabulary: self.vocabulary.clone(),
+            observed: self.observed,
+            levels: self.counts.by_level(),
+            guesses,
+            right,
+        }
+    }
+
+    /// Does it know nothing?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.len() == 0
+    }
+
+    /// Notes what was seen in these contexts.
+    pub(super) fn learn(&mut self, keys: &Keys, seen: Seen<'_>) {
+        let mut weights: Vec<(TokenId, f32)> =
+            seen.likely.map_or_else(|| vec![(seen.token, 1.0)], <[_]>::to_vec);
+        weights.retain(|(token, weight)| token.index() < self.size && *weight > 0.0);
+        weights.sort_unstable_by_key(|&(token, _)| token);
+        weights.dedup_by_key(|(token, _)| *token);
+        self.counts.add(keys, &weights);
+        self.observed += 1;
+    }
+
+    /// Refuses a prior that is not for what `ours` is for.
+    fn check(&self, ours: &Self) -> Result<(), PriorError> {
+        let label = self.label.clone();
+        if self.grammar != ours.grammar {
+            let (found, ours) = (self.grammar.clone(), ours.grammar.clone());
+            return Err(PriorErrorKind::OtherGrammar { found, ours, label }.into());
+        }
+        if self.vocabulary != ours.vocabulary || self.size != ours.size {
+            let (found, ours) = (self.vocabulary.clone(), ours.vocabulary.clone());
+            return Err(PriorErrorKind::OtherVocabulary { found, ours, label }.into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! Where a token is to be guessed: the text so far, what may follow, and the noise of the draw.
+//!
+//! Invariant: a site only looks. Its constraint is a fork, so nothing that a proposer asks can change the text.
+
+use crate::{
+    constraint::{Constraint, Context},
+    ids::TokenId,
+};
+
+/// The noise that a draw adds to the logits over the temperature, by position in the whole sequence and token.
+pub type Noise<'a> = &'a dyn Fn(usize, TokenId) -> f64;
+
+/// A place in a text at which a token is to be guessed.
+pub struct Site<'a> {
+    constraint: Option<Constraint>,
+    context: Context,
+    tokens: &'a mut Vec<TokenId>,
+    start: usize,
+    temperature: f64,
+    noise: Noise<'a>,
+}
+
+impl<'a> Site<'a> {
+    /// The place after `tokens` (prompt and text), where `constraint` is. A temperature of 0 stands for greedy draws,
+    /// which have no noise. The tokens of a draft come to `tokens` and go again when the site goes.
+    pub fn new(
+        constraint: Option<&Constraint>,
+        tokens: &'a mut Vec<TokenId>,
+        temperature: f64,
+        noise: Noise<'a>,
+    ) -> Self {
+        let constraint = constraint.map(Constraint::fork);
+        let context = constraint.as_ref().map(Constraint::context).unwrap_or_default();
+        let start = tokens.len();
+        Self { constraint, context, tokens, start, temperature, noise }
+    }
+
+    /// Prompt, text, and the draft so far.
+    #[must_use]
+    pub fn tokens(&self) -> &[TokenId] {
+        self.tokens
+    }
+
+    /// Tokens of the draft so far.
+    #[must_use]
+    pub fn drafted(&self) -> usize {
+        self.tokens.len() - self.start
+    }
+
+    /// Where the text is in the grammar, the draft included; the same everywhere without a grammar.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        self.context
+    }
+
+    /// Is there a grammar?
+    #[must_use]
+    pub fn is_constrained(&self) -> bool {
+        self.constraint.is_some()
+    }
+
+    /// Are draws greedy?
+    #[must_use]
+    pub fn is_greedy(&self) -> bool {
+        self.temperature == 0.0
+    }
+
+    /// By what a draw compares tokens, for a token of this probability: its logarithm over the temperature, plus the
+    /// noise that the token gets here.
+    #[must_use]
+    pub fn score(&self, token: TokenId, probability: f64) -> f64 {
+        if self.is_greedy() {
+            probability.ln()
+        } else {
+            probability.ln() / self.temperature + (self.noise)(self.tokens.len(), token)
+        }
+    }
+
+    /// May the token follow? False also where that cannot be found out within the budgets.
+    pub fn allows(&mut self, token: TokenId) -> bool {
+        self.constraint.as_mut().is_none_or(|constraint| constraint.allows(token).unwrap_or(false))
+    }
+
+    /// The text that must follow, up to `most` bytes: as long as a single byte can follow and the text cannot end.
+    /// 256 lookups a byte.
+    pub fn forced_bytes(&self, most: usize) -> Vec<u8> {
+        let Some(mut ahead) = self.constraint.as_ref().map(Constraint::fork) else { return Vec::new() };
+        let mut bytes = Vec::new();
+        while bytes.len() < most && !ahead.is_complete() {
+            match ahead.next_bytes().as_deref() {
+                Ok(&[byte]) if ahead.advance_bytes(&[byte]) == Ok(1) => bytes.push(byte),
+                _ => break,
+            }
+        }
+        bytes
+    }
+
+    /// Goes on by a token of the draft, if it may follow and does not end the text. Returns whether it did; it does not
+    /// either where a budget of the constraint is used up.
+    pub fn push(&mut self, token: TokenId) -> bool {
+        if let Some(constraint) = &mut self.constraint {
+            if constraint.advance(token).is_err() {
+                return false;
+            }
+            if constraint.is_ended() {
+                // What was advanced can be undone; if not, the draft is over anyway.
+                let _ = constraint.rollback(1);
+                return false;
+            }
+            self.context = constraint.context();
+        }
+        self.tokens.push(token);
+        true
+    }
+}
+
+impl Drop for Site<'_> {
+    fn drop(&mut self) {
+        self.tokens.truncate(self.start);
+    }
+}
+
+impl std::fmt::Debug for Site<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Site")
+            .field("tokens", &self.tokens.len())
+            .field("drafted", &self.drafted())
+            .field("context", &self.context)
+            .finish_non_exhaustive()
+    }
+}
