@@ -11,7 +11,7 @@ use super::{
     options::{DecodeOptions, Masking},
     sampling::Sampling,
 };
-use crate::{constraint::Constraint, model::Model, vocab::Vocabulary};
+use crate::{constraint::Constraint, model::Model, proposer::Drafter, vocab::Vocabulary};
 
 /// Builds a [`Decoder`].
 #[derive(Debug)]
@@ -21,11 +21,12 @@ pub struct DecoderBuilder<M: Model> {
     vocabulary: Option<Vocabulary>,
     constraint: Option<Constraint>,
     options: DecodeOptions,
+    drafter: Option<Drafter>,
 }
 
 impl<M: Model> DecoderBuilder<M> {
     pub(super) fn new(model: M) -> Self {
-        Self { model, vocabulary: None, constraint: None, options: DecodeOptions::default() }
+        Self { model, vocabulary: None, constraint: None, options: DecodeOptions::default(), drafter: None }
     }
 
     /// The model's vocabulary. Must be given.
@@ -68,6 +69,12 @@ impl<M: Model> DecoderBuilder<M> {
         self
     }
 
+    /// Verifies drafts of several tokens in one pass of the model. The tokens generated are the same, the time is not.
+    /// Default: none.
+    pub fn drafter(self, drafter: Drafter) -> Self {
+        Self { drafter: Some(drafter), ..self }
+    }
+
     /// The decoder. One pass over the vocabulary.
     ///
     /// # Errors
@@ -83,6 +90,7 @@ impl<M: Model> DecoderBuilder<M> {
             vocabulary,
             constraint: self.constraint,
             options: self.options,
+            drafter: self.drafter,
             possible,
         })
     }

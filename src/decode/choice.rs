@@ -81,6 +81,16 @@ impl Chooser {
         self.draw(row, mask, position)
     }
 
+    /// All tokens that can be generated at all.
+    pub(super) fn possible(&self) -> &TokenSet {
+        &self.possible
+    }
+
+    /// How it draws.
+    pub(super) fn sampler(&self) -> &Sampler {
+        &self.sampler
+    }
+
     fn draw(&self, row: &[f32], allowed: &TokenSet, position: usize) -> Result<TokenId, DecodeError> {
         self.sampler.draw(row, allowed, position).map_err(|error| {
             match error {

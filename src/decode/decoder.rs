@@ -9,12 +9,14 @@ use super::{
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,
     run::{Generation, Run},
+    speculation::calibrate,
     steps::Steps,
 };
 use crate::{
     constraint::Constraint,
     ids::TokenId,
     model::Model,
+    proposer::Drafter,
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -24,6 +26,7 @@ pub struct Decoder<M: Model> {
     pub(super) vocabulary: Vocabulary,
     pub(super) constraint: Option<Constraint>,
     pub(super) options: DecodeOptions,
+    pub(super) drafter: Option<Drafter>,
     /// All tokens that can be generated at all.
     pub(super) possible: Arc<TokenSet>,
 }
@@ -54,7 +57,7 @@ impl<M: Model> Decoder<M> {
     pub fn steps(&mut self, prompt: &[TokenId]) -> Steps<'_, M> {
         let possible = Arc::clone(&self.possible);
         let run = Run::new(prompt, self.vocabulary.clone(), possible, self.constraint.clone(), &self.options);
-        Steps::new(&mut self.model, run)
+        Steps::new(&mut self.model, run, self.drafter.as_mut())
     }
 
     /// The vocabulary.
@@ -83,6 +86,38 @@ impl<M: Model> Decoder<M> {
         check_constraint(&self.vocabulary, constraint.as_ref())?;
         self.constraint = constraint;
         Ok(())
+    }
+
+    /// Puts another drafter in place of the present one, for the runs to come, and gives that back; `None` for plain
+    /// runs. What it has learnt and measured goes with it.
+    pub fn set_drafter(&mut self, drafter: Option<Drafter>) -> Option<Drafter> {
+        std::mem::replace(&mut self.drafter, drafter)
+    }
+
+    /// Measures what passes over several tokens cost, so that drafts are as long as pays from the first one on; some
+    /// twenty short passes. Without it that is found out as runs go on. Does nothing where it is known, or is not asked.
+    ///
+    /// # Errors
+    /// If a pass fails.
+    pub fn calibrate(&mut self) -> Result<(), DecodeError> {
+        let token = self.vocabulary.end_of_text().first().copied();
+        match (&mut self.drafter, token) {
+            (Some(drafter), Some(token)) if !drafter.unmeasured().is_empty() => {
+                calibrate(&mut self.model, drafter, token)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What makes drafts, if runs speculate.
+    #[must_use]
+    pub fn drafter(&self) -> Option<&Drafter> {
+        self.drafter.as_ref()
+    }
+
+    /// How tokens are drawn, and when runs end; for the runs to come.
+    pub fn options_mut(&mut self) -> &mut DecodeOptions {
+        &mut self.options
     }
 }
 

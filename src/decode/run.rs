@@ -8,8 +8,10 @@ use std::{fmt, sync::Arc};
 use super::{
     choice::Chooser,
     error::{DecodeError, DecodeErrorKind},
+    likely::likely,
     logprobs::Logprobs,
     options::DecodeOptions,
+    sampler::Sampler,
     stats::{DecodeStats, timed},
     stop::StopSearch,
 };
@@ -197,6 +199,29 @@ impl Run {
         self.stats.tokens += 1;
         self.append(token)?;
         Ok(Some(Step { token, intervened: self.stats.interventions > interventions }))
+    }
+
+    /// The likelier tokens that may follow, with their probabilities at temperature 1, given the row of logits.
+    pub(super) fn likely(&mut self, row: &[f32]) -> Result<Vec<(TokenId, f32)>, DecodeError> {
+        match &mut self.constraint {
+            Some(constraint) => Ok(likely(row, timed(&mut self.stats.mask_time, || constraint.mask())?)),
+            None => Ok(likely(row, self.chooser.possible())),
+        }
+    }
+
+    /// How tokens are drawn.
+    pub(super) fn sampler(&self) -> &Sampler {
+        self.chooser.sampler()
+    }
+
+    /// Tokens that it may still take.
+    pub(super) fn room(&self) -> usize {
+        self.max_new_tokens.saturating_sub(self.stats.tokens)
+    }
+
+    /// A token that ends a text.
+    pub(super) fn end_of_text(&self) -> Option<TokenId> {
+        self.vocabulary.end_of_text().first().copied()
     }
 
     fn logprobs_of(&mut self, row: &[f32], token: TokenId, count: usize) -> Result<Logprobs, DecodeError> {

@@ -87,6 +87,16 @@ impl Sampler {
         self.sampling
     }
 
+    /// What a draw adds to the logit over the temperature of `token` at `position`; nothing when greedy.
+    #[must_use]
+    pub fn noise(&self, position: usize, token: TokenId) -> f64 {
+        if self.sampling.is_greedy() {
+            return 0.0;
+        }
+        let noise = Noise::new(self.seed, u64::try_from(position).unwrap_or(u64::MAX));
+        noise::gumbel(noise.bits(token))
+    }
+
     /// Draws the token at `position` (its index in the whole sequence, prompt included) from `row`, whose
     /// entry `i` is the logit of token `i`, among the `allowed` tokens. Entries past the allowed set's size
     /// (padding) are never drawn.

@@ -21,10 +21,16 @@ pub struct DecodeStats {
     pub interventions: usize,
     /// Masks computed or looked up.
     pub masks: usize,
+    /// Tokens drafted.
+    pub drafted: usize,
+    /// Drafted tokens that were drawn as well.
+    pub accepted: usize,
     /// Time in the constraint: asking for tokens, masks, and advancing.
     pub mask_time: Duration,
     /// Time in the model's forward passes.
     pub model_time: Duration,
+    /// Time in proposers.
+    pub draft_time: Duration,
     /// Time in all, from the first step's beginning to the last one's end, without what the caller did
     /// between steps. More than mask and model time together by the time spent drawing.
     pub total_time: Duration,

@@ -1,6 +1,6 @@
 //! The loop: a pass of the model, a choice, a step of the constraint, until the text ends.
 //!
-//! Invariant: the model is asked about a sequence only once, one row at a time.
+//! Invariant: the run sees a row for each sequence once, whatever passes they come from.
 
 use std::{fmt, iter::FusedIterator};
 
@@ -8,12 +8,14 @@ use super::{
     error::DecodeError,
     logprobs::Logprobs,
     run::{Finish, Generation, Run, Step},
+    speculation::Speculation,
     stats::{DecodeStats, timed},
 };
 use crate::{
     constraint::{Completion, Constraint},
     ids::TokenId,
     model::{Model, Rows},
+    proposer::Drafter,
 };
 
 /// One run, token by token; see [`Decoder::steps`](super::Decoder::steps). After an error or the end there are
@@ -21,6 +23,7 @@ use crate::{
 pub struct Steps<'a, M: Model> {
     model: &'a mut M,
     run: Run,
+    speculation: Option<Speculation<'a>>,
     progress: Progress,
 }
 
@@ -33,8 +36,9 @@ enum Progress {
 }
 
 impl<'a, M: Model> Steps<'a, M> {
-    pub(super) fn new(model: &'a mut M, run: Run) -> Self {
-        Self { model, run, progress: Progress::NotStarted }
+    pub(super) fn new(model: &'a mut M, run: Run, drafter: Option<&'a mut Drafter>) -> Self {
+        let speculation = drafter.map(Speculation::new);
+        Self { model, run, speculation, progress: Progress::NotStarted }
     }
 }
 
@@ -120,6 +124,9 @@ impl<M: Model> Steps<'_, M> {
         }
         if self.run.end(self.model.context())?.is_some() {
             return Ok(None);
+        }
+        if let Some(speculation) = &mut self.speculation {
+            return speculation.step(self.model, &mut self.run);
         }
         let mut time = self.run.stats().model_time;
         let pending = &self.run.sequence()[self.model.position()..];

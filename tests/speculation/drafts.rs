@@ -1,0 +1,184 @@
+//! How long drafts are, and what proposers find.
+
+use domino::{
+    TokenId,
+    proposer::{
+        BestOf, CostCurve, CountProposer, DraftLength, DraftLengthError, Drafter, Guess, Learning, Lookup,
+        Prior, Propose, Seen, Site,
+    },
+};
+
+use super::{LISTS, compiled, learnt};
+
+const NO_NOISE: domino::proposer::Noise<'static> = &|_, _| 0.0;
+
+/// Always the same guess.
+#[derive(Debug)]
+struct Always(Guess);
+
+impl Propose for Always {
+    fn guess(&mut self, _: &mut Site<'_>) -> Option<Guess> {
+        Some(self.0)
+    }
+}
+
+fn always(token: u32, acceptance: f64) -> Box<dyn Propose> {
+    Box::new(Always(Guess { token: TokenId::new(token), acceptance }))
+}
+
+/// A curve on which a pass over n tokens costs 1 + slope (n - 1).
+fn curve(slope: f64) -> CostCurve {
+    let mut curve = CostCurve::default();
+    (1..=65).for_each(|n| curve.observe(n, 1.0 + slope * (f64::from(u32::try_from(n).unwrap()) - 1.0)));
+    curve
+}
+
+/// Length of the draft that pays for guesses of this acceptance.
+fn paying(acceptance: f64, slope: f64, room: usize) -> usize {
+    let mut drafter = Drafter::new(always(1, acceptance), DraftLength::Auto).cost(curve(slope));
+    assert!(drafter.unmeasured().is_empty());
+    let mut tokens = vec![TokenId::new(1)];
+    drafter.draft(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE), room).tokens.len()
+}
+
+#[test]
+fn drafts_are_as_long_as_pays() {
+    // The n-th token comes with probability a^n, and costs what a token takes otherwise.
+    for (acceptance, slope, expected) in
+        [(0.5, 0.3, 1), (0.5, 0.2, 2), (0.5, 0.6, 0), (0.9, 0.3, 11), (0.9, 1.1, 0), (1.0, 0.1, 64)]
+    {
+        assert_eq!(paying(acceptance, slope, 1000), expected, "{acceptance} {slope}");
+    }
+    assert_eq!(paying(1.0, 0.1, 7), 7);
+    assert_eq!(paying(1.0, 0.1, 0), 0);
+}
+
+#[test]
+fn promises_that_are_not_kept_end_drafts() {
+    let mut drafter = Drafter::new(always(1, 0.9), DraftLength::Auto).cost(curve(0.3));
+    let mut tokens = vec![TokenId::new(1)];
+    let mut lengths = Vec::new();
+    for _ in 0..400 {
+        let draft = drafter.draft(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE), 20);
+        lengths.push(draft.tokens.len());
+        let seconds = drafter.cost_curve().seconds(1 + draft.tokens.len());
+        drafter.verified(&draft, 0, seconds);
+    }
+    assert!(lengths[0] > 8, "{lengths:?}");
+    // Seldom it tries again.
+    let late = &lengths[100..];
+    assert!(late.iter().filter(|&&length| length > 0).count() * 50 < late.len(), "{lengths:?}");
+}
+
+#[test]
+fn thresholds_and_lengths() {
+    let draft = |acceptance: f64, length: DraftLength| {
+        let mut tokens = Vec::new();
+        let mut site = Site::new(None, &mut tokens, 0.0, NO_NOISE);
+        Drafter::new(always(1, acceptance), length).draft(&mut site, 10).tokens.len()
+    };
+    let length = DraftLength::up_to(4, 0.5).unwrap();
+    assert_eq!([0.6, 0.4, f64::NAN].map(|acceptance| draft(acceptance, length)), [4, 0, 0]);
+    assert_eq!(DraftLength::up_to(0, 0.5), Err(DraftLengthError::Tokens(0)));
+    assert_eq!(DraftLength::up_to(usize::MAX, 0.5), Err(DraftLengthError::Tokens(usize::MAX)));
+    assert!(matches!(DraftLength::up_to(1, f64::NAN), Err(DraftLengthError::Threshold(_))));
+    assert!(matches!(DraftLength::up_to(1, 1.5), Err(DraftLengthError::Threshold(_))));
+}
+
+#[test]
+fn the_surest_is_heard() {
+    let mut best = BestOf::new(vec![always(1, 0.4), always(2, 0.6), always(3, 0.6)]);
+    let mut tokens = Vec::new();
+    let guess = best.guess(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE)).unwrap();
+    assert_eq!(guess.token, TokenId::new(2));
+}
+
+#[test]
+fn illegal_guesses_end_drafts() {
+    let grammar = compiled(LISTS);
+    let constraint = grammar.constraint();
+    let mut tokens = vec![TokenId::new(1)];
+    for token in [0, 1, 700, u32::MAX] {
+        let mut site = Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE);
+        assert!(!site.push(TokenId::new(token)));
+        let mut drafter = Drafter::new(always(token, 1.0), DraftLength::up_to(9, 0.0).unwrap());
+        assert!(drafter.draft(&mut site, 9).tokens.is_empty());
+    }
+    assert_eq!(tokens.len(), 1);
+}
+
+#[test]
+fn sites_leave_no_trace() {
+    let grammar = compiled(LISTS);
+    let constraint = grammar.constraint();
+    let mut tokens = vec![TokenId::new(5)];
+    let mut site = Site::new(Some(&constraint), &mut tokens, 1.0, NO_NOISE);
+    let before = site.context();
+    // "[" is the nineteenth token.
+    assert!(site.push(TokenId::new(19)) && site.drafted() == 1 && site.context() != before);
+    drop(site);
+    assert_eq!(tokens.len(), 1);
+    assert_eq!(constraint.steps(), 0);
+}
+
+/// With the model's own probabilities known, a coupled guess is the draw nearly always; one that only takes the likeliest
+/// is not.
+#[test]
+fn coupling() {
+    let grammar = compiled(r#"root ::= [a-h]"#);
+    let mut prior = CountProposer::new(Prior::new(&grammar), Learning::Online);
+    let constraint = grammar.constraint();
+    let shares: Vec<(TokenId, f32)> =
+        (1..9_u8).map(|n| (TokenId::new(n.into()), f32::from(n) / 36.0)).collect();
+    let noises: Vec<f64> =
+        (0..4000_u32).map(|n| f64::from(n.wrapping_mul(2_654_435_769)) / 4_294_967_296.0).collect();
+    let gumbel = |position: usize, token: TokenId| {
+        -(-((noises[(position * 17 + token.index() * 331) % 4000] + 1e-4) / 1.001).ln()).ln()
+    };
+    let mut right = 0;
+    for position in 1..300 {
+        let mut tokens = vec![TokenId::new(1); position];
+        let drawn = shares
+            .iter()
+            .max_by(|a, b| {
+                let score = |share: &(TokenId, f32)| f64::from(share.1).ln() + gumbel(position, share.0);
+                score(a).total_cmp(&score(b))
+            })
+            .unwrap()
+            .0;
+        let mut site = Site::new(Some(&constraint), &mut tokens, 1.0, &gumbel);
+        if position > 1 {
+            right += usize::from(prior.guess(&mut site).unwrap().token == drawn);
+        }
+        prior.observe(&mut site, Seen::new(drawn, Some(&shares)));
+    }
+    assert!(right > 290, "{right}");
+    assert!(prior.prior().summary().right > 290);
+}
+
+#[test]
+fn repeats_are_found() {
+    let grammar = compiled(LISTS);
+    let constraint = grammar.constraint();
+    // After "a[" came "b" in the prompt, which is not allowed at the start; "[" is.
+    let mut tokens: Vec<TokenId> = [1, 19, 2, 4, 19, 4].map(TokenId::new).to_vec();
+    let mut site = Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE);
+    let guess = Lookup::default().guess(&mut site).unwrap();
+    assert_eq!(guess.token, TokenId::new(19));
+    let mut tokens: Vec<TokenId> = [1, 2, 1].map(TokenId::new).to_vec();
+    assert!(Lookup::default().guess(&mut Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE)).is_none());
+}
+
+#[test]
+fn a_learnt_prior_says_what_comes() {
+    let grammar = compiled(LISTS);
+    let prior = learnt(&grammar, 0..20);
+    let mut proposer = CountProposer::new(prior.clone(), Learning::Fixed);
+    assert!(!proposer.learns());
+    let constraint = grammar.constraint();
+    let mut tokens = vec![TokenId::new(1)];
+    let mut site = Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE);
+    let guess = proposer.guess(&mut site).unwrap();
+    assert!(site.push(guess.token));
+    assert_eq!(proposer.prior(), &prior);
+}

@@ -1,0 +1,129 @@
+//! Priors in files: whole, damaged, and for something else.
+
+use domino::{
+    CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    proposer::{Prior, PriorErrorKind},
+    store::{StoreErrorKind, resealed},
+};
+use proptest::prelude::*;
+
+use super::{LISTS, compiled, learnt};
+
+fn kind(file: &[u8], grammar: &CompiledGrammar) -> PriorErrorKind {
+    Prior::from_bytes(file, grammar).unwrap_err().kind().clone()
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let grammar = compiled(LISTS);
+    let mut prior = learnt(&grammar, 0..6);
+    prior.set_label("lists");
+    let summary = prior.summary();
+    assert!(!prior.is_empty() && summary.observed > 50 && summary.guesses > 50, "{summary:?}");
+    let bytes = prior.to_bytes();
+    // Another compilation of the same grammar, as in another run of a program.
+    let other = compiled(LISTS);
+    let loaded = Prior::from_bytes(&bytes, &other).unwrap();
+    assert_eq!(loaded, prior);
+    assert_eq!(loaded.to_bytes(), bytes);
+    assert_eq!(loaded.summary().label, "lists");
+}
+
+/// The same texts in another process, or after others, are filed under the same contexts.
+#[test]
+fn what_is_learnt_does_not_depend_on_what_was_met_before() {
+    let (one, other) = (compiled(LISTS), compiled(LISTS));
+    learnt(&other, 20..30);
+    assert_eq!(learnt(&one, 0..6).to_bytes(), learnt(&other, 0..6).to_bytes());
+}
+
+#[test]
+fn merging_adds() {
+    let grammar = compiled(LISTS);
+    let (one, two) = (learnt(&grammar, 0..4), learnt(&grammar, 4..8));
+    let mut both = one.clone();
+    both.merge(&two).unwrap();
+    let [one, two, sum] = [&one, &two, &both].map(Prior::summary);
+    assert_eq!(sum.observed, one.observed + two.observed);
+    assert_eq!(sum.guesses, one.guesses + two.guesses);
+    assert!(sum.levels.iter().zip(&one.levels).all(|(both, one)| both.0 >= one.0));
+    both.shrink(20);
+    let contexts: usize = both.summary().levels.iter().map(|level| level.0).sum();
+    assert!((1..=20).contains(&contexts));
+}
+
+#[test]
+fn a_prior_for_something_else_names_both() {
+    let grammar = compiled(LISTS);
+    let mut prior = learnt(&grammar, 0..2);
+    prior.set_label("lists of letters");
+    let bytes = prior.to_bytes();
+    let ours = Prior::new(&grammar).summary();
+    let other = compiled(r#"root ::= "[" [a-h]* "]""#);
+    let theirs = Prior::new(&other).summary();
+    let label = "lists of letters".to_owned();
+    let expected = PriorErrorKind::OtherGrammar {
+        found: ours.grammar.clone(),
+        ours: theirs.grammar.clone(),
+        label: label.clone(),
+    };
+    assert_eq!(kind(&bytes, &other), expected);
+    let message = Prior::from_bytes(&bytes, &other).unwrap_err().to_string();
+    for part in [&ours.grammar[..16], &theirs.grammar[..16], &label] {
+        assert!(message.contains(part), "{message}");
+    }
+    let vocabulary = Vocabulary::builder()
+        .token(TokenId::new(1), "[")
+        .token(TokenId::new(2), "]")
+        .end_of_text(TokenId::new(0))
+        .build()
+        .unwrap();
+    let parsed = Grammar::parse(Syntax::Gbnf, LISTS, &Limits::default()).unwrap();
+    let small = Compiler::new(vocabulary).compile(&parsed).unwrap();
+    assert!(
+        matches!(kind(&bytes, &small), PriorErrorKind::OtherVocabulary { found, ours, .. } if found != ours)
+    );
+    let mut empty = Prior::new(&other);
+    assert!(empty.merge(&prior).is_err() && empty.is_empty());
+}
+
+#[test]
+fn files_that_are_no_prior() {
+    let grammar = compiled(LISTS);
+    let bytes = learnt(&grammar, 0..2).to_bytes();
+    let store = |file: &[u8]| match kind(file, &grammar) {
+        PriorErrorKind::File(error) => error.kind().clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(store(b"{}"), StoreErrorKind::NotOurs);
+    assert_eq!(store(&grammar.artefact()), StoreErrorKind::Kind);
+    assert_eq!(store(&bytes[..bytes.len() - 1]), StoreErrorKind::Truncated);
+    let mut damaged = bytes.clone();
+    damaged[200] ^= 1;
+    assert_eq!(store(&damaged), StoreErrorKind::Damaged);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever its checksum hides, a file is refused or is a prior that can be used.
+    #[test]
+    fn changed_payloads_are_refused_or_used(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let grammar = compiled(LISTS);
+        let mut bytes = learnt(&grammar, 0..1).to_bytes();
+        for (place, value) in changes {
+            let place = 112 + place.index(bytes.len() - 112);
+            bytes[place] = value;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(112 + cut.index(bytes.len() - 112));
+        }
+        if let Ok(prior) = Prior::open(&resealed(bytes)) {
+            prop_assert!(Prior::open(&prior.to_bytes()).is_ok());
+            prop_assert!(!prior.summary().levels.is_empty());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The shipped model with and without drafts. Its rows have the same bits in whichever pass, so there are no ties to
+//! explain: the tokens are the same, all of them.
+//!
+//! `DOMINO_SPECULATION=300 cargo test --release speculation::shipped` looks longer.
+
+use std::path::Path;
+
+use domino::{
+    Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    decode::{Decoder, Penalties, Sampling},
+    model::{
+        Model, Rows,
+        candle::{CandleModel, LoadOptions},
+    },
+    proposer::{BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior},
+    vocab::Tokenizer,
+};
+
+const GRAMMARS: [&str; 6] = ["json", "gsm8k", "xml_person", "rpg", "c", "arithmetic"];
+const PROMPTS: [&str; 4] = [
+    "A JSON file describing a person: ",
+    "Q: A robe takes 2 bolts of blue fiber and half that much white fiber. How many bolts?\nA: ",
+    "An XML file of a person John Smith:",
+    "C program that prints fibonacci numbers:\n",
+];
+const TOKENS: usize = 20;
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A sampling for each number.
+fn sampling(number: usize) -> Sampling {
+    let drawn = Sampling::with_temperature([1.0, 0.6, 1.4][number % 3]).unwrap();
+    match number % 6 {
+        0 => Sampling::greedy(),
+        1 | 2 => drawn,
+        3 => drawn.top_k(20).unwrap(),
+        4 => drawn.top_p(0.9).unwrap(),
+        _ => drawn.min_p(0.05).unwrap(),
+    }
+}
+
+#[test]
+fn texts_are_the_same() {
+    let cases = std::env::var("DOMINO_SPECULATION").map_or(30, |count| count.parse().expect("a number"));
+    let folder = repository().join("models/domino-small");
+    let vocabulary = Vocabulary::from_tokenizer_file(&folder).unwrap();
+    let tokenizer = Tokenizer::from_tokenizer_file(&folder).unwrap();
+    let compiler = Compiler::new(vocabulary.clone());
+    let model = CandleModel::load(&folder, &LoadOptions::default()).unwrap();
+    let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build().unwrap();
+    let (mut drafted, mut accepted) = (0, 0);
+    for (number, name) in GRAMMARS.into_iter().cycle().take(cases).enumerate() {
+        let text = std::fs::read_to_string(repository().join(format!("grammars/{name}.gbnf"))).unwrap();
+        let compiled =
+            compiler.compile(&Grammar::parse(Syntax::Gbnf, &text, &Limits::default()).unwrap()).unwrap();
+        let prompt = tokenizer.encode(PROMPTS[number / 2 % PROMPTS.len()], true).unwrap();
+        decoder.set_constraint(Some(compiled.constraint())).unwrap();
+        let options = decoder.options_mut();
+        options.seed = number as u64;
+        options.sampling = sampling(number / 3);
+        options.max_new_tokens = TOKENS;
+        options.penalties =
+            if number % 4 == 3 { Penalties::none().repeat(1.2).unwrap() } else { Penalties::none() };
+        let plain = decoder.generate(&prompt).unwrap();
+        let length = match number % 3 {
+            0 => DraftLength::Auto,
+            n => DraftLength::up_to(5 * n, 0.2 / n as f64).unwrap(),
+        };
+        let proposer = BestOf::new(vec![
+            Box::new(ForcedText::new(tokenizer.clone(), vocabulary.clone())),
+            Box::new(CountProposer::new(Prior::new(&compiled), Learning::Online)),
+            Box::new(Lookup::default()),
+        ]);
+        decoder.set_drafter(Some(Drafter::new(Box::new(proposer), length)));
+        // The first run learns, the second one knows what comes.
+        for _ in 0..2 {
+            let found = decoder.generate(&prompt).unwrap();
+            assert_eq!((&found.tokens, found.finish), (&plain.tokens, plain.finish), "{name}, case {number}");
+            drafted += found.stats.drafted;
+            accepted += found.stats.accepted;
+        }
+        decoder.set_drafter(None);
+    }
+    assert!(drafted > cases && accepted > cases, "{drafted} drafted, {accepted} accepted");
+}
+
+/// What makes the test above exact: a row does not depend on what else is in its pass.
+#[test]
+fn rows_do_not_depend_on_the_pass() {
+    let folder = repository().join("models/domino-small");
+    let mut model = CandleModel::load(&folder, &LoadOptions::default()).unwrap();
+    let tokens: Vec<TokenId> = (0..23).map(|n| TokenId::new(300 + 977 * n)).collect();
+    let whole = model.forward(&tokens, Rows::All).unwrap();
+    for split in [1, 2, 5, 6, 7, 12, 13, 22] {
+        model.truncate(split).unwrap();
+        let rest = model.forward(&tokens[split..], Rows::All).unwrap();
+        for row in 0..tokens.len() - split {
+            let bits = |row: &[f32]| row.iter().map(|logit| logit.to_bits()).collect::<Vec<_>>();
+            assert_eq!(rest.row(row).map(bits), whole.row(split + row).map(bits), "split {split}, row {row}");
+        }
+    }
+}
