@@ -13,6 +13,8 @@ mod cli_compile;
 #[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]
+mod cli_speculate;
+#[cfg(feature = "cli")]
 mod cli_trace;
 mod corpus;
 mod decider;
@@ -30,6 +32,7 @@ mod model_batch;
 mod promises;
 mod sessions;
 mod shared_data;
+mod speculation;
 mod spelling;
 mod tensor;
 mod tidy;

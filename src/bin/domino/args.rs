@@ -14,6 +14,7 @@ use crate::{
     failure::BadInput,
     generate::args::{Generate, LowGenerate},
     inspect::args::{Inspect, LowInspect},
+    learn::{Learn, LowLearn},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
     trace::args::{LowTrace, Trace},
 };
@@ -52,6 +53,7 @@ pub(crate) struct LowArgs {
 #[derive(Debug, Subcommand)]
 enum LowVerb {
     Generate(Box<LowGenerate>),
+    Learn(LowLearn),
     Check(LowCheck),
     Mask(LowMask),
     Compile(LowCompile),
@@ -154,6 +156,7 @@ struct LowGrammars {
 #[derive(Debug)]
 pub(crate) enum Command {
     Generate(Box<Generate>),
+    Learn(Learn),
     Check(Check),
     Batch(Batch),
     Mask(Mask),
@@ -257,6 +260,7 @@ impl LowArgs {
         let json = self.json;
         match self.verb {
             LowVerb::Generate(low) => low.resolve(json).map(Box::new).map(Command::Generate),
+            LowVerb::Learn(low) => low.resolve(json).map(Command::Learn),
             LowVerb::Check(low) => low.resolve(json),
             LowVerb::Mask(low) => low.resolve(json).map(Command::Mask),
             LowVerb::Compile(low) => low.resolve(json).map(Command::Compile),

@@ -16,6 +16,7 @@ mod generate;
 mod grammars;
 mod inspect;
 mod interrupt;
+mod learn;
 mod log;
 mod mask;
 mod model;
@@ -23,6 +24,7 @@ mod notation;
 mod output;
 mod progress;
 mod runner;
+mod speculate;
 mod tokenizer;
 mod trace;
 
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
 fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
     match command {
         Command::Generate(command) => generate::run(command, cache),
+        Command::Learn(command) => learn::run(command, cache),
         Command::Check(command) => check::run(command),
         Command::Batch(command) => batch::run(command),
         Command::Mask(command) => mask::run(command, cache),

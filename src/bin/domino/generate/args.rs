@@ -11,6 +11,7 @@ use crate::{
     failure::BadInput,
     notation::GrammarSource,
     runner::{Card, LowDevice},
+    speculate::{LowSpeculate, Speculation},
 };
 
 /// Generate text of a grammar with a language model.
@@ -26,7 +27,8 @@ use crate::{
 /// token_ids, finish (stop, stop_string, length, or interrupted by Ctrl-C), tokens_per_second, interventions,
 /// mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
 /// finished_by: model, completion (with --finish: then there are appended, appended_bytes and
-/// appended_token_ids, and text has what was appended), or null where it is not finished. Exit code 3 says that
+/// appended_token_ids, and text has what was appended), or null where it is not finished; with speculation also
+/// drafted, accepted, acceptance, tokens_per_pass; with --compare an object compare. Exit code 3 says that
 /// --max-tokens or the model's context cut the text, or --stop before it was complete, and nothing finished it.
 #[derive(Debug, Args)]
 pub(crate) struct LowGenerate {
@@ -67,6 +69,8 @@ pub(crate) struct LowGenerate {
     /// made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     trees: Option<PathBuf>,
+    #[command(flatten)]
+    speculate: LowSpeculate,
 }
 
 /// `domino generate`.
@@ -81,6 +85,7 @@ pub(crate) struct Generate {
     pub(crate) options: LowOptions,
     pub(crate) lookahead: Lookahead,
     pub(crate) trees: Option<PathBuf>,
+    pub(crate) speculation: Speculation,
     pub(crate) json: bool,
 }
 
@@ -130,6 +135,7 @@ impl LowGenerate {
             options: self.options,
             lookahead: lookahead(self.lookahead),
             trees: self.trees,
+            speculation: self.speculate.resolve()?,
             json,
         })
     }

@@ -249,6 +249,8 @@ impl Batch<'_> {
             finish,
             vocabulary: &self.vocabulary,
             options: &options,
+            speculative: false,
+            comparison: None,
         };
         let mut object = json!({ "id": id });
         if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), ended.object()) {

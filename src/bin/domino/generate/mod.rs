@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod batch;
+mod compare;
 mod options;
 mod report;
 mod request;
@@ -60,11 +61,22 @@ fn one(
     })
     .map_err(|error| bad_model(&error))?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
-    if let Some(grammar) = grammar {
+    let mut speculation = None;
+    if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
         builder = builder.constraint(grammar.constraint());
+        speculation = command.speculation.drafter(source, grammar, folder, &tokenizer)?;
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     interrupt::watch();
+    let (mut drafter, keeper) = speculation.unzip();
+    let mut comparison = None;
+    if let Some(grammar) = grammar.filter(|_| command.speculation.compare)
+        && let Some(compared) = drafter.take()
+    {
+        comparison = compare::run(&mut decoder, &grammar.constraint(), compared, &prompt)?;
+    } else {
+        decoder.set_drafter(drafter);
+    }
     let vocabulary = decoder.vocabulary().clone();
     let begun = Instant::now();
     let mut steps = decoder.steps(&prompt);
@@ -78,7 +90,12 @@ fn one(
         vocabulary: &vocabulary,
         options,
         seconds: begun.elapsed().as_secs_f64(),
+        speculative: keeper.is_some(),
+        comparison,
     };
+    if let Some(keeper) = keeper {
+        keeper.keep()?;
+    }
     if command.json {
         if failure.is_ok() {
             writeln!(io::stdout().lock(), "{}", ended.object())?;

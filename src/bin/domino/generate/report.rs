@@ -2,10 +2,11 @@
 
 use domino::{
     TokenId, Vocabulary,
-    decode::{DecodeOptions, Finish, Generation, Logprobs, TokenLogprobs},
+    decode::{DecodeOptions, DecodeStats, Finish, Generation, Logprobs, TokenLogprobs},
 };
 use serde_json::{Value, json};
 
+use super::compare::Comparison;
 use crate::failure::{Exit, Paint};
 
 /// A run that has ended in whatever way.
@@ -20,6 +21,26 @@ pub(super) struct Ended<'a> {
     pub(super) appended: Option<Vec<TokenId>>,
     /// Wall time, the prompt's pass included, loading and compiling not.
     pub(super) seconds: f64,
+    /// Could tokens be drafted?
+    pub(super) speculative: bool,
+    /// How it compares with other ways to make it.
+    pub(super) comparison: Option<Comparison>,
+}
+
+/// Tokens for each pass of the model, that over the prompt included.
+pub(super) fn tokens_per_pass(stats: &DecodeStats) -> f64 {
+    ratio(stats.tokens, stats.passes)
+}
+
+/// Drafted tokens that were drawn as well, of all drafted ones.
+pub(super) fn acceptance(stats: &DecodeStats) -> f64 {
+    ratio(stats.accepted, stats.drafted)
+}
+
+fn ratio(part: usize, whole: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+    let ratio = part as f64 / whole.max(1) as f64;
+    ratio
 }
 
 impl Ended<'_> {
@@ -69,6 +90,16 @@ impl Ended<'_> {
             "passes": stats.passes,
             "model_seconds": stats.model_time.as_secs_f64(),
         });
+        if self.speculative {
+            object["drafted"] = stats.drafted.into();
+            object["accepted"] = stats.accepted.into();
+            object["acceptance"] = acceptance(stats).into();
+            object["tokens_per_pass"] = tokens_per_pass(stats).into();
+            object["draft_seconds"] = stats.draft_time.as_secs_f64().into();
+        }
+        if let Some(comparison) = &self.comparison {
+            object["compare"] = comparison.object();
+        }
         if let Some(completion) = &self.generation.completion {
             object["appended"] = String::from_utf8_lossy(&completion.bytes).into();
             object["appended_bytes"] = completion.bytes.len().into();
@@ -128,6 +159,16 @@ impl Ended<'_> {
             "[{end}; {tokens} tokens, {rate:.1} tokens/s, {interventions} interventions, {masks:.1} ms in masks of {:.2} s]",
             self.seconds
         );
+        if self.speculative {
+            let (accepted, drafted) = (stats.accepted, stats.drafted);
+            eprintln!(
+                "[{accepted} of {drafted} drafted tokens accepted, {:.2} tokens a pass]",
+                tokens_per_pass(stats)
+            );
+        }
+        if let Some(comparison) = &self.comparison {
+            comparison.summary();
+        }
     }
 }
 

@@ -1,0 +1,138 @@
+//! `domino generate --compare`: the same prompt and seed without grammar, with it, and with speculation too.
+
+use std::time::Duration;
+
+use domino::{
+    Constraint, TokenId,
+    decode::{Decoder, Generation},
+    proposer::Drafter,
+};
+use serde_json::{Value, json};
+
+use crate::{interrupt, progress, runner::Runner};
+
+/// Rounds whose times count. One more comes first: it fills caches and measures what passes cost.
+const ROUNDS: usize = 3;
+
+/// How three ways to make a text compare.
+pub(super) struct Comparison {
+    /// Of the speculative runs and the plain ones.
+    same_tokens: bool,
+    unconstrained: Times,
+    plain: Times,
+    speculative: Times,
+    tokens_per_pass: f64,
+    acceptance: f64,
+}
+
+/// Sums over rounds.
+#[derive(Default)]
+struct Times {
+    tokens: usize,
+    time: Duration,
+}
+
+impl Times {
+    fn add(&mut self, generation: &Generation) {
+        self.tokens += generation.stats.tokens;
+        self.time += generation.stats.total_time;
+    }
+
+    fn rate(&self) -> f64 {
+        count(self.tokens) / self.time.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Runs the three in turns. `None` if Ctrl-C was pressed. The decoder is left as it was, with the drafter given.
+pub(super) fn run(
+    decoder: &mut Decoder<Runner>,
+    constraint: &Constraint,
+    drafter: Drafter,
+    prompt: &[TokenId],
+) -> anyhow::Result<Option<Comparison>> {
+    let mut found = Comparison {
+        same_tokens: true,
+        unconstrained: Times::default(),
+        plain: Times::default(),
+        speculative: Times::default(),
+        tokens_per_pass: 0.0,
+        acceptance: 0.0,
+    };
+    let bar = progress::Steps::start("comparing", 3 * (ROUNDS + 1));
+    let mut drafter = Some(drafter);
+    for round in 0..=ROUNDS {
+        let mut texts: [Option<Generation>; 3] = [None, None, None];
+        for turn in 0..3 {
+            if interrupt::pressed() {
+                return Ok(None);
+            }
+            let kind = (round + turn) % 3;
+            decoder.set_constraint((kind > 0).then(|| constraint.clone()))?;
+            if kind == 2 {
+                decoder.set_drafter(drafter.take());
+                decoder.calibrate()?;
+            }
+            let generation = decoder.generate(prompt).map_err(super::step_error);
+            if kind == 2 {
+                drafter = decoder.set_drafter(None);
+            }
+            texts[kind] = Some(generation?);
+            bar.one_more();
+        }
+        if let ([Some(free), Some(plain), Some(speculative)], 1..) = (&texts, round) {
+            found.unconstrained.add(free);
+            found.plain.add(plain);
+            found.speculative.add(speculative);
+            found.same_tokens &= plain.tokens == speculative.tokens;
+            let stats = &speculative.stats;
+            found.tokens_per_pass = super::report::tokens_per_pass(stats);
+            found.acceptance = super::report::acceptance(stats);
+        }
+    }
+    decoder.set_constraint(Some(constraint.clone()))?;
+    decoder.set_drafter(drafter);
+    Ok(Some(found))
+}
+
+impl Comparison {
+    fn over_plain(&self) -> f64 {
+        self.speculative.rate() / self.plain.rate()
+    }
+
+    fn over_unconstrained(&self) -> f64 {
+        self.speculative.rate() / self.unconstrained.rate()
+    }
+
+    /// What `--json` prints as `compare`.
+    pub(super) fn object(&self) -> Value {
+        json!({
+            "same_tokens": self.same_tokens,
+            "speedup_over_plain": self.over_plain(),
+            "speedup_over_unconstrained": self.over_unconstrained(),
+            "tokens_per_pass": self.tokens_per_pass,
+            "acceptance": self.acceptance,
+            "unconstrained_tokens_per_second": self.unconstrained.rate(),
+            "plain_tokens_per_second": self.plain.rate(),
+            "speculative_tokens_per_second": self.speculative.rate(),
+        })
+    }
+
+    /// Says it on standard error.
+    pub(super) fn summary(&self) {
+        let [free, plain, speculative] =
+            [&self.unconstrained, &self.plain, &self.speculative].map(Times::rate);
+        let same = if self.same_tokens { "the same tokens" } else { "OTHER TOKENS, which must not be" };
+        eprintln!(
+            "[tokens/s: {free:.1} without grammar, {plain:.1} with it, {speculative:.1} with speculation: {:.2} times the first, {:.2} times the second, with {same}]",
+            self.over_unconstrained(),
+            self.over_plain()
+        );
+    }
+}
+
+/// A count of tokens as a number to divide.
+fn count(tokens: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+    let count = tokens as f64;
+    count
+}

@@ -1,0 +1,298 @@
+//! `domino learn`: counts for speculation, from runs of a model or from texts that are there.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::Context;
+use clap::Args;
+use domino::{
+    CompiledGrammar, Compiler, TokenId,
+    decode::{Decoder, Sampling},
+    model::candle::{CandleModel, LoadOptions},
+    proposer::{CountProposer, DraftLength, Drafter, Learning, Prior, PriorSummary, Propose, Seen, Site},
+    store::CacheFolder,
+    vocab::Tokenizer,
+};
+use serde_json::json;
+
+use crate::{
+    args::{Input, LowGrammar},
+    failure::{BadInput, Exit},
+    interrupt, model,
+    notation::GrammarSource,
+    output::Output,
+    progress,
+    speculate::{bad_prior, known, load, read},
+    tokenizer,
+};
+
+/// Learn which tokens come where in texts of a grammar, so that `domino generate` can guess ahead.
+///
+/// From runs of the model: each prompt in turn is gone on from, and the model's probabilities are learnt at every
+/// token. A few runs will do for texts with much form; more is better. Or from texts of the language, of which only
+/// the tokens are learnt.
+///
+/// The counts go to a file, for this grammar, this vocabulary and this version of the program, with a checksum;
+/// `domino generate --prior FILE` takes it from there. Ctrl-C ends the learning; what was learnt is kept.
+#[derive(Debug, Args)]
+pub(crate) struct LowLearn {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    /// The model, as for `domino generate`. Default: the shipped model. With texts only its tokenizer is used.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
+    model: Option<PathBuf>,
+    /// A text to go on from; can be given more than once.
+    #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Vec<String>,
+    /// Runs of the model, which take turns with the prompts.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    runs: usize,
+    /// Cut each run after this many tokens.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 128)]
+    max_tokens: usize,
+    /// Temperature of the runs.
+    #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
+    temperature: f64,
+    /// The first run's seed; each has one of its own.
+    #[arg(long, short = 's', value_name = "N", default_value_t = 1_000_000)]
+    seed: u64,
+    /// Learn from texts of the language instead, in these files.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "show"], num_args = 1..)]
+    text: Vec<PathBuf>,
+    /// Where the counts go.
+    #[arg(long, short = 'o', value_name = "FILE", required_unless_present = "show")]
+    out: Option<PathBuf>,
+    /// Add to what the file knows already; otherwise it is written anew.
+    #[arg(long)]
+    merge: bool,
+    /// Keep at most so many contexts, those met most.
+    #[arg(long, value_name = "N")]
+    contexts: Option<usize>,
+    /// Say what this file knows, and learn nothing.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "merge"])]
+    show: Option<PathBuf>,
+}
+
+/// `domino learn`.
+#[derive(Debug)]
+pub(crate) enum Learn {
+    /// Say what a file knows.
+    Show { file: PathBuf, json: bool },
+    /// Learn.
+    From(Box<Lesson>),
+}
+
+/// What to learn from, and where it goes.
+#[derive(Debug)]
+pub(crate) struct Lesson {
+    grammar: GrammarSource,
+    model: Option<PathBuf>,
+    prompts: Vec<String>,
+    runs: usize,
+    max_tokens: usize,
+    sampling: Sampling,
+    seed: u64,
+    texts: Vec<Input>,
+    out: PathBuf,
+    merge: bool,
+    contexts: Option<usize>,
+    json: bool,
+}
+
+impl LowLearn {
+    pub(crate) fn resolve(self, json: bool) -> Result<Learn, BadInput> {
+        if let Some(file) = self.show {
+            return Ok(Learn::Show { file, json });
+        }
+        let sampling =
+            Sampling::with_temperature(self.temperature).map_err(|error| BadInput::new(error.to_string()))?;
+        let out = self.out.ok_or_else(|| BadInput::new("no file to keep counts in: give --out"))?;
+        if self.runs == 0 || self.max_tokens == 0 || self.contexts == Some(0) {
+            return Err(BadInput::new(
+                "nothing to learn: --runs, --max-tokens and --contexts must be at least 1",
+            ));
+        }
+        let prompts = if self.prompt.is_empty() { vec![String::new()] } else { self.prompt };
+        Ok(Learn::From(Box::new(Lesson {
+            grammar: self.grammar.required()?,
+            model: self.model,
+            prompts,
+            runs: self.runs,
+            max_tokens: self.max_tokens,
+            sampling,
+            seed: self.seed,
+            texts: self.text.into_iter().map(Input::new).collect(),
+            out,
+            merge: self.merge,
+            contexts: self.contexts,
+            json,
+        })))
+    }
+}
+
+/// Learns, or shows what was learnt.
+pub(crate) fn run(command: &Learn, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    match command {
+        Learn::Show { file, json } => {
+            let prior = Prior::open(&read(file)?).map_err(|error| bad_prior(file, &error))?;
+            show(&prior.summary(), *json)?;
+            Ok(Exit::Success)
+        }
+        Learn::From(lesson) => lesson.run(cache),
+    }
+}
+
+impl Lesson {
+    fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
+        let output = Output::prepare(&self.out)?;
+        let folder = model::locate(self.model.as_deref())?;
+        let vocabulary = tokenizer::vocabulary(&folder, cache)?;
+        let compiler = Compiler::new(vocabulary).cache(cache.clone());
+        let compiled = self.grammar.compile(&compiler)?;
+        let mut prior =
+            if self.merge && self.out.exists() { load(&self.out, &compiled)? } else { Prior::new(&compiled) };
+        let tokenizer = progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(&folder))
+            .map_err(|error| BadInput::new(error.to_string()))?;
+        interrupt::watch();
+        let learnt = if self.texts.is_empty() {
+            prior.set_label(format!("{}, runs of {}", self.grammar.name(), name(&folder)));
+            self.learn_runs(prior, &compiled, &folder, &tokenizer)?
+        } else {
+            prior.set_label(format!("{}, texts", self.grammar.name()));
+            self.learn_texts(prior, &compiled, &tokenizer)?
+        };
+        let mut learnt = learnt;
+        if let Some(most) = self.contexts {
+            learnt.shrink(most);
+        }
+        output.write(&learnt.to_bytes())?;
+        show(&learnt.summary(), self.json)?;
+        Ok(if interrupt::pressed() { Exit::Interrupted } else { Exit::Success })
+    }
+
+    /// What is learnt from runs of the model, as many as there were until Ctrl-C.
+    fn learn_runs(
+        &self,
+        prior: Prior,
+        grammar: &CompiledGrammar,
+        folder: &Path,
+        tokenizer: &Tokenizer,
+    ) -> anyhow::Result<Prior> {
+        grammar.grow_trees_in_background();
+        let loaded = progress::during(format!("loading {}", folder.display()), || {
+            CandleModel::load(folder, &LoadOptions::default())
+        })
+        .map_err(|error| BadInput::new(error.to_string()))?;
+        let learner = Arc::new(Mutex::new(CountProposer::new(prior, Learning::Online)));
+        let drafter = Drafter::new(Box::new(Arc::clone(&learner)), DraftLength::Auto);
+        let mut decoder = Decoder::builder(loaded)
+            .vocabulary(grammar.vocabulary().clone())
+            .constraint(grammar.constraint())
+            .sampling(self.sampling)
+            .max_new_tokens(self.max_tokens)
+            .drafter(drafter)
+            .build()
+            .map_err(|error| BadInput::new(error.to_string()))?;
+        let prompts = self.prompts.iter().map(|prompt| tokens(tokenizer, grammar, prompt));
+        let prompts = prompts.collect::<anyhow::Result<Vec<_>>>()?;
+        let bar = progress::Steps::start("learning", self.runs);
+        for (seed, prompt) in (self.seed..).zip(prompts.iter().cycle()).take(self.runs) {
+            decoder.options_mut().seed = seed;
+            for step in decoder.steps(prompt) {
+                step?;
+                if interrupt::pressed() {
+                    return Ok(known(&learner));
+                }
+            }
+            bar.one_more();
+        }
+        Ok(known(&learner))
+    }
+
+    /// What is learnt from texts, as many as there were until Ctrl-C.
+    fn learn_texts(
+        &self,
+        prior: Prior,
+        grammar: &CompiledGrammar,
+        tokenizer: &Tokenizer,
+    ) -> anyhow::Result<Prior> {
+        let learner = Arc::new(Mutex::new(CountProposer::new(prior, Learning::Online)));
+        let bar = progress::Steps::start("learning", self.texts.len());
+        for input in &self.texts {
+            if interrupt::pressed() {
+                break;
+            }
+            let bytes = input.read()?;
+            let outside = |at: usize| {
+                BadInput::new(format!("{}: not in the language from byte {at} on", input.name()))
+                    .hint("`domino check` says what could have followed")
+            };
+            let text = str::from_utf8(&bytes).map_err(|error| outside(error.valid_up_to()))?;
+            let mut constraint = grammar.constraint();
+            let mut sequence = tokens(tokenizer, grammar, "")?;
+            let mut at = 0;
+            for token in tokenizer.encode(text, false)? {
+                // Some tokenizers put a space before a text, which is not there.
+                let spelt = grammar.vocabulary().bytes(token).unwrap_or_default();
+                let there = bytes[at..].starts_with(spelt);
+                if !there && at == 0 {
+                    continue;
+                }
+                let before = constraint.fork();
+                constraint.advance(token).map_err(|_| outside(at))?;
+                let mut site = Site::new(Some(&before), &mut sequence, 0.0, &|_, _| 0.0);
+                let mut learner = learner.lock().unwrap_or_else(PoisonError::into_inner);
+                learner.observe(&mut site, Seen::new(token, None));
+                drop(site);
+                sequence.push(token);
+                at += spelt.len();
+            }
+            if at < bytes.len() {
+                return Err(outside(at).into());
+            }
+            bar.one_more();
+        }
+        Ok(known(&learner))
+    }
+}
+
+/// The tokens of a prompt; at least one.
+fn tokens(tokenizer: &Tokenizer, grammar: &CompiledGrammar, text: &str) -> anyhow::Result<Vec<TokenId>> {
+    let mut tokens = tokenizer.encode(text, true).context("a prompt cannot be turned into tokens")?;
+    if tokens.is_empty() {
+        tokens.extend(grammar.vocabulary().end_of_text().first());
+    }
+    Ok(tokens)
+}
+
+/// The last part of a path.
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Says what a prior knows.
+fn show(summary: &PriorSummary, json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let PriorSummary { label, grammar, vocabulary, observed, levels, guesses, right, .. } = summary;
+    let contexts: usize = levels.iter().map(|level| level.0).sum();
+    if json {
+        let levels: Vec<_> = levels
+            .iter()
+            .map(|(contexts, tokens)| json!({ "contexts": contexts, "tokens": tokens }))
+            .collect();
+        let object = json!({
+            "label": label, "grammar": grammar, "vocabulary": vocabulary, "observed": observed,
+            "contexts": contexts, "levels": levels, "guesses": guesses, "right": right,
+        });
+        return writeln!(out, "{object}");
+    }
+    writeln!(out, "{label}")?;
+    writeln!(out, "grammar {grammar:.16}, vocabulary {vocabulary:.16}")?;
+    writeln!(out, "learnt from {observed} tokens, {contexts} contexts")?;
+    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+    let share = 100.0 * *right as f64 / (*guesses).max(1) as f64;
+    writeln!(out, "{share:.0}% of {guesses} guesses right while it learnt")
+}

@@ -1,0 +1,197 @@
+//! Flags of speculation, and what proposes.
+
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use clap::{Args, ValueEnum};
+use domino::{
+    CompiledGrammar,
+    proposer::{
+        BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, PriorError,
+    },
+    vocab::Tokenizer,
+};
+
+use crate::{
+    failure::{BadInput, Paint},
+    notation::GrammarSource,
+};
+
+/// How to speculate. Part of the flags of `domino generate`.
+#[derive(Debug, Args)]
+pub(crate) struct LowSpeculate {
+    /// Guess tokens ahead and verify several in one pass of the model: auto (drafts as long as pays, none where none
+    /// does), N (drafts of up to N tokens) or off. The text is the same, the time is not. Default: auto where there
+    /// is a prior for the grammar and the model, otherwise off.
+    #[arg(long, value_name = "auto|N|off", requires = "LowGrammar", conflicts_with = "batch")]
+    speculate: Option<Speculate>,
+    /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the model, for
+    /// a grammar that comes with the program.
+    #[arg(long, value_name = "FILE", requires = "LowGrammar", conflicts_with = "batch")]
+    prior: Option<PathBuf>,
+    /// Learn from this text too (online), and keep what was learnt in the file of --prior; or not (fixed).
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learn::Fixed, requires = "LowGrammar", conflicts_with = "batch")]
+    learn: Learn,
+    /// Make the text three times in turns, without grammar, with it, and with speculation too, and say how the times
+    /// compare.
+    #[arg(long, requires = "LowGrammar", conflicts_with = "batch")]
+    compare: bool,
+}
+
+/// `--learn`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Learn {
+    /// From the text being written.
+    Online,
+    /// Not at all.
+    Fixed,
+}
+
+/// `--speculate`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Speculate {
+    Off,
+    To(DraftLength),
+}
+
+impl FromStr for Speculate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            "auto" => Ok(Self::To(DraftLength::Auto)),
+            _ => {
+                let tokens =
+                    text.parse::<usize>().map_err(|_| "expected auto, off or a number".to_owned())?;
+                DraftLength::up_to(tokens, 0.0).map(Self::To).map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+/// How to speculate.
+#[derive(Debug)]
+pub(crate) struct Speculation {
+    how: Option<Speculate>,
+    prior: Option<PathBuf>,
+    learning: Learning,
+    /// Compare the run with others?
+    pub(crate) compare: bool,
+}
+
+impl LowSpeculate {
+    /// What was asked for.
+    pub(crate) fn resolve(self) -> Result<Speculation, BadInput> {
+        let learning = match self.learn {
+            Learn::Online => Learning::Online,
+            Learn::Fixed => Learning::Fixed,
+        };
+        if self.compare && self.speculate == Some(Speculate::Off) {
+            return Err(BadInput::new("--compare has nothing to compare with --speculate off"));
+        }
+        let Self { speculate: how, prior, compare, .. } = self;
+        Ok(Speculation { how, prior, learning, compare })
+    }
+}
+
+/// A proposer that can be asked what it has learnt.
+pub(crate) type Learner = Arc<Mutex<CountProposer>>;
+
+/// What a learner knows.
+pub(crate) fn known(learner: &Learner) -> Prior {
+    learner.lock().unwrap_or_else(PoisonError::into_inner).prior().clone()
+}
+
+/// What learns while a text is written, and where what was learnt goes.
+pub(crate) struct Keeper {
+    learner: Learner,
+    file: Option<PathBuf>,
+}
+
+impl Keeper {
+    /// Keeps what was learnt, if anything was to be.
+    pub(crate) fn keep(&self) -> anyhow::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        crate::output::Output::prepare(file)?.write(&known(&self.learner).to_bytes())
+    }
+}
+
+impl Speculation {
+    /// What drafts texts of `grammar`, if anything is to.
+    pub(crate) fn drafter(
+        &self,
+        source: &GrammarSource,
+        grammar: &CompiledGrammar,
+        model: &Path,
+        tokenizer: &Tokenizer,
+    ) -> Result<Option<(Drafter, Keeper)>, BadInput> {
+        if self.how == Some(Speculate::Off) {
+            return Ok(None);
+        }
+        let prior = self.prior(source, grammar, model)?;
+        let length = match self.how {
+            Some(Speculate::To(length)) => length,
+            _ if self.compare || self.learning == Learning::Online || prior.is_some() => DraftLength::Auto,
+            _ => return Ok(None),
+        };
+        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
+        let learner = Arc::new(Mutex::new(CountProposer::new(prior, self.learning)));
+        let proposer = BestOf::new(vec![
+            Box::new(Arc::clone(&learner)),
+            Box::new(ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone())),
+            Box::new(Lookup::default()),
+        ]);
+        let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
+        Ok(Some((Drafter::new(Box::new(proposer), length), Keeper { learner, file })))
+    }
+
+    /// The prior that was named, or that comes with the model. One that comes with the model and is of no use, for
+    /// instance since the grammar has changed, is passed over with a warning; one that was named is an error, unless it
+    /// is yet to be made.
+    fn prior(
+        &self,
+        source: &GrammarSource,
+        grammar: &CompiledGrammar,
+        model: &Path,
+    ) -> Result<Option<Prior>, BadInput> {
+        if let Some(file) = &self.prior {
+            if self.learning == Learning::Online && !file.exists() {
+                return Ok(Some(Prior::new(grammar)));
+            }
+            return load(file, grammar).map(Some);
+        }
+        let GrammarSource::Shipped(shipped) = source else { return Ok(None) };
+        let file = model.join("priors").join(shipped.name).with_extension("prior");
+        if !file.is_file() {
+            return Ok(None);
+        }
+        match load(&file, grammar) {
+            Ok(prior) => Ok(Some(prior)),
+            Err(error) => {
+                let paint = Paint::for_stderr();
+                eprintln!("{} {error}; going on without", paint.cyan("note:"));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The prior of a file.
+pub(crate) fn load(file: &Path, grammar: &CompiledGrammar) -> Result<Prior, BadInput> {
+    let bytes = read(file)?;
+    Prior::from_bytes(&bytes, grammar).map_err(|error| bad_prior(file, &error))
+}
+
+/// The bytes of a file of counts.
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>, BadInput> {
+    std::fs::read(file).map_err(|error| BadInput::new(format!("cannot read {}: {error}", file.display())))
+}
+
+/// Says what is wrong with a prior, and what to do about it.
+pub(crate) fn bad_prior(file: &Path, error: &PriorError) -> BadInput {
+    BadInput::new(format!("{}: {error}", file.display())).hint(error.hint())
+}

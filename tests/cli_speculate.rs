@@ -1,0 +1,132 @@
+//! `domino learn` and `domino generate --speculate`, with a model of random weights.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{
+    cli::{Run, domino, last_line},
+    cli_generate::write_model,
+};
+
+fn run(model: &Path, verb: &str, arguments: &[&str]) -> Run {
+    domino(&[&[verb, "--model", model.to_str().unwrap(), "--json"], arguments].concat(), b"")
+}
+
+fn learn(model: &Path, out: &Path, arguments: &[&str]) -> Run {
+    run(model, "learn", &[&["--out", out.to_str().unwrap()], arguments].concat())
+}
+
+const LISTS: [&str; 2] = ["--regex", r"(?:alpha|beta|gamma)(?:, (?:alpha|beta|gamma)){9}"];
+
+fn generate(model: &Path, arguments: &[&str]) -> Value {
+    let run = run(model, "generate", &[&LISTS[..], &["-p", "List:", "--seed", "3"], arguments].concat());
+    assert!(matches!(run.code, Some(0 | 3)), "{}", run.stderr);
+    last_line(&run)
+}
+
+#[test]
+fn learnt_drafts_give_the_same_text_in_fewer_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let prior = folder.path().join("lists.prior");
+    let run = learn(folder.path(), &prior, &[&LISTS[..], &["--prompt", "List:", "--runs", "3"]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let learnt = last_line(&run);
+    assert!(
+        learnt["observed"].as_u64().unwrap() > 30 && learnt["contexts"].as_u64().unwrap() > 10,
+        "{learnt}"
+    );
+    let plain = generate(folder.path(), &[]);
+    assert_eq!(plain["drafted"], Value::Null);
+    let file = prior.to_str().unwrap();
+    for how in ["6", "1", "64"] {
+        let found = generate(folder.path(), &["--speculate", how, "--prior", file]);
+        assert_eq!(found["token_ids"], plain["token_ids"], "{how}");
+        let count = |key: &str| found[key].as_u64().unwrap();
+        assert!(count("accepted") <= count("drafted") && count("drafted") > 0, "{found}");
+        assert!(count("passes") < plain["passes"].as_u64().unwrap(), "{found}");
+        assert!(found["tokens_per_pass"].as_f64().unwrap() > 1.0);
+    }
+    let auto = generate(folder.path(), &["--prior", file]);
+    assert_eq!(auto["token_ids"], plain["token_ids"]);
+    assert!(auto["drafted"].is_u64());
+    let off = generate(folder.path(), &["--prior", file, "--speculate", "off"]);
+    assert_eq!((&off["token_ids"], &off["drafted"]), (&plain["token_ids"], &Value::Null));
+}
+
+#[test]
+fn comparing() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let found = generate(folder.path(), &["--compare", "--speculate", "4"]);
+    let compare = &found["compare"];
+    assert_eq!(compare["same_tokens"], Value::Bool(true));
+    for key in ["speedup_over_plain", "speedup_over_unconstrained", "tokens_per_pass"] {
+        assert!(compare[key].as_f64().unwrap() > 0.0, "{key}");
+    }
+    assert!((0.0..=1.0).contains(&compare["acceptance"].as_f64().unwrap()));
+    assert_eq!(found["token_ids"], generate(folder.path(), &[])["token_ids"]);
+}
+
+#[test]
+fn priors_grow_by_merging_and_by_use() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let prior = folder.path().join("lists.prior");
+    let observed = |run: &Run| {
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        last_line(run)["observed"].as_u64().unwrap()
+    };
+    let once = observed(&learn(folder.path(), &prior, &[&LISTS[..], &["--runs", "1"]].concat()));
+    let more = ["--runs", "1", "--seed", "8", "--merge"];
+    let twice = observed(&learn(folder.path(), &prior, &[&LISTS[..], &more].concat()));
+    assert!(twice > once);
+    let text = folder.path().join("a.txt");
+    std::fs::write(&text, format!("alpha{}", ", beta".repeat(9))).unwrap();
+    let from_text = ["--text", text.to_str().unwrap(), "--merge"];
+    let thrice = observed(&learn(folder.path(), &prior, &[&LISTS[..], &from_text].concat()));
+    assert!(thrice > twice);
+    let file = prior.to_str().unwrap();
+    let written =
+        generate(folder.path(), &["--learn", "online", "--prior", file])["tokens"].as_u64().unwrap();
+    let show = domino(&["learn", "--show", file, "--json"], b"");
+    assert!(observed(&show) >= thrice + written);
+    let words = domino(&["learn", "--show", file], b"").stdout;
+    assert!(words.contains("contexts") && words.contains("guesses right"), "{words}");
+    let small = learn(folder.path(), &prior, &[&LISTS[..], &["--runs", "1", "--contexts", "8"]].concat());
+    assert!(last_line(&small)["contexts"].as_u64().unwrap() <= 8);
+}
+
+#[test]
+fn what_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let prior = folder.path().join("lists.prior");
+    learn(folder.path(), &prior, &[&LISTS[..], &["--runs", "1"]].concat());
+    let file = prior.to_str().unwrap();
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        let run = run(folder.path(), "generate", arguments);
+        assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
+        for part in parts {
+            assert!(run.stderr.contains(part), "{arguments:?}: {}", run.stderr);
+        }
+    };
+    let lists = |more: &[&'static str]| [&LISTS[..], more].concat();
+    refused(&lists(&["--speculate", "0"]), &["between 1 and 64"]);
+    refused(&lists(&["--speculate", "100000000000"]), &["between 1 and 64"]);
+    refused(&lists(&["--speculate", "fast"]), &["auto"]);
+    refused(&["--speculate", "4"], &["--grammar"]);
+    refused(&lists(&["--speculate", "off", "--compare"]), &["--compare"]);
+    refused(&["--regex", "[ab]+", "--prior", file], &["another grammar", "and this is", "domino learn"]);
+    refused(&lists(&["--prior", "nowhere.prior"]), &["nowhere.prior"]);
+    let mut bytes = std::fs::read(&prior).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&prior, bytes).unwrap();
+    refused(&[&LISTS[..], &["--prior", file]].concat(), &["damaged"]);
+    let text = folder.path().join("a.txt");
+    std::fs::write(&text, "alpha, delta").unwrap();
+    let run = learn(folder.path(), &prior, &[&LISTS[..], &["--text", text.to_str().unwrap()]].concat());
+    assert!(run.code == Some(2) && run.stderr.contains("not in the language"), "{}", run.stderr);
+}
