@@ -1,0 +1,122 @@
+//! Speculation by the paper's protocol: ten warm-ups, then a fixed prior; unconstrained, constrained and speculative
+//! runs of the same prompts and seeds, interleaved.
+
+mod measure;
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use clap::Parser;
+use domino::{
+    Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    decode::{Decoder, Sampling},
+    model::candle::{CandleModel, LoadOptions},
+    proposer::{DraftLength, Prior},
+    vocab::Tokenizer,
+};
+
+use crate::{
+    measure::{Cell, Protocol, Which},
+    report::Row,
+};
+
+/// Measures speculation against unconstrained runs of the same model.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Shipped grammars to measure.
+    #[arg(default_values = ["json", "gsm8k", "xml_person", "rpg", "c"])]
+    grammars: Vec<String>,
+    /// The model's folder.
+    #[arg(long, default_value = "models/domino-small")]
+    model: PathBuf,
+    /// Runs that the prior is learnt from.
+    #[arg(long, default_value_t = 10)]
+    warmups: usize,
+    /// A folder of priors to use instead of warm-ups, one NAME.prior for each grammar.
+    #[arg(long)]
+    priors: Option<PathBuf>,
+    /// Runs measured.
+    #[arg(long, default_value_t = 100)]
+    runs: usize,
+    /// Most tokens of a run.
+    #[arg(long, default_value_t = 128)]
+    tokens: usize,
+    /// Temperature of the draws.
+    #[arg(long, default_value_t = 1.0)]
+    temperature: f64,
+    /// Proposers to use.
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["counts", "lookup", "forced"])]
+    proposers: Vec<Which>,
+    /// Drafts of up to so many tokens, instead of as long as pays.
+    #[arg(long)]
+    draft: Option<usize>,
+    /// Write each cell as a line of JSON to this file.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Given by cargo.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    ensure!(args.runs > 0 && args.tokens > 1, "there is nothing to measure");
+    let length = match args.draft {
+        Some(tokens) => DraftLength::up_to(tokens, 0.0)?,
+        None => DraftLength::Auto,
+    };
+    let vocabulary = Vocabulary::from_tokenizer_file(&args.model)?;
+    let tokenizer = Tokenizer::from_tokenizer_file(&args.model)?;
+    let model = CandleModel::load(&args.model, &LoadOptions::default())?;
+    let protocol = Protocol {
+        sampling: Sampling::with_temperature(args.temperature)?,
+        warmups: args.warmups,
+        runs: args.runs,
+        tokens: args.tokens,
+        proposers: args.proposers.clone(),
+        length,
+    };
+    let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
+    let mut rows = Vec::new();
+    for name in &args.grammars {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let path = root.join("grammars").join(name).with_extension("gbnf");
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
+        let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
+        compiled.grow_trees();
+        let prompts = prompts(&root.join("experiments/train/prompts.jsonl"), name, &tokenizer)?;
+        let prior = match &args.priors {
+            Some(folder) => {
+                let file = folder.join(name).with_extension("prior");
+                let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
+                Some(Prior::from_bytes(&bytes, &compiled)?)
+            }
+            None => None,
+        };
+        let cell = Cell { grammar: &compiled, tokenizer: &tokenizer, prompts, prior };
+        let measured = cell.measure(&mut decoder, &protocol)?;
+        let row = Row::new(name, &measured);
+        row.print(rows.is_empty());
+        rows.push(row);
+    }
+    if let Some(file) = &args.out {
+        let lines: Vec<String> = rows.iter().map(|row| row.json(&protocol)).collect();
+        std::fs::write(file, lines.join("\n") + "\n")?;
+    }
+    Ok(())
+}
+
+/// The prompts of a task, as tokens.
+fn prompts(file: &Path, task: &str, tokenizer: &Tokenizer) -> anyhow::Result<Vec<Vec<TokenId>>> {
+    let mut prompts = Vec::new();
+    for line in std::fs::read_to_string(file)?.lines() {
+        let line: serde_json::Value = serde_json::from_str(line)?;
+        if line["task"] == task {
+            prompts.push(tokenizer.encode(line["prompt"].as_str().context("a prompt")?, true)?);
+        }
+    }
+    ensure!(!prompts.is_empty(), "no prompts for {task} in {}", file.display());
+    Ok(prompts)
+}

@@ -1,0 +1,206 @@
+//! The runs of one grammar.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+use clap::ValueEnum;
+use domino::{
+    CompiledGrammar, TokenId,
+    decode::{DecodeStats, Decoder, Sampling},
+    model::candle::CandleModel,
+    proposer::{
+        BestOf, CostCurve, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Propose,
+    },
+    vocab::Tokenizer,
+};
+
+/// A proposer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Which {
+    /// Counts by context.
+    Counts,
+    /// What the text repeats.
+    Lookup,
+    /// What the grammar forces.
+    Forced,
+}
+
+/// How to measure.
+#[derive(Debug)]
+pub(crate) struct Protocol {
+    pub(crate) sampling: Sampling,
+    pub(crate) warmups: usize,
+    pub(crate) runs: usize,
+    pub(crate) tokens: usize,
+    pub(crate) proposers: Vec<Which>,
+    pub(crate) length: DraftLength,
+}
+
+/// A grammar and its prompts.
+pub(crate) struct Cell<'a> {
+    pub(crate) grammar: &'a CompiledGrammar,
+    pub(crate) tokenizer: &'a Tokenizer,
+    pub(crate) prompts: Vec<Vec<TokenId>>,
+    pub(crate) prior: Option<Prior>,
+}
+
+/// Sums over runs of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) tokens: usize,
+    pub(crate) passes: usize,
+    pub(crate) drafted: usize,
+    pub(crate) accepted: usize,
+    /// In all, the prompt's pass included.
+    pub(crate) time: Duration,
+    /// Of that, until the first token was there.
+    pub(crate) first: Duration,
+    pub(crate) model: Duration,
+    pub(crate) masks: Duration,
+    pub(crate) drafts: Duration,
+    pub(crate) runs: usize,
+}
+
+/// What was measured for one grammar.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) unconstrained: Sums,
+    pub(crate) plain: Sums,
+    pub(crate) speculative: Sums,
+    /// Runs in which the speculative tokens were those of the plain run.
+    pub(crate) same: usize,
+    pub(crate) cost: CostCurve,
+}
+
+impl Sums {
+    fn add(&mut self, stats: &DecodeStats, first: Duration) {
+        self.tokens += stats.tokens;
+        self.passes += stats.passes;
+        self.drafted += stats.drafted;
+        self.accepted += stats.accepted;
+        self.time += stats.total_time;
+        self.first += first;
+        self.model += stats.model_time;
+        self.masks += stats.mask_time;
+        self.drafts += stats.draft_time;
+        self.runs += 1;
+    }
+
+    /// Tokens a second, the prompt's pass and the token it gives left out.
+    pub(crate) fn rate(&self) -> f64 {
+        (self.tokens - self.runs.min(self.tokens)) as f64 / (self.time - self.first).as_secs_f64()
+    }
+
+    /// Tokens a second, the prompt's pass included.
+    pub(crate) fn whole_rate(&self) -> f64 {
+        self.tokens as f64 / self.time.as_secs_f64()
+    }
+
+    /// Tokens for each pass after the prompt's.
+    pub(crate) fn tokens_per_pass(&self) -> f64 {
+        (self.tokens - self.runs.min(self.tokens)) as f64 / (self.passes - self.runs).max(1) as f64
+    }
+}
+
+impl Cell<'_> {
+    pub(crate) fn measure(
+        &self,
+        decoder: &mut Decoder<CandleModel>,
+        protocol: &Protocol,
+    ) -> anyhow::Result<Measured> {
+        let options = decoder.options_mut();
+        options.sampling = protocol.sampling;
+        options.max_new_tokens = protocol.tokens;
+        let prior = match &self.prior {
+            Some(prior) => prior.clone(),
+            None => self.warm(decoder, protocol.warmups)?,
+        };
+        let mut drafter = Some(Drafter::new(Box::new(self.proposer(prior, protocol)), protocol.length));
+        let mut measured = Measured {
+            unconstrained: Sums::default(),
+            plain: Sums::default(),
+            speculative: Sums::default(),
+            same: 0,
+            cost: CostCurve::default(),
+        };
+        // The first is not counted: it measures what passes cost, and fills caches.
+        for run in 0..=protocol.runs {
+            let (prompt, seed) = (&self.prompts[run % self.prompts.len()], run as u64);
+            let mut tokens = [Vec::new(), Vec::new(), Vec::new()];
+            for turn in 0..3 {
+                let kind = (run + turn) % 3;
+                decoder.options_mut().seed = seed;
+                decoder.set_constraint((kind > 0).then(|| self.grammar.constraint()))?;
+                if kind == 2 {
+                    decoder.set_drafter(drafter.take());
+                    decoder.calibrate()?;
+                }
+                let (stats, first);
+                (tokens[kind], stats, first) = generate(decoder, prompt)?;
+                if kind == 2 {
+                    drafter = decoder.set_drafter(None);
+                }
+                if run > 0 {
+                    let sums = match kind {
+                        0 => &mut measured.unconstrained,
+                        1 => &mut measured.plain,
+                        _ => &mut measured.speculative,
+                    };
+                    sums.add(&stats, first);
+                }
+            }
+            ensure!(tokens[1] == tokens[2], "run {run}: speculation has changed the text");
+            measured.same += usize::from(run > 0);
+        }
+        measured.cost = drafter.context("a drafter")?.cost_curve().clone();
+        Ok(measured)
+    }
+
+    /// A prior from warm-ups, with seeds of their own.
+    fn warm(&self, decoder: &mut Decoder<CandleModel>, warmups: usize) -> anyhow::Result<Prior> {
+        let learner = CountProposer::new(Prior::new(self.grammar), Learning::Online);
+        let learner = Arc::new(Mutex::new(learner));
+        let drafter = Drafter::new(Box::new(Arc::clone(&learner)), DraftLength::up_to(8, 0.5)?);
+        decoder.set_drafter(Some(drafter));
+        decoder.set_constraint(Some(self.grammar.constraint()))?;
+        for run in 0..warmups {
+            decoder.options_mut().seed = 1_000_000 + run as u64;
+            decoder.generate(&self.prompts[run % self.prompts.len()])?;
+        }
+        decoder.set_drafter(None);
+        let learner = learner.lock().map_err(|_| anyhow::anyhow!("a proposer that panicked"))?;
+        Ok(learner.prior().clone())
+    }
+
+    fn proposer(&self, prior: Prior, protocol: &Protocol) -> BestOf {
+        let proposers = protocol.proposers.iter().map(|which| -> Box<dyn Propose> {
+            match which {
+                Which::Counts => Box::new(CountProposer::new(prior.clone(), Learning::Fixed)),
+                Which::Lookup => Box::new(Lookup::default()),
+                Which::Forced => {
+                    Box::new(ForcedText::new(self.tokenizer.clone(), self.grammar.vocabulary().clone()))
+                }
+            }
+        });
+        BestOf::new(proposers.collect())
+    }
+}
+
+/// A run: its tokens, what it cost, and the time until the first token.
+fn generate(
+    decoder: &mut Decoder<CandleModel>,
+    prompt: &[TokenId],
+) -> anyhow::Result<(Vec<TokenId>, DecodeStats, Duration)> {
+    let mut steps = decoder.steps(prompt);
+    let start = Instant::now();
+    let mut first = None;
+    for step in steps.by_ref() {
+        step?;
+        first.get_or_insert_with(|| start.elapsed());
+    }
+    let first = first.unwrap_or_else(|| start.elapsed());
+    Ok((steps.tokens().to_vec(), *steps.stats(), first))
+}
