@@ -182,7 +182,8 @@ impl Budget {
             }
             Self::StepWork => {
                 "the grammar reads the text here in very many ways: look for alternatives that match the same text, and \
-                 for optional or repeated parts next to each other that do"
+                 for optional or repeated parts next to each other that do; or grow the trees ahead, with \
+                 `grow_trees` or `domino compile`"
             }
             Self::CompletionVisits => {
                 "every end of the text is far, or there are very many: end texts nearer to one"

@@ -50,7 +50,7 @@ impl std::fmt::Display for StepError {
                     "cannot roll back that far: only the last {steps} steps are remembered (see `Limits::history`)"
                 )
             }
-            StepErrorKind::Limit(limit) => write!(f, "{limit} (see `Limits`)"),
+            StepErrorKind::Limit(limit) => write!(f, "{limit}\nhint: {}", limit.hint()),
         }
     }
 }

@@ -42,7 +42,7 @@ impl std::fmt::Display for CompileError {
                  hint: give each recursive rule an alternative that does not use it, as in `list ::= item | item \",\" list`",
             ),
             CompileErrorKind::Limit(limit) => {
-                write!(f, "{limit}\nhint: split large terminals or counts, or raise the budget in `Limits`")
+                write!(f, "{limit}\nhint: {}", limit.hint())
             }
         }
     }
