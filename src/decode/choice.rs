@@ -71,14 +71,16 @@ impl Chooser {
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
     ) -> Result<TokenId, DecodeError> {
-        // With cuts, what is cut off depends on the mask: an allowed token need not be the one.
-        let ask_first = self.masking == Masking::Opportunistic && !self.sampler.sampling().cuts();
+        // If the model's choice is allowed, the draw among the allowed tokens gives it too. Not with cuts: what is
+        // cut off depends on the mask.
+        let same = !self.sampler.sampling().cuts();
+        let ask_first = self.masking == Masking::Opportunistic && same;
         if ask_first && timed(&mut stats.mask_time, || constraint.allows(own))? {
             return Ok(own);
         }
         stats.masks += 1;
         let mask = timed(&mut stats.mask_time, || constraint.mask())?;
-        self.draw(row, mask, position)
+        if same && mask.contains(own) { Ok(own) } else { self.draw(row, mask, position) }
     }
 
     /// All tokens that can be generated at all.
