@@ -37,16 +37,20 @@ impl Logprobs {
     /// Those of a `row` whose draw was `taken`, with `count` alternatives; `allowed` is the mask under a
     /// constraint. Some passes over the row. The row has been drawn from, so its numbers are sound.
     pub(super) fn new(row: &[f32], taken: TokenId, allowed: Option<&TokenSet>, count: usize) -> Self {
-        let all = log_sum(row.iter().copied());
+        let all = LogSum::new(row.iter().copied());
         let within = allowed.map(|allowed| {
             let mut logits = Vec::new();
             for_each_logit(row, allowed, |_, logit| logits.push(logit));
-            log_sum(logits.iter().copied())
+            LogSum::new(logits.iter().copied())
         });
         let of = |token: TokenId, logit: f32| {
             let logit = f64::from(logit);
             let constrained = within.filter(|_| allowed.is_some_and(|allowed| allowed.contains(token)));
-            TokenLogprobs { token, model: logit - all, constrained: constrained.map(|sum| logit - sum) }
+            TokenLogprobs {
+                token,
+                model: all.share(logit),
+                constrained: constrained.map(|sum| sum.share(logit)),
+            }
         };
         let mut top = Likeliest::new(count);
         for (index, &logit) in row.iter().enumerate() {
@@ -66,13 +70,26 @@ impl Logprobs {
     }
 }
 
-/// Logarithm of the sum of the numbers that `logits` are logarithms of.
-fn log_sum(logits: impl Iterator<Item = f32> + Clone) -> f64 {
-    let largest = f64::from(logits.clone().fold(f32::NEG_INFINITY, f32::max));
-    if largest == f64::NEG_INFINITY {
-        return largest;
+/// Logarithm of the sum of the numbers that some logits are logarithms of. In two parts: beside a large logit the
+/// second would be lost.
+#[derive(Clone, Copy)]
+struct LogSum {
+    largest: f64,
+    /// Logarithm of how many times the largest number the sum is.
+    ratio: f64,
+}
+
+impl LogSum {
+    fn new(logits: impl Iterator<Item = f32> + Clone) -> Self {
+        let largest = f64::from(logits.clone().fold(f32::NEG_INFINITY, f32::max));
+        let ratio = logits.map(|logit| (f64::from(logit) - largest).exp()).sum::<f64>().ln();
+        Self { largest, ratio }
     }
-    largest + logits.map(|logit| (f64::from(logit) - largest).exp()).sum::<f64>().ln()
+
+    /// Logarithm of the share that a logit has in the sum. At least one logit of the sum is finite.
+    fn share(self, logit: f64) -> f64 {
+        logit - self.largest - self.ratio
+    }
 }
 
 /// The likeliest tokens among those that entered, lowest id first.
