@@ -45,7 +45,7 @@ impl CostCurve {
         tokens.checked_sub(1).and_then(|at| self.means.get(at)).is_some_and(|(_, passes)| *passes > 0.0)
     }
 
-    /// Seconds of a pass over `tokens`. Never less than a pass over fewer. Without measurements each token costs a tenth
+    /// Seconds of a pass over `tokens`. Without measurements each token costs a tenth
     /// of the first.
     #[must_use]
     pub fn seconds(&self, tokens: usize) -> f64 {
