@@ -22,13 +22,7 @@ pub(crate) trait Decider {
 
 /// A token for each byte, its number being the byte, and 256 to end the text.
 pub(crate) fn byte_vocabulary() -> Vocabulary {
-    let end = TokenId::new(256);
-    (0..=u8::MAX)
-        .fold(Vocabulary::builder().end_of_text(end), |builder, byte| {
-            builder.token(TokenId::new(byte.into()), [byte])
-        })
-        .build()
-        .expect("a vocabulary")
+    Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().expect("a vocabulary")
 }
 
 /// The engine, over [`byte_vocabulary`].

@@ -3,7 +3,7 @@
 use std::{fs, panic::catch_unwind, path::Path};
 
 #[path = "../fuzz/src/lib.rs"]
-#[allow(dead_code, unreachable_pub, reason = "a crate of its own, of which the tests use a part")]
+#[expect(unreachable_pub, reason = "a crate of its own")]
 mod checks;
 
 /// Files of one target in `corpus` and `regressions`.

@@ -7,6 +7,9 @@
 //! only where it is refused (opportunistic); with a mask before every draw (always). Whatever is drawn, the next
 //! token is the text's own, so all three make the same passes over the same tokens.
 
+#[path = "../prompts.rs"]
+mod prompts;
+
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -23,6 +26,8 @@ use domino::{
     },
     vocab::Tokenizer,
 };
+
+use crate::prompts::prompts;
 
 /// Measures what the constraint adds to decoding.
 #[derive(Debug, Parser)]
@@ -90,7 +95,7 @@ fn main() -> anyhow::Result<()> {
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
         compiled.grow_trees();
-        let prompts = prompts(&root.join("experiments/train/prompts.jsonl"), name, &tokenizer)?;
+        let prompts = prompts(root, name, &tokenizer)?;
         let (back, texts) = texts(model, &vocabulary, &compiled, &prompts, &args)?;
         model = back;
         let mut taken = measure(&mut model, &vocabulary, &compiled, &texts, args.repeats)?;
@@ -239,17 +244,4 @@ impl Taken {
             masked,
         );
     }
-}
-
-/// The prompts of a task, as tokens.
-fn prompts(file: &Path, task: &str, tokenizer: &Tokenizer) -> anyhow::Result<Vec<Vec<TokenId>>> {
-    let mut prompts = Vec::new();
-    for line in std::fs::read_to_string(file)?.lines() {
-        let line: serde_json::Value = serde_json::from_str(line)?;
-        if line["task"] == task {
-            prompts.push(tokenizer.encode(line["prompt"].as_str().context("a prompt")?, true)?);
-        }
-    }
-    ensure!(!prompts.is_empty(), "no prompts for {task} in {}", file.display());
-    Ok(prompts)
 }

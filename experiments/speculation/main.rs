@@ -2,6 +2,8 @@
 //! runs of the same prompts and seeds, interleaved.
 
 mod measure;
+#[path = "../prompts.rs"]
+mod prompts;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use clap::Parser;
 use domino::{
-    Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    Compiler, Grammar, Limits, Syntax, Vocabulary,
     decode::{Decoder, Sampling},
     model::candle::{CandleModel, LoadOptions},
     proposer::{DraftLength, Prior},
@@ -18,6 +20,7 @@ use domino::{
 
 use crate::{
     measure::{Cell, Protocol, Which},
+    prompts::prompts,
     report::Row,
 };
 
@@ -86,7 +89,7 @@ fn main() -> anyhow::Result<()> {
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
         compiled.grow_trees();
-        let prompts = prompts(&root.join("experiments/train/prompts.jsonl"), name, &tokenizer)?;
+        let prompts = prompts(root, name, &tokenizer)?;
         let prior = match &args.priors {
             Some(folder) => {
                 let file = folder.join(name).with_extension("prior");
@@ -106,17 +109,4 @@ fn main() -> anyhow::Result<()> {
         std::fs::write(file, lines.join("\n") + "\n")?;
     }
     Ok(())
-}
-
-/// The prompts of a task, as tokens.
-fn prompts(file: &Path, task: &str, tokenizer: &Tokenizer) -> anyhow::Result<Vec<Vec<TokenId>>> {
-    let mut prompts = Vec::new();
-    for line in std::fs::read_to_string(file)?.lines() {
-        let line: serde_json::Value = serde_json::from_str(line)?;
-        if line["task"] == task {
-            prompts.push(tokenizer.encode(line["prompt"].as_str().context("a prompt")?, true)?);
-        }
-    }
-    ensure!(!prompts.is_empty(), "no prompts for {task} in {}", file.display());
-    Ok(prompts)
 }

@@ -104,12 +104,7 @@ mod tests {
     const GRAMMAR: &str = r#"root ::= v   v ::= "[" (v ("," v)*)? "]" | n   n ::= [0-9]+ ("." [0-9]+)?"#;
 
     fn session() -> Constraint {
-        let bytes = (0..=u8::MAX).map(|byte| (TokenId::new(u32::from(byte)), [byte]));
-        let vocabulary = bytes
-            .fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes))
-            .end_of_text(TokenId::new(256))
-            .build()
-            .unwrap();
+        let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
         let grammar = Grammar::parse(Syntax::Gbnf, GRAMMAR, &Limits::default()).unwrap();
         Compiler::new(vocabulary).compile(&grammar).unwrap().constraint()
     }

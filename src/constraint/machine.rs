@@ -303,12 +303,7 @@ mod tests {
 
     /// Parser sets and constraint states after `text`.
     fn sizes(grammar: &str, text: &str) -> (usize, usize) {
-        let bytes = (0..=u8::MAX).map(|byte| (TokenId::new(u32::from(byte)), [byte]));
-        let vocabulary = bytes
-            .fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes))
-            .end_of_text(TokenId::new(256))
-            .build()
-            .unwrap();
+        let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
         let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
         let compiled = Compiler::new(vocabulary).compile(&grammar).unwrap();
         let mut constraint = compiled.constraint();

@@ -40,6 +40,12 @@ impl VocabularyBuilder {
         self
     }
 
+    /// A token for each byte: ids 0 to 255.
+    #[must_use]
+    pub fn all_bytes(self) -> Self {
+        (0..=u8::MAX).fold(self, |builder, byte| builder.token(TokenId::new(byte.into()), [byte]))
+    }
+
     /// A special token: it has a name and no bytes, and no grammar allows it unless it ends the text.
     #[must_use]
     pub fn special(mut self, id: TokenId, name: impl Into<String>) -> Self {

@@ -12,9 +12,8 @@ mod warnings;
 use domino::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary, inspect::Inspection};
 
 fn bytes() -> Vocabulary {
-    let bytes = (0..=u8::MAX).map(|byte| (TokenId::new(u32::from(byte)), [byte]));
-    let builder = bytes.fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes));
-    builder
+    Vocabulary::builder()
+        .all_bytes()
         .token(TokenId::new(256), "ab")
         .token(TokenId::new(257), "a(")
         .end_of_text(TokenId::new(300))

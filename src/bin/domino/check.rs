@@ -26,9 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A vocabulary of the 256 bytes.
 pub(crate) fn byte_vocabulary() -> Result<Vocabulary, VocabularyError> {
-    let bytes = (0..=u8::MAX).map(|byte| (TokenId::new(u32::from(byte)), [byte]));
-    let builder = bytes.fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes));
-    builder.special(TokenId::new(256), "<end of text>").end_of_text(TokenId::new(256)).build()
+    let end = TokenId::new(256);
+    Vocabulary::builder().all_bytes().special(end, "<end of text>").end_of_text(end).build()
 }
 
 /// What a grammar says about a text.

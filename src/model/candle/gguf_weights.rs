@@ -8,7 +8,6 @@ use std::{fs::File, path::PathBuf};
 use super::{
     error::{ModelError, ModelErrorKind},
     format::{self, Format},
-    matrix::Matrix,
     weights::{self, Weights},
 };
 use crate::gguf::{Gguf, Tensor};
@@ -62,13 +61,18 @@ impl<'a> GgufWeights<'a> {
         }
         Ok((tensor, format, row_bytes))
     }
+}
 
-    /// Calls `each` with the rows of a tensor, some at a time, in order.
+impl Weights for GgufWeights<'_> {
+    fn format(&self, name: &str, shape: &[usize]) -> Result<Format, ModelError> {
+        self.find(name, shape).map(|(_, format, _)| format)
+    }
+
     fn read(
         &mut self,
         name: &str,
         expected: &[usize],
-        mut each: impl FnMut(Format, &[u8]),
+        each: &mut dyn FnMut(Format, &[u8]),
     ) -> Result<(), ModelError> {
         let (tensor, format, row_bytes) = self.find(name, expected)?;
         let head = self.head_dim.filter(|_| name.contains(".q_proj.") || name.contains(".k_proj."));
@@ -96,36 +100,18 @@ impl<'a> GgufWeights<'a> {
             None => each(format, stored),
         })
     }
-}
-
-impl Weights for GgufWeights<'_> {
-    fn size(&self, name: &str, shape: &[usize]) -> Result<u64, ModelError> {
-        let (_, format, _) = self.find(name, shape)?;
-        let columns = shape.last().copied().unwrap_or(1);
-        Ok(Matrix::size(format, shape.iter().product::<usize>() / columns.max(1), columns))
-    }
 
     fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f32>, ModelError> {
-        let (_, format, _) = self.find(name, &[length])?;
+        let format = self.format(name, &[length])?;
         if format.block() > 1 {
             let (tensor, format) = (own_name(name), format!("{format:?}"));
             return Err(ModelErrorKind::NumberFormat { tensor, format }.into());
         }
         let mut values = Vec::with_capacity(length);
-        self.read(name, &[length], |format, stored| {
+        self.read(name, &[length], &mut |format, stored| {
             values.extend(weights::floats(format, stored).unwrap_or_default());
         })?;
         Ok(values)
-    }
-
-    fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError> {
-        let mut matrix = Matrix::new(inputs);
-        for &(name, rows) in parts {
-            let (_, format, _) = self.find(name, &[rows, inputs])?;
-            matrix.reserve(format, rows);
-            self.read(name, &[rows, inputs], |format, stored| matrix.push(format, stored))?;
-        }
-        Ok(matrix)
     }
 }
 

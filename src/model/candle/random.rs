@@ -6,7 +6,6 @@ use super::{
     config::{Biases, Config},
     error::{ModelError, ModelErrorKind},
     format::Format,
-    matrix::Matrix,
     rope::{Rope, Scaling},
     weights::Weights,
 };
@@ -95,31 +94,33 @@ impl RandomWeights {
 }
 
 impl Weights for RandomWeights {
-    fn size(&self, _name: &str, shape: &[usize]) -> Result<u64, ModelError> {
+    fn format(&self, _name: &str, shape: &[usize]) -> Result<Format, ModelError> {
         match *shape {
-            [rows, columns] => {
-                self.blocks_of(columns)?;
-                Ok(Matrix::size(self.format, rows, columns))
-            }
-            _ => Ok(Matrix::size(Format::F32, 1, shape.iter().product())),
+            [_, columns] => self.blocks_of(columns).map(|_| self.format),
+            _ => Ok(Format::F32),
         }
+    }
+
+    fn read(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        each: &mut dyn FnMut(Format, &[u8]),
+    ) -> Result<(), ModelError> {
+        let format = self.format(name, shape)?;
+        let [rows, columns] = *shape else { return Ok(()) };
+        let blocks = self.blocks_of(columns)?;
+        let mut stored = Vec::new();
+        for _ in 0..rows {
+            stored.clear();
+            self.blocks.write(format, blocks, &mut stored);
+            each(format, &stored);
+        }
+        Ok(())
     }
 
     fn vector(&mut self, _name: &str, length: usize) -> Result<Vec<f32>, ModelError> {
         Ok(vec![1.0; length])
-    }
-
-    fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError> {
-        let blocks = self.blocks_of(inputs)?;
-        let mut matrix = Matrix::new(inputs);
-        matrix.reserve(self.format, parts.iter().map(|(_, rows)| rows).sum());
-        let mut stored = Vec::new();
-        for _ in 0..parts.iter().map(|(_, rows)| rows).sum() {
-            stored.clear();
-            self.blocks.write(self.format, blocks, &mut stored);
-            matrix.push(self.format, &stored);
-        }
-        Ok(matrix)
     }
 }
 

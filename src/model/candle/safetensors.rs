@@ -19,7 +19,6 @@ use serde::Deserialize;
 use super::{
     error::{ModelError, ModelErrorKind},
     format::Format,
-    matrix::Matrix,
     weights::{self, Weights},
 };
 use crate::limits::SAFETENSORS_HEADER_BYTES;
@@ -93,15 +92,21 @@ impl Safetensors {
         };
         Ok((index, shard.data_start + u64::try_from(data_offsets.0).unwrap_or(u64::MAX / 2), format))
     }
+}
 
-    /// Calls `each` with the rows of a tensor of shape `expected`, some at a time; a vector is one row.
+impl Weights for Safetensors {
+    fn format(&self, name: &str, shape: &[usize]) -> Result<Format, ModelError> {
+        self.find(name, shape).map(|(_, _, format)| format)
+    }
+
     fn read(
         &mut self,
         name: &str,
         expected: &[usize],
-        mut each: impl FnMut(Format, &[u8]),
+        each: &mut dyn FnMut(Format, &[u8]),
     ) -> Result<(), ModelError> {
         let (index, start, format) = self.find(name, expected)?;
+        // A vector is one row.
         let (rows, columns) = match *expected {
             [rows, columns] => (rows, columns),
             _ => (1, expected.iter().product()),
@@ -111,33 +116,11 @@ impl Safetensors {
         let sizes = [rows, columns * format.block_bytes(), 1];
         weights::read_rows((&shard.path, &mut shard.file), name, start, sizes, |rows| each(format, rows))
     }
-}
-
-impl Weights for Safetensors {
-    fn size(&self, name: &str, shape: &[usize]) -> Result<u64, ModelError> {
-        let (_, _, format) = self.find(name, shape)?;
-        let (rows, columns) = match *shape {
-            [rows, columns] => (rows, columns),
-            _ => (1, shape.iter().product()),
-        };
-        Ok(Matrix::size(format, rows, columns))
-    }
 
     fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f32>, ModelError> {
         let mut values = None;
-        self.read(name, &[length], |format, stored| values = weights::floats(format, stored))?;
+        self.read(name, &[length], &mut |format, stored| values = weights::floats(format, stored))?;
         values.ok_or_else(|| ModelErrorKind::MissingTensor(name.to_owned()).into())
-    }
-
-    fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError> {
-        let mut matrix = Matrix::new(inputs);
-        for &(name, rows) in parts {
-            // The files bound the sizes, the configuration does not.
-            let (_, _, format) = self.find(name, &[rows, inputs])?;
-            matrix.reserve(format, rows);
-            self.read(name, &[rows, inputs], |format, stored| matrix.push(format, stored))?;
-        }
-        Ok(matrix)
     }
 }
 

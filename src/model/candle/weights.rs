@@ -16,23 +16,52 @@ use super::{
 
 /// Tensors by the names that Hugging Face gives them, such as `model.norm.weight`.
 pub(super) trait Weights {
-    /// Bytes that a tensor of this shape takes in memory. Reads nothing.
+    /// How the numbers of a tensor of this shape are stored. Reads nothing.
     ///
     /// # Errors
     /// If there is no such tensor, or it has another shape or an unknown number format.
-    fn size(&self, name: &str, shape: &[usize]) -> Result<u64, ModelError>;
+    fn format(&self, name: &str, shape: &[usize]) -> Result<Format, ModelError>;
+
+    /// Calls `each` with the rows of a tensor of this shape, some at a time, in order.
+    ///
+    /// # Errors
+    /// As [`format`](Self::format), and if it cannot be read.
+    fn read(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        each: &mut dyn FnMut(Format, &[u8]),
+    ) -> Result<(), ModelError>;
 
     /// A vector of `length` numbers.
     ///
     /// # Errors
-    /// As [`size`](Self::size), and if it cannot be read.
+    /// As [`read`](Self::read).
     fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f32>, ModelError>;
+
+    /// Bytes that a tensor of this shape takes in memory. Reads nothing.
+    ///
+    /// # Errors
+    /// As [`format`](Self::format).
+    fn size(&self, name: &str, shape: &[usize]) -> Result<u64, ModelError> {
+        let columns = shape.last().copied().unwrap_or(1);
+        let rows = shape.iter().product::<usize>() / columns.max(1);
+        Ok(Matrix::size(self.format(name, shape)?, rows, columns))
+    }
 
     /// Matrices of `parts` (name and rows, each row `inputs` long), one below the other.
     ///
     /// # Errors
-    /// As [`vector`](Self::vector).
-    fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError>;
+    /// As [`read`](Self::read).
+    fn matrix(&mut self, parts: &[(&str, usize)], inputs: usize) -> Result<Matrix, ModelError> {
+        let mut matrix = Matrix::new(inputs);
+        for &(name, rows) in parts {
+            // The files bound the sizes, the configuration does not.
+            matrix.reserve(self.format(name, &[rows, inputs])?, rows);
+            self.read(name, &[rows, inputs], &mut |format, stored| matrix.push(format, stored))?;
+        }
+        Ok(matrix)
+    }
 }
 
 /// Rows read at a time.
