@@ -147,3 +147,51 @@ fn what_is_wrong_with_a_request_is_its_answer() {
     assert_eq!(batch(folder.path(), &["--parallel", "0"], "").code, Some(2));
     assert_eq!(batch(folder.path(), &[], "").code, Some(0));
 }
+
+/// Ctrl-C ends all texts that are being written, and completes those for which that was asked.
+#[cfg(unix)]
+#[test]
+fn interrupted() {
+    use std::{
+        io::{BufRead, BufReader, Write as _},
+        process::{Command, Stdio},
+    };
+
+    use crate::cli::program;
+
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let mut child = program()
+        .args(["generate", "--batch", "-", "--parallel", "3", "-n", "100000", "--model"])
+        .arg(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for request in [
+        json!({"id": "finished", "regex": "a{100000}", "finish": true}),
+        json!({"id": "cut", "regex": "a{100000}"}),
+        json!({"id": "short", "regex": "aaa"}),
+    ] {
+        writeln!(stdin, "{request}").unwrap();
+    }
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next =
+        || -> Option<Value> { lines.next().map(|line| serde_json::from_str(&line.unwrap()).unwrap()) };
+    // The others have begun then.
+    assert_eq!(next().unwrap()["id"], "short");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let [finished, cut] = [next().unwrap(), next().unwrap()];
+    assert_eq!((&finished["id"], &finished["finish"]), (&json!("finished"), &json!("interrupted")));
+    assert_eq!((&finished["finished_by"], &finished["complete"]), (&json!("completion"), &json!(true)));
+    assert_eq!(finished["text"].as_str().unwrap().len(), 100_000);
+    assert_eq!(
+        (&cut["id"], &cut["finish"], &cut["complete"]),
+        (&json!("cut"), &json!("interrupted"), &json!(false))
+    );
+    assert!(cut.get("appended").is_none() && cut["text"].as_str().unwrap().len() < 100_000);
+    assert!(next().is_none());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

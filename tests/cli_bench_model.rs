@@ -31,7 +31,7 @@ fn shapes_and_formats_that_are_not_known_are_told() {
         (["--random", "13m", "--format", "q3"], "q4_0"),
         (["--random", "13m", "-n", "0"], "at least 1"),
         (["--device", "gpu", "-n", "1"], "cuda:INDEX"),
-        (["--precision", "f16", "-n", "1"], "--device"),
+        (["--precision", "f8", "-n", "1"], "bf16"),
     ] {
         let run = domino(&[&["bench-model"], &flags[..]].concat(), b"");
         assert_eq!(run.code, Some(2), "{flags:?}");
@@ -47,7 +47,22 @@ fn a_card_that_is_not_there_is_bad_input() {
     let run = domino(&["bench-model", "--model", folder, "--device", "cuda:9999"], b"");
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("cuda:9999 cannot be used"), "{}", run.stderr);
-    let run = domino(&["generate", "--device", "cuda", "--batch", "-"], b"");
-    assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("--batch runs on the CPU only"), "{}", run.stderr);
+    for flags in [["--device", "cuda"], ["--precision", "bf16"]] {
+        let run = domino(&[&["generate", "--batch", "-"], &flags[..]].concat(), b"");
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains("--batch runs on the CPU only"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn on_the_cpu_a_precision_asks_for_what_a_card_would_do() {
+    let folder = fixture("mistral_tied");
+    let folder = folder.to_str().unwrap();
+    for precision in ["f32", "f16", "bf16"] {
+        let flags = ["--precision", precision, "-n", "2", "--repeats", "1", "--context", "5", "--json"];
+        let run = domino(&[&["bench-model", "--model", folder], &flags[..]].concat(), b"");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let object: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(object["device"], format!("cpu in {precision}"));
+    }
 }

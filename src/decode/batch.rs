@@ -152,14 +152,30 @@ impl<B: BatchModel> BatchDecoder<B> {
     }
 
     /// Ends a sequence here, wherever it is, and frees its place. What it generated, as if cut by length and not
-    /// completed; `None` if it has ended or never was.
+    /// completed, whatever its options say: see [`close`](Self::close) for that. `None` if it has ended or never was.
     pub fn cancel(&mut self, sequence: SequenceId) -> Option<Generation> {
+        Some(self.remove(sequence)?.run.into_generation(Finish::Length))
+    }
+
+    /// Ends a sequence here, wherever it is, and frees its place. What it generated is completed by the shortest
+    /// text that makes it one of its constraint's language, as [`Steps::close`](super::Steps::close) does:
+    /// [`BatchEvent::Finished`], or [`BatchEvent::Failed`] if a budget is used up. `None` if it has ended or never
+    /// was. The others are not concerned, and no pass is made.
+    pub fn close(&mut self, sequence: SequenceId) -> Option<BatchEvent> {
+        let mut found = self.remove(sequence)?;
+        Some(match found.run.close() {
+            Ok(()) => found.finished(Finish::Closed),
+            Err(error) => found.failed(error),
+        })
+    }
+
+    /// Takes a sequence out of its place, or of those that wait.
+    fn remove(&mut self, sequence: SequenceId) -> Option<Sequence> {
         let is_it = |found: &Sequence| found.id == sequence;
-        let found = match self.waiting.iter().position(is_it) {
+        match self.waiting.iter().position(is_it) {
             Some(at) => self.waiting.remove(at),
             None => self.places.iter_mut().find(|place| place.as_ref().is_some_and(is_it))?.take(),
-        };
-        Some(found?.run.into_generation(Finish::Length))
+        }
     }
 
     /// A sequence's text so far but for what may turn out to be the beginning of a stop string. `None` if it has

@@ -233,6 +233,60 @@ fn sequences_can_be_cancelled() {
 }
 
 #[test]
+fn a_sequence_that_is_closed_is_complete_and_one_that_is_cancelled_is_as_it_was() {
+    let sentence = compile("root ::= [a-z]{30} \"!\"");
+    let mut request = Request { prompt: prompt(), constraint: Some(sentence.clone()), options: options() };
+    // Where a limit would have the text completed, cancelling does not.
+    for close in [false, true] {
+        request.options.close = close;
+        let mut batch = batch(2);
+        let ids: [SequenceId; 5] = std::array::from_fn(|_| request.add(&mut batch));
+        let [running, cut, waiting, cut_waiting, after] = ids;
+        for _ in 0..4 {
+            batch.step();
+        }
+        let before = request.alone().tokens[..4].to_vec();
+        for (sequence, tokens) in [(running, &before[..]), (waiting, &[])] {
+            let Some(BatchEvent::Finished { sequence: told, generation }) = batch.close(sequence) else {
+                panic!("{sequence:?} has not ended");
+            };
+            assert_eq!(
+                (told, generation.finish, generation.tokens.as_slice()),
+                (sequence, Finish::Closed, tokens)
+            );
+            let completion = generation.completion.unwrap();
+            assert!(generation.complete && generation.text.ends_with(&completion.bytes));
+            assert_eq!(generation.text, [vocabulary().concat(tokens), completion.bytes].concat());
+            let mut whole = sentence.clone();
+            whole.advance_bytes(&generation.text).unwrap();
+            assert!(whole.is_complete());
+            assert!(batch.close(sequence).is_none() && batch.cancel(sequence).is_none());
+        }
+        for (sequence, tokens) in [(cut, &before[..]), (cut_waiting, &[])] {
+            let generation = batch.cancel(sequence).unwrap();
+            assert_eq!((generation.finish, generation.tokens.as_slice()), (Finish::Length, tokens));
+            assert_eq!((generation.text, generation.completion), (vocabulary().concat(tokens), None));
+        }
+        // Who is left takes a free place and is not concerned.
+        let mut ended = BTreeMap::new();
+        drain(&mut batch, &mut ended);
+        assert_eq!(ended.len(), 1);
+        same(&ended[&after], &request.alone());
+    }
+}
+
+#[test]
+fn closing_without_a_constraint_is_ending() {
+    let request = Request { prompt: prompt(), constraint: None, options: options() };
+    let mut batch = batch(1);
+    let sequence = request.add(&mut batch);
+    batch.step();
+    let Some(BatchEvent::Finished { generation, .. }) = batch.close(sequence) else { panic!("not ended") };
+    assert_eq!((generation.finish, generation.complete, generation.completion), (Finish::Closed, true, None));
+    assert_eq!(generation.tokens, request.alone().tokens[..1]);
+}
+
+#[test]
 fn what_does_not_belong_together_is_refused() {
     let small = OneByOne::new(vec![ScriptedModel::new(100, 20, 0)]);
     let error = BatchDecoder::new(small, vocabulary()).unwrap_err();

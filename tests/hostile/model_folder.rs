@@ -2,9 +2,11 @@
 //! file or tensor, and what is wrong with it.
 #![cfg(feature = "candle")]
 
-use std::{fs, path::Path};
+use std::{fs, num::NonZeroUsize, path::Path};
 
-use domino::model::candle::{CandleModel, LoadOptions, ModelError, ModelErrorKind};
+use domino::model::candle::{
+    CandleBatch, CandleModel, LoadOptions, ModelError, ModelErrorKind, Placement, Precision, TensorModel,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -193,6 +195,59 @@ fn a_model_larger_than_what_is_free_is_refused_before_it_is_read() {
     // Keys and values of two layers of two heads of 8.
     assert!(needed > (4 * 2 * 2 * 2 * 8) << 31 && limit < needed, "{needed} {limit}");
     assert!(error.to_string().contains("MB"), "{error}");
+}
+
+/// Makes the model's MLP so wide that its weights are terabytes, in a file that is as long but holds nothing.
+fn inflate(folder: &Path) {
+    const WIDE: u64 = 1 << 31;
+    configure(folder, |config| config["intermediate_size"] = json!(WIDE));
+    let mut end = 0;
+    reheader(folder, |header| {
+        let header = header.as_object_mut().unwrap();
+        header.remove("__metadata__");
+        for (name, tensor) in header {
+            if name.contains(".mlp.") {
+                let narrow = usize::from(name.contains("down_proj"));
+                tensor["shape"][narrow] = json!(WIDE);
+            }
+            let numbers = tensor["shape"].as_array().unwrap().iter().map(|size| size.as_u64().unwrap());
+            let start = end;
+            end += 4 * numbers.product::<u64>();
+            tensor["data_offsets"] = json!([start, end]);
+        }
+    });
+    let path = folder.join("model.safetensors");
+    let header = u64::from_le_bytes(fs::read(&path).unwrap()[..8].try_into().unwrap());
+    fs::File::options().write(true).open(path).unwrap().set_len(8 + header + end).unwrap();
+}
+
+#[test]
+fn weights_larger_than_what_is_free_are_refused_unread_by_every_runner() {
+    let folder = copy("mistral_tied");
+    inflate(folder.path());
+    let options = LoadOptions::default();
+    let estimate = CandleModel::estimate(folder.path(), &options).unwrap();
+    assert!(estimate.weights > 6 << 38, "{estimate:?}");
+    let refused = |error: &ModelError, needed: u64| {
+        let ModelErrorKind::Memory { needed: told, limit } = *error.kind() else { panic!("{error}") };
+        assert!(told >= needed && limit < needed, "{error}");
+    };
+    refused(&refusal(folder.path()), estimate.total());
+    let batch = CandleBatch::load(folder.path(), NonZeroUsize::MIN, &options).unwrap_err();
+    refused(&batch, estimate.total());
+    let tensors = TensorModel::load(folder.path(), &options, Placement::CPU).unwrap_err();
+    refused(&tensors, estimate.total());
+    // Half the bits take half the memory.
+    let halves = Placement::CPU.with_precision(Precision::F16);
+    refused(&TensorModel::load(folder.path(), &options, halves).unwrap_err(), estimate.weights / 2);
+
+    #[cfg(feature = "cli")]
+    {
+        let folder = folder.path().to_str().unwrap();
+        let run = crate::cli::domino(&["bench-model", "--model", folder, "--context", "9", "-n", "1"], b"");
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains("MB of memory"), "{}", run.stderr);
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl LowBenchModel {
                 Source::Random(random, format!("random {name} {}", self.format))
             }
         };
-        let card = self.device.resolve()?;
+        let card = self.device.resolve();
         let Self { most, context, repeats, .. } = self;
         if most == 0 || repeats == 0 {
             return Err(BadInput::new("nothing to measure: -n and --repeats must be at least 1"));

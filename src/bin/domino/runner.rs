@@ -11,8 +11,6 @@ use domino::{
     },
 };
 
-use crate::failure::BadInput;
-
 /// Where to run the model.
 #[derive(Debug, Args)]
 pub(crate) struct LowDevice {
@@ -21,27 +19,20 @@ pub(crate) struct LowDevice {
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Placement,
     /// The numbers on a card: f32, f16 or bf16 (default). On the CPU weights stay in the format they are stored
-    /// in.
+    /// in unless this is given: then the model runs as on a card, in these numbers, which is slower, and shows what
+    /// a card would answer.
     #[arg(long, value_name = "P")]
     precision: Option<Precision>,
 }
 
-/// A card, or the CPU with our own products.
+/// Where the model runs as tensors; `None`: on the CPU with our own products.
 pub(crate) type Card = Option<Placement>;
 
 impl LowDevice {
-    pub(crate) fn resolve(self) -> Result<Card, BadInput> {
-        if self.device.card.is_some() {
-            let precision = self.precision.unwrap_or(self.device.precision);
-            return Ok(Some(self.device.with_precision(precision)));
-        }
-        match self.precision {
-            Some(_) => {
-                Err(BadInput::new("--precision is for cards; on the CPU weights stay as they are stored")
-                    .hint("leave it out, or name a card with --device"))
-            }
-            None => Ok(None),
-        }
+    pub(crate) fn resolve(self) -> Card {
+        let Self { device, precision } = self;
+        let tensors = device.card.is_some() || precision.is_some();
+        tensors.then(|| device.with_precision(precision.unwrap_or(device.precision)))
     }
 }
 

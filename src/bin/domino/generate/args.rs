@@ -113,10 +113,11 @@ impl LowGenerate {
             (None, None) => Prompt::Text(String::new()),
         };
         let grammar = self.grammar.resolve()?;
-        let card = self.device.resolve()?;
+        let card = self.device.resolve();
         let work = match self.batch {
             Some(_) if card.is_some() => {
-                return Err(BadInput::new("--batch runs on the CPU only").hint("leave --device out"));
+                return Err(BadInput::new("--batch runs on the CPU only, with weights as they are stored")
+                    .hint("leave --device and --precision out"));
             }
             Some(file) => Work::Batch { requests: Input::new(file), parallel: self.parallel },
             None if options.close && grammar.is_none() => {

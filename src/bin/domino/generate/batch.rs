@@ -187,9 +187,14 @@ impl Batch<'_> {
                 self.tell(event)?;
             }
         }
-        let left: Vec<SequenceId> = self.running.keys().copied().collect();
-        for sequence in left {
-            if let Some(generation) = self.decoder.cancel(sequence) {
+        // Interrupted: what there is is told, and completed where --finish was given.
+        let mut left: Vec<(SequenceId, bool)> =
+            self.running.iter().map(|(&sequence, running)| (sequence, running.options.close)).collect();
+        left.sort_unstable();
+        for (sequence, close) in left {
+            if close {
+                self.decoder.close(sequence).map_or(Ok(()), |event| self.tell(event))?;
+            } else if let Some(generation) = self.decoder.cancel(sequence) {
                 self.ended(sequence, generation, None)?;
             }
         }
@@ -209,11 +214,13 @@ impl Batch<'_> {
     }
 
     fn start(&mut self, request: Request) -> Result<(SequenceId, DecodeOptions), String> {
-        let options = request.options(self.defaults).resolve().map_err(|error| error.to_string())?;
+        let mut options = request.options(self.defaults).resolve().map_err(|error| error.to_string())?;
         let prompt = prompt_tokens(&self.tokenizer, request.prompt(), &self.vocabulary)
             .map_err(|error| format!("{error:#}"))?;
         let grammar = self.grammars.get(request.grammar()?)?;
         let constraint = grammar.map(|grammar| grammar.constraint());
+        // Without a grammar there is nothing to complete.
+        options.close &= constraint.is_some();
         let sequence = self.decoder.add(&prompt, constraint, &options).map_err(|error| error.to_string())?;
         Ok((sequence, options))
     }
@@ -221,8 +228,9 @@ impl Batch<'_> {
     fn tell(&mut self, event: BatchEvent) -> anyhow::Result<()> {
         match event {
             BatchEvent::Finished { sequence, generation } => {
-                let finish = generation.finish;
-                self.ended(sequence, generation, Some(finish))
+                // Only Ctrl-C closes a text.
+                let finish = Some(generation.finish).filter(|finish| *finish != Finish::Closed);
+                self.ended(sequence, generation, finish)
             }
             BatchEvent::Failed { sequence, error, .. } => {
                 let id = self.running.remove(&sequence).map_or(Value::Null, |running| running.id);

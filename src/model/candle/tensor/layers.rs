@@ -11,12 +11,18 @@ pub(super) struct Product {
 
 impl Product {
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        let product = x.matmul(&self.weights.t()?)?;
+        let product = factor(x)?.matmul(&factor(&self.weights)?.t()?)?.to_dtype(x.dtype())?;
         match &self.bias {
             Some(bias) => product.broadcast_add(bias),
             None => Ok(product),
         }
     }
+}
+
+/// The same numbers, in a format of which the device has products: for bf16 there are none on the CPU.
+fn factor(x: &Tensor) -> Result<Tensor> {
+    let widened = x.dtype() == DType::BF16 && x.device().is_cpu();
+    x.to_dtype(if widened { DType::F32 } else { x.dtype() })
 }
 
 /// Root-mean-square normalisation over the last dimension, in 32 bits; the result has the numbers of `x`.
@@ -59,7 +65,8 @@ pub(super) fn attend(
     let queries = queries.reshape((kv_heads, group * count, head_dim))?;
     #[expect(clippy::cast_precision_loss, reason = "head sizes are far below 2^52")]
     let scale = 1.0 / (head_dim as f64).sqrt();
-    let scores = (queries.matmul(&keys.transpose(1, 2)?)?.to_dtype(DType::F32)? * scale)?;
+    let scores = factor(&queries)?.matmul(&factor(keys)?.transpose(1, 2)?)?;
+    let scores = (scores.to_dtype(queries.dtype())?.to_dtype(DType::F32)? * scale)?;
     let scores = match unseen {
         Some(unseen) => {
             let scores = scores.reshape((kv_heads, group, count, key_count))?;
@@ -69,6 +76,7 @@ pub(super) fn attend(
     };
     let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?)?.exp()?;
     let weights = weights.broadcast_div(&weights.sum_keepdim(D::Minus1)?)?.to_dtype(values.dtype())?;
-    let attended = weights.matmul(values)?.reshape((heads, count, head_dim))?;
+    let attended = factor(&weights)?.matmul(&factor(values)?)?.to_dtype(values.dtype())?;
+    let attended = attended.reshape((heads, count, head_dim))?;
     attended.transpose(0, 1)?.reshape((count, heads * head_dim))
 }

@@ -11,6 +11,7 @@ mod transformer;
 
 use std::{num::NonZeroUsize, path::Path};
 
+use candle_core::DType;
 pub use placement::{Placement, Precision};
 pub use rows::DeviceRows;
 
@@ -81,7 +82,11 @@ impl TensorModel {
     ) -> Result<Self, ModelError> {
         let (context, _) = needs(weights, &config, ONE, options)?;
         let bytes = u64::try_from(place.precision.size_in_bytes()).unwrap_or(u64::MAX);
-        let memory = MemoryEstimate::new(&config, context, ONE, parameters(&config).saturating_mul(bytes));
+        let mut memory =
+            MemoryEstimate::new(&config, context, ONE, parameters(&config).saturating_mul(bytes));
+        if place.is_cpu() && place.precision == DType::BF16 {
+            memory.pass = memory.pass.saturating_add(widened(&config));
+        }
         let limit = options.memory_limit.or_else(memory::available).unwrap_or(u64::MAX);
         // For a card there is one matrix at a time in the computer's memory.
         if place.is_cpu() && memory.total() > limit {
@@ -120,6 +125,13 @@ impl TensorModel {
         }
         Ok(DeviceRows::new(&parts)?)
     }
+}
+
+/// Bytes of the largest matrix in 32 bits, in which a product of bf16 is made on the CPU.
+fn widened(config: &Config) -> u64 {
+    let Config { hidden, intermediate, heads, kv_heads, head_dim, vocabulary, .. } = *config;
+    let outputs = vocabulary.max(2 * intermediate).max((heads + 2 * kv_heads) * head_dim);
+    u64::try_from(outputs.saturating_mul(hidden)).unwrap_or(u64::MAX).saturating_mul(4)
 }
 
 impl Model for TensorModel {

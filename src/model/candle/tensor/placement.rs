@@ -18,7 +18,8 @@ pub enum Precision {
     F32,
     /// 16 bits, IEEE: more exact than `Bf16`, but large numbers overflow.
     F16,
-    /// The upper half of 32 bits. Not on the CPU, for which Candle has no such products.
+    /// The upper half of 32 bits. On the CPU, for which Candle has no such products, these are made in 32 bits and
+    /// rounded: what a card computes, but slow.
     Bf16,
 }
 
@@ -66,10 +67,6 @@ impl Placement {
                 let kind = ModelErrorKind::Device { device: self.to_string(), reason: reason.into() };
                 ModelError::with_source(kind, error)
             })?,
-            None if self.precision == Precision::Bf16 => {
-                let reason = "there are no products of bf16 here: f32 is as exact and faster".into();
-                return Err(ModelErrorKind::Device { device: self.to_string(), reason }.into());
-            }
             None => Device::Cpu,
         };
         Ok(Place { device, precision })
