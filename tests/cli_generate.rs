@@ -74,7 +74,7 @@ fn object_of(run: &Run, code: i32) -> Value {
 fn stops_when_nothing_can_follow_and_reports() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
-    let run = generate(folder.path(), &["--regex", "yes|no", "--json"]);
+    let run = generate(folder.path(), &["--regex", "yes|no", "--json", "--mask", "always"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let object = last_line(&run);
     assert!(object["text"] == "yes" || object["text"] == "no", "{object}");
@@ -84,8 +84,10 @@ fn stops_when_nothing_can_follow_and_reports() {
         assert!(object[number].as_f64().unwrap() >= 0.0);
     }
     assert!(object["interventions"].as_u64().unwrap() > 0);
+    let ahead = last_line(&generate(folder.path(), &["--regex", "yes|no", "--json"]));
+    assert_eq!((&ahead["interventions"], &ahead["text"]), (&Value::Null, &object["text"]));
     // The text alone is on standard output, what it cost is not.
-    let run = generate(folder.path(), &["--regex", "yes|no"]);
+    let run = generate(folder.path(), &["--regex", "yes|no", "--opportunistic"]);
     assert_eq!(run.stdout, object["text"].as_str().unwrap());
     assert!(run.stderr.contains("tokens/s") && run.stderr.contains("interventions"), "{}", run.stderr);
 }

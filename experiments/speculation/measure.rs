@@ -12,7 +12,7 @@ use domino::{
     decode::{DecodeStats, Decoder, Sampling},
     model::candle::CandleModel,
     proposer::{
-        BestOf, CostCurve, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Propose,
+        BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, PassCost, Prior, Propose,
     },
     vocab::Tokenizer,
 };
@@ -72,7 +72,7 @@ pub(crate) struct Measured {
     pub(crate) speculative: Sums,
     /// Runs in which the speculative tokens were those of the plain run.
     pub(crate) same: usize,
-    pub(crate) cost: CostCurve,
+    pub(crate) cost: PassCost,
 }
 
 impl Sums {
@@ -124,7 +124,7 @@ impl Cell<'_> {
             plain: Sums::default(),
             speculative: Sums::default(),
             same: 0,
-            cost: CostCurve::default(),
+            cost: PassCost::default(),
         };
         // The first is not counted: it measures what passes cost, and fills caches.
         for run in 0..=protocol.runs {
@@ -155,7 +155,7 @@ impl Cell<'_> {
             ensure!(tokens[1] == tokens[2], "run {run}: speculation has changed the text");
             measured.same += usize::from(run > 0);
         }
-        measured.cost = drafter.context("a drafter")?.cost_curve().clone();
+        measured.cost = drafter.context("a drafter")?.pass_cost().clone();
         Ok(measured)
     }
 

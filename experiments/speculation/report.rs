@@ -1,5 +1,6 @@
 //! What was measured, as a table and as JSON.
 
+use domino::proposer::Pass;
 use serde_json::{Value, json};
 
 use crate::measure::{Measured, Protocol, Sums};
@@ -21,7 +22,8 @@ impl Row {
                 "tokens_per_second": sums.rate(),
             })
         };
-        let curve: Vec<f64> = (1..=18).map(|tokens| cost.relative(tokens)).collect();
+        let curve: Vec<f64> = (1..=18).map(|tokens| cost.relative(Pass::whole(tokens))).collect();
+        let narrow: Vec<f64> = (1..=18).map(|tokens| cost.relative(Pass { tokens, whole: 0 })).collect();
         let value = json!({
             "grammar": name,
             "over_unconstrained": speculative.rate() / unconstrained.rate(),
@@ -32,7 +34,8 @@ impl Row {
             "acceptance": ratio(speculative.accepted, speculative.drafted),
             "drafted": speculative.drafted, "accepted": speculative.accepted, "same": same,
             "unconstrained": sums(unconstrained), "plain": sums(plain), "speculative": sums(speculative),
-            "first_pass_milliseconds": cost.seconds(1) * 1e3, "cost": curve,
+            "first_pass_milliseconds": cost.seconds(Pass::whole(1)) * 1e3, "cost": curve,
+            "cost_without_whole_rows": narrow,
         });
         Self { name: name.to_owned(), value }
     }

@@ -231,12 +231,17 @@ impl<B: BatchModel> BatchDecoder<B> {
 
     /// One pass over what the model has not seen of the sequences in these places.
     fn pass(&mut self, places: &[usize]) -> Result<Vec<Logits>, B::Error> {
-        let pending = |&place: &usize| {
-            let run = &self.places.get(place)?.as_ref()?.run;
+        let mut sets = Vec::with_capacity(places.len());
+        for &place in places {
+            sets.push(self.places[place].as_mut().and_then(|sequence| sequence.run.ahead(&[])));
+        }
+        let mut inputs = Vec::with_capacity(places.len());
+        for (&place, sets) in places.iter().zip(&sets) {
+            let Some(Sequence { run, .. }) = &self.places[place] else { continue };
             let tokens = run.sequence().get(self.model.position(place)..).unwrap_or_default();
-            Some(BatchInput { sequence: place, tokens, rows: Rows::Last })
-        };
-        let inputs: Vec<BatchInput<'_>> = places.iter().filter_map(pending).collect();
+            let rows = sets.as_deref().map_or(Rows::Last, Rows::Among);
+            inputs.push(BatchInput { sequence: place, tokens, rows });
+        }
         let rows = self.model.forward(&inputs)?;
         self.passes += 1;
         Ok(rows)

@@ -25,6 +25,8 @@ pub(super) struct Chooser {
     sampler: Sampler,
     masking: Masking,
     penalties: Penalties,
+    /// Are masks known before passes?
+    ahead: bool,
     /// All tokens that can be generated at all; see [`possible`].
     possible: Arc<TokenSet>,
 }
@@ -35,6 +37,7 @@ impl Chooser {
             sampler: Sampler::new(options.sampling, options.seed),
             masking: options.masking,
             penalties: options.penalties,
+            ahead: options.is_ahead(),
             possible,
         }
     }
@@ -52,14 +55,29 @@ impl Chooser {
         stats: &mut DecodeStats,
     ) -> Result<TokenId, DecodeError> {
         let (row, position) = (&*self.penalties.apply(row, tokens), tokens.len());
+        if self.ahead
+            && let Some(constraint) = constraint
+        {
+            stats.masks += 1;
+            let mask = timed(&mut stats.mask_time, || constraint.mask())?;
+            let token = self.draw(row, mask, position)?;
+            stats.draws += 1;
+            return Ok(token);
+        }
         let own = self.draw(row, &self.possible, position)?;
         let token = match constraint {
             Some(constraint) => self.constrained(own, row, position, constraint, stats)?,
             None => own,
         };
         stats.draws += 1;
+        stats.own_draws += 1;
         stats.interventions += usize::from(token != own);
         Ok(token)
+    }
+
+    /// Are masks known before passes?
+    pub(super) fn is_ahead(&self) -> bool {
+        self.ahead
     }
 
     /// The token to take where the model by itself would take `own`.

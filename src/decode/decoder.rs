@@ -95,15 +95,16 @@ impl<M: Model> Decoder<M> {
     }
 
     /// Measures what passes over several tokens cost, so that drafts are as long as pays from the first one on; some
-    /// twenty short passes. Without it that is found out as runs go on. Does nothing where it is known, or is not asked.
+    /// forty short passes. Without it that is found out as runs go on. Does nothing where it is known, or is not asked.
     ///
     /// # Errors
     /// If a pass fails.
     pub fn calibrate(&mut self) -> Result<(), DecodeError> {
         let token = self.vocabulary.end_of_text().first().copied();
+        let ahead = self.constraint.is_some() && self.options.is_ahead();
         match (&mut self.drafter, token) {
-            (Some(drafter), Some(token)) if !drafter.unmeasured().is_empty() => {
-                calibrate(&mut self.model, drafter, token)
+            (Some(drafter), Some(token)) if !drafter.unmeasured(ahead).is_empty() => {
+                calibrate(&mut self.model, drafter, token, ahead)
             }
             _ => Ok(()),
         }

@@ -5,15 +5,19 @@
 use super::{penalties::Penalties, sampling::Sampling, stop::StopStrings};
 use crate::limits::DEFAULT_NEW_TOKENS;
 
-/// When the mask of allowed tokens is computed. The tokens generated are the same either way.
+/// When the mask of allowed tokens is computed. The tokens generated are the same whichever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Masking {
-    /// At every step, before a token is drawn.
+    /// Before the model's pass, which then need not compute logits of other tokens; see
+    /// [`Rows::Among`](crate::model::Rows::Among). What the model would have chosen by itself is not known then, so
+    /// interventions are not counted. With log-probabilities wanted, as [`Always`](Self::Always).
+    #[default]
+    Ahead,
+    /// At every step, after the model's pass and its own choice.
     Always,
     /// Only after the model's own choice was refused (the paper's opportunistic masking). With top-k, top-p
-    /// or min-p the mask still comes first, since there the result would differ.
-    #[default]
+    /// or min-p the mask is still made at every step, since there the result would differ.
     Opportunistic,
 }
 
@@ -36,7 +40,7 @@ pub struct DecodeOptions {
     pub seed: u64,
     /// Most tokens of one run, end of text not counted. Default: 512.
     pub max_new_tokens: usize,
-    /// When masks are computed. Default: [`Masking::Opportunistic`].
+    /// When masks are computed. Default: [`Masking::Ahead`].
     pub masking: Masking,
     /// What makes tokens that were there already less likely. Default: nothing.
     pub penalties: Penalties,
@@ -49,6 +53,13 @@ pub struct DecodeOptions {
     /// Log-probabilities of the tokens, with so many alternatives each. They cost a mask at every step, and
     /// change no token. Default: `None`.
     pub logprobs: Option<usize>,
+}
+
+impl DecodeOptions {
+    /// Are the masks of constrained runs known before passes?
+    pub(super) fn is_ahead(&self) -> bool {
+        self.masking == Masking::Ahead && self.logprobs.is_none()
+    }
 }
 
 impl Default for DecodeOptions {

@@ -201,6 +201,31 @@ impl Run {
         Ok(Some(Step { token, intervened: self.stats.interventions > interventions }))
     }
 
+    /// The tokens that may follow, and those that may after each of `draft`'s: what counts of the rows of a pass. `None`
+    /// if all does, and where a budget is used up, which whoever takes a token finds out again.
+    pub(super) fn ahead(&mut self, draft: &[TokenId]) -> Option<Vec<TokenSet>> {
+        if !self.chooser.is_ahead() {
+            return None;
+        }
+        let constraint = self.constraint.as_mut()?;
+        timed(&mut self.stats.mask_time, || {
+            let mut sets = vec![constraint.mask().ok()?.clone()];
+            if !draft.is_empty() {
+                let mut constraint = constraint.fork();
+                for &token in draft {
+                    constraint.advance(token).ok()?;
+                    sets.push(constraint.mask().ok()?.clone());
+                }
+            }
+            Some(sets)
+        })
+    }
+
+    /// Are masks known before passes?
+    pub(super) fn is_ahead(&self) -> bool {
+        self.chooser.is_ahead() && self.constraint.is_some()
+    }
+
     /// The likelier tokens that may follow, with their probabilities at temperature 1, given the row of logits.
     pub(super) fn likely(&mut self, row: &[f32]) -> Result<Vec<(TokenId, f32)>, DecodeError> {
         match &mut self.constraint {

@@ -16,7 +16,8 @@ use super::{
 use crate::{
     ids::TokenId,
     model::{Logits, Model, Rows},
-    proposer::{Draft, Drafter, Seen, Site},
+    proposer::{Draft, Drafter, Pass, Seen, Site},
+    vocab::TokenSet,
 };
 
 /// The speculation of one run.
@@ -123,12 +124,16 @@ impl<'a> Speculation<'a> {
         self.sequence.clear();
         self.sequence.extend_from_slice(&run.sequence()[seen..]);
         self.sequence.extend_from_slice(&self.draft.tokens);
+        let sets = run.ahead(&self.draft.tokens);
         let start = Instant::now();
-        let rows = self.forward(model, pending, run)?;
+        let rows = self.forward(model, pending, sets.as_deref(), run)?;
         let took = start.elapsed();
         run.stats_mut().model_time += took;
         if self.counts {
-            self.drafter.passed(1 + self.draft.tokens.len(), took.as_secs_f64());
+            let tokens = 1 + self.draft.tokens.len();
+            let wide = |sets: &[TokenSet]| sets.iter().take(tokens).filter(|set| Pass::is_wide(set)).count();
+            let whole = sets.as_deref().map_or(tokens, wide);
+            self.drafter.passed(Pass { tokens, whole }, took.as_secs_f64());
         }
         self.rows = Some(rows);
         self.next = 0;
@@ -139,12 +144,13 @@ impl<'a> Speculation<'a> {
         &mut self,
         model: &mut M,
         pending: usize,
+        sets: Option<&[TokenSet]>,
         run: &mut Run,
     ) -> Result<Logits, DecodeError> {
         run.stats_mut().passes += 1;
         if !self.draft.tokens.is_empty() {
             run.stats_mut().drafted += self.draft.tokens.len();
-            match model.forward(&self.sequence, Rows::All) {
+            match model.forward(&self.sequence, sets.map_or(Rows::All, Rows::Among)) {
                 Ok(rows) => return Ok(rows),
                 // What is wrong may be about a draft that the plain run would never see.
                 Err(error) => tracing::debug!("a pass with a draft failed, and is made without: {error}"),
@@ -152,7 +158,8 @@ impl<'a> Speculation<'a> {
             self.draft = Draft::default();
             run.stats_mut().passes += 1;
         }
-        model.forward(&self.sequence[..pending], Rows::Last).map_err(DecodeError::model)
+        let rows = sets.map_or(Rows::Last, |sets| Rows::Among(&sets[..1]));
+        model.forward(&self.sequence[..pending], rows).map_err(DecodeError::model)
     }
 
     /// Makes the draft of the next pass.
@@ -164,7 +171,8 @@ impl<'a> Speculation<'a> {
         self.sequence.extend_from_slice(run.sequence());
         let noise = |position, token| run.sampler().noise(position, token);
         let temperature = run.sampler().sampling().temperature();
-        let mut site = Site::new(run.constraint(), &mut self.sequence, temperature, &noise);
+        let site = Site::new(run.constraint(), &mut self.sequence, temperature, &noise);
+        let mut site = site.ahead(run.is_ahead());
         self.draft = self.drafter.draft(&mut site, room);
     }
 
@@ -180,12 +188,13 @@ impl<'a> Speculation<'a> {
     }
 }
 
-/// Measures what passes cost that drafts may need: each number of tokens twice, or once where passes are long. The
-/// cache is empty then.
+/// Measures what passes cost that drafts may need: each twice, or once where passes are long. `ahead`: are masks known
+/// before passes? The cache is empty then.
 pub(super) fn calibrate<M: Model>(
     model: &mut M,
     drafter: &mut Drafter,
     token: TokenId,
+    ahead: bool,
 ) -> Result<(), DecodeError> {
     /// Tokens in the cache meanwhile.
     const BEFORE: usize = 32;
@@ -193,22 +202,25 @@ pub(super) fn calibrate<M: Model>(
     model.truncate(0).map_err(DecodeError::model)?;
     let before = BEFORE.min(model.context() / 2).max(1);
     model.forward(&vec![token; before], Rows::Last).map_err(DecodeError::model)?;
-    for tokens in drafter.unmeasured() {
+    let nothing = TokenSet::empty(model.vocabulary_size());
+    for pass in drafter.unmeasured(ahead) {
+        let tokens = pass.tokens;
         if before + tokens > model.context() {
-            break;
+            continue;
         }
+        let sets = vec![nothing.clone(); tokens];
+        let rows = if pass.whole == 0 { Rows::Among(&sets) } else { Rows::All };
         let mut best = Duration::MAX;
         for _ in 0..2 {
             let mut took = Duration::ZERO;
-            timed(&mut took, || model.forward(&vec![token; tokens], Rows::All))
-                .map_err(DecodeError::model)?;
+            timed(&mut took, || model.forward(&vec![token; tokens], rows)).map_err(DecodeError::model)?;
             model.truncate(before).map_err(DecodeError::model)?;
             best = best.min(took);
             if took > LONG {
                 break;
             }
         }
-        drafter.passed(tokens, best.as_secs_f64());
+        drafter.passed(pass, best.as_secs_f64());
     }
     model.truncate(0).map_err(DecodeError::model)
 }

@@ -16,8 +16,10 @@ pub struct DecodeStats {
     pub passes: usize,
     /// Draws, that of end of text included.
     pub draws: usize,
-    /// Draws in which the model's own choice (the one drawn with the same noise from all tokens that can be
-    /// generated at all) was not allowed, and another token was taken.
+    /// Draws of which the model's own choice is known: the one drawn with the same noise from all tokens that can be
+    /// generated at all. Under a constraint none with [`Masking::Ahead`](super::Masking::Ahead).
+    pub own_draws: usize,
+    /// Those of them in which it was not allowed, and another token was taken.
     pub interventions: usize,
     /// Masks computed or looked up.
     pub masks: usize,

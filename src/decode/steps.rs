@@ -128,10 +128,11 @@ impl<M: Model> Steps<'_, M> {
         if let Some(speculation) = &mut self.speculation {
             return speculation.step(self.model, &mut self.run);
         }
+        let sets = self.run.ahead(&[]);
         let mut time = self.run.stats().model_time;
         let pending = &self.run.sequence()[self.model.position()..];
-        let logits =
-            timed(&mut time, || self.model.forward(pending, Rows::Last)).map_err(DecodeError::model)?;
+        let rows = sets.as_deref().map_or(Rows::Last, Rows::Among);
+        let logits = timed(&mut time, || self.model.forward(pending, rows)).map_err(DecodeError::model)?;
         self.run.stats_mut().model_time = time;
         self.run.stats_mut().passes += 1;
         self.run.take(logits.last().unwrap_or_default())

@@ -13,7 +13,7 @@ pub struct BatchInput<'a> {
     /// At least one.
     pub tokens: &'a [TokenId],
     /// Which rows of logits are wanted.
-    pub rows: Rows,
+    pub rows: Rows<'a>,
 }
 
 /// A causal language model with caches of several sequences, each as [`Model`] has one.

@@ -3,15 +3,40 @@
 //! Invariant: the length of the cache *is* the position; there is no second count beside it. This file
 //! knows no tensor type and no model.
 
-use crate::ids::TokenId;
+use crate::{ids::TokenId, vocab::TokenSet};
 
-/// Which rows of logits a forward pass returns.
+/// Which rows of logits a forward pass returns, and what counts of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rows {
+pub enum Rows<'a> {
     /// That of the last token only.
     Last,
     /// One for every token given.
     All,
+    /// Those of the last tokens, one for each of the sets (at most as many as there are tokens): of each row the logits
+    /// of its set's tokens. What the others are is not said, but they are below plus infinity. A model need not compute
+    /// them: where few tokens may follow that is most of its output product, which in small models is most of the pass.
+    Among(&'a [TokenSet]),
+}
+
+impl<'a> Rows<'a> {
+    /// How many rows that is, of a pass over so many tokens.
+    #[must_use]
+    pub fn count(self, tokens: usize) -> usize {
+        match self {
+            Rows::Last => tokens.min(1),
+            Rows::All => tokens,
+            Rows::Among(sets) => sets.len().min(tokens),
+        }
+    }
+
+    /// The sets, if not all of each row counts.
+    #[must_use]
+    pub fn sets(self) -> Option<&'a [TokenSet]> {
+        match self {
+            Rows::Last | Rows::All => None,
+            Rows::Among(sets) => Some(sets),
+        }
+    }
 }
 
 /// Rows of logits (natural-log odds, one `f32` per token id), each as long as the model's vocabulary.
@@ -70,14 +95,15 @@ pub trait Model: Send {
     fn vocabulary_size(&self) -> usize;
 
     /// Appends `tokens` (at least one) to the cache and returns rows of logits: row `i` is about the token
-    /// that follows `tokens[i]` (for [`Rows::Last`]: the only row, about what follows the last one).
+    /// that follows `tokens[i]` (for [`Rows::Last`]: the only row, about what follows the last one; for
+    /// [`Rows::Among`]: the last rows).
     ///
     /// One pass over n tokens and n passes over one give the same rows up to rounding.
     ///
     /// # Errors
     /// If there are no tokens, one is not in the model's vocabulary, they do not fit in the context, or the
     /// pass fails; the cache is then as before.
-    fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, Self::Error>;
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, Self::Error>;
 
     /// Forgets all tokens from `position` on, in constant time: what comes next is as if they had never
     /// been given.
@@ -90,6 +116,17 @@ pub trait Model: Send {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_counted() {
+        let sets = [TokenSet::empty(3), TokenSet::empty(3)];
+        let count = |rows: Rows<'_>| [0, 1, 5].map(|tokens| rows.count(tokens));
+        assert_eq!(count(Rows::Last), [0, 1, 1]);
+        assert_eq!(count(Rows::All), [0, 1, 5]);
+        assert_eq!(count(Rows::Among(&sets)), [0, 1, 2]);
+        assert_eq!(Rows::Among(&sets).sets().map(<[TokenSet]>::len), Some(2));
+        assert_eq!(Rows::All.sets(), None);
+    }
 
     #[test]
     fn rows_by_index() {

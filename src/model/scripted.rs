@@ -166,7 +166,7 @@ impl Model for ScriptedModel {
         self.vocabulary_size
     }
 
-    fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ScriptedError> {
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ScriptedError> {
         let position = self.position();
         if tokens.is_empty() {
             return Err(ScriptedError::NoTokens);
@@ -175,10 +175,7 @@ impl Model for ScriptedModel {
             return Err(ScriptedError::TooLong { position, tokens: tokens.len(), context: self.context });
         }
         let states = self.states_after(tokens)?;
-        let first = match rows {
-            Rows::Last => states.len() - 1,
-            Rows::All => 0,
-        };
+        let first = states.len() - rows.count(states.len());
         let mut values = Vec::with_capacity((states.len() - first) * self.vocabulary_size);
         for (index, &state) in states.iter().enumerate().skip(first) {
             let about = position + index + 1;
@@ -186,6 +183,15 @@ impl Model for ScriptedModel {
                 return Err(ScriptedError::Scripted);
             }
             self.row(about, state, &mut values);
+            if let Some(set) = rows.sets().and_then(|sets| sets.get(index - first)) {
+                let start = values.len() - self.vocabulary_size;
+                for (token, value) in (0..).zip(&mut values[start..]) {
+                    // Whoever looks at what does not count is found out. Faults stay.
+                    if !set.contains(TokenId::new(token)) && value.is_finite() {
+                        *value = 1e30;
+                    }
+                }
+            }
         }
         self.states.extend(states);
         self.passes += 1;

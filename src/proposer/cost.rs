@@ -39,6 +39,12 @@ impl CostCurve {
         *mean += (seconds - *mean) / *passes;
     }
 
+    /// Was nothing measured?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.means.iter().all(|(_, passes)| *passes == 0.0)
+    }
+
     /// Has a pass over so many tokens been measured?
     #[must_use]
     pub fn is_measured(&self, tokens: usize) -> bool {

@@ -5,7 +5,7 @@
 //! that the run has otherwise. Where nothing is worth it there is no draft, and the run is the plain one.
 
 use super::{
-    cost::CostCurve,
+    pass::{Pass, PassCost},
     propose::{Guess, Propose, Seen},
     site::Site,
 };
@@ -73,7 +73,7 @@ pub struct Draft {
 pub struct Drafter {
     proposer: Box<dyn Propose>,
     length: DraftLength,
-    cost: CostCurve,
+    cost: PassCost,
     account: Account,
 }
 
@@ -108,36 +108,35 @@ impl Drafter {
     /// Drafts of `proposer`'s guesses.
     #[must_use]
     pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
-        Self { proposer, length, cost: CostCurve::default(), account: Account::default() }
+        Self { proposer, length, cost: PassCost::default(), account: Account::default() }
     }
 
     /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier run with the same
     /// model.
     #[must_use]
-    pub fn cost(self, cost: CostCurve) -> Self {
+    pub fn cost(self, cost: PassCost) -> Self {
         Self { cost, ..self }
     }
 
     /// What passes cost.
     #[must_use]
-    pub fn cost_curve(&self) -> &CostCurve {
+    pub fn pass_cost(&self) -> &PassCost {
         &self.cost
     }
 
-    /// Numbers of tokens whose passes would be worth a measurement: none where costs do not count.
+    /// Passes that would be worth a measurement, in this order: none where costs do not count. `ahead`: are masks known
+    /// before passes, so that there are rows that are not wanted whole?
     #[must_use]
-    pub fn unmeasured(&self) -> Vec<usize> {
+    pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
         match self.length {
-            DraftLength::Auto => {
-                CostCurve::PROBES.into_iter().filter(|&tokens| !self.cost.is_measured(tokens)).collect()
-            }
+            DraftLength::Auto => self.cost.unmeasured(ahead),
             DraftLength::UpTo(_) => Vec::new(),
         }
     }
 
-    /// Notes that a pass over `tokens` took so many seconds.
-    pub fn passed(&mut self, tokens: usize, seconds: f64) {
-        self.cost.observe(tokens, seconds);
+    /// Notes that a pass took so many seconds.
+    pub fn passed(&mut self, pass: Pass, seconds: f64) {
+        self.cost.observe(pass, seconds);
     }
 
     /// A draft for `site` of at most `room` tokens. Costs what the proposer takes for each token.
@@ -167,9 +166,10 @@ impl Drafter {
         const LEAST: f64 = 0.03;
         let mut draft = Draft::default();
         let pace = self.pace();
-        let gain = |tokens: f64, pass: usize, cost: &CostCurve| tokens - pace * cost.seconds(pass);
+        let gain = |tokens: f64, pass: Pass, cost: &PassCost| tokens - pace * cost.seconds(pass);
         let (mut expected, mut reached) = (1.0, 1.0);
-        let (mut best, mut most) = (0, gain(1.0, 1, &self.cost));
+        let mut pass = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
+        let (mut best, mut most) = (0, gain(1.0, pass, &self.cost));
         while draft.tokens.len() < room {
             let Some(guess) = self.guess(site) else { break };
             let acceptance = (guess.acceptance * self.account.correction()).min(1.0);
@@ -180,7 +180,8 @@ impl Drafter {
             expected += reached;
             draft.tokens.push(guess.token);
             draft.acceptance.push(guess.acceptance);
-            let now = gain(expected, draft.tokens.len() + 1, &self.cost);
+            pass = Pass { tokens: pass.tokens + 1, whole: pass.whole + usize::from(site.is_wide()) };
+            let now = gain(expected, pass, &self.cost);
             if now > most {
                 (best, most) = (draft.tokens.len(), now);
             }
@@ -202,7 +203,7 @@ impl Drafter {
         /// Passes of one token that are thought to have come before the first.
         const WEIGHT: f64 = 4.0;
         let Account { tokens, seconds, .. } = self.account;
-        (tokens + WEIGHT) / (seconds + WEIGHT * self.cost.seconds(1))
+        (tokens + WEIGHT) / (seconds + WEIGHT * self.cost.seconds(Pass::whole(1)))
     }
 
     /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all that belongs

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a site only looks. Its constraint is a fork, so nothing that a proposer asks can change the text.
 
+use super::pass::Pass;
 use crate::{
     constraint::{Constraint, Context},
     ids::TokenId,
@@ -18,6 +19,7 @@ pub struct Site<'a> {
     start: usize,
     temperature: f64,
     noise: Noise<'a>,
+    ahead: bool,
 }
 
 impl<'a> Site<'a> {
@@ -32,7 +34,14 @@ impl<'a> Site<'a> {
         let constraint = constraint.map(Constraint::fork);
         let context = constraint.as_ref().map(Constraint::context).unwrap_or_default();
         let start = tokens.len();
-        Self { constraint, context, tokens, start, temperature, noise }
+        Self { constraint, context, tokens, start, temperature, noise, ahead: false }
+    }
+
+    /// Says whether masks are known before passes, so that the model need not compute whole rows.
+    #[must_use]
+    pub fn ahead(mut self, ahead: bool) -> Self {
+        self.ahead = ahead;
+        self
     }
 
     /// Prompt, text, and the draft so far.
@@ -79,6 +88,12 @@ impl<'a> Site<'a> {
     /// May the token follow? False also where that cannot be found out within the budgets.
     pub fn allows(&mut self, token: TokenId) -> bool {
         self.constraint.as_mut().is_none_or(|constraint| constraint.allows(token).unwrap_or(false))
+    }
+
+    /// Will the row about the next token be wanted [whole](Pass::whole)? A mask.
+    pub fn is_wide(&mut self) -> bool {
+        let mask = self.constraint.as_mut().filter(|_| self.ahead).and_then(|ahead| ahead.mask().ok());
+        mask.is_none_or(Pass::is_wide)
     }
 
     /// The text that must follow, up to `most` bytes: as long as a single byte can follow and the text cannot end.

@@ -79,12 +79,12 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
         proptest::collection::vec(0..200_u32, 1..12),
         0..5_usize,
         (0..samplings().len(), any::<u64>(), 0..30_usize),
-        (any::<bool>(), any::<bool>(), any::<bool>()),
+        (0..3_usize, any::<bool>(), any::<bool>()),
     );
-    let request = request.prop_map(|(tokens, grammar, (sampling, seed, most), (late, penal, close))| {
+    let request = request.prop_map(|(tokens, grammar, (sampling, seed, most), (masking, penal, close))| {
         let mut options = DecodeOptions::default();
         (options.sampling, options.seed, options.max_new_tokens) = (samplings()[sampling], seed, most);
-        options.masking = if late { Masking::Opportunistic } else { Masking::Always };
+        options.masking = [Masking::Ahead, Masking::Always, Masking::Opportunistic][masking];
         options.logprobs = penal.then_some(2);
         options.close = close;
         options.stop = StopStrings::new(["a\"", "9"]).unwrap();

@@ -54,6 +54,8 @@ proptest! {
         options.masking = Masking::Opportunistic;
         let late = generate(model(seed), Some(&constraint), &options);
         prop_assert_eq!(&always.tokens, &late.tokens);
+        options.masking = Masking::Ahead;
+        prop_assert_eq!(&always.tokens, &generate(model(seed), Some(&constraint), &options).tokens);
         prop_assert_eq!(always.stats.interventions, late.stats.interventions);
         let text = [prompt(), late.tokens.clone()].concat();
         let rows = model(seed).forward(&text, Rows::All).unwrap();
@@ -160,7 +162,7 @@ fn a_constraint_knows_whether_the_cut_text_is_complete() {
 #[test]
 fn logprobs_say_how_much_the_constraint_refuses_and_change_nothing() {
     let constraint = shipped("json");
-    for masking in [Masking::Always, Masking::Opportunistic] {
+    for masking in [Masking::Ahead, Masking::Always, Masking::Opportunistic] {
         let mut options = DecodeOptions::default();
         (options.sampling, options.masking, options.max_new_tokens) = (at(1.0), masking, 30);
         let plain = generate(model(4), Some(&constraint), &options);

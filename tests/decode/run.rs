@@ -99,6 +99,7 @@ fn check(generation: &Generation, constraint: &Constraint) {
     assert_eq!(stats.tokens, generation.tokens.len());
     assert_eq!(stats.prompt_tokens, prompt().len());
     assert_eq!(stats.passes, stats.draws);
+    assert!(stats.own_draws == 0 && stats.masks == stats.draws || stats.own_draws == stats.draws);
     // A draw that ended the text is one more than its tokens.
     assert!(stats.draws == stats.tokens || stats.draws == stats.tokens + 1);
     assert!(stats.interventions <= stats.masks && stats.masks <= stats.draws);
@@ -114,8 +115,12 @@ fn outputs_are_of_the_language_and_masking_early_or_late_is_the_same() {
                 let run = |masking| generate(model(seed), Some(&constraint), sampling, seed, masking);
                 let always = run(Masking::Always);
                 let late = run(Masking::Opportunistic);
+                let ahead = run(Masking::Ahead);
                 check(&always, &constraint);
                 check(&late, &constraint);
+                check(&ahead, &constraint);
+                assert_eq!((&ahead.tokens, ahead.finish), (&always.tokens, always.finish));
+                assert_eq!(ahead.stats.own_draws, 0);
                 assert_eq!(always.tokens, late.tokens, "{name}, {sampling:?}, seed {seed}");
                 assert_eq!(always.finish, late.finish);
                 assert_eq!(always.stats.interventions, late.stats.interventions);

@@ -5,7 +5,7 @@ use domino::{
     Constraint, Lookahead, TokenId,
     decode::{DecodeErrorKind, DecodeOptions, Decoder, Finish, Masking, Penalties, Sampling},
     model::{Fault, ScriptedModel},
-    proposer::{CostCurve, DraftLength, Drafter, Guess, Propose, Seen, Site},
+    proposer::{CostCurve, DraftLength, Drafter, Guess, Pass, PassCost, Propose, Seen, Site},
 };
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ const PROMPT: [TokenId; 2] = [TokenId::new(0), TokenId::new(1)];
 const CONTEXT: usize = 40;
 
 /// What a run comes to.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Outcome {
     tokens: Vec<TokenId>,
     finish: Option<Finish>,
@@ -120,9 +120,11 @@ fn samplings() -> impl Strategy<Value = Sampling> {
     prop_oneof![1 => Just(Sampling::greedy()), 3 => drawn]
 }
 
+const MASKINGS: [Masking; 3] = [Masking::Ahead, Masking::Always, Masking::Opportunistic];
+
 fn options() -> impl Strategy<Value = DecodeOptions> {
-    (samplings(), any::<bool>(), any::<bool>(), any::<u64>()).prop_map(
-        |(sampling, penalised, always, seed)| {
+    (samplings(), any::<bool>(), 0..MASKINGS.len(), any::<u64>()).prop_map(
+        |(sampling, penalised, masking, seed)| {
             let mut options = DecodeOptions::default();
             options.sampling = sampling;
             options.seed = seed;
@@ -130,9 +132,7 @@ fn options() -> impl Strategy<Value = DecodeOptions> {
             if penalised {
                 options.penalties = Penalties::none().repeat(1.5).unwrap().frequency(0.4).unwrap();
             }
-            if always {
-                options.masking = Masking::Always;
-            }
+            options.masking = MASKINGS[masking];
             options
         },
     )
@@ -149,15 +149,22 @@ fn check(case: &Case, options: &DecodeOptions, length: DraftLength, free: bool, 
     let constraint = compiled.constraint();
     let constraint = if free { None } else { Some(&constraint) };
     let (plain, cost) = run(&world, constraint, options, None);
-    let mut other = options.clone();
-    other.masking = if options.masking == Masking::Always { Masking::Opportunistic } else { Masking::Always };
-    assert_eq!(run(&world, constraint, &other, None).0, plain);
+    for masking in MASKINGS {
+        let mut other = options.clone();
+        other.masking = masking;
+        let (mut got, mut expected) = (run(&world, constraint, &other, None).0, plain.clone());
+        if [masking, options.masking].contains(&Masking::Ahead) && constraint.is_some() {
+            // It does not count them.
+            (got.interventions, expected.interventions) = (0, 0);
+        }
+        assert_eq!(got, expected);
+    }
     let size = u32::try_from(world.vocabulary.size()).unwrap();
     let (truth, choices) = (plain.tokens.clone(), case.choices.clone());
     let liar = Liar { truth, size, choices, next: 0, honest };
     // Drafts are as good as free, so that there are some; but clocks have their say.
-    let mut cheap = CostCurve::default();
-    CostCurve::PROBES.into_iter().for_each(|tokens| cheap.observe(tokens, 1.0));
+    let mut cheap = PassCost::default();
+    CostCurve::PROBES.into_iter().for_each(|tokens| cheap.observe(Pass { tokens, whole: 0 }, 1.0));
     let drafter = Drafter::new(Box::new(liar), length).cost(cheap);
     let (speculative, stats) = run(&world, constraint, options, Some(drafter));
     assert_eq!(speculative, plain);

@@ -3,8 +3,8 @@
 use domino::{
     TokenId,
     proposer::{
-        BestOf, CostCurve, CountProposer, DraftLength, DraftLengthError, Drafter, Guess, Learning, Lookup,
-        Prior, Propose, Seen, Site,
+        BestOf, CountProposer, DraftLength, DraftLengthError, Drafter, Guess, Learning, Lookup, Pass,
+        PassCost, Prior, Propose, Seen, Site,
     },
 };
 
@@ -27,16 +27,19 @@ fn always(token: u32, acceptance: f64) -> Box<dyn Propose> {
 }
 
 /// A curve on which a pass over n tokens costs 1 + slope (n - 1).
-fn curve(slope: f64) -> CostCurve {
-    let mut curve = CostCurve::default();
-    (1..=65).for_each(|n| curve.observe(n, 1.0 + slope * (f64::from(u32::try_from(n).unwrap()) - 1.0)));
+fn curve(slope: f64) -> PassCost {
+    let mut curve = PassCost::default();
+    for tokens in 1..=65_u32 {
+        let pass = Pass { tokens: tokens.try_into().unwrap(), whole: 0 };
+        curve.observe(pass, 1.0 + slope * (f64::from(tokens) - 1.0));
+    }
     curve
 }
 
 /// Length of the draft that pays for guesses of this acceptance.
 fn paying(acceptance: f64, slope: f64, room: usize) -> usize {
     let mut drafter = Drafter::new(always(1, acceptance), DraftLength::Auto).cost(curve(slope));
-    assert!(drafter.unmeasured().is_empty());
+    assert!(drafter.unmeasured(false).is_empty());
     let mut tokens = vec![TokenId::new(1)];
     drafter.draft(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE), room).tokens.len()
 }
@@ -61,7 +64,7 @@ fn promises_that_are_not_kept_end_drafts() {
     for _ in 0..400 {
         let draft = drafter.draft(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE), 20);
         lengths.push(draft.tokens.len());
-        let seconds = drafter.cost_curve().seconds(1 + draft.tokens.len());
+        let seconds = drafter.pass_cost().seconds(Pass::whole(1 + draft.tokens.len()));
         drafter.verified(&draft, 0, seconds);
     }
     assert!(lengths[0] > 8, "{lengths:?}");

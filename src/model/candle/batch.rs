@@ -95,11 +95,13 @@ impl CandleBatch {
                     continue;
                 }
                 room -= now.len();
-                let wanted = match input.rows {
-                    Rows::All => now.len(),
-                    Rows::Last => usize::from(now.len() == rest.len()),
-                };
-                parts.push(Part { tokens: now, cache: &self.caches[input.sequence], wanted });
+                // Rows are wanted of the last tokens: of those of them that are run now.
+                let all = input.rows.count(tokens[index].len());
+                let later = rest.len() - now.len();
+                let wanted = all.saturating_sub(later).min(now.len());
+                let sets =
+                    input.rows.sets().map(|sets| &sets[all.saturating_sub(later) - wanted..][..wanted]);
+                parts.push(Part { tokens: now, cache: &self.caches[input.sequence], wanted, sets });
                 members.push((index, now.len(), wanted));
             }
             if parts.is_empty() {
@@ -176,7 +178,7 @@ pub(super) const ONLY: usize = 0;
 pub(super) fn forward_alone(
     batch: &mut CandleBatch,
     tokens: &[TokenId],
-    rows: Rows,
+    rows: Rows<'_>,
 ) -> Result<Logits, ModelError> {
     let mut all = batch.forward(&[BatchInput { sequence: ONLY, tokens, rows }])?;
     all.pop().ok_or_else(|| ModelErrorKind::NoSuchSequence(ONLY).into())

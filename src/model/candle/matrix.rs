@@ -3,6 +3,8 @@
 //! Invariant: an output number is the same bits whatever else is in the pass and however many threads there
 //! are. So one pass over n tokens gives the very bits of n passes over one.
 
+use std::ops::Range;
+
 use candle_core::{Result, Tensor};
 use rayon::prelude::*;
 
@@ -22,6 +24,12 @@ pub(super) struct Matrix {
     parts: Vec<Part>,
     inputs: usize,
     outputs: usize,
+}
+
+/// A row of inputs, and the panels whose products with it are wanted: runs of neighbours.
+pub(super) struct Wanted<'a> {
+    pub(super) row: &'a [f32],
+    pub(super) panels: &'a [Range<usize>],
 }
 
 /// Rows of one format, in panels; the last panel is filled up with zeros.
@@ -147,8 +155,43 @@ impl Matrix {
         self.outputs
     }
 
+    /// Is it of one part, so that panel `p` has outputs `16 p ..`?
+    pub(super) fn is_of_one_part(&self) -> bool {
+        self.parts.len() == 1
+    }
+
+    /// Products of some panels of a matrix of [one part](Self::is_of_one_part) with a row each: tiles of 16, in order.
+    pub(super) fn panels(&self, wanted: &[Wanted<'_>]) -> Vec<f32> {
+        let Some(part) = self.parts.first() else { return Vec::new() };
+        let rows: Vec<Rows> = wanted.iter().map(|wanted| Rows::new(wanted.row, 1, self.inputs)).collect();
+        let panels: usize = wanted.iter().flat_map(|wanted| wanted.panels).map(ExactSizeIterator::len).sum();
+        let mut tiles = vec![0.0; panels * PANEL];
+        let mut rest = &mut tiles[..];
+        let mut tasks = Vec::new();
+        for (wanted, row) in wanted.iter().zip(&rows) {
+            for run in wanted.panels {
+                let (own, after) = std::mem::take(&mut rest).split_at_mut(run.len() * PANEL);
+                let shares = own.chunks_mut(SHARE * PANEL).enumerate();
+                tasks.extend(shares.map(|(index, tiles)| (row, run.start + index * SHARE, tiles)));
+                rest = after;
+            }
+        }
+        let multiply = |(row, from, tiles): (&Rows, usize, &mut [f32])| {
+            part.multiply(self.inputs, from, row, tiles);
+        };
+        if rayon::current_num_threads() > 1 && panels * PANEL * self.inputs >= PARALLEL {
+            tasks.into_par_iter().for_each(multiply);
+        } else {
+            tasks.into_iter().for_each(multiply);
+        }
+        tiles
+    }
+
     /// The product with `count` rows of inputs, one after the other: rows of outputs.
     pub(super) fn product(&self, x: &[f32], count: usize) -> Vec<f32> {
+        if count == 0 {
+            return Vec::new();
+        }
         let rows = &Rows::new(x, count, self.inputs);
         let mut out = vec![0.0; count * self.outputs];
         let threads = rayon::current_num_threads();
@@ -195,7 +238,7 @@ impl Matrix {
 }
 
 /// Copies tiles (`[panel][row][PANEL]`) to the places `range` of rows of `width` outputs.
-fn scatter(tiles: &[f32], count: usize, out: &mut [f32], width: usize, range: std::ops::Range<usize>) {
+fn scatter(tiles: &[f32], count: usize, out: &mut [f32], width: usize, range: Range<usize>) {
     for (row, out) in out.chunks_exact_mut(width).enumerate() {
         for (out, tile) in out[range.clone()].chunks_mut(PANEL).zip(tiles.chunks_exact(count * PANEL)) {
             out.copy_from_slice(&tile[row * PANEL..][..out.len()]);

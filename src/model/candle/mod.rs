@@ -24,6 +24,7 @@ mod packing;
 mod random;
 mod rope;
 mod safetensors;
+mod selection;
 mod tensor;
 mod transformer;
 mod weights;
@@ -125,7 +126,7 @@ impl Model for CandleModel {
         self.batch.vocabulary_size()
     }
 
-    fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ModelError> {
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ModelError> {
         forward_alone(&mut self.batch, tokens, rows)
     }
 

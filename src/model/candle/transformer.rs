@@ -16,8 +16,10 @@ use super::{
     matrix::Matrix,
     ops::{self, HeadNorm},
     rope::Rotation,
+    selection,
     weights::Weights,
 };
+use crate::vocab::TokenSet;
 
 /// One block.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(super) struct Part<'a> {
     pub(super) cache: &'a KvCache,
     /// Of how many of the last tokens logits are wanted; no more than there are.
     pub(super) wanted: usize,
+    /// The tokens whose logits are wanted, for each of these; all if `None`.
+    pub(super) sets: Option<&'a [TokenSet]>,
 }
 
 /// All weights of a model and the rotation tables.
@@ -194,7 +198,7 @@ impl Transformer {
     ///
     /// # Errors
     /// If the tensor library fails, also when a cache is too short.
-    pub(super) fn forward(&self, parts: &[Part<'_>]) -> candle_core::Result<Vec<f32>> {
+    pub(super) fn forward<'a>(&self, parts: &[Part<'a>]) -> candle_core::Result<Vec<f32>> {
         let tokens: Vec<u32> = parts.iter().flat_map(|part| part.tokens).copied().collect();
         let mut x = self.embedding.rows(&tokens)?;
         for (index, layer) in self.layers.iter().enumerate() {
@@ -207,7 +211,16 @@ impl Transformer {
         let hidden = ops::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
         let (count, _hidden) = hidden.dims2()?;
         let output = self.output.as_ref().unwrap_or(&self.embedding);
-        Ok(output.product(&hidden.flatten_all()?.to_vec1::<f32>()?, count))
+        let hidden = hidden.flatten_all()?.to_vec1::<f32>()?;
+        if parts.iter().all(|part| part.sets.is_none()) {
+            return Ok(output.product(&hidden, count));
+        }
+        let sets = |part: &Part<'a>| match part.sets {
+            Some(sets) => sets.iter().map(Some).collect(),
+            None => vec![None; part.wanted],
+        };
+        let sets: Vec<Option<&TokenSet>> = parts.iter().flat_map(sets).collect();
+        Ok(selection::product(output, &hidden, &sets))
     }
 
     /// `x` (`[n, hidden]`) plus what layer `index` attends to.

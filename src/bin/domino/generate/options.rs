@@ -1,9 +1,17 @@
 //! Flags that say how to draw and when to end, and what a request of a batch changes about them.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
 
 use crate::failure::BadInput;
+
+/// When a mask is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mask {
+    Ahead,
+    Always,
+    Opportunistic,
+}
 
 /// How to draw, and when to end.
 #[derive(Debug, Clone, Args)]
@@ -36,9 +44,13 @@ pub(crate) struct LowOptions {
     /// The seed of the draws.
     #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
-    /// Ask the grammar about the model's own choice first and make a whole mask only if it says no. The
-    /// text is the same, the time is not. Only for draws without --top-k, --top-p and --min-p.
-    #[arg(long)]
+    /// When the grammar's mask is made: before the model's pass, which then computes only the logits that count; after
+    /// it, with the model's own choice, so that interventions can be counted; or only if that choice is refused (which
+    /// makes no difference with --top-k, --top-p and --min-p). The text is the same, the time is not.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Mask::Ahead)]
+    pub(super) mask: Mask,
+    /// Short for --mask opportunistic.
+    #[arg(long, conflicts_with = "mask")]
     pub(super) opportunistic: bool,
     /// Cut the text after this many tokens.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
@@ -78,7 +90,12 @@ impl LowOptions {
         })?;
         options.seed = self.seed;
         options.max_new_tokens = self.max_tokens;
-        options.masking = if self.opportunistic { Masking::Opportunistic } else { Masking::Always };
+        options.masking = match self.mask {
+            _ if self.opportunistic => Masking::Opportunistic,
+            Mask::Ahead => Masking::Ahead,
+            Mask::Always => Masking::Always,
+            Mask::Opportunistic => Masking::Opportunistic,
+        };
         options.logprobs = self.logprobs;
         options.close = self.finish;
         Ok(options)

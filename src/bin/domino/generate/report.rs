@@ -70,6 +70,12 @@ impl Ended<'_> {
         if self.seconds > 0.0 { tokens / self.seconds } else { 0.0 }
     }
 
+    /// How often the model's own choice was refused, where that is known: with `--mask ahead` it is not.
+    fn interventions(&self) -> Option<usize> {
+        let stats = &self.generation.stats;
+        (stats.own_draws == stats.draws).then_some(stats.interventions)
+    }
+
     /// What `--json` prints.
     pub(super) fn object(&self) -> Value {
         let Generation { tokens, text, stats, .. } = &self.generation;
@@ -79,7 +85,7 @@ impl Ended<'_> {
             "tokens": stats.tokens,
             "finish": name(self.finish),
             "tokens_per_second": self.rate(),
-            "interventions": stats.interventions,
+            "interventions": self.interventions(),
             "mask_seconds": stats.mask_time.as_secs_f64(),
             "seconds": self.seconds,
             "token_ids": ids,
@@ -153,10 +159,12 @@ impl Ended<'_> {
             Some(completion) => format!("{end}, finished by {} more bytes", completion.bytes.len()),
             None => end,
         };
-        let (tokens, rate, interventions) = (stats.tokens, self.rate(), stats.interventions);
+        let (tokens, rate) = (stats.tokens, self.rate());
+        let interventions =
+            self.interventions().map(|count| format!(", {count} interventions")).unwrap_or_default();
         let masks = stats.mask_time.as_secs_f64() * 1e3;
         eprintln!(
-            "[{end}; {tokens} tokens, {rate:.1} tokens/s, {interventions} interventions, {masks:.1} ms in masks of {:.2} s]",
+            "[{end}; {tokens} tokens, {rate:.1} tokens/s{interventions}, {masks:.1} ms in masks of {:.2} s]",
             self.seconds
         );
         if self.speculative {

@@ -102,7 +102,7 @@ impl TensorModel {
     ///
     /// # Errors
     /// Those of [`forward`](Model::forward).
-    pub fn launch(&mut self, tokens: &[TokenId], rows: Rows) -> Result<DeviceRows, ModelError> {
+    pub fn launch(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<DeviceRows, ModelError> {
         check_tokens(tokens, self.vocabulary_size(), &self.cache)?;
         let position = self.position();
         let tokens: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
@@ -114,13 +114,17 @@ impl TensorModel {
     }
 
     /// Runs checked tokens chunk by chunk; on error the cache may hold some of them.
-    fn run(&mut self, tokens: &[u32], rows: Rows) -> Result<DeviceRows, ModelError> {
+    fn run(&mut self, tokens: &[u32], rows: Rows<'_>) -> Result<DeviceRows, ModelError> {
         let mut parts = Vec::new();
+        let mut later = tokens.len();
         for chunk in tokens.chunks(CHUNK) {
-            if rows == Rows::Last {
-                parts.clear();
+            later -= chunk.len();
+            let wanted = rows.count(tokens.len()).saturating_sub(later).min(chunk.len());
+            // A chunk without wanted rows makes one all the same.
+            let made = self.transformer.forward(chunk, wanted.max(1), &self.cache)?;
+            if wanted > 0 {
+                parts.push(made);
             }
-            parts.push(self.transformer.forward(chunk, rows, &self.cache)?);
             self.cache.commit(chunk.len());
         }
         Ok(DeviceRows::new(&parts)?)
@@ -149,7 +153,7 @@ impl Model for TensorModel {
         self.transformer.config().vocabulary
     }
 
-    fn forward(&mut self, tokens: &[TokenId], rows: Rows) -> Result<Logits, ModelError> {
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ModelError> {
         let position = self.position();
         let fetched = self.launch(tokens, rows)?.fetch();
         if fetched.is_err() {

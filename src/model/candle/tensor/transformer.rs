@@ -10,18 +10,15 @@ use super::{
     layers::{self, Product},
     placement::Place,
 };
-use crate::model::{
-    Rows,
-    candle::{
-        attention::Attention,
-        config::Config,
-        error::ModelError,
-        kv_cache::KvCache,
-        linear::Linear,
-        rope::Rotation,
-        transformer::{EMBEDDING, NORM, OUTPUT, norms, products},
-        weights::Weights,
-    },
+use crate::model::candle::{
+    attention::Attention,
+    config::Config,
+    error::ModelError,
+    kv_cache::KvCache,
+    linear::Linear,
+    rope::Rotation,
+    transformer::{EMBEDDING, NORM, OUTPUT, norms, products},
+    weights::Weights,
 };
 
 /// One block.
@@ -138,11 +135,12 @@ impl Transformer {
     }
 
     /// Runs `tokens` (at least one, all in the vocabulary) after those in the cache, writes their keys and
-    /// values there, and returns rows of logits in 32 bits. Does not commit, and does not wait.
+    /// values there, and returns the last `wanted` rows of logits (at least one, at most as many as tokens) in 32 bits.
+    /// Does not commit, and does not wait.
     ///
     /// # Errors
     /// If the tensor library fails, also when the cache is too short.
-    pub(super) fn forward(&self, tokens: &[u32], rows: Rows, cache: &KvCache) -> Result<Tensor> {
+    pub(super) fn forward(&self, tokens: &[u32], wanted: usize, cache: &KvCache) -> Result<Tensor> {
         let pass = self.prepare(tokens.len(), cache.len())?;
         let mut x = self.embedding.index_select(&Tensor::new(tokens, self.embedding.device())?, 0)?;
         for (index, layer) in self.layers.iter().enumerate() {
@@ -154,9 +152,7 @@ impl Transformer {
             let up = hidden.narrow(1, self.config.intermediate, self.config.intermediate)?;
             x = (x + layer.down.apply(&(gate.silu()? * up)?)?)?;
         }
-        if rows == Rows::Last {
-            x = x.narrow(0, tokens.len() - 1, 1)?;
-        }
+        x = x.narrow(0, tokens.len() - wanted, wanted)?;
         let hidden = layers::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
         self.output.apply(&hidden)?.to_dtype(DType::F32)
     }
