@@ -10,12 +10,13 @@ use super::{
     error::{DecodeError, DecodeErrorKind},
     options::{DecodeOptions, Masking},
     penalties::Penalties,
-    sampler::{DrawError, Sampler},
+    sampler::{DrawError, KeptDrawError, Sampler},
     stats::{DecodeStats, timed},
 };
 use crate::{
     constraint::Constraint,
     ids::TokenId,
+    model::Kept,
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -75,6 +76,41 @@ impl Chooser {
         Ok(token)
     }
 
+    /// As [`choose`](Self::choose), from the last of rows that may still be in the making: the mask is made first. Not
+    /// where tokens are penalised, and only where masks need not wait for the model's own choice.
+    pub(super) fn choose_kept<E: std::error::Error + Send + Sync + 'static>(
+        &self,
+        rows: &Kept<E>,
+        position: usize,
+        constraint: Option<&mut Constraint>,
+        stats: &mut DecodeStats,
+    ) -> Result<TokenId, DecodeError> {
+        let allowed = match constraint {
+            Some(constraint) => {
+                stats.masks += 1;
+                timed(&mut stats.mask_time, || constraint.mask())?
+            }
+            None => {
+                stats.own_draws += 1;
+                &self.possible
+            }
+        };
+        let last = rows.rows().saturating_sub(1);
+        // Waiting for the pass is most of it.
+        let drawn = timed(&mut stats.model_time, || self.sampler.draw_kept(&**rows, last, allowed, position));
+        let token = drawn.map_err(|error| match error {
+            KeptDrawError::Rows(error) => DecodeError::model(error),
+            KeptDrawError::Draw(error) => cannot_draw(error, position),
+        })?;
+        stats.draws += 1;
+        Ok(token)
+    }
+
+    /// Can tokens be chosen from [kept](Self::choose_kept) rows? Penalties need the numbers.
+    pub(super) fn takes_kept(&self, constrained: bool) -> bool {
+        self.penalties.is_none() && (self.ahead || !constrained)
+    }
+
     /// Are masks known before passes?
     pub(super) fn is_ahead(&self) -> bool {
         self.ahead
@@ -112,14 +148,17 @@ impl Chooser {
     }
 
     fn draw(&self, row: &[f32], allowed: &TokenSet, position: usize) -> Result<TokenId, DecodeError> {
-        self.sampler.draw(row, allowed, position).map_err(|error| {
-            match error {
-                DrawError::NoneAllowed => DecodeErrorKind::NothingAllowed { position },
-                error => DecodeErrorKind::Logits { position, error },
-            }
-            .into()
-        })
+        self.sampler.draw(row, allowed, position).map_err(|error| cannot_draw(error, position))
     }
+}
+
+/// Why there is no token at `position`.
+fn cannot_draw(error: DrawError, position: usize) -> DecodeError {
+    match error {
+        DrawError::NoneAllowed => DecodeErrorKind::NothingAllowed { position },
+        error => DecodeErrorKind::Logits { position, error },
+    }
+    .into()
 }
 
 impl fmt::Debug for Chooser {

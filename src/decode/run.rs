@@ -18,6 +18,7 @@ use super::{
 use crate::{
     constraint::{Completion, Constraint, StepError},
     ids::TokenId,
+    model::Kept,
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -187,10 +188,36 @@ impl Run {
             Some(count) => Some(self.logprobs_of(row, token, count)?),
             None => None,
         };
+        self.go_on(token, logprobs, self.stats.interventions > interventions)
+    }
+
+    /// As [`take`](Self::take), from rows that may still be in the making, where [`takes_kept`](Self::takes_kept)
+    /// says so: the mask is made before they are asked for.
+    pub(super) fn take_kept<E: std::error::Error + Send + Sync + 'static>(
+        &mut self,
+        rows: &Kept<E>,
+    ) -> Result<Option<Step>, DecodeError> {
+        let (constraint, position) = (self.constraint.as_mut(), self.sequence.len());
+        let token = self.chooser.choose_kept(rows, position, constraint, &mut self.stats)?;
+        self.go_on(token, None, false)
+    }
+
+    /// Is a row's place on a device enough, or are its numbers needed?
+    pub(super) fn takes_kept(&self) -> bool {
+        self.alternatives.is_none() && self.chooser.takes_kept(self.constraint.is_some())
+    }
+
+    /// Appends the chosen token; `None` where it ends the text.
+    fn go_on(
+        &mut self,
+        token: TokenId,
+        logprobs: Option<Logprobs>,
+        intervened: bool,
+    ) -> Result<Option<Step>, DecodeError> {
         if let Some(constraint) = &mut self.constraint {
             timed(&mut self.stats.mask_time, || constraint.advance(token))?;
         }
-        if ends {
+        if self.vocabulary.is_end_of_text(token) {
             self.finish = Some(Finish::Stop);
             return Ok(None);
         }
@@ -198,7 +225,7 @@ impl Run {
         self.sequence.push(token);
         self.stats.tokens += 1;
         self.append(token)?;
-        Ok(Some(Step { token, intervened: self.stats.interventions > interventions }))
+        Ok(Some(Step { token, intervened }))
     }
 
     /// The tokens that may follow, and those that may after each of `draft`'s: what counts of the rows of a pass. `None`

@@ -134,7 +134,7 @@ impl Sampler {
     ///
     /// # Errors
     /// Those of [`draw`](Self::draw), and if the rows cannot be had.
-    pub fn draw_kept<R: KeptRows>(
+    pub fn draw_kept<R: KeptRows + ?Sized>(
         &self,
         rows: &R,
         index: usize,

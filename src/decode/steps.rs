@@ -128,8 +128,17 @@ impl<M: Model> Steps<'_, M> {
         if let Some(speculation) = &mut self.speculation {
             return speculation.step(self.model, &mut self.run);
         }
-        let sets = self.run.ahead(&[]);
         let mut time = self.run.stats().model_time;
+        if self.run.takes_kept() {
+            let pending = &self.run.sequence()[self.model.position()..];
+            let begun = timed(&mut time, || self.model.begin(pending)).map_err(DecodeError::model)?;
+            if let Some(rows) = begun {
+                self.run.stats_mut().model_time = time;
+                self.run.stats_mut().passes += 1;
+                return self.run.take_kept(&rows);
+            }
+        }
+        let sets = self.run.ahead(&[]);
         let pending = &self.run.sequence()[self.model.position()..];
         let rows = sets.as_deref().map_or(Rows::Last, Rows::Among);
         let logits = timed(&mut time, || self.model.forward(pending, rows)).map_err(DecodeError::model)?;

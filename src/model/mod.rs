@@ -12,5 +12,5 @@ mod scripted;
 
 pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
 pub use kept::KeptRows;
-pub use model::{Logits, Model, Rows};
+pub use model::{Kept, Logits, Model, Rows};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};

@@ -3,6 +3,7 @@
 //! Invariant: the length of the cache *is* the position; there is no second count beside it. This file
 //! knows no tensor type and no model.
 
+use super::kept::KeptRows;
 use crate::{ids::TokenId, vocab::TokenSet};
 
 /// Which rows of logits a forward pass returns, and what counts of them.
@@ -80,6 +81,9 @@ impl Logits {
     }
 }
 
+/// Rows that a model has left where it computes them.
+pub type Kept<E> = Box<dyn KeptRows<Error = E>>;
+
 /// A causal language model with a cache of the tokens it has seen.
 pub trait Model: Send {
     /// What can go wrong.
@@ -104,6 +108,17 @@ pub trait Model: Send {
     /// If there are no tokens, one is not in the model's vocabulary, they do not fit in the context, or the
     /// pass fails; the cache is then as before.
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, Self::Error>;
+
+    /// Begins the pass that [`forward`](Self::forward) makes for [`Rows::Last`], and leaves its row where it is
+    /// computed, perhaps before it is done: what is done until it is asked about costs the device no time. `None`, and
+    /// no pass is made, for a model without such a place, as by default.
+    ///
+    /// # Errors
+    /// Those of [`forward`](Self::forward). What fails later is told by the rows; the cache holds the tokens then.
+    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<Self::Error>>, Self::Error> {
+        let _ = tokens;
+        Ok(None)
+    }
 
     /// Forgets all tokens from `position` on, in constant time: what comes next is as if they had never
     /// been given.

@@ -2,5 +2,6 @@
 
 mod batch;
 mod draw;
+mod kept;
 mod options;
 mod run;

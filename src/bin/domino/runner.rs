@@ -6,7 +6,7 @@ use clap::Args;
 use domino::{
     TokenId,
     model::{
-        Logits, Model, Rows,
+        Kept, Logits, Model, Rows,
         candle::{CandleModel, LoadOptions, ModelError, Placement, Precision, RandomModel, TensorModel},
     },
 };
@@ -91,6 +91,13 @@ impl Model for Runner {
         match self {
             Self::Own(model) => model.forward(tokens, rows),
             Self::Tensors(model) => model.forward(tokens, rows),
+        }
+    }
+
+    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<ModelError>>, ModelError> {
+        match self {
+            Self::Own(model) => model.begin(tokens),
+            Self::Tensors(model) => model.begin(tokens),
         }
     }
 

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     ids::TokenId,
-    model::{Logits, Model, Rows},
+    model::{Kept, Logits, Model, Rows},
 };
 
 /// Sequences in the cache.
@@ -160,6 +160,10 @@ impl Model for TensorModel {
             self.cache.truncate(position);
         }
         fetched
+    }
+
+    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<ModelError>>, ModelError> {
+        Ok(Some(Box::new(self.launch(tokens, Rows::Last)?)))
     }
 
     fn truncate(&mut self, position: usize) -> Result<(), ModelError> {

@@ -1,0 +1,183 @@
+//! Decoding with a model whose rows stay where they are computed: what is written is what it writes with rows that
+//! come back.
+#![cfg(feature = "candle")]
+
+use domino::{
+    TokenId,
+    decode::{DecodeErrorKind, DecodeOptions, Decoder, Generation, Masking, Penalties},
+    model::{
+        Kept, KeptRows, Logits, Model, Rows, ScriptedError, ScriptedModel,
+        candle::{Format, LoadOptions, ModelError, Placement, RandomModel, TensorModel},
+    },
+    vocab::TokenSet,
+};
+
+use super::run::{compile, model, prompt, samplings, shipped, vocabulary};
+
+/// A model as tensors that counts its passes and may keep its rows to itself.
+struct Probe {
+    model: TensorModel,
+    keeps: bool,
+    begun: usize,
+    forwarded: usize,
+}
+
+impl Probe {
+    fn new(keeps: bool) -> Self {
+        let mut random = RandomModel::preset("13m", Format::F32).unwrap();
+        (random.layers, random.vocabulary) = (1, vocabulary().size().next_multiple_of(16) + 16);
+        let mut options = LoadOptions::default();
+        options.context = Some(64);
+        let model = TensorModel::random(&random, &options, Placement::CPU).unwrap();
+        Self { model, keeps, begun: 0, forwarded: 0 }
+    }
+}
+
+impl Model for Probe {
+    type Error = ModelError;
+
+    fn position(&self) -> usize {
+        self.model.position()
+    }
+
+    fn context(&self) -> usize {
+        self.model.context()
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.model.vocabulary_size()
+    }
+
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ModelError> {
+        self.forwarded += 1;
+        self.model.forward(tokens, rows)
+    }
+
+    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<ModelError>>, ModelError> {
+        if !self.keeps {
+            return Ok(None);
+        }
+        self.begun += 1;
+        self.model.begin(tokens)
+    }
+
+    fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
+        self.model.truncate(position)
+    }
+}
+
+/// What is written with these options, and how many passes were begun and how many waited for.
+fn write(keeps: bool, grammar: Option<&str>, options: &DecodeOptions) -> (Generation, usize, usize) {
+    let mut builder = Decoder::builder(Probe::new(keeps)).vocabulary(vocabulary()).options(options.clone());
+    if let Some(grammar) = grammar {
+        builder = builder.constraint(shipped(grammar));
+    }
+    let mut decoder = builder.build().unwrap();
+    let generation = decoder.generate(&prompt()).unwrap();
+    let Probe { begun, forwarded, .. } = *decoder.model();
+    (generation, begun, forwarded)
+}
+
+#[test]
+fn the_text_is_the_same_where_rows_stay() {
+    let mut options = DecodeOptions::default();
+    options.max_new_tokens = 20;
+    for grammar in [None, Some("json"), Some("arithmetic")] {
+        for sampling in samplings() {
+            (options.sampling, options.seed) = (sampling, 7);
+            let (kept, begun, forwarded) = write(true, grammar, &options);
+            let (whole, none, passes) = write(false, grammar, &options);
+            assert_eq!((kept.tokens, kept.finish), (whole.tokens, whole.finish), "{grammar:?} {sampling:?}");
+            assert_eq!((begun, forwarded, none), (passes, 0, 0), "{grammar:?}");
+            let counts = |stats: &domino::decode::DecodeStats| {
+                [stats.passes, stats.draws, stats.own_draws, stats.interventions, stats.masks]
+            };
+            assert_eq!(counts(&kept.stats), counts(&whole.stats), "{grammar:?} {sampling:?}");
+        }
+    }
+}
+
+#[test]
+fn rows_come_back_where_their_numbers_are_needed() {
+    let options = |change: fn(&mut DecodeOptions)| {
+        let mut options = DecodeOptions::default();
+        options.max_new_tokens = 5;
+        change(&mut options);
+        options
+    };
+    for options in [
+        options(|options| options.logprobs = Some(2)),
+        options(|options| options.penalties = Penalties::none().repeat(1.3).unwrap()),
+        options(|options| options.masking = Masking::Always),
+        options(|options| options.masking = Masking::Opportunistic),
+    ] {
+        let (kept, begun, forwarded) = write(true, Some("json"), &options);
+        let (whole, ..) = write(false, Some("json"), &options);
+        assert_eq!((kept.tokens, kept.logprobs), (whole.tokens, whole.logprobs), "{options:?}");
+        assert!(begun == 0 && forwarded > 0, "{options:?}");
+    }
+}
+
+/// A scripted model whose rows turn out to be lost when they are asked for.
+struct Losing(ScriptedModel);
+
+/// Rows that a device has lost.
+struct Lost;
+
+impl KeptRows for Lost {
+    type Error = ScriptedError;
+
+    fn rows(&self) -> usize {
+        1
+    }
+
+    fn likeliest(&self, _index: usize, _allowed: &TokenSet) -> Result<Option<TokenId>, ScriptedError> {
+        Err(ScriptedError::Scripted)
+    }
+
+    fn row(&self, _index: usize) -> Result<Vec<f32>, ScriptedError> {
+        Err(ScriptedError::Scripted)
+    }
+}
+
+impl Model for Losing {
+    type Error = ScriptedError;
+
+    fn position(&self) -> usize {
+        self.0.position()
+    }
+
+    fn context(&self) -> usize {
+        self.0.context()
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.0.vocabulary_size()
+    }
+
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, ScriptedError> {
+        self.0.forward(tokens, rows)
+    }
+
+    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<ScriptedError>>, ScriptedError> {
+        self.0.forward(tokens, Rows::Last)?;
+        Ok(Some(Box::new(Lost)))
+    }
+
+    fn truncate(&mut self, position: usize) -> Result<(), ScriptedError> {
+        self.0.truncate(position)
+    }
+}
+
+#[test]
+fn rows_that_are_lost_end_the_run() {
+    let mut decoder = Decoder::builder(Losing(model(1)))
+        .vocabulary(vocabulary())
+        .constraint(compile("root ::= [a-z]*"))
+        .build()
+        .unwrap();
+    let mut steps = decoder.steps(&prompt());
+    let error = steps.next().unwrap().unwrap_err();
+    assert_eq!(*error.kind(), DecodeErrorKind::Model);
+    assert!(steps.next().is_none() && steps.tokens().is_empty());
+}
