@@ -90,9 +90,9 @@ fn each_request_is_answered_as_alone() {
             last_line(&domino(&[&usual, grammar, most, flags].concat(), b""))
         })
         .collect();
-    for parallel in ["1", "2", "5"] {
+    for (parallel, speculate) in [("1", "off"), ("2", "auto"), ("5", "off"), ("3", "2"), ("1", "4")] {
         let usual = ["--parallel", parallel, "--opportunistic", "--regex", "[ -~]{20,40}", "-n", "25"];
-        let run = batch(folder.path(), &usual, &lines);
+        let run = batch(folder.path(), &[&usual[..], &["--speculate", speculate]].concat(), &lines);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(run.stderr.contains("6 texts"), "{}", run.stderr);
         let answers = answers(&run);

@@ -1,6 +1,6 @@
 //! Texts a second when several are generated at once: 1, 2, 4 and 8, interleaved, the same prompts and seeds.
 //!
-//!     cargo run --release --example batch -- [--rounds N] [--tokens N] [--model DIR]
+//!     cargo run --release --example batch -- [--rounds N] [--tokens N] [--model DIR] [--speculate]
 //!
 //! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts is
 //! checked on the way.
@@ -9,6 +9,7 @@ use std::{
     collections::HashMap,
     num::NonZeroUsize,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
@@ -18,6 +19,7 @@ use domino::{
     CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
     decode::{BatchDecoder, BatchEvent, DecodeOptions, Sampling, SequenceId},
     model::candle::{CandleBatch, LoadOptions},
+    proposer::{BestOf, CountProposer, DraftLength, Drafter, Learning, Lookup, Prior},
     vocab::Tokenizer,
 };
 
@@ -42,12 +44,16 @@ struct Args {
     /// Leave the grammars out.
     #[arg(long)]
     free: bool,
+    /// Draft with the priors that come with the model.
+    #[arg(long, conflicts_with = "free")]
+    speculate: bool,
 }
 
 /// What is to be written.
 struct Request {
     prompt: Vec<TokenId>,
     grammar: Option<CompiledGrammar>,
+    prior: Option<Arc<Mutex<CountProposer>>>,
     options: DecodeOptions,
 }
 
@@ -68,6 +74,9 @@ fn main() -> anyhow::Result<()> {
     let places = NonZeroUsize::new(SIZES[SIZES.len() - 1]).context("places")?;
     let model = CandleBatch::load(&args.model, places, &LoadOptions::default())?;
     let mut decoder = BatchDecoder::new(model, vocabulary)?;
+    if args.speculate {
+        decoder.calibrate()?;
+    }
     // Warms caches of masks up, so that every size finds the same.
     let expected = round(&mut decoder, &requests, SIZES[0])?.texts;
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); SIZES.len()];
@@ -84,7 +93,7 @@ fn main() -> anyhow::Result<()> {
     }
     last.sort_unstable_by_key(|(index, _)| *index);
     println!("{} texts, {} rounds", requests.len(), args.rounds);
-    println!("| at once | tokens/s | to one after the other | rows a pass | ms a pass |");
+    println!("| at once | tokens/s | to one after the other | tokens a pass | ms a pass |");
     println!("|---|---|---|---|---|");
     let mut alone = None;
     for ((_, round), times) in last.iter().zip(&mut times) {
@@ -114,9 +123,18 @@ fn round(
     let mut next = 0;
     while next < requests.len() || !decoder.is_empty() {
         while next < requests.len() && decoder.len() < size {
-            let Request { prompt, grammar, options } = &requests[next];
+            let Request { prompt, grammar, prior, options } = &requests[next];
             let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
-            running.insert(decoder.add(prompt, constraint, options)?, next);
+            let sequence = match prior {
+                Some(prior) => {
+                    let proposer =
+                        BestOf::new(vec![Box::new(Arc::clone(prior)), Box::new(Lookup::default())]);
+                    let drafter = Drafter::new(Box::new(proposer), DraftLength::Auto);
+                    decoder.add_with_drafter(prompt, constraint, options, drafter)?
+                }
+                None => decoder.add(prompt, constraint, options)?,
+            };
+            running.insert(sequence, next);
             next += 1;
         }
         for event in decoder.step() {
@@ -148,6 +166,14 @@ fn requests(args: &Args, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> anyh
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
         compiled.grow_trees();
+        let prior = match args.speculate {
+            true => {
+                let file = args.model.join("priors").join(name).with_extension("prior");
+                let prior = Prior::from_bytes(&std::fs::read(file)?, &compiled)?;
+                Some(Arc::new(Mutex::new(CountProposer::new(prior, Learning::Fixed))))
+            }
+            false => None,
+        };
         for (number, line) in (0..).zip(prompts.lines()) {
             let line: serde_json::Value = serde_json::from_str(line)?;
             if line["task"] != name {
@@ -159,7 +185,12 @@ fn requests(args: &Args, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> anyh
             (options.seed, options.max_new_tokens) = (number, args.tokens);
             requests.push((
                 number % 5,
-                Request { prompt, grammar: (!args.free).then(|| compiled.clone()), options },
+                Request {
+                    prompt,
+                    grammar: (!args.free).then(|| compiled.clone()),
+                    prior: prior.clone(),
+                    options,
+                },
             ));
         }
     }

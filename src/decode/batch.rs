@@ -1,22 +1,29 @@
-//! Several runs with one model: every pass is shared by all runs that want one.
+//! Several runs with one model: every pass is shared by all runs, each with a draft of its own if it speculates.
 //!
 //! Invariant: a run's tokens are those it has alone, whatever shares its passes, and whenever it joins; what goes
 //! wrong in one run ends that one only.
 
-use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
+    calibration::{Place, calibrate},
     choice::possible,
     decoder::{check_constraint, check_size},
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,
     run::{Finish, Generation, Run, Step},
-    stats::timed,
+    verification::Verification,
 };
 use crate::{
     constraint::Constraint,
     ids::TokenId,
-    model::{BatchInput, BatchModel, Logits, Rows},
+    model::{BatchInput, BatchModel, Logits},
+    proposer::{Company, Drafter, Pass, PassCost},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -65,12 +72,16 @@ pub struct BatchDecoder<B: BatchModel> {
     waiting: VecDeque<Sequence>,
     next: u64,
     passes: usize,
+    /// What passes of all together cost.
+    cost: PassCost,
 }
 
-/// A run and its name.
+/// A run, its name, and what drafts for it.
 struct Sequence {
     id: SequenceId,
     run: Run,
+    drafter: Option<Drafter>,
+    verification: Verification,
 }
 
 impl Sequence {
@@ -96,7 +107,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         check_size(&vocabulary, model.vocabulary_size())?;
         let places = (0..model.sequences()).map(|_| None).collect();
         let possible = Arc::new(possible(&vocabulary));
-        Ok(Self { model, vocabulary, possible, places, waiting: VecDeque::new(), next: 0, passes: 0 })
+        let (waiting, cost) = (VecDeque::new(), PassCost::default());
+        Ok(Self { model, vocabulary, possible, places, waiting, next: 0, passes: 0, cost })
     }
 
     /// Adds a sequence that goes on from `prompt`, under `constraint` from its present state on. It joins when there
@@ -110,12 +122,37 @@ impl<B: BatchModel> BatchDecoder<B> {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Result<SequenceId, BuildError> {
+        self.join(prompt, constraint, options, None)
+    }
+
+    /// As [`add`](Self::add), speculating with `drafter`. How long drafts are depends on what passes of all sequences
+    /// together cost, which is found out on the way; what the drafter knows of costs is not asked.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn add_with_drafter(
+        &mut self,
+        prompt: &[TokenId],
+        constraint: Option<Constraint>,
+        options: &DecodeOptions,
+        drafter: Drafter,
+    ) -> Result<SequenceId, BuildError> {
+        self.join(prompt, constraint, options, Some(drafter))
+    }
+
+    fn join(
+        &mut self,
+        prompt: &[TokenId],
+        constraint: Option<Constraint>,
+        options: &DecodeOptions,
+        drafter: Option<Drafter>,
+    ) -> Result<SequenceId, BuildError> {
         check_constraint(&self.vocabulary, constraint.as_ref())?;
         let id = SequenceId(self.next);
         self.next += 1;
         let possible = Arc::clone(&self.possible);
         let run = Run::new(prompt, self.vocabulary.clone(), possible, constraint, options);
-        self.waiting.push_back(Sequence { id, run });
+        self.waiting.push_back(Sequence { id, run, drafter, verification: Verification::default() });
         Ok(id)
     }
 
@@ -129,10 +166,21 @@ impl<B: BatchModel> BatchDecoder<B> {
         if places.is_empty() {
             return events;
         }
-        let mut time = Duration::ZERO;
-        match timed(&mut time, || self.pass(&places)) {
-            Ok(rows) => {
-                for (&place, rows) in places.iter().zip(&rows) {
+        if let Err(error) = self.prepare(&places) {
+            // No place can go back to where it was: none goes on.
+            let error = Arc::new(error);
+            for place in places {
+                self.fail(place, DecodeError::model(Arc::clone(&error)), &mut events);
+            }
+            return events;
+        }
+        let mut passed = self.pass(&places);
+        if passed.is_err() && self.drop_drafts(&places) {
+            passed = self.pass(&places);
+        }
+        match passed {
+            Ok((rows, time)) => {
+                for (&place, rows) in places.iter().zip(rows) {
                     self.take(place, rows, time, &mut events);
                 }
             }
@@ -140,9 +188,10 @@ impl<B: BatchModel> BatchDecoder<B> {
             // Somebody's fault: alone, each finds out whether it is his.
             Err(_) => {
                 for place in places {
-                    let mut time = Duration::ZERO;
-                    match timed(&mut time, || self.pass(&[place])) {
-                        Ok(rows) => rows.iter().for_each(|rows| self.take(place, rows, time, &mut events)),
+                    match self.pass(&[place]) {
+                        Ok((rows, time)) => {
+                            rows.into_iter().for_each(|rows| self.take(place, rows, time, &mut events));
+                        }
                         Err(error) => self.fail(place, DecodeError::model(error), &mut events),
                     }
                 }
@@ -198,6 +247,23 @@ impl<B: BatchModel> BatchDecoder<B> {
         self.len() == 0
     }
 
+    /// Measures what passes cost, so that drafts are as long as pays from the first one on; some forty short passes.
+    /// Without it that is found out on the way. Does nothing while there are sequences, or where it is known.
+    ///
+    /// # Errors
+    /// If a pass fails.
+    pub fn calibrate(&mut self) -> Result<(), DecodeError> {
+        let passes = self.cost.unmeasured(true);
+        match self.vocabulary.end_of_text().first() {
+            Some(&token) if self.is_empty() && !passes.is_empty() => {
+                let cost = &mut self.cost;
+                let mut place = Place { model: &mut self.model, place: 0 };
+                calibrate(&mut place, token, passes, |pass, seconds| cost.observe(pass, seconds))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Passes of the model so far.
     #[must_use]
     pub fn passes(&self) -> usize {
@@ -229,39 +295,83 @@ impl<B: BatchModel> BatchDecoder<B> {
         }
     }
 
-    /// One pass over what the model has not seen of the sequences in these places.
-    fn pass(&mut self, places: &[usize]) -> Result<Vec<Logits>, B::Error> {
-        let mut sets = Vec::with_capacity(places.len());
+    /// Prepares the pass of the sequences in these places: what the model holds of each, and each one's draft.
+    fn prepare(&mut self, places: &[usize]) -> Result<(), B::Error> {
+        let context = self.model.context();
+        let one = Pass { tokens: 1, whole: 1 };
+        let mut all = places.iter().fold(Pass::default(), |all, _| all + one);
         for &place in places {
-            sets.push(self.places[place].as_mut().and_then(|sequence| sequence.run.ahead(&[])));
+            let Some(Sequence { run, drafter, verification, .. }) = &mut self.places[place] else { continue };
+            // All but the last token were verified, or are the prompt.
+            let seen = self.model.position(place).min(run.sequence().len() - 1);
+            self.model.truncate(place, seen)?;
+            let others = Pass { tokens: all.tokens - 1, whole: all.whole - 1 };
+            let company = Company { cost: &self.cost, sequences: places.len() - 1, pass: others };
+            verification.prepare(drafter.as_mut(), run, seen, context, Some(&company));
+            all = others + verification.size();
         }
-        let mut inputs = Vec::with_capacity(places.len());
-        for (&place, sets) in places.iter().zip(&sets) {
-            let Some(Sequence { run, .. }) = &self.places[place] else { continue };
-            let tokens = run.sequence().get(self.model.position(place)..).unwrap_or_default();
-            let rows = sets.as_deref().map_or(Rows::Last, Rows::Among);
-            inputs.push(BatchInput { sequence: place, tokens, rows });
-        }
-        let rows = self.model.forward(&inputs)?;
-        self.passes += 1;
-        Ok(rows)
+        Ok(())
     }
 
-    /// Takes a token for a sequence, given its rows of a pass.
-    fn take(&mut self, place: usize, rows: &Logits, time: Duration, events: &mut Vec<BatchEvent>) {
-        let Some(Sequence { id, run }) = &mut self.places[place] else { return };
-        let mut own = Duration::ZERO;
-        let taken = timed(&mut own, || run.take(rows.last().unwrap_or_default()));
-        let stats = run.stats_mut();
-        stats.passes += 1;
-        stats.model_time += time;
-        stats.total_time += time + own;
-        match taken {
-            Ok(step) => {
-                events.extend(step.map(|step| BatchEvent::Token { sequence: *id, step }));
-                self.end(place, events);
+    /// Leaves all drafts out. Were there any?
+    fn drop_drafts(&mut self, places: &[usize]) -> bool {
+        let mut any = false;
+        for &place in places {
+            let Some(Sequence { verification, .. }) = &mut self.places[place] else { continue };
+            if verification.has_draft() {
+                verification.drop_draft();
+                any = true;
             }
-            Err(error) => self.fail(place, error, events),
+        }
+        any
+    }
+
+    /// The prepared pass of these places.
+    fn pass(&mut self, places: &[usize]) -> Result<(Vec<Logits>, Duration), B::Error> {
+        let mut inputs = Vec::with_capacity(places.len());
+        let (mut all, mut counts) = (Pass::default(), true);
+        for &place in places {
+            let Some(Sequence { verification, .. }) = &self.places[place] else { continue };
+            inputs.push(BatchInput {
+                sequence: place,
+                tokens: verification.tokens(),
+                rows: verification.wanted(),
+            });
+            all = all + verification.size();
+            counts &= verification.counts();
+        }
+        let start = Instant::now();
+        let rows = self.model.forward(&inputs)?;
+        let took = start.elapsed();
+        self.passes += 1;
+        if counts {
+            self.cost.observe(all, took.as_secs_f64());
+        }
+        Ok((rows, took))
+    }
+
+    /// Takes tokens for a sequence, given its rows of a pass, as many as there are rows for.
+    fn take(&mut self, place: usize, rows: Logits, time: Duration, events: &mut Vec<BatchEvent>) {
+        if let Some(Sequence { run, verification, .. }) = &mut self.places[place] {
+            verification.made(rows, run, time);
+            verification.spend(time);
+            run.stats_mut().total_time += time;
+        }
+        while let Some(Sequence { id, run, drafter, verification }) = &mut self.places[place]
+            && !verification.needs_pass()
+        {
+            let start = Instant::now();
+            let taken = verification.take(drafter.as_mut(), run);
+            let own = start.elapsed();
+            verification.spend(own);
+            run.stats_mut().total_time += own;
+            match taken {
+                Ok(step) => {
+                    events.extend(step.map(|step| BatchEvent::Token { sequence: *id, step }));
+                    self.end(place, events);
+                }
+                Err(error) => self.fail(place, error, events),
+            }
         }
     }
 

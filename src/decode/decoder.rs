@@ -6,10 +6,10 @@ use std::{fmt, sync::Arc};
 
 use super::{
     builder::DecoderBuilder,
+    calibration::calibrate,
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,
     run::{Generation, Run},
-    speculation::calibrate,
     steps::Steps,
 };
 use crate::{
@@ -104,7 +104,8 @@ impl<M: Model> Decoder<M> {
         let ahead = self.constraint.is_some() && self.options.is_ahead();
         match (&mut self.drafter, token) {
             (Some(drafter), Some(token)) if !drafter.unmeasured(ahead).is_empty() => {
-                calibrate(&mut self.model, drafter, token, ahead)
+                let passes = drafter.unmeasured(ahead);
+                calibrate(&mut self.model, token, passes, |pass, seconds| drafter.passed(pass, seconds))
             }
             _ => Ok(()),
         }

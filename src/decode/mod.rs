@@ -2,6 +2,7 @@
 
 mod batch;
 mod builder;
+mod calibration;
 mod choice;
 mod decoder;
 mod error;
@@ -17,6 +18,7 @@ mod speculation;
 mod stats;
 mod steps;
 mod stop;
+mod verification;
 
 pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;

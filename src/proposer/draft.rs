@@ -68,6 +68,17 @@ pub struct Draft {
     pub acceptance: Vec<f64>,
 }
 
+/// Who else shares a pass.
+#[derive(Debug, Clone, Copy)]
+pub struct Company<'a> {
+    /// What passes cost.
+    pub cost: &'a PassCost,
+    /// How many others there are.
+    pub sequences: usize,
+    /// What the pass is over without this draft's sequence.
+    pub pass: Pass,
+}
+
 /// Makes drafts of what a proposer guesses, and keeps account of what they cost and gain.
 #[derive(Debug)]
 pub struct Drafter {
@@ -75,6 +86,10 @@ pub struct Drafter {
     length: DraftLength,
     cost: PassCost,
     account: Account,
+}
+
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// Running sums over the last passes.
@@ -141,9 +156,17 @@ impl Drafter {
 
     /// A draft for `site` of at most `room` tokens. Costs what the proposer takes for each token.
     pub fn draft(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
+        let cost = std::mem::take(&mut self.cost);
+        let draft = self.draft_in(site, room, &Company { cost: &cost, sequences: 0, pass: Pass::default() });
+        self.cost = cost;
+        draft
+    }
+
+    /// As [`draft`](Self::draft), for a pass that it shares.
+    pub fn draft_in(&mut self, site: &mut Site<'_>, room: usize, company: &Company<'_>) -> Draft {
         match self.length {
             DraftLength::UpTo(Fixed { tokens, threshold }) => self.up_to(site, room.min(tokens), threshold),
-            DraftLength::Auto => self.paying(site, room.min(DraftLength::MOST)),
+            DraftLength::Auto => self.paying(site, room.min(DraftLength::MOST), company),
         }
     }
 
@@ -161,15 +184,16 @@ impl Drafter {
     }
 
     /// The draft whose expected tokens, less what its pass takes at the present pace, are most.
-    fn paying(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
+    fn paying(&mut self, site: &mut Site<'_>, room: usize, company: &Company<'_>) -> Draft {
         /// Chances of being reached below which a token is not worth a guess.
         const LEAST: f64 = 0.03;
         let mut draft = Draft::default();
-        let pace = self.pace();
-        let gain = |tokens: f64, pass: Pass, cost: &PassCost| tokens - pace * cost.seconds(pass);
+        // What a pass takes is the time of all that share it.
+        let pace = self.pace_by(company.cost) * (1.0 + count(company.sequences));
+        let gain = |tokens: f64, pass: Pass| tokens - pace * company.cost.seconds(pass + company.pass);
         let (mut expected, mut reached) = (1.0, 1.0);
         let mut pass = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
-        let (mut best, mut most) = (0, gain(1.0, pass, &self.cost));
+        let (mut best, mut most) = (0, gain(1.0, pass));
         while draft.tokens.len() < room {
             let Some(guess) = self.guess(site) else { break };
             let acceptance = (guess.acceptance * self.account.correction()).min(1.0);
@@ -180,8 +204,8 @@ impl Drafter {
             expected += reached;
             draft.tokens.push(guess.token);
             draft.acceptance.push(guess.acceptance);
-            pass = Pass { tokens: pass.tokens + 1, whole: pass.whole + usize::from(site.is_wide()) };
-            let now = gain(expected, pass, &self.cost);
+            pass = pass + Pass { tokens: 1, whole: usize::from(site.is_wide()) };
+            let now = gain(expected, pass);
             if now > most {
                 (best, most) = (draft.tokens.len(), now);
             }
@@ -198,12 +222,18 @@ impl Drafter {
         Some(Guess { token, acceptance })
     }
 
-    /// Tokens a second lately; at first those of a run without drafts.
-    fn pace(&self) -> f64 {
+    /// Tokens a second lately, the passes' time and all that belongs to them counted; at first those of a run without
+    /// drafts.
+    #[must_use]
+    pub fn pace(&self) -> f64 {
+        self.pace_by(&self.cost)
+    }
+
+    fn pace_by(&self, cost: &PassCost) -> f64 {
         /// Passes of one token that are thought to have come before the first.
         const WEIGHT: f64 = 4.0;
         let Account { tokens, seconds, .. } = self.account;
-        (tokens + WEIGHT) / (seconds + WEIGHT * self.cost.seconds(Pass::whole(1)))
+        (tokens + WEIGHT) / (seconds + WEIGHT * cost.seconds(Pass::whole(1)))
     }
 
     /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all that belongs
@@ -211,11 +241,11 @@ impl Drafter {
     pub fn verified(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
         let judged = draft.acceptance.iter().take(accepted + 1);
         let Account { tokens, seconds: before, right, expected } = &mut self.account;
-        *tokens = *tokens * Account::KEEP + f64::from(u32::try_from(accepted + 1).unwrap_or(u32::MAX));
+        *tokens = *tokens * Account::KEEP + count(accepted + 1);
         *before = *before * Account::KEEP + seconds;
         let keep = if draft.tokens.is_empty() { Account::KEEP_UNKNOWN } else { Account::KEEP_DRAFTED };
         *expected = *expected * keep + judged.sum::<f64>();
-        *right = *right * keep + f64::from(u32::try_from(accepted).unwrap_or(u32::MAX));
+        *right = *right * keep + count(accepted);
     }
 
     /// Does the proposer want to see what came?

@@ -25,7 +25,7 @@ const BEFORE: usize = 24;
 const PLACES: usize = 10_000;
 
 /// Proposes the canonical tokens of forced text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ForcedText {
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
@@ -37,7 +37,7 @@ pub struct ForcedText {
     tallies: [(f64, f64); 2],
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Plan {
     start: usize,
     tokens: Vec<TokenId>,

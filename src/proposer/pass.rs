@@ -7,7 +7,7 @@ use super::cost::CostCurve;
 use crate::vocab::TokenSet;
 
 /// What a pass is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Pass {
     /// New tokens.
     pub tokens: usize,
@@ -29,6 +29,15 @@ impl Pass {
         /// at a time.
         const NARROW: usize = 32;
         set.len() * NARROW > set.size()
+    }
+}
+
+impl std::ops::Add for Pass {
+    type Output = Self;
+
+    /// The pass over both.
+    fn add(self, other: Self) -> Self {
+        Self { tokens: self.tokens + other.tokens, whole: self.whole + other.whole }
     }
 }
 

@@ -9,6 +9,7 @@ use domino::{
         Generation, Masking, Penalties, SequenceId, StopStrings,
     },
     model::{Fault, OneByOne, ScriptedModel},
+    proposer::{BestOf, DraftLength, Drafter, Guess, Lookup, Propose, Site},
 };
 use proptest::prelude::*;
 
@@ -29,6 +30,26 @@ struct Request {
     prompt: Vec<TokenId>,
     constraint: Option<Constraint>,
     options: DecodeOptions,
+    drafts: bool,
+}
+
+/// Says what was said, and sometimes what cannot be.
+fn drafter(prompt: &[TokenId]) -> Drafter {
+    let unknown = prompt.len().is_multiple_of(3).then(|| Box::new(Unknown) as Box<dyn Propose>);
+    let lookup: Box<dyn Propose> = Box::new(Lookup::default());
+    let length = DraftLength::up_to(1 + prompt.len() % 5, 0.0).unwrap();
+    Drafter::new(Box::new(BestOf::new(unknown.into_iter().chain([lookup]).collect())), length)
+}
+
+/// A proposer that knows nothing.
+#[derive(Debug)]
+struct Unknown;
+
+impl Propose for Unknown {
+    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        let position = u32::try_from(site.tokens().len()).unwrap();
+        Some(Guess { token: TokenId::new(position * 37 % 300), acceptance: 0.9 })
+    }
 }
 
 impl Request {
@@ -41,7 +62,12 @@ impl Request {
     }
 
     fn add(&self, batch: &mut Batch) -> SequenceId {
-        batch.add(&self.prompt, self.constraint.clone(), &self.options).unwrap()
+        let constraint = self.constraint.clone();
+        if self.drafts {
+            let drafter = drafter(&self.prompt);
+            return batch.add_with_drafter(&self.prompt, constraint, &self.options, drafter).unwrap();
+        }
+        batch.add(&self.prompt, constraint, &self.options).unwrap()
     }
 }
 
@@ -69,7 +95,9 @@ fn same(one: &Generation, other: &Generation) {
     assert_eq!((&one.logprobs, &one.completion), (&other.logprobs, &other.completion));
     let counts = |generation: &Generation| {
         let stats = generation.stats;
-        [stats.prompt_tokens, stats.tokens, stats.passes, stats.draws, stats.interventions, stats.masks]
+        // Accepted tokens have no pass of their own.
+        let passes = stats.passes + stats.accepted;
+        [stats.prompt_tokens, stats.tokens, passes, stats.draws, stats.interventions, stats.masks]
     };
     assert_eq!(counts(one), counts(other));
 }
@@ -79,22 +107,24 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
         proptest::collection::vec(0..200_u32, 1..12),
         0..5_usize,
         (0..samplings().len(), any::<u64>(), 0..30_usize),
-        (0..3_usize, any::<bool>(), any::<bool>()),
+        (0..3_usize, any::<bool>(), any::<bool>(), any::<bool>()),
     );
-    let request = request.prop_map(|(tokens, grammar, (sampling, seed, most), (masking, penal, close))| {
-        let mut options = DecodeOptions::default();
-        (options.sampling, options.seed, options.max_new_tokens) = (samplings()[sampling], seed, most);
-        options.masking = [Masking::Ahead, Masking::Always, Masking::Opportunistic][masking];
-        options.logprobs = penal.then_some(2);
-        options.close = close;
-        options.stop = StopStrings::new(["a\"", "9"]).unwrap();
-        if penal {
-            options.penalties = Penalties::none().repeat(1.3).unwrap();
-        }
-        let names = ["json", "arithmetic", "email", "iso8601"];
-        let constraint = names.get(grammar).map(|name| shipped(name));
-        Request { prompt: tokens.into_iter().map(TokenId::new).collect(), constraint, options }
-    });
+    let request =
+        request.prop_map(|(tokens, grammar, (sampling, seed, most), (masking, penal, close, drafts))| {
+            let mut options = DecodeOptions::default();
+            (options.sampling, options.seed, options.max_new_tokens) = (samplings()[sampling], seed, most);
+            options.masking = [Masking::Ahead, Masking::Always, Masking::Opportunistic][masking];
+            options.logprobs = penal.then_some(2);
+            options.close = close;
+            options.stop = StopStrings::new(["a\"", "9"]).unwrap();
+            if penal {
+                options.penalties = Penalties::none().repeat(1.3).unwrap();
+            }
+            let names = ["json", "arithmetic", "email", "iso8601"];
+            let constraint = names.get(grammar).map(|name| shipped(name));
+            let drafts = drafts && constraint.is_some();
+            Request { prompt: tokens.into_iter().map(TokenId::new).collect(), constraint, options, drafts }
+        });
     proptest::collection::vec(request, 0..8)
 }
 
@@ -150,7 +180,8 @@ fn passes_are_shared_and_places_are_taken_again() {
 
 #[test]
 fn what_goes_wrong_in_one_ends_that_one_only() {
-    let good = || Request { prompt: prompt(), constraint: Some(shipped("json")), options: options() };
+    let good =
+        || Request { prompt: prompt(), constraint: Some(shipped("json")), options: options(), drafts: false };
     let mut batch = batch(3);
     let first = good().add(&mut batch);
     let add = |batch: &mut Batch, prompt: &[TokenId]| batch.add(prompt, None, &options()).unwrap();
@@ -192,7 +223,12 @@ fn a_model_that_breaks_ends_who_it_breaks_for() {
     for fault in [Fault::Pass, Fault::NotANumber] {
         let models = vec![model(6), model(6).fault(6, fault)];
         let mut batch = BatchDecoder::new(OneByOne::new(models), vocabulary()).unwrap();
-        let request = Request { prompt: prompt(), constraint: Some(shipped("json")), options: options() };
+        let request = Request {
+            prompt: prompt(),
+            constraint: Some(shipped("json")),
+            options: options(),
+            drafts: false,
+        };
         let (well, ill) = (request.add(&mut batch), request.add(&mut batch));
         let mut seen = Vec::new();
         while !batch.is_empty() {
@@ -217,7 +253,8 @@ fn a_model_that_breaks_ends_who_it_breaks_for() {
 #[test]
 fn sequences_can_be_cancelled() {
     let mut batch = batch(1);
-    let request = Request { prompt: prompt(), constraint: Some(shipped("json")), options: options() };
+    let request =
+        Request { prompt: prompt(), constraint: Some(shipped("json")), options: options(), drafts: false };
     let (running, waiting) = (request.add(&mut batch), request.add(&mut batch));
     batch.step();
     batch.step();
@@ -235,7 +272,8 @@ fn sequences_can_be_cancelled() {
 #[test]
 fn a_sequence_that_is_closed_is_complete_and_one_that_is_cancelled_is_as_it_was() {
     let sentence = compile("root ::= [a-z]{30} \"!\"");
-    let mut request = Request { prompt: prompt(), constraint: Some(sentence.clone()), options: options() };
+    let mut request =
+        Request { prompt: prompt(), constraint: Some(sentence.clone()), options: options(), drafts: false };
     // Where a limit would have the text completed, cancelling does not.
     for close in [false, true] {
         request.options.close = close;
@@ -277,7 +315,7 @@ fn a_sequence_that_is_closed_is_complete_and_one_that_is_cancelled_is_as_it_was(
 
 #[test]
 fn closing_without_a_constraint_is_ending() {
-    let request = Request { prompt: prompt(), constraint: None, options: options() };
+    let request = Request { prompt: prompt(), constraint: None, options: options(), drafts: false };
     let mut batch = batch(1);
     let sequence = request.add(&mut batch);
     batch.step();

@@ -154,8 +154,11 @@ fn check(case: &Case, options: &DecodeOptions, length: DraftLength, free: bool, 
         other.masking = masking;
         let (mut got, mut expected) = (run(&world, constraint, &other, None).0, plain.clone());
         if [masking, options.masking].contains(&Masking::Ahead) && constraint.is_some() {
-            // It does not count them.
+            // It does not count them, and of a row without hope and a mask without tokens it sees the mask first.
             (got.interventions, expected.interventions) = (0, 0);
+            if got.error.is_some() && expected.error.is_some() {
+                got.error.clone_from(&expected.error);
+            }
         }
         assert_eq!(got, expected);
     }

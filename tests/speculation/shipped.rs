@@ -86,7 +86,60 @@ fn texts_are_the_same() {
     assert!(drafted > cases && accepted > cases, "{drafted} drafted, {accepted} accepted");
 }
 
-/// What makes the test above exact: a row does not depend on what else is in its pass.
+/// The decoder with the shipped model, and a drafter that has learnt what was shipped for a grammar.
+fn with_shipped_prior(name: &str, length: DraftLength) -> Decoder<CandleModel> {
+    let folder = repository().join("models/domino-small");
+    let vocabulary = Vocabulary::from_tokenizer_file(&folder).unwrap();
+    let text = std::fs::read_to_string(repository().join(format!("grammars/{name}.gbnf"))).unwrap();
+    let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default()).unwrap();
+    let compiled = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap();
+    let prior = std::fs::read(folder.join(format!("priors/{name}.prior"))).unwrap();
+    let prior = Prior::from_bytes(&prior, &compiled).unwrap();
+    let mut decoder = Decoder::builder(CandleModel::load(&folder, &LoadOptions::default()).unwrap())
+        .vocabulary(vocabulary)
+        .constraint(compiled.constraint())
+        .sampling(Sampling::with_temperature(1.0).unwrap())
+        .max_new_tokens(60)
+        .build()
+        .unwrap();
+    let proposer = CountProposer::new(prior, Learning::Fixed);
+    decoder.set_drafter(Some(Drafter::new(Box::new(proposer), length)));
+    decoder
+}
+
+/// They are for this model, these grammars and these contexts; who changes one of these makes the priors again.
+#[test]
+fn shipped_priors_fit() {
+    let folder = repository().join("models/domino-small");
+    let tokenizer = Tokenizer::from_tokenizer_file(&folder).unwrap();
+    for (name, prompt) in [("json", 0), ("gsm8k", 1), ("xml_person", 2), ("rpg", 0), ("c", 3)]
+        .map(|(name, n)| (name, PROMPTS[n]))
+    {
+        let mut decoder = with_shipped_prior(name, DraftLength::up_to(4, 0.5).unwrap());
+        let (mut tokens, mut passes) = (0, 0);
+        for seed in 0..3 {
+            decoder.options_mut().seed = seed;
+            let stats = decoder.generate(&tokenizer.encode(prompt, true).unwrap()).unwrap().stats;
+            (tokens, passes) = (tokens + stats.tokens, passes + stats.passes);
+        }
+        assert!(4 * tokens > 5 * passes, "{name}: {tokens} tokens in {passes} passes");
+    }
+}
+
+/// What is thought of the pace decides how long drafts are.
+#[test]
+fn the_pace_is_that_of_the_run() {
+    let tokenizer = Tokenizer::from_tokenizer_file(repository().join("models/domino-small")).unwrap();
+    let mut decoder = with_shipped_prior("rpg", DraftLength::Auto);
+    decoder.options_mut().max_new_tokens = 200;
+    let stats = decoder.generate(&tokenizer.encode(PROMPTS[0], true).unwrap()).unwrap().stats;
+    let real = stats.tokens as f64 / stats.total_time.as_secs_f64();
+    let pace = decoder.drafter().unwrap().pace();
+    // It looks back on the last passes, not on all.
+    assert!(pace > real / 4.0 && pace < real * 4.0, "{pace} {real}, {} passes", stats.passes);
+}
+
+/// What makes the first test exact: a row does not depend on what else is in its pass.
 #[test]
 fn rows_do_not_depend_on_the_pass() {
     let folder = repository().join("models/domino-small");

@@ -26,7 +26,7 @@ pub(crate) struct LowSpeculate {
     /// Guess tokens ahead and verify several in one pass of the model: auto (drafts as long as pays, none where none
     /// does), N (drafts of up to N tokens) or off. The text is the same, the time is not. Default: auto where there
     /// is a prior for the grammar and the model, otherwise off.
-    #[arg(long, value_name = "auto|N|off", requires = "LowGrammar", conflicts_with = "batch")]
+    #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,
     /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the model, for
     /// a grammar that comes with the program.
@@ -85,7 +85,10 @@ pub(crate) struct Speculation {
 
 impl LowSpeculate {
     /// What was asked for.
-    pub(crate) fn resolve(self) -> Result<Speculation, BadInput> {
+    pub(crate) fn resolve(self, constrained: bool) -> Result<Speculation, BadInput> {
+        if !constrained && matches!(self.speculate, Some(Speculate::To(_))) {
+            return Err(BadInput::new("--speculate needs a grammar").hint("give --grammar or --regex"));
+        }
         let learning = match self.learn {
             Learn::Online => Learning::Online,
             Learn::Fixed => Learning::Fixed,
@@ -149,9 +152,30 @@ impl Speculation {
         Ok(Some((Drafter::new(Box::new(proposer), length), Keeper { learner, file })))
     }
 
-    /// The prior that was named, or that comes with the model. One that comes with the model and is of no use, for
-    /// instance since the grammar has changed, is passed over with a warning; one that was named is an error, unless it
-    /// is yet to be made.
+    /// What drafts of all texts of a grammar in a batch are made of, if there are to be any. `source`: where the grammar
+    /// is from, if it has a name.
+    pub(crate) fn shared(
+        &self,
+        source: Option<&GrammarSource>,
+        grammar: &CompiledGrammar,
+        model: &Path,
+        tokenizer: &Tokenizer,
+    ) -> Option<Shared> {
+        let length = match self.how {
+            Some(Speculate::Off) => return None,
+            Some(Speculate::To(length)) => Some(length),
+            None => None,
+        };
+        let prior = source.and_then(|source| shipped_prior(source, grammar, model));
+        let length = length.or_else(|| prior.is_some().then_some(DraftLength::Auto))?;
+        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
+        let learner = Arc::new(Mutex::new(CountProposer::new(prior, self.learning)));
+        let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
+        Some(Shared { learner, forced, length })
+    }
+
+    /// The prior that was named, or that comes with the model. One that was named and is of no use is an error, unless
+    /// it is yet to be made.
     fn prior(
         &self,
         source: &GrammarSource,
@@ -164,20 +188,43 @@ impl Speculation {
             }
             return load(file, grammar).map(Some);
         }
-        let GrammarSource::Shipped(shipped) = source else { return Ok(None) };
-        let file = model.join("priors").join(shipped.name).with_extension("prior");
-        if !file.is_file() {
-            return Ok(None);
-        }
-        match load(&file, grammar) {
-            Ok(prior) => Ok(Some(prior)),
-            Err(error) => {
-                let paint = Paint::for_stderr();
-                eprintln!("{} {error}; going on without", paint.cyan("note:"));
-                Ok(None)
-            }
-        }
+        Ok(shipped_prior(source, grammar, model))
     }
+}
+
+/// What drafts of several texts are made of.
+pub(crate) struct Shared {
+    learner: Learner,
+    forced: ForcedText,
+    length: DraftLength,
+}
+
+impl Shared {
+    /// What drafts one of the texts.
+    pub(crate) fn drafter(&self) -> Drafter {
+        let proposer = BestOf::new(vec![
+            Box::new(Arc::clone(&self.learner)),
+            Box::new(self.forced.clone()),
+            Box::new(Lookup::default()),
+        ]);
+        Drafter::new(Box::new(proposer), self.length)
+    }
+}
+
+/// The prior that comes with the model. One that is of no use, for instance since the grammar has changed, is passed over
+/// with a warning.
+fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path) -> Option<Prior> {
+    let GrammarSource::Shipped(shipped) = source else { return None };
+    let file = model.join("priors").join(shipped.name).with_extension("prior");
+    if !file.is_file() {
+        return None;
+    }
+    load(&file, grammar)
+        .map_err(|error| {
+            let paint = Paint::for_stderr();
+            eprintln!("{} {error}; going on without", paint.cyan("note:"));
+        })
+        .ok()
 }
 
 /// The prior of a file.

@@ -113,6 +113,7 @@ impl LowGenerate {
             (None, None) => Prompt::Text(String::new()),
         };
         let grammar = self.grammar.resolve()?;
+        let constrained = grammar.is_some() || self.batch.is_some();
         let card = self.device.resolve();
         let work = match self.batch {
             Some(_) if card.is_some() => {
@@ -136,7 +137,7 @@ impl LowGenerate {
             options: self.options,
             lookahead: lookahead(self.lookahead),
             trees: self.trees,
-            speculation: self.speculate.resolve()?,
+            speculation: self.speculate.resolve(constrained)?,
             json,
         })
     }

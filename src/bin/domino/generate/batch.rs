@@ -5,6 +5,7 @@ use std::{
     io::{self, BufRead, Write},
     num::NonZeroUsize,
     path::Path,
+    rc::Rc,
     sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
     time::{Duration, Instant},
 };
@@ -31,7 +32,11 @@ use super::{
 use crate::{
     args::Input,
     failure::{BadInput, Exit, Paint},
-    interrupt, progress, tokenizer,
+    interrupt,
+    notation::GrammarSource,
+    progress,
+    speculate::Shared,
+    tokenizer,
 };
 
 /// How often Ctrl-C is looked for while there is nothing to do.
@@ -58,11 +63,17 @@ pub(super) fn run(
     let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
     interrupt::watch();
     let defaults = &command.options;
-    let grammars = Grammars { compiler, usual, compiled: HashMap::new() };
+    let speculation = &command.speculation;
+    let kit = |source: Option<&GrammarSource>, grammar: CompiledGrammar| {
+        let shared = speculation.shared(source, &grammar, folder, &tokenizer);
+        Kit { grammar, shared: shared.map(Rc::new) }
+    };
+    let usual = usual.map(|grammar| kit(command.grammar.as_ref(), grammar));
+    let grammars = Grammars { compiler, usual, compiled: HashMap::new(), kit: &kit };
     let mut batch = Batch {
         decoder,
         vocabulary,
-        tokenizer,
+        tokenizer: &tokenizer,
         grammars,
         defaults,
         running: HashMap::new(),
@@ -131,23 +142,32 @@ fn send_lines(mut reader: Box<dyn BufRead>, lines: &SyncSender<io::Result<(usize
     }
 }
 
-/// Grammars by what requests call them.
-struct Grammars {
-    compiler: Compiler,
-    /// That of the command line.
-    usual: Option<CompiledGrammar>,
-    compiled: HashMap<GrammarName, Result<CompiledGrammar, String>>,
+/// A grammar, and what its texts are drafted with.
+#[derive(Clone)]
+struct Kit {
+    grammar: CompiledGrammar,
+    shared: Option<Rc<Shared>>,
 }
 
-impl Grammars {
+/// Grammars by what requests call them.
+struct Grammars<'a> {
+    compiler: Compiler,
+    /// That of the command line.
+    usual: Option<Kit>,
+    compiled: HashMap<GrammarName, Result<Kit, String>>,
+    kit: &'a dyn Fn(Option<&GrammarSource>, CompiledGrammar) -> Kit,
+}
+
+impl Grammars<'_> {
     /// The grammar of a request; each is compiled once.
-    fn get(&mut self, name: Option<GrammarName>) -> Result<Option<CompiledGrammar>, String> {
+    fn get(&mut self, name: Option<GrammarName>) -> Result<Option<Kit>, String> {
         let Some(name) = name else { return Ok(self.usual.clone()) };
-        let compiler = &self.compiler;
+        let (compiler, kit) = (&self.compiler, self.kit);
         let compile = |name: &GrammarName| {
+            let source = name.source().map_err(|error| error.to_string())?;
             let compiled = name.compile(compiler).map_err(|error| error.to_string())?;
             compiled.grow_trees_in_background();
-            Ok(compiled)
+            Ok(kit(source.as_ref(), compiled))
         };
         self.compiled.entry(name).or_insert_with_key(compile).clone().map(Some)
     }
@@ -162,8 +182,8 @@ struct Running {
 struct Batch<'a> {
     decoder: BatchDecoder<CandleBatch>,
     vocabulary: Vocabulary,
-    tokenizer: Tokenizer,
-    grammars: Grammars,
+    tokenizer: &'a Tokenizer,
+    grammars: Grammars<'a>,
     defaults: &'a LowOptions,
     running: HashMap<SequenceId, Running>,
     begun: Instant,
@@ -215,14 +235,17 @@ impl Batch<'_> {
 
     fn start(&mut self, request: Request) -> Result<(SequenceId, DecodeOptions), String> {
         let mut options = request.options(self.defaults).resolve().map_err(|error| error.to_string())?;
-        let prompt = prompt_tokens(&self.tokenizer, request.prompt(), &self.vocabulary)
+        let prompt = prompt_tokens(self.tokenizer, request.prompt(), &self.vocabulary)
             .map_err(|error| format!("{error:#}"))?;
-        let grammar = self.grammars.get(request.grammar()?)?;
-        let constraint = grammar.map(|grammar| grammar.constraint());
+        let kit = self.grammars.get(request.grammar()?)?;
+        let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
         // Without a grammar there is nothing to complete.
         options.close &= constraint.is_some();
-        let sequence = self.decoder.add(&prompt, constraint, &options).map_err(|error| error.to_string())?;
-        Ok((sequence, options))
+        let sequence = match kit.and_then(|kit| kit.shared) {
+            Some(shared) => self.decoder.add_with_drafter(&prompt, constraint, &options, shared.drafter()),
+            None => self.decoder.add(&prompt, constraint, &options),
+        };
+        Ok((sequence.map_err(|error| error.to_string())?, options))
     }
 
     fn tell(&mut self, event: BatchEvent) -> anyhow::Result<()> {
@@ -250,14 +273,15 @@ impl Batch<'_> {
         let Some(Running { id, options }) = self.running.remove(&sequence) else { return Ok(()) };
         self.texts += 1;
         self.tokens += generation.stats.tokens;
+        let drafted = generation.stats.drafted > 0;
         let ended = Ended {
-            appended: usual_tokens(&self.tokenizer, &self.vocabulary, &generation),
+            appended: usual_tokens(self.tokenizer, &self.vocabulary, &generation),
             seconds: generation.stats.total_time.as_secs_f64(),
             generation,
             finish,
             vocabulary: &self.vocabulary,
             options: &options,
-            speculative: false,
+            speculative: drafted,
             comparison: None,
         };
         let mut object = json!({ "id": id });

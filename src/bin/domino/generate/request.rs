@@ -100,6 +100,14 @@ impl Request {
 }
 
 impl GrammarName {
+    /// Where it is from, if it has a name.
+    pub(super) fn source(&self) -> Result<Option<GrammarSource>, BadInput> {
+        match self {
+            Self::Named(name) => GrammarSource::resolve(Path::new(name), None).map(Some),
+            Self::Text(..) => Ok(None),
+        }
+    }
+
     /// Reads and compiles it.
     pub(super) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
         match self {

@@ -1,0 +1,79 @@
+//! What passes cost, measured before the first draft.
+
+use std::time::Duration;
+
+use super::{error::DecodeError, stats::timed};
+use crate::{
+    ids::TokenId,
+    model::{BatchInput, BatchModel, Logits, Model, Rows},
+    proposer::Pass,
+    vocab::TokenSet,
+};
+
+/// Measures `passes` over `token`: each twice, or once where passes are long. Calls `noted` with the seconds. The cache is
+/// empty then.
+pub(super) fn calibrate<M: Model>(
+    model: &mut M,
+    token: TokenId,
+    passes: Vec<Pass>,
+    mut noted: impl FnMut(Pass, f64),
+) -> Result<(), DecodeError> {
+    /// Tokens in the cache meanwhile.
+    const BEFORE: usize = 32;
+    const LONG: Duration = Duration::from_millis(30);
+    model.truncate(0).map_err(DecodeError::model)?;
+    let before = BEFORE.min(model.context() / 2).max(1);
+    model.forward(&vec![token; before], Rows::Last).map_err(DecodeError::model)?;
+    let nothing = TokenSet::empty(model.vocabulary_size());
+    for pass in passes {
+        let tokens = pass.tokens;
+        if before + tokens > model.context() {
+            continue;
+        }
+        let sets = vec![nothing.clone(); tokens];
+        let rows = if pass.whole == 0 { Rows::Among(&sets) } else { Rows::All };
+        let mut best = Duration::MAX;
+        for _ in 0..2 {
+            let mut took = Duration::ZERO;
+            timed(&mut took, || model.forward(&vec![token; tokens], rows)).map_err(DecodeError::model)?;
+            model.truncate(before).map_err(DecodeError::model)?;
+            best = best.min(took);
+            if took > LONG {
+                break;
+            }
+        }
+        noted(pass, best.as_secs_f64());
+    }
+    model.truncate(0).map_err(DecodeError::model)
+}
+
+/// One place of a model of several sequences.
+pub(super) struct Place<'a, B> {
+    pub(super) model: &'a mut B,
+    pub(super) place: usize,
+}
+
+impl<B: BatchModel> Model for Place<'_, B> {
+    type Error = B::Error;
+
+    fn position(&self) -> usize {
+        self.model.position(self.place)
+    }
+
+    fn context(&self) -> usize {
+        self.model.context()
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.model.vocabulary_size()
+    }
+
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, B::Error> {
+        let all = self.model.forward(&[BatchInput { sequence: self.place, tokens, rows }])?;
+        Ok(all.into_iter().next().unwrap_or_else(|| Logits::new(Vec::new(), self.vocabulary_size())))
+    }
+
+    fn truncate(&mut self, position: usize) -> Result<(), B::Error> {
+        self.model.truncate(self.place, position)
+    }
+}

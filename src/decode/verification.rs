@@ -1,0 +1,218 @@
+//! A draft and the rows of its pass, apart from the model: what a pass should be over, and its rows taken one by one for
+//! as long as what is drawn is what was drafted.
+//!
+//! Invariant: a run sees the rows it would see without drafts. A row is offered only while all tokens that its pass has
+//! seen are those of the run, and each token is drawn from its row as ever. So whatever a proposer says, the tokens are
+//! those of the plain run, as far as the model gives a row the same bits in whichever pass; domino's own runner does.
+//! Clocks decide how long drafts are, never what is drawn.
+
+use std::time::Duration;
+
+use super::{
+    error::DecodeError,
+    run::{Run, Step},
+    stats::timed,
+};
+use crate::{
+    constraint::Constraint,
+    ids::TokenId,
+    model::{Logits, Rows},
+    proposer::{Company, Draft, Drafter, Pass, Seen, Site},
+    vocab::TokenSet,
+};
+
+/// What a run's passes are over, and where it is in the rows of the last one.
+#[derive(Default)]
+pub(super) struct Verification {
+    /// The rows of the last pass, as far as they can be of use.
+    rows: Option<Logits>,
+    /// The row about the next token.
+    next: usize,
+    draft: Draft,
+    accepted: usize,
+    /// Was the last pass over one token and its draft, so that its time says what drafts gain? A prompt's does not.
+    counts: bool,
+    /// Time since the last pass began, without what the caller did between steps.
+    time: Duration,
+    /// What the next pass is over: tokens that the model has not seen, then the draft.
+    tokens: Vec<TokenId>,
+    /// What counts of its rows, if not all does.
+    sets: Option<Vec<TokenSet>>,
+    /// Scratch: the sequence.
+    sequence: Vec<TokenId>,
+}
+
+impl Verification {
+    /// Is the next token's row yet to be made?
+    pub(super) fn needs_pass(&self) -> bool {
+        self.rows.is_none()
+    }
+
+    /// Settles the last pass and prepares the next one, over what a model that holds `seen` tokens of the run has not seen,
+    /// with a draft behind it. `context`: tokens that the model can hold.
+    pub(super) fn prepare(
+        &mut self,
+        drafter: Option<&mut Drafter>,
+        run: &mut Run,
+        seen: usize,
+        context: usize,
+        company: Option<&Company<'_>>,
+    ) {
+        let pending = &run.sequence()[seen..];
+        self.tokens.clear();
+        self.tokens.extend_from_slice(pending);
+        // A prompt is long: a row for each of its tokens would cost more than a draft gains.
+        let one = pending.len() == 1;
+        if let Some(drafter) = drafter {
+            self.settle(drafter);
+            if one {
+                let mut time = run.stats().draft_time;
+                timed(&mut time, || self.propose(drafter, context, run, company));
+                run.stats_mut().draft_time = time;
+                run.stats_mut().drafted += self.draft.tokens.len();
+                self.tokens.extend_from_slice(&self.draft.tokens);
+            }
+        }
+        self.counts = one;
+        self.sets = run.ahead(&self.draft.tokens);
+    }
+
+    /// What the next pass is over.
+    pub(super) fn tokens(&self) -> &[TokenId] {
+        &self.tokens
+    }
+
+    /// The rows it should give.
+    pub(super) fn wanted(&self) -> Rows<'_> {
+        match &self.sets {
+            Some(sets) => Rows::Among(sets),
+            None if self.draft.tokens.is_empty() => Rows::Last,
+            None => Rows::All,
+        }
+    }
+
+    /// How much work that is.
+    pub(super) fn size(&self) -> Pass {
+        let wide = |sets: &Vec<TokenSet>| sets.iter().filter(|set| Pass::is_wide(set)).count();
+        let rows = 1 + self.draft.tokens.len();
+        Pass { tokens: self.tokens.len(), whole: self.sets.as_ref().map_or(rows, wide) }
+    }
+
+    /// Does the time of its pass say what drafts cost?
+    pub(super) fn counts(&self) -> bool {
+        self.counts
+    }
+
+    /// Is there a draft that can be left out?
+    pub(super) fn has_draft(&self) -> bool {
+        !self.draft.tokens.is_empty()
+    }
+
+    /// Leaves the draft out: what is wrong with a pass may be about tokens that the plain run would never see.
+    pub(super) fn drop_draft(&mut self) {
+        self.tokens.truncate(self.tokens.len() - self.draft.tokens.len());
+        self.draft = Draft::default();
+        if let Some(sets) = &mut self.sets {
+            sets.truncate(1);
+        }
+    }
+
+    /// Notes that the pass was made.
+    pub(super) fn made(&mut self, rows: Logits, run: &mut Run, took: Duration) {
+        run.stats_mut().passes += 1;
+        run.stats_mut().model_time += took;
+        self.rows = Some(rows);
+        self.next = 0;
+    }
+
+    /// Notes that what belongs to the last pass took so much longer.
+    pub(super) fn spend(&mut self, time: Duration) {
+        self.time += time;
+    }
+
+    /// Takes the next token from its row; after that another row is there only if the token is the drafted one.
+    pub(super) fn take(
+        &mut self,
+        drafter: Option<&mut Drafter>,
+        run: &mut Run,
+    ) -> Result<Option<Step>, DecodeError> {
+        let row = self.rows.as_ref().and_then(|rows| rows.row(self.next)).unwrap_or_default();
+        let step = match drafter {
+            Some(drafter) if drafter.learns() => observed(drafter, run, row, &mut self.sequence)?,
+            _ => run.take(row)?,
+        };
+        let drafted = self.draft.tokens.get(self.accepted);
+        if step.is_some() && step.map(|step| step.token).as_ref() == drafted {
+            self.accepted += 1;
+            self.next += 1;
+            run.stats_mut().accepted += 1;
+        } else {
+            self.rows = None;
+        }
+        Ok(step)
+    }
+
+    /// Makes the draft of the next pass.
+    fn propose(&mut self, drafter: &mut Drafter, context: usize, run: &Run, company: Option<&Company<'_>>) {
+        let length = run.sequence().len();
+        // The row behind the last token of a draft gives one more.
+        let room = (context - length.min(context)).min(run.room().saturating_sub(1));
+        self.sequence.clear();
+        self.sequence.extend_from_slice(run.sequence());
+        let noise = |position, token| run.sampler().noise(position, token);
+        let temperature = run.sampler().sampling().temperature();
+        let site = Site::new(run.constraint(), &mut self.sequence, temperature, &noise);
+        let mut site = site.ahead(run.is_ahead());
+        self.draft = match company {
+            Some(company) => drafter.draft_in(&mut site, room, company),
+            None => drafter.draft(&mut site, room),
+        };
+    }
+
+    /// Accounts for the last pass.
+    pub(super) fn settle(&mut self, drafter: &mut Drafter) {
+        if self.counts {
+            drafter.verified(&self.draft, self.accepted, self.time.as_secs_f64());
+        }
+        self.draft = Draft::default();
+        self.accepted = 0;
+        self.counts = false;
+        self.time = Duration::ZERO;
+    }
+}
+
+/// Takes the next token and shows it to the proposer.
+fn observed(
+    drafter: &mut Drafter,
+    run: &mut Run,
+    row: &[f32],
+    sequence: &mut Vec<TokenId>,
+) -> Result<Option<Step>, DecodeError> {
+    let before = run.constraint().map(Constraint::fork);
+    let length = run.sequence().len();
+    let likely = if drafter.wants_likely() { Some(run.likely(row)?) } else { None };
+    let step = run.take(row)?;
+    let mut time = run.stats().draft_time;
+    timed(&mut time, || {
+        sequence.clear();
+        sequence.extend_from_slice(&run.sequence()[..length]);
+        let noise = |position, token| run.sampler().noise(position, token);
+        let temperature = run.sampler().sampling().temperature();
+        let mut site = Site::new(before.as_ref(), sequence, temperature, &noise);
+        let ended = || run.end_of_text();
+        if let Some(token) = step.map(|step| step.token).or_else(ended) {
+            drafter.observe(&mut site, Seen::new(token, likely.as_deref()));
+        }
+    });
+    run.stats_mut().draft_time = time;
+    Ok(step)
+}
+
+impl std::fmt::Debug for Verification {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Verification")
+            .field("draft", &self.draft)
+            .field("accepted", &self.accepted)
+            .finish_non_exhaustive()
+    }
+}
