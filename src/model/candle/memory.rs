@@ -52,7 +52,37 @@ pub(super) fn available() -> Option<u64> {
     }
     let refresh = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
     let system = System::new_with_specifics(refresh);
-    let free = system.available_memory();
-    let limits = system.cgroup_limits().map(|limits| limits.free_memory);
-    Some(limits.map_or(free, |limit| limit.min(free))).filter(|&free| free > 0)
+    let container = system.cgroup_limits().map(|limits| (limits.total_memory, limits.rss));
+    Some(can_be_had(system.available_memory(), container)).filter(|&free| free > 0)
+}
+
+/// What is available in the whole system, but no more than a container's limit leaves above what its programs hold.
+/// What its files take in the page cache is given back when it is asked for, so it does not count, as it does not in the
+/// system.
+fn can_be_had(system: u64, container: Option<(u64, u64)>) -> u64 {
+    container.map_or(system, |(limit, held)| limit.saturating_sub(held).min(system))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_leaves_its_limit_but_for_what_its_programs_hold() {
+        assert_eq!(can_be_had(20, None), 20);
+        assert_eq!(can_be_had(20, Some((16, 3))), 13);
+        assert_eq!(can_be_had(20, Some((64, 3))), 20);
+        assert_eq!(can_be_had(20, Some((2, 3))), 0);
+    }
+
+    #[test]
+    fn no_more_can_be_had_than_there_is() {
+        let total = {
+            let mut system = System::new();
+            system.refresh_memory();
+            system.total_memory()
+        };
+        let free = available();
+        assert!(free.is_none_or(|free| free <= total), "{free:?} of {total}");
+    }
 }
