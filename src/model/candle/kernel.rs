@@ -55,7 +55,7 @@ impl WithSimd for MostRows {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> usize {
-        if wide::<S>() { 8 } else { 6 }
+        if wide::<S>() { 12 } else { 6 }
     }
 }
 
@@ -219,7 +219,7 @@ fn few<S: Simd, const V: usize, const P: usize>(
     }
 }
 
-/// `P` panels with up to eight rows.
+/// `P` panels with up to twelve rows; more than eight only where registers are [`wide`].
 #[inline(always)]
 fn many<S: Simd, const V: usize, const P: usize>(
     simd: S,
@@ -237,7 +237,12 @@ fn many<S: Simd, const V: usize, const P: usize>(
         5 => sums::<S, V, 5, P>(simd, weights, x, tiles, stride),
         6 => sums::<S, V, 6, P>(simd, weights, x, tiles, stride),
         7 => sums::<S, V, 7, P>(simd, weights, x, tiles, stride),
-        _ => sums::<S, V, 8, P>(simd, weights, x, tiles, stride),
+        8 => sums::<S, V, 8, P>(simd, weights, x, tiles, stride),
+        _ if !wide::<S>() => {}
+        9 => sums::<S, V, 9, P>(simd, weights, x, tiles, stride),
+        10 => sums::<S, V, 10, P>(simd, weights, x, tiles, stride),
+        11 => sums::<S, V, 11, P>(simd, weights, x, tiles, stride),
+        _ => sums::<S, V, 12, P>(simd, weights, x, tiles, stride),
     }
 }
 
