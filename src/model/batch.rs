@@ -60,7 +60,7 @@ pub enum OneByOneError<E: std::error::Error + 'static> {
     Twice(usize),
     /// One of the models failed.
     #[error(transparent)]
-    Model(#[from] E),
+    Model(E),
 }
 
 /// Several models of the same weights, run one after the other: a [`BatchModel`] that saves nothing.
@@ -82,8 +82,10 @@ impl<M: Model> OneByOne<M> {
 
     /// Runs one input after the other, as far as they succeed.
     fn run(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, OneByOneError<M::Error>> {
-        let run =
-            |input: &BatchInput<'_>| Ok(self.model(input.sequence)?.forward(input.tokens, input.rows)?);
+        let run = |input: &BatchInput<'_>| {
+            let model = self.model(input.sequence)?;
+            model.forward(input.tokens, input.rows).map_err(OneByOneError::Model)
+        };
         inputs.iter().map(run).collect()
     }
 }
@@ -116,7 +118,7 @@ impl<M: Model> BatchModel for OneByOne<M> {
         if rows.is_err() {
             for (input, position) in inputs.iter().zip(before) {
                 if let Some(model) = self.models.get_mut(input.sequence) {
-                    model.truncate(position.min(model.position()))?;
+                    model.truncate(position.min(model.position())).map_err(OneByOneError::Model)?;
                 }
             }
         }
@@ -124,7 +126,7 @@ impl<M: Model> BatchModel for OneByOne<M> {
     }
 
     fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error> {
-        Ok(self.model(sequence)?.truncate(position)?)
+        self.model(sequence)?.truncate(position).map_err(OneByOneError::Model)
     }
 }
 
