@@ -64,6 +64,7 @@
 //! * [`inspect`]: views of every stage, for people.
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
+//! * `mistralrs` (feature `mistralrs`): the engine in requests of mistral.rs.
 //! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
 //!
 //! # Promises
@@ -126,6 +127,9 @@ pub mod proposer;
 pub mod model;
 
 pub mod decode;
+
+#[cfg(feature = "mistralrs")]
+pub mod mistralrs;
 
 #[cfg(feature = "oracle")]
 pub mod oracle;

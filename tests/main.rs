@@ -27,6 +27,8 @@ mod hostile;
 #[cfg(feature = "hub")]
 mod hub;
 mod inspect;
+#[cfg(feature = "mistralrs")]
+mod mistralrs;
 mod model;
 mod model_batch;
 mod promises;

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "ids",
     "limits",
     "interner",
@@ -25,6 +25,7 @@ const LAYERS: [&str; 18] = [
     "proposer",
     "model",
     "decode",
+    "mistralrs",
 ];
 /// The engine: knows nothing of models, and they know nothing of it.
 const ENGINE: [&str; 10] = [

@@ -32,4 +32,6 @@ pub use sampler::{DrawError, KeptDrawError, Sampler};
 pub use sampling::{Sampling, SamplingError};
 pub use stats::DecodeStats;
 pub use steps::Steps;
+#[cfg(feature = "mistralrs")]
+pub(crate) use stop::StopSearch;
 pub use stop::{EmptyStopString, StopStrings};

@@ -41,7 +41,7 @@ impl StopStrings {
     }
 
     /// A search at the beginning of a text.
-    pub(super) fn search(&self) -> StopSearch {
+    pub(crate) fn search(&self) -> StopSearch {
         StopSearch { matched: vec![0; self.patterns.len()], strings: self.clone() }
     }
 }
@@ -72,7 +72,7 @@ impl Pattern {
 
 /// A search for stop strings in one text.
 #[derive(Debug, Clone)]
-pub(super) struct StopSearch {
+pub(crate) struct StopSearch {
     strings: StopStrings,
     /// For each string how many of its first bytes the text ends with; less than all of them.
     matched: Vec<usize>,
@@ -80,7 +80,7 @@ pub(super) struct StopSearch {
 
 impl StopSearch {
     /// Goes on by one byte. If stop strings end here, the length of the longest of them; the search is over then.
-    pub(super) fn push(&mut self, byte: u8) -> Option<usize> {
+    pub(crate) fn push(&mut self, byte: u8) -> Option<usize> {
         let mut found = None;
         for (pattern, matched) in self.strings.patterns.iter().zip(&mut self.matched) {
             *matched = pattern.longer(*matched, byte);

@@ -32,6 +32,15 @@ impl Vocabulary {
     pub fn from_tokenizer_json(json: &str) -> Result<Self, VocabularyError> {
         build(read(json)?, Vec::new())
     }
+
+    /// The same where the ids that end a text are known, at least one.
+    #[cfg(feature = "mistralrs")]
+    pub(crate) fn from_tokenizer_json_with_ends(
+        json: &str,
+        ends: Vec<TokenId>,
+    ) -> Result<Self, VocabularyError> {
+        build(read(json)?, ends)
+    }
 }
 
 /// The text of a file.

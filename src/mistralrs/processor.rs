@@ -1,0 +1,137 @@
+//! The processor that masks: for any engine, as it is.
+
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use candle_core::Tensor;
+use mistralrs_core::CustomLogitsProcessor;
+
+use super::{context::Place, error::RequestError, row, watch::RequestWatch};
+use crate::{
+    constraint::Constraint,
+    decode::Sampler,
+    ids::TokenId,
+    vocab::{TokenSet, Vocabulary},
+};
+
+/// Makes a request of any mistral.rs engine write a text of a grammar: all tokens that cannot follow get probability zero
+/// before the engine applies its temperature and cuts and draws. Once the text is complete and nothing can follow, only end
+/// of text is left.
+///
+/// One for each request: it keeps where the text is. With several choices (`n_choices`) each of them is a text of the
+/// grammar, at the price of reading its tokens again at every step.
+///
+/// It never fails a step. Where something goes wrong, such as a budget that is used up, it ends the text and keeps the
+/// error in its [`watch`](Self::watch).
+///
+/// A step costs a copy of the row and a mask, which is a lookup where the same place in the grammar was met before.
+pub struct GrammarLogitsProcessor {
+    place: Mutex<Place>,
+    vocabulary: Vocabulary,
+    draws: Option<Draws>,
+    watch: RequestWatch,
+}
+
+/// Draws that are not left to the engine.
+#[derive(Debug)]
+struct Draws {
+    sampler: Sampler,
+    first: usize,
+}
+
+impl GrammarLogitsProcessor {
+    /// A processor for one request whose text begins where `constraint` is. The constraint must have been compiled for the
+    /// [vocabulary](super::vocabulary()) of the engine.
+    #[must_use]
+    pub fn new(constraint: Constraint) -> Self {
+        Self {
+            vocabulary: constraint.vocabulary().clone(),
+            place: Mutex::new(Place::new(constraint)),
+            draws: None,
+            watch: RequestWatch::default(),
+        }
+    }
+
+    /// Draws by itself instead of leaving it to the engine, whose draws depend on what else it has drawn: the same seed then
+    /// gives the same text again. `first` is the position of the text's first token, for instance the number of tokens
+    /// of the prompt (as domino's own runner counts), or 0. Of the engine's sampling only the penalties are left.
+    #[must_use]
+    pub fn draw_by(self, sampler: Sampler, first: usize) -> Self {
+        Self { draws: Some(Draws { sampler, first }), ..self }
+    }
+
+    /// The caller's view of it.
+    #[must_use]
+    pub fn watch(&self) -> RequestWatch {
+        self.watch.clone()
+    }
+
+    fn masked(&self, row: &mut Vec<f32>, context: &[u32]) -> Result<Option<TokenId>, RequestError> {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = Instant::now();
+        place.follow(context)?;
+        let length = place.len();
+        let ended = place.constraint().is_ended();
+        let end = ended.then(|| end_of_text(&self.vocabulary));
+        let allowed = match &end {
+            Some(end) => end,
+            None => place.constraint().mask()?,
+        };
+        let elapsed = begun.elapsed();
+        self.watch.count(|stats| {
+            stats.tokens = stats.tokens.max(length);
+            stats.passes += 1;
+            stats.masks += 1;
+            stats.draws += 1;
+            stats.mask_time += elapsed;
+        });
+        match &self.draws {
+            Some(Draws { sampler, first }) => {
+                let token = sampler.draw(row, allowed, first + length)?;
+                self.watch.drawn(token, self.vocabulary.is_end_of_text(token));
+                Ok(Some(token))
+            }
+            None => {
+                row::mask(row, allowed)?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The tokens that end a text.
+fn end_of_text(vocabulary: &Vocabulary) -> TokenSet {
+    let mut end = vocabulary.empty_set();
+    vocabulary.end_of_text().iter().for_each(|&token| end.insert(token));
+    end
+}
+
+impl CustomLogitsProcessor for GrammarLogitsProcessor {
+    fn apply(&self, logits: &Tensor, context: &[u32]) -> candle_core::Result<Tensor> {
+        let mut row = row::read(logits)?;
+        let size = row.len();
+        if self.watch.is_over() {
+            return row::end(&self.vocabulary, size);
+        }
+        match self.masked(&mut row, context) {
+            Ok(None) => row::write(row),
+            Ok(Some(token)) => row::only(token, size),
+            Err(error) => {
+                self.watch.fail(error);
+                row::end(&self.vocabulary, size)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for GrammarLogitsProcessor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GrammarLogitsProcessor")
+            .field("draws", &self.draws)
+            .field("watch", &self.watch)
+            .finish_non_exhaustive()
+    }
+}

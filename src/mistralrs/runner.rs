@@ -1,0 +1,377 @@
+//! One text at a time from mistral.rs' engine, as from domino's own decoder, so that the two can be compared.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use candle_core::{Device, Tensor};
+use mistralrs_core::{
+    CustomLogitsProcessor, DefaultSchedulerMethod, DeviceMapSetting, GGUFLoaderBuilder, GGUFSpecificConfig,
+    Loader, MistralRs, MistralRsBuilder, ModelDType, NormalLoaderBuilder, NormalRequest,
+    NormalSpecificConfig, Request, RequestMessage, Response, SamplingParams, SchedulerConfig, TokenSource,
+};
+use tokio::{runtime::Runtime, sync::mpsc::Receiver};
+
+use super::{
+    AttachError, EngineVocabularyError, GrammarLogitsProcessor, GrammarSpeculativeLoader, Guesses, LoadError,
+    RequestError, RequestWatch, Speculation, SpeculativeRequest, row,
+};
+use crate::{
+    constraint::Constraint,
+    decode::{DecodeOptions, DecodeStats, Finish, Generation, Sampler},
+    ids::TokenId,
+    vocab::{TokenSet, Tokenizer, Vocabulary},
+};
+
+/// How long a stream may give nothing before it is asked whether to go on.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a pass may take at most.
+const HUNG: Duration = Duration::from_secs(600);
+
+/// mistral.rs' engine with a model on the CPU, for one text at a time.
+pub struct EngineRunner {
+    runtime: Runtime,
+    engine: Arc<MistralRs>,
+    vocabulary: Vocabulary,
+    tokenizer: Tokenizer,
+    speculation: Option<Speculation>,
+}
+
+/// Why mistral.rs' engine cannot be had, or gave no text.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunnerError {
+    /// There is no runtime to be had from the system.
+    #[error("the engine's threads cannot be started: {0}")]
+    Threads(#[source] std::io::Error),
+    /// mistral.rs cannot load the model.
+    #[error("mistral.rs cannot load the model: {0}")]
+    Load(String),
+    /// It cannot be loaded for speculation.
+    #[error(transparent)]
+    Speculation(#[from] LoadError),
+    /// Its tokens cannot be used.
+    #[error(transparent)]
+    Vocabulary(#[from] EngineVocabularyError),
+    /// What is asked for is not possible with this engine.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// The engine refused the request, or failed.
+    #[error("mistral.rs: {0}")]
+    Engine(String),
+    /// The text could not be made to its end.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The engine gives no sign of life.
+    #[error("mistral.rs has given no sign of life for {0:?}")]
+    Hangs(Duration),
+}
+
+/// Go on with a text?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoOn {
+    /// Until its end.
+    Yes,
+    /// No, it ends here.
+    No,
+}
+
+impl EngineRunner {
+    /// Loads the model of a folder, or of a GGUF file, on the CPU and with 32-bit numbers where it is not quantised. With
+    /// `gamma`, for speculation with passes of so many tokens.
+    ///
+    /// # Errors
+    /// If the engine cannot load it.
+    pub fn load(path: &Path, gamma: Option<usize>) -> Result<Self, RunnerError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(RunnerError::Threads)?;
+        let target = loader(path).map_err(|error| RunnerError::Load(format!("{error:#}")))?;
+        let mut speculation = None;
+        let loader: Box<dyn Loader> = match gamma {
+            None => target,
+            Some(gamma) => {
+                let loader = GrammarSpeculativeLoader::with_gamma(target, gamma);
+                speculation = Some(loader.speculation());
+                Box::new(loader)
+            }
+        };
+        let loaded = loader.load_model_from_hf(
+            None,
+            TokenSource::None,
+            &ModelDType::F32,
+            &Device::Cpu,
+            true,
+            DeviceMapSetting::dummy(),
+            None,
+            None,
+        );
+        let pipeline = loaded.map_err(|error| match error.downcast::<LoadError>() {
+            Ok(error) => RunnerError::Speculation(error),
+            Err(error) => RunnerError::Load(format!("{error:#}")),
+        })?;
+        let (vocabulary, tokenizer) = {
+            let pipeline = runtime.block_on(pipeline.lock());
+            (super::vocabulary(&*pipeline)?, super::tokenizer(&*pipeline)?)
+        };
+        let method = DefaultSchedulerMethod::Fixed(std::num::NonZeroUsize::MIN);
+        let engine =
+            MistralRsBuilder::new(pipeline, SchedulerConfig::DefaultScheduler { method }, false, None)
+                .with_no_prefix_cache(true);
+        let engine = runtime.block_on(engine.build());
+        Ok(Self { runtime, engine, vocabulary, tokenizer, speculation })
+    }
+
+    /// The vocabulary of the model, for which grammars must be compiled.
+    #[must_use]
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// The tokenizer of the model.
+    #[must_use]
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Generates a text after `prompt`, under `constraint` if there is one, with drafts by `guesses` if it was loaded for
+    /// speculation. Tokens are drawn as domino's own decoder draws them (sampling, seed, positions). Of the options,
+    /// penalties, [`close`](DecodeOptions::close) and [`logprobs`](DecodeOptions::logprobs) are not heeded. `progress` sees the
+    /// tokens as they come, and says whether to go on.
+    ///
+    /// # Errors
+    /// If the engine or the constraint fails.
+    pub fn generate(
+        &self,
+        prompt: &[TokenId],
+        constraint: Option<&Constraint>,
+        guesses: Option<&Guesses>,
+        options: &DecodeOptions,
+        mut progress: impl FnMut(&[TokenId]) -> GoOn,
+    ) -> Result<Generation, RunnerError> {
+        let begun = Instant::now();
+        let mut stop = Stopped::new(options, &self.vocabulary);
+        let (watch, mut receiver) = self.start(prompt, constraint, guesses, options)?;
+        let mut ended = false;
+        while !ended {
+            ended = match self.receive(&mut receiver)? {
+                Some(response) => end_of(response)?,
+                None => false,
+            };
+            let tokens = watch.tokens();
+            stop.search(&tokens);
+            if progress(stop.kept(&tokens)) == GoOn::No || stop.found.is_some() {
+                watch.cancel();
+            }
+        }
+        if let Some(error) = watch.error() {
+            return Err(error.into());
+        }
+        let tokens = watch.tokens();
+        stop.search(&tokens);
+        let stats = DecodeStats {
+            total_time: begun.elapsed(),
+            prompt_tokens: prompt.len(),
+            tokens: stop.kept(&tokens).len(),
+            ..watch.stats()
+        };
+        let finish = match stop.found {
+            Some(_) => Finish::StopString,
+            None if watch.has_ended() => Finish::Stop,
+            None => Finish::Length,
+        };
+        let complete = constraint.map_or(finish != Finish::Length, |constraint| {
+            let mut constraint = constraint.fork();
+            constraint.advance_bytes(&stop.text).is_ok_and(|taken| taken == stop.text.len())
+                && constraint.is_complete()
+        });
+        Ok(Generation {
+            tokens: stop.kept(&tokens).to_vec(),
+            text: stop.text,
+            complete,
+            finish,
+            completion: None,
+            logprobs: Vec::new(),
+            stats,
+        })
+    }
+
+    /// Sends a request.
+    fn start(
+        &self,
+        prompt: &[TokenId],
+        constraint: Option<&Constraint>,
+        guesses: Option<&Guesses>,
+        options: &DecodeOptions,
+    ) -> Result<(RequestWatch, Receiver<Response>), RunnerError> {
+        let (sender, receiver) = tokio::sync::mpsc::channel(1_024);
+        let messages = RequestMessage::CompletionTokens(prompt.iter().map(|token| token.raw()).collect());
+        // Processors draw, so the engine is to take the likeliest token, of the one there is.
+        let params = SamplingParams {
+            temperature: Some(0.0),
+            max_len: Some(options.max_new_tokens),
+            ..SamplingParams::deterministic()
+        };
+        let id = self.engine.next_request_id();
+        let mut request = NormalRequest::new_simple(messages, params, sender, id, None, None);
+        request.is_streaming = true;
+        let sampler = Sampler::new(options.sampling, options.seed);
+        let watch = match (&self.speculation, constraint) {
+            (Some(speculation), _) => {
+                let mut what = match constraint {
+                    Some(constraint) => SpeculativeRequest::new(constraint.fork()),
+                    None => SpeculativeRequest::unconstrained(),
+                };
+                what = what.draw_by(sampler, prompt.len());
+                if let Some(guesses) = guesses {
+                    what = what.guesses(guesses);
+                }
+                self.runtime.block_on(speculation.attach(&mut request, what))?
+            }
+            (None, Some(constraint)) => {
+                let processor = GrammarLogitsProcessor::new(constraint.fork()).draw_by(sampler, prompt.len());
+                let watch = processor.watch();
+                request.logits_processors = Some(vec![Arc::new(processor)]);
+                watch
+            }
+            (None, None) => {
+                let processor = Free::new(sampler, prompt.len(), &self.vocabulary);
+                let watch = processor.watch.clone();
+                request.logits_processors = Some(vec![Arc::new(processor)]);
+                watch
+            }
+        };
+        self.engine
+            .send_request(Request::Normal(Box::new(request)))
+            .map_err(|error| RunnerError::Engine(error.to_string()))?;
+        Ok((watch, receiver))
+    }
+
+    /// What comes next, if anything does soon.
+    fn receive(&self, receiver: &mut Receiver<Response>) -> Result<Option<Response>, RunnerError> {
+        let next = self.runtime.block_on(async { tokio::time::timeout(PATIENCE, receiver.recv()).await });
+        match next {
+            Ok(Some(response)) => Ok(Some(response)),
+            Ok(None) => Err(RunnerError::Engine("the engine has died".to_owned())),
+            Err(_) => {
+                let silence = self.speculation.as_ref().and_then(Speculation::silence).unwrap_or_default();
+                if silence > HUNG { Err(RunnerError::Hangs(silence)) } else { Ok(None) }
+            }
+        }
+    }
+}
+
+fn loader(path: &Path) -> anyhow::Result<Box<dyn Loader>> {
+    let is_gguf = path.extension().is_some_and(|extension| extension == "gguf");
+    if let (true, Some(folder), Some(name)) = (is_gguf, path.parent(), path.file_name()) {
+        let (folder, name) = (folder.display().to_string(), name.to_string_lossy().into_owned());
+        let folder = if folder.is_empty() { ".".to_owned() } else { folder };
+        let config = GGUFSpecificConfig::default();
+        return Ok(GGUFLoaderBuilder::new(None, None, folder, vec![name], config, false, None).build());
+    }
+    let folder = Some(path.display().to_string());
+    NormalLoaderBuilder::new(NormalSpecificConfig::default(), None, None, folder, false, None).build(None)
+}
+
+/// Is this the end of a stream?
+fn end_of(response: Response) -> Result<bool, RunnerError> {
+    let failed = |message: String| Err(RunnerError::Engine(message));
+    match response {
+        Response::CompletionChunk(chunk) => {
+            Ok(chunk.choices.iter().any(|choice| choice.finish_reason.is_some()))
+        }
+        Response::InternalError(error) | Response::ValidationError(error) => failed(error.to_string()),
+        Response::CompletionModelError(error, _) => failed(error),
+        _ => failed("an answer of another kind".to_owned()),
+    }
+}
+
+/// Draws without a grammar.
+struct Free {
+    sampler: Sampler,
+    first: usize,
+    all: Mutex<TokenSet>,
+    vocabulary: Vocabulary,
+    watch: RequestWatch,
+}
+
+impl Free {
+    fn new(sampler: Sampler, first: usize, vocabulary: &Vocabulary) -> Self {
+        let all = Mutex::new(TokenSet::empty(0));
+        Self { sampler, first, all, vocabulary: vocabulary.clone(), watch: RequestWatch::default() }
+    }
+}
+
+impl CustomLogitsProcessor for Free {
+    fn apply(&self, logits: &Tensor, _: &[u32]) -> candle_core::Result<Tensor> {
+        let row = row::read(logits)?;
+        if self.watch.is_over() {
+            return row::end(&self.vocabulary, row.len());
+        }
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.size() != row.len() {
+            *all = row::all(row.len());
+        }
+        let position = self.first + self.watch.tokens().len();
+        match self.sampler.draw(&row, &all, position) {
+            Ok(token) => {
+                self.watch.count(|stats| {
+                    stats.passes += 1;
+                    stats.draws += 1;
+                    stats.own_draws += 1;
+                });
+                self.watch.drawn(token, self.vocabulary.is_end_of_text(token));
+                row::only(token, row.len())
+            }
+            Err(error) => {
+                self.watch.fail(error.into());
+                row::end(&self.vocabulary, row.len())
+            }
+        }
+    }
+}
+
+/// The text of the tokens so far, and where a stop string ends it.
+struct Stopped<'a> {
+    vocabulary: &'a Vocabulary,
+    search: crate::decode::StopSearch,
+    text: Vec<u8>,
+    seen: usize,
+    /// Tokens up to the one that ends the stop string.
+    found: Option<usize>,
+}
+
+impl<'a> Stopped<'a> {
+    fn new(options: &DecodeOptions, vocabulary: &'a Vocabulary) -> Self {
+        Self { vocabulary, search: options.stop.search(), text: Vec::new(), seen: 0, found: None }
+    }
+
+    /// Looks at the tokens that are new.
+    fn search(&mut self, tokens: &[TokenId]) {
+        while self.found.is_none() && self.seen < tokens.len() {
+            let bytes = self.vocabulary.bytes(tokens[self.seen]).unwrap_or_default();
+            self.seen += 1;
+            for &byte in bytes {
+                self.text.push(byte);
+                if let Some(length) = self.search.push(byte) {
+                    self.text.truncate(self.text.len() - length);
+                    self.found = Some(self.seen);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn kept<'t>(&self, tokens: &'t [TokenId]) -> &'t [TokenId] {
+        &tokens[..self.found.unwrap_or(tokens.len()).min(tokens.len())]
+    }
+}
+
+impl std::fmt::Debug for EngineRunner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EngineRunner").field("speculation", &self.speculation).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,133 @@
+//! What the plugin asks of proposers: the one file of it that knows their interfaces.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::{
+    CompiledGrammar,
+    constraint::Constraint,
+    decode::Sampler,
+    ids::TokenId,
+    proposer::{
+        BestOf, CountProposer, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Seen, Site,
+    },
+    vocab::Tokenizer,
+};
+
+/// What guesses texts of one grammar. Its requests share what it learns from them; cloning shares it too.
+#[derive(Debug, Clone)]
+pub struct Guesses {
+    learner: Arc<Mutex<CountProposer>>,
+    tokenizer: Tokenizer,
+    grammar: CompiledGrammar,
+}
+
+impl Guesses {
+    /// Guesses for texts of `grammar`, by a prior for it, which may be [empty](Prior::new), by texts that are forced (which
+    /// the tokenizer splits into tokens), and by what came before in the same text.
+    #[must_use]
+    pub fn new(grammar: &CompiledGrammar, tokenizer: &Tokenizer, prior: Prior, learning: Learning) -> Self {
+        let learner = Arc::new(Mutex::new(CountProposer::new(prior, learning)));
+        Self { learner, tokenizer: tokenizer.clone(), grammar: grammar.clone() }
+    }
+
+    /// What is known by now, to be saved as a prior.
+    #[must_use]
+    pub fn prior(&self) -> Prior {
+        self.learner.lock().unwrap_or_else(PoisonError::into_inner).prior().clone()
+    }
+
+    /// The guesser of one request.
+    pub(super) fn guesser(&self, most: usize) -> Guesser {
+        let proposer = BestOf::new(vec![
+            Box::new(Arc::clone(&self.learner)),
+            Box::new(ForcedText::new(self.tokenizer.clone(), self.grammar.vocabulary().clone())),
+            Box::new(Lookup::default()),
+        ]);
+        // A pass takes as long with a short draft as with a long one, so any guess is worth it.
+        let drafter = DraftLength::up_to(most.min(DraftLength::MOST), 0.0)
+            .ok()
+            .map(|length| Drafter::new(Box::new(proposer), length));
+        Guesser { drafter, draft: Draft::default() }
+    }
+}
+
+/// Drafts the texts of one request.
+#[derive(Debug, Default)]
+pub(super) struct Guesser {
+    drafter: Option<Drafter>,
+    draft: Draft,
+}
+
+/// How the tokens of a request are drawn: guesses are coupled to the draws.
+#[derive(Debug, Clone)]
+pub(super) struct Draws {
+    pub(super) sampler: Sampler,
+    /// Position of the text's first token, as draws count.
+    pub(super) first: usize,
+    /// Tokens of the prompt.
+    pub(super) prompt: usize,
+}
+
+impl Draws {
+    /// As draws count, the position of the token at this index of the sequence.
+    pub(super) fn position(&self, index: usize) -> usize {
+        self.first + index.saturating_sub(self.prompt)
+    }
+
+    fn noise(&self, index: usize, token: TokenId) -> f64 {
+        self.sampler.noise(self.position(index), token)
+    }
+}
+
+impl Guesser {
+    /// A draft of up to `room` tokens after `sequence`, of which `keep` says how many tokens are kept.
+    pub(super) fn draft(
+        &mut self,
+        constraint: &Constraint,
+        sequence: &mut Vec<TokenId>,
+        draws: &Draws,
+        room: usize,
+        keep: impl FnOnce(&[TokenId]) -> usize,
+    ) -> &[TokenId] {
+        self.draft = Draft::default();
+        if let Some(drafter) = self.drafter.as_mut().filter(|_| room > 0) {
+            let noise = |index, token| draws.noise(index, token);
+            let mut site =
+                Site::new(Some(constraint), sequence, draws.sampler.sampling().temperature(), &noise);
+            self.draft = drafter.draft(&mut site, room);
+            let kept = keep(&self.draft.tokens);
+            self.draft.tokens.truncate(kept);
+            self.draft.acceptance.truncate(kept);
+        }
+        &self.draft.tokens
+    }
+
+    /// Does it want to see what comes?
+    pub(super) fn learns(&self) -> bool {
+        self.drafter.as_ref().is_some_and(Drafter::learns)
+    }
+
+    /// Sees that `token` came after `sequence`, where `constraint` was.
+    pub(super) fn observe(
+        &mut self,
+        constraint: &Constraint,
+        sequence: &mut Vec<TokenId>,
+        draws: &Draws,
+        token: TokenId,
+    ) {
+        if let Some(drafter) = &mut self.drafter {
+            let noise = |index, token| draws.noise(index, token);
+            let mut site =
+                Site::new(Some(constraint), sequence, draws.sampler.sampling().temperature(), &noise);
+            drafter.observe(&mut site, Seen::new(token, None));
+        }
+    }
+
+    /// Accounts for the last draft.
+    pub(super) fn verified(&mut self, accepted: usize, seconds: f64) {
+        let draft = std::mem::take(&mut self.draft);
+        if let Some(drafter) = &mut self.drafter {
+            drafter.verified(&draft, accepted, seconds);
+        }
+    }
+}

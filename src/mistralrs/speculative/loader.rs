@@ -1,0 +1,225 @@
+//! The loader: a target, a null draft, and upstream's speculative pipeline of both.
+
+use std::{sync::Arc, time::Duration};
+
+use candle_core::Device;
+use mistralrs_core::{
+    DeviceMapSetting, IsqType, Loader, ModelCategory, ModelKind, ModelPaths, PagedAttentionConfig, Pipeline,
+    SpeculativeConfig, SpeculativePipeline, TokenSource, TryIntoDType,
+};
+use tokio::sync::Mutex;
+
+use super::{
+    error::LoadError,
+    null_draft::{self, Shape},
+    processor::Model,
+    second_permit::{Owned, Sole},
+    self_test,
+    speculation::{Loaded, Speculation},
+};
+use crate::mistralrs;
+
+type SharedPipeline = Arc<Mutex<dyn Pipeline + Send + Sync>>;
+
+/// Rows of a pass, unless said otherwise.
+const GAMMA: usize = 8;
+/// Most rows of a pass.
+const MOST: usize = 64;
+/// How long the test run may take, unless said otherwise.
+const TEST_LIMIT: Duration = Duration::from_secs(120);
+
+/// Loads what another loader of text models loads (safetensors, GGUF, with quantisation in place), and makes mistral.rs
+/// verify several tokens in one pass: drafts come from domino, by place in the grammar.
+///
+/// ```no_run
+/// # async fn f(target: Box<dyn mistralrs_core::Loader>, request: &mut mistralrs_core::NormalRequest)
+/// # -> Result<(), Box<dyn std::error::Error>> {
+/// use domino::{Compiler, Grammar, Limits, Syntax, proposer::{Learning, Prior}};
+/// use domino::mistralrs::{GrammarSpeculativeLoader, Guesses, SpeculativeRequest};
+///
+/// let loader = GrammarSpeculativeLoader::new(target);
+/// let speculation = loader.speculation();
+/// // .. load with it and build the engine, without prefix cache; then, once per grammar:
+/// let grammar = Grammar::parse(Syntax::Gbnf, "root ::= [a-z]+", &Limits::default())?;
+/// let grammar = Compiler::new(speculation.vocabulary()?).compile(&grammar)?;
+/// let guesses =
+///     Guesses::new(&grammar, &speculation.tokenizer()?, Prior::new(&grammar), Learning::Online);
+/// // .. and for each request, before it is sent:
+/// let what = SpeculativeRequest::new(grammar.constraint()).guesses(&guesses).seed(7);
+/// let watch = speculation.attach(request, what).await?;
+/// # Ok(()) }
+/// ```
+///
+/// # Limits
+/// Models of text with an ordinary cache: no PagedAttention, no sliding window shorter than the context, no recurrent
+/// layers. The engine must be built without prefix cache, and every request [attached](Speculation::attach): the engine
+/// itself would draw the likeliest token always, and mix up the caches of requests that run at once. It serves one request at a
+/// time, in the order of their attachment. Each pass is over as many tokens as the draft may have, so texts that cannot be
+/// guessed cost more than without.
+///
+/// Loading makes a test run of a few tokens: where upstream's pipeline would hang, that is an error.
+pub struct GrammarSpeculativeLoader {
+    target: Box<dyn Loader>,
+    gamma: usize,
+    limit: Duration,
+    speculation: Speculation,
+}
+
+impl GrammarSpeculativeLoader {
+    /// A loader around that of the model, with passes of 8 tokens.
+    #[must_use]
+    pub fn new(target: Box<dyn Loader>) -> Self {
+        Self::with_gamma(target, GAMMA)
+    }
+
+    /// With passes of `gamma` tokens, from 2 to 64: others are taken as the nearest of these.
+    #[must_use]
+    pub fn with_gamma(target: Box<dyn Loader>, gamma: usize) -> Self {
+        let gamma = gamma.clamp(2, MOST);
+        Self { target, gamma, limit: TEST_LIMIT, speculation: Speculation::new(gamma) }
+    }
+
+    /// How long the test run may take. Default: two minutes.
+    #[must_use]
+    pub fn test_limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Where requests are attached, once a model is loaded.
+    #[must_use]
+    pub fn speculation(&self) -> Speculation {
+        self.speculation.clone()
+    }
+
+    /// The speculative pipeline around a loaded target.
+    fn around(&self, target: SharedPipeline, device: &Device) -> Result<SharedPipeline, LoadError> {
+        let (loaded, shape, tokenizer) = {
+            let target = target.try_lock().map_err(|_| LoadError::NotSole)?;
+            self.examine(&*target)?
+        };
+        let draft = null_draft::load(&shape, &tokenizer, device)?;
+        let soles = [Sole::of(&target), Sole::of(&draft)];
+        let config = SpeculativeConfig { gamma: self.gamma };
+        let pipeline = SpeculativePipeline::new(target, draft, config)
+            .map_err(|error| LoadError::Pipeline(error.to_string()))?;
+        for sole in soles {
+            sole.admit_two().map_err(|Owned| LoadError::NotSole)?;
+        }
+        let pipeline = Arc::new(Mutex::new(pipeline));
+        self.speculation.set(Some(loaded));
+        let tested: Arc<Mutex<dyn Pipeline>> = Arc::clone(&pipeline) as _;
+        if let Err(error) = self_test::run(&tested, &self.speculation, self.limit) {
+            self.speculation.set(None);
+            return Err(error);
+        }
+        Ok(pipeline)
+    }
+
+    /// What must be known of the target; refuses those that upstream's pipeline cannot roll back.
+    fn examine(
+        &self,
+        target: &dyn Pipeline,
+    ) -> Result<(Loaded, Shape, Arc<tokenizers::Tokenizer>), LoadError> {
+        let metadata = target.get_metadata();
+        let context = metadata.max_seq_len;
+        if !matches!(target.category(), ModelCategory::Text) {
+            return Err(LoadError::Unsupported("it is no model of text"));
+        }
+        if metadata.is_xlora || metadata.no_kv_cache {
+            return Err(LoadError::Unsupported("it is X-LoRA, or has no cache"));
+        }
+        if target.cache().is_hybrid() {
+            return Err(LoadError::Unsupported("it has recurrent layers"));
+        }
+        if metadata.sliding_window.is_some_and(|window| window < context) {
+            return Err(LoadError::Unsupported("its attention has a sliding window"));
+        }
+        let config =
+            metadata.model_metadata.as_ref().ok_or(LoadError::Unsupported("its cache is not known"))?;
+        if config.k_head_dim() != config.v_head_dim() {
+            return Err(LoadError::Unsupported("its keys and values are of different sizes"));
+        }
+        let tokenizer = target.tokenizer().ok_or(LoadError::Unsupported("it has no tokenizer"))?;
+        let vocabulary = mistralrs::vocabulary(target)?;
+        let highest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+        let tokens = vocabulary.size().max(usize::try_from(highest).unwrap_or(usize::MAX).saturating_add(1));
+        let shape = Shape {
+            tokens,
+            kv_heads: config.num_kv_heads(),
+            head_dim: config.k_head_dim(),
+            context: context + self.gamma,
+            dtype: metadata.activation_dtype,
+        };
+        let model = Model { vocabulary, gamma: self.gamma, context };
+        Ok((Loaded { model, tokenizer: mistralrs::tokenizer(target)? }, shape, tokenizer))
+    }
+}
+
+/// Refuses a cache in pages: the null draft has none.
+fn refuse_pages(config: Option<&PagedAttentionConfig>) -> Result<(), LoadError> {
+    match config {
+        Some(_) => Err(LoadError::Unsupported("PagedAttention is asked for")),
+        None => Ok(()),
+    }
+}
+
+// Errors are `anyhow`'s by upstream's trait.
+impl Loader for GrammarSpeculativeLoader {
+    fn load_model_from_hf(
+        &self,
+        revision: Option<String>,
+        token_source: TokenSource,
+        dtype: &dyn TryIntoDType,
+        device: &Device,
+        silent: bool,
+        mapper: DeviceMapSetting,
+        in_situ_quant: Option<IsqType>,
+        paged_attn_config: Option<PagedAttentionConfig>,
+    ) -> anyhow::Result<SharedPipeline> {
+        refuse_pages(paged_attn_config.as_ref())?;
+        let target = self.target.load_model_from_hf(
+            revision,
+            token_source,
+            dtype,
+            device,
+            silent,
+            mapper,
+            in_situ_quant,
+            None,
+        )?;
+        Ok(self.around(target, device)?)
+    }
+
+    fn load_model_from_path(
+        &self,
+        paths: &Box<dyn ModelPaths>,
+        dtype: &dyn TryIntoDType,
+        device: &Device,
+        silent: bool,
+        mapper: DeviceMapSetting,
+        in_situ_quant: Option<IsqType>,
+        paged_attn_config: Option<PagedAttentionConfig>,
+    ) -> anyhow::Result<SharedPipeline> {
+        refuse_pages(paged_attn_config.as_ref())?;
+        let target =
+            self.target.load_model_from_path(paths, dtype, device, silent, mapper, in_situ_quant, None)?;
+        Ok(self.around(target, device)?)
+    }
+
+    fn get_id(&self) -> String {
+        self.target.get_id()
+    }
+
+    fn get_kind(&self) -> ModelKind {
+        self.target.get_kind()
+    }
+}
+
+impl std::fmt::Debug for GrammarSpeculativeLoader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GrammarSpeculativeLoader")
+            .field("target", &self.target.get_id())
+            .field("gamma", &self.gamma)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,343 @@
+//! The processor that drafts and draws: both halves of a speculative step, told apart by the contexts.
+//!
+//! Upstream asks for each step, first `gamma` times what the draft model's next token is, with contexts that grow by what it
+//! was told; then, with the context of the step's beginning, what each row of the target draws, for as long as that is what
+//! was drafted. All answers are rows from which only one token can be drawn.
+//!
+//! Invariant: a token is drawn from the row that a plain run would have, by seed and position; what is drafted changes how
+//! many tokens a step makes, never which.
+
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use candle_core::Tensor;
+use mistralrs_core::CustomLogitsProcessor;
+
+use super::{
+    guesses::{Draws, Guesser},
+    turn::Turn,
+};
+use crate::{
+    constraint::Constraint,
+    decode::{DrawError, Sampler},
+    ids::TokenId,
+    mistralrs::{error::RequestError, row, watch::RequestWatch},
+    vocab::{TokenSet, Vocabulary},
+};
+
+/// What a request is to be.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// `None`: any text.
+    pub(super) constraint: Option<Constraint>,
+    pub(super) guesser: Guesser,
+    pub(super) sampler: Sampler,
+    /// Position of the text's first token.
+    pub(super) first: usize,
+    /// Most tokens of the text.
+    pub(super) most: usize,
+    pub(super) stop: Stop,
+}
+
+/// What ends a text but its end.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stop {
+    pub(super) tokens: Vec<u32>,
+    pub(super) strings: Vec<Vec<u8>>,
+}
+
+/// What all requests of an engine have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    pub(super) vocabulary: Vocabulary,
+    /// Tokens of a draft, and rows of a pass.
+    pub(super) gamma: usize,
+    /// Tokens that the model can hold.
+    pub(super) context: usize,
+}
+
+/// One request of an engine with speculation.
+pub(super) struct SpeculativeProcessor {
+    model: Model,
+    state: Mutex<State>,
+    watch: RequestWatch,
+    /// It goes to the next request when the engine drops this.
+    turn: Turn,
+}
+
+struct State {
+    constraint: Option<Constraint>,
+    guesser: Guesser,
+    draws: Draws,
+    most: usize,
+    stop: Stop,
+    /// The prompt and the tokens, once there was a context.
+    sequence: Vec<TokenId>,
+    /// Where `text` is searched from.
+    text: Vec<u8>,
+    step: Option<Step>,
+    /// All tokens of a row.
+    all: TokenSet,
+}
+
+/// A step of the engine.
+struct Step {
+    /// Length of its context.
+    base: usize,
+    draft: Vec<TokenId>,
+    /// What is drafted after that: a token that cannot be drawn there.
+    junk: TokenId,
+    /// Tokens that upstream was told the draft model drew.
+    told: usize,
+    accepted: usize,
+    /// Does its next row follow the text?
+    live: bool,
+    begun: Instant,
+    /// When the target's pass began.
+    pass: Instant,
+    /// Has a row been judged?
+    judged: bool,
+}
+
+impl SpeculativeProcessor {
+    pub(super) fn new(model: Model, job: Job, turn: Turn) -> Self {
+        let Job { constraint, guesser, sampler, first, most, stop } = job;
+        let state = State {
+            constraint,
+            guesser,
+            draws: Draws { sampler, first, prompt: 0 },
+            most,
+            stop,
+            sequence: Vec::new(),
+            text: Vec::new(),
+            step: None,
+            all: TokenSet::empty(0),
+        };
+        Self { model, state: Mutex::new(state), watch: RequestWatch::default(), turn }
+    }
+
+    pub(super) fn watch(&self) -> RequestWatch {
+        self.watch.clone()
+    }
+
+    fn next(&self, logits: &Tensor, context: &[u32]) -> candle_core::Result<Tensor> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        let size = logits.elem_count();
+        if let Some(step) = &mut state.step {
+            if step.told < self.model.gamma {
+                if context.len() != step.base + step.told {
+                    self.watch.fail(RequestError::OutOfStep);
+                }
+                let token = step.draft.get(step.told).copied().unwrap_or(step.junk);
+                step.told += 1;
+                step.pass = Instant::now();
+                return row::only(token, size);
+            }
+            if context.len() == step.base {
+                return self.judge(state, &row::read(logits)?);
+            }
+        }
+        let token = self.begin(state, context)?;
+        row::only(token, size)
+    }
+
+    /// Begins a step, and gives the first token of its draft.
+    fn begin(&self, state: &mut State, context: &[u32]) -> candle_core::Result<TokenId> {
+        let begun = Instant::now();
+        self.settle(state, begun);
+        if state.sequence.is_empty() {
+            state.sequence = context.iter().copied().map(TokenId::new).collect();
+            state.draws.prompt = context.len();
+            self.watch.count(|stats| stats.prompt_tokens = context.len());
+            if context.len() + self.model.gamma > self.model.context {
+                candle_core::bail!(
+                    "the prompt has {} tokens, but the model's context holds {}, of which drafts need {}",
+                    context.len(),
+                    self.model.context,
+                    self.model.gamma
+                );
+            }
+        } else if !context.iter().copied().map(TokenId::new).eq(state.sequence.iter().copied()) {
+            self.watch.fail(RequestError::OutOfStep);
+        }
+        let draft = if self.watch.is_over() { Vec::new() } else { state.draft() };
+        let junk = state.junk(&draft, &self.model.vocabulary);
+        let token = draft.first().copied().unwrap_or(junk);
+        self.watch.count(|stats| {
+            stats.passes += 1;
+            stats.drafted += draft.len();
+            stats.draft_time += begun.elapsed();
+        });
+        state.step = Some(Step {
+            base: context.len(),
+            draft,
+            junk,
+            told: 1,
+            accepted: 0,
+            live: true,
+            begun,
+            pass: Instant::now(),
+            judged: false,
+        });
+        Ok(token)
+    }
+
+    /// Accounts for the last step.
+    fn settle(&self, state: &mut State, now: Instant) {
+        if let Some(step) = state.step.take() {
+            state.guesser.verified(step.accepted, now.duration_since(step.begun).as_secs_f64());
+        }
+    }
+
+    /// Draws from a row of the target.
+    fn judge(&self, state: &mut State, row: &[f32]) -> candle_core::Result<Tensor> {
+        if let Some(step) = state.step.as_mut().filter(|step| !step.judged) {
+            step.judged = true;
+            let elapsed = step.pass.elapsed();
+            self.watch.count(|stats| stats.model_time += elapsed);
+        }
+        // The next step must fit.
+        let full = state.sequence.len() + self.model.gamma > self.model.context;
+        if full {
+            self.watch.fill();
+        }
+        let ended = state.constraint.as_ref().is_some_and(Constraint::is_ended);
+        if full || ended || self.watch.is_over() {
+            return row::end(&self.model.vocabulary, row.len());
+        }
+        match self.draw(state, row) {
+            Ok(token) => {
+                if let Some(step) = &mut state.step {
+                    step.live &= step.draft.get(step.accepted) == Some(&token);
+                    step.accepted += usize::from(step.live);
+                    self.watch.count(|stats| stats.accepted += usize::from(step.live));
+                }
+                row::only(token, row.len())
+            }
+            Err(error) => {
+                self.watch.fail(error);
+                row::end(&self.model.vocabulary, row.len())
+            }
+        }
+    }
+
+    /// Draws the next token and goes on by it.
+    fn draw(&self, state: &mut State, row: &[f32]) -> Result<TokenId, RequestError> {
+        let position = state.draws.position(state.sequence.len());
+        if state.all.size() != row.len() {
+            state.all = row::all(row.len());
+        }
+        let sampler = &state.draws.sampler;
+        let own = sampler.draw(row, &state.all, position)?;
+        let mut token = own;
+        let mut masks = 0;
+        let begun = Instant::now();
+        if let Some(constraint) = &mut state.constraint {
+            // If the model's choice is allowed, the draw among the allowed tokens gives it too; not with cuts.
+            if sampler.sampling().cuts() || !constraint.allows(own)? {
+                masks = 1;
+                let allowed = constraint.mask()?;
+                if allowed.is_empty() {
+                    return Err(DrawError::NoneAllowed.into());
+                }
+                token = sampler.draw(row, allowed, position)?;
+            }
+            if state.guesser.learns() {
+                state.guesser.observe(constraint, &mut state.sequence, &state.draws, token);
+            }
+            constraint.advance(token)?;
+        }
+        state.sequence.push(token);
+        state.text.extend_from_slice(self.model.vocabulary.bytes(token).unwrap_or_default());
+        let ends = self.model.vocabulary.is_end_of_text(token);
+        self.watch.count(|stats| {
+            stats.draws += 1;
+            stats.own_draws += 1;
+            stats.masks += masks;
+            stats.interventions += usize::from(token != own);
+            stats.mask_time += begun.elapsed();
+        });
+        self.watch.drawn(token, ends);
+        Ok(token)
+    }
+}
+
+impl State {
+    /// The draft of the next step. It leaves room for the token after it, and ends before a token that would end the text:
+    /// upstream ends a text after such a token, but takes the rest of an accepted draft all the same.
+    fn draft(&mut self) -> Vec<TokenId> {
+        let Some(constraint) = &self.constraint else { return Vec::new() };
+        let taken = self.sequence.len() - self.draws.prompt;
+        let room = self.most.saturating_sub(taken + 1);
+        let (stop, text, vocabulary) = (&self.stop, &self.text, constraint.vocabulary().clone());
+        if stop.is_in(text, 0) {
+            return Vec::new();
+        }
+        let keep = |draft: &[TokenId]| {
+            let mut ahead = stop.tail(text);
+            let tokens = draft.iter().take_while(|&&token| {
+                let before = ahead.len();
+                ahead.extend_from_slice(vocabulary.bytes(token).unwrap_or_default());
+                !stop.tokens.contains(&token.raw()) && !stop.is_in(&ahead, before)
+            });
+            tokens.count()
+        };
+        self.guesser.draft(constraint, &mut self.sequence, &self.draws, room, keep).to_vec()
+    }
+
+    /// A token that cannot be drawn after the draft. Where all can be (there is none without a grammar), one that hardly
+    /// ever is: if it is, the step goes on behind it, rightly, but for a text that ends there.
+    fn junk(&self, draft: &[TokenId], vocabulary: &Vocabulary) -> TokenId {
+        let specials = || vocabulary.special_tokens().map(|(token, _)| token);
+        let harmless = specials().find(|&token| !vocabulary.is_end_of_text(token));
+        let Some(mut ahead) = self.constraint.as_ref().map(Constraint::fork) else {
+            return harmless.unwrap_or(TokenId::new(0));
+        };
+        // Special tokens but the end are never allowed, and the end only where the text is complete.
+        if let Some(token) = harmless {
+            return token;
+        }
+        let moved = draft.iter().all(|&token| ahead.advance(token).is_ok());
+        let mut refused = |token: &TokenId| moved && ahead.allows(*token).is_ok_and(|allowed| !allowed);
+        let end = vocabulary.end_of_text().first().copied().into_iter();
+        let all = (0..vocabulary.size()).filter_map(TokenId::from_index);
+        end.chain(all).find(&mut refused).unwrap_or(TokenId::new(0))
+    }
+}
+
+impl Stop {
+    /// The end of `text` in which a string can begin that goes on after it.
+    fn tail(&self, text: &[u8]) -> Vec<u8> {
+        let longest = self.strings.iter().map(Vec::len).max().unwrap_or(0);
+        text[text.len().saturating_sub(longest)..].to_vec()
+    }
+
+    /// Does `text` have a stop string that ends after `from`?
+    fn is_in(&self, text: &[u8], from: usize) -> bool {
+        self.strings.iter().any(|string| {
+            let begin = (from + 1).saturating_sub(string.len()).min(text.len());
+            !string.is_empty() && text[begin..].windows(string.len()).any(|window| window == string)
+        })
+    }
+}
+
+impl CustomLogitsProcessor for SpeculativeProcessor {
+    fn apply(&self, logits: &Tensor, context: &[u32]) -> candle_core::Result<Tensor> {
+        let answer = self.next(logits, context);
+        self.turn.sign();
+        answer
+    }
+}
+
+impl fmt::Debug for SpeculativeProcessor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpeculativeProcessor")
+            .field("model", &self.model)
+            .field("watch", &self.watch)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,204 @@
+//! The caller's end of an engine with speculation: requests get their processors here.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use mistralrs_core::{CustomLogitsProcessor, NormalRequest, StopTokens};
+
+use super::{
+    error::AttachError,
+    guesses::{Guesser, Guesses},
+    processor::{Job, Model, SpeculativeProcessor, Stop},
+    sampling,
+    turn::Turns,
+};
+use crate::{
+    constraint::Constraint,
+    decode::Sampler,
+    mistralrs::watch::RequestWatch,
+    vocab::{Tokenizer, Vocabulary},
+};
+
+/// Attaches requests to the engine of a [`GrammarSpeculativeLoader`](super::GrammarSpeculativeLoader). Cloning shares it.
+#[derive(Debug, Clone)]
+pub struct Speculation {
+    gamma: usize,
+    turns: Turns,
+    loaded: Arc<Mutex<Option<Loaded>>>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Loaded {
+    pub(super) model: Model,
+    pub(super) tokenizer: Tokenizer,
+}
+
+/// What a request is to write. Its sampling, length and stop strings are those of the engine's own request.
+#[derive(Debug, Clone, Default)]
+pub struct SpeculativeRequest {
+    constraint: Option<Constraint>,
+    guesses: Option<Guesses>,
+    seed: Option<u64>,
+    sampler: Option<Sampler>,
+    first: usize,
+}
+
+impl SpeculativeRequest {
+    /// A text that begins where `constraint` is.
+    #[must_use]
+    pub fn new(constraint: Constraint) -> Self {
+        Self { constraint: Some(constraint), ..Self::default() }
+    }
+
+    /// Any text, sampled as the engine would. Nothing is drafted.
+    #[must_use]
+    pub fn unconstrained() -> Self {
+        Self::default()
+    }
+
+    /// Drafts by these guesses, which must be for the constraint's grammar. Without, nothing is drafted.
+    #[must_use]
+    pub fn guesses(self, guesses: &Guesses) -> Self {
+        Self { guesses: Some(guesses.clone()), ..self }
+    }
+
+    /// Key of the random numbers: the same gives the same text again, with or without drafts. Default: another one for
+    /// each request.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// Draws by this instead of as the engine's request says. `first` is the position of the text's first token, for
+    /// instance the number of tokens of the prompt (as domino's own runner counts), or 0.
+    #[must_use]
+    pub fn draw_by(self, sampler: Sampler, first: usize) -> Self {
+        Self { sampler: Some(sampler), first, ..self }
+    }
+}
+
+impl Speculation {
+    pub(super) fn new(gamma: usize) -> Self {
+        Self { gamma, turns: Turns::new(), loaded: Arc::default() }
+    }
+
+    /// Rows of each pass: a pass makes up to so many tokens.
+    #[must_use]
+    pub fn gamma(&self) -> usize {
+        self.gamma
+    }
+
+    /// The vocabulary of the loaded model, for which grammars must be compiled.
+    ///
+    /// # Errors
+    /// If none has been loaded.
+    pub fn vocabulary(&self) -> Result<Vocabulary, AttachError> {
+        Ok(self.loaded()?.model.vocabulary)
+    }
+
+    /// The tokenizer of the loaded model.
+    ///
+    /// # Errors
+    /// If none has been loaded.
+    pub fn tokenizer(&self) -> Result<Tokenizer, AttachError> {
+        Ok(self.loaded()?.tokenizer)
+    }
+
+    /// Waits for the engine's turn, and gives the request its processor. The turn ends when the engine is done with the
+    /// request, so send it without delay; requests that were not attached must not be sent to such an engine.
+    ///
+    /// The sampling (temperature, top-k, top-p, min-p) goes over to the processor, which draws by seed and position.
+    /// Penalties stay with the engine, and keep the request from being drafted for.
+    ///
+    /// # Errors
+    /// If the request wants what such an engine cannot do. It is unchanged then.
+    pub async fn attach(
+        &self,
+        request: &mut NormalRequest,
+        what: SpeculativeRequest,
+    ) -> Result<RequestWatch, AttachError> {
+        let Loaded { model, .. } = self.loaded()?;
+        check(request)?;
+        let sampling = sampling::take(&mut request.sampling_params)?;
+        let SpeculativeRequest { constraint, guesses, seed, sampler, first } = what;
+        let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(request.id));
+        let drafts = constraint.is_some() && !sampling::penalises(&request.sampling_params);
+        // The last row's token needs no draft: nothing comes after it.
+        let guesser = guesses
+            .filter(|_| drafts)
+            .map_or_else(Guesser::default, |guesses| guesses.guesser(self.gamma - 1));
+        let job = Job {
+            constraint,
+            guesser,
+            sampler: sampler.unwrap_or_else(|| Sampler::new(sampling, seed)),
+            first,
+            most: request.sampling_params.max_len.unwrap_or(usize::MAX),
+            stop: stop(request),
+        };
+        let turn = self.turns.next().await.ok_or(AttachError::NotLoaded)?;
+        let processor = SpeculativeProcessor::new(model, job, turn);
+        let watch = processor.watch();
+        request.logits_processors = Some(vec![Arc::new(processor) as Arc<dyn CustomLogitsProcessor>]);
+        Ok(watch)
+    }
+
+    /// How long the request that has the engine's turn has given no sign of life, which it does for each token: the time of
+    /// a pass. `None` while nobody has the turn.
+    #[must_use]
+    pub fn silence(&self) -> Option<Duration> {
+        self.turns.silence()
+    }
+
+    /// Waits until there has been [silence](Self::silence) for so long: the engine hangs then, or the pass over a prompt
+    /// takes longer. For `tokio::select!` beside the wait for an answer.
+    pub async fn hung(&self, limit: Duration) {
+        const LEAST: Duration = Duration::from_millis(10);
+        loop {
+            let left = limit.saturating_sub(self.silence().unwrap_or_default());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.max(LEAST)).await;
+        }
+    }
+
+    pub(super) fn set(&self, loaded: Option<Loaded>) {
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
+    }
+
+    fn loaded(&self) -> Result<Loaded, AttachError> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(AttachError::NotLoaded)
+    }
+}
+
+/// Refuses what an engine with speculation cannot do.
+fn check(request: &NormalRequest) -> Result<(), AttachError> {
+    match request.sampling_params.n_choices {
+        1 => {}
+        choices => return Err(AttachError::Choices(choices)),
+    }
+    if !matches!(request.constraint, mistralrs_core::Constraint::None) {
+        return Err(AttachError::OtherConstraint);
+    }
+    if request.logits_processors.as_ref().is_some_and(|processors| !processors.is_empty()) {
+        return Err(AttachError::OtherProcessors);
+    }
+    if request.return_logprobs || request.sampling_params.top_n_logprobs > 0 {
+        return Err(AttachError::Logprobs);
+    }
+    Ok(())
+}
+
+fn stop(request: &NormalRequest) -> Stop {
+    match &request.sampling_params.stop_toks {
+        None => Stop::default(),
+        Some(StopTokens::Ids(tokens)) => Stop { tokens: tokens.clone(), strings: Vec::new() },
+        Some(StopTokens::Seqs(strings)) => Stop {
+            tokens: Vec::new(),
+            strings: strings.iter().map(|string| string.as_bytes().to_vec()).collect(),
+        },
+    }
+}

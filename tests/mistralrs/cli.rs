@@ -1,0 +1,64 @@
+//! `domino generate --engine mistralrs`.
+
+use serde_json::Value;
+
+use crate::cli::{Run, domino, last_line};
+
+use super::engine::model;
+
+fn run(arguments: &[&str]) -> Run {
+    let model = model().display().to_string();
+    let job = ["generate", "--model", &model, "--prompt", "A JSON file describing a person: "];
+    domino(&[&job[..], arguments].concat(), b"")
+}
+
+fn generate(arguments: &[&str]) -> Value {
+    let run = run(&[&["--json", "-n", "24"], arguments].concat());
+    assert!(matches!(run.code, Some(0 | 3)), "{}", run.stderr);
+    last_line(&run)
+}
+
+#[test]
+fn the_same_job_in_the_other_engine() {
+    let job = ["--grammar", "json", "--seed", "2"];
+    let own = generate(&[&job[..], &["--speculate", "off"]].concat());
+    let masks = generate(&[&job[..], &["--engine", "mistralrs", "--speculate", "off"]].concat());
+    assert_eq!(masks["drafted"], Value::Null);
+    let drafts = generate(&[&job[..], &["--engine", "mistralrs", "--speculate", "5"]].concat());
+    assert_eq!(drafts["token_ids"], masks["token_ids"]);
+    let count = |found: &Value, key: &str| found[key].as_u64().unwrap();
+    assert!(
+        count(&drafts, "accepted") > 0 && count(&drafts, "passes") < count(&drafts, "tokens"),
+        "{drafts}"
+    );
+    // The draws are the same; the numbers they are drawn from only nearly.
+    for key in ["prompt_tokens", "finish", "tokens"] {
+        assert_eq!(masks[key], own[key], "{key}: {masks} {own}");
+    }
+    let common = |found: &Value| {
+        let ids = |found: &Value| found["token_ids"].as_array().unwrap().clone();
+        ids(found).iter().zip(ids(&own)).take_while(|(one, other)| **one == *other).count()
+    };
+    assert!(common(&masks) >= 4, "{masks} {own}");
+}
+
+#[test]
+fn stop_strings_and_texts_without_a_grammar() {
+    let cut = generate(&["--engine", "mistralrs", "--regex", "[a-z]{3} [0-9]+ [a-z]+", "--stop", " "]);
+    assert_eq!(cut["finish"], "stop_string");
+    assert!(!cut["text"].as_str().unwrap().contains(' '), "{cut}");
+    let free = generate(&["--engine", "mistralrs", "-t", "0"]);
+    assert_eq!(free["text"], generate(&["-t", "0"])["text"]);
+}
+
+#[test]
+fn what_the_engine_cannot_do_is_told() {
+    for flags in [&["--finish", "--grammar", "json"][..], &["--repeat-penalty", "1.1"], &["--device", "cuda"]]
+    {
+        let run = run(&[&["--engine", "mistralrs"], flags].concat());
+        assert_eq!(run.code, Some(2), "{flags:?}");
+        assert!(run.stderr.contains("not with --engine mistralrs"), "{}", run.stderr);
+    }
+    let batch = run(&["--engine", "mistralrs", "--batch", "-"]);
+    assert_eq!(batch.code, Some(2));
+}

@@ -1,0 +1,6 @@
+//! The plugin for mistral.rs, in its own engine with the shipped model.
+
+mod cli;
+mod engine;
+mod masks;
+mod speculation;
