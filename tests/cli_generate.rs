@@ -305,3 +305,13 @@ fn interrupted() {
     // With --finish, which was given, it is complete nevertheless.
     assert_eq!((first.len() + rest.len(), stderr.contains("more bytes")), (100_000, true), "{stderr}");
 }
+
+#[cfg(not(feature = "mistralrs"))]
+#[test]
+fn without_mistral_rs_its_engine_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let run = generate(folder.path(), &["--engine", "mistralrs", "--regex", "a"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("this build of domino has no mistral.rs"), "{}", run.stderr);
+}

@@ -54,7 +54,11 @@ enum Learn {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Speculate {
     Off,
-    To(DraftLength),
+    To {
+        length: DraftLength,
+        /// Most tokens of a draft, if that was said.
+        most: Option<usize>,
+    },
 }
 
 impl FromStr for Speculate {
@@ -63,11 +67,12 @@ impl FromStr for Speculate {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "off" => Ok(Self::Off),
-            "auto" => Ok(Self::To(DraftLength::Auto)),
+            "auto" => Ok(Self::To { length: DraftLength::Auto, most: None }),
             _ => {
                 let tokens =
                     text.parse::<usize>().map_err(|_| "expected auto, off or a number".to_owned())?;
-                DraftLength::up_to(tokens, 0.0).map(Self::To).map_err(|error| error.to_string())
+                let length = DraftLength::up_to(tokens, 0.0).map_err(|error| error.to_string())?;
+                Ok(Self::To { length, most: Some(tokens) })
             }
         }
     }
@@ -84,9 +89,14 @@ pub(crate) struct Speculation {
 }
 
 impl LowSpeculate {
+    /// Is the run to be compared with others?
+    pub(crate) fn compares(&self) -> bool {
+        self.compare
+    }
+
     /// What was asked for.
     pub(crate) fn resolve(self, constrained: bool) -> Result<Speculation, BadInput> {
-        if !constrained && matches!(self.speculate, Some(Speculate::To(_))) {
+        if !constrained && matches!(self.speculate, Some(Speculate::To { .. })) {
             return Err(BadInput::new("--speculate needs a grammar").hint("give --grammar or --regex"));
         }
         let learning = match self.learn {
@@ -123,6 +133,16 @@ impl Keeper {
     }
 }
 
+/// Drafts of one length.
+#[cfg(feature = "mistralrs")]
+pub(crate) struct Fixed {
+    pub(crate) most: usize,
+    pub(crate) prior: Prior,
+    pub(crate) learning: Learning,
+    /// Where what was learnt goes.
+    pub(crate) file: Option<PathBuf>,
+}
+
 impl Speculation {
     /// What drafts texts of `grammar`, if anything is to.
     pub(crate) fn drafter(
@@ -137,7 +157,7 @@ impl Speculation {
         }
         let prior = self.prior(source, grammar, model)?;
         let length = match self.how {
-            Some(Speculate::To(length)) => length,
+            Some(Speculate::To { length, .. }) => length,
             _ if self.compare || self.learning == Learning::Online || prior.is_some() => DraftLength::Auto,
             _ => return Ok(None),
         };
@@ -163,7 +183,7 @@ impl Speculation {
     ) -> Option<Shared> {
         let length = match self.how {
             Some(Speculate::Off) => return None,
-            Some(Speculate::To(length)) => Some(length),
+            Some(Speculate::To { length, .. }) => Some(length),
             None => None,
         };
         let prior = source.and_then(|source| shipped_prior(source, grammar, model));
@@ -172,6 +192,32 @@ impl Speculation {
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, self.learning)));
         let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
         Some(Shared { learner, forced, length })
+    }
+
+    /// The same for mistral.rs' engine, where drafts are of one length: the most tokens of a draft, and the prior.
+    #[cfg(feature = "mistralrs")]
+    pub(crate) fn fixed(
+        &self,
+        source: &GrammarSource,
+        grammar: &CompiledGrammar,
+        model: &Path,
+    ) -> Result<Option<Fixed>, BadInput> {
+        /// Tokens of a draft, unless said otherwise.
+        const USUAL: usize = 7;
+        if self.how == Some(Speculate::Off) {
+            return Ok(None);
+        }
+        let prior = self.prior(source, grammar, model)?;
+        if self.how.is_none() && self.learning == Learning::Fixed && prior.is_none() {
+            return Ok(None);
+        }
+        let most = match self.how {
+            Some(Speculate::To { most: Some(most), .. }) => most,
+            _ => USUAL,
+        };
+        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
+        let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
+        Ok(Some(Fixed { most, prior, learning: self.learning, file }))
     }
 
     /// The prior that was named, or that comes with the model. One that was named and is of no use is an error, unless

@@ -2,8 +2,8 @@
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
-use clap::Args;
-use domino::{Lookahead, decode::DecodeOptions};
+use clap::{Args, ValueEnum};
+use domino::{Lookahead, decode::DecodeOptions, model::candle::Placement};
 
 use super::options::LowOptions;
 use crate::{
@@ -49,6 +49,10 @@ pub(crate) struct LowGenerate {
     model: Option<PathBuf>,
     #[command(flatten)]
     device: LowDevice,
+    /// What runs the model: domino's own runner, or the engine of mistral.rs, to compare the two (needs a build with the
+    /// feature mistralrs; one text at a time, on the CPU).
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Own, conflicts_with = "batch")]
+    engine: Engine,
     /// Generate a text for each of the lines of JSON in this file (- is standard input), several at once: {"id": ..,
     /// "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with syntax its text) or
     /// regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, repeat_last_n, presence_penalty,
@@ -73,6 +77,15 @@ pub(crate) struct LowGenerate {
     speculate: LowSpeculate,
 }
 
+/// `--engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// Domino's own runner.
+    Own,
+    /// mistral.rs.
+    Mistralrs,
+}
+
 /// `domino generate`.
 #[derive(Debug)]
 pub(crate) struct Generate {
@@ -82,6 +95,8 @@ pub(crate) struct Generate {
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
     pub(crate) card: Card,
+    #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "then there is but one"))]
+    pub(crate) engine: Engine,
     pub(crate) options: LowOptions,
     pub(crate) lookahead: Lookahead,
     pub(crate) trees: Option<PathBuf>,
@@ -115,6 +130,9 @@ impl LowGenerate {
         let grammar = self.grammar.resolve()?;
         let constrained = grammar.is_some() || self.batch.is_some();
         let card = self.device.resolve();
+        if self.engine == Engine::Mistralrs {
+            check_mistralrs(&options, card.as_ref(), &self.speculate)?;
+        }
         let work = match self.batch {
             Some(_) if card.is_some() => {
                 return Err(BadInput::new("--batch runs on the CPU only, with weights as they are stored")
@@ -134,11 +152,36 @@ impl LowGenerate {
             work,
             model: self.model,
             card,
+            engine: self.engine,
             options: self.options,
             lookahead: lookahead(self.lookahead),
             trees: self.trees,
             speculation: self.speculate.resolve(constrained)?,
             json,
         })
+    }
+}
+
+/// Refuses what mistral.rs' engine cannot do, or does otherwise.
+fn check_mistralrs(
+    options: &DecodeOptions,
+    card: Option<&Placement>,
+    speculate: &LowSpeculate,
+) -> Result<(), BadInput> {
+    if !cfg!(feature = "mistralrs") {
+        return Err(BadInput::new("this build of domino has no mistral.rs")
+            .hint("build it with `cargo build --release --features mistralrs`"));
+    }
+    let cannot = [
+        (card.is_some(), "--device"),
+        (!options.penalties.is_none(), "penalties"),
+        (options.close, "--finish"),
+        (options.logprobs.is_some(), "--logprobs"),
+        (speculate.compares(), "--compare"),
+    ];
+    match cannot.iter().find(|(asked, _)| *asked) {
+        Some((_, what)) => Err(BadInput::new(format!("{what}: not with --engine mistralrs"))
+            .hint("leave it out, or use domino's own runner")),
+        None => Ok(()),
     }
 }

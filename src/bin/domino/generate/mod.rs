@@ -3,12 +3,15 @@
 pub(crate) mod args;
 mod batch;
 mod compare;
+#[cfg(feature = "mistralrs")]
+mod mistralrs;
 mod options;
 mod report;
 mod request;
+mod screen;
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     path::Path,
     time::Instant,
 };
@@ -19,12 +22,13 @@ use domino::{
     decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Finish, Generation, Steps},
     model::candle::LoadOptions,
     store::CacheFolder,
-    vocab::{Tokenizer, Utf8Stream},
+    vocab::Tokenizer,
 };
 
 use self::{
     args::{Generate, Prompt, Work},
     report::Ended,
+    screen::Screen,
 };
 use crate::{
     advice, compile,
@@ -37,6 +41,10 @@ use crate::{
 /// Generates one text, or one for each request of a batch.
 pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
+    #[cfg(feature = "mistralrs")]
+    if let (args::Engine::Mistralrs, Work::One(prompt, options)) = (command.engine, &command.work) {
+        return mistralrs::run(command, &folder, prompt, options, cache);
+    }
     match &command.work {
         Work::One(prompt, options) => one(command, &folder, prompt, options, cache),
         Work::Batch { requests, parallel } => batch::run(command, &folder, requests, *parallel, cache),
@@ -109,37 +117,20 @@ fn one(
 
 /// Runs the steps to their end or to Ctrl-C, showing the text as it comes unless it goes into an object.
 fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    let people = out.is_terminal();
-    let mut characters = Utf8Stream::default();
-    let mut shown = 0;
-    let mut show = |text: &[u8]| -> io::Result<()> {
-        // What may become a stop string comes later or never.
-        let bytes = &text[shown..];
-        shown = text.len();
-        // A terminal wants whole characters, a file the very bytes.
-        if people {
-            out.write_all(characters.push(bytes).as_bytes())?;
-        } else {
-            out.write_all(bytes)?;
-        }
-        out.flush()
-    };
+    let mut screen = Screen::new();
     while !interrupt::pressed() {
         let Some(step) = steps.next() else { break };
         step.map_err(step_error)?;
         if !quiet {
-            show(steps.settled_text())?;
+            screen.show(steps.settled_text())?;
         }
     }
     if close {
         steps.close()?;
     }
     if !quiet {
-        show(steps.text())?;
-        if people {
-            writeln!(out, "{}", characters.finish())?;
-        }
+        screen.show(steps.text())?;
+        screen.finish()?;
     }
     Ok(())
 }

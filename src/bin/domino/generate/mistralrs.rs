@@ -1,0 +1,105 @@
+//! `domino generate --engine mistralrs`: the same job in mistral.rs' engine.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+    time::Instant,
+};
+
+use domino::{
+    decode::DecodeOptions,
+    mistralrs::{EngineRunner, GoOn, Guesses, RunnerError},
+    store::CacheFolder,
+};
+
+use super::{
+    args::{Generate, Prompt},
+    compiler, grammar, prompt_text, prompt_tokens,
+    report::Ended,
+    screen::Screen,
+};
+use crate::{
+    failure::{BadInput, Exit},
+    interrupt,
+    output::Output,
+    progress, tokenizer,
+};
+
+/// Generates one text.
+pub(super) fn run(
+    command: &Generate,
+    folder: &Path,
+    prompt: &Prompt,
+    options: &DecodeOptions,
+    cache: &CacheFolder,
+) -> anyhow::Result<Exit> {
+    let text = prompt_text(prompt)?;
+    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let grammar = grammar(command, &compiler(command, &vocabulary, cache))?;
+    let mut fixed = None;
+    if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
+        fixed = command.speculation.fixed(source, grammar, folder)?;
+    }
+    // Nothing comes after the last row's token, so that it needs no draft.
+    let gamma = fixed.as_ref().map(|fixed| fixed.most + 1);
+    let loading = format!("loading {} in mistral.rs", folder.display());
+    let runner = progress::during(loading, || EngineRunner::load(folder, gamma)).map_err(bad_model)?;
+    if *runner.vocabulary() != vocabulary {
+        return Err(BadInput::new("mistral.rs reads other tokens from this model than domino does")
+            .hint("use domino's own runner")
+            .into());
+    }
+    let prompt = prompt_tokens(runner.tokenizer(), &text, &vocabulary)?;
+    let file = fixed.as_ref().and_then(|fixed| fixed.file.clone());
+    let guesses = grammar
+        .as_ref()
+        .zip(fixed)
+        .map(|(grammar, fixed)| Guesses::new(grammar, runner.tokenizer(), fixed.prior, fixed.learning));
+    let constraint = grammar.as_ref().map(domino::CompiledGrammar::constraint);
+    interrupt::watch();
+    let mut screen = Screen::new();
+    let mut broken = Ok(());
+    let begun = Instant::now();
+    let generation = runner.generate(&prompt, constraint.as_ref(), guesses.as_ref(), options, |tokens| {
+        // What may become a stop string comes at the end or never.
+        if !command.json && options.stop.is_empty() {
+            broken = screen.show(&vocabulary.concat(tokens));
+        }
+        if broken.is_err() || interrupt::pressed() { GoOn::No } else { GoOn::Yes }
+    })?;
+    let seconds = begun.elapsed().as_secs_f64();
+    broken?;
+    if !command.json {
+        screen.show(&generation.text)?;
+        screen.finish()?;
+    }
+    if let Some((file, guesses)) = file.zip(guesses.as_ref()) {
+        Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
+    }
+    let ended = Ended {
+        finish: Some(generation.finish).filter(|_| !interrupt::pressed()),
+        generation,
+        vocabulary: &vocabulary,
+        options,
+        appended: None,
+        seconds,
+        speculative: guesses.is_some(),
+        comparison: None,
+    };
+    if command.json {
+        writeln!(io::stdout().lock(), "{}", ended.object())?;
+    } else {
+        ended.summary();
+    }
+    Ok(ended.exit())
+}
+
+/// A model that cannot be loaded is the user's, all else is not.
+fn bad_model(error: RunnerError) -> anyhow::Error {
+    match error {
+        RunnerError::Load(_) | RunnerError::Vocabulary(_) | RunnerError::Speculation(_) => {
+            BadInput::new(error.to_string()).into()
+        }
+        error => error.into(),
+    }
+}
