@@ -69,7 +69,7 @@ impl GrammarLogitsProcessor {
         self.watch.clone()
     }
 
-    fn masked(&self, row: &mut Vec<f32>, context: &[u32]) -> Result<Option<TokenId>, RequestError> {
+    fn masked(&self, row: &mut [f32], context: &[u32]) -> Result<Option<TokenId>, RequestError> {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
         place.follow(context)?;

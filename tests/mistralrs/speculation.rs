@@ -130,6 +130,8 @@ fn few(flips: usize, cases: usize) -> bool {
 fn texts_are_the_same_with_and_without() {
     let cases = std::env::var("DOMINO_MISTRALRS").map_or(18, |count| count.parse().expect("a number"));
     let kinds = kinds(Learning::Online);
+    // Engines are loaded outside of tasks: loading blocks.
+    LazyLock::force(&STOCK);
     let (mut drafted, mut accepted, mut passes, mut tokens) = (0, 0, 0, 0);
     let (mut flips, mut stock_flips) = (Vec::new(), Vec::new());
     RUNTIME.block_on(async {
