@@ -16,6 +16,7 @@ use crate::{
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
+    serve::args::{LowServe, Serve},
     trace::args::{LowTrace, Trace},
 };
 
@@ -54,6 +55,7 @@ pub(crate) struct LowArgs {
 enum LowVerb {
     Generate(Box<LowGenerate>),
     Learn(LowLearn),
+    Serve(Box<LowServe>),
     Check(LowCheck),
     Mask(LowMask),
     Compile(LowCompile),
@@ -157,6 +159,7 @@ struct LowGrammars {
 pub(crate) enum Command {
     Generate(Box<Generate>),
     Learn(Learn),
+    Serve(Box<Serve>),
     Check(Check),
     Batch(Batch),
     Mask(Mask),
@@ -261,6 +264,7 @@ impl LowArgs {
         match self.verb {
             LowVerb::Generate(low) => low.resolve(json).map(Box::new).map(Command::Generate),
             LowVerb::Learn(low) => low.resolve(json).map(Command::Learn),
+            LowVerb::Serve(low) => low.resolve(json).map(Box::new).map(Command::Serve),
             LowVerb::Check(low) => low.resolve(json),
             LowVerb::Mask(low) => low.resolve(json).map(Command::Mask),
             LowVerb::Compile(low) => low.resolve(json).map(Command::Compile),

@@ -24,6 +24,7 @@ mod notation;
 mod output;
 mod progress;
 mod runner;
+mod serve;
 mod speculate;
 mod tokenizer;
 mod trace;
@@ -54,6 +55,7 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
     match command {
         Command::Generate(command) => generate::run(command, cache),
         Command::Learn(command) => learn::run(command, cache),
+        Command::Serve(command) => serve::run(command, cache),
         Command::Check(command) => check::run(command),
         Command::Batch(command) => batch::run(command),
         Command::Mask(command) => mask::run(command, cache),

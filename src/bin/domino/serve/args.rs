@@ -1,0 +1,220 @@
+//! Flags of `domino serve`.
+
+use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
+
+use clap::{Args, ValueEnum};
+
+use crate::failure::BadInput;
+
+/// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
+///
+/// The server is mistral.rs's, with /v1/chat/completions and /v1/completions in front that take a grammar:
+///
+///   "grammar": {"type": "gbnf" or "regex", "value": TEXT}
+///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the program
+///   "response_format": {"type": "json_object"}
+///
+/// Streamed or not, with n texts at once, with "seed": the same request writes the same text again. What a text cost
+/// is in its usage, under "domino". GET /v1/grammars lists the named grammars, GET /metrics is for Prometheus, GET
+/// /health says whether the engine moves. An error is OpenAI's object {"error": {message, type, param, code}}, and for
+/// a grammar its line and column too.
+///
+/// Ctrl-C or SIGTERM ends the server when the running requests are done; a second one ends it at once. With --json one
+/// object is printed when the server is ready: address, model.
+#[derive(Debug, Args)]
+pub(crate) struct LowServe {
+    /// The model's folder (config.json, tokenizer.json, tokenizer_config.json, *.safetensors), a GGUF file, or a model
+    /// on the Hugging Face hub, as for `generate`. Default: models/domino-small, as for `generate`.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
+    model: Option<PathBuf>,
+    /// The address to listen on. 0.0.0.0 is all of this machine's.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// The port to listen on; 0 is any free one.
+    #[arg(long, value_name = "PORT", default_value = "8080")]
+    port: u16,
+    /// Ask for this key: clients send it as `Authorization: Bearer KEY`. /health needs none.
+    #[arg(long, value_name = "KEY", env = "DOMINO_API_KEY", hide_env_values = true)]
+    api_key: Option<String>,
+    /// Guess tokens ahead by the grammar and verify several in one pass of the model. The texts are the same.
+    #[arg(long)]
+    grammar_speculate: bool,
+    /// Tokens of a guess: N, or auto.
+    #[arg(long = "s", value_name = "N|auto", default_value = "auto", requires = "grammar_speculate")]
+    s: DraftSize,
+    /// Guess by the counts in this file of `domino learn`, for the grammar it was made for, or in the files NAME.prior of
+    /// this folder, for the named grammars. Default: the folder priors of the model.
+    #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
+    prior: Option<PathBuf>,
+    /// Serve the grammars in this folder (*.gbnf, *.regex) by their names. A file that is changed or added is seen by the
+    /// next request.
+    #[arg(long, value_name = "DIR")]
+    grammar_dir: Option<PathBuf>,
+    /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ...
+    #[arg(long, value_name = "Q")]
+    isq: Option<String>,
+    /// The numbers that are computed with.
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t = Dtype::Auto)]
+    dtype: Dtype,
+    /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
+    #[arg(long, value_name = "FILE")]
+    chat_template: Option<PathBuf>,
+    /// Texts written at once; others wait. Only 1 for now: on the CPU mistral.rs 0.8.1 mixes up texts of the same length.
+    #[arg(long, value_name = "N", default_value = "1")]
+    max_seqs: NonZeroUsize,
+    /// Texts that may wait; requests past that are refused with 429.
+    #[arg(long, value_name = "N", default_value = "256")]
+    max_queue: usize,
+    /// Largest body of a request, in KiB.
+    #[arg(long, value_name = "KIB", default_value = "4096")]
+    max_body: NonZeroUsize,
+    /// Largest grammar in a request, in KiB.
+    #[arg(long, value_name = "KIB", default_value = "256")]
+    max_grammar: NonZeroUsize,
+    /// Memory of compiled grammars, in MiB; those that were not used for longest go first.
+    #[arg(long, value_name = "MIB", default_value = "512")]
+    grammar_cache: NonZeroUsize,
+    /// How long a request waits for its grammar to be compiled, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    compile_timeout: Duration,
+    /// How long the engine may make no token before requests are answered with an error, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    stall_timeout: Duration,
+    /// How long running requests may take to finish after Ctrl-C or SIGTERM, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    drain_timeout: Duration,
+}
+
+/// Tokens of a guess.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DraftSize {
+    Auto,
+    Tokens(NonZeroUsize),
+}
+
+impl FromStr for DraftSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => {
+                text.parse().map(Self::Tokens).map_err(|_| format!("{text:?} is neither auto nor 1 or more"))
+            }
+        }
+    }
+}
+
+/// The numbers that a model computes with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dtype {
+    Auto,
+    F32,
+    F16,
+    Bf16,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if duration > Duration::ZERO && seconds <= 1e6 => Ok(duration),
+        _ => Err("it must be above 0 and at most 1000000 seconds".to_owned()),
+    }
+}
+
+/// `domino serve`.
+#[derive(Debug)]
+#[cfg_attr(
+    not(feature = "mistralrs"),
+    expect(dead_code, reason = "a build without a server refuses them all")
+)]
+pub(crate) struct Serve {
+    /// `None`: the default model.
+    pub(crate) model: Option<PathBuf>,
+    pub(crate) host: IpAddr,
+    pub(crate) port: u16,
+    pub(crate) api_key: Option<String>,
+    /// `None`: no speculation.
+    pub(crate) speculation: Option<Speculation>,
+    pub(crate) grammar_dir: Option<PathBuf>,
+    pub(crate) isq: Option<String>,
+    pub(crate) dtype: Dtype,
+    pub(crate) chat_template: Option<PathBuf>,
+    pub(crate) limits: ServerLimits,
+    pub(crate) json: bool,
+}
+
+/// How to speculate.
+#[derive(Debug, Clone)]
+#[cfg_attr(
+    not(feature = "mistralrs"),
+    expect(dead_code, reason = "a build without a server refuses them all")
+)]
+pub(crate) struct Speculation {
+    pub(crate) size: DraftSize,
+    pub(crate) prior: Option<PathBuf>,
+}
+
+/// What requests may take.
+#[derive(Debug, Clone)]
+#[cfg_attr(
+    not(feature = "mistralrs"),
+    expect(dead_code, reason = "a build without a server refuses them all")
+)]
+pub(crate) struct ServerLimits {
+    /// Texts written at once.
+    pub(crate) running: NonZeroUsize,
+    /// Texts that wait.
+    pub(crate) waiting: usize,
+    /// Of a body, in bytes.
+    pub(crate) body: usize,
+    /// Of a grammar's text, in bytes.
+    pub(crate) grammar: usize,
+    /// Of all compiled grammars, in bytes.
+    pub(crate) grammars: usize,
+    pub(crate) compile: Duration,
+    pub(crate) stall: Duration,
+    pub(crate) drain: Duration,
+}
+
+impl LowServe {
+    /// What was asked for.
+    pub(crate) fn resolve(self, json: bool) -> Result<Serve, BadInput> {
+        let api_key = match self.api_key {
+            Some(key) if key.is_empty() => {
+                return Err(BadInput::new("the API key is empty")
+                    .hint("give --api-key (or DOMINO_API_KEY) a value, or leave it out"));
+            }
+            key => key,
+        };
+        // Its attention on the CPU reads the keys of the first text for all of a batch.
+        if self.max_seqs.get() > 1 {
+            return Err(BadInput::new("mistral.rs 0.8.1 mixes up texts that it writes at once on the CPU")
+                .hint("leave --max-seqs at 1; requests wait for their turn"));
+        }
+        let speculation = self.grammar_speculate.then_some(Speculation { size: self.s, prior: self.prior });
+        let limits = ServerLimits {
+            running: self.max_seqs,
+            waiting: self.max_queue,
+            body: self.max_body.get().saturating_mul(1 << 10),
+            grammar: self.max_grammar.get().saturating_mul(1 << 10),
+            grammars: self.grammar_cache.get().saturating_mul(1 << 20),
+            compile: self.compile_timeout,
+            stall: self.stall_timeout,
+            drain: self.drain_timeout,
+        };
+        Ok(Serve {
+            model: self.model,
+            host: self.host,
+            port: self.port,
+            api_key,
+            speculation,
+            grammar_dir: self.grammar_dir,
+            isq: self.isq,
+            dtype: self.dtype,
+            chat_template: self.chat_template,
+            limits,
+            json,
+        })
+    }
+}

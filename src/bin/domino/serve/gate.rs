@@ -1,0 +1,132 @@
+//! How many texts there may be at once, and whether the engine moves.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::problem::Problem;
+
+/// Places for texts, those that wait included.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    taken: AtomicUsize,
+    places: usize,
+}
+
+/// Places that were taken; dropping it gives them back.
+#[derive(Debug)]
+pub(crate) struct Places {
+    gate: Arc<Gate>,
+    count: usize,
+}
+
+impl Gate {
+    pub(crate) fn new(places: usize) -> Arc<Self> {
+        Arc::new(Self { taken: AtomicUsize::new(0), places })
+    }
+
+    /// Takes `count` places, if there are as many.
+    pub(crate) fn enter(self: &Arc<Self>, count: usize) -> Result<Places, Problem> {
+        let more = |taken: usize| taken.checked_add(count).filter(|&taken| taken <= self.places);
+        match self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more) {
+            Ok(_) => Ok(Places { gate: Arc::clone(self), count }),
+            Err(_) => Err(Problem::queue_full(self.places)),
+        }
+    }
+
+    /// Places that are taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Acquire)
+    }
+
+    /// All places.
+    pub(crate) fn places(&self) -> usize {
+        self.places
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        self.gate.taken.fetch_sub(self.count, Ordering::AcqRel);
+    }
+}
+
+/// When the engine last moved.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    start: Instant,
+    /// Milliseconds since the start.
+    last: AtomicU64,
+    patience: Duration,
+    stalled: AtomicBool,
+}
+
+impl Pulse {
+    /// An engine that makes no token for `patience` though it should has stalled.
+    pub(crate) fn new(patience: Duration) -> Self {
+        Self { start: Instant::now(), last: AtomicU64::new(0), patience, stalled: AtomicBool::new(false) }
+    }
+
+    /// The engine made something.
+    pub(crate) fn beat(&self) {
+        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.fetch_max(now, Ordering::Relaxed);
+        self.stalled.store(false, Ordering::Relaxed);
+    }
+
+    /// Is there somebody who gave up waiting, and has it not moved since?
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::Relaxed)
+    }
+
+    /// What to tell one who gives up waiting.
+    pub(crate) fn stalled(&self) -> Problem {
+        self.stalled.store(true, Ordering::Relaxed);
+        let message = format!("the engine has made no token for {} s", self.patience.as_secs_f64());
+        Problem::unavailable("engine_stalled", message)
+    }
+
+    /// When to give up waiting for the engine, for one who waits since `since`: while it moves for others, the queue is
+    /// long and the engine well.
+    pub(crate) fn deadline(&self, since: Instant) -> Instant {
+        let last = self.start + Duration::from_millis(self.last.load(Ordering::Relaxed));
+        last.max(since) + self.patience
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_come_back() {
+        let gate = Gate::new(3);
+        let two = gate.enter(2).unwrap();
+        assert!(gate.enter(2).is_err());
+        let one = gate.enter(1).unwrap();
+        assert_eq!((gate.taken(), gate.places()), (3, 3));
+        drop(two);
+        assert!(gate.enter(3).is_err());
+        drop(one);
+        assert!(gate.enter(3).is_ok());
+        assert!(gate.enter(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn a_beat_moves_the_deadline_of_those_who_wait() {
+        let patience = Duration::from_secs(5);
+        let mut pulse = Pulse::new(patience);
+        let since = pulse.start;
+        assert_eq!(pulse.deadline(since), since + patience);
+        // As if the start were a while ago.
+        pulse.last = AtomicU64::new(2000);
+        assert_eq!(pulse.deadline(since), since + patience + Duration::from_secs(2));
+        assert_eq!(pulse.deadline(since + Duration::from_secs(3)), since + patience + Duration::from_secs(3));
+        pulse.beat();
+        assert!(pulse.deadline(since) >= since + patience + Duration::from_secs(2));
+    }
+}

@@ -1,0 +1,53 @@
+//! `domino serve`: a model over HTTP, with grammars.
+//!
+//! `engine` loads the model into mistral.rs; `server` has the addresses, `handlers` the two that write text: a body
+//! becomes a `request`, its grammar a compiled one (`named`, `registry`), each of its texts a task
+//! (`writing`) that hears the engine's tokens (`recorder`), and what comes of them an `answer`.
+
+pub(crate) mod args;
+
+#[cfg(feature = "mistralrs")]
+mod answer;
+#[cfg(feature = "mistralrs")]
+mod engine;
+#[cfg(feature = "mistralrs")]
+mod gate;
+#[cfg(feature = "mistralrs")]
+mod guessing;
+#[cfg(feature = "mistralrs")]
+mod handlers;
+#[cfg(feature = "mistralrs")]
+mod metrics;
+#[cfg(feature = "mistralrs")]
+mod named;
+#[cfg(feature = "mistralrs")]
+mod problem;
+#[cfg(feature = "mistralrs")]
+mod recorder;
+#[cfg(feature = "mistralrs")]
+mod registry;
+#[cfg(feature = "mistralrs")]
+mod request;
+#[cfg(feature = "mistralrs")]
+mod run;
+#[cfg(feature = "mistralrs")]
+mod server;
+#[cfg(feature = "mistralrs")]
+mod shelf;
+#[cfg(feature = "mistralrs")]
+mod shown;
+#[cfg(feature = "mistralrs")]
+mod writing;
+
+#[cfg(feature = "mistralrs")]
+pub(crate) use run::run;
+
+/// Says that this build has no server.
+#[cfg(not(feature = "mistralrs"))]
+pub(crate) fn run(
+    _command: &args::Serve,
+    _cache: &domino::store::CacheFolder,
+) -> anyhow::Result<crate::failure::Exit> {
+    let hint = "build one that has: cargo build --release --features mistralrs (500 crates more)";
+    Err(crate::failure::BadInput::new("this build of domino has no server").hint(hint).into())
+}

@@ -1,0 +1,189 @@
+//! Grammars that requests name: those of a folder, and those that come with the program.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{problem::Problem, request::GrammarAsked};
+use crate::{
+    failure::BadInput,
+    notation::{Notation, SHIPPED, Shipped},
+};
+
+/// Largest file of the folder that is read, in bytes. Whoever starts the server chose what is in it.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A grammar's text, and what to call it in messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) notation: Notation,
+    pub(crate) text: Cow<'static, str>,
+}
+
+/// The named grammars.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedGrammars {
+    folder: Option<PathBuf>,
+}
+
+impl NamedGrammars {
+    /// Those of `folder`, which must be there, hide those of the program.
+    pub(crate) fn new(folder: Option<PathBuf>) -> Result<Self, BadInput> {
+        let named = Self { folder };
+        if let Some(folder) = &named.folder {
+            named.files().map_err(|error| {
+                BadInput::new(format!("cannot read {}: {error}", folder.display()))
+                    .hint("--grammar-dir takes a folder with grammars (*.gbnf, *.regex)")
+            })?;
+        }
+        Ok(named)
+    }
+
+    /// All names, with a line about each.
+    pub(crate) fn list(&self) -> BTreeMap<String, String> {
+        let shipped = SHIPPED.iter().map(|shipped| (shipped.name.to_owned(), shipped.about().to_owned()));
+        let mut names: BTreeMap<String, String> = shipped.collect();
+        for (name, path) in self.files().unwrap_or_default() {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            names.insert(name, format!("the server's {file}"));
+        }
+        names
+    }
+
+    /// The files of the folder that are no grammars, and why.
+    pub(crate) fn mistakes(&self) -> Vec<(String, String)> {
+        let mistake = |(name, path): (String, PathBuf)| {
+            let parsed = read(&path).map_err(|error| error.to_string()).and_then(|(notation, text)| {
+                notation.parse(text.as_bytes()).map_err(|error| error.to_string())
+            });
+            Some((name, parsed.err()?))
+        };
+        self.files().unwrap_or_default().into_iter().filter_map(mistake).collect()
+    }
+
+    /// The text that a request asks for. Reads a file where it names one.
+    pub(crate) fn find(&self, asked: &GrammarAsked) -> Result<Source, Problem> {
+        match asked {
+            GrammarAsked::Text(notation, text) => {
+                Ok(Source { name: "grammar".to_owned(), notation: *notation, text: text.clone().into() })
+            }
+            GrammarAsked::JsonObject => Ok(Source {
+                name: "json_object".to_owned(),
+                notation: Notation::Gbnf,
+                text: json_object().into(),
+            }),
+            GrammarAsked::Named(name) => self.named(name),
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<Source, Problem> {
+        // Only names that were listed: a name is never made into a path.
+        let file = self.files().unwrap_or_default().remove(name);
+        if let Some(path) = file {
+            let (notation, text) = read(&path).map_err(|error| {
+                Problem::unavailable(
+                    "grammar_unreadable",
+                    format!("the server cannot read grammar {name:?}: {error}"),
+                )
+            })?;
+            return Ok(Source { name: name.to_owned(), notation, text: text.into() });
+        }
+        let shipped: Option<&Shipped> = SHIPPED.iter().find(|shipped| shipped.name == name);
+        let shipped = shipped.ok_or_else(|| {
+            let known: Vec<String> = self.list().into_keys().collect();
+            let message = format!("no grammar is named {name:?}; there are {}", known.join(", "));
+            Problem::not_found("grammar_not_found", message).param("grammar")
+        })?;
+        Ok(Source { name: name.to_owned(), notation: Notation::Gbnf, text: shipped.text.into() })
+    }
+
+    /// Files of the folder by the names of their grammars.
+    fn files(&self) -> io::Result<BTreeMap<String, PathBuf>> {
+        let Some(folder) = &self.folder else { return Ok(BTreeMap::new()) };
+        let mut files = BTreeMap::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let name = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned);
+            if let (Some(name), Some(_)) = (name, notation(&path)) {
+                files.insert(name, path);
+            }
+        }
+        Ok(files)
+    }
+}
+
+fn notation(path: &Path) -> Option<Notation> {
+    match path.extension()?.to_str()? {
+        "gbnf" => Some(Notation::Gbnf),
+        "regex" => Some(Notation::Regex),
+        _ => None,
+    }
+}
+
+fn read(path: &Path) -> io::Result<(Notation, String)> {
+    let notation = notation(path).unwrap_or(Notation::Gbnf);
+    let length = fs::metadata(path)?.len();
+    if length > MOST_BYTES {
+        return Err(io::Error::other(format!("it has {length} bytes")));
+    }
+    let mut text = fs::read_to_string(path)?;
+    // Editors end files with a line feed that nobody means as a part of the expression.
+    if notation == Notation::Regex && text.ends_with('\n') {
+        text.pop();
+    }
+    Ok((notation, text))
+}
+
+/// JSON by RFC 8259 with an object at the top.
+fn json_object() -> String {
+    let rfc = SHIPPED.iter().find(|shipped| shipped.name == "rfc8259").map_or("", |shipped| shipped.text);
+    let rest = rfc.lines().filter(|line| !line.starts_with("root "));
+    std::iter::once("root ::= ws object").chain(rest).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use domino::Compiler;
+
+    use super::*;
+    use crate::check::{byte_vocabulary, judge};
+
+    #[test]
+    fn json_objects_are_json_with_an_object_at_the_top() {
+        let source = NamedGrammars::new(None).unwrap().find(&GrammarAsked::JsonObject).unwrap();
+        let grammar = source.notation.parse(source.text.as_bytes()).unwrap();
+        let compiled = Compiler::new(byte_vocabulary().unwrap()).compile(&grammar).unwrap();
+        for (text, accepted) in
+            [("{\"a\": [1, {}]}\n", true), ("{}", true), ("[]", false), ("1", false), ("", false)]
+        {
+            assert_eq!(judge(&compiled, text.as_bytes()).unwrap().accepted(false), accepted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_folder_hides_what_is_shipped_and_names_are_no_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("c.gbnf"), "root ::= \"c\"").unwrap();
+        fs::write(folder.path().join("id.regex"), "[a-z]+\n").unwrap();
+        fs::write(folder.path().join("notes.txt"), "no grammar").unwrap();
+        let inner = folder.path().join("grammars");
+        fs::create_dir(&inner).unwrap();
+        let named = NamedGrammars::new(Some(folder.path().to_owned())).unwrap();
+        assert_eq!(named.named("c").unwrap().text, "root ::= \"c\"");
+        assert_eq!(named.named("id").unwrap().text, "[a-z]+");
+        assert!(named.named("json").unwrap().text.contains("root"));
+        let inside = NamedGrammars::new(Some(inner)).unwrap();
+        for name in ["../c", "../c.gbnf", "notes", "", "klingon"] {
+            let problem = inside.named(name).unwrap_err();
+            assert_eq!(problem.to_json()["error"]["code"], "grammar_not_found", "{name}");
+        }
+        fs::write(folder.path().join("bad.gbnf"), "root ::= (").unwrap();
+        assert_eq!(named.mistakes().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["bad"]);
+        assert!(named.list().contains_key("id") && !named.list().contains_key("notes"));
+        assert!(NamedGrammars::new(Some(folder.path().join("none"))).is_err());
+    }
+}

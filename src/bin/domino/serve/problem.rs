@@ -1,0 +1,175 @@
+//! What is wrong with a request, as an answer: OpenAI's error object, with the place in a grammar.
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header::RETRY_AFTER},
+    response::{IntoResponse, Response},
+};
+use domino::{CompileError, GrammarError};
+use serde_json::{Value, json};
+
+/// An answer that is an error.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    param: Option<String>,
+    /// Beside those of OpenAI: line, column, detail, hint.
+    more: Vec<(&'static str, Value)>,
+    retry_after: Option<u32>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), param: None, more: Vec::new(), retry_after: None }
+    }
+
+    /// The request cannot be understood or served as it is.
+    pub(crate) fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    /// A value of the request that is not what it must be.
+    pub(crate) fn invalid(param: &str, message: impl Into<String>) -> Self {
+        Self::bad_request("invalid_value", message).param(param)
+    }
+
+    /// Something that there is elsewhere, but not here.
+    pub(crate) fn unsupported(param: &str, message: impl Into<String>) -> Self {
+        Self::bad_request("unsupported", message).param(param)
+    }
+
+    /// No such thing.
+    pub(crate) fn not_found(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, code, message)
+    }
+
+    /// An address that is asked for in another way.
+    pub(crate) fn method(method: &str, path: &str) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "no_such_method", format!("{path} does not take {method}"))
+    }
+
+    /// No key, or a wrong one.
+    pub(crate) fn unauthorized() -> Self {
+        let message = "this server needs its API key, as `Authorization: Bearer KEY`";
+        Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", message)
+    }
+
+    /// A body over the limit of `most` bytes.
+    pub(crate) fn too_large(most: usize) -> Self {
+        let message = format!("the body of a request may have {most} bytes (`domino serve --max-body`)");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+    }
+
+    /// More requests than the queue holds.
+    pub(crate) fn queue_full(most: usize) -> Self {
+        let message = format!("all {most} places are taken; ask again later (`domino serve --max-queue`)");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", message).retry_after(1)
+    }
+
+    /// Not now.
+    pub(crate) fn unavailable(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message).retry_after(5)
+    }
+
+    /// The engine, not the request.
+    pub(crate) fn engine(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "engine_error", message)
+    }
+
+    /// A grammar that cannot be read; `name` is what the request calls it.
+    pub(crate) fn grammar(name: &str, error: &GrammarError) -> Self {
+        let place = error.places().first().map(domino::grammar::Place::position);
+        let at =
+            place.map_or_else(String::new, |place| format!(", line {}, column {}", place.line, place.column));
+        let mut problem = Self::bad_request("invalid_grammar", format!("{name}{at}: {}", error.message()));
+        if let Some(place) = place {
+            problem = problem.with("line", place.line).with("column", place.column);
+        }
+        if let Some(hint) = error.hint() {
+            problem = problem.with("hint", hint);
+        }
+        problem.with("detail", error.to_string())
+    }
+
+    /// A grammar that cannot be compiled.
+    pub(crate) fn compile(name: &str, error: &CompileError) -> Self {
+        Self::bad_request("invalid_grammar", format!("{name}: {error}"))
+    }
+
+    /// Names the part of the request that it is about.
+    pub(crate) fn param(mut self, param: &str) -> Self {
+        self.param = Some(param.to_owned());
+        self
+    }
+
+    /// Says more about it.
+    pub(crate) fn with(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.more.push((key, value.into()));
+        self
+    }
+
+    fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The object, also for an event of a stream that had begun.
+    pub(crate) fn to_json(&self) -> Value {
+        let kind = match self.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        };
+        let mut error = json!({
+            "message": self.message, "type": kind, "param": self.param, "code": self.code,
+        });
+        if let Some(object) = error.as_object_mut() {
+            object.extend(self.more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        }
+        json!({ "error": error })
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.to_json())).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domino::{Grammar, Limits, Syntax};
+
+    use super::*;
+
+    #[test]
+    fn grammars_have_line_and_column() {
+        let error = Grammar::parse(Syntax::Gbnf, "root ::= a\nb ::= ]", &Limits::default()).unwrap_err();
+        let problem = Problem::grammar("grammar", &error);
+        assert_eq!(problem.status(), StatusCode::BAD_REQUEST);
+        let object = problem.to_json();
+        let error = &object["error"];
+        assert_eq!((error["line"].as_u64(), error["column"].as_u64()), (Some(2), Some(7)), "{error}");
+        assert_eq!(error["type"], "invalid_request_error");
+        assert!(error["message"].as_str().unwrap().starts_with("grammar, line 2, column 7: "), "{error}");
+    }
+
+    #[test]
+    fn a_full_queue_says_when_to_ask_again() {
+        let response = Problem::queue_full(3).into_response();
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert!(response.headers().contains_key(RETRY_AFTER));
+    }
+}

@@ -1,0 +1,198 @@
+//! Hears which tokens the engine takes, and ends requests that nobody waits for: processors that stand beside the one
+//! that constrains.
+//!
+//! The engine's own text has the white space at its beginning cut off and U+2581 replaced, so texts of a grammar are made
+//! from the tokens.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use candle_core::{DType, Device, Result, Tensor};
+use domino::mistralrs::RequestWatch;
+use mistralrs_core::CustomLogitsProcessor;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::gate::Pulse;
+
+/// Sends the tokens that are taken. Stands after a processor that draws, so a row has one token that can be drawn.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    taken: UnboundedSender<u32>,
+    rounds: Mutex<Rounds>,
+    pulse: Arc<Pulse>,
+}
+
+impl Recorder {
+    /// One for an engine that draws each token once, or, with `drafts`, one that draws drafts first.
+    pub(crate) fn new(taken: UnboundedSender<u32>, pulse: Arc<Pulse>, drafts: bool) -> Self {
+        let rounds = if drafts { Rounds::Before } else { Rounds::None };
+        Self { taken, rounds: Mutex::new(rounds), pulse }
+    }
+}
+
+impl CustomLogitsProcessor for Recorder {
+    fn apply(&self, logits: &Tensor, context: &[u32]) -> Result<Tensor> {
+        self.pulse.beat();
+        let taken = self.rounds.lock().unwrap_or_else(PoisonError::into_inner).is_taken(context.len());
+        if taken {
+            let row: Vec<f32> = logits.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?;
+            let token = row.iter().position(|&logit| logit > f32::NEG_INFINITY);
+            if let Some(token) = token.and_then(|token| u32::try_from(token).ok()) {
+                // Whoever does not listen has cancelled.
+                let _ = self.taken.send(token);
+            }
+        }
+        Ok(logits.clone())
+    }
+}
+
+/// Which draws are taken into the text. An engine that speculates draws by rounds: the tokens of a draft, each with a
+/// context that is longer by one, then the tokens that the target takes, all with the context from before the draft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rounds {
+    /// There are none.
+    None,
+    /// The first has yet to begin.
+    Before,
+    Drafting {
+        base: usize,
+        drawn: usize,
+    },
+    Taking {
+        base: usize,
+    },
+}
+
+impl Rounds {
+    /// Is the token taken that is drawn after a context of `length` tokens?
+    fn is_taken(&mut self, length: usize) -> bool {
+        *self = match *self {
+            Self::None => return true,
+            Self::Drafting { base, drawn } if length == base + drawn => {
+                Self::Drafting { base, drawn: drawn + 1 }
+            }
+            Self::Drafting { base, .. } | Self::Taking { base } if length == base => Self::Taking { base },
+            _ => Self::Drafting { base: length, drawn: 1 },
+        };
+        matches!(self, Self::Taking { .. })
+    }
+}
+
+/// Ends a request without a grammar when it is cancelled, and counts its tokens.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    inner: Arc<GuardInner>,
+}
+
+#[derive(Debug)]
+struct GuardInner {
+    cancelled: AtomicBool,
+    drawn: AtomicUsize,
+    end: u32,
+    pulse: Arc<Pulse>,
+}
+
+impl Guard {
+    /// `end` is a token that ends a text.
+    pub(crate) fn new(end: u32, pulse: Arc<Pulse>) -> Self {
+        let inner = GuardInner { cancelled: AtomicBool::new(false), drawn: AtomicUsize::new(0), end, pulse };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Tokens drawn.
+    pub(crate) fn drawn(&self) -> usize {
+        self.inner.drawn.load(Ordering::Relaxed)
+    }
+}
+
+impl CustomLogitsProcessor for Guard {
+    fn apply(&self, logits: &Tensor, _context: &[u32]) -> Result<Tensor> {
+        self.inner.pulse.beat();
+        self.inner.drawn.fetch_add(1, Ordering::Relaxed);
+        if !self.inner.cancelled.load(Ordering::Relaxed) {
+            return Ok(logits.clone());
+        }
+        let size = logits.elem_count();
+        let mut row = vec![f32::NEG_INFINITY; size];
+        if let Some(end) = usize::try_from(self.inner.end).ok().and_then(|end| row.get_mut(end)) {
+            *end = 1.0;
+        }
+        Tensor::from_vec(row, size, &Device::Cpu)
+    }
+}
+
+/// Ends a text at its next token.
+pub(crate) trait Cancel {
+    fn cancel(&self);
+}
+
+impl Cancel for Guard {
+    fn cancel(&self) {
+        self.inner.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Cancel for RequestWatch {
+    fn cancel(&self) {
+        RequestWatch::cancel(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn pulse() -> Arc<Pulse> {
+        Arc::new(Pulse::new(Duration::from_secs(1)))
+    }
+
+    /// The lengths of contexts in `rounds` of `draft` tokens, of which so many are taken, with what is taken.
+    fn calls(draft: usize, rounds: &[usize]) -> Vec<(usize, bool)> {
+        let mut base = 7;
+        let mut calls = Vec::new();
+        for &taken in rounds {
+            calls.extend((0..draft).map(|drawn| (base + drawn, false)));
+            calls.extend((0..taken).map(|_| (base, true)));
+            base += taken;
+        }
+        calls
+    }
+
+    #[test]
+    fn what_the_target_draws_is_taken() {
+        for (draft, taken) in
+            [(1, &[1, 1, 1][..]), (2, &[1, 2, 1, 1, 2]), (4, &[4, 1, 3, 2, 4, 4, 1]), (8, &[8, 8, 1, 1])]
+        {
+            let mut rounds = Rounds::Before;
+            for (length, is_taken) in calls(draft, taken) {
+                assert_eq!(rounds.is_taken(length), is_taken, "{draft} {taken:?} {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_token_left_is_sent_and_the_row_unchanged() {
+        let (sender, mut tokens) = tokio::sync::mpsc::unbounded_channel();
+        let recorder = Recorder::new(sender, pulse(), false);
+        let row = Tensor::new(&[f32::NEG_INFINITY, f32::NEG_INFINITY, 1.0, f32::NEG_INFINITY], &Device::Cpu)
+            .unwrap();
+        let after = recorder.apply(&row, &[1, 2]).unwrap();
+        assert_eq!(after.to_vec1::<f32>().unwrap(), row.to_vec1::<f32>().unwrap());
+        assert_eq!(tokens.try_recv(), Ok(2));
+    }
+
+    #[test]
+    fn a_cancelled_text_can_only_end() {
+        let guard = Guard::new(1, pulse());
+        let row = Tensor::new(&[3.0_f32, 0.0, 1.0], &Device::Cpu).unwrap();
+        assert_eq!(guard.apply(&row, &[]).unwrap().to_vec1::<f32>().unwrap(), [3.0, 0.0, 1.0]);
+        guard.cancel();
+        let after: Vec<f32> = guard.apply(&row, &[]).unwrap().to_vec1().unwrap();
+        assert_eq!(after, [f32::NEG_INFINITY, 1.0, f32::NEG_INFINITY]);
+        assert_eq!(guard.drawn(), 2);
+    }
+}

@@ -1,0 +1,287 @@
+//! Grammars of requests -> compiled ones: each compiled once, off the threads that answer, and kept while there is room.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use domino::{CompiledGrammar, Compiler, mistralrs::Guesses};
+use tokio::sync::{Semaphore, watch};
+
+use super::{
+    guessing::Guessing,
+    metrics::Metrics,
+    named::{NamedGrammars, Source},
+    problem::Problem,
+    request::GrammarAsked,
+    shelf::Shelf,
+};
+use crate::notation::Notation;
+
+/// Grammars that may wait to be compiled.
+const MOST_WAITING: usize = 64;
+
+/// What a grammar is known by: its notation, and the hash of its text.
+type Key = (Notation, blake3::Hash);
+
+/// A grammar that texts can be written of.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    pub(crate) grammar: CompiledGrammar,
+    /// What its texts are guessed by, if they are.
+    pub(crate) guesses: Option<Guesses>,
+}
+
+/// What became of a grammar.
+type Outcome = Result<Prepared, Problem>;
+
+/// What grammars are prepared with.
+#[derive(Debug)]
+pub(crate) struct Shop {
+    pub(crate) compiler: Compiler,
+    /// `None`: nothing is guessed.
+    pub(crate) guessing: Option<Guessing>,
+}
+
+/// A grammar that is compiled or will be.
+type Slot = watch::Receiver<Option<Outcome>>;
+
+/// The grammars of one server.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    shop: Arc<Shop>,
+    named: NamedGrammars,
+    /// Memory of all that is kept, in bytes.
+    most_bytes: usize,
+    patience: Duration,
+    /// Grammars that are compiled at once.
+    workers: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    shelf: Mutex<Shelf<Key, Slot>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Registry {
+    /// One that compiles on up to `workers` threads, keeps `most_bytes` of grammars, and lets a request wait for
+    /// `patience`.
+    pub(crate) fn new(
+        shop: Shop,
+        named: NamedGrammars,
+        metrics: Arc<Metrics>,
+        workers: usize,
+        most_bytes: usize,
+        patience: Duration,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shop: Arc::new(shop),
+            named,
+            most_bytes,
+            patience,
+            workers: Arc::new(Semaphore::new(workers.max(1))),
+            waiting: AtomicUsize::new(0),
+            shelf: Mutex::new(Shelf::new()),
+            metrics,
+        })
+    }
+
+    /// The grammars that have names.
+    pub(crate) fn named(&self) -> &NamedGrammars {
+        &self.named
+    }
+
+    /// The grammar that a request asks for.
+    pub(crate) async fn get(self: &Arc<Self>, asked: GrammarAsked) -> Outcome {
+        let named = self.named.clone();
+        let found = tokio::task::spawn_blocking(move || named.find(&asked)).await;
+        let source = found.map_err(|_| Problem::engine("looking for the grammar failed"))??;
+        let mut slot = self.slot(source)?;
+        match tokio::time::timeout(self.patience, slot.wait_for(Option::is_some)).await {
+            Ok(Ok(outcome)) => match &*outcome {
+                Some(outcome) => outcome.clone(),
+                None => Err(Problem::engine("the grammar was not compiled")),
+            },
+            Ok(Err(_)) => Err(Problem::unavailable("shutting_down", "the server is ending")),
+            Err(_) => {
+                let message = format!(
+                    "the grammar is not compiled after {} s; that goes on, so ask again later, or make it smaller",
+                    self.patience.as_secs_f64()
+                );
+                Err(Problem::unavailable("grammar_timeout", message).param("grammar"))
+            }
+        }
+    }
+
+    /// Where the grammar is or will be.
+    fn slot(self: &Arc<Self>, source: Source) -> Result<Slot, Problem> {
+        let key = (source.notation, blake3::hash(source.text.as_bytes()));
+        let mut shelf = self.shelf();
+        if let Some(slot) = shelf.get(&key) {
+            self.metrics.grammar_hits.add(1);
+            return Ok(slot.clone());
+        }
+        if self.waiting.fetch_add(1, Ordering::AcqRel) >= MOST_WAITING {
+            self.waiting.fetch_sub(1, Ordering::AcqRel);
+            let message = format!("{MOST_WAITING} grammars wait to be compiled; ask again later");
+            return Err(Problem::unavailable("grammar_queue_full", message));
+        }
+        self.metrics.grammar_misses.add(1);
+        let (sender, slot) = watch::channel(None);
+        shelf.insert(key, slot.clone());
+        drop(shelf);
+        let registry = Arc::clone(self);
+        tokio::spawn(async move { registry.work(key, source, sender).await });
+        Ok(slot)
+    }
+
+    /// Compiles a grammar, tells those who wait, then grows its trees.
+    async fn work(self: Arc<Self>, key: Key, source: Source, sender: watch::Sender<Option<Outcome>>) {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.workers).acquire_owned().await;
+        let shop = Arc::clone(&self.shop);
+        let start = Instant::now();
+        let compiled = tokio::task::spawn_blocking(move || shop.prepare(&source)).await;
+        let outcome = compiled.unwrap_or_else(|_| Err(Problem::engine("compiling the grammar failed")));
+        self.metrics.compile_times.add(start.elapsed());
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
+        if outcome.is_err() {
+            self.metrics.grammar_failures.add(1);
+            self.shelf().remove(&key);
+        }
+        let grammar = outcome.as_ref().ok().map(|prepared| prepared.grammar.clone());
+        sender.send_replace(Some(outcome));
+        if let Some(grammar) = grammar {
+            // Texts go on meanwhile, and use the trees once they are there.
+            let _ = tokio::task::spawn_blocking(move || grammar.grow_trees()).await;
+            self.trim();
+        }
+        drop(permit);
+    }
+
+    /// Drops what there is no room for: grammars grow while texts use them.
+    pub(crate) fn trim(&self) {
+        let gone = self.shelf().trim(self.most_bytes, weigh);
+        self.metrics.grammar_evictions.add(gone);
+    }
+
+    /// How many are kept, and their memory in bytes.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let shelf = self.shelf();
+        let values = shelf.values();
+        (values.len(), values.map(weigh).sum())
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf<Key, Slot>> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shop {
+    fn prepare(&self, source: &Source) -> Outcome {
+        let grammar = source
+            .notation
+            .parse(source.text.as_bytes())
+            .map_err(|error| Problem::grammar(&source.name, &error).param("grammar"))?;
+        let grammar = self
+            .compiler
+            .compile(&grammar)
+            .map_err(|error| Problem::compile(&source.name, &error).param("grammar"))?;
+        let guesses = self.guessing.as_ref().map(|guessing| guessing.guesses(&grammar));
+        Ok(Prepared { grammar, guesses })
+    }
+}
+
+fn weigh(slot: &Slot) -> usize {
+    match &*slot.borrow() {
+        Some(Ok(prepared)) => prepared.grammar.memory().total(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::byte_vocabulary;
+
+    fn registry(most_bytes: usize) -> Arc<Registry> {
+        let shop = Shop { compiler: Compiler::new(byte_vocabulary().unwrap()), guessing: None };
+        let named = NamedGrammars::new(None).unwrap();
+        let metrics = Arc::new(Metrics::default());
+        Registry::new(shop, named, metrics, 2, most_bytes, Duration::from_secs(60))
+    }
+
+    fn regex(text: &str) -> GrammarAsked {
+        GrammarAsked::Text(Notation::Regex, text.to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_grammar_is_compiled_once_for_all_who_ask_at_once() {
+        let registry = registry(1 << 30);
+        let tasks: Vec<_> = (0..20)
+            .map(|_| {
+                let registry = Arc::clone(&registry);
+                tokio::spawn(async move { registry.get(GrammarAsked::Named("json".to_owned())).await })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap().unwrap();
+        }
+        assert_eq!(registry.size().0, 1);
+        let now = super::super::metrics::Moment {
+            texts: 0,
+            most_texts: 0,
+            grammars: 0,
+            grammar_bytes: 0,
+            stalled: false,
+        };
+        let text = registry.metrics.text(now);
+        assert!(text.contains("\ndomino_grammar_misses_total 1\n"), "{text}");
+        assert!(text.contains("\ndomino_grammar_hits_total 19\n"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn errors_have_a_place_and_are_not_kept() {
+        let registry = registry(1 << 30);
+        for _ in 0..2 {
+            let problem = registry.get(regex("a(")).await.unwrap_err();
+            let error = &problem.to_json()["error"];
+            assert_eq!(
+                (error["code"].as_str(), error["param"].as_str()),
+                (Some("invalid_grammar"), Some("grammar"))
+            );
+            assert!(error["line"] == 1 && error["column"].is_u64(), "{error}");
+        }
+        let empty = GrammarAsked::Text(Notation::Gbnf, "root ::= root".to_owned());
+        assert_eq!(registry.get(empty).await.unwrap_err().to_json()["error"]["code"], "invalid_grammar");
+        assert_eq!(registry.size().0, 0);
+    }
+
+    #[tokio::test]
+    async fn memory_is_bounded_but_the_last_grammar_stays() {
+        let registry = registry(1);
+        for text in ["a+", "b+", "c+"] {
+            let grammar = registry.get(regex(text)).await.unwrap();
+            grammar.grammar.constraint().mask().unwrap();
+            registry.trim();
+        }
+        assert_eq!(registry.size().0, 1);
+    }
+
+    #[tokio::test]
+    async fn who_waits_too_long_is_told_so() {
+        let mut registry = registry(1 << 30);
+        let inner = Arc::get_mut(&mut registry).unwrap();
+        inner.workers = Arc::new(Semaphore::new(0));
+        inner.patience = Duration::from_millis(10);
+        let problem = registry.get(regex("a")).await.unwrap_err();
+        assert_eq!(problem.to_json()["error"]["code"], "grammar_timeout");
+        // Others wait too, but not without end.
+        for number in 1..MOST_WAITING {
+            registry.slot(registry.named.find(&regex(&format!("a{{{number}}}"))).unwrap()).unwrap();
+        }
+        let problem = registry.slot(registry.named.find(&regex("b")).unwrap()).unwrap_err();
+        assert_eq!(problem.to_json()["error"]["code"], "grammar_queue_full");
+    }
+}

@@ -1,0 +1,378 @@
+//! The body of a request: what is ours, and what is left for mistral.rs.
+//!
+//! Invariant: an [`Asked`] has no two ways to say what the text must be, and its numbers are in their ranges.
+
+use serde_json::{Map, Value};
+
+use super::problem::Problem;
+use crate::notation::Notation;
+
+/// Texts that one request may ask for.
+pub(crate) const MOST_CHOICES: usize = 16;
+
+/// Which of the two addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Chat,
+    Completions,
+}
+
+impl Endpoint {
+    /// In metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Completions => "completions",
+        }
+    }
+}
+
+/// A grammar as a request names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GrammarAsked {
+    /// Its text.
+    Text(Notation, String),
+    /// One of the server's.
+    Named(String),
+    /// `response_format: json_object`.
+    JsonObject,
+}
+
+/// A request.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// `None`: any text.
+    pub(crate) grammar: Option<GrammarAsked>,
+    /// Texts, at least 1.
+    pub(crate) choices: usize,
+    pub(crate) stream: bool,
+    /// A last event with the usage.
+    pub(crate) include_usage: bool,
+    /// `None`: any.
+    pub(crate) seed: Option<u64>,
+    /// What mistral.rs reads.
+    pub(crate) rest: Value,
+}
+
+impl Asked {
+    /// Reads a body. `most_grammar` bounds the text of a grammar, in bytes.
+    pub(crate) fn read(body: &[u8], endpoint: Endpoint, most_grammar: usize) -> Result<Self, Problem> {
+        let body: Value = serde_json::from_slice(body).map_err(|error| {
+            Problem::bad_request("invalid_json", format!("the body is not JSON: {error}"))
+        })?;
+        let Value::Object(mut body) = body else {
+            return Err(Problem::bad_request("invalid_json", "the body is not a JSON object"));
+        };
+        // Null means that nothing was said.
+        body.retain(|_, value| !value.is_null());
+        let grammar = grammar(&mut body, most_grammar)?;
+        let choices = choices(&mut body)?;
+        let stream = flag(&body, "stream")?;
+        let include_usage = match body.shift_remove("stream_options") {
+            None => false,
+            Some(Value::Object(options)) => flag(&options, "include_usage")?,
+            Some(_) => return Err(Problem::invalid("stream_options", "`stream_options` must be an object")),
+        };
+        let seed = body.shift_remove("seed").map(|seed| read_seed(&seed)).transpose()?;
+        let tools = is_list_of_some(body.get("tools")) || is_list_of_some(body.get("functions"));
+        if tools && grammar.is_some() {
+            let message = "tools and a grammar cannot be asked for together: a call of a tool need not be in the \
+                           grammar's language";
+            return Err(Problem::unsupported("tools", message));
+        }
+        if let Some(newer) = body.shift_remove("max_completion_tokens") {
+            body.insert("max_tokens".to_owned(), newer);
+        }
+        if let Some(most) = body.get("max_tokens")
+            && most.as_u64().is_none_or(|most| most == 0)
+        {
+            return Err(Problem::invalid(
+                "max_tokens",
+                format!("`max_tokens` is {most}; it must be 1 or more"),
+            ));
+        }
+        match endpoint {
+            Endpoint::Chat => flatten_messages(&mut body)?,
+            Endpoint::Completions => one_prompt(&mut body, grammar.is_some())?,
+        }
+        Ok(Self { grammar, choices, stream, include_usage, seed, rest: Value::Object(body) })
+    }
+}
+
+/// What `grammar` or `response_format` asks for.
+fn grammar(body: &mut Map<String, Value>, most: usize) -> Result<Option<GrammarAsked>, Problem> {
+    let grammar = body.shift_remove("grammar");
+    let format = body.shift_remove("response_format");
+    match (grammar, format) {
+        (None, None) => Ok(None),
+        (Some(grammar), None) => direct(&grammar, most).map(Some),
+        (None, Some(format)) => response_format(&format),
+        (Some(grammar), Some(format)) => match response_format(&format)? {
+            None => direct(&grammar, most).map(Some),
+            Some(_) => {
+                let message =
+                    "`grammar` and `response_format` were both given: each says what the text must be";
+                Err(Problem::bad_request("invalid_value", message).param("response_format"))
+            }
+        },
+    }
+}
+
+/// `{"type": .., "value": ..}`.
+fn direct(grammar: &Value, most: usize) -> Result<GrammarAsked, Problem> {
+    let wrong = |message: String| Problem::invalid("grammar", message);
+    let kind = grammar.get("type").and_then(Value::as_str);
+    let (Some(kind), Some(value)) = (kind, grammar.get("value")) else {
+        return Err(wrong("`grammar` must be an object {\"type\": .., \"value\": ..}".to_owned()));
+    };
+    let text = || {
+        let text = value
+            .as_str()
+            .ok_or_else(|| wrong(format!("`grammar.value` of type {kind} must be a string")))?;
+        match text.len() > most {
+            true => {
+                let message = format!("the grammar has {} bytes; {most} are allowed", text.len());
+                Err(Problem::bad_request("grammar_too_large", message).param("grammar"))
+            }
+            false => Ok(text.to_owned()),
+        }
+    };
+    match kind {
+        "gbnf" => Ok(GrammarAsked::Text(Notation::Gbnf, text()?)),
+        "regex" => Ok(GrammarAsked::Text(Notation::Regex, text()?)),
+        "named" => Ok(GrammarAsked::Named(text()?)),
+        "lark" | "json_schema" => Err(not_yet("grammar", kind)),
+        "llguidance" => {
+            let message = "grammars of type llguidance are not served; write it as gbnf or regex";
+            Err(Problem::unsupported("grammar", message))
+        }
+        _ => {
+            let message = format!("no grammar type {kind:?}; there are gbnf, regex and named");
+            Err(Problem::unsupported("grammar", message))
+        }
+    }
+}
+
+/// A notation that Domino has yet to learn.
+fn not_yet(param: &str, kind: &str) -> Problem {
+    let message =
+        format!("{kind} is not supported yet; use a grammar of type gbnf, regex or named, or json_object");
+    Problem::unsupported(param, message)
+}
+
+fn response_format(format: &Value) -> Result<Option<GrammarAsked>, Problem> {
+    match format.get("type").and_then(Value::as_str) {
+        Some("text") => Ok(None),
+        Some("json_object") => Ok(Some(GrammarAsked::JsonObject)),
+        Some("json_schema") => Err(not_yet("response_format", "json_schema")),
+        Some(other) => {
+            let message = format!("no response format {other:?}; there are text and json_object");
+            Err(Problem::unsupported("response_format", message))
+        }
+        None => {
+            Err(Problem::invalid("response_format", "`response_format` must be an object {\"type\": ..}"))
+        }
+    }
+}
+
+fn choices(body: &mut Map<String, Value>) -> Result<usize, Problem> {
+    let asked = match body.shift_remove("n") {
+        None => 1,
+        Some(n) => n
+            .as_u64()
+            .and_then(|n| usize::try_from(n).ok())
+            .filter(|n| (1..=MOST_CHOICES).contains(n))
+            .ok_or_else(|| {
+                Problem::invalid("n", format!("`n` is {n}; it must be from 1 to {MOST_CHOICES}"))
+            })?,
+    };
+    let best = body.shift_remove("best_of").map_or(Some(asked), |best| best.as_u64()?.try_into().ok());
+    match best == Some(asked) {
+        true => Ok(asked),
+        false => {
+            Err(Problem::unsupported("best_of", "`best_of` is not supported; ask for `n` texts and choose"))
+        }
+    }
+}
+
+/// Any integer is a seed, as for OpenAI.
+fn read_seed(seed: &Value) -> Result<u64, Problem> {
+    let negative = || seed.as_i64().map(i64::cast_unsigned);
+    let wrong = || Problem::invalid("seed", format!("`seed` is {seed}; it must be an integer of 64 bits"));
+    seed.as_u64().or_else(negative).ok_or_else(wrong)
+}
+
+fn flag(object: &Map<String, Value>, key: &str) -> Result<bool, Problem> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(other) => Err(Problem::invalid(key, format!("`{key}` is {other}; it must be true or false"))),
+    }
+}
+
+/// Contents in parts become one text: what is served are models of text, and mistral.rs would fetch what else a part
+/// names, from this machine's files or from any address.
+fn flatten_messages(body: &mut Map<String, Value>) -> Result<(), Problem> {
+    let wrong = |message: &str| Problem::invalid("messages", message);
+    let messages = match body.get_mut("messages") {
+        Some(Value::Array(messages)) if !messages.is_empty() => messages,
+        _ => return Err(wrong("`messages` must be a list of at least one message")),
+    };
+    for message in messages {
+        let Some(message) = message.as_object_mut() else {
+            return Err(wrong("a message must be an object {\"role\": .., \"content\": ..}"));
+        };
+        if !message.get("role").is_some_and(Value::is_string) {
+            return Err(wrong("a message has no `role`"));
+        }
+        let text = match message.get("content") {
+            None | Some(Value::Null) if message.contains_key("tool_calls") => continue,
+            Some(Value::String(_)) => continue,
+            Some(Value::Array(parts)) => parts.iter().map(part_text).collect::<Result<String, Problem>>()?,
+            _ => return Err(wrong("the `content` of a message must be a string or a list of parts")),
+        };
+        message.insert("content".to_owned(), Value::String(text));
+    }
+    Ok(())
+}
+
+fn part_text(part: &Value) -> Result<&str, Problem> {
+    match (part.get("type").and_then(Value::as_str), part.get("text").and_then(Value::as_str)) {
+        (Some("text"), Some(text)) => Ok(text),
+        (Some("text") | None, _) => Err(Problem::invalid("messages", "a part of a message has no `text`")),
+        (Some(kind), _) => {
+            Err(Problem::unsupported("messages", format!("parts of type {kind:?} are not served")))
+        }
+    }
+}
+
+fn one_prompt(body: &mut Map<String, Value>, constrained: bool) -> Result<(), Problem> {
+    let wrong = |message: &str| Err(Problem::invalid("prompt", message));
+    let text = match body.get("prompt") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(list)) => match list.as_slice() {
+            [Value::String(text)] => text.clone(),
+            _ => return wrong("a list of prompts must hold one text; send one request for each"),
+        },
+        _ => return wrong("`prompt` must be a string"),
+    };
+    body.insert("prompt".to_owned(), Value::String(text));
+    for key in ["echo", "suffix"] {
+        let asked = body.get(key).is_some_and(|value| *value != Value::Bool(false));
+        if constrained && asked {
+            return Err(Problem::unsupported(
+                key,
+                format!("`{key}` and a grammar cannot be asked for together"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_list_of_some(value: Option<&Value>) -> bool {
+    value.and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn chat(more: &Value) -> Result<Asked, Problem> {
+        let mut body = json!({ "model": "default", "messages": [{ "role": "user", "content": "Hi" }] });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Asked::read(body.to_string().as_bytes(), Endpoint::Chat, 100)
+    }
+
+    fn problem(more: &Value) -> (String, Value) {
+        let object = chat(more).expect_err(&more.to_string()).to_json();
+        (object["error"]["code"].as_str().unwrap().to_owned(), object["error"]["param"].clone())
+    }
+
+    #[test]
+    fn grammars_in_all_their_forms() {
+        let read = |more| chat(&more).unwrap().grammar;
+        assert_eq!(read(json!({})), None);
+        assert_eq!(read(json!({ "grammar": null, "response_format": { "type": "text" } })), None);
+        assert_eq!(
+            read(json!({ "grammar": { "type": "regex", "value": "a+" } })),
+            Some(GrammarAsked::Text(Notation::Regex, "a+".to_owned()))
+        );
+        assert_eq!(
+            read(
+                json!({ "grammar": { "type": "named", "value": "c" }, "response_format": { "type": "text" } })
+            ),
+            Some(GrammarAsked::Named("c".to_owned()))
+        );
+        assert_eq!(
+            read(json!({ "response_format": { "type": "json_object" } })),
+            Some(GrammarAsked::JsonObject)
+        );
+    }
+
+    #[test]
+    fn what_is_refused_says_where() {
+        let unsupported = |param: &str| ("unsupported".to_owned(), json!(param));
+        let invalid = |param: &str| ("invalid_value".to_owned(), json!(param));
+        let regex = json!({ "type": "regex", "value": "a" });
+        for kind in ["lark", "json_schema", "llguidance", "klingon"] {
+            let refused = problem(&json!({ "grammar": { "type": kind, "value": {} } }));
+            assert_eq!(refused, unsupported("grammar"), "{kind}");
+        }
+        assert_eq!(problem(&json!({ "grammar": "a" })), invalid("grammar"));
+        assert_eq!(problem(&json!({ "grammar": { "type": "gbnf", "value": 1 } })), invalid("grammar"));
+        let schema = json!({ "type": "json_schema", "json_schema": { "name": "a", "schema": {} } });
+        assert_eq!(problem(&json!({ "response_format": schema })), unsupported("response_format"));
+        let both = json!({ "grammar": regex, "response_format": { "type": "json_object" } });
+        assert_eq!(problem(&both), invalid("response_format"));
+        let tools = json!({ "grammar": regex, "tools": [{ "type": "function" }] });
+        assert_eq!(problem(&tools), unsupported("tools"));
+        let long = json!({ "grammar": { "type": "gbnf", "value": "a".repeat(101) } });
+        assert_eq!(problem(&long).0, "grammar_too_large");
+        for n in [json!(0), json!(17), json!(-1), json!("2")] {
+            assert_eq!(problem(&json!({ "n": n })), invalid("n"));
+        }
+        assert_eq!(problem(&json!({ "best_of": 4 })), unsupported("best_of"));
+        assert_eq!(problem(&json!({ "seed": 1.5 })), invalid("seed"));
+        assert_eq!(problem(&json!({ "stream": "yes" })), invalid("stream"));
+        assert_eq!(problem(&json!({ "max_tokens": 0 })), invalid("max_tokens"));
+        assert_eq!(problem(&json!({ "messages": [] })), invalid("messages"));
+        let image = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "/etc/hosts" } }] }]);
+        assert_eq!(problem(&json!({ "messages": image })), unsupported("messages"));
+        let not_json = Asked::read(b"{", Endpoint::Chat, 100).unwrap_err().to_json();
+        assert_eq!(not_json["error"]["code"], "invalid_json");
+    }
+
+    #[test]
+    fn what_is_ours_is_taken_out_and_the_rest_kept() {
+        let more = json!({
+            "n": 2, "seed": -1, "stream": true, "stream_options": { "include_usage": true }, "logprobs": null,
+            "max_tokens": 5, "max_completion_tokens": 7, "temperature": 0.5,
+            "messages": [{ "role": "user", "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }],
+        });
+        let asked = chat(&more).unwrap();
+        assert_eq!(
+            (asked.choices, asked.seed, asked.stream, asked.include_usage),
+            (2, Some(u64::MAX), true, true)
+        );
+        let rest = json!({
+            "model": "default", "messages": [{ "role": "user", "content": "ab" }], "stream": true, "max_tokens": 7,
+            "temperature": 0.5,
+        });
+        assert_eq!(asked.rest, rest);
+    }
+
+    #[test]
+    fn completions_take_one_prompt() {
+        let read = |body: Value| Asked::read(body.to_string().as_bytes(), Endpoint::Completions, 100);
+        assert_eq!(read(json!({ "prompt": ["a"] })).unwrap().rest["prompt"], "a");
+        for wrong in [json!({}), json!({ "prompt": ["a", "b"] }), json!({ "prompt": [1, 2] })] {
+            assert_eq!(read(wrong).unwrap_err().to_json()["error"]["param"], "prompt");
+        }
+        let grammar = json!({ "type": "regex", "value": "a" });
+        let echo = json!({ "prompt": "a", "echo": true, "grammar": grammar });
+        assert_eq!(read(echo).unwrap_err().to_json()["error"]["param"], "echo");
+        assert!(read(json!({ "prompt": "a", "echo": false, "grammar": grammar })).is_ok());
+    }
+}
