@@ -32,6 +32,8 @@ mod mistralrs;
 mod model;
 mod model_batch;
 mod promises;
+#[cfg(feature = "mistralrs")]
+mod serve;
 mod sessions;
 mod shared_data;
 mod speculation;
