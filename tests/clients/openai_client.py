@@ -1,0 +1,120 @@
+"""The official client against a live server: chat, completions, streams, named grammars, errors.
+
+OPENAI_BASE_URL, OPENAI_API_KEY and DOMINO (the program, for its verdict on texts) come from the environment.
+"""
+
+import json
+import os
+import subprocess
+
+import openai
+
+client = openai.OpenAI(max_retries=0, timeout=120)
+PERSON = [{"role": "user", "content": "A JSON file describing a person: "}]
+
+
+def in_language(text, flags, whole):
+    """Is the text in the language, or the beginning of one that is? By the program."""
+    command = [os.environ["DOMINO"], "check", *flags, *([] if whole else ["--prefix"]), "-"]
+    done = subprocess.run(command, input=text.encode(), capture_output=True)
+    assert done.returncode == 0, (text, done.stdout, done.stderr)
+
+
+def refused(kind, code, call):
+    """The call fails with this error; returns its body."""
+    try:
+        call()
+    except kind as error:
+        assert error.code == code, (error.code, error)
+        return error.body
+    raise AssertionError(f"{code} was not refused")
+
+
+def chat(**more):
+    return client.chat.completions.create(**{"model": "default", "messages": PERSON, "max_tokens": 120, **more})
+
+
+def test_models():
+    assert "default" in [model.id for model in client.models.list()]
+
+
+def test_chat():
+    for name in ["json", "rfc8259", "c", "rpg"]:
+        answer = chat(seed=3, extra_body={"grammar": {"type": "named", "value": name}})
+        choice = answer.choices[0]
+        in_language(choice.message.content, ["-g", name], choice.finish_reason == "stop")
+        assert choice.message.role == "assistant"
+        assert answer.usage.completion_tokens <= 120
+        assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+        assert answer.usage.completion_tokens_details.accepted_prediction_tokens is not None
+        assert answer.usage.model_extra["domino"]["passes"] >= 1
+
+
+def test_json_object():
+    answer = chat(temperature=0, max_tokens=400, response_format={"type": "json_object"})
+    if answer.choices[0].finish_reason == "stop":
+        assert isinstance(json.loads(answer.choices[0].message.content), dict)
+    in_language(answer.choices[0].message.content, ["-g", "rfc8259"], answer.choices[0].finish_reason == "stop")
+
+
+def test_streams():
+    asked = dict(seed=4, temperature=1, extra_body={"grammar": {"type": "regex", "value": r"\{\"age\": [0-9]{1,3}\}"}})
+    whole = chat(**asked).choices[0]
+    text, finish, usage = "", None, None
+    for event in chat(stream=True, stream_options={"include_usage": True}, **asked):
+        usage = event.usage or usage
+        for choice in event.choices:
+            text += choice.delta.content or ""
+            finish = choice.finish_reason or finish
+    assert (text, finish) == (whole.message.content, whole.finish_reason), (text, whole)
+    assert usage.completion_tokens > 0
+    in_language(text, ["-r", r"\{\"age\": [0-9]{1,3}\}"], True)
+
+
+def test_several_texts():
+    answer = chat(n=4, seed=1, extra_body={"grammar": {"type": "named", "value": "json"}})
+    assert [choice.index for choice in answer.choices] == [0, 1, 2, 3]
+    assert len({choice.message.content for choice in answer.choices}) > 1
+    for choice in answer.choices:
+        in_language(choice.message.content, ["-g", "json"], choice.finish_reason == "stop")
+
+
+def test_completions():
+    grammar = {"type": "gbnf", "value": 'root ::= "yes" | "no"'}
+    for prompt in ["Is it? ", ["Is it? "]]:
+        answer = client.completions.create(model="default", prompt=prompt, extra_body={"grammar": grammar})
+        assert answer.choices[0].text in ("yes", "no"), answer
+    pieces = client.completions.create(model="default", prompt="Is it? ", stream=True, extra_body={"grammar": grammar})
+    assert "".join(choice.text for piece in pieces for choice in piece.choices) in ("yes", "no")
+
+
+def test_plain():
+    answer = chat(max_tokens=10, temperature=0)
+    streamed = "".join(c.delta.content or "" for e in chat(max_tokens=10, temperature=0, stream=True) for c in e.choices)
+    assert streamed == answer.choices[0].message.content, (streamed, answer)
+
+
+def test_errors():
+    bad = openai.BadRequestError
+    body = refused(bad, "invalid_grammar", lambda: chat(extra_body={"grammar": {"type": "gbnf", "value": "root ::= (\n"}}))
+    assert body["line"] >= 1 and body["column"] >= 1, body
+    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    assert refused(bad, "unsupported", lambda: chat(response_format=schema))["param"] == "response_format"
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    both = dict(tools=tools, extra_body={"grammar": {"type": "named", "value": "json"}})
+    assert refused(bad, "unsupported", lambda: chat(**both))["param"] == "tools"
+    refused(bad, "invalid_value", lambda: chat(n=0))
+    missing = {"grammar": {"type": "named", "value": "klingon"}}
+    refused(openai.NotFoundError, "grammar_not_found", lambda: chat(extra_body=missing))
+    refused(openai.NotFoundError, "model_not_found", lambda: chat(model="gpt-9"))
+    stranger = client.with_options(api_key="wrong")
+    refused(openai.AuthenticationError, "invalid_api_key", lambda: stranger.models.list())
+    # In a stream too, before it begins.
+    refused(bad, "invalid_grammar", lambda: chat(stream=True, extra_body={"grammar": {"type": "regex", "value": "("}}))
+    test_models()
+
+
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        test()
+        print(f"openai {openai.__version__}: {name} ok")
