@@ -17,7 +17,7 @@
 //! }
 //! ```
 //!
-//! The grammar is compiled for the engine's own tokens, which [`vocabulary`] reads from its pipeline. The engine samples
+//! The grammar is compiled for the engine's own tokens, which [`vocabulary()`] reads from its pipeline. The engine samples
 //! as ever (penalties, then this mask, then temperature, top-k, top-p and min-p), so every token is drawn as if the model
 //! gave the forbidden ones probability zero.
 //!

@@ -24,6 +24,9 @@ use crate::{
 /// One for each request: it keeps where the text is. With several choices (`n_choices`) each of them is a text of the
 /// grammar, at the price of reading its tokens again at every step.
 ///
+/// On the CPU let one request run at a time: mistral.rs 0.8.1 computes those of equal length as one batch there, and gets
+/// them wrong, whether they are constrained or not.
+///
 /// It never fails a step. Where something goes wrong, such as a budget that is used up, it ends the text and keeps the
 /// error in its [`watch`](Self::watch).
 ///

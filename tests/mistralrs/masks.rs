@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, sync::LazyLock};
 
+use candle_core::Tensor;
 use domino::{
     CompiledGrammar,
     decode::{Sampler, Sampling},
-    mistralrs::{GrammarLogitsProcessor, RequestWatch},
+    mistralrs::{GrammarLogitsProcessor, RequestError, RequestWatch},
 };
 use mistralrs_core::{SamplingParams, StopTokens};
 
@@ -116,6 +117,33 @@ fn stop_strings_and_lengths_are_the_engine_s() {
     assert_eq!((answer.finish.as_str(), answer.text.trim_end().len()), ("stop", 3), "{answer:?}");
     let answer = generate(PROMPTS[0], greedy(3), &grammar).remove(0);
     assert_eq!(answer.finish, "length");
+}
+
+/// What goes wrong ends the request and stays to be asked for; the engine and the requests beside it go on.
+#[test]
+fn an_error_ends_the_text_and_stays() {
+    let letters = ENGINE.regex("[a-z]{20}");
+    let (fine, done) = start(PROMPTS[0], greedy(16), GrammarLogitsProcessor::new(letters.constraint()));
+    let processor = GrammarLogitsProcessor::new(letters.constraint());
+    let watch = processor.watch();
+    let digit = ENGINE.tokenizer.encode("7", false).expect("a token").pop().expect("a token");
+    let meddler = move |logits: &Tensor, _: &[u32]| {
+        let mut row = vec![f32::NEG_INFINITY; logits.elem_count()];
+        // Once: after the error the end is all there is, which this does not change.
+        if logits.to_vec1::<f32>()?.iter().filter(|logit| **logit > f32::NEG_INFINITY).count() > 1 {
+            row[digit.index()] = 1.0;
+            return Tensor::new(row, logits.device());
+        }
+        Ok(logits.clone())
+    };
+    let (mut request, receiver) = ENGINE.request(PROMPTS[0], greedy(16));
+    request.logits_processors = Some(vec![Arc::new(processor), Arc::new(meddler)]);
+    ENGINE.send(request);
+    let failed = RUNTIME.block_on(answers(receiver)).remove(0);
+    assert_eq!((failed.text.as_str(), failed.finish.as_str()), ("7", "stop"));
+    assert_eq!(watch.error(), Some(RequestError::Overruled(digit)));
+    check(&letters, &RUNTIME.block_on(done)[0], "beside an error");
+    assert_eq!(fine.error(), None);
 }
 
 #[test]

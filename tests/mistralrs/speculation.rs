@@ -11,8 +11,8 @@ use domino::{
     CompiledGrammar,
     decode::{Sampler, Sampling},
     mistralrs::{
-        AttachError, GrammarLogitsProcessor, GrammarSpeculativeLoader, Guesses, LoadError, RequestWatch,
-        Speculation, SpeculativeRequest,
+        AttachError, GrammarLogitsProcessor, GrammarSpeculativeLoader, Guesses, LoadError, RequestError,
+        RequestWatch, Speculation, SpeculativeRequest,
     },
     proposer::{Learning, Prior},
 };
@@ -340,4 +340,25 @@ fn what_cannot_be_loaded_is_told() {
         Some(pages),
     );
     assert!(matches!(told(paged.err().expect("no pages")), LoadError::Unsupported(_)));
+}
+
+/// The prefix cache keeps the target's cache only. Where it is on against the advice, the request says so.
+#[test]
+fn a_prefix_cache_is_noticed() {
+    let loader = GrammarSpeculativeLoader::with_gamma(loader(), 4);
+    let speculation = loader.speculation();
+    let engine = Engine::of(load(&loader).expect("the shipped model, speculative"), true);
+    let grammar = engine.grammar("json");
+    let run = |prompt: &str| {
+        RUNTIME.block_on(async {
+            let (mut request, receiver) = engine.request(prompt, params(8, 0.0));
+            let what = SpeculativeRequest::new(grammar.constraint());
+            let watch = speculation.attach(&mut request, what).await.expect("a request that can be attached");
+            engine.send(request);
+            (watch, answers(receiver).await.remove(0))
+        })
+    };
+    run("A text about nothing at all: ");
+    let (watch, _) = run("A text about nothing at all: and more");
+    assert_eq!(watch.error(), Some(RequestError::OutOfStep));
 }
