@@ -10,7 +10,7 @@ use domino::{
 };
 use mistralrs_core::{SamplingParams, StopTokens};
 
-use super::engine::{Answer, Engine, GRAMMARS, PROMPTS, RUNTIME, answers, complete};
+use super::engine::{Answer, Engine, GRAMMARS, PROMPTS, RUNTIME, alone, answers, complete};
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::stock(true));
 
@@ -48,6 +48,7 @@ fn check(grammar: &CompiledGrammar, answer: &Answer, what: &str) {
 
 #[test]
 fn texts_are_of_the_grammar_eight_at_once() {
+    let _alone = alone();
     let grammars: Vec<_> = GRAMMARS.iter().map(|name| ENGINE.grammar(name)).collect();
     let mut stopped = 0;
     for round in 0..2 {
@@ -76,6 +77,7 @@ fn texts_are_of_the_grammar_eight_at_once() {
 
 #[test]
 fn a_text_that_cannot_go_on_ends() {
+    let _alone = alone();
     let grammar = ENGINE.regex("(yes|no), I (do|do not)\\.");
     for temperature in [0.0, 2.0] {
         let params = SamplingParams { temperature: Some(temperature), ..greedy(40) };
@@ -88,6 +90,7 @@ fn a_text_that_cannot_go_on_ends() {
 /// The first context lacks what the cache holds, all but the last tokens of the prompt.
 #[test]
 fn a_cached_prompt_changes_nothing() {
+    let _alone = alone();
     let grammar = ENGINE.grammar("json");
     let once = "Describe a person in JSON, please, with all that matters of a life: ";
     let first = generate(once, greedy(24), &grammar);
@@ -102,6 +105,7 @@ fn a_cached_prompt_changes_nothing() {
 
 #[test]
 fn several_choices_are_each_of_the_grammar() {
+    let _alone = alone();
     let grammar = ENGINE.grammar("arithmetic");
     let params = SamplingParams { n_choices: 3, temperature: Some(1.0), ..greedy(16) };
     let answers = generate(PROMPTS[1], params, &grammar);
@@ -111,6 +115,7 @@ fn several_choices_are_each_of_the_grammar() {
 
 #[test]
 fn stop_strings_and_lengths_are_the_engine_s() {
+    let _alone = alone();
     let grammar = ENGINE.regex("[a-z]{3} end [a-z]{40}");
     let stop = Some(StopTokens::Seqs(vec!["end".to_owned()]));
     let answer = generate(PROMPTS[0], SamplingParams { stop_toks: stop, ..greedy(40) }, &grammar).remove(0);
@@ -122,6 +127,7 @@ fn stop_strings_and_lengths_are_the_engine_s() {
 /// What goes wrong ends the request and stays to be asked for; the engine and the requests beside it go on.
 #[test]
 fn an_error_ends_the_text_and_stays() {
+    let _alone = alone();
     let letters = ENGINE.regex("[a-z]{20}");
     let (fine, done) = start(PROMPTS[0], greedy(16), GrammarLogitsProcessor::new(letters.constraint()));
     let processor = GrammarLogitsProcessor::new(letters.constraint());
@@ -148,6 +154,7 @@ fn an_error_ends_the_text_and_stays() {
 
 #[test]
 fn a_cancelled_request_ends() {
+    let _alone = alone();
     let grammar = ENGINE.regex("[a-z]{1000}");
     let processor = GrammarLogitsProcessor::new(grammar.constraint());
     processor.watch().cancel();
@@ -159,6 +166,7 @@ fn a_cancelled_request_ends() {
 /// Draws by seed and position are the same again, whatever else the engine has drawn.
 #[test]
 fn own_draws_depend_on_the_seed_only() {
+    let _alone = alone();
     let grammar = ENGINE.grammar("json");
     let run = |seed: u64| {
         let sampler = Sampler::new(Sampling::with_temperature(1.0).expect("a temperature"), seed);

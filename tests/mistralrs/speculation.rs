@@ -19,7 +19,7 @@ use domino::{
 use mistralrs_core::{MemoryGpuConfig, PagedAttentionConfig, Response, SamplingParams};
 use tokio::sync::mpsc::Receiver;
 
-use super::engine::{Answer, Engine, GRAMMARS, PROMPTS, RUNTIME, answers, complete, load, loader};
+use super::engine::{Answer, Engine, GRAMMARS, PROMPTS, RUNTIME, alone, answers, complete, load, loader};
 
 static STOCK: LazyLock<Engine> = LazyLock::new(|| Engine::stock(false));
 static SPECULATIVE: LazyLock<(Engine, Speculation)> = LazyLock::new(|| speculative(8));
@@ -128,6 +128,7 @@ fn few(flips: usize, cases: usize) -> bool {
 
 #[test]
 fn texts_are_the_same_with_and_without() {
+    let _alone = alone();
     let cases = std::env::var("DOMINO_MISTRALRS").map_or(18, |count| count.parse().expect("a number"));
     let kinds = kinds(Learning::Online);
     // Engines are loaded outside of tasks: loading blocks.
@@ -196,6 +197,7 @@ fn eight_at_once_are_as_one_by_one() {
 
 #[test]
 fn without_a_grammar_sampling_stays() {
+    let _alone = alone();
     let greedy = |engine: &Engine| {
         let (request, receiver) = engine.request(PROMPTS[3], params(24, 0.0));
         (request, receiver)
