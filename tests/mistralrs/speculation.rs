@@ -259,9 +259,7 @@ fn streams_that_nobody_reads_end() {
 async fn idle() -> Option<Duration> {
     let speculation = &SPECULATIVE.1;
     for _ in 0..200 {
-        if speculation.silence().is_none() {
-            return None;
-        }
+        speculation.silence()?;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     speculation.silence()
