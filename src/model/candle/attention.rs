@@ -120,22 +120,48 @@ impl WithSimd for Head<'_> {
             let visible = self.attention.visible(index, key_count);
             let span = visible.start * size..visible.end * size;
             scores.clear();
-            // A loop, not a closure: closures are not compiled for the wider registers.
-            for key in self.keys[span.clone()].chunks_exact(size) {
-                scores.push(scale * dot(simd, query, key));
+            let keys = &self.keys[span.clone()];
+            match (size % S::F32_LANES, size / S::F32_LANES) {
+                (0, 2) => add_scores::<S, 2>(simd, &mut scores, query, keys, scale),
+                (0, 4) => add_scores::<S, 4>(simd, &mut scores, query, keys, scale),
+                (0, 8) => add_scores::<S, 8>(simd, &mut scores, query, keys, scale),
+                // A loop, not a closure: closures are not compiled for the wider registers.
+                _ => {
+                    for key in keys.chunks_exact(size) {
+                        scores.push(scale * dot(simd, query, key));
+                    }
+                }
             }
-            let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let largest = lanes(&scores, f32::NEG_INFINITY, f32::max);
             for score in &mut scores {
                 *score = exp(*score - largest);
             }
-            for (weight, value) in scores.iter().zip(self.values[span].chunks_exact(size)) {
-                add_scaled(simd, out, *weight, value);
-            }
-            let inverse = 1.0 / scores.iter().sum::<f32>();
+            add_weighted(simd, out, &scores, &self.values[span]);
+            let inverse = 1.0 / lanes(&scores, 0.0, |a, b| a + b);
             for value in out {
                 *value *= inverse;
             }
         }
+    }
+}
+
+/// Appends the inner products of a query of `V` vectors with all keys, times `scale`: those of [`dot`], with the query
+/// in registers.
+#[inline(always)]
+fn add_scores<S: Simd, const V: usize>(
+    simd: S,
+    scores: &mut Vec<f32>,
+    query: &[f32],
+    keys: &[f32],
+    scale: f32,
+) {
+    let Some(query) = S::as_simd_f32s(query).0.first_chunk::<V>() else { return };
+    for key in S::as_simd_f32s(keys).0.as_chunks::<V>().0 {
+        let mut sum = simd.splat_f32s(0.0);
+        for v in 0..V {
+            sum = simd.mul_add_e_f32s(query[v], key[v], sum);
+        }
+        scores.push(scale * simd.reduce_sum_f32s(sum));
     }
 }
 
@@ -151,17 +177,61 @@ fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     simd.reduce_sum_f32s(sum) + rest
 }
 
-/// Adds `scale * row` to `out`.
+/// All numbers combined, every sixteenth with each other first: one after the other each would wait for the last.
 #[inline(always)]
-fn add_scaled<S: Simd>(simd: S, out: &mut [f32], scale: f32, row: &[f32]) {
-    let ((row, row_rest), (out, out_rest)) = (S::as_simd_f32s(row), S::as_mut_simd_f32s(out));
-    let factor = simd.splat_f32s(scale);
-    for (out, &value) in out.iter_mut().zip(row) {
-        *out = simd.mul_add_e_f32s(factor, value, *out);
+fn lanes(numbers: &[f32], start: f32, combine: impl Fn(f32, f32) -> f32 + Copy) -> f32 {
+    let (chunks, rest) = numbers.as_chunks::<16>();
+    let mut lanes = [start; 16];
+    for chunk in chunks {
+        for (lane, &number) in lanes.iter_mut().zip(chunk) {
+            *lane = combine(*lane, number);
+        }
     }
-    for (out, &value) in out_rest.iter_mut().zip(row_rest) {
-        *out += scale * value;
+    lanes.iter().chain(rest).fold(start, |so_far, &number| combine(so_far, number))
+}
+
+/// Adds to `out` the rows of `values`, each times its weight.
+#[inline(always)]
+fn add_weighted<S: Simd>(simd: S, out: &mut [f32], weights: &[f32], values: &[f32]) {
+    let size = out.len();
+    let (vectors, rest) = S::as_mut_simd_f32s(out);
+    let whole = size - rest.len();
+    let mut first = 0;
+    while first < vectors.len() {
+        // Of a few vectors at a time, whose sums stay in registers.
+        first += match vectors.len() - first {
+            4.. => add_vectors::<S, 4>(simd, &mut vectors[first..], first, weights, values, size),
+            2.. => add_vectors::<S, 2>(simd, &mut vectors[first..], first, weights, values, size),
+            _ => add_vectors::<S, 1>(simd, &mut vectors[first..], first, weights, values, size),
+        };
     }
+    for (&weight, row) in weights.iter().zip(values.chunks_exact(size)) {
+        for (out, &value) in rest.iter_mut().zip(&row[whole..]) {
+            *out += weight * value;
+        }
+    }
+}
+
+/// Adds vectors `first .. first + V` of all rows of `values`, which have `size` numbers; gives `V`.
+#[inline(always)]
+fn add_vectors<S: Simd, const V: usize>(
+    simd: S,
+    out: &mut [S::f32s],
+    first: usize,
+    weights: &[f32],
+    values: &[f32],
+    size: usize,
+) -> usize {
+    let mut sums: [S::f32s; V] = std::array::from_fn(|v| out[v]);
+    for (&weight, row) in weights.iter().zip(values.chunks_exact(size)) {
+        let factor = simd.splat_f32s(weight);
+        let row = &S::as_simd_f32s(row).0[first..first + V];
+        for v in 0..V {
+            sums[v] = simd.mul_add_e_f32s(factor, row[v], sums[v]);
+        }
+    }
+    out[..V].copy_from_slice(&sums);
+    V
 }
 
 #[cfg(test)]
@@ -191,5 +261,42 @@ mod tests {
         let out = attention.apply(&queries, &views[0], &views[1]).unwrap().to_vec2::<f32>().unwrap();
         // Position 2 sees 1 and 2; position 3 sees 2 and 3. Rows of positions start at 3, 6, 9.
         assert_eq!(out, [[4.5, 5.5, 6.5, 4.5, 5.5, 6.5], [7.5, 8.5, 9.5, 7.5, 8.5, 9.5]]);
+    }
+
+    #[test]
+    fn near_sums_in_f64_whatever_the_size_of_a_head() {
+        let numbers = |heads: usize, rows: usize, size: usize, step: f32| {
+            let count = heads * rows * size;
+            let numbers = (0..count).map(|n| (n as f32 * step).sin()).collect::<Vec<_>>();
+            let tensor = Tensor::from_slice(&numbers, (heads, rows, size), &Device::Cpu).unwrap();
+            (numbers, tensor)
+        };
+        // Two heads for each key head; 3 new tokens after 20.
+        for size in [3, 8, 16, 32, 40, 64, 80, 128, 256] {
+            let (queries, queries_tensor) = numbers(2, 3, size, 0.37);
+            let (keys, keys_tensor) = numbers(1, 23, size, 0.21);
+            let (values, values_tensor) = numbers(1, 23, size, 0.13);
+            let attention = Attention { position: 20, first_key: 0, window: None };
+            let got = attention.apply(&queries_tensor, &keys_tensor, &values_tensor).unwrap();
+            let got = got.to_vec2::<f32>().unwrap();
+            let row = |numbers: &[f32], row: usize| -> Vec<f64> {
+                numbers[row * size..][..size].iter().map(|&number| number.into()).collect()
+            };
+            for (head, index) in (0..2).flat_map(|head| (0..3).map(move |index| (head, index))) {
+                let query = row(&queries, head * 3 + index);
+                let weight = |key: usize| {
+                    let product: f64 = row(&keys, key).iter().zip(&query).map(|(a, b)| a * b).sum();
+                    (product / (size as f64).sqrt()).exp()
+                };
+                let weights: Vec<f64> = (0..21 + index).map(weight).collect();
+                for dim in 0..size {
+                    let sum: f64 =
+                        weights.iter().enumerate().map(|(key, w)| w * row(&values, key)[dim]).sum();
+                    let expected = sum / weights.iter().sum::<f64>();
+                    let got = f64::from(got[index][head * size + dim]);
+                    assert!((got - expected).abs() < 1e-5, "{size} {head} {index} {dim}: {got} {expected}");
+                }
+            }
+        }
     }
 }

@@ -109,7 +109,11 @@ impl CandleBatch {
             }
             let mut values = self.transformer.forward(&parts)?;
             for (index, count, wanted) in members.into_iter().rev() {
-                let own = values.split_off(values.len() - wanted * width);
+                let own = match values.len() - wanted * width {
+                    // Nothing is before them; splitting would copy them all.
+                    0 => std::mem::take(&mut values),
+                    start => values.split_off(start),
+                };
                 if rows[index].is_empty() {
                     rows[index] = own;
                 } else {

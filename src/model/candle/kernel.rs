@@ -4,9 +4,10 @@
 //! after the other where the processor has it, whatever else is in the pass. A weight is read from memory and
 //! unpacked once for all rows of a pass; sums stay in registers over a chunk of inputs.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Arch, Simd, WithSimd, bytemuck};
 
 use super::{
+    ahead::Ahead,
     format::Format,
     packing::{self, CHUNK, PANEL},
 };
@@ -76,8 +77,8 @@ pub(super) struct Panels<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-impl Panels<'_> {
-    /// Their products with `rows`, in tiles `[panel][row][PANEL]` that are all zeros before.
+impl<'a> Panels<'a> {
+    /// Their products with `rows`, in tiles `[panel][row][PANEL]`.
     pub(super) fn multiply(self, rows: &Rows, tiles: &mut [f32]) {
         Arch::new().dispatch(Multiply { panels: self, rows, tiles });
     }
@@ -93,15 +94,26 @@ impl Panels<'_> {
         packing::chunk(self.format)
     }
 
+    /// Where the numbers of inputs `first ..` of a panel are, about; nothing past the last panel.
+    #[inline(always)]
+    fn place(self, panel: usize, first: usize, inputs: usize) -> &'a [u8] {
+        let (bytes, size) = match self.format {
+            Format::F32 => (bytemuck::cast_slice(self.floats), self.inputs * PANEL * 4),
+            format => (self.bytes, packing::panel_bytes(format, self.inputs)),
+        };
+        let (from, to) = (size * first / self.inputs, size * (first + inputs) / self.inputs);
+        bytes.get(panel * size + from..panel * size + to).unwrap_or_default()
+    }
+
     /// The numbers of inputs `first ..` of a panel as floats; unpacked into `buffer` if need be.
     #[inline(always)]
-    fn weights<'a, S: Simd>(
-        &'a self,
+    fn weights<'b, S: Simd>(
+        &'b self,
         simd: S,
         panel: usize,
         first: usize,
-        buffer: &'a mut [f32],
-    ) -> &'a [f32] {
+        buffer: &'b mut [f32],
+    ) -> &'b [f32] {
         if self.format == Format::F32 {
             return &self.floats[(panel * self.inputs + first) * PANEL..][..buffer.len()];
         }
@@ -165,6 +177,8 @@ fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
         _ => 1,
     };
     let mut buffers = [0.0; GROUP * FLOATS];
+    let ahead = Ahead::new();
+    let blocks = rows.count.div_ceil(rows.block);
     let mut panel = 0;
     let mut rest = tiles;
     while !rest.is_empty() {
@@ -186,15 +200,31 @@ fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
             for (index, (place, buffer)) in places.enumerate() {
                 *place = panels.weights(simd, panel + index, first, &mut buffer[..inputs * PANEL]);
             }
+            let next: [&[u8]; GROUP] = std::array::from_fn(|index| match first + inputs {
+                _ if index >= group => &[][..],
+                next if next < panels.inputs => panels.place(panel + index, next, inputs),
+                _ => panels.place(panel + group + index, 0, inputs),
+            });
             for start in (0..rows.count).step_by(rows.block) {
                 let block = rows.block.min(rows.count - start);
-                let x = &rows.values[start * panels.inputs + first * block..][..inputs * block];
+                let turn = Turn {
+                    weights: &weights,
+                    x: &rows.values[start * panels.inputs + first * block..][..inputs * block],
+                    rows: block,
+                    starts: first == 0,
+                    // Each panel in another block, so that there is always something under way.
+                    next: std::array::from_fn(|index| {
+                        let asks = index * blocks / group == start / rows.block;
+                        if asks { next[index] } else { &[] }
+                    }),
+                    ahead,
+                };
                 let tiles = &mut tiles[start * PANEL..];
                 let stride = rows.count * PANEL;
                 match group {
-                    GROUP => few::<S, V, GROUP>(simd, &weights, x, block, tiles, stride),
-                    2 => many::<S, V, 2>(simd, &weights, x, block, tiles, stride),
-                    _ => many::<S, V, 1>(simd, &weights, x, block, tiles, stride),
+                    GROUP => few::<S, V, GROUP>(simd, &turn, tiles, stride),
+                    2 => many::<S, V, 2>(simd, &turn, tiles, stride),
+                    _ => many::<S, V, 1>(simd, &turn, tiles, stride),
                 }
             }
         }
@@ -203,70 +233,72 @@ fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
     }
 }
 
+/// A chunk of inputs of some panels, and a block of rows.
+struct Turn<'a> {
+    weights: &'a [&'a [f32]; GROUP],
+    x: &'a [f32],
+    rows: usize,
+    /// Are these the first inputs, so that there are no sums yet?
+    starts: bool,
+    /// The weights that come after these, by panel.
+    next: [&'a [u8]; GROUP],
+    ahead: Ahead,
+}
+
 /// `P` panels with one or two rows.
 #[inline(always)]
-fn few<S: Simd, const V: usize, const P: usize>(
-    simd: S,
-    weights: &[&[f32]; GROUP],
-    x: &[f32],
-    rows: usize,
-    tiles: &mut [f32],
-    stride: usize,
-) {
-    match rows {
-        1 => sums::<S, V, 1, P>(simd, weights, x, tiles, stride),
-        _ => sums::<S, V, 2, P>(simd, weights, x, tiles, stride),
+fn few<S: Simd, const V: usize, const P: usize>(simd: S, turn: &Turn<'_>, tiles: &mut [f32], stride: usize) {
+    match turn.rows {
+        1 => sums::<S, V, 1, P>(simd, turn, tiles, stride),
+        _ => sums::<S, V, 2, P>(simd, turn, tiles, stride),
     }
 }
 
 /// `P` panels with up to twelve rows; more than eight only where registers are [`wide`].
 #[inline(always)]
-fn many<S: Simd, const V: usize, const P: usize>(
-    simd: S,
-    weights: &[&[f32]; GROUP],
-    x: &[f32],
-    rows: usize,
-    tiles: &mut [f32],
-    stride: usize,
-) {
-    match rows {
-        1 => sums::<S, V, 1, P>(simd, weights, x, tiles, stride),
-        2 => sums::<S, V, 2, P>(simd, weights, x, tiles, stride),
-        3 => sums::<S, V, 3, P>(simd, weights, x, tiles, stride),
-        4 => sums::<S, V, 4, P>(simd, weights, x, tiles, stride),
-        5 => sums::<S, V, 5, P>(simd, weights, x, tiles, stride),
-        6 => sums::<S, V, 6, P>(simd, weights, x, tiles, stride),
-        7 => sums::<S, V, 7, P>(simd, weights, x, tiles, stride),
-        8 => sums::<S, V, 8, P>(simd, weights, x, tiles, stride),
+fn many<S: Simd, const V: usize, const P: usize>(simd: S, turn: &Turn<'_>, tiles: &mut [f32], stride: usize) {
+    match turn.rows {
+        1 => sums::<S, V, 1, P>(simd, turn, tiles, stride),
+        2 => sums::<S, V, 2, P>(simd, turn, tiles, stride),
+        3 => sums::<S, V, 3, P>(simd, turn, tiles, stride),
+        4 => sums::<S, V, 4, P>(simd, turn, tiles, stride),
+        5 => sums::<S, V, 5, P>(simd, turn, tiles, stride),
+        6 => sums::<S, V, 6, P>(simd, turn, tiles, stride),
+        7 => sums::<S, V, 7, P>(simd, turn, tiles, stride),
+        8 => sums::<S, V, 8, P>(simd, turn, tiles, stride),
         _ if !wide::<S>() => {}
-        9 => sums::<S, V, 9, P>(simd, weights, x, tiles, stride),
-        10 => sums::<S, V, 10, P>(simd, weights, x, tiles, stride),
-        11 => sums::<S, V, 11, P>(simd, weights, x, tiles, stride),
-        _ => sums::<S, V, 12, P>(simd, weights, x, tiles, stride),
+        9 => sums::<S, V, 9, P>(simd, turn, tiles, stride),
+        10 => sums::<S, V, 10, P>(simd, turn, tiles, stride),
+        11 => sums::<S, V, 11, P>(simd, turn, tiles, stride),
+        _ => sums::<S, V, 12, P>(simd, turn, tiles, stride),
     }
 }
 
 /// Goes on with the sums of `P` panels with `R` rows; tiles of a panel are `stride` apart. All sums stay in
-/// registers, and nothing is checked inside.
+/// registers, and nothing is checked inside but where the weights after these end.
 #[inline(always)]
 fn sums<S: Simd, const V: usize, const R: usize, const P: usize>(
     simd: S,
-    weights: &[&[f32]; GROUP],
-    x: &[f32],
+    turn: &Turn<'_>,
     tiles: &mut [f32],
     stride: usize,
 ) {
-    let x = x.as_chunks::<R>().0;
+    let x = turn.x.as_chunks::<R>().0;
     let weights: [&[[S::f32s; V]]; P] =
-        std::array::from_fn(|p| &S::as_simd_f32s(weights[p]).0.as_chunks::<V>().0[..x.len()]);
+        std::array::from_fn(|p| &S::as_simd_f32s(turn.weights[p]).0.as_chunks::<V>().0[..x.len()]);
     let mut sums = [[[simd.splat_f32s(0.0); V]; R]; P];
-    for p in 0..P {
-        for r in 0..R {
-            let tile = &tiles[p * stride + r * PANEL..][..PANEL];
-            sums[p][r].copy_from_slice(S::as_simd_f32s(tile).0);
+    if !turn.starts {
+        for p in 0..P {
+            for r in 0..R {
+                let tile = &tiles[p * stride + r * PANEL..][..PANEL];
+                sums[p][r].copy_from_slice(S::as_simd_f32s(tile).0);
+            }
         }
     }
     for (input, x) in x.iter().enumerate() {
+        for p in 0..P {
+            turn.ahead.ask(turn.next[p], input);
+        }
         for r in 0..R {
             let value = simd.splat_f32s(x[r]);
             for p in 0..P {

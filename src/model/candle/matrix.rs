@@ -14,7 +14,7 @@ use super::{
     packing::{self, CHUNK, PANEL},
 };
 
-/// Panels computed at a time where there is one thread.
+/// Panels computed at a time.
 const SHARE: usize = 16;
 /// Products of numbers from which on threads are worth waking.
 const PARALLEL: usize = 1 << 19;
@@ -56,6 +56,24 @@ impl Part {
             panels.bytes = &self.bytes[from * size..][..count * size];
         }
         panels.multiply(rows, tiles);
+    }
+
+    /// The products of panels `from ..` with `rows`, to the same outputs of each row.
+    fn product(&self, inputs: usize, from: usize, rows: &Rows, out: &mut [&mut [f32]]) {
+        let outputs = out.first().map_or(0, |row| row.len());
+        // A few panels at a time, so that the tiles stay in the cache.
+        let mut tiles = vec![0.0; SHARE.min(outputs.div_ceil(PANEL)) * rows.count() * PANEL];
+        for first in (0..outputs).step_by(SHARE * PANEL) {
+            let range = first..outputs.min(first + SHARE * PANEL);
+            let tiles = &mut tiles[..range.len().div_ceil(PANEL) * rows.count() * PANEL];
+            self.multiply(inputs, from + first / PANEL, rows, tiles);
+            for (row, out) in out.iter_mut().enumerate() {
+                let tiles = tiles.chunks_exact(rows.count() * PANEL);
+                for (out, tile) in out[range.clone()].chunks_mut(PANEL).zip(tiles) {
+                    out.copy_from_slice(&tile[row * PANEL..][..out.len()]);
+                }
+            }
+        }
     }
 }
 
@@ -195,54 +213,32 @@ impl Matrix {
         let rows = &Rows::new(x, count, self.inputs);
         let mut out = vec![0.0; count * self.outputs];
         let threads = rayon::current_num_threads();
-        if threads > 1 && count * self.outputs * self.inputs >= PARALLEL {
-            // Panel by panel, each with all rows, so that threads write apart.
-            let panels: usize = self.parts.iter().map(|part| part.outputs.div_ceil(PANEL)).sum();
-            let mut tiles = vec![0.0; panels * count * PANEL];
-            let share = panels.div_ceil(4 * threads).next_multiple_of(4);
-            let mut tasks = Vec::new();
-            let mut rest = &mut tiles[..];
-            for part in &self.parts {
-                let (own, after) = rest.split_at_mut(part.outputs.div_ceil(PANEL) * count * PANEL);
-                let shares = own.chunks_mut(share * count * PANEL).enumerate();
-                tasks.extend(shares.map(|(index, tiles)| (part, index * share, tiles)));
-                rest = after;
+        let parallel = threads > 1 && count * self.outputs * self.inputs >= PARALLEL;
+        let panels: usize = self.parts.iter().map(|part| part.outputs.div_ceil(PANEL)).sum();
+        let share = if parallel { panels.div_ceil(4 * threads).next_multiple_of(4) } else { panels };
+        // Some outputs of all rows each, so that threads write apart.
+        let mut rest: Vec<&mut [f32]> = out.chunks_exact_mut(self.outputs).collect();
+        let mut tasks = Vec::new();
+        for part in &self.parts {
+            for from in (0..part.outputs).step_by(share * PANEL) {
+                let outputs = (part.outputs - from).min(share * PANEL);
+                let own = rest.iter_mut().map(|rest| {
+                    let (own, after) = std::mem::take(rest).split_at_mut(outputs);
+                    *rest = after;
+                    own
+                });
+                tasks.push((part, from / PANEL, own.collect::<Vec<_>>()));
             }
-            tasks
-                .into_par_iter()
-                .for_each(|(part, from, tiles)| part.multiply(self.inputs, from, rows, tiles));
-            let (mut first, mut from) = (0, 0);
-            for part in &self.parts {
-                let size = part.outputs.div_ceil(PANEL) * count * PANEL;
-                scatter(&tiles[from..][..size], count, &mut out, self.outputs, first..first + part.outputs);
-                (first, from) = (first + part.outputs, from + size);
-            }
+        }
+        let multiply = |(part, from, mut out): (&Part, usize, Vec<&mut [f32]>)| {
+            part.product(self.inputs, from, rows, &mut out);
+        };
+        if parallel {
+            tasks.into_par_iter().for_each(multiply);
         } else {
-            // A few panels at a time, so that the tiles stay in the cache.
-            let mut tiles = vec![0.0; SHARE * count * PANEL];
-            let mut first = 0;
-            for part in &self.parts {
-                for from in (0..part.outputs).step_by(SHARE * PANEL) {
-                    let outputs = (part.outputs - from).min(SHARE * PANEL);
-                    let tiles = &mut tiles[..outputs.div_ceil(PANEL) * count * PANEL];
-                    tiles.fill(0.0);
-                    part.multiply(self.inputs, from / PANEL, rows, tiles);
-                    let range = first + from..first + from + outputs;
-                    scatter(tiles, count, &mut out, self.outputs, range);
-                }
-                first += part.outputs;
-            }
+            tasks.into_iter().for_each(multiply);
         }
         out
-    }
-}
-
-/// Copies tiles (`[panel][row][PANEL]`) to the places `range` of rows of `width` outputs.
-fn scatter(tiles: &[f32], count: usize, out: &mut [f32], width: usize, range: Range<usize>) {
-    for (row, out) in out.chunks_exact_mut(width).enumerate() {
-        for (out, tile) in out[range.clone()].chunks_mut(PANEL).zip(tiles.chunks_exact(count * PANEL)) {
-            out.copy_from_slice(&tile[row * PANEL..][..out.len()]);
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! changed it; a row of logits has the same bits however the tokens were split into passes. Weights stay in
 //! the formats they are stored in; what is computed is `f32`.
 
+mod ahead;
 mod attention;
 mod batch;
 mod config;
