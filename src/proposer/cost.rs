@@ -4,19 +4,61 @@
 
 /// Most tokens of one pass that are told apart.
 const MOST: usize = 65;
-/// Passes that the running mean looks back on.
-const MEMORY: f64 = 24.0;
+/// Passes over as many tokens that are looked back on.
+const MEMORY: usize = 15;
 
-/// Seconds of a pass over n tokens: running means where there are measurements, straight lines between them.
+/// Seconds of a pass over n tokens.
+///
+/// Whatever disturbs a pass makes it longer, now and then several times as long, so means say little. And a pass over
+/// more tokens is no cheaper. So this is the rising curve that is nearest to the last passes, by the sum of absolute
+/// differences: medians, those of neighbours taken together where they would fall. Straight lines lie between
+/// measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostCurve {
-    /// For each number of tokens from 1 on: the mean, and how many passes it stands for.
-    means: Vec<(f64, f64)>,
+    /// For each number of tokens from 1 on.
+    passes: Vec<Passes>,
+    /// The curve at numbers of tokens that were measured, ascending in both.
+    points: Vec<(usize, f64)>,
+}
+
+/// The last passes over as many tokens.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Passes {
+    seconds: Vec<f64>,
+    /// The oldest of them, if there are as many as can be.
+    oldest: usize,
+}
+
+impl Passes {
+    fn add(&mut self, seconds: f64) {
+        if self.seconds.len() < MEMORY {
+            self.seconds.push(seconds);
+        } else {
+            self.seconds[self.oldest] = seconds;
+            self.oldest = (self.oldest + 1) % MEMORY;
+        }
+    }
+}
+
+/// Neighbouring numbers of tokens, up to this one, that cost the same.
+struct Level {
+    last: usize,
+    seconds: Vec<f64>,
+    median: f64,
+}
+
+impl Level {
+    /// The level of these passes. Of two in the middle the shorter counts: the longer one may have been disturbed.
+    fn new(last: usize, mut seconds: Vec<f64>) -> Self {
+        seconds.sort_unstable_by(f64::total_cmp);
+        let median = seconds[(seconds.len() - 1) / 2];
+        Self { last, seconds, median }
+    }
 }
 
 impl Default for CostCurve {
     fn default() -> Self {
-        Self { means: vec![(0.0, 0.0); MOST] }
+        Self { passes: vec![Passes::default(); MOST], points: Vec::new() }
     }
 }
 
@@ -25,45 +67,60 @@ impl CostCurve {
     /// take six or eight rows at a time begin another round.
     pub const PROBES: [usize; 9] = [1, 2, 4, 6, 7, 8, 9, 12, 16];
 
-    /// Notes that a pass over `tokens` took so long. One that took far longer than the others of its kind was
-    /// interrupted, and counts as twice the mean.
+    /// Notes that a pass over `tokens` took so long. Sorts the passes that are looked back on, a few hundred.
     pub fn observe(&mut self, tokens: usize, seconds: f64) {
-        let Some((mean, passes)) = tokens.checked_sub(1).and_then(|at| self.means.get_mut(at)) else {
-            return;
-        };
+        let Some(passes) = tokens.checked_sub(1).and_then(|at| self.passes.get_mut(at)) else { return };
         if !(seconds.is_finite() && seconds >= 0.0) {
             return;
         }
-        let seconds = if *passes > 0.0 { seconds.min(2.0 * *mean) } else { seconds };
-        *passes = (*passes + 1.0).min(MEMORY);
-        *mean += (seconds - *mean) / *passes;
+        passes.add(seconds);
+        self.fit();
+    }
+
+    /// Works out the curve.
+    fn fit(&mut self) {
+        let mut levels: Vec<Level> = Vec::new();
+        self.points.clear();
+        for (at, passes) in self.passes.iter().enumerate().filter(|(_, passes)| !passes.seconds.is_empty()) {
+            self.points.push((at + 1, 0.0));
+            let mut level = Level::new(at + 1, passes.seconds.clone());
+            while let Some(mut before) = levels.pop_if(|before| before.median > level.median) {
+                before.seconds.append(&mut level.seconds);
+                level = Level::new(level.last, before.seconds);
+            }
+            levels.push(level);
+        }
+        let mut points = self.points.iter_mut().peekable();
+        for level in levels {
+            while let Some(point) = points.next_if(|point| point.0 <= level.last) {
+                point.1 = level.median;
+            }
+        }
     }
 
     /// Was nothing measured?
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.means.iter().all(|(_, passes)| *passes == 0.0)
+        self.points.is_empty()
     }
 
     /// Has a pass over so many tokens been measured?
     #[must_use]
     pub fn is_measured(&self, tokens: usize) -> bool {
-        tokens.checked_sub(1).and_then(|at| self.means.get(at)).is_some_and(|(_, passes)| *passes > 0.0)
+        self.points.binary_search_by_key(&tokens, |point| point.0).is_ok()
     }
 
     /// Seconds of a pass over `tokens`. Without measurements each token costs a tenth
     /// of the first.
     #[must_use]
     pub fn seconds(&self, tokens: usize) -> f64 {
-        let known =
-            |n: usize| self.means.get(n - 1).filter(|(_, passes)| *passes > 0.0).map(|(mean, _)| *mean);
         let tokens = tokens.max(1);
-        let below = (1..=tokens.min(MOST)).rev().find_map(|n| Some((n, known(n)?)));
-        let above = (tokens..=MOST).find_map(|n| Some((n, known(n)?)));
+        let next = self.points.partition_point(|point| point.0 < tokens);
+        let below = next.checked_sub(1).and_then(|before| self.points.get(before)).copied();
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens")]
         let part = |n: usize, of: usize| n as f64 / of as f64;
-        match (below, above) {
-            (Some((_, low)), Some((_, high))) if high <= low => low,
+        match (below, self.points.get(next).copied()) {
+            (_, Some((to, high))) if to == tokens => high,
             (Some((at, low)), Some((to, high))) => low + (high - low) * part(tokens - at, to - at),
             (Some((at, low)), None) => low * (1.0 + 0.1 * part(tokens - at, 1)),
             (None, Some((to, high))) => high * part(9 + tokens, 9 + to),
@@ -80,6 +137,8 @@ impl CostCurve {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -90,7 +149,7 @@ mod tests {
         curve.observe(5, 3.0);
         curve.observe(7, 2.0);
         for (tokens, seconds) in
-            [(1, 1.0), (2, 1.5), (5, 3.0), (6, 3.0), (7, 2.0), (17, 4.0), (500, 2.0 * 50.3)]
+            [(1, 1.0), (2, 1.25), (5, 2.0), (6, 2.0), (7, 2.0), (17, 4.0), (500, 2.0 * 50.3)]
         {
             assert!((curve.seconds(tokens) - seconds).abs() < 1e-9, "{tokens}: {}", curve.seconds(tokens));
         }
@@ -98,14 +157,48 @@ mod tests {
     }
 
     #[test]
-    fn interruptions_count_little() {
+    fn interruptions_do_not_count() {
         let mut curve = CostCurve::default();
         (0..50).for_each(|_| curve.observe(2, 1.0));
-        curve.observe(2, 1000.0);
-        assert!(curve.seconds(2) < 1.1);
+        (0..5).for_each(|_| curve.observe(2, 1000.0));
+        assert!((curve.seconds(2) - 1.0).abs() < 1e-9);
         curve.observe(2, f64::NAN);
         curve.observe(0, 5.0);
         curve.observe(10_000, 5.0);
-        assert!(curve.seconds(2) < 1.1);
+        assert!((curve.seconds(2) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn more_tokens_are_not_cheaper() {
+        // Measured: the pass over two tokens was disturbed, and that over four.
+        let mut curve = CostCurve::default();
+        for (tokens, seconds) in [(1, 1.0), (2, 4.03), (3, 1.31), (4, 2.89), (6, 1.4), (8, 1.6)] {
+            curve.observe(tokens, seconds);
+        }
+        for (tokens, seconds) in [(1, 1.0), (2, 1.31), (3, 1.31), (4, 1.4), (6, 1.4), (8, 1.6)] {
+            assert!((curve.seconds(tokens) - seconds).abs() < 1e-9, "{tokens}: {}", curve.seconds(tokens));
+        }
+        // One reading that is too low does not overrule many.
+        let mut curve = CostCurve::default();
+        (0..9).for_each(|_| curve.observe(3, 1.3));
+        curve.observe(8, 0.2);
+        assert!((curve.seconds(3) - 1.3).abs() < 1e-9 && (curve.seconds(8) - 1.3).abs() < 1e-9);
+    }
+
+    proptest! {
+        #[test]
+        fn the_curve_rises(seen in prop::collection::vec((1..=20_usize, 0.0..10.0_f64), 1..200)) {
+            let mut curve = CostCurve::default();
+            seen.iter().for_each(|&(tokens, seconds)| curve.observe(tokens, seconds));
+            let all: Vec<f64> = (1..=70).map(|tokens| curve.seconds(tokens)).collect();
+            prop_assert!(all.is_sorted(), "{all:?}");
+            let (least, most) = seen.iter().fold((f64::MAX, 0.0_f64), |(least, most), seen| {
+                (least.min(seen.1), most.max(seen.1))
+            });
+            let last = seen.iter().map(|seen| seen.0).max().unwrap();
+            let first = seen.iter().map(|seen| seen.0).min().unwrap();
+            let measured = &all[first - 1..last];
+            prop_assert!(measured.iter().all(|&seconds| least <= seconds && seconds <= most + 1e-9));
+        }
     }
 }

@@ -86,6 +86,8 @@ pub struct Drafter {
     length: DraftLength,
     cost: PassCost,
     account: Account,
+    /// The pass noted last, if it is not accounted for.
+    passed: Option<Pass>,
 }
 
 fn count(number: usize) -> f64 {
@@ -123,7 +125,8 @@ impl Drafter {
     /// Drafts of `proposer`'s guesses.
     #[must_use]
     pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
-        Self { proposer, length, cost: PassCost::default(), account: Account::default() }
+        let (cost, account) = (PassCost::default(), Account::default());
+        Self { proposer, length, cost, account, passed: None }
     }
 
     /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier run with the same
@@ -151,6 +154,7 @@ impl Drafter {
 
     /// Notes that a pass took so many seconds.
     pub fn passed(&mut self, pass: Pass, seconds: f64) {
+        self.passed = Some(pass);
         self.cost.observe(pass, seconds);
     }
 
@@ -222,8 +226,7 @@ impl Drafter {
         Some(Guess { token, acceptance })
     }
 
-    /// Tokens a second lately, the passes' time and all that belongs to them counted; at first those of a run without
-    /// drafts.
+    /// Tokens a second of passes lately; at first those of a run without drafts.
     #[must_use]
     pub fn pace(&self) -> f64 {
         self.pace_by(&self.cost)
@@ -237,8 +240,10 @@ impl Drafter {
     }
 
     /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all that belongs
-    /// to it took.
+    /// to it took. If the pass [was noted](Self::passed), what such passes cost counts in its place: what a
+    /// draft is to gain is weighed against that, and neither should hang on what disturbed a pass.
     pub fn verified(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
+        let seconds = self.passed.take().map_or(seconds, |pass| self.cost.seconds(pass));
         let judged = draft.acceptance.iter().take(accepted + 1);
         let Account { tokens, seconds: before, right, expected } = &mut self.account;
         *tokens = *tokens * Account::KEEP + count(accepted + 1);
