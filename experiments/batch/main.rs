@@ -9,7 +9,7 @@ use std::{
     collections::HashMap,
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Instant,
 };
 
@@ -53,7 +53,7 @@ struct Args {
 struct Request {
     prompt: Vec<TokenId>,
     grammar: Option<CompiledGrammar>,
-    prior: Option<Arc<Mutex<CountProposer>>>,
+    prior: Option<Arc<CountProposer>>,
     options: DecodeOptions,
 }
 
@@ -127,8 +127,7 @@ fn round(
             let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
             let sequence = match prior {
                 Some(prior) => {
-                    let proposer =
-                        BestOf::new(vec![Box::new(Arc::clone(prior)), Box::new(Lookup::default())]);
+                    let proposer = BestOf::new(vec![Box::new(prior.another()), Box::new(Lookup::default())]);
                     let drafter = Drafter::new(Box::new(proposer), DraftLength::Auto);
                     decoder.add_with_drafter(prompt, constraint, options, drafter)?
                 }
@@ -170,7 +169,7 @@ fn requests(args: &Args, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> anyh
             true => {
                 let file = args.model.join("priors").join(name).with_extension("prior");
                 let prior = Prior::from_bytes(&std::fs::read(file)?, &compiled)?;
-                Some(Arc::new(Mutex::new(CountProposer::new(prior, Learning::Fixed))))
+                Some(Arc::new(CountProposer::new(prior, Learning::Text)))
             }
             false => None,
         };

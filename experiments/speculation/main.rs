@@ -5,6 +5,7 @@ mod measure;
 #[path = "../prompts.rs"]
 mod prompts;
 mod report;
+mod trees;
 
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,9 @@ struct Args {
     /// Drafts of up to so many tokens, instead of as long as pays.
     #[arg(long)]
     draft: Option<usize>,
+    /// Estimate by simulation what trees of drafts would gain over chains, instead of measuring speculation.
+    #[arg(long, conflicts_with_all = ["draft", "out"])]
+    trees: bool,
     /// Write each cell as a line of JSON to this file.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -90,7 +94,7 @@ fn main() -> anyhow::Result<()> {
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
         compiled.grow_trees();
         let prompts = prompts(root, name, &tokenizer)?;
-        let prior = match &args.priors {
+        let given = match &args.priors {
             Some(folder) => {
                 let file = folder.join(name).with_extension("prior");
                 let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
@@ -98,7 +102,11 @@ fn main() -> anyhow::Result<()> {
             }
             None => None,
         };
-        let cell = Cell { grammar: &compiled, tokenizer: &tokenizer, prompts, prior };
+        let cell = Cell { grammar: &compiled, tokenizer: &tokenizer, prompts, given };
+        if args.trees {
+            cell.trees(name, &mut decoder, &protocol)?;
+            continue;
+        }
         let measured = cell.measure(&mut decoder, &protocol)?;
         let row = Row::new(name, &measured);
         row.print(rows.is_empty());

@@ -44,7 +44,7 @@ pub(crate) struct Cell<'a> {
     pub(crate) grammar: &'a CompiledGrammar,
     pub(crate) tokenizer: &'a Tokenizer,
     pub(crate) prompts: Vec<Vec<TokenId>>,
-    pub(crate) prior: Option<Prior>,
+    pub(crate) given: Option<Prior>,
 }
 
 /// Sums over runs of one kind.
@@ -111,13 +111,7 @@ impl Cell<'_> {
         decoder: &mut Decoder<CandleModel>,
         protocol: &Protocol,
     ) -> anyhow::Result<Measured> {
-        let options = decoder.options_mut();
-        options.sampling = protocol.sampling;
-        options.max_new_tokens = protocol.tokens;
-        let prior = match &self.prior {
-            Some(prior) => prior.clone(),
-            None => self.warm(decoder, protocol.warmups)?,
-        };
+        let prior = self.prior(decoder, protocol)?;
         let mut drafter = Some(Drafter::new(Box::new(self.proposer(prior, protocol)), protocol.length));
         let mut measured = Measured {
             unconstrained: Sums::default(),
@@ -159,6 +153,21 @@ impl Cell<'_> {
         Ok(measured)
     }
 
+    /// The prior that was given, or one from warm-ups. Sets the decoder's options.
+    pub(crate) fn prior(
+        &self,
+        decoder: &mut Decoder<CandleModel>,
+        protocol: &Protocol,
+    ) -> anyhow::Result<Prior> {
+        let options = decoder.options_mut();
+        options.sampling = protocol.sampling;
+        options.max_new_tokens = protocol.tokens;
+        match &self.given {
+            Some(prior) => Ok(prior.clone()),
+            None => self.warm(decoder, protocol.warmups),
+        }
+    }
+
     /// A prior from warm-ups, with seeds of their own.
     fn warm(&self, decoder: &mut Decoder<CandleModel>, warmups: usize) -> anyhow::Result<Prior> {
         let learner = CountProposer::new(Prior::new(self.grammar), Learning::Online);
@@ -178,7 +187,7 @@ impl Cell<'_> {
     fn proposer(&self, prior: Prior, protocol: &Protocol) -> BestOf {
         let proposers = protocol.proposers.iter().map(|which| -> Box<dyn Propose> {
             match which {
-                Which::Counts => Box::new(CountProposer::new(prior.clone(), Learning::Fixed)),
+                Which::Counts => Box::new(CountProposer::new(prior.clone(), Learning::Text)),
                 Which::Lookup => Box::new(Lookup::default()),
                 Which::Forced => {
                     Box::new(ForcedText::new(self.tokenizer.clone(), self.grammar.vocabulary().clone()))

@@ -1,33 +1,41 @@
 //! The part of a distribution that is worth learning from.
 
-use super::{noise::exp, sampler::for_each_logit};
+use super::noise::exp;
 use crate::{ids::TokenId, vocab::TokenSet};
 
 /// Most tokens that are told.
 const MOST: usize = 96;
 /// Probability below which a token is not told.
 const LEAST: f64 = 0.0005;
-/// How far below the largest a logit is left out of the sum: together such logits are not a hundredth of it, in any
-/// vocabulary there is.
-const FAR: f32 = 16.0;
+/// How far below the largest a logit is not looked at: its token's probability is below [`LEAST`].
+const FAR: f32 = 8.0;
+/// Tokens of a word of a set.
+const WORD: usize = 64;
 
-/// The likelier ones of the allowed tokens, with their probabilities among these. Two passes over the allowed logits, the
-/// cheaper the fewer are close to the largest.
+/// The likelier ones of the allowed tokens, with their probabilities among these. One pass over the allowed logits, for the
+/// largest of each word's, and one over those of words where it is close to the largest of all.
 pub(super) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
-    let mut largest = f32::NEG_INFINITY;
-    for_each_logit(row, allowed, |_, logit| largest = largest.max(logit));
-    if !largest.is_finite() {
+    let words = || row.chunks(WORD).zip(allowed.words());
+    let tops: Vec<f32> = words().map(|(logits, &word)| largest(logits, word)).collect();
+    let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    if !top.is_finite() {
         return Vec::new();
     }
     let mut found = Vec::new();
     let mut sum = 0.0;
-    for_each_logit(row, allowed, |token, logit| {
-        if largest - logit < FAR {
-            let weight = exp(f64::from(logit - largest));
-            sum += weight;
-            found.push((token, weight));
+    for (index, ((logits, &word), _)) in
+        words().zip(&tops).enumerate().filter(|(_, (_, word_top))| top - **word_top < FAR)
+    {
+        for (at, &logit) in logits.iter().enumerate().filter(|(at, _)| word >> at & 1 == 1) {
+            if top - logit < FAR
+                && let Ok(token) = u32::try_from(WORD * index + at)
+            {
+                let weight = exp(f64::from(logit - top));
+                sum += weight;
+                found.push((TokenId::new(token), weight));
+            }
         }
-    });
+    }
     found.retain(|(_, weight)| *weight >= LEAST * sum);
     if found.len() > MOST {
         found.select_nth_unstable_by(MOST, |one, other| other.1.total_cmp(&one.1));
@@ -39,8 +47,31 @@ pub(super) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
     found.into_iter().map(told).collect()
 }
 
+/// The largest of a word's allowed logits.
+fn largest(logits: &[f32], word: u64) -> f32 {
+    const LANES: usize = 8;
+    let larger = |one: f32, other: f32| if other > one { other } else { one };
+    if word == 0 {
+        return f32::NEG_INFINITY;
+    }
+    if word < u64::MAX || logits.len() < WORD {
+        let allowed = logits.iter().enumerate().filter(|(at, _)| word >> at & 1 == 1);
+        return allowed.fold(f32::NEG_INFINITY, |top, (_, &logit)| larger(top, logit));
+    }
+    // In lanes, which the compiler makes a wide register.
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    for logits in logits.as_chunks::<LANES>().0 {
+        for (lane, &logit) in lanes.iter_mut().zip(logits) {
+            *lane = larger(*lane, logit);
+        }
+    }
+    lanes.into_iter().fold(f32::NEG_INFINITY, larger)
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -59,5 +90,31 @@ mod tests {
             all
         });
         assert_eq!(even.len(), MOST);
+    }
+
+    proptest! {
+        /// Against the definition.
+        #[test]
+        fn as_one_by_one(
+            row in prop::collection::vec(prop_oneof![-30.0..5.0_f32, Just(f32::NEG_INFINITY)], 1..300),
+            bits in prop::collection::vec(prop_oneof![Just(0), Just(u64::MAX), any::<u64>()], 5),
+        ) {
+            let mut allowed = TokenSet::empty(row.len());
+            let tokens: Vec<usize> = (0..row.len()).filter(|at| bits[at / 64] >> (at % 64) & 1 == 1).collect();
+            tokens.iter().for_each(|&at| allowed.insert(TokenId::new(u32::try_from(at).unwrap())));
+            let top = tokens.iter().map(|&at| row[at]).fold(f32::NEG_INFINITY, f32::max);
+            let near: Vec<usize> = tokens.into_iter().filter(|&at| top - row[at] < FAR).collect();
+            let weight = |at: usize| f64::from(row[at] - top).exp();
+            let sum: f64 = near.iter().map(|&at| weight(at)).sum();
+            let found = likely(&row, &allowed);
+            prop_assert!(found.is_sorted_by_key(|(token, _)| *token) && found.len() <= MOST);
+            for (token, share) in &found {
+                prop_assert!(near.contains(&token.index()));
+                prop_assert!((f64::from(*share) - weight(token.index()) / sum).abs() < 1e-6);
+            }
+            let told: f64 = near.iter().map(|&at| weight(at) / sum).filter(|share| *share > 0.0006).sum();
+            let sum: f64 = found.iter().map(|(_, share)| f64::from(*share)).sum();
+            prop_assert!(near.len() > MOST || sum > told - 1e-4, "{sum} {told}");
+        }
     }
 }

@@ -190,7 +190,8 @@ fn observed(
 ) -> Result<Option<Step>, DecodeError> {
     let before = run.constraint().map(Constraint::fork);
     let length = run.sequence().len();
-    let likely = if drafter.wants_likely() { Some(run.likely(row)?) } else { None };
+    // Where there is no mask to be had, the run may need none: only the proposer goes without.
+    let likely = if drafter.wants_likely() { run.likely(row).ok() } else { None };
     let step = run.take(row)?;
     let mut time = run.stats().draft_time;
     timed(&mut time, || {

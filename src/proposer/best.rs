@@ -1,4 +1,4 @@
-//! Several proposers, of which each token's surest is heard.
+//! Several proposers, of which for each token one is heard.
 
 use super::{
     propose::{Guess, Propose, Seen},
@@ -6,14 +6,15 @@ use super::{
 };
 
 /// Asks all of its proposers for each token and takes the guess most likely to be accepted: of drafts that begin alike,
-/// the one that gains most.
+/// the one that gains most. An earlier proposer's guess goes before a later one's that is only a little surer: of two
+/// estimates the larger one is more often too large.
 #[derive(Debug)]
 pub struct BestOf {
     proposers: Vec<Box<dyn Propose>>,
 }
 
 impl BestOf {
-    /// The best of these; of equal guesses the earlier one's.
+    /// The best of these, the most trusted first.
     #[must_use]
     pub fn new(proposers: Vec<Box<dyn Propose>>) -> Self {
         Self { proposers }
@@ -24,10 +25,12 @@ impl Propose for BestOf {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         /// Nothing that another says could gain more.
         const SURE: f64 = 0.97;
+        /// By how much a later one must be surer.
+        const SURER: f64 = 0.2;
         let mut best: Option<Guess> = None;
         for proposer in &mut self.proposers {
             let Some(guess) = proposer.guess(site) else { continue };
-            if best.is_none_or(|best| guess.acceptance > best.acceptance) {
+            if best.is_none_or(|best| guess.acceptance > best.acceptance + SURER) {
                 best = Some(guess);
             }
             if guess.acceptance >= SURE {

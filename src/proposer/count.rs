@@ -1,10 +1,12 @@
 //! The count-based proposer (paper, 3.6).
 
+use std::sync::Arc;
+
 use super::{
     calibration::GuessKind,
-    counts::Mixture,
+    counts::{Counts, Mixture},
     keys::Keys,
-    prior::Prior,
+    prior::{Prior, weights},
     propose::{Guess, Propose, Seen},
     site::Site,
 };
@@ -17,37 +19,76 @@ pub enum Learning {
     /// No: its prior stays as it is.
     #[default]
     Fixed,
-    /// From each token generated, and from the model's probabilities for it.
+    /// From each token of a text, and from the model's probabilities for it, until the text ends: its prior stays as it
+    /// is. For one text at a time.
+    Text,
+    /// From each token generated, and from the model's probabilities for it, for good.
     Online,
 }
 
 /// Guesses by what came before at such a place of the grammar, after such tokens.
 #[derive(Debug)]
 pub struct CountProposer {
-    prior: Prior,
+    prior: Arc<Prior>,
     learning: Learning,
+    /// What came in the text at hand.
+    text: Counts,
+    /// Length of that text when it was last looked at.
+    length: usize,
     mixture: Mixture,
 }
 
 impl CountProposer {
+    /// What came in the text at hand counts for so many times as much as what came in others.
+    const OWN: f32 = 2.0;
+
     /// A proposer that begins with a prior, which may be [empty](Prior::new).
     #[must_use]
     pub fn new(prior: Prior, learning: Learning) -> Self {
-        Self { prior, learning, mixture: Mixture::default() }
+        Self::with(Arc::new(prior), learning)
     }
 
-    /// What it knows.
+    fn with(prior: Arc<Prior>, learning: Learning) -> Self {
+        Self { prior, learning, text: Counts::default(), length: 0, mixture: Mixture::default() }
+    }
+
+    /// Another one with the same prior, which is not copied, for another text.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self::with(Arc::clone(&self.prior), self.learning)
+    }
+
+    /// What it knows, but for what it forgets with the text.
     #[must_use]
     pub fn prior(&self) -> &Prior {
         &self.prior
+    }
+
+    /// The candidates that a draw with our probabilities would take, the one it takes first, then the one it would take
+    /// without that one, and so on; at most so many. With each, by how many nats it is behind the first.
+    #[must_use]
+    pub fn ranked(&mut self, site: &mut Site<'_>, most: usize) -> Vec<(TokenId, f64)> {
+        self.mix(&Keys::at(site));
+        let score = |&token: &TokenId| (token, site.score(token, self.mixture.share(token)));
+        let mut ranked: Vec<_> = self.mixture.candidates.iter().map(score).collect();
+        ranked.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let mut ranked: Vec<_> =
+            ranked.into_iter().filter(|&(token, _)| site.allows(token)).take(most).collect();
+        let top = ranked.first().map_or(0.0, |first| first.1);
+        ranked.iter_mut().for_each(|(_, score)| *score = top - *score);
+        ranked
+    }
+
+    /// Works out what the contexts say.
+    fn mix(&mut self, keys: &Keys) {
+        self.mixture.fill(&[(&self.prior.counts, 1.0), (&self.text, Self::OWN)], keys);
     }
 
     /// The candidate that a draw with our probabilities takes, and of what kind this guess is.
     fn best(&mut self, site: &mut Site<'_>) -> Option<(TokenId, GuessKind)> {
         /// Candidates that turn out not to be allowed, after which there is no guess.
         const TRIES: usize = 6;
-        let keys = Keys::at(site);
-        self.mixture.fill(&self.prior.counts, &keys);
+        self.mix(&Keys::at(site));
         let mut refused = Vec::new();
         while refused.len() < TRIES {
             let mut best: Option<(TokenId, f64)> = None;
@@ -79,15 +120,29 @@ impl Propose for CountProposer {
     }
 
     fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
-        // What would have been guessed before this was learnt: so acceptance is that of what is still to come.
-        if let Some((token, kind)) = self.best(site) {
-            self.prior.calibration.add(kind, token == seen.token);
+        let length = site.tokens().len();
+        if length != self.length {
+            // Not where the last token went: another text.
+            self.text = Counts::default();
         }
-        self.prior.learn(&Keys::at(site), seen);
+        self.length = length + 1;
+        match self.learning {
+            Learning::Fixed => {}
+            Learning::Text => self.text.add(&Keys::at(site), &weights(seen, self.prior.size())),
+            Learning::Online => {
+                // What would have been guessed before this was learnt: so acceptance is that of what is still to come.
+                let guess = self.best(site);
+                let prior = Arc::make_mut(&mut self.prior);
+                if let Some((token, kind)) = guess {
+                    prior.calibration.add(kind, token == seen.token);
+                }
+                prior.learn(&Keys::at(site), seen);
+            }
+        }
     }
 
     fn learns(&self) -> bool {
-        self.learning == Learning::Online
+        self.learning != Learning::Fixed
     }
 
     fn wants_likely(&self) -> bool {

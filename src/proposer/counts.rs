@@ -183,31 +183,43 @@ impl Mixture {
     /// What is left for poorer contexts below which they are not asked.
     const LEAST: f32 = 0.02;
 
-    /// Mixes the contexts, rich to poor: each takes of what is left the more the oftener it was met.
-    pub(super) fn fill(&mut self, counts: &Counts, keys: &Keys) {
+    /// Mixes the contexts, rich to poor: each takes of what is left the more the oftener it was met. In each the sources
+    /// are added up, by their factors.
+    pub(super) fn fill(&mut self, sources: &[(&Counts, f32)], keys: &Keys) {
         self.clear();
         let mut left = 1.0;
         for (level, key) in keys.rich_first() {
-            let Some(followers) = counts.contexts.get(&key) else { continue };
+            let met =
+                || sources.iter().filter_map(|(counts, factor)| Some((counts.contexts.get(&key)?, *factor)));
+            let total: f32 = met().map(|(followers, factor)| factor * followers.total).sum();
+            if total == 0.0 {
+                continue;
+            }
             if self.support == 0.0 {
                 self.level = level;
-                self.support = followers.total;
+                self.support = total;
             }
-            let part = left / (followers.total + Self::BACK_OFF);
-            for &(token, weight) in &followers.tokens {
-                if token.index() >= self.shares.len() {
-                    self.shares.resize(token.index() + 1, 0.0);
-                }
-                let share = &mut self.shares[token.index()];
-                if *share == 0.0 {
-                    self.candidates.push(token);
-                }
-                *share += part * weight;
+            for (followers, factor) in met() {
+                self.add(followers, factor * left / (total + Self::BACK_OFF));
             }
-            left *= Self::BACK_OFF / (followers.total + Self::BACK_OFF);
+            left *= Self::BACK_OFF / (total + Self::BACK_OFF);
             if left < Self::LEAST {
                 break;
             }
+        }
+    }
+
+    /// Adds what followed, each observation at this share.
+    fn add(&mut self, followers: &Followers, part: f32) {
+        for &(token, weight) in &followers.tokens {
+            if token.index() >= self.shares.len() {
+                self.shares.resize(token.index() + 1, 0.0);
+            }
+            let share = &mut self.shares[token.index()];
+            if *share == 0.0 {
+                self.candidates.push(token);
+            }
+            *share += part * weight;
         }
     }
 

@@ -233,13 +233,13 @@ impl Prior {
 
     /// Notes what was seen in these contexts.
     pub(super) fn learn(&mut self, keys: &Keys, seen: Seen<'_>) {
-        let mut weights: Vec<(TokenId, f32)> =
-            seen.likely.map_or_else(|| vec![(seen.token, 1.0)], <[_]>::to_vec);
-        weights.retain(|(token, weight)| token.index() < self.size && *weight > 0.0);
-        weights.sort_unstable_by_key(|&(token, _)| token);
-        weights.dedup_by_key(|(token, _)| *token);
-        self.counts.add(keys, &weights);
+        self.counts.add(keys, &weights(seen, self.size));
         self.observed += 1;
+    }
+
+    /// Tokens of the vocabulary.
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 
     /// Refuses a prior that is not for what `ours` is for.
@@ -255,4 +255,14 @@ impl Prior {
         }
         Ok(())
     }
+}
+
+/// What was seen as weights of tokens `0..size`, sorted by token: the model's probabilities where they are known,
+/// otherwise the token that came.
+pub(super) fn weights(seen: Seen<'_>, size: usize) -> Vec<(TokenId, f32)> {
+    let mut weights = seen.likely.map_or_else(|| vec![(seen.token, 1.0)], <[_]>::to_vec);
+    weights.retain(|(token, weight)| token.index() < size && *weight > 0.0);
+    weights.sort_unstable_by_key(|&(token, _)| token);
+    weights.dedup_by_key(|(token, _)| *token);
+    weights
 }

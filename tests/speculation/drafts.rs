@@ -90,10 +90,17 @@ fn thresholds_and_lengths() {
 
 #[test]
 fn the_surest_is_heard() {
-    let mut best = BestOf::new(vec![always(1, 0.4), always(2, 0.6), always(3, 0.6)]);
     let mut tokens = Vec::new();
-    let guess = best.guess(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE)).unwrap();
-    assert_eq!(guess.token, TokenId::new(2));
+    let mut best = |acceptances: &[f64]| {
+        let all = (1..).zip(acceptances).map(|(token, &acceptance)| always(token, acceptance));
+        let guess = BestOf::new(all.collect()).guess(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE));
+        guess.map(|guess| guess.token.raw())
+    };
+    assert_eq!(best(&[]), None);
+    assert_eq!(best(&[0.4, 0.7, 0.7]), Some(2));
+    // An earlier one is trusted more.
+    assert_eq!(best(&[0.4, 0.55, 0.7, 0.75]), Some(3));
+    assert_eq!(best(&[0.98, 0.1, 1.0]), Some(1));
 }
 
 #[test]
@@ -184,4 +191,37 @@ fn a_learnt_prior_says_what_comes() {
     let guess = proposer.guess(&mut site).unwrap();
     assert!(site.push(guess.token));
     assert_eq!(proposer.prior(), &prior);
+}
+
+#[test]
+fn a_text_is_learnt_until_it_ends() {
+    let grammar = compiled(LISTS);
+    let prior = Prior::new(&grammar);
+    let mut proposer = CountProposer::new(prior.clone(), Learning::Text);
+    let constraint = grammar.constraint();
+    let open = TokenId::new(19);
+    let mut tokens = vec![TokenId::new(1)];
+    let guess = |proposer: &mut CountProposer, tokens: &mut Vec<TokenId>| {
+        proposer.guess(&mut Site::new(Some(&constraint), tokens, 0.0, NO_NOISE)).map(|guess| guess.token)
+    };
+    assert_eq!(guess(&mut proposer, &mut tokens), None);
+    let likely = [(TokenId::new(20), 0.2), (open, 0.8)];
+    proposer.observe(
+        &mut Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE),
+        Seen::new(open, Some(&likely)),
+    );
+    assert_eq!(guess(&mut proposer, &mut tokens), Some(open));
+    // "]" is likely too, but may not follow.
+    let mut site = Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE);
+    assert_eq!(proposer.ranked(&mut site, 9), [(open, 0.0)]);
+    drop(site);
+    assert_eq!(proposer.prior(), &prior);
+    assert_eq!(guess(&mut proposer.another(), &mut tokens), None);
+    // The next text begins the same way; what is learnt from it replaces what was.
+    let twice = TokenId::new(26);
+    proposer.observe(
+        &mut Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE),
+        Seen::new(twice, Some(&[(twice, 1.0)])),
+    );
+    assert_eq!(guess(&mut proposer, &mut tokens), Some(twice));
 }

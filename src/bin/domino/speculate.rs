@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use domino::{
     CompiledGrammar,
     proposer::{
-        BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, PriorError,
+        BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, PriorError, Propose,
     },
     vocab::Tokenizer,
 };
@@ -32,7 +32,8 @@ pub(crate) struct LowSpeculate {
     /// a grammar that comes with the program.
     #[arg(long, value_name = "FILE", requires = "LowGrammar", conflicts_with = "batch")]
     prior: Option<PathBuf>,
-    /// Learn from this text too (online), and keep what was learnt in the file of --prior; or not (fixed).
+    /// Learn from this text too (online), and keep what was learnt in the file of --prior; or forget it with the text
+    /// (fixed).
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learn::Fixed, requires = "LowGrammar", conflicts_with = "batch")]
     learn: Learn,
     /// Make the text three times in turns, without grammar, with it, and with speculation too, and say how the times
@@ -46,7 +47,7 @@ pub(crate) struct LowSpeculate {
 enum Learn {
     /// From the text being written.
     Online,
-    /// Not at all.
+    /// What is learnt from a text is forgotten with it.
     Fixed,
 }
 
@@ -101,7 +102,7 @@ impl LowSpeculate {
         }
         let learning = match self.learn {
             Learn::Online => Learning::Online,
-            Learn::Fixed => Learning::Fixed,
+            Learn::Fixed => Learning::Text,
         };
         if self.compare && self.speculate == Some(Speculate::Off) {
             return Err(BadInput::new("--compare has nothing to compare with --speculate off"));
@@ -191,7 +192,7 @@ impl Speculation {
         let prior = prior.unwrap_or_else(|| Prior::new(grammar));
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, self.learning)));
         let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
-        Some(Shared { learner, forced, length })
+        Some(Shared { learner, online: self.learning == Learning::Online, forced, length })
     }
 
     /// The same for mistral.rs' engine, where drafts are of one length: the most tokens of a draft, and the prior.
@@ -208,7 +209,7 @@ impl Speculation {
             return Ok(None);
         }
         let prior = self.prior(source, grammar, model)?;
-        if self.how.is_none() && self.learning == Learning::Fixed && prior.is_none() {
+        if self.how.is_none() && self.learning != Learning::Online && prior.is_none() {
             return Ok(None);
         }
         let most = match self.how {
@@ -217,7 +218,9 @@ impl Speculation {
         };
         let prior = prior.unwrap_or_else(|| Prior::new(grammar));
         let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
-        Ok(Some(Fixed { most, prior, learning: self.learning, file }))
+        // One proposer drafts all texts there.
+        let learning = if self.learning == Learning::Online { Learning::Online } else { Learning::Fixed };
+        Ok(Some(Fixed { most, prior, learning, file }))
     }
 
     /// The prior that was named, or that comes with the model. One that was named and is of no use is an error, unless
@@ -241,6 +244,8 @@ impl Speculation {
 /// What drafts of several texts are made of.
 pub(crate) struct Shared {
     learner: Learner,
+    /// Do all texts learn for each other?
+    online: bool,
     forced: ForcedText,
     length: DraftLength,
 }
@@ -248,11 +253,12 @@ pub(crate) struct Shared {
 impl Shared {
     /// What drafts one of the texts.
     pub(crate) fn drafter(&self) -> Drafter {
-        let proposer = BestOf::new(vec![
-            Box::new(Arc::clone(&self.learner)),
-            Box::new(self.forced.clone()),
-            Box::new(Lookup::default()),
-        ]);
+        let counts: Box<dyn Propose> = if self.online {
+            Box::new(Arc::clone(&self.learner))
+        } else {
+            Box::new(self.learner.lock().unwrap_or_else(PoisonError::into_inner).another())
+        };
+        let proposer = BestOf::new(vec![counts, Box::new(self.forced.clone()), Box::new(Lookup::default())]);
         Drafter::new(Box::new(proposer), self.length)
     }
 }
