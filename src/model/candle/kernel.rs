@@ -33,10 +33,17 @@ impl Rows {
         // Blocks of about the same size, so that none is a small rest.
         let most = Arch::new().dispatch(MostRows);
         let block = count.div_ceil(count.div_ceil(most).max(1)).max(1);
-        let mut values = Vec::with_capacity(x.len());
-        for rows in x.chunks(block * inputs) {
-            for input in 0..inputs {
-                values.extend(rows[input..].iter().step_by(inputs));
+        if block == 1 {
+            return Self { values: x.to_vec(), count, block };
+        }
+        let mut values = vec![0.0; x.len()];
+        let blocks = x.chunks(block * inputs).zip(values.chunks_mut(block * inputs));
+        for (rows, values) in blocks {
+            let block = rows.len() / inputs;
+            for (row, x) in rows.chunks_exact(inputs).enumerate() {
+                for (values, &x) in values.chunks_exact_mut(block).zip(x) {
+                    values[row] = x;
+                }
             }
         }
         Self { values, count, block }
