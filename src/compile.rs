@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    constraint::{Constraint, Host, Memory, Program},
+    constraint::{Constraint, Exploration, Host, Memory, Program},
     grammar::Grammar,
-    limits::Limits,
+    limits::{Limits, Work},
     lower::{CompileError, lower},
     store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
     subterminal::{Forest, Lookahead, Tables},
@@ -135,8 +135,9 @@ impl CompiledGrammar {
     /// nothing if the trees are there.
     ///
     /// Costs a walk over the vocabulary for each scanner state that many tokens can follow, some milliseconds for
-    /// grammars like JSON or C. Memory is bounded by [`Limits::tree_bytes`]. With a [cache](Compiler::cache) the
-    /// trees and the tables they are made from are taken from there or kept there.
+    /// grammars like JSON or C. Memory is bounded by [`Limits::tree_bytes`] and work by
+    /// [`GROWING_WORK`](crate::limits::GROWING_WORK); past either the rest grows as texts need it. With a
+    /// [cache](Compiler::cache) the trees and the tables they are made from are taken from there or kept there.
     pub fn grow_trees(&self) {
         self.grow_trees_with(|_| {});
     }
@@ -154,6 +155,22 @@ impl CompiledGrammar {
         if let Err(error) = thread.spawn(move || grammar.grow_trees()) {
             tracing::warn!("no thread to grow trees on: {error}; they grow as texts need them");
         }
+    }
+
+    /// Makes masks ahead, those of the places that texts come to first: [grows](Self::grow_trees) all trees, then follows
+    /// every text from the start, those with the fewest rules open first. A grammar that does not nest, such as
+    /// a form to fill in, is soon known as a whole; then every mask is a lookup from the first text on. Masks are
+    /// the same.
+    ///
+    /// Does as much as [`Limits::exploration`] says, always the same, on one thread; a quarter of the memory of parser sets and
+    /// constraint states and half of that of masks at most, so that texts find room for what they come to
+    /// themselves. Called again, it does again what is there no more.
+    pub fn explore(&self) -> Exploration {
+        self.grow_trees();
+        let work = &mut Work::new(self.program.limits.exploration);
+        let explored = self.host.explore(&self.program, work);
+        tracing::debug!(states = explored.states, complete = explored.complete, "explored a grammar");
+        explored
     }
 
     /// Are all trees there, grown or read?

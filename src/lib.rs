@@ -135,7 +135,9 @@ pub mod mistralrs;
 pub mod oracle;
 
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
-pub use constraint::{Completion, Constraint, Context, Memory, StepError, StepErrorKind, ThreadView};
+pub use constraint::{
+    Completion, Constraint, Context, Exploration, Memory, StepError, StepErrorKind, ThreadView,
+};
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
 pub use limits::{Budget, LimitExceeded, Limits};

@@ -43,6 +43,8 @@ pub struct Limits {
     pub tree_bytes: usize,
     /// Memory of the masks that a compiled grammar keeps, in bytes. Default 32 MiB. One bit for each token of the vocabulary and 80 bytes each; masks that are not kept are made again.
     pub mask_bytes: usize,
+    /// Work of making masks [ahead](crate::CompiledGrammar::explore). Default 1,000,000 of the units of `step_work`, 4 to 20 ms.
+    pub exploration: usize,
     /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes either. Default 4,000,000. About 0.1 us each.
     pub completion_visits: usize,
     /// Steps of a session that can be rolled back. Default 65,536. Four bytes each.
@@ -66,6 +68,7 @@ impl Default for Limits {
             step_work: 2_500_000,
             tree_bytes: 64 << 20,
             mask_bytes: 32 << 20,
+            exploration: 1_000_000,
             completion_visits: 4_000_000,
             history: 65_536,
         }
@@ -74,6 +77,10 @@ impl Default for Limits {
 
 /// Memory of the vocabulary-terminal tables of one compiler, in bytes, past which those that no grammar uses are dropped.
 pub const TABLE_BYTES: usize = 256 << 20;
+
+/// Work of growing all trees of a grammar ahead, in the units of [`Limits::step_work`]; past it the rest grows when texts
+/// need it. About 0.1 s, several times what C takes with 131k tokens.
+pub const GROWING_WORK: usize = 10_000_000;
 
 /// Token ids of a vocabulary are below this, so that a stray id cannot cost gigabytes. Four bytes each.
 pub const VOCABULARY_IDS: u32 = 1 << 24;
@@ -273,11 +280,17 @@ impl Work {
         self.left < self.limit / 2
     }
 
+    /// How much of it was spent; all of it once there was not enough.
+    pub(crate) fn spent(&self) -> usize {
+        self.limit - self.left
+    }
+
     /// Notes work that is about to be done or was just done.
     pub(crate) fn spend(&mut self, units: usize) -> Result<(), LimitExceeded> {
         match self.left.checked_sub(units) {
             Some(left) => self.left = left,
             None => {
+                self.left = 0;
                 return Err(LimitExceeded::new(Budget::StepWork, "units of work of one step", self.limit));
             }
         }

@@ -155,7 +155,7 @@ fn a_cell_has_every_step() {
 #[test]
 fn masks_are_the_same_however_a_grammar_is_compiled() {
     let folder = folder(&TEXTS);
-    for (trees, tables) in [("lazy", "kept"), ("eager", "cold"), ("eager", "kept")] {
+    for (trees, tables) in [("lazy", "kept"), ("eager", "cold"), ("eager", "kept"), ("explored", "cold")] {
         let ways = ["--trees", trees, "--tables", tables];
         let arguments = ["traces.json", "--out", "cell.json", "--expected", "expected.json", "-n", "2"];
         let run = run(folder.path(), &[&arguments[..], &ways].concat());

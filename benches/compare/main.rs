@@ -206,7 +206,7 @@ fn read_vocabulary(args: &Args, shared: &Path, vocab: Vocab) -> Result<Vocabular
     Ok(Vocabularies { vocab, domino: vocabulary, llguidance: tables })
 }
 
-/// Domino, in three ways, and llguidance on one grammar.
+/// Domino, in four ways, and llguidance on one grammar.
 fn engines(
     args: &Args,
     shared: &Path,
@@ -216,13 +216,15 @@ fn engines(
     let texts = texts(shared, vocabularies, grammar)?;
     let (gbnf, lark) = (read_grammar(shared, grammar, "gbnf")?, read_grammar(shared, grammar, "lark")?);
     let setup = |trees| Setup::new(vocabularies.domino.clone(), Lookahead::Unbounded, trees);
-    let (lazy, eager, mut kept) = (setup(Trees::Lazy), setup(Trees::Eager), setup(Trees::Lazy));
+    let (lazy, eager, explored) = (setup(Trees::Lazy), setup(Trees::Eager), setup(Trees::Explored));
+    let mut kept = setup(Trees::Lazy);
     kept.keep_tables(|compiler| compile(compiler, &gbnf))?;
     let ours = |setup: &Setup| setup.compile(|compiler| compile(compiler, &gbnf));
-    let mut lanes: [&mut dyn Contestant; 4] = [
+    let mut lanes: [&mut dyn Contestant; 5] = [
         &mut Lane::new("domino, lazy trees", || ours(&lazy)),
         &mut Lane::new("  tables kept", || ours(&kept)),
         &mut Lane::new("  eager trees", || ours(&eager)),
+        &mut Lane::new("  explored", || ours(&explored)),
         &mut Lane::new(LLGUIDANCE, || vocabularies.llguidance.compile(&lark)),
     ];
     side_by_side(args, &texts, &mut lanes)

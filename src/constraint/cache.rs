@@ -83,6 +83,11 @@ impl MaskCache {
         Arc::clone(&slot.mask)
     }
 
+    /// Is there room for as many masks again as there are, and for one?
+    pub(super) fn is_half_empty(&self) -> bool {
+        self.slots.len() < self.room / 2
+    }
+
     /// Memory, in bytes. Masks that sessions hold though they were pushed out are not counted.
     pub(super) fn bytes(&self) -> usize {
         self.slots.len() * self.each + size_of_val(&*self.links)

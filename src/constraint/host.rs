@@ -6,8 +6,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{machine::Machine, memory::Memory, program::Program};
-use crate::limits::LimitExceeded;
+use super::{
+    explore::{Exploration, Frontier},
+    machine::Machine,
+    memory::Memory,
+    program::Program,
+};
+use crate::limits::{LimitExceeded, Work};
 
 /// A machine that sessions share.
 pub(super) type SharedMachine = Arc<Mutex<Machine>>;
@@ -45,6 +50,19 @@ impl Host {
             *current = Arc::new(Mutex::new(fresh));
         }
         Arc::clone(&machines.current)
+    }
+
+    /// Explores the machine that new sessions get, from the start on. Sessions that run on it wait for a state at a time.
+    pub(crate) fn explore(&self, program: &Program, work: &mut Work) -> Exploration {
+        let machine = self.machine(program);
+        let mut frontier = Frontier::new(program, &lock(&machine));
+        let mut states = 0;
+        loop {
+            match lock(&machine).explore(program, &mut frontier, work) {
+                Some(true) => states += 1,
+                done => return Exploration { states, complete: done.is_some() },
+            }
+        }
     }
 
     /// Memory of all machines that are alive.

@@ -60,6 +60,11 @@ impl Machine {
         self.is_past(2, shared)
     }
 
+    /// Is so little kept that there is room for what no text has asked for yet?
+    pub(super) fn has_room(&self, shared: &Program) -> bool {
+        !self.is_past(1, shared) && self.masks.is_half_empty()
+    }
+
     /// Is more than so many quarters of any budget used?
     fn is_past(&self, quarters: usize, shared: &Program) -> bool {
         self.parser.bytes(&shared.lowered.cfg) > shared.limits.parser_bytes / 4 * quarters

@@ -5,27 +5,42 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::tree::{Forest, Grow, Soil, TreeNodeId};
-use crate::{ids::ScanStateId, limits::Work};
+use crate::{
+    ids::ScanStateId,
+    limits::{GROWING_WORK, LimitExceeded, Work},
+};
 
 impl Forest {
-    /// Every tree, as deep as tokens reach or memory allows; trees share `max_bytes`, those of the first states first.
-    /// `progress` is called with the number of scanner states done, from any thread. The result does not depend on
-    /// the number of cores unless memory runs out; what is missing then is made up for at run time.
+    /// Every tree, as deep as tokens reach or memory and [`GROWING_WORK`] allow; trees share both, those of the first
+    /// states first. `progress` is called with the number of scanner states done, from any thread. The result does not
+    /// depend on the number of cores unless one of them runs out; what is missing then is made up for at run time.
     ///
     /// Costs one walk over the trie for each scanner state, which is short but for states that most tokens can
     /// follow, and the tokens that cross into other terminals once for each way to do so.
     pub(crate) fn grown(soil: Soil<'_>, max_bytes: usize, progress: &(dyn Fn(usize) + Sync)) -> Self {
-        let (done, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (done, bytes, spent) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        // A node at a time, so that threads hear of each other's work.
+        let with_work = |grow: &mut dyn FnMut(&mut Work) -> Result<Vec<TreeNodeId>, LimitExceeded>| {
+            let left = GROWING_WORK.saturating_sub(spent.load(Ordering::Relaxed));
+            if left == 0 {
+                return Vec::new();
+            }
+            let mut work = Work::new(left);
+            let found = grow(&mut work);
+            spent.fetch_add(work.spent(), Ordering::Relaxed);
+            found.unwrap_or_default()
+        };
         let states: Vec<ScanStateId> = soil.scanner.states().collect();
         let trees: Vec<Self> = states
             .par_iter()
             .map(|&state| {
                 let mut tree = Self::new(max_bytes.saturating_sub(bytes.load(Ordering::Relaxed)));
-                let work = &mut Work::unlimited();
-                let mut open: Vec<TreeNodeId> = tree.root(soil, state, work).into_iter().collect();
+                let mut open = with_work(&mut |work| Ok(vec![tree.root(soil, state, work)?]));
                 while let Some(node) = open.pop() {
-                    let children = tree.children(soil, node, Grow::Yes, work).ok().flatten();
-                    open.extend(children.into_iter().flatten().map(|child| tree.child(child).1));
+                    open.extend(with_work(&mut |work| {
+                        let children = tree.children(soil, node, Grow::Yes, work)?;
+                        Ok(children.into_iter().flatten().map(|child| tree.child(child).1).collect())
+                    }));
                 }
                 bytes.fetch_add(tree.bytes(), Ordering::Relaxed);
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1);

@@ -4,6 +4,7 @@
 
 mod bounded;
 mod completion;
+mod explore;
 mod generate;
 mod k_monotone;
 mod lossless;

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
-TREES = {"lazy": "domino, lazy trees", "eager": "domino, eager trees"}
+TREES = {"lazy": "domino, lazy trees", "eager": "domino, eager trees", "explored": "domino, explored"}
 
 
 class Engine:
@@ -21,7 +21,8 @@ def all_engines(args, cell):
     tidy, printed = shared / f"{cell.grammar}.gbnf", shared / f"{cell.grammar}_listing.gbnf"
     engines = [Engine(TREES[trees], domino(args, cell, tidy, trees)) for trees in TREES]
     if printed.exists():
-        engines.append(Engine("domino, eager trees, as printed", domino(args, cell, printed, "eager"), "printed"))
+        for trees in ("eager", "explored"):
+            engines.append(Engine(f"{TREES[trees]}, as printed", domino(args, cell, printed, trees), "printed"))
     walker = lambda *program: lambda grammar: [*map(str, program), "VOCAB", str(grammar), "TRACES"]
     rust = pathlib.Path(args.rust)
     xgrammar = walker(sys.executable, HERE / "engine_xgrammar.py")

@@ -71,7 +71,7 @@ def ours(cell, cells, trees):
 
 
 def row(cell, cells):
-    own, other, extra = numbers(cell), ours(cell, cells, "eager"), cell["extra"]
+    own, other, extra = numbers(cell), ours(cell, cells, "explored"), cell["extra"]
     ratios = ""
     if other and not is_ours(cell):
         ratios = ", ".join(digits(own[what] / other[what]) for what in ("warm", "first", "one text from cold"))
@@ -92,7 +92,7 @@ def not_ahead(cell, cells):
         for what, unit in MEASURES.items():
             if other and other[what] >= own[what]:
                 yield (
-                    f"{cell['vocab']} {cell['grammar']}, {what}, {trees} trees: {digits(other[what])} {unit}, "
+                    f"{cell['vocab']} {cell['grammar']}, {what}, {TREES[trees]}: {digits(other[what])} {unit}, "
                     f"{cell['engine']} {digits(own[what])}"
                 )
 

@@ -15,6 +15,8 @@ pub(crate) enum Trees {
     Lazy,
     /// All of them while compiling; then compiling takes longer.
     Eager,
+    /// All of them, and the masks of the places that texts come to first; then compiling takes longer still.
+    Explored,
 }
 
 /// What is known of a grammar's terminals when it is compiled.
@@ -76,8 +78,12 @@ impl Setup {
             Some(compiler) => compile(compiler)?,
             None => compile(&self.fresh())?,
         };
-        if self.trees == Trees::Eager {
-            grammar.grow_trees();
+        match self.trees {
+            Trees::Lazy => {}
+            Trees::Eager => grammar.grow_trees(),
+            Trees::Explored => {
+                grammar.explore();
+            }
         }
         Ok(Compiled { grammar })
     }

@@ -1,0 +1,118 @@
+//! Constraint states ahead of their use: from the start on, those with the fewest open rules first.
+//!
+//! A token is a string of bytes, so every state that a text can come to is found by single bytes, one for each class.
+//! Texts nest little and are long, so states are taken by the depth of their stacks, and those of one depth in the
+//! order in which they were found. A grammar that does not nest is soon known as a whole.
+
+use std::collections::VecDeque;
+
+use super::{machine::Machine, program::Program};
+use crate::{
+    ids::{SetId, StateId},
+    limits::{LimitExceeded, Work},
+};
+
+/// How far a grammar was explored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exploration {
+    /// Constraint states whose masks were made.
+    pub states: usize,
+    /// Are these all states that a text can come to?
+    pub complete: bool,
+}
+
+/// Work of filing a state and its mask, and tokens of which a mask costs a unit to file.
+const STATE_WORK: usize = 20;
+const TOKENS_OF_A_UNIT: usize = 1_024;
+
+/// States found and not yet looked at. Of one machine: its numbers mean nothing elsewhere.
+#[derive(Debug)]
+pub(super) struct Frontier {
+    /// A byte of each class.
+    bytes: Vec<u8>,
+    /// By set: the longest chain of sets that it refers to.
+    depths: Vec<u32>,
+    /// By depth.
+    open: Vec<VecDeque<StateId>>,
+    /// By state: was it found?
+    found: Vec<bool>,
+}
+
+impl Frontier {
+    /// The start of `machine`.
+    pub(super) fn new(program: &Program, machine: &Machine) -> Self {
+        let scanner = &program.lowered.scanner;
+        let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
+        bytes.sort_by_key(|&byte| scanner.byte_class(byte));
+        bytes.dedup_by_key(|byte| scanner.byte_class(*byte));
+        let mut frontier = Self { bytes, depths: Vec::new(), open: Vec::new(), found: Vec::new() };
+        frontier.find(machine, machine.start());
+        frontier
+    }
+
+    fn find(&mut self, machine: &Machine, state: StateId) {
+        if state.index() >= self.found.len() {
+            self.found.resize(state.index() + 1, false);
+        }
+        if std::mem::replace(&mut self.found[state.index()], true) {
+            return;
+        }
+        let sets = machine.threads(state).iter().map(|thread| thread.set).chain(machine.boundary(state));
+        let depth = sets.map(|set| self.depth(machine, set)).max().unwrap_or(0) as usize;
+        if depth >= self.open.len() {
+            self.open.resize_with(depth + 1, VecDeque::new);
+        }
+        self.open[depth].push_back(state);
+    }
+
+    fn depth(&mut self, machine: &Machine, set: SetId) -> u32 {
+        let parser = machine.parser();
+        // A set refers to older ones only.
+        for known in self.depths.len()..=set.index() {
+            let depths = &self.depths;
+            let origins = SetId::from_index(known).into_iter().flat_map(|set| parser.origins_of(set));
+            let depth = origins.map(|origin| depths[origin.index()] + 1).max().unwrap_or(0);
+            self.depths.push(depth);
+        }
+        self.depths[set.index()]
+    }
+
+    fn next(&mut self) -> Option<StateId> {
+        self.open.iter_mut().find_map(VecDeque::pop_front)
+    }
+}
+
+impl Machine {
+    /// Makes the mask of the next state and finds those that follow it: `Some(true)`. `Some(false)` if there is none
+    /// left, `None` if there is no more room or work for it.
+    pub(super) fn explore(
+        &mut self,
+        program: &Program,
+        frontier: &mut Frontier,
+        work: &mut Work,
+    ) -> Option<bool> {
+        if !self.has_room(program) {
+            return None;
+        }
+        let Some(state) = frontier.next() else { return Some(false) };
+        self.follow(program, frontier, state, work).ok()
+    }
+
+    fn follow(
+        &mut self,
+        program: &Program,
+        frontier: &mut Frontier,
+        state: StateId,
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
+        work.spend(STATE_WORK + program.vocabulary.size() / TOKENS_OF_A_UNIT)?;
+        self.mask(program, state, work)?;
+        for at in 0..frontier.bytes.len() {
+            if let Some(to) = self.step(program, state, frontier.bytes[at], work)? {
+                frontier.find(self, to);
+            }
+        }
+        Ok(true)
+    }
+}
