@@ -35,6 +35,8 @@ pub(super) struct Frontier {
     depths: Vec<u32>,
     /// By depth.
     open: Vec<VecDeque<StateId>>,
+    /// No state of a lesser depth is open.
+    least: usize,
     /// By state: was it found?
     found: Vec<bool>,
 }
@@ -46,7 +48,8 @@ impl Frontier {
         let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
         bytes.sort_by_key(|&byte| scanner.byte_class(byte));
         bytes.dedup_by_key(|byte| scanner.byte_class(*byte));
-        let mut frontier = Self { bytes, depths: Vec::new(), open: Vec::new(), found: Vec::new() };
+        let (depths, open, found) = (Vec::new(), Vec::new(), Vec::new());
+        let mut frontier = Self { bytes, depths, open, least: 0, found };
         frontier.find(machine, machine.start());
         frontier
     }
@@ -64,6 +67,7 @@ impl Frontier {
             self.open.resize_with(depth + 1, VecDeque::new);
         }
         self.open[depth].push_back(state);
+        self.least = self.least.min(depth);
     }
 
     fn depth(&mut self, machine: &Machine, set: SetId) -> u32 {
@@ -79,7 +83,8 @@ impl Frontier {
     }
 
     fn next(&mut self) -> Option<StateId> {
-        self.open.iter_mut().find_map(VecDeque::pop_front)
+        self.least += self.open[self.least..].iter().take_while(|open| open.is_empty()).count();
+        self.open.get_mut(self.least)?.pop_front()
     }
 }
 
