@@ -4,7 +4,7 @@
 //! a [`Vocabulary`](super::Vocabulary). The crate numbers added tokens anew, without the holes that some
 //! files leave between them; ids here are always those of the file.
 
-use std::{collections::HashMap, fmt, panic::catch_unwind, path::Path};
+use std::{collections::HashMap, fmt, panic::catch_unwind, path::Path, sync::Arc};
 
 use tokenizers::Model;
 
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{gguf::is_gguf, ids::TokenId};
 
-/// Turns prompts into tokens.
+/// Turns prompts into tokens. Cloning shares the tables, which are megabytes.
 #[derive(Clone)]
 pub struct Tokenizer {
-    inner: tokenizers::Tokenizer,
+    inner: Arc<tokenizers::Tokenizer>,
     /// Added tokens that the crate gives another id: its id to the file's.
     to_file: HashMap<u32, TokenId>,
     /// The way back.
@@ -45,7 +45,7 @@ impl Tokenizer {
             }
         }
         let to_crate = to_file.iter().map(|(&given, &id)| (id, given)).collect();
-        Ok(Self { inner, to_file, to_crate })
+        Ok(Self { inner: Arc::new(inner), to_file, to_crate })
     }
 
     /// Reads a `tokenizer.json`, the one in a model's folder, or the tokenizer in a GGUF file (`*.gguf`).
