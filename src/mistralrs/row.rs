@@ -41,12 +41,15 @@ pub(super) fn mask(row: &mut [f32], allowed: &TokenSet) -> Result<(), DrawError>
     if possible { Ok(()) } else { Err(DrawError::Impossible) }
 }
 
-/// A row of `size` numbers from which only `token` can be drawn, however it is sampled.
+/// For a row of `size` numbers, one from which only `token` can be drawn, however it is sampled. It ends with the token:
+/// what the engine does with a row takes as long as the row.
 pub(super) fn only(token: TokenId, size: usize) -> candle_core::Result<Tensor> {
-    let mut row = vec![f32::NEG_INFINITY; size];
-    match row.get_mut(token.index()) {
-        Some(logit) => *logit = 1.0,
-        None => candle_core::bail!("token {token} is not among the model's {size}"),
+    if token.index() >= size {
+        candle_core::bail!("token {token} is not among the model's {size}");
+    }
+    let mut row = vec![f32::NEG_INFINITY; token.index() + 1];
+    if let Some(logit) = row.last_mut() {
+        *logit = 1.0;
     }
     write(row)
 }

@@ -16,7 +16,7 @@ use domino::{
     },
     proposer::{Learning, Prior},
 };
-use mistralrs_core::{MemoryGpuConfig, PagedAttentionConfig, Response, SamplingParams};
+use mistralrs_core::{MemoryGpuConfig, PagedAttentionConfig, Response, SamplingParams, StopTokens};
 use tokio::sync::mpsc::Receiver;
 
 use super::engine::{Answer, Engine, GRAMMARS, PROMPTS, RUNTIME, alone, answers, complete, load, loader};
@@ -195,6 +195,64 @@ fn eight_at_once_are_as_one_by_one() {
     assert_eq!(at_once, one_by_one);
 }
 
+/// Upstream ends a text within an accepted draft, but goes on through the rest of it; drafts end before.
+#[test]
+fn lengths_and_stop_strings_hold_within_drafts() {
+    let (engine, speculation) = &*SPECULATIVE;
+    // One text, which is learnt the first time, so that drafts are long and right.
+    let grammar = engine.regex("one two three four five six seven eight nine ten eleven twelve\\.");
+    let tokenizer = speculation.tokenizer().unwrap();
+    let guesses = Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online);
+    let drafted = |params: SamplingParams, stream: bool| {
+        RUNTIME.block_on(async {
+            let what = SpeculativeRequest::new(grammar.constraint()).guesses(&guesses);
+            let (watch, mut receiver) = attach(PROMPTS[0], params, what, stream).await;
+            let mut received = Answer { text: String::new(), finish: String::new() };
+            // All that comes. Upstream goes on once more with a text that ends in its prompt's step, as it does in a stock
+            // engine.
+            while let Some(response) = receiver.recv().await {
+                let (text, finish) = match response {
+                    Response::CompletionDone(done) => {
+                        (done.choices[0].text.clone(), Some(done.choices[0].finish_reason.clone()))
+                    }
+                    Response::CompletionChunk(chunk) => {
+                        (chunk.choices[0].text.clone(), chunk.choices[0].finish_reason.clone())
+                    }
+                    _ => panic!("another kind of answer"),
+                };
+                if received.finish.is_empty() {
+                    received.text.push_str(&text);
+                    received.finish = finish.unwrap_or_default();
+                } else {
+                    assert_eq!((watch.stats().tokens, text.as_str()), (1, ""), "after the end");
+                }
+            }
+            assert_eq!(watch.error(), None);
+            (received, watch.stats())
+        })
+    };
+    drafted(params(100, 0.0), false);
+    let (whole, stats) = drafted(params(100, 0.0), false);
+    assert_eq!(whole.text, "one two three four five six seven eight nine ten eleven twelve.", "{stats:?}");
+    assert!(stats.passes * 3 < stats.tokens, "{stats:?}");
+    for stream in [false, true] {
+        for length in 1..=stats.tokens {
+            let (answer, stats) = drafted(params(length, 0.0), stream);
+            assert_eq!((answer.finish.as_str(), stats.tokens), ("length", length));
+            assert!(whole.text.starts_with(&answer.text), "{answer:?}");
+        }
+        for stop in ["five", "seven eight", "t", "e s"] {
+            let stop_toks = Some(StopTokens::Seqs(vec![stop.to_owned()]));
+            let (answer, _) = drafted(SamplingParams { stop_toks, ..params(100, 0.0) }, stream);
+            assert_eq!(answer.finish, "stop", "{stop}");
+            let cut = &whole.text[..whole.text.find(stop).unwrap()];
+            // A stream has shown the stop string by the time that the engine sees it.
+            let text = if stream { &answer.text[..cut.len()] } else { answer.text.as_str() };
+            assert_eq!(text, cut, "{stop}, stream {stream}");
+        }
+    }
+}
+
 #[test]
 fn without_a_grammar_sampling_stays() {
     let _alone = alone();
@@ -252,17 +310,6 @@ fn streams_that_nobody_reads_end() {
     });
     let (_, after) = RUNTIME.block_on(run(PROMPTS[0], params(32, 1.0), what()));
     assert_eq!(after, before);
-    assert_eq!(RUNTIME.block_on(idle()), None);
-}
-
-/// The turn ends soon after the answer.
-async fn idle() -> Option<Duration> {
-    let speculation = &SPECULATIVE.1;
-    for _ in 0..200 {
-        speculation.silence()?;
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    speculation.silence()
 }
 
 #[test]
@@ -340,6 +387,38 @@ fn what_cannot_be_loaded_is_told() {
         Some(pages),
     );
     assert!(matches!(told(paged.err().expect("no pages")), LoadError::Unsupported(_)));
+}
+
+/// An engine hangs in a processor that does not return: that is noticed, and it goes on when the processor does.
+#[test]
+fn an_engine_that_hangs_is_noticed() {
+    const SILENCE: Duration = Duration::from_millis(300);
+    let (engine, speculation) = speculative(2);
+    let grammar = engine.regex("[a-z]{2,9}");
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Mutex::new(held);
+    // Nothing is ever sent: this waits until the other end is gone.
+    let hangs = move |row: &candle_core::Tensor, _: &[u32]| {
+        held.lock().unwrap().recv().unwrap_err();
+        Ok(row.clone())
+    };
+    RUNTIME.block_on(async {
+        assert_eq!(speculation.silence(), None);
+        let (mut request, receiver) = engine.request(PROMPTS[0], params(8, 0.0));
+        let what = SpeculativeRequest::new(grammar.constraint());
+        let watch = speculation.attach(&mut request, what).await.unwrap();
+        request.logits_processors.as_mut().unwrap().push(Arc::new(hangs));
+        engine.send(request);
+        speculation.hung(SILENCE).await;
+        assert!(speculation.silence().unwrap() >= SILENCE);
+        drop(release);
+        let answer = answers(receiver).await.remove(0);
+        assert_eq!((complete(&grammar, &answer.text), watch.error()), (Some(true), None));
+        // The turn ends soon after the answer.
+        while speculation.silence().is_some() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
 }
 
 /// The prefix cache keeps the target's cache only. Where it is on against the advice, the request says so.

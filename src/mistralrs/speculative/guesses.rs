@@ -8,7 +8,8 @@ use crate::{
     decode::Sampler,
     ids::TokenId,
     proposer::{
-        BestOf, CountProposer, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Seen, Site,
+        BestOf, CountProposer, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Pass, PassCost,
+        Prior, Seen, Site,
     },
     vocab::Tokenizer,
 };
@@ -36,18 +37,29 @@ impl Guesses {
         self.learner.lock().unwrap_or_else(PoisonError::into_inner).prior().clone()
     }
 
-    /// The guesser of one request.
-    pub(super) fn guesser(&self, most: usize) -> Guesser {
+    /// The guesser of one request, with what passes cost.
+    pub(super) fn guesser(&self, most: usize, length: DraftLength, cost: &SharedCost) -> Guesser {
         let proposer = BestOf::new(vec![
             Box::new(Arc::clone(&self.learner)),
             Box::new(ForcedText::new(self.tokenizer.clone(), self.grammar.vocabulary().clone())),
             Box::new(Lookup::default()),
         ]);
-        // A pass takes as long with a short draft as with a long one, so any guess is worth it.
-        let drafter = DraftLength::up_to(most.min(DraftLength::MOST), 0.0)
-            .ok()
-            .map(|length| Drafter::new(Box::new(proposer), length));
-        Guesser { drafter, draft: Draft::default() }
+        let drafter = Drafter::new(Box::new(proposer), length).cost(cost.read());
+        Guesser { drafter: Some(drafter), draft: Draft::default(), most, cost: cost.clone() }
+    }
+}
+
+/// What passes of an engine cost, as its requests found out. Cloning shares it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SharedCost(Arc<Mutex<PassCost>>);
+
+impl SharedCost {
+    pub(super) fn read(&self) -> PassCost {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn write(&self, cost: &PassCost) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(cost);
     }
 }
 
@@ -56,6 +68,9 @@ impl Guesses {
 pub(super) struct Guesser {
     drafter: Option<Drafter>,
     draft: Draft,
+    /// Most tokens of a draft.
+    most: usize,
+    cost: SharedCost,
 }
 
 /// How the tokens of a request are drawn: guesses are coupled to the draws.
@@ -94,7 +109,7 @@ impl Guesser {
             let noise = |index, token| draws.noise(index, token);
             let mut site =
                 Site::new(Some(constraint), sequence, draws.sampler.sampling().temperature(), &noise);
-            self.draft = drafter.draft(&mut site, room);
+            self.draft = drafter.draft(&mut site, room.min(self.most));
             let kept = keep(&self.draft.tokens);
             self.draft.tokens.truncate(kept);
             self.draft.acceptance.truncate(kept);
@@ -123,11 +138,20 @@ impl Guesser {
         }
     }
 
-    /// Accounts for the last draft.
-    pub(super) fn verified(&mut self, accepted: usize, seconds: f64) {
+    /// Accounts for the last draft, whose pass had so many rows.
+    pub(super) fn verified(&mut self, accepted: usize, rows: usize, seconds: f64) {
         let draft = std::mem::take(&mut self.draft);
         if let Some(drafter) = &mut self.drafter {
+            drafter.passed(Pass::whole(rows), seconds);
             drafter.verified(&draft, accepted, seconds);
+        }
+    }
+}
+
+impl Drop for Guesser {
+    fn drop(&mut self) {
+        if let Some(drafter) = &self.drafter {
+            self.cost.write(drafter.pass_cost());
         }
     }
 }

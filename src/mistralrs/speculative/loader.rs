@@ -16,13 +16,14 @@ use super::{
     second_permit::{Owned, Sole},
     self_test,
     speculation::{Loaded, Speculation},
+    widths::Widths,
 };
-use crate::mistralrs;
+use crate::{mistralrs, proposer::DraftLength};
 
 type SharedPipeline = Arc<Mutex<dyn Pipeline + Send + Sync>>;
 
-/// Rows of a pass, unless said otherwise.
-const GAMMA: usize = 8;
+/// Most rows of a pass, unless said otherwise.
+const GAMMA: usize = 16;
 /// Most rows of a pass.
 const MOST: usize = 64;
 /// How long the test run may take, unless said otherwise.
@@ -54,8 +55,9 @@ const TEST_LIMIT: Duration = Duration::from_secs(120);
 /// Models of text with an ordinary cache: no PagedAttention, no sliding window shorter than the context, no recurrent
 /// layers. The engine must be built without prefix cache, and every request [attached](Speculation::attach): the engine
 /// itself would draw the likeliest token always, and mix up the caches of requests that run at once. It serves one request at a
-/// time, in the order of their attachment. Each pass is over as many tokens as the draft may have, so texts that cannot be
-/// guessed cost more than without.
+/// time, in the order of their attachment. Each pass is over the tokens of its draft and one more, and drafts are as long as
+/// pays by what passes were seen to take; a text that cannot be guessed costs what it costs without, and the time of the
+/// stand-in for a draft model, which upstream asks once a pass at least.
 ///
 /// Loading makes a test run of a few tokens: where upstream's pipeline would hang, that is an error.
 pub struct GrammarSpeculativeLoader {
@@ -66,17 +68,23 @@ pub struct GrammarSpeculativeLoader {
 }
 
 impl GrammarSpeculativeLoader {
-    /// A loader around that of the model, with passes of 8 tokens.
+    /// A loader around that of the model, with passes of up to 16 tokens.
     #[must_use]
     pub fn new(target: Box<dyn Loader>) -> Self {
-        Self::with_gamma(target, GAMMA)
+        Self::build(target, GAMMA, DraftLength::Auto)
     }
 
-    /// With passes of `gamma` tokens, from 2 to 64: others are taken as the nearest of these.
+    /// With passes of up to `gamma` tokens, from 2 to 64: others are taken as the nearest of these. Drafts are as long as
+    /// there are guesses, whether it pays or not.
     #[must_use]
     pub fn with_gamma(target: Box<dyn Loader>, gamma: usize) -> Self {
         let gamma = gamma.clamp(2, MOST);
-        Self { target, gamma, limit: TEST_LIMIT, speculation: Speculation::new(gamma) }
+        let length = DraftLength::up_to(gamma - 1, 0.0).unwrap_or_default();
+        Self::build(target, gamma, length)
+    }
+
+    fn build(target: Box<dyn Loader>, gamma: usize, length: DraftLength) -> Self {
+        Self { target, gamma, limit: TEST_LIMIT, speculation: Speculation::new(gamma, length) }
     }
 
     /// How long the test run may take. Default: two minutes.
@@ -93,20 +101,30 @@ impl GrammarSpeculativeLoader {
 
     /// The speculative pipeline around a loaded target.
     fn around(&self, target: SharedPipeline, device: &Device) -> Result<SharedPipeline, LoadError> {
-        let (loaded, shape, tokenizer) = {
+        let (model, own_tokenizer, shape, tokenizer) = {
             let target = target.try_lock().map_err(|_| LoadError::NotSole)?;
-            self.examine(&*target)?
+            let (model, shape, tokenizer) = self.examine(&*target)?;
+            (model, mistralrs::tokenizer(&*target)?, shape, tokenizer)
         };
         let draft = null_draft::load(&shape, &tokenizer, device)?;
+        let widths = Widths::<SpeculativePipeline>::up_to(self.gamma);
         let soles = [Sole::of(&target), Sole::of(&draft)];
-        let config = SpeculativeConfig { gamma: self.gamma };
-        let pipeline = SpeculativePipeline::new(target, draft, config)
-            .map_err(|error| LoadError::Pipeline(error.to_string()))?;
+        let of_width = |&gamma: &usize| {
+            let [target, draft] =
+                [&target, &draft].map(|pipeline| Arc::clone(pipeline) as Arc<Mutex<dyn Pipeline>>);
+            SpeculativePipeline::new(target, draft, SpeculativeConfig { gamma })
+                .map(|pipeline| (gamma, pipeline))
+                .map_err(|error| LoadError::Pipeline(error.to_string()))
+        };
+        let mut pipelines: Vec<_> = widths.iter().map(of_width).collect::<Result<_, _>>()?;
+        drop((target, draft));
         for sole in soles {
-            sole.admit_two().map_err(|Owned| LoadError::NotSole)?;
+            sole.admit_two(pipelines.len()).map_err(|Owned| LoadError::NotSole)?;
         }
+        let (first, pipeline) = pipelines.remove(0);
         let pipeline = Arc::new(Mutex::new(pipeline));
-        self.speculation.set(Some(loaded));
+        let widths = Widths::new(&pipeline, first, pipelines);
+        self.speculation.set(Some(Loaded { model, tokenizer: own_tokenizer, widths }));
         let tested: Arc<Mutex<dyn Pipeline>> = Arc::clone(&pipeline) as _;
         if let Err(error) = self_test::run(&tested, &self.speculation, self.limit) {
             self.speculation.set(None);
@@ -119,7 +137,7 @@ impl GrammarSpeculativeLoader {
     fn examine(
         &self,
         target: &dyn Pipeline,
-    ) -> Result<(Loaded, Shape, Arc<tokenizers::Tokenizer>), LoadError> {
+    ) -> Result<(Model, Shape, Arc<tokenizers::Tokenizer>), LoadError> {
         let metadata = target.get_metadata();
         let context = metadata.max_seq_len;
         if !matches!(target.category(), ModelCategory::Text) {
@@ -151,7 +169,7 @@ impl GrammarSpeculativeLoader {
             dtype: metadata.activation_dtype,
         };
         let model = Model { vocabulary, gamma: self.gamma, context };
-        Ok((Loaded { model, tokenizer: mistralrs::tokenizer(target)? }, shape, tokenizer))
+        Ok((model, shape, tokenizer))
     }
 }
 

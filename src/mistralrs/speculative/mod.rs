@@ -10,6 +10,7 @@ mod second_permit;
 mod self_test;
 mod speculation;
 mod turn;
+mod widths;
 
 pub use error::{AttachError, LoadError};
 pub use guesses::Guesses;

@@ -1,8 +1,9 @@
 //! The processor that drafts and draws: both halves of a speculative step, told apart by the contexts.
 //!
-//! Upstream asks for each step, first `gamma` times what the draft model's next token is, with contexts that grow by what it
+//! Upstream asks for each step, first for each row what the draft model's next token is, with contexts that grow by what it
 //! was told; then, with the context of the step's beginning, what each row of the target draws, for as long as that is what
-//! was drafted. All answers are rows from which only one token can be drawn.
+//! was drafted. All answers are rows from which only one token can be drawn. When the last row of a step is drawn, the next
+//! step's draft is made, and that step gets as many rows as it needs.
 //!
 //! Invariant: a token is drawn from the row that a plain run would have, by seed and position; what is drafted changes how
 //! many tokens a step makes, never which.
@@ -10,15 +11,16 @@
 use std::{
     fmt,
     sync::{Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use candle_core::Tensor;
-use mistralrs_core::CustomLogitsProcessor;
+use mistralrs_core::{CustomLogitsProcessor, SpeculativePipeline};
 
 use super::{
     guesses::{Draws, Guesser},
     turn::Turn,
+    widths::Widths,
 };
 use crate::{
     constraint::Constraint,
@@ -53,7 +55,7 @@ pub(super) struct Stop {
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     pub(super) vocabulary: Vocabulary,
-    /// Tokens of a draft, and rows of a pass.
+    /// Most rows of a pass, one more than tokens of a draft.
     pub(super) gamma: usize,
     /// Tokens that the model can hold.
     pub(super) context: usize,
@@ -64,6 +66,7 @@ pub(super) struct SpeculativeProcessor {
     model: Model,
     state: Mutex<State>,
     watch: RequestWatch,
+    widths: Widths<SpeculativePipeline>,
     /// It goes to the next request when the engine drops this.
     turn: Turn,
 }
@@ -76,9 +79,15 @@ struct State {
     stop: Stop,
     /// The prompt and the tokens, once there was a context.
     sequence: Vec<TokenId>,
-    /// Where `text` is searched from.
+    /// What the tokens spell, in which stop strings are searched.
     text: Vec<u8>,
+    /// Has the text ended? Upstream steps a text that ended with its prompt's step once more.
+    over: bool,
+    /// Does it have a stop string? Upstream notices at the next token, which is drawn as any other.
+    stopped: bool,
     step: Option<Step>,
+    /// The draft of the next step.
+    next: Vec<TokenId>,
     /// All tokens of a row.
     all: TokenSet,
 }
@@ -90,20 +99,25 @@ struct Step {
     draft: Vec<TokenId>,
     /// What is drafted after that: a token that cannot be drawn there.
     junk: TokenId,
-    /// Tokens that upstream was told the draft model drew.
+    /// Tokens that upstream was told the draft model drew, which is how many rows the step has.
     told: usize,
+    /// Rows that were drawn from.
+    judged: usize,
     accepted: usize,
-    /// Does its next row follow the text?
-    live: bool,
     begun: Instant,
     /// When the target's pass began.
     pass: Instant,
-    /// Has a row been judged?
-    judged: bool,
+}
+
+impl Step {
+    /// What upstream was told that the row at `index` draws.
+    fn guess(&self, index: usize) -> TokenId {
+        self.draft.get(index).copied().unwrap_or(self.junk)
+    }
 }
 
 impl SpeculativeProcessor {
-    pub(super) fn new(model: Model, job: Job, turn: Turn) -> Self {
+    pub(super) fn new(model: Model, job: Job, turn: Turn, widths: Widths<SpeculativePipeline>) -> Self {
         let Job { constraint, guesser, sampler, first, most, stop } = job;
         let state = State {
             constraint,
@@ -113,10 +127,13 @@ impl SpeculativeProcessor {
             stop,
             sequence: Vec::new(),
             text: Vec::new(),
+            over: false,
+            stopped: false,
             step: None,
+            next: Vec::new(),
             all: TokenSet::empty(0),
         };
-        Self { model, state: Mutex::new(state), watch: RequestWatch::default(), turn }
+        Self { model, state: Mutex::new(state), watch: RequestWatch::default(), widths, turn }
     }
 
     pub(super) fn watch(&self) -> RequestWatch {
@@ -128,11 +145,8 @@ impl SpeculativeProcessor {
         let state = &mut *state;
         let size = logits.elem_count();
         if let Some(step) = &mut state.step {
-            if step.told < self.model.gamma {
-                if context.len() != step.base + step.told {
-                    self.watch.fail(RequestError::OutOfStep);
-                }
-                let token = step.draft.get(step.told).copied().unwrap_or(step.junk);
+            if step.judged == 0 && context.len() == step.base + step.told {
+                let token = step.guess(step.told);
                 step.told += 1;
                 step.pass = Instant::now();
                 return row::only(token, size);
@@ -148,7 +162,6 @@ impl SpeculativeProcessor {
     /// Begins a step, and gives the first token of its draft.
     fn begin(&self, state: &mut State, context: &[u32]) -> candle_core::Result<TokenId> {
         let begun = Instant::now();
-        self.settle(state, begun);
         if state.sequence.is_empty() {
             state.sequence = context.iter().copied().map(TokenId::new).collect();
             state.draws.prompt = context.len();
@@ -164,41 +177,50 @@ impl SpeculativeProcessor {
         } else if !context.iter().copied().map(TokenId::new).eq(state.sequence.iter().copied()) {
             self.watch.fail(RequestError::OutOfStep);
         }
-        let draft = if self.watch.is_over() { Vec::new() } else { state.draft() };
+        let draft = std::mem::take(&mut state.next);
         let junk = state.junk(&draft, &self.model.vocabulary);
         let token = draft.first().copied().unwrap_or(junk);
         self.watch.count(|stats| {
             stats.passes += 1;
             stats.drafted += draft.len();
-            stats.draft_time += begun.elapsed();
         });
         state.step = Some(Step {
             base: context.len(),
             draft,
             junk,
             told: 1,
+            judged: 0,
             accepted: 0,
-            live: true,
             begun,
             pass: Instant::now(),
-            judged: false,
         });
         Ok(token)
     }
 
-    /// Accounts for the last step.
-    fn settle(&self, state: &mut State, now: Instant) {
-        if let Some(step) = state.step.take() {
-            state.guesser.verified(step.accepted, now.duration_since(step.begun).as_secs_f64());
+    /// Accounts for the step whose last row was drawn from, and drafts for the next one.
+    fn prepare(&self, state: &mut State) {
+        let begun = Instant::now();
+        let Some(step) = &state.step else { return };
+        // The first step's pass is over the prompt.
+        if step.base > state.draws.prompt {
+            let seconds = begun.duration_since(step.begun).as_secs_f64();
+            state.guesser.verified(step.accepted, step.told, seconds);
         }
+        if !self.watch.is_over() {
+            state.next = state.draft();
+        }
+        self.widths.set(state.next.len() + 1);
+        self.watch.count(|stats| stats.draft_time += begun.elapsed());
     }
 
     /// Draws from a row of the target.
     fn judge(&self, state: &mut State, row: &[f32]) -> candle_core::Result<Tensor> {
-        if let Some(step) = state.step.as_mut().filter(|step| !step.judged) {
-            step.judged = true;
-            let elapsed = step.pass.elapsed();
-            self.watch.count(|stats| stats.model_time += elapsed);
+        if let Some(step) = state.step.as_mut() {
+            step.judged += 1;
+            if step.judged == 1 {
+                let elapsed = step.pass.elapsed();
+                self.watch.count(|stats| stats.model_time += elapsed);
+            }
         }
         // The next step must fit.
         let full = state.sequence.len() + self.model.gamma > self.model.context;
@@ -206,15 +228,22 @@ impl SpeculativeProcessor {
             self.watch.fill();
         }
         let ended = state.constraint.as_ref().is_some_and(Constraint::is_ended);
-        if full || ended || self.watch.is_over() {
+        if full || ended || state.over || self.watch.is_over() {
             return row::end(&self.model.vocabulary, row.len());
         }
         match self.draw(state, row) {
             Ok(token) => {
+                let mut is_last = true;
                 if let Some(step) = &mut state.step {
-                    step.live &= step.draft.get(step.accepted) == Some(&token);
-                    step.accepted += usize::from(step.live);
-                    self.watch.count(|stats| stats.accepted += usize::from(step.live));
+                    let index = step.judged - 1;
+                    let accepted = step.draft.get(index) == Some(&token);
+                    step.accepted += usize::from(accepted);
+                    self.watch.count(|stats| stats.accepted += usize::from(accepted));
+                    // Upstream goes on as long as the draws are what it was told.
+                    is_last = step.judged == step.told || step.guess(index) != token;
+                }
+                if is_last {
+                    self.prepare(state);
                 }
                 row::only(token, row.len())
             }
@@ -232,34 +261,37 @@ impl SpeculativeProcessor {
             state.all = row::all(row.len());
         }
         let sampler = &state.draws.sampler;
-        let own = sampler.draw(row, &state.all, position)?;
-        let mut token = own;
-        let mut masks = 0;
         let begun = Instant::now();
-        if let Some(constraint) = &mut state.constraint {
-            // If the model's choice is allowed, the draw among the allowed tokens gives it too; not with cuts.
-            if sampler.sampling().cuts() || !constraint.allows(own)? {
-                masks = 1;
+        let mut masked = Duration::ZERO;
+        // The mask first: it is known by the place in the grammar as a rule, and a draw takes as long as it has tokens.
+        let token = match &mut state.constraint {
+            Some(constraint) => {
                 let allowed = constraint.mask()?;
+                masked = begun.elapsed();
                 if allowed.is_empty() {
                     return Err(DrawError::NoneAllowed.into());
                 }
-                token = sampler.draw(row, allowed, position)?;
+                sampler.draw(row, allowed, position)?
             }
+            None => sampler.draw(row, &state.all, position)?,
+        };
+        let advancing = Instant::now();
+        let constrained = state.constraint.is_some();
+        if let Some(constraint) = &mut state.constraint {
             if state.guesser.learns() {
                 state.guesser.observe(constraint, &mut state.sequence, &state.draws, token);
             }
             constraint.advance(token)?;
+            masked += advancing.elapsed();
         }
-        state.sequence.push(token);
-        state.text.extend_from_slice(self.model.vocabulary.bytes(token).unwrap_or_default());
         let ends = self.model.vocabulary.is_end_of_text(token);
+        state.push(token, self.model.vocabulary.bytes(token).unwrap_or_default());
+        state.over |= ends;
         self.watch.count(|stats| {
             stats.draws += 1;
-            stats.own_draws += 1;
-            stats.masks += masks;
-            stats.interventions += usize::from(token != own);
-            stats.mask_time += begun.elapsed();
+            stats.own_draws += usize::from(!constrained);
+            stats.masks += usize::from(constrained);
+            stats.mask_time += masked;
         });
         self.watch.drawn(token, ends);
         Ok(token)
@@ -267,16 +299,29 @@ impl SpeculativeProcessor {
 }
 
 impl State {
+    /// Goes on by a token that spells `bytes`.
+    fn push(&mut self, token: TokenId, bytes: &[u8]) {
+        let before = self.text.len();
+        self.sequence.push(token);
+        self.text.extend_from_slice(bytes);
+        self.over |= self.taken() >= self.most || self.stop.tokens.contains(&token.raw());
+        self.stopped |= self.stop.is_in(&self.text, before);
+    }
+
+    /// Tokens of the text.
+    fn taken(&self) -> usize {
+        self.sequence.len() - self.draws.prompt
+    }
+
     /// The draft of the next step. It leaves room for the token after it, and ends before a token that would end the text:
-    /// upstream ends a text after such a token, but takes the rest of an accepted draft all the same.
+    /// upstream ends a text after such a token, but takes the rest of an accepted draft all the same. (The first step has
+    /// none, so a text that ends in it has one token.)
     fn draft(&mut self) -> Vec<TokenId> {
-        let Some(constraint) = &self.constraint else { return Vec::new() };
-        let taken = self.sequence.len() - self.draws.prompt;
-        let room = self.most.saturating_sub(taken + 1);
-        let (stop, text, vocabulary) = (&self.stop, &self.text, constraint.vocabulary().clone());
-        if stop.is_in(text, 0) {
+        let Some(constraint) = self.constraint.as_ref().filter(|_| !self.over && !self.stopped) else {
             return Vec::new();
-        }
+        };
+        let room = self.most.saturating_sub(self.taken() + 1);
+        let (stop, text, vocabulary) = (&self.stop, &self.text, constraint.vocabulary().clone());
         let keep = |draft: &[TokenId]| {
             let mut ahead = stop.tail(text);
             let tokens = draft.iter().take_while(|&&token| {
@@ -292,15 +337,12 @@ impl State {
     /// A token that cannot be drawn after the draft. Where all can be (there is none without a grammar), one that hardly
     /// ever is: if it is, the step goes on behind it, rightly, but for a text that ends there.
     fn junk(&self, draft: &[TokenId], vocabulary: &Vocabulary) -> TokenId {
-        let specials = || vocabulary.special_tokens().map(|(token, _)| token);
-        let harmless = specials().find(|&token| !vocabulary.is_end_of_text(token));
-        let Some(mut ahead) = self.constraint.as_ref().map(Constraint::fork) else {
-            return harmless.unwrap_or(TokenId::new(0));
-        };
-        // Special tokens but the end are never allowed, and the end only where the text is complete.
-        if let Some(token) = harmless {
+        // But for the end, special tokens are never allowed, and the end only where the text is complete.
+        let specials = vocabulary.special_tokens().map(|(token, _)| token);
+        if let Some(token) = specials.into_iter().find(|&token| !vocabulary.is_end_of_text(token)) {
             return token;
         }
+        let Some(mut ahead) = self.constraint.as_ref().map(Constraint::fork) else { return TokenId::new(0) };
         let moved = draft.iter().all(|&token| ahead.advance(token).is_ok());
         let mut refused = |token: &TokenId| moved && ahead.allows(*token).is_ok_and(|allowed| !allowed);
         let end = vocabulary.end_of_text().first().copied().into_iter();

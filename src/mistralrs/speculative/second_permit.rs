@@ -16,7 +16,7 @@ use std::{
 
 use tokio::sync::Mutex;
 
-/// A mutex that nothing else but the pipeline it was made for will lock.
+/// A mutex that nothing else but the pipelines it was made for will lock.
 #[derive(Debug)]
 pub(super) struct Sole<T: ?Sized>(Weak<Mutex<T>>);
 
@@ -30,15 +30,15 @@ impl<T: ?Sized> Sole<T> {
         Self(Arc::downgrade(mutex))
     }
 
-    /// Lets the mutex admit two guards at once. To be called once the caller has given its `Arc` to the speculative
-    /// pipeline, and before that runs.
+    /// Lets the mutex admit two guards at once. To be called once the caller has given its `Arc` away to so many
+    /// speculative pipelines, of which one at a time will run, and before any does.
     ///
     /// # Errors
-    /// If the mutex has another owner than the pipeline.
-    pub(super) fn admit_two(self) -> Result<(), Owned> {
+    /// If the mutex has other owners than these.
+    pub(super) fn admit_two(self, pipelines: usize) -> Result<(), Owned> {
         let Some(mutex) = self.0.upgrade() else { return Err(Owned) };
-        // The pipeline's own and the one upgraded just now; of weak ones, this.
-        if Arc::strong_count(&mutex) != 2 || Arc::weak_count(&mutex) != 1 {
+        // The pipelines' own and the one upgraded just now; of weak ones, this.
+        if Arc::strong_count(&mutex) != pipelines + 1 || Arc::weak_count(&mutex) != 1 {
             return Err(Owned);
         }
         let Ok(guard) = mutex.try_lock() else { return Err(Owned) };
@@ -57,10 +57,10 @@ fn release_twice<T: ?Sized>(guard: tokio::sync::MutexGuard<'_, T>) {
     // `tracing`, which only shared builds of the whole program could turn on; a span is then dropped once more than it was
     // made, which its collector must bear). To copy it bitwise is sound; to drop the copy adds a permit to the mutex's
     // semaphore, which counts and nothing more. What remains to be shown is that two guards at once do no harm. Then there
-    // would have to be a `&mut` to the pipeline beside another reference. Guards of this mutex are taken by its one owner
-    // only, a `SpeculativePipeline` (`admit_two` has made sure, and no `Weak` is left that could be upgraded), which is
-    // itself behind the engine's mutex, and whose methods run one after the other on the thread that holds that. In
-    // mistralrs-core 0.8.1, to which the version is pinned, its methods hold two guards of one pipeline only in calls of
+    // would have to be a `&mut` to the pipeline beside another reference. Guards of this mutex are taken by its owners
+    // only, `SpeculativePipeline`s (`admit_two` has made sure, and no `Weak` is left that could be upgraded). One of them
+    // is behind the engine's mutex, and its methods run one after the other on the thread that holds that; the others
+    // (`Widths`) are moved in and out under that same mutex and not called while they are out. In mistralrs-core 0.8.1, to which the version is pinned, its methods hold two guards of one pipeline only in calls of
     // `process_inputs` (`pipeline/speculative.rs`, four of them), where both guards are used for `get_metadata` and
     // `device_mapper`, which take `&self`; what needs `&mut` (`forward_inputs`, `re_isq_model`) is a statement of its own
     // with one guard.
@@ -77,7 +77,7 @@ mod tests {
     fn two_guards_are_admitted_and_no_more() {
         let mutex: Arc<Mutex<dyn std::fmt::Debug + Send + Sync>> = Arc::new(Mutex::new(7));
         assert!(mutex.try_lock().is_ok());
-        Sole::of(&mutex).admit_two().unwrap();
+        Sole::of(&mutex).admit_two(1).unwrap();
         for _ in 0..3 {
             let (first, second) = (mutex.try_lock().unwrap(), mutex.try_lock().unwrap());
             assert_eq!(
@@ -92,16 +92,21 @@ mod tests {
     fn a_mutex_that_others_may_lock_is_left_alone() {
         let mutex = Arc::new(Mutex::new(7));
         let other = Arc::clone(&mutex);
-        assert_eq!(Sole::of(&mutex).admit_two(), Err(Owned));
+        assert_eq!(Sole::of(&mutex).admit_two(1), Err(Owned));
         drop(other);
         let weak = Arc::downgrade(&mutex);
-        assert_eq!(Sole::of(&mutex).admit_two(), Err(Owned));
+        assert_eq!(Sole::of(&mutex).admit_two(1), Err(Owned));
         drop(weak);
         let held = mutex.try_lock().unwrap();
-        assert_eq!(Sole::of(&mutex).admit_two(), Err(Owned));
+        assert_eq!(Sole::of(&mutex).admit_two(1), Err(Owned));
         drop(held);
-        let _one = mutex.try_lock().unwrap();
+        let one = mutex.try_lock().unwrap();
         assert!(mutex.try_lock().is_err(), "there is one permit still");
+        drop(one);
+        let second = Arc::clone(&mutex);
+        assert_eq!(Sole::of(&mutex).admit_two(3), Err(Owned));
+        Sole::of(&mutex).admit_two(2).unwrap();
+        let _two = (second.try_lock().unwrap(), mutex.try_lock().unwrap());
     }
 
     #[test]
@@ -109,6 +114,6 @@ mod tests {
         let mutex = Arc::new(Mutex::new(7));
         let sole = Sole::of(&mutex);
         drop(mutex);
-        assert_eq!(sole.admit_two(), Err(Owned));
+        assert_eq!(sole.admit_two(1), Err(Owned));
     }
 }

@@ -6,19 +6,21 @@ use std::{
     time::Duration,
 };
 
-use mistralrs_core::{CustomLogitsProcessor, NormalRequest, StopTokens};
+use mistralrs_core::{CustomLogitsProcessor, NormalRequest, SpeculativePipeline, StopTokens};
 
 use super::{
     error::AttachError,
-    guesses::{Guesser, Guesses},
+    guesses::{Guesser, Guesses, SharedCost},
     processor::{Job, Model, SpeculativeProcessor, Stop},
     sampling,
     turn::Turns,
+    widths::Widths,
 };
 use crate::{
     constraint::Constraint,
     decode::Sampler,
     mistralrs::watch::RequestWatch,
+    proposer::{DraftLength, PassCost},
     vocab::{Tokenizer, Vocabulary},
 };
 
@@ -26,7 +28,9 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Speculation {
     gamma: usize,
+    length: DraftLength,
     turns: Turns,
+    cost: SharedCost,
     loaded: Arc<Mutex<Option<Loaded>>>,
 }
 
@@ -34,6 +38,7 @@ pub struct Speculation {
 pub(super) struct Loaded {
     pub(super) model: Model,
     pub(super) tokenizer: Tokenizer,
+    pub(super) widths: Widths<SpeculativePipeline>,
 }
 
 /// What a request is to write. Its sampling, length and stop strings are those of the engine's own request.
@@ -81,14 +86,21 @@ impl SpeculativeRequest {
 }
 
 impl Speculation {
-    pub(super) fn new(gamma: usize) -> Self {
-        Self { gamma, turns: Turns::new(), loaded: Arc::default() }
+    pub(super) fn new(gamma: usize, length: DraftLength) -> Self {
+        let (turns, cost) = (Turns::new(), SharedCost::default());
+        Self { gamma, length, turns, cost, loaded: Arc::default() }
     }
 
-    /// Rows of each pass: a pass makes up to so many tokens.
+    /// Most rows of a pass: a pass makes up to so many tokens.
     #[must_use]
     pub fn gamma(&self) -> usize {
         self.gamma
+    }
+
+    /// What passes were seen to take in drafted requests that are over, the stand-in's drafts included.
+    #[must_use]
+    pub fn pass_cost(&self) -> PassCost {
+        self.cost.read()
     }
 
     /// The vocabulary of the loaded model, for which grammars must be compiled.
@@ -120,16 +132,16 @@ impl Speculation {
         request: &mut NormalRequest,
         what: SpeculativeRequest,
     ) -> Result<RequestWatch, AttachError> {
-        let Loaded { model, .. } = self.loaded()?;
+        let Loaded { model, widths, .. } = self.loaded()?;
         check(request)?;
         let sampling = sampling::take(&mut request.sampling_params)?;
         let SpeculativeRequest { constraint, guesses, seed, sampler, first } = what;
         let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(request.id));
         let drafts = constraint.is_some() && !sampling::penalises(&request.sampling_params);
         // The last row's token needs no draft: nothing comes after it.
-        let guesser = guesses
-            .filter(|_| drafts)
-            .map_or_else(Guesser::default, |guesses| guesses.guesser(self.gamma - 1));
+        let guesser = guesses.filter(|_| drafts).map_or_else(Guesser::default, |guesses| {
+            guesses.guesser(self.gamma - 1, self.length, &self.cost)
+        });
         let job = Job {
             constraint,
             guesser,
@@ -139,7 +151,9 @@ impl Speculation {
             stop: stop(request),
         };
         let turn = self.turns.next().await.ok_or(AttachError::NotLoaded)?;
-        let processor = SpeculativeProcessor::new(model, job, turn);
+        // The first step has no draft.
+        widths.set(1);
+        let processor = SpeculativeProcessor::new(model, job, turn, widths);
         let watch = processor.watch();
         request.logits_processors = Some(vec![Arc::new(processor) as Arc<dyn CustomLogitsProcessor>]);
         Ok(watch)
