@@ -77,7 +77,8 @@ pub(crate) struct LowServe {
     /// How long a request waits for its grammar to be compiled, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     compile_timeout: Duration,
-    /// How long the engine may make no token before requests are answered with an error, in seconds.
+    /// How long the engine may make no token before requests are answered with an error, and how long the test of
+    /// --grammar-speculate may take that comes before the first, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
     stall_timeout: Duration,
     /// How long running requests may take to finish after Ctrl-C or SIGTERM, in seconds.

@@ -94,8 +94,12 @@ pub(crate) async fn load(command: &Serve, path: &Path) -> anyhow::Result<(Engine
     if let Some(asked) = &command.speculation {
         let around = match asked.size {
             DraftSize::Auto => GrammarSpeculativeLoader::new(loader),
-            DraftSize::Tokens(tokens) => GrammarSpeculativeLoader::with_gamma(loader, tokens.get()),
-        };
+            // A row more than guessed tokens.
+            DraftSize::Tokens(tokens) => {
+                GrammarSpeculativeLoader::with_gamma(loader, tokens.get().saturating_add(1))
+            }
+        }
+        .test_limit(command.limits.stall);
         speculation = Some(around.speculation());
         loader = Box::new(around);
     }
