@@ -382,15 +382,18 @@ fn texts_are_the_same_with_speculation() {
 #[test]
 fn quantised_models() {
     let gguf = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/gguf/llama_q8_0.gguf");
-    for (model, flags) in [(MODEL, &["--isq", "q8_0"][..]), (gguf, &[])] {
-        let body = json!({ "grammar": { "type": "regex", "value": "[a-z]{3,9}" }, "max_tokens": 16 });
-        let texts = [&[][..], &["--grammar-speculate"]].map(|more: &[&str]| {
-            let server = Server::of(model, &[flags, more].concat());
-            server.texts(&body).remove(0)
-        });
-        assert_eq!(texts[0], texts[1], "{model}");
-        assert_eq!(check(&["-r", "[a-z]{3,9}"], &texts[0], true).code, Some(0), "{model} {texts:?}");
-    }
+    let body = json!({ "grammar": { "type": "regex", "value": "[a-z]{3,9}" }, "max_tokens": 16 });
+    let text = |model: &str, flags: &[&str]| {
+        let text = Server::of(model, flags).texts(&body).remove(0);
+        assert_eq!(check(&["-r", "[a-z]{3,9}"], &text, true).code, Some(0), "{model} {text}");
+        text
+    };
+    let quantised = text(MODEL, &["--isq", "q8_0"]);
+    assert_eq!(text(MODEL, &["--isq", "q8_0", "--grammar-speculate"]), quantised);
+    text(gguf, &[]);
+    let run = domino(&["serve", "--port", "0", "--model", gguf, "--grammar-speculate"], b"");
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("Unigram"), "{}", run.stderr);
 }
 
 /// No pass is over in a millisecond, so to this server its engine hangs.

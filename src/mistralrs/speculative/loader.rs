@@ -158,6 +158,12 @@ impl GrammarSpeculativeLoader {
             return Err(LoadError::Unsupported("its keys and values are of different sizes"));
         }
         let tokenizer = target.tokenizer().ok_or(LoadError::Unsupported("it has no tokenizer"))?;
+        // Upstream panics where it reads back what it made of such a GGUF file's tokenizer.
+        if matches!(tokenizer.get_model(), tokenizers::ModelWrapper::Unigram(_)) {
+            return Err(LoadError::Unsupported(
+                "its tokenizer is of the Unigram kind, as in GGUF files of Llama models",
+            ));
+        }
         let vocabulary = mistralrs::vocabulary(target)?;
         let highest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
         let tokens = vocabulary.size().max(usize::try_from(highest).unwrap_or(usize::MAX).saturating_add(1));

@@ -63,12 +63,20 @@ pub(crate) struct Pulse {
     last: AtomicU64,
     patience: Duration,
     stalled: AtomicBool,
+    /// How many gave up waiting.
+    gave_up: AtomicU64,
 }
 
 impl Pulse {
     /// An engine that makes no token for `patience` though it should has stalled.
     pub(crate) fn new(patience: Duration) -> Self {
-        Self { start: Instant::now(), last: AtomicU64::new(0), patience, stalled: AtomicBool::new(false) }
+        Self {
+            start: Instant::now(),
+            last: AtomicU64::new(0),
+            patience,
+            stalled: AtomicBool::new(false),
+            gave_up: AtomicU64::new(0),
+        }
     }
 
     /// The engine made something.
@@ -83,9 +91,15 @@ impl Pulse {
         self.stalled.load(Ordering::Relaxed)
     }
 
+    /// How many gave up waiting.
+    pub(crate) fn gave_up(&self) -> u64 {
+        self.gave_up.load(Ordering::Relaxed)
+    }
+
     /// What to tell one who gives up waiting.
     pub(crate) fn stalled(&self) -> Problem {
         self.stalled.store(true, Ordering::Relaxed);
+        self.gave_up.fetch_add(1, Ordering::Relaxed);
         let message = format!("the engine has made no token for {} s", self.patience.as_secs_f64());
         Problem::unavailable("engine_stalled", message)
     }

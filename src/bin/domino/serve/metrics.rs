@@ -62,7 +62,6 @@ pub(crate) struct Metrics {
     pub(crate) drafted: Counter,
     pub(crate) accepted: Counter,
     pub(crate) cancelled: Counter,
-    pub(crate) stalled: Counter,
     pub(crate) grammar_hits: Counter,
     pub(crate) grammar_misses: Counter,
     pub(crate) grammar_evictions: Counter,
@@ -82,6 +81,8 @@ pub(crate) struct Moment {
     pub(crate) grammar_bytes: usize,
     /// Has the engine stalled?
     pub(crate) stalled: bool,
+    /// Texts that were given up for that, since the start.
+    pub(crate) gave_up: u64,
 }
 
 impl Metrics {
@@ -107,11 +108,6 @@ impl Metrics {
             ("domino_drafted_tokens_total", "Tokens guessed.", &self.drafted),
             ("domino_accepted_tokens_total", "Guessed tokens that were right.", &self.accepted),
             ("domino_cancelled_total", "Requests whose client went away.", &self.cancelled),
-            (
-                "domino_stalled_total",
-                "Requests answered with an error because the engine stalled.",
-                &self.stalled,
-            ),
             ("domino_grammar_hits_total", "Requests whose grammar was compiled before.", &self.grammar_hits),
             ("domino_grammar_misses_total", "Grammars compiled for a request.", &self.grammar_misses),
             ("domino_grammar_evictions_total", "Compiled grammars dropped.", &self.grammar_evictions),
@@ -121,6 +117,9 @@ impl Metrics {
             page.head(name, "counter", help);
             page.line(name, counter.value());
         }
+        let name = "domino_stalled_total";
+        page.head(name, "counter", "Texts given up with an error because the engine stalled.");
+        page.line(name, now.gave_up);
         let gauges = [
             ("domino_texts", "Texts that are written or wait.", now.texts),
             ("domino_texts_limit", "Texts that may be written or wait.", now.most_texts),
@@ -192,7 +191,8 @@ mod tests {
         metrics.answered(Endpoint::Chat, 200, Duration::from_millis(30));
         metrics.answered(Endpoint::Chat, 200, Duration::from_secs(100));
         metrics.drafted.add(3);
-        let now = Moment { texts: 1, most_texts: 2, grammars: 3, grammar_bytes: 4, stalled: false };
+        let now =
+            Moment { texts: 1, most_texts: 2, grammars: 3, grammar_bytes: 4, stalled: false, gave_up: 5 };
         let text = metrics.text(now);
         let mut name = "";
         for line in text.lines() {
@@ -206,6 +206,7 @@ mod tests {
         for line in [
             "domino_requests_total{endpoint=\"chat\",code=\"200\"} 2",
             "domino_drafted_tokens_total 3",
+            "domino_stalled_total 5",
             "domino_request_seconds_bucket{le=\"0.025\"} 0",
             "domino_request_seconds_bucket{le=\"0.05\"} 1",
             "domino_request_seconds_bucket{le=\"60\"} 1",

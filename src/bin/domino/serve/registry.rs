@@ -235,6 +235,7 @@ mod tests {
             grammars: 0,
             grammar_bytes: 0,
             stalled: false,
+            gave_up: 0,
         };
         let text = registry.metrics.text(now);
         assert!(text.contains("\ndomino_grammar_misses_total 1\n"), "{text}");

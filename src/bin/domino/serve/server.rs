@@ -94,6 +94,7 @@ async fn metrics(State(server): State<Arc<Server>>) -> Response {
         grammars,
         grammar_bytes,
         stalled: server.pulse.is_stalled(),
+        gave_up: server.pulse.gave_up(),
     };
     ([(header::CONTENT_TYPE, METRICS_TYPE)], server.metrics.text(now)).into_response()
 }
