@@ -48,7 +48,7 @@ def one(address, number, most, results):
         "model": "default", "prompt": PROMPTS[name], "grammar": grammar, "stream": stream, "seed": number,
         "max_tokens": draw.randint(4, most), "temperature": draw.choice([0, 0.7, 1]),
     }
-    connection = http.client.HTTPConnection(address, timeout=1800)
+    connection = http.client.HTTPConnection(address, timeout=300)
     try:
         connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
         if leave and draw.random() < 0.3:
@@ -145,7 +145,7 @@ def main():
         texts = [value for kind, value in outcomes if kind == "text"]
         errors = [value for kind, value in outcomes if kind == "error"]
         # Those that were left end soon after.
-        connection = http.client.HTTPConnection(address, timeout=1800)
+        connection = http.client.HTTPConnection(address, timeout=60)
         for _ in range(300):
             connection.request("GET", "/metrics")
             metrics = connection.getresponse().read().decode()
@@ -163,7 +163,7 @@ def main():
         for problem in [*errors[:5], *wrong[:5]]:
             print(problem)
         server.terminate()
-        code = server.wait(timeout=600)
+        code = server.wait(timeout=60)
         print(f"the server ended with {code}")
         if errors or wrong or code != 0 or max(half) > half[0] * 1.1 or len(outcomes) != arguments.requests:
             sys.exit("stress: not all is well")

@@ -174,6 +174,7 @@ fn texts_are_the_same_with_and_without() {
 
 #[test]
 fn eight_at_once_are_as_one_by_one() {
+    let _alone = alone();
     let kinds = Arc::new(kinds(Learning::Fixed));
     let alone = |number: usize, kinds: Arc<Vec<Kind>>| async move {
         let kind = &kinds[number % kinds.len()];
@@ -198,6 +199,7 @@ fn eight_at_once_are_as_one_by_one() {
 /// Upstream ends a text within an accepted draft, but goes on through the rest of it; drafts end before.
 #[test]
 fn lengths_and_stop_strings_hold_within_drafts() {
+    let _alone = alone();
     let (engine, speculation) = &*SPECULATIVE;
     // One text, which is learnt the first time, so that drafts are long and right.
     let grammar = engine.regex("one two three four five six seven eight nine ten eleven twelve\\.");
@@ -288,6 +290,7 @@ fn without_a_grammar_sampling_stays() {
 /// Clients that go away in the middle of drafts leave the engine as it was.
 #[test]
 fn streams_that_nobody_reads_end() {
+    let _alone = alone();
     let kinds = kinds(Learning::Fixed);
     let kind = &kinds[0];
     let what = || SpeculativeRequest::new(kind.grammar.constraint()).seed(3).guesses(&kind.guesses);
@@ -310,10 +313,22 @@ fn streams_that_nobody_reads_end() {
     });
     let (_, after) = RUNTIME.block_on(run(PROMPTS[0], params(32, 1.0), what()));
     assert_eq!(after, before);
+    assert_eq!(RUNTIME.block_on(idle()), None);
+}
+
+/// The turn ends soon after the answer.
+async fn idle() -> Option<Duration> {
+    let speculation = &SPECULATIVE.1;
+    for _ in 0..200 {
+        speculation.silence()?;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    speculation.silence()
 }
 
 #[test]
 fn what_is_learnt_can_be_kept() {
+    let _alone = alone();
     let (engine, speculation) = &*SPECULATIVE;
     let grammar = engine.grammar("json");
     let tokenizer = speculation.tokenizer().unwrap();
@@ -336,6 +351,7 @@ fn what_is_learnt_can_be_kept() {
 
 #[test]
 fn requests_that_cannot_be_served_are_refused_and_unchanged() {
+    let _alone = alone();
     let (engine, speculation) = &*SPECULATIVE;
     let refused = |change: fn(&mut mistralrs_core::NormalRequest)| {
         let (mut request, _receiver) = engine.request(PROMPTS[0], params(8, 0.5));
