@@ -15,6 +15,9 @@ use crate::limits::{Budget, LimitExceeded, Limits};
 /// Bytes of memory that `regex-automata` spends per DFA state at most: a row of 256 and its set of NFA states.
 const BYTES_PER_STATE: usize = 2048;
 
+/// States of its table, and memory beside it in as many, that are none of ours: dead, match at the end, and such.
+const MORE_STATES: usize = 64;
+
 /// The DFA of `hir`'s language, or `None` if that is empty.
 ///
 /// `max_states` bounds the states before minimisation, `limits.nfa_bytes` the NFA.
@@ -43,13 +46,16 @@ pub(crate) fn build(
         .build_from_hir(hir)
         .map_err(|_| LimitExceeded::new(Budget::NfaBytes, "bytes of a terminal's NFA", limits.nfa_bytes))?;
     let memory = max_states.saturating_mul(BYTES_PER_STATE);
+    // No table that holds more states than are asked for is of use; rows are narrow where there are few classes.
+    let row = size_of::<u32>() << nfa.byte_classes().stride2();
+    let table = max_states.saturating_add(MORE_STATES).saturating_mul(row).min(memory);
     let dense = dense::Builder::new()
         .configure(
             dense::Config::new()
                 .match_kind(MatchKind::All)
                 .start_kind(StartKind::Anchored)
                 .accelerate(false)
-                .dfa_size_limit(Some(memory))
+                .dfa_size_limit(Some(table))
                 .determinize_size_limit(Some(memory)),
         )
         .build_from_nfa(&nfa)
@@ -179,6 +185,39 @@ mod tests {
     }
 
     proptest! {
+        /// Against the way that all other automata are made.
+        #[test]
+        fn literals_are_chains(
+            bytes in prop_oneof![
+                proptest::collection::vec(any::<u8>(), 1..40),
+                proptest::collection::vec(0..4_u8, 1..12),
+                Just((0..=u8::MAX).collect::<Vec<u8>>()),
+                Just((1..=u8::MAX).rev().collect::<Vec<u8>>()),
+            ],
+        ) {
+            let mut transitions = vec![NONE; (bytes.len() + 1) * 256];
+            for (state, &byte) in bytes.iter().enumerate() {
+                transitions[state * 256 + usize::from(byte)] = u32::try_from(state + 1).unwrap();
+            }
+            let mut classes = Box::new([0_u8; 256]);
+            classes.iter_mut().zip(0..=u8::MAX).for_each(|(class, byte)| *class = byte);
+            let mut accepting = vec![false; bytes.len()];
+            accepting.push(true);
+            let chain = TerminalDfa::from_raw(RawDfa { classes, class_count: 256, transitions, accepting });
+            prop_assert_eq!(TerminalDfa::literal(&bytes), chain);
+        }
+
+        /// An automaton is refused exactly if it has more states than it may have, before it is made minimal.
+        #[test]
+        fn budgets_count_states(length in 1..300_usize, max_states in 1..300_usize, wide in any::<bool>()) {
+            let class = if wide { r"[a-cé\u{0}-\u{7f}]" } else { "[ab]" };
+            let pattern = format!("{class}{{{length}}}");
+            let states = dfa(&pattern).len();
+            let made = build(&hir(&pattern), max_states, &Limits::default());
+            // A match is known a byte late, which is a state more.
+            prop_assert_eq!(made.is_ok(), max_states > states, "{}", states);
+        }
+
         /// Against the library's own matcher, on whole texts.
         #[test]
         fn same_language_as_regex_automata(

@@ -43,33 +43,34 @@ impl TerminalDfa {
         Some(canonical(&minimal))
     }
 
-    /// The DFA of exactly these bytes (at least one).
+    /// The DFA of exactly these bytes (at least one). Linear.
     pub(crate) fn literal(bytes: &[u8]) -> Option<Self> {
-        let mut classes = Box::new([0_u8; 256]);
-        let mut class_count = 0_usize;
         let mut used = [false; 256];
-        for &byte in bytes {
-            used[usize::from(byte)] = true;
-        }
-        // Class 0 is shared by all bytes that do not occur, unless there are none.
-        let rest = used.iter().position(|used| !used);
-        if rest.is_some() {
-            class_count = 1;
-        }
-        for (byte, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-            classes[byte] = u8::try_from(class_count).unwrap_or(u8::MAX);
-            class_count += 1;
+        bytes.iter().for_each(|&byte| used[usize::from(byte)] = true);
+        // All bytes that do not occur share a class; in order of their least bytes, as `canonical` numbers them.
+        let mut classes = Box::new([0_u8; 256]);
+        let (mut class_count, mut rest) = (0_usize, None);
+        for (class, used) in classes.iter_mut().zip(used) {
+            let known = if used { None } else { rest };
+            // At most 256 classes, so the last number is 255.
+            *class = known.unwrap_or_else(|| u8::try_from(class_count).unwrap_or(u8::MAX));
+            if known.is_none() {
+                class_count += 1;
+            }
+            if !used {
+                rest = Some(*class);
+            }
         }
         let states = bytes.len() + 1;
-        let mut transitions = vec![NONE; states * class_count];
+        let mut transitions = vec![NONE; states * class_count].into_boxed_slice();
         for (state, &byte) in bytes.iter().enumerate() {
             transitions[state * class_count + usize::from(classes[usize::from(byte)])] =
                 u32::try_from(state + 1).ok()?;
         }
-        let mut accepting = vec![false; states];
+        let mut accepting = vec![false; states].into_boxed_slice();
         accepting[states - 1] = true;
-        // A chain is minimal and trimmed already.
-        Some(canonical(&RawDfa { classes, class_count, transitions, accepting }))
+        // A chain is minimal and trimmed already, and numbered from its start.
+        Some(Self { classes, class_count, transitions, accepting })
     }
 
     /// The same language without the empty string, or `None` if nothing is left. Cost as [`from_raw`](Self::from_raw).

@@ -116,16 +116,22 @@ impl Scanner {
 fn joint_classes(dfas: &[TerminalDfa]) -> (Box<[u8; 256]>, usize) {
     let mut classes = Box::new([0_u8; 256]);
     let mut count = 1;
-    for dfa in dfas {
+    // By class so far and class of the automaton at hand: the new class, and the automaton it was given for.
+    let mut names = vec![(0_u32, 0_u8); 1 << 16];
+    for (turn, dfa) in (1..=u32::MAX).zip(dfas) {
         if count == 256 {
             break;
         }
-        let mut names: hashbrown::HashMap<(u8, u8), u8> = hashbrown::HashMap::new();
-        for byte in 0..256 {
-            let fresh = u8::try_from(names.len()).unwrap_or(u8::MAX);
-            classes[byte] = *names.entry((classes[byte], dfa.classes()[byte])).or_insert(fresh);
+        count = 0;
+        for (class, &other) in classes.iter_mut().zip(dfa.classes()) {
+            let name = &mut names[usize::from(*class) << 8 | usize::from(other)];
+            if name.0 != turn {
+                // At most 256 classes, so the last number is 255.
+                *name = (turn, u8::try_from(count).unwrap_or(u8::MAX));
+                count += 1;
+            }
+            *class = name.1;
         }
-        count = names.len();
     }
     (classes, count)
 }

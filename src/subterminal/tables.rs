@@ -20,9 +20,14 @@ use crate::{
     vocab::{ByteTrie, Vocabulary},
 };
 
-/// Work of making a row or a node, apart from its tokens and the trie nodes walked, which are a unit each.
-const ROW_WORK: usize = 100;
-const ENTER_WORK: usize = 12;
+/// Work of making a row or a node, apart from its tokens, which are a unit each, and the trie nodes walked.
+const ROW_WORK: usize = 120;
+const ENTER_WORK: usize = 8;
+
+/// Work of walking so many trie nodes: an automaton and a trie that are both too large for the caches are 1.5 units each.
+fn walking(nodes: usize) -> usize {
+    nodes + nodes / 2
+}
 
 /// The table of one terminal. Rows are made when they are first asked for, by whoever asks.
 #[derive(Debug)]
@@ -72,10 +77,16 @@ impl TerminalTable {
         let mut made = Ok(());
         let row = self.rows[state as usize].get_or_init(|| {
             let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
-            crossing.root(state);
+            if state == 0 {
+                // Most terminals begin with few bytes.
+                let enter = |&(byte, to): &(u8, u32)| Some((trie.root_child(byte)?, to));
+                self.first.iter().filter_map(enter).for_each(|(node, to)| crossing.at(node, to));
+            } else {
+                crossing.root(state);
+            }
             let walked = crossing.walked;
             let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
-            made = work.spend(ROW_WORK + walked + reach.work());
+            made = work.spend(ROW_WORK + walking(walked) + reach.work());
             self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
             reach
         });
@@ -91,11 +102,12 @@ impl TerminalTable {
         work: &mut Work,
     ) -> Result<Reach, LimitExceeded> {
         let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
-        let mut walked = 0;
+        let mut paid = 0;
         for (node, state) in entered {
             crossing.at(TrieNodeId::new(node), state);
-            work.spend(crossing.walked - walked)?;
-            walked = crossing.walked;
+            let walked = walking(crossing.walked);
+            work.spend(walked - paid)?;
+            paid = walked;
         }
         let reach = Reach::new(trie, crossing.stays, crossing.exits);
         work.spend(ENTER_WORK + reach.work())?;
@@ -180,7 +192,7 @@ struct Known {
     added: usize,
 }
 
-/// Memory is looked at whenever this many tables were added.
+/// Memory is looked at whenever this many tables were added, or a quarter of those there are, as a look is linear in them.
 const ADDED_BEFORE_A_LOOK: usize = 64;
 
 /// Tables of terminals that begin with fewer bytes, such as literals, are quicker made than read from a file.
@@ -200,7 +212,7 @@ impl Tables {
             return Arc::clone(table);
         }
         known.added += 1;
-        if known.added >= ADDED_BEFORE_A_LOOK {
+        if known.added >= ADDED_BEFORE_A_LOOK.max(known.tables.len() / 4) {
             known.added = 0;
             if known.tables.values().map(|table| table.bytes()).sum::<usize>() > TABLE_BYTES {
                 known.tables.retain(|_, table| Arc::strong_count(table) > 1);
