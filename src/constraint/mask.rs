@@ -17,8 +17,10 @@ use crate::{
 /// several masks. About 2 us each.
 const GROWTH: usize = 4_000;
 
-/// Work of a place that the parser reaches in a tree or the trie.
+/// Work of a place that the parser reaches in a tree; of a place in the trie where trees end, and of a terminal there.
 const VISIT_WORK: usize = 8;
+const EXIT_WORK: usize = 6;
+const TERMINAL_WORK: usize = 4;
 
 /// Makes masks; keeps the trees.
 #[derive(Debug)]
@@ -144,7 +146,7 @@ impl MaskMaker {
             let left = next_left(left);
             let Some(children) = children else {
                 let exits = self.forest.reach(node).exits();
-                work.spend(4 * exits.total())?;
+                work.spend(EXIT_WORK * exits.total())?;
                 untended.extend(open_visits(soil.trie, exits, set, left));
                 continue;
             };
@@ -234,7 +236,7 @@ fn walk_trie(
         let mut next = 0;
         while let Some(&terminal) = parser.accepts(set).get(next) {
             next += 1;
-            work.spend(VISIT_WORK)?;
+            work.spend(TERMINAL_WORK)?;
             let reach = tables[terminal.index()].below(trie, exit, work)?;
             work.spend(union_work(reach.tokens()))?;
             match reach.tokens() {
@@ -245,7 +247,7 @@ fn walk_trie(
                 continue;
             }
             let Some(to) = parser.shift(&shared.lowered.cfg, set, terminal, work)? else { continue };
-            work.spend(4 * reach.exits().total())?;
+            work.spend(EXIT_WORK * reach.exits().total())?;
             let found = open_visits(trie, reach.exits(), to, next_left(left));
             open.extend(found.filter(|&visit| seen.insert(visit)));
         }

@@ -201,7 +201,7 @@ impl Parser {
         begun: Begun,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
-        work.spend(2)?;
+        work.spend(1)?;
         match begun {
             Begun::Here => {
                 let origin = self.origin(cfg, set, cfg.lhs(dot), work)?;
