@@ -150,10 +150,23 @@ impl CompiledGrammar {
     /// Grows all trees on a thread of its own, for instance while a model reads its prompt. Sessions go on meanwhile,
     /// and use the trees from the first mask on that they make after the trees are there.
     pub fn grow_trees_in_background(&self) {
+        self.in_background(Self::grow_trees);
+    }
+
+    /// [Explores](Self::explore) on a thread of its own, for instance while a model is loaded and reads its prompt.
+    pub fn explore_in_background(&self) {
+        self.in_background(|grammar| {
+            grammar.explore();
+        });
+    }
+
+    fn in_background(&self, work: impl FnOnce(&Self) + Send + 'static) {
         let grammar = self.clone();
         let thread = std::thread::Builder::new().name("domino trees".to_owned());
-        if let Err(error) = thread.spawn(move || grammar.grow_trees()) {
-            tracing::warn!("no thread to grow trees on: {error}; they grow as texts need them");
+        if let Err(error) = thread.spawn(move || work(&grammar)) {
+            tracing::warn!(
+                "no thread to work ahead on: {error}; trees and masks are made as texts need them"
+            );
         }
     }
 
@@ -164,7 +177,8 @@ impl CompiledGrammar {
     ///
     /// Does as much as [`Limits::exploration`] says, always the same, on one thread; a quarter of the memory of parser sets and
     /// constraint states and half of that of masks at most, so that texts find room for what they come to
-    /// themselves. Called again, it does again what is there no more.
+    /// themselves. Called again, it does again what is there no more. Sessions go on meanwhile; a step of theirs waits for
+    /// a fraction of a millisecond.
     pub fn explore(&self) -> Exploration {
         self.grow_trees();
         let work = &mut Work::new(self.program.limits.exploration);

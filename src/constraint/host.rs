@@ -4,7 +4,11 @@
 //! ones move when the old one cannot go on. So nothing that one session did is missing to another, and
 //! what nobody uses any more is freed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    thread,
+    time::{Duration, Instant},
+};
 
 use super::{
     explore::{Exploration, Frontier},
@@ -13,6 +17,11 @@ use super::{
     program::Program,
 };
 use crate::limits::{LimitExceeded, Work};
+
+/// How long exploring may keep a machine that sessions run on, and how long it then leaves it to them. A lock that is
+/// taken again at once is not handed over to who waits for it.
+const TURN: Duration = Duration::from_micros(300);
+const REST: Duration = Duration::from_micros(30);
 
 /// A machine that sessions share.
 pub(super) type SharedMachine = Arc<Mutex<Machine>>;
@@ -52,15 +61,23 @@ impl Host {
         Arc::clone(&machines.current)
     }
 
-    /// Explores the machine that new sessions get, from the start on. Sessions that run on it wait for a state at a time.
+    /// Explores the machine that new sessions get, from the start on. Sessions that run on it get it in turns.
     pub(crate) fn explore(&self, program: &Program, work: &mut Work) -> Exploration {
         let machine = self.machine(program);
         let mut frontier = Frontier::new(program, &lock(&machine));
         let mut states = 0;
+        let mut since = Instant::now();
         loop {
             match lock(&machine).explore(program, &mut frontier, work) {
                 Some(true) => states += 1,
                 done => return Exploration { states, complete: done.is_some() },
+            }
+            if since.elapsed() > TURN {
+                // Besides this one and the host's.
+                if Arc::strong_count(&machine) > 2 {
+                    thread::sleep(REST);
+                }
+                since = Instant::now();
             }
         }
     }

@@ -181,7 +181,7 @@ impl Lesson {
         folder: &Path,
         tokenizer: &Tokenizer,
     ) -> anyhow::Result<Prior> {
-        grammar.grow_trees_in_background();
+        grammar.explore_in_background();
         let loaded = progress::during(format!("loading {}", folder.display()), || {
             CandleModel::load(folder, &LoadOptions::default())
         })

@@ -166,7 +166,7 @@ impl Grammars<'_> {
         let compile = |name: &GrammarName| {
             let source = name.source().map_err(|error| error.to_string())?;
             let compiled = name.compile(compiler).map_err(|error| error.to_string())?;
-            compiled.grow_trees_in_background();
+            compiled.explore_in_background();
             Ok(kit(source.as_ref(), compiled))
         };
         self.compiled.entry(name).or_insert_with_key(compile).clone().map(Some)

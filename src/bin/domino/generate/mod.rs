@@ -161,15 +161,15 @@ fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) ->
 }
 
 /// The grammar of the command line, if there is one. Its trees are read, or grow while the model is loaded and reads
-/// the prompt.
+/// the prompt, and so are the masks of the places that texts come to first.
 fn grammar(command: &Generate, compiler: &Compiler) -> Result<Option<CompiledGrammar>, BadInput> {
     let Some(grammar) = &command.grammar else { return Ok(None) };
     let compiled = grammar.compile(compiler)?;
     advice::give(grammar, &compiled);
-    match &command.trees {
-        Some(file) => compile::attach(&compiled, file, &grammar.name())?,
-        None => compiled.grow_trees_in_background(),
+    if let Some(file) = &command.trees {
+        compile::attach(&compiled, file, &grammar.name())?;
     }
+    compiled.explore_in_background();
     Ok(Some(compiled))
 }
 

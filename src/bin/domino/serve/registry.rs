@@ -136,7 +136,7 @@ impl Registry {
         Ok(slot)
     }
 
-    /// Compiles a grammar, tells those who wait, then grows its trees.
+    /// Compiles a grammar, tells those who wait, then grows its trees and makes the masks that texts come to first.
     async fn work(self: Arc<Self>, key: Key, source: Source, sender: watch::Sender<Option<Outcome>>) {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.workers).acquire_owned().await;
@@ -153,8 +153,8 @@ impl Registry {
         let grammar = outcome.as_ref().ok().map(|prepared| prepared.grammar.clone());
         sender.send_replace(Some(outcome));
         if let Some(grammar) = grammar {
-            // Texts go on meanwhile, and use the trees once they are there.
-            let _ = tokio::task::spawn_blocking(move || grammar.grow_trees()).await;
+            // Texts go on meanwhile, and use what is there.
+            let _ = tokio::task::spawn_blocking(move || grammar.explore()).await;
             self.trim();
         }
         drop(permit);
