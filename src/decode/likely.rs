@@ -1,6 +1,6 @@
 //! The part of a distribution that is worth learning from.
 
-use super::noise::exp;
+use super::{noise::exp, race};
 use crate::{ids::TokenId, vocab::TokenSet};
 
 /// Most tokens that are told.
@@ -16,7 +16,7 @@ const WORD: usize = 64;
 /// largest of each word's, and one over those of words where it is close to the largest of all.
 pub(super) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
     let words = || row.chunks(WORD).zip(allowed.words());
-    let tops: Vec<f32> = words().map(|(logits, &word)| largest(logits, word)).collect();
+    let tops = race::tops(row, allowed);
     let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     if !top.is_finite() {
         return Vec::new();
@@ -45,27 +45,6 @@ pub(super) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
     #[expect(clippy::cast_possible_truncation, reason = "probabilities, to the nearest")]
     let told = |(token, weight): (TokenId, f64)| (token, (weight / sum) as f32);
     found.into_iter().map(told).collect()
-}
-
-/// The largest of a word's allowed logits.
-fn largest(logits: &[f32], word: u64) -> f32 {
-    const LANES: usize = 8;
-    let larger = |one: f32, other: f32| if other > one { other } else { one };
-    if word == 0 {
-        return f32::NEG_INFINITY;
-    }
-    if word < u64::MAX || logits.len() < WORD {
-        let allowed = logits.iter().enumerate().filter(|(at, _)| word >> at & 1 == 1);
-        return allowed.fold(f32::NEG_INFINITY, |top, (_, &logit)| larger(top, logit));
-    }
-    // In lanes, which the compiler makes a wide register.
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    for logits in logits.as_chunks::<LANES>().0 {
-        for (lane, &logit) in lanes.iter_mut().zip(logits) {
-            *lane = larger(*lane, logit);
-        }
-    }
-    lanes.into_iter().fold(f32::NEG_INFINITY, larger)
 }
 
 #[cfg(test)]

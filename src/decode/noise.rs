@@ -14,6 +14,7 @@ const LN_2_HIGH: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
 const LN_2_LOW: f64 = f64::from_bits(0x3DEA_39EF_3579_3C76);
 
 /// The finaliser of SplitMix64.
+#[inline(always)]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -34,7 +35,13 @@ impl Noise {
 
     /// 64 random bits for a token.
     pub(super) fn bits(self, token: TokenId) -> u64 {
-        mix(self.key.wrapping_add((u64::from(token.raw()) + 1).wrapping_mul(GOLDEN)))
+        self.bits_of(u64::from(token.raw()))
+    }
+
+    /// Those for the token with this id.
+    #[inline(always)]
+    pub(super) fn bits_of(self, id: u64) -> u64 {
+        mix(self.key.wrapping_add((id + 1).wrapping_mul(GOLDEN)))
     }
 }
 
@@ -48,6 +55,7 @@ pub(super) fn gumbel(bits: u64) -> f64 {
 
 /// No less than [`gumbel`] of the same bits, and much cheaper: bits that start with n ones stand for
 /// `u <= 1 - 2^-(n+1)`, and `-ln(-ln(u)) <= -ln(1 - u)`.
+#[inline(always)]
 pub(super) fn gumbel_bound(bits: u64) -> f64 {
     f64::from(bits.leading_ones().min(53) + 1) * LN_2_UP
 }

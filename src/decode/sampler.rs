@@ -4,10 +4,11 @@
 //! the score of a token does not depend on which others are allowed, so a token that wins among many wins
 //! among any of them: this is what makes opportunistic masking exact.
 
-use std::{cmp::Ordering, fmt};
+use std::fmt;
 
 use super::{
     noise::{self, Noise},
+    race::{self, Candidate, Race, for_each_logit},
     sampling::Sampling,
 };
 use crate::{ids::TokenId, model::KeptRows, vocab::TokenSet};
@@ -53,25 +54,6 @@ pub enum KeptDrawError<E> {
     /// The rows cannot be had.
     #[error("the logits cannot be read")]
     Rows(#[source] E),
-}
-
-/// A token that may be drawn, and its logit over the temperature.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    score: f64,
-    token: TokenId,
-}
-
-impl Candidate {
-    fn new(token: TokenId, logit: f32, temperature: f64) -> Self {
-        // Adding zero makes minus zero zero, so that the two are equal in the order below.
-        Self { score: f64::from(logit) / temperature + 0.0, token }
-    }
-
-    /// Likelier first; of equals the lower id first. Scores are never NaN.
-    fn likelier(&self, other: &Self) -> Ordering {
-        other.score.total_cmp(&self.score).then(self.token.cmp(&other.token))
-    }
 }
 
 impl Sampler {
@@ -121,11 +103,9 @@ impl Sampler {
         if self.sampling.cuts() {
             self.kept(row, allowed).into_iter().for_each(|candidate| race.enter(candidate));
         } else {
-            for_each_logit(row, allowed, |token, logit| {
-                race.enter(Candidate::new(token, logit, temperature));
-            });
+            race.enter_all(row, allowed, temperature);
         }
-        Ok(race.winner.token)
+        Ok(race.winner())
     }
 
     /// As [`draw`](Self::draw), from row `index` of rows that are still where the model computed them. Greedy
@@ -208,80 +188,21 @@ fn cut_to_nucleus(kept: &mut Vec<Candidate>, share: f64, weight: impl Fn(&Candid
     }
 }
 
-/// The candidate with the largest score plus noise so far.
-struct Race {
-    noise: Noise,
-    winner: Candidate,
-    /// Score plus noise of the winner.
-    total: f64,
-}
-
-impl Race {
-    fn new(noise: Noise, first: Candidate) -> Self {
-        let total = first.score + noise::gumbel(noise.bits(first.token));
-        Self { noise, winner: first, total }
-    }
-
-    /// The larger total wins, of equals the lower id; in whatever order they enter.
-    fn enter(&mut self, candidate: Candidate) {
-        let bits = self.noise.bits(candidate.token);
-        if candidate.score + noise::gumbel_bound(bits) < self.total {
-            return;
-        }
-        let total = candidate.score + noise::gumbel(bits);
-        if total > self.total || total == self.total && candidate.token < self.winner.token {
-            self.winner = candidate;
-            self.total = total;
-        }
-    }
-}
-
-/// Refuses NaN and plus infinity. One pass in blocks, without a branch per number.
+/// Refuses NaN and plus infinity.
 fn check(row: &[f32]) -> Result<(), DrawError> {
-    for (index, block) in row.chunks(256).enumerate() {
-        if block.iter().fold(true, |fine, &logit| fine & (logit < f32::INFINITY)) {
-            continue;
+    match race::first_not_finite(row) {
+        None => Ok(()),
+        Some(index) => {
+            Err(DrawError::NotFinite(TokenId::from_index(index).unwrap_or(TokenId::new(u32::MAX))))
         }
-        let offset = block.iter().position(|&logit| logit.is_nan() || logit == f32::INFINITY).unwrap_or(0);
-        let token = TokenId::from_index(index * 256 + offset).unwrap_or(TokenId::new(u32::MAX));
-        return Err(DrawError::NotFinite(token));
     }
-    Ok(())
 }
 
 /// The allowed token with the largest logit; of equals the one with the lowest id.
 fn likeliest(row: &[f32], allowed: &TokenSet) -> Result<TokenId, DrawError> {
-    let mut best: Option<(f32, TokenId)> = None;
-    for_each_logit(row, allowed, |token, logit| {
-        if best.is_none_or(|(largest, _)| logit > largest) {
-            best = Some((logit, token));
-        }
-    });
-    match best {
+    match race::likeliest(row, allowed) {
         None => Err(DrawError::NoneAllowed),
-        Some((f32::NEG_INFINITY, _)) => Err(DrawError::Impossible),
-        Some((_, token)) => Ok(token),
-    }
-}
-
-/// Calls `each` with the allowed tokens and their logits, lowest id first.
-pub(super) fn for_each_logit(row: &[f32], allowed: &TokenSet, mut each: impl FnMut(TokenId, f32)) {
-    let mut base = 0_u32;
-    for (logits, &word) in row.chunks(64).zip(allowed.words()) {
-        if word == u64::MAX {
-            for (token, &logit) in (base..).zip(logits) {
-                each(TokenId::new(token), logit);
-            }
-        } else {
-            let mut rest = word;
-            while rest != 0 {
-                let bit = rest.trailing_zeros();
-                if let Some(&logit) = usize::try_from(bit).ok().and_then(|bit| logits.get(bit)) {
-                    each(TokenId::new(base + bit), logit);
-                }
-                rest &= rest - 1;
-            }
-        }
-        base += 64;
+        Some((_, f32::NEG_INFINITY)) => Err(DrawError::Impossible),
+        Some((token, _)) => Ok(token),
     }
 }
