@@ -3,6 +3,8 @@
 //! Invariant: the length of the cache *is* the position; there is no second count beside it. This file
 //! knows no tensor type and no model.
 
+use std::{ops::Range, sync::Arc};
+
 use super::kept::KeptRows;
 use crate::{ids::TokenId, vocab::TokenSet};
 
@@ -41,9 +43,11 @@ impl<'a> Rows<'a> {
 }
 
 /// Rows of logits (natural-log odds, one `f32` per token id), each as long as the model's vocabulary.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Logits {
-    values: Vec<f32>,
+    values: Arc<Vec<f32>>,
+    /// Those of these rows, if others share the numbers.
+    range: Range<usize>,
     width: usize,
 }
 
@@ -52,13 +56,13 @@ impl Logits {
     #[must_use]
     pub fn new(values: Vec<f32>, width: usize) -> Self {
         debug_assert!(width > 0 && values.len().is_multiple_of(width), "rows are whole");
-        Self { values, width }
+        Self { range: 0..values.len(), values: Arc::new(values), width }
     }
 
     /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.values.len() / self.width.max(1)
+        self.range.len() / self.width.max(1)
     }
 
     /// Length of a row: ids `0..width`.
@@ -71,13 +75,39 @@ impl Logits {
     #[must_use]
     pub fn row(&self, index: usize) -> Option<&[f32]> {
         let start = index.checked_mul(self.width)?;
-        self.values.get(start..start.checked_add(self.width)?)
+        self.values()?.get(start..start.checked_add(self.width)?)
     }
 
     /// The row that says what follows the last token given.
     #[must_use]
     pub fn last(&self) -> Option<&[f32]> {
         self.row(self.rows().checked_sub(1)?)
+    }
+
+    /// `count` rows from the one at `first` on, fewer if there are no more. Copies nothing.
+    #[must_use]
+    pub fn part(&self, first: usize, count: usize) -> Self {
+        let place = |row: usize| self.range.start.saturating_add(row.saturating_mul(self.width));
+        let start = place(first).min(self.range.end);
+        let end = place(first.saturating_add(count)).min(self.range.end);
+        Self { values: Arc::clone(&self.values), range: start..end, width: self.width }
+    }
+
+    /// The numbers, if nobody shares them: to be used again.
+    #[must_use]
+    pub fn into_values(self) -> Option<Vec<f32>> {
+        Arc::into_inner(self.values)
+    }
+
+    /// All rows, one after the other.
+    fn values(&self) -> Option<&[f32]> {
+        self.values.get(self.range.clone())
+    }
+}
+
+impl PartialEq for Logits {
+    fn eq(&self, other: &Self) -> bool {
+        self.width == other.width && self.values() == other.values()
     }
 }
 
@@ -150,6 +180,14 @@ mod tests {
         assert_eq!(logits.row(1), Some(&[3.0, 4.0, 5.0][..]));
         assert_eq!(logits.last(), logits.row(1));
         assert_eq!(logits.row(2), None);
+        let part = logits.part(1, 5);
+        assert_eq!((part.rows(), part.row(0), part.row(1)), (1, logits.last(), None));
+        assert_eq!(part.part(0, 1), part);
+        assert_eq!(logits.part(2, 1).rows() + logits.part(usize::MAX, usize::MAX).rows(), 0);
+        assert_eq!(logits.part(0, 1).into_values(), None);
+        drop(part);
+        assert_eq!(logits.clone(), logits);
+        assert_eq!(logits.into_values().map(|values| values.len()), Some(6));
         assert_eq!(Logits::new(Vec::new(), 3).last(), None);
     }
 }

@@ -12,7 +12,7 @@ use domino::{
     TokenId,
     model::{
         Model, Rows,
-        candle::{Format, LoadOptions, RandomModel},
+        candle::{Format, LoadOptions, RandomModel, join_threads, threads},
     },
 };
 use serde_json::json;
@@ -112,6 +112,7 @@ impl Times {
 
 /// Measures and prints.
 pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
+    join_threads();
     let mut options = LoadOptions::default();
     options.context = Some(command.context + command.most);
     let (mut model, name) = load(&command.source, &options, command.card)?;
@@ -174,8 +175,7 @@ fn print(command: &BenchModel, name: &str, times: &[Times]) -> anyhow::Result<()
     let first = times.first().context("nothing was measured")?;
     let (median, least) = (first.median(), first.least());
     let mut out = io::stdout().lock();
-    let threads = std::env::var("RAYON_NUM_THREADS").ok().and_then(|threads| threads.parse().ok());
-    let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+    let threads = threads();
     if command.json {
         let curve: Vec<_> = times
             .iter()

@@ -11,7 +11,7 @@ use clap::Args;
 use domino::{
     CompiledGrammar, Compiler, TokenId,
     decode::{Decoder, Sampling},
-    model::candle::{CandleModel, LoadOptions},
+    model::candle::{CandleModel, LoadOptions, join_threads},
     proposer::{CountProposer, DraftLength, Drafter, Learning, Prior, PriorSummary, Propose, Seen, Site},
     store::CacheFolder,
     vocab::Tokenizer,
@@ -135,6 +135,7 @@ impl LowLearn {
 
 /// Learns, or shows what was learnt.
 pub(crate) fn run(command: &Learn, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    join_threads();
     match command {
         Learn::Show { file, json } => {
             let prior = Prior::open(&read(file)?).map_err(|error| bad_prior(file, &error))?;

@@ -12,6 +12,7 @@ use super::{
     config::Config,
     kv_cache::KvCache,
     loaded, random_loaded,
+    threads::together,
     transformer::{Part, Transformer},
 };
 use crate::{
@@ -28,6 +29,8 @@ use crate::{
 pub struct CandleBatch {
     transformer: Transformer,
     caches: Vec<KvCache>,
+    /// The rows of the last pass, whose memory the next one takes if they are not wanted any more.
+    last: Option<Logits>,
 }
 
 impl CandleBatch {
@@ -66,7 +69,7 @@ impl CandleBatch {
         let sizes = [kv_heads, context, head_dim];
         let cache = |_| KvCache::new(layers, sizes, DType::F32, &Device::Cpu);
         let caches = (0..sequences.get()).map(cache).collect::<Result<_, _>>()?;
-        Ok(Self { transformer, caches })
+        Ok(Self { transformer, caches, last: None })
     }
 
     /// Refuses an input that cannot be run.
@@ -83,7 +86,8 @@ impl CandleBatch {
         let tokens: Vec<Vec<u32>> =
             inputs.iter().map(|input| input.tokens.iter().map(|token| token.raw()).collect()).collect();
         let mut done = vec![0; inputs.len()];
-        let mut rows: Vec<Vec<f32>> = vec![Vec::new(); inputs.len()];
+        let nothing = Logits::new(Vec::new(), width);
+        let mut rows = vec![nothing; inputs.len()];
         loop {
             let mut room = CHUNK;
             let mut parts = Vec::with_capacity(inputs.len());
@@ -107,24 +111,28 @@ impl CandleBatch {
             if parts.is_empty() {
                 break;
             }
-            let mut values = self.transformer.forward(&parts)?;
-            for (index, count, wanted) in members.into_iter().rev() {
-                let own = match values.len() - wanted * width {
-                    // Nothing is before them; splitting would copy them all.
-                    0 => std::mem::take(&mut values),
-                    start => values.split_off(start),
-                };
-                if rows[index].is_empty() {
-                    rows[index] = own;
-                } else {
-                    rows[index].extend(own);
-                }
+            let memory = self.last.take().and_then(Logits::into_values).unwrap_or_default();
+            let all = Logits::new(self.transformer.forward(&parts, memory)?, width);
+            let mut first = 0;
+            for (index, count, wanted) in members {
+                let own = all.part(first, wanted);
+                first += wanted;
+                rows[index] = if rows[index].rows() == 0 { own } else { joined(&rows[index], &own) };
                 self.caches[inputs[index].sequence].commit(count);
                 done[index] += count;
             }
+            self.last = Some(all);
         }
-        Ok(rows.into_iter().map(|values| Logits::new(values, width)).collect())
+        Ok(rows)
     }
+}
+
+/// Rows of two passes.
+fn joined(one: &Logits, other: &Logits) -> Logits {
+    let rows = |logits: &Logits| {
+        (0..logits.rows()).flat_map(|row| logits.row(row).unwrap_or_default()).copied().collect::<Vec<_>>()
+    };
+    Logits::new([rows(one), rows(other)].concat(), one.width())
 }
 
 impl BatchModel for CandleBatch {
@@ -154,7 +162,9 @@ impl BatchModel for CandleBatch {
             return Err(ModelErrorKind::SequenceTwice(sequence).into());
         }
         let before: Vec<usize> = inputs.iter().map(|input| self.position(input.sequence)).collect();
-        let rows = self.run(inputs);
+        // Of a pass over one token the output product alone is worth sharing.
+        let large = inputs.iter().map(|input| input.tokens.len()).sum::<usize>() > 1;
+        let rows = together(large, || self.run(inputs));
         if rows.is_err() {
             for (input, position) in inputs.iter().zip(before) {
                 self.caches[input.sequence].truncate(position);

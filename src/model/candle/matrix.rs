@@ -207,17 +207,23 @@ impl Matrix {
 
     /// The product with `count` rows of inputs, one after the other: rows of outputs.
     pub(super) fn product(&self, x: &[f32], count: usize) -> Vec<f32> {
+        let mut out = vec![0.0; count * self.outputs];
+        self.product_in(x, out.chunks_exact_mut(self.outputs.max(1)).collect());
+        out
+    }
+
+    /// Writes the products with rows of inputs, one after the other, to the rows of outputs given, one for each.
+    pub(super) fn product_in(&self, x: &[f32], mut rest: Vec<&mut [f32]>) {
+        let count = rest.len();
         if count == 0 {
-            return Vec::new();
+            return;
         }
         let rows = &Rows::new(x, count, self.inputs);
-        let mut out = vec![0.0; count * self.outputs];
         let threads = rayon::current_num_threads();
         let parallel = threads > 1 && count * self.outputs * self.inputs >= PARALLEL;
         let panels: usize = self.parts.iter().map(|part| part.outputs.div_ceil(PANEL)).sum();
         let share = if parallel { panels.div_ceil(4 * threads).next_multiple_of(4) } else { panels };
         // Some outputs of all rows each, so that threads write apart.
-        let mut rest: Vec<&mut [f32]> = out.chunks_exact_mut(self.outputs).collect();
         let mut tasks = Vec::new();
         for part in &self.parts {
             for from in (0..part.outputs).step_by(share * PANEL) {
@@ -238,7 +244,6 @@ impl Matrix {
         } else {
             tasks.into_iter().for_each(multiply);
         }
-        out
     }
 }
 

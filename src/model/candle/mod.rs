@@ -27,6 +27,7 @@ mod rope;
 mod safetensors;
 mod selection;
 mod tensor;
+mod threads;
 mod transformer;
 mod weights;
 
@@ -38,6 +39,7 @@ pub use format::Format;
 pub use memory::MemoryEstimate;
 pub use random::RandomModel;
 pub use tensor::{DeviceRows, Placement, Precision, TensorModel};
+pub use threads::{join_threads, threads};
 
 use self::{
     batch::{ONLY, forward_alone},

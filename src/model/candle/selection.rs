@@ -16,8 +16,8 @@ use crate::vocab::TokenSet;
 const FEW: usize = 4;
 
 /// Rows of `matrix` times the rows `x`, one after the other; of each the outputs in its set (all if `None`) are
-/// computed, others may be minus infinity.
-pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>]) -> Vec<f32> {
+/// computed, others may be minus infinity. They are written to `out`, whatever is in it.
+pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>], mut out: Vec<f32>) -> Vec<f32> {
     let (inputs, outputs) = (matrix.inputs(), matrix.outputs());
     let panels = outputs.div_ceil(PANEL);
     let few = |set: &TokenSet| {
@@ -26,30 +26,33 @@ pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>]) ->
         (wanted * FEW <= panels && matrix.is_of_one_part()).then_some(runs)
     };
     let plan: Vec<Option<Vec<Range<usize>>>> = sets.iter().map(|set| few((*set)?)).collect();
-    if plan.iter().all(Option::is_none) {
-        return matrix.product(x, sets.len());
+    let size = sets.len() * outputs;
+    if !(size..=4 * size).contains(&out.capacity()) {
+        // Growing would copy what is in it, and what a long pass took need not be kept.
+        out = Vec::with_capacity(size);
     }
-    let mut out = vec![f32::NEG_INFINITY; sets.len() * outputs];
+    out.resize(size, f32::NEG_INFINITY);
     let rows = || x.chunks_exact(inputs).zip(&plan);
     let whole: Vec<f32> =
         rows().filter(|(_, runs)| runs.is_none()).flat_map(|(row, _)| row).copied().collect();
-    let whole = matrix.product(&whole, whole.len() / inputs);
     let wanted: Vec<Wanted<'_>> =
         rows().filter_map(|(row, runs)| Some(Wanted { row, panels: runs.as_deref()? })).collect();
     let tiles = matrix.panels(&wanted);
-    let (mut whole, mut tiles) = (whole.chunks_exact(outputs), tiles.chunks_exact(PANEL));
+    let mut tiles = tiles.chunks_exact(PANEL);
+    let mut places = Vec::new();
     for (out, runs) in out.chunks_exact_mut(outputs).zip(&plan) {
-        match runs {
-            None => out.copy_from_slice(whole.next().unwrap_or_default()),
-            Some(runs) => {
-                for (panel, tile) in runs.iter().flat_map(Clone::clone).zip(&mut tiles) {
-                    let out = &mut out[panel * PANEL..];
-                    let count = out.len().min(PANEL);
-                    out[..count].copy_from_slice(&tile[..count]);
-                }
-            }
+        let Some(runs) = runs else {
+            places.push(out);
+            continue;
+        };
+        out.fill(f32::NEG_INFINITY);
+        for (panel, tile) in runs.iter().flat_map(Clone::clone).zip(&mut tiles) {
+            let out = &mut out[panel * PANEL..];
+            let count = out.len().min(PANEL);
+            out[..count].copy_from_slice(&tile[..count]);
         }
     }
+    matrix.product_in(&whole, places);
     out
 }
 
@@ -117,7 +120,8 @@ mod tests {
                 if unconstrained {
                     wanted[4] = None;
                 }
-                let got = product(&matrix, &x, &wanted);
+                // In memory that was used before.
+                let got = product(&matrix, &x, &wanted, vec![7.0; whole.len() / 2]);
                 assert_eq!(got.len(), whole.len());
                 let mut left_out = 0;
                 for (index, (&got, &whole)) in got.iter().zip(&whole).enumerate() {

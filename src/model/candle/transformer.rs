@@ -193,12 +193,14 @@ impl Transformer {
     /// Runs the tokens of all parts, each after those in its cache, writes their keys and values there, and returns
     /// the rows of logits that are wanted, part after part. Does not commit.
     ///
+    /// The rows are made in `memory`, whatever is in it.
+    ///
     /// A part's rows do not depend on the other parts: products, norms and sums are made row by row, and attention
     /// sees one cache.
     ///
     /// # Errors
     /// If the tensor library fails, also when a cache is too short.
-    pub(super) fn forward<'a>(&self, parts: &[Part<'a>]) -> candle_core::Result<Vec<f32>> {
+    pub(super) fn forward<'a>(&self, parts: &[Part<'a>], memory: Vec<f32>) -> candle_core::Result<Vec<f32>> {
         let tokens: Vec<u32> = parts.iter().flat_map(|part| part.tokens).copied().collect();
         let mut x = self.embedding.rows(&tokens)?;
         for (index, layer) in self.layers.iter().enumerate() {
@@ -209,18 +211,14 @@ impl Transformer {
         }
         let Some(x) = wanted(&x, parts)? else { return Ok(Vec::new()) };
         let hidden = ops::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
-        let (count, _hidden) = hidden.dims2()?;
         let output = self.output.as_ref().unwrap_or(&self.embedding);
         let hidden = hidden.flatten_all()?.to_vec1::<f32>()?;
-        if parts.iter().all(|part| part.sets.is_none()) {
-            return Ok(output.product(&hidden, count));
-        }
         let sets = |part: &Part<'a>| match part.sets {
             Some(sets) => sets.iter().map(Some).collect(),
             None => vec![None; part.wanted],
         };
         let sets: Vec<Option<&TokenSet>> = parts.iter().flat_map(sets).collect();
-        Ok(selection::product(output, &hidden, &sets))
+        Ok(selection::product(output, &hidden, &sets, memory))
     }
 
     /// `x` (`[n, hidden]`) plus what layer `index` attends to.

@@ -20,7 +20,7 @@ use anyhow::Context;
 use domino::{
     CompiledGrammar, Compiler, TokenId, Vocabulary,
     decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Finish, Generation, Steps},
-    model::candle::LoadOptions,
+    model::candle::{LoadOptions, join_threads},
     store::CacheFolder,
     vocab::Tokenizer,
 };
@@ -45,6 +45,7 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     if let (args::Engine::Mistralrs, Work::One(prompt, options)) = (command.engine, &command.work) {
         return mistralrs::run(command, &folder, prompt, options, cache);
     }
+    join_threads();
     match &command.work {
         Work::One(prompt, options) => one(command, &folder, prompt, options, cache),
         Work::Batch { requests, parallel } => batch::run(command, &folder, requests, *parallel, cache),
