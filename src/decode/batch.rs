@@ -84,6 +84,14 @@ struct Sequence {
     verification: Verification,
 }
 
+/// What a pass took.
+#[derive(Debug, Clone, Copy)]
+struct Took {
+    time: Duration,
+    /// What such passes cost, a prompt in it counted as a token: what drafts are weighed against.
+    reckoned: Duration,
+}
+
 impl Sequence {
     fn finished(self, finish: Finish) -> BatchEvent {
         BatchEvent::Finished { sequence: self.id, generation: self.run.into_generation(finish) }
@@ -179,9 +187,9 @@ impl<B: BatchModel> BatchDecoder<B> {
             passed = self.pass(&places);
         }
         match passed {
-            Ok((rows, time)) => {
+            Ok((rows, took)) => {
                 for (&place, rows) in places.iter().zip(rows) {
-                    self.take(place, rows, time, &mut events);
+                    self.take(place, rows, took, &mut events);
                 }
             }
             Err(error) if places.len() == 1 => self.fail(places[0], DecodeError::model(error), &mut events),
@@ -189,8 +197,8 @@ impl<B: BatchModel> BatchDecoder<B> {
             Err(_) => {
                 for place in places {
                     match self.pass(&[place]) {
-                        Ok((rows, time)) => {
-                            rows.into_iter().for_each(|rows| self.take(place, rows, time, &mut events));
+                        Ok((rows, took)) => {
+                            rows.into_iter().for_each(|rows| self.take(place, rows, took, &mut events));
                         }
                         Err(error) => self.fail(place, DecodeError::model(error), &mut events),
                     }
@@ -327,9 +335,9 @@ impl<B: BatchModel> BatchDecoder<B> {
     }
 
     /// The prepared pass of these places.
-    fn pass(&mut self, places: &[usize]) -> Result<(Vec<Logits>, Duration), B::Error> {
+    fn pass(&mut self, places: &[usize]) -> Result<(Vec<Logits>, Took), B::Error> {
         let mut inputs = Vec::with_capacity(places.len());
-        let (mut all, mut counts) = (Pass::default(), true);
+        let (mut all, mut regular, mut counts) = (Pass::default(), Pass::default(), true);
         for &place in places {
             let Some(Sequence { verification, .. }) = &self.places[place] else { continue };
             inputs.push(BatchInput {
@@ -337,7 +345,9 @@ impl<B: BatchModel> BatchDecoder<B> {
                 tokens: verification.tokens(),
                 rows: verification.wanted(),
             });
-            all = all + verification.size();
+            let size = verification.size();
+            all = all + size;
+            regular = regular + if verification.counts() { size } else { Pass::whole(1) };
             counts &= verification.counts();
         }
         let start = Instant::now();
@@ -347,24 +357,23 @@ impl<B: BatchModel> BatchDecoder<B> {
         if counts {
             self.cost.observe(all, took.as_secs_f64());
         }
-        Ok((rows, took))
+        let reckoned = Duration::try_from_secs_f64(self.cost.seconds(regular)).unwrap_or(took);
+        Ok((rows, Took { time: took, reckoned }))
     }
 
     /// Takes tokens for a sequence, given its rows of a pass, as many as there are rows for.
-    fn take(&mut self, place: usize, rows: Logits, time: Duration, events: &mut Vec<BatchEvent>) {
+    fn take(&mut self, place: usize, rows: Logits, took: Took, events: &mut Vec<BatchEvent>) {
         if let Some(Sequence { run, verification, .. }) = &mut self.places[place] {
-            verification.made(rows, run, time);
-            verification.spend(time);
-            run.stats_mut().total_time += time;
+            verification.made(rows, run, took.time);
+            verification.spend(took.reckoned);
+            run.stats_mut().total_time += took.time;
         }
         while let Some(Sequence { id, run, drafter, verification }) = &mut self.places[place]
             && !verification.needs_pass()
         {
             let start = Instant::now();
             let taken = verification.take(drafter.as_mut(), run);
-            let own = start.elapsed();
-            verification.spend(own);
-            run.stats_mut().total_time += own;
+            run.stats_mut().total_time += start.elapsed();
             match taken {
                 Ok(step) => {
                     events.extend(step.map(|step| BatchEvent::Token { sequence: *id, step }));

@@ -6,6 +6,9 @@
 const MOST: usize = 65;
 /// Passes over as many tokens that are looked back on.
 const MEMORY: usize = 15;
+/// Passes that the first of them counts for: more than it takes to find out that the machine's pace has changed, see
+/// [`PassCost`](super::PassCost).
+const FIRST: usize = 5;
 
 /// Seconds of a pass over n tokens.
 ///
@@ -31,7 +34,9 @@ struct Passes {
 
 impl Passes {
     fn add(&mut self, seconds: f64) {
-        if self.seconds.len() < MEMORY {
+        if self.seconds.is_empty() {
+            self.seconds = vec![seconds; FIRST];
+        } else if self.seconds.len() < MEMORY {
             self.seconds.push(seconds);
         } else {
             self.seconds[self.oldest] = seconds;

@@ -193,7 +193,8 @@ impl Drafter {
         const LEAST: f64 = 0.03;
         let mut draft = Draft::default();
         // What a pass takes is the time of all that share it.
-        let pace = self.pace_by(company.cost) * (1.0 + count(company.sequences));
+        let others = Pass::whole(1) + company.pass;
+        let pace = self.pace_by(company.cost.seconds(others)) * (1.0 + count(company.sequences));
         let gain = |tokens: f64, pass: Pass| tokens - pace * company.cost.seconds(pass + company.pass);
         let (mut expected, mut reached) = (1.0, 1.0);
         let mut pass = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
@@ -229,14 +230,15 @@ impl Drafter {
     /// Tokens a second of passes lately; at first those of a run without drafts.
     #[must_use]
     pub fn pace(&self) -> f64 {
-        self.pace_by(&self.cost)
+        self.pace_by(self.cost.seconds(Pass::whole(1)))
     }
 
-    fn pace_by(&self, cost: &PassCost) -> f64 {
+    /// Where a pass without a draft takes so many seconds.
+    fn pace_by(&self, pass: f64) -> f64 {
         /// Passes of one token that are thought to have come before the first.
         const WEIGHT: f64 = 4.0;
         let Account { tokens, seconds, .. } = self.account;
-        (tokens + WEIGHT) / (seconds + WEIGHT * cost.seconds(Pass::whole(1)))
+        (tokens + WEIGHT) / (seconds + WEIGHT * pass)
     }
 
     /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all that belongs

@@ -41,25 +41,80 @@ impl std::ops::Add for Pass {
     }
 }
 
-/// Seconds of passes, as measured.
+/// Seconds of passes, as measured, on a machine as it was when the first were.
+///
+/// A machine that is shared is now fast and now slow, for many passes, and passes of some sizes may all fall into slow
+/// times. So each pass is compared with what it should have taken; what the last ones have in common is the machine, and
+/// is left out of account.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PassCost {
     /// Of passes without whole rows, by tokens.
     tokens: CostCurve,
     /// What is added, by whole rows.
     rows: CostCurve,
+    pace: Pace,
+}
+
+/// By how much passes are slower at present than they were at first.
+#[derive(Debug, Clone, PartialEq)]
+struct Pace {
+    /// Of the last passes whose cost was known, how many times that they took.
+    last: [f64; Pace::MEMORY],
+    next: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { last: [1.0; Pace::MEMORY], next: 0 }
+    }
+}
+
+impl Pace {
+    const MEMORY: usize = 7;
+
+    fn add(&mut self, times: f64) {
+        if times.is_finite() && times > 0.0 {
+            self.last[self.next] = times;
+            self.next = (self.next + 1) % Self::MEMORY;
+        }
+    }
+
+    /// The median.
+    fn times(&self) -> f64 {
+        let mut sorted = self.last;
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted[Self::MEMORY / 2]
+    }
 }
 
 impl PassCost {
     /// Notes that a pass took so long.
     pub fn observe(&mut self, pass: Pass, seconds: f64) {
         let Pass { tokens, whole } = pass;
+        if self.is_measured(pass) {
+            self.pace.add(seconds / self.seconds(pass));
+        }
+        let seconds = seconds / self.pace.times();
         if whole == 0 || self.tokens.is_empty() {
             // As long as nothing is known of passes without whole rows, these are taken to cost nothing.
             self.tokens.observe(tokens, seconds);
-        } else {
+        } else if !self.rows.is_measured(whole) {
             self.rows.observe(whole, (seconds - self.tokens.seconds(tokens)).max(0.0));
+        } else if !self.tokens.is_measured(tokens) {
+            self.tokens.observe(tokens, (seconds - self.rows.seconds(whole)).max(0.0));
+        } else {
+            // Tokens and rows may each have cost what is too much, or too little.
+            let (of_tokens, of_rows) = (self.tokens.seconds(tokens), self.rows.seconds(whole));
+            let each = (seconds - of_tokens - of_rows) / 2.0;
+            self.tokens.observe(tokens, (of_tokens + each).max(0.0));
+            self.rows.observe(whole, (of_rows + each).max(0.0));
         }
+    }
+
+    /// Have such passes been measured?
+    fn is_measured(&self, Pass { tokens, whole }: Pass) -> bool {
+        self.tokens.is_measured(tokens)
+            && (whole == 0 || self.rows.is_empty() || self.rows.is_measured(whole))
     }
 
     /// Seconds of a pass.
@@ -119,6 +174,53 @@ mod tests {
         cost.observe(Pass::whole(1), 2.0);
         cost.observe(Pass::whole(1), 4.0);
         assert!((2.0..=4.0).contains(&cost.seconds(Pass::whole(1))), "{cost:?}");
+    }
+
+    #[test]
+    fn tokens_and_rows_are_told_apart_by_passes_over_both() {
+        // What was measured first, without whole rows, is half of what tokens come to cost.
+        let mut cost = PassCost::default();
+        for tokens in [1, 8, 16] {
+            cost.observe(Pass { tokens, whole: 0 }, 1.0 + 0.05 * f64::from(tokens as u32));
+            cost.observe(Pass::whole(tokens), 1.0 + 0.15 * f64::from(tokens as u32));
+        }
+        let seconds = |tokens: u32, whole: u32| 1.0 + 0.1 * f64::from(tokens) + 0.1 * f64::from(whole);
+        let sizes = [(8, 4), (16, 6), (12, 8), (9, 3), (8, 7), (14, 4), (16, 8), (8, 2), (12, 5)];
+        for _ in 0..60 {
+            for (tokens, whole) in sizes {
+                let pass = Pass { tokens: tokens as usize, whole: whole as usize };
+                cost.observe(pass, seconds(tokens, whole));
+            }
+        }
+        for (tokens, whole) in sizes {
+            let got = cost.seconds(Pass { tokens: tokens as usize, whole: whole as usize })
+                / cost.seconds(Pass { tokens: 8, whole: 4 });
+            let expected = seconds(tokens, whole) / seconds(8, 4);
+            assert!((got / expected - 1.0).abs() < 0.05, "{tokens} {whole}: {got} {expected}");
+        }
+    }
+
+    #[test]
+    fn a_slow_machine_is_not_a_dear_pass() {
+        let [short, long] = [1, 4].map(|tokens| Pass { tokens, whole: 0 });
+        let mut cost = PassCost::default();
+        cost.observe(short, 1.0);
+        cost.observe(long, 1.3);
+        // Long passes only, while all takes twice as long; then both.
+        (0..40).for_each(|_| cost.observe(long, 2.6));
+        assert!((cost.seconds(long) / cost.seconds(short) - 1.3).abs() < 1e-9, "{cost:?}");
+        for _ in 0..40 {
+            cost.observe(short, 2.0);
+            cost.observe(long, 2.6);
+        }
+        assert!((cost.seconds(long) / cost.seconds(short) - 1.3).abs() < 1e-9, "{cost:?}");
+        // At first mistaken, and times that scatter.
+        for round in 0..60 {
+            for (at, pass) in [short, long].into_iter().enumerate() {
+                cost.observe(pass, 3.0 + 0.05 * f64::from((7 * round + 3 * at as u32) % 5));
+            }
+        }
+        assert!((cost.seconds(long) / cost.seconds(short) - 1.0).abs() < 0.07, "{cost:?}");
     }
 
     #[test]
