@@ -3,7 +3,7 @@
 //!     cargo run --release --example batch -- [--rounds N] [--tokens N] [--model DIR] [--speculate]
 //!
 //! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts is
-//! checked on the way.
+//! checked on the way. With `--speculate` each size takes its turn without and with drafts.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use clap::Parser;
 use domino::{
     CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
     decode::{BatchDecoder, BatchEvent, DecodeOptions, Sampling, SequenceId},
-    model::candle::{CandleBatch, LoadOptions},
+    model::candle::{CandleBatch, LoadOptions, join_threads},
     proposer::{BestOf, CountProposer, DraftLength, Drafter, Learning, Lookup, Prior},
     vocab::Tokenizer,
 };
@@ -65,9 +65,39 @@ struct Round {
     texts: Vec<Vec<TokenId>>,
 }
 
+/// Rounds of one kind.
+struct Cell {
+    size: usize,
+    drafts: bool,
+    /// By time, once all were made.
+    rounds: Vec<Round>,
+}
+
+impl Cell {
+    fn median(&self) -> &Round {
+        &self.rounds[self.rounds.len() / 2]
+    }
+}
+
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+impl Round {
+    /// Tokens a second.
+    fn rate(&self) -> f64 {
+        count(self.tokens) / self.seconds
+    }
+
+    fn tokens_per_pass(&self) -> f64 {
+        count(self.tokens) / count(self.passes)
+    }
+}
+
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     ensure!(args.rounds > 0 && args.tokens > 0, "there is nothing to measure");
+    join_threads();
     let tokenizer = args.tokenizer.as_ref().unwrap_or(&args.model);
     let vocabulary = Vocabulary::from_tokenizer_file(tokenizer)?;
     let requests = requests(&args, &Tokenizer::from_tokenizer_file(tokenizer)?, &vocabulary)?;
@@ -78,34 +108,40 @@ fn main() -> anyhow::Result<()> {
         decoder.calibrate()?;
     }
     // Warms caches of masks up, so that every size finds the same.
-    let expected = round(&mut decoder, &requests, SIZES[0])?.texts;
-    let mut times: Vec<Vec<f64>> = vec![Vec::new(); SIZES.len()];
-    let mut last = Vec::new();
+    let expected = round(&mut decoder, &requests, SIZES[0], false)?.texts;
+    let kinds: &[bool] = if args.speculate { &[false, true] } else { &[false] };
+    let mut cells: Vec<Cell> = SIZES
+        .into_iter()
+        .flat_map(|size| kinds.iter().map(move |&drafts| Cell { size, drafts, rounds: Vec::new() }))
+        .collect();
     for number in 0..args.rounds {
-        last.clear();
-        // Each size is first in turn.
-        for index in (0..SIZES.len()).map(|index| (index + number) % SIZES.len()) {
-            let round = round(&mut decoder, &requests, SIZES[index])?;
-            ensure!(round.texts == expected, "a batch of {} wrote other texts", SIZES[index]);
-            times[index].push(round.seconds);
-            last.push((index, round));
+        // Each cell is first in turn.
+        let count = cells.len();
+        for turn in 0..count {
+            let cell = &mut cells[(turn + number) % count];
+            let round = round(&mut decoder, &requests, cell.size, cell.drafts)?;
+            ensure!(round.texts == expected, "a batch of {} wrote other texts", cell.size);
+            cell.rounds.push(round);
         }
     }
-    last.sort_unstable_by_key(|(index, _)| *index);
     println!("{} texts, {} rounds", requests.len(), args.rounds);
-    println!("| at once | tokens/s | to one after the other | tokens a pass | ms a pass |");
-    println!("|---|---|---|---|---|");
-    let mut alone = None;
-    for ((_, round), times) in last.iter().zip(&mut times) {
-        times.sort_unstable_by(f64::total_cmp);
-        let seconds = times[times.len() / 2];
-        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        let (tokens, passes) = (round.tokens as f64, round.passes as f64);
-        let rate = tokens / seconds;
-        let alone = *alone.get_or_insert(rate);
-        let size = SIZES[last.iter().position(|(_, other)| std::ptr::eq(other, round)).unwrap_or(0)];
-        let (gain, rows, pass) = (rate / alone, tokens / passes, 1e3 * seconds / passes);
-        println!("| {size} | {rate:.0} | {gain:.2} | {rows:.2} | {pass:.2} |");
+    println!(
+        "| at once | drafts | tokens/s | to one after the other | to no drafts | tokens a pass | ms a pass |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for cell in &mut cells {
+        cell.rounds.sort_unstable_by(|one, other| one.seconds.total_cmp(&other.seconds));
+    }
+    let rate = |size: usize, drafts: bool| {
+        let cell = cells.iter().find(|cell| (cell.size, cell.drafts) == (size, drafts));
+        cell.map_or(f64::NAN, |cell| cell.median().rate())
+    };
+    for cell in &cells {
+        let (median, drafts) = (cell.median(), if cell.drafts { "yes" } else { "no" });
+        let (size, own) = (cell.size, median.rate());
+        let (alone, plain) = (own / rate(1, cell.drafts), own / rate(size, false));
+        let (a_pass, pass) = (median.tokens_per_pass(), 1e3 * median.seconds / count(median.passes));
+        println!("| {size} | {drafts} | {own:.0} | {alone:.2} | {plain:.2} | {a_pass:.2} | {pass:.2} |");
     }
     Ok(())
 }
@@ -115,6 +151,7 @@ fn round(
     decoder: &mut BatchDecoder<CandleBatch>,
     requests: &[Request],
     size: usize,
+    drafts: bool,
 ) -> anyhow::Result<Round> {
     let begun = Instant::now();
     let passes = decoder.passes();
@@ -125,7 +162,7 @@ fn round(
         while next < requests.len() && decoder.len() < size {
             let Request { prompt, grammar, prior, options } = &requests[next];
             let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
-            let sequence = match prior {
+            let sequence = match prior.as_ref().filter(|_| drafts) {
                 Some(prior) => {
                     let proposer = BestOf::new(vec![Box::new(prior.another()), Box::new(Lookup::default())]);
                     let drafter = Drafter::new(Box::new(proposer), DraftLength::Auto);

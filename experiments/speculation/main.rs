@@ -14,7 +14,7 @@ use clap::Parser;
 use domino::{
     Compiler, Grammar, Limits, Syntax, Vocabulary,
     decode::{Decoder, Sampling},
-    model::candle::{CandleModel, LoadOptions},
+    model::candle::{CandleModel, LoadOptions, join_threads},
     proposer::{DraftLength, Prior},
     vocab::Tokenizer,
 };
@@ -69,6 +69,7 @@ struct Args {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     ensure!(args.runs > 0 && args.tokens > 1, "there is nothing to measure");
+    join_threads();
     let length = match args.draft {
         Some(tokens) => DraftLength::up_to(tokens, 0.0)?,
         None => DraftLength::Auto,
