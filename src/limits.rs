@@ -37,7 +37,7 @@ pub struct Limits {
     pub parser_bytes: usize,
     /// Memory of the constraint states that a compiled grammar keeps, in bytes. Default 64 MiB. A state takes about 50, and once it is left in several ways 4 for each class of bytes that the grammar tells apart.
     pub state_bytes: usize,
-    /// Work of one step: `mask`, `allows`, `advance`, or 64 bytes of `advance_bytes`. Default 1,750,000 units of 5 to 13 ns, so that a step ends within 50 ms also where everything takes twice as long. An Earley item takes 6 when it is made and 2 whenever it is found again; a thread 2 to 8 a byte; a place of the parser in a tree 8; a node of the vocabulary's trie that is walked while trees grow 1.5. What a step had found out when it ended is kept: made again, it may come through.
+    /// Work of one step: `mask`, `allows`, `advance`, or 64 bytes of `advance_bytes`. Default 1,750,000 units, 5 to 15 ns each on a quiet machine, so that a step ends within 50 ms on a busy one too. An Earley item takes 6 when it is made and 2 whenever it is found again; a thread 2 to 8 a byte; a place of the parser in a tree 8; a node of the vocabulary's trie that is walked while trees grow 1.5. What a step had found out when it ended is kept: made again, it may come through.
     pub step_work: usize,
     /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the trie. Default 64 MiB. A node takes about 150 bytes and the tokens it holds.
     pub tree_bytes: usize,

@@ -20,8 +20,9 @@ use crate::{
     vocab::{ByteTrie, Vocabulary},
 };
 
-/// Work of making a row or a node, apart from its tokens, which are a unit each, and the trie nodes walked.
-const ROW_WORK: usize = 120;
+/// Work of making a row or a node, apart from its tokens, which are a unit each, the trie nodes walked, and a look at all
+/// of the automaton before its first row.
+const ROW_WORK: usize = 80;
 const ENTER_WORK: usize = 8;
 
 /// Work of walking so many trie nodes: an automaton and a trie that are both too large for the caches are 1.5 units each.
@@ -75,6 +76,7 @@ impl TerminalTable {
         work: &mut Work,
     ) -> Result<&Arc<Reach>, LimitExceeded> {
         let mut made = Ok(());
+        let look = if self.loops.get().is_none() { self.dfa.transitions().len() / 8 } else { 0 };
         let row = self.rows[state as usize].get_or_init(|| {
             let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
             if state == 0 {
@@ -86,7 +88,7 @@ impl TerminalTable {
             }
             let walked = crossing.walked;
             let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
-            made = work.spend(ROW_WORK + walking(walked) + reach.work());
+            made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
             self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
             reach
         });
