@@ -112,7 +112,8 @@ impl CandleBatch {
                 break;
             }
             let memory = self.last.take().and_then(Logits::into_values).unwrap_or_default();
-            let all = Logits::new(self.transformer.forward(&parts, memory)?, width);
+            let values = self.transformer.forward(&parts, memory)?;
+            let all = Logits::new(values, width);
             let mut first = 0;
             for (index, count, wanted) in members {
                 let own = all.part(first, wanted);

@@ -69,8 +69,11 @@ impl Part {
             self.multiply(inputs, from + first / PANEL, rows, tiles);
             for (row, out) in out.iter_mut().enumerate() {
                 let tiles = tiles.chunks_exact(rows.count() * PANEL);
-                for (out, tile) in out[range.clone()].chunks_mut(PANEL).zip(tiles) {
-                    out.copy_from_slice(&tile[row * PANEL..][..out.len()]);
+                let mut tiles = tiles.filter_map(|tile| tile[row * PANEL..].first_chunk::<PANEL>());
+                let (whole, rest) = out[range.clone()].as_chunks_mut::<PANEL>();
+                whole.iter_mut().zip(&mut tiles).for_each(|(out, tile)| *out = *tile);
+                if let Some(tile) = tiles.next() {
+                    rest.copy_from_slice(&tile[..rest.len()]);
                 }
             }
         }

@@ -14,9 +14,12 @@ use crate::vocab::TokenSet;
 /// A row is computed by itself if at most one in so many panels is wanted of it. Rows of which more is wanted are
 /// computed together and whole: they share what is read.
 const FEW: usize = 4;
+/// Rows for which memory is kept though few are wanted now: about as many as a pass over a draft has.
+const SPARE: usize = 32;
 
 /// Rows of `matrix` times the rows `x`, one after the other; of each the outputs in its set (all if `None`) are
-/// computed, others may be minus infinity. They are written to `out`, whatever is in it.
+/// computed, others may be minus infinity. They are written to the beginning of `out`, whatever is in it, which is made
+/// longer if need be.
 pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>], mut out: Vec<f32>) -> Vec<f32> {
     let (inputs, outputs) = (matrix.inputs(), matrix.outputs());
     let panels = outputs.div_ceil(PANEL);
@@ -26,12 +29,11 @@ pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>], mu
         (wanted * FEW <= panels && matrix.is_of_one_part()).then_some(runs)
     };
     let plan: Vec<Option<Vec<Range<usize>>>> = sets.iter().map(|set| few((*set)?)).collect();
-    let size = sets.len() * outputs;
-    if !(size..=4 * size).contains(&out.capacity()) {
+    let room = sets.len().next_power_of_two();
+    if !(sets.len() * outputs..=room.max(SPARE) * outputs).contains(&out.len()) {
         // Growing would copy what is in it, and what a long pass took need not be kept.
-        out = Vec::with_capacity(size);
+        out = vec![0.0; room * outputs];
     }
-    out.resize(size, f32::NEG_INFINITY);
     let rows = || x.chunks_exact(inputs).zip(&plan);
     let whole: Vec<f32> =
         rows().filter(|(_, runs)| runs.is_none()).flat_map(|(row, _)| row).copied().collect();
@@ -121,7 +123,9 @@ mod tests {
                     wanted[4] = None;
                 }
                 // In memory that was used before.
-                let got = product(&matrix, &x, &wanted, vec![7.0; whole.len() / 2]);
+                let memory = vec![7.0; if unconstrained { whole.len() / 2 } else { 2 * whole.len() }];
+                let got = product(&matrix, &x, &wanted, memory);
+                let got = &got[..whole.len()];
                 assert_eq!(got.len(), whole.len());
                 let mut left_out = 0;
                 for (index, (&got, &whole)) in got.iter().zip(&whole).enumerate() {

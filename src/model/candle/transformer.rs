@@ -193,7 +193,7 @@ impl Transformer {
     /// Runs the tokens of all parts, each after those in its cache, writes their keys and values there, and returns
     /// the rows of logits that are wanted, part after part. Does not commit.
     ///
-    /// The rows are made in `memory`, whatever is in it.
+    /// The rows are made at the beginning of `memory`, whatever is in it.
     ///
     /// A part's rows do not depend on the other parts: products, norms and sums are made row by row, and attention
     /// sees one cache.
@@ -209,7 +209,7 @@ impl Transformer {
             let hidden = ops::gated_silu(&layer.gate_up.apply(&hidden)?)?;
             x = (x + layer.down.apply(&hidden)?)?;
         }
-        let Some(x) = wanted(&x, parts)? else { return Ok(Vec::new()) };
+        let Some(x) = wanted(&x, parts)? else { return Ok(memory) };
         let hidden = ops::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
         let output = self.output.as_ref().unwrap_or(&self.embedding);
         let hidden = hidden.flatten_all()?.to_vec1::<f32>()?;
