@@ -23,8 +23,8 @@ use tokio::sync::Mutex;
 
 use super::error::LoadError;
 
-/// Numbers of its hidden state.
-const HIDDEN: usize = 8;
+/// Numbers of its hidden state. With one, the product with the vocabulary, most of its pass, is a loop over the tokens.
+const HIDDEN: usize = 1;
 
 /// What it must have in common with the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
