@@ -27,6 +27,8 @@ pub(super) struct Followers {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Counts {
     contexts: HashMap<u64, Followers>,
+    /// Tokens in all of them.
+    tokens: usize,
 }
 
 impl Followers {
@@ -64,7 +66,10 @@ impl Counts {
     pub(super) fn add(&mut self, keys: &Keys, weights: &[(TokenId, f32)]) {
         for (level, key) in keys.rich_first() {
             let level = u8::try_from(level).unwrap_or(u8::MAX);
-            self.contexts.entry(key).or_insert_with(|| Followers::new(level)).add(1.0, weights);
+            let own = self.contexts.entry(key).or_insert_with(|| Followers::new(level));
+            self.tokens -= own.tokens.len();
+            own.add(1.0, weights);
+            self.tokens += own.tokens.len();
         }
         self.shrink(PRIOR_CONTEXTS);
     }
@@ -73,7 +78,9 @@ impl Counts {
     pub(super) fn merge(&mut self, other: &Self) {
         for (&key, followers) in &other.contexts {
             let own = self.contexts.entry(key).or_insert_with(|| Followers::new(followers.level));
+            self.tokens -= own.tokens.len();
             own.add(followers.total, &followers.tokens);
+            self.tokens += own.tokens.len();
         }
         self.shrink(PRIOR_CONTEXTS);
     }
@@ -91,6 +98,7 @@ impl Counts {
         // Totals are positive, so their bits are in the order of their values.
         let (_, &mut last, _) = ranks.select_nth_unstable(drop - 1);
         self.contexts.retain(|key, followers| rank(key, followers) > last);
+        self.count();
     }
 
     /// Forgets tokens that are a small part of what followed in their context.
@@ -100,6 +108,19 @@ impl Counts {
             let least = LEAST * followers.total;
             followers.tokens.retain(|&(_, weight)| weight >= least);
         }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.tokens = self.contexts.values().map(|followers| followers.tokens.len()).sum();
+    }
+
+    /// Memory in bytes, about. Constant time.
+    pub(super) fn memory(&self) -> usize {
+        /// Of an allocation: what the allocator adds, and room for what is to come.
+        const ALLOCATION: usize = 32;
+        let tokens = self.tokens * size_of::<(TokenId, f32)>();
+        self.contexts.allocation_size() + self.contexts.len() * ALLOCATION + tokens
     }
 
     /// Number of contexts.
@@ -161,7 +182,9 @@ impl Counts {
                 return Err(wrong("a context twice"));
             }
         }
-        Ok(Self { contexts })
+        let mut counts = Self { contexts, tokens: 0 };
+        counts.count();
+        Ok(counts)
     }
 }
 

@@ -225,6 +225,12 @@ impl Prior {
         }
     }
 
+    /// Memory in bytes, about. Constant time.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.counts.memory()
+    }
+
     /// Does it know nothing?
     #[must_use]
     pub fn is_empty(&self) -> bool {
