@@ -1,6 +1,6 @@
 //! What the plugin asks of proposers: the one file of it that knows their interfaces.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
     CompiledGrammar,
@@ -8,8 +8,8 @@ use crate::{
     decode::Sampler,
     ids::TokenId,
     proposer::{
-        BestOf, CountProposer, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Pass, PassCost,
-        Prior, Seen, Site,
+        BestOf, Company, CountProposer, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Pass,
+        PassCost, Prior, Seen, Site,
     },
     vocab::Tokenizer,
 };
@@ -20,7 +20,11 @@ pub struct Guesses {
     learner: Arc<Mutex<CountProposer>>,
     tokenizer: Tokenizer,
     grammar: CompiledGrammar,
+    /// For each length of drafts, which is one in most programs. How right the guesses are is learnt over all texts.
+    drafters: Arc<Mutex<Vec<(DraftLength, SharedDrafter)>>>,
 }
+
+type SharedDrafter = Arc<Mutex<Drafter>>;
 
 impl Guesses {
     /// Guesses for texts of `grammar`, by a prior for it, which may be [empty](Prior::new), by texts that are forced (which
@@ -28,45 +32,91 @@ impl Guesses {
     #[must_use]
     pub fn new(grammar: &CompiledGrammar, tokenizer: &Tokenizer, prior: Prior, learning: Learning) -> Self {
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, learning)));
-        Self { learner, tokenizer: tokenizer.clone(), grammar: grammar.clone() }
+        let (tokenizer, grammar) = (tokenizer.clone(), grammar.clone());
+        Self { learner, tokenizer, grammar, drafters: Arc::default() }
     }
 
     /// What is known by now, to be saved as a prior.
     #[must_use]
     pub fn prior(&self) -> Prior {
-        self.learner.lock().unwrap_or_else(PoisonError::into_inner).prior().clone()
+        held(&self.learner).prior().clone()
+    }
+
+    /// Memory of what is known, in bytes. Constant time.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        held(&self.learner).prior().memory()
     }
 
     /// The guesser of one request, with what passes cost.
     pub(super) fn guesser(&self, most: usize, length: DraftLength, cost: &SharedCost) -> Guesser {
+        let mut drafters = held(&self.drafters);
+        let known =
+            drafters.iter().find(|(known, _)| *known == length).map(|(_, drafter)| Arc::clone(drafter));
+        let drafter = known.unwrap_or_else(|| {
+            let drafter = Arc::new(Mutex::new(self.drafter(length)));
+            drafters.push((length, Arc::clone(&drafter)));
+            drafter
+        });
+        Guesser { drafter: Some(drafter), draft: Draft::default(), most, cost: cost.clone() }
+    }
+
+    fn drafter(&self, length: DraftLength) -> Drafter {
         let proposer = BestOf::new(vec![
             Box::new(Arc::clone(&self.learner)),
             Box::new(ForcedText::new(self.tokenizer.clone(), self.grammar.vocabulary().clone())),
             Box::new(Lookup::default()),
         ]);
-        let drafter = Drafter::new(Box::new(proposer), length).cost(cost.read());
-        Guesser { drafter: Some(drafter), draft: Draft::default(), most, cost: cost.clone() }
+        Drafter::new(Box::new(proposer), length)
     }
 }
 
-/// What passes of an engine cost, as its requests found out. Cloning shares it.
+/// What passes of an engine cost, as its requests find out. Cloning shares it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedCost(Arc<Mutex<PassCost>>);
+pub(super) struct SharedCost(Arc<Mutex<Measured>>);
+
+/// Measurements of passes.
+#[derive(Debug, Default)]
+struct Measured {
+    cost: PassCost,
+    /// What drafts have to earn: some more.
+    price: PassCost,
+    passes: usize,
+}
 
 impl SharedCost {
+    /// Passes after which all is measured anew. What was measured while other work took the processors would otherwise
+    /// keep drafts from ever being made, and with that from being measured.
+    const MEMORY: usize = 2_000;
+    /// By how much the price of a draft is above what its pass costs. How likely tokens are to be accepted is estimated, and
+    /// the longest draft that seems to pay is most often one for which it is estimated too high.
+    const MARGIN: f64 = 1.1;
+
     pub(super) fn read(&self) -> PassCost {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        held(&self.0).cost.clone()
     }
 
-    fn write(&self, cost: &PassCost) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(cost);
+    /// Notes that a pass of so many rows took so long, and says what such a pass takes.
+    ///
+    /// Upstream computes every row whole, so there is one curve, by rows. The other one of [`PassCost`], of what whole rows
+    /// add, would only get what passes take beyond a straight line through the first one ever noted, which is a slow one.
+    fn note(&self, rows: usize, seconds: f64) -> f64 {
+        let pass = Pass { tokens: rows, whole: 0 };
+        let mut measured = held(&self.0);
+        if measured.passes == Self::MEMORY {
+            *measured = Measured::default();
+        }
+        measured.passes += 1;
+        measured.cost.observe(pass, seconds);
+        measured.price.observe(pass, if rows > 1 { Self::MARGIN * seconds } else { seconds });
+        measured.cost.seconds(pass)
     }
 }
 
 /// Drafts the texts of one request.
 #[derive(Debug, Default)]
 pub(super) struct Guesser {
-    drafter: Option<Drafter>,
+    drafter: Option<SharedDrafter>,
     draft: Draft,
     /// Most tokens of a draft.
     most: usize,
@@ -105,11 +155,13 @@ impl Guesser {
         keep: impl FnOnce(&[TokenId]) -> usize,
     ) -> &[TokenId] {
         self.draft = Draft::default();
-        if let Some(drafter) = self.drafter.as_mut().filter(|_| room > 0) {
+        if let Some(drafter) = self.drafter.as_ref().filter(|_| room > 0) {
             let noise = |index, token| draws.noise(index, token);
             let mut site =
                 Site::new(Some(constraint), sequence, draws.sampler.sampling().temperature(), &noise);
-            self.draft = drafter.draft(&mut site, room.min(self.most));
+            let measured = held(&self.cost.0);
+            let company = Company { cost: &measured.price, sequences: 0, pass: Pass::default() };
+            self.draft = held(drafter).draft_in(&mut site, room.min(self.most), &company);
             let kept = keep(&self.draft.tokens);
             self.draft.tokens.truncate(kept);
             self.draft.acceptance.truncate(kept);
@@ -119,7 +171,7 @@ impl Guesser {
 
     /// Does it want to see what comes?
     pub(super) fn learns(&self) -> bool {
-        self.drafter.as_ref().is_some_and(Drafter::learns)
+        self.drafter.as_ref().is_some_and(|drafter| held(drafter).learns())
     }
 
     /// Sees that `token` came after `sequence`, where `constraint` was.
@@ -130,28 +182,157 @@ impl Guesser {
         draws: &Draws,
         token: TokenId,
     ) {
-        if let Some(drafter) = &mut self.drafter {
+        if let Some(drafter) = &self.drafter {
             let noise = |index, token| draws.noise(index, token);
             let mut site =
                 Site::new(Some(constraint), sequence, draws.sampler.sampling().temperature(), &noise);
-            drafter.observe(&mut site, Seen::new(token, None));
+            held(drafter).observe(&mut site, Seen::new(token, None));
         }
     }
 
-    /// Accounts for the last draft, whose pass had so many rows.
+    /// Accounts for the last draft, whose pass had so many rows. `seconds`: with all that belongs to it.
     pub(super) fn verified(&mut self, accepted: usize, rows: usize, seconds: f64) {
         let draft = std::mem::take(&mut self.draft);
-        if let Some(drafter) = &mut self.drafter {
-            drafter.passed(Pass::whole(rows), seconds);
-            drafter.verified(&draft, accepted, seconds);
+        if let Some(drafter) = &self.drafter {
+            let seconds = self.cost.note(rows, seconds);
+            held(drafter).verified(&draft, accepted, seconds);
         }
     }
 }
 
-impl Drop for Guesser {
-    fn drop(&mut self) {
-        if let Some(drafter) = &self.drafter {
-            self.cost.write(drafter.pass_cost());
+/// Whoever panicked with it can at worst have left bad guesses.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Compiler, Grammar, Limits, Syntax, decode::Sampling, vocab::Vocabulary};
+
+    /// Seconds of passes by rows: those of mistral.rs on two cores, whose products take twice as long over two to eight
+    /// rows as over one.
+    fn seconds(rows: usize) -> f64 {
+        match rows {
+            1 => 0.0126,
+            2..=8 => 0.0260 + 0.0005 * f64::from(u32::try_from(rows).unwrap()),
+            _ => 0.0340,
         }
+    }
+
+    /// Guesses for texts of `[a-d]*`, and the grammar.
+    fn guesses() -> (Guesses, CompiledGrammar) {
+        let json = r#"{"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1, "c": 2, "d": 3}, "unk_token": "a"},
+            "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null}"#;
+        let tokenizer = Tokenizer::from_tokenizer_json(json).unwrap();
+        let names = ["a", "b", "c", "d"].into_iter().zip(0..).map(|(name, id)| (TokenId::new(id), name));
+        let vocabulary = names.fold(Vocabulary::builder(), |builder, (id, name)| builder.token(id, name));
+        let vocabulary = vocabulary.end_of_text(TokenId::new(4)).build().unwrap();
+        let grammar = Grammar::parse(Syntax::Regex, "[a-d]*", &Limits::default()).unwrap();
+        let grammar = Compiler::new(vocabulary).compile(&grammar).unwrap();
+        let guesses = Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online);
+        (guesses, grammar)
+    }
+
+    /// The seconds that each pass of a text takes, drafted as long as pays, and the tokens of its draft.
+    fn passes(
+        guesses: &Guesses,
+        grammar: &CompiledGrammar,
+        cost: &SharedCost,
+        text: &[TokenId],
+    ) -> Vec<(f64, usize)> {
+        let mut guesser = guesses.guesser(15, DraftLength::Auto, cost);
+        let draws = Draws { sampler: Sampler::new(Sampling::greedy(), 1), first: 0, prompt: 1 };
+        let mut constraint = grammar.constraint();
+        let (mut sequence, mut passes, mut left) = (vec![TokenId::new(0)], Vec::new(), text);
+        while !left.is_empty() {
+            let room = left.len() - 1;
+            let draft = guesser.draft(&constraint, &mut sequence, &draws, room, <[_]>::len).to_vec();
+            let accepted = draft.iter().zip(left).take_while(|(guess, token)| guess == token).count();
+            let (taken, rest) = left.split_at(accepted + 1);
+            for &token in taken {
+                guesser.observe(&constraint, &mut sequence, &draws, token);
+                constraint.advance(token).unwrap();
+                sequence.push(token);
+            }
+            let rows = draft.len() + 1;
+            guesser.verified(accepted, rows, seconds(rows));
+            passes.push((seconds(rows), draft.len()));
+            left = rest;
+        }
+        passes
+    }
+
+    /// Tokens that are drawn evenly, but for those that are `a`: so many of 100 besides.
+    fn noise(count: usize, percent: u64) -> Vec<TokenId> {
+        let next = |&x: &u64| {
+            Some(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
+        };
+        let states = std::iter::successors(Some(7_u64), next).skip(1);
+        let token = |x: u64| if (x >> 33) % 100 < percent { 0 } else { u32::try_from(x >> 62).unwrap() };
+        states.map(|x| TokenId::new(token(x))).take(count).collect()
+    }
+
+    #[test]
+    fn what_narrow_passes_cost_is_learnt_after_a_slow_first_one() {
+        let cost = SharedCost::default();
+        cost.note(1, 0.040);
+        for _ in 0..20 {
+            for rows in [1, 2, 4, 8, 17] {
+                cost.note(rows, seconds(rows));
+            }
+        }
+        for rows in [2, 4, 8] {
+            let (found, right) = (cost.read().relative(Pass::whole(rows)), seconds(rows) / seconds(1));
+            assert!((found - right).abs() < 0.01, "{rows} rows: {found}, not {right}");
+        }
+    }
+
+    #[test]
+    fn what_was_measured_on_a_busy_machine_is_forgotten() {
+        let cost = SharedCost::default();
+        (0..15).for_each(|_| _ = cost.note(4, 9.0));
+        (0..SharedCost::MEMORY).for_each(|_| _ = cost.note(1, 0.01));
+        assert!(cost.read().seconds(Pass::whole(4)) < 0.1);
+    }
+
+    #[test]
+    fn requests_at_once_share_what_they_learn() {
+        let ((guesses, _), cost) = (guesses(), SharedCost::default());
+        let (mut one, other) = (guesses.guesser(15, DraftLength::Auto, &cost), cost.clone());
+        let late = guesses.guesser(15, DraftLength::Auto, &cost);
+        one.verified(0, 3, 0.5);
+        // Neither has to end first, nor does the other one take back what the first has found out.
+        drop(late);
+        assert!((other.read().seconds(Pass::whole(3)) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn drafts_that_do_not_pay_are_not_made() {
+        for percent in [0, 30, 50, 60, 70, 80, 90] {
+            let ((guesses, grammar), cost) = (guesses(), SharedCost::default());
+            let found = passes(&guesses, &grammar, &cost, &noise(1500, percent));
+            let (took, plain) = (found.iter().map(|pass| pass.0).sum::<f64>(), 1500.0 * seconds(1));
+            assert!(plain / took > 0.97, "{percent} %: {took} s, and {plain} s without drafts");
+            assert!(found[..50].iter().any(|pass| pass.1 > 0), "it was not even tried");
+        }
+    }
+
+    #[test]
+    fn texts_that_repeat_themselves_are_drafted_for() {
+        let ((guesses, grammar), cost) = (guesses(), SharedCost::default());
+        let text: Vec<_> = noise(11, 0).into_iter().cycle().take(800).collect();
+        let found = passes(&guesses, &grammar, &cost, &text);
+        let (took, plain) = (found.iter().map(|pass| pass.0).sum::<f64>(), 800.0 * seconds(1));
+        assert!(plain / took > 3.0, "{took} s, and {plain} s without drafts");
+    }
+
+    #[test]
+    fn memory_grows_with_what_is_learnt() {
+        let ((guesses, grammar), cost) = (guesses(), SharedCost::default());
+        let before = guesses.memory();
+        passes(&guesses, &grammar, &cost, &noise(500, 0));
+        let contexts: usize = guesses.prior().summary().levels.iter().map(|level| level.0).sum();
+        assert!(guesses.memory() > before + 40 * contexts, "{} for {contexts}", guesses.memory());
     }
 }

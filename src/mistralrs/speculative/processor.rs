@@ -88,6 +88,8 @@ struct State {
     step: Option<Step>,
     /// The draft of the next step.
     next: Vec<TokenId>,
+    /// When the last step's last row was drawn from.
+    last: Option<Instant>,
     /// All tokens of a row.
     all: TokenSet,
 }
@@ -104,7 +106,6 @@ struct Step {
     /// Rows that were drawn from.
     judged: usize,
     accepted: usize,
-    begun: Instant,
     /// When the target's pass began.
     pass: Instant,
 }
@@ -131,6 +132,7 @@ impl SpeculativeProcessor {
             stopped: false,
             step: None,
             next: Vec::new(),
+            last: None,
             all: TokenSet::empty(0),
         };
         Self { model, state: Mutex::new(state), watch: RequestWatch::default(), widths, turn }
@@ -161,7 +163,6 @@ impl SpeculativeProcessor {
 
     /// Begins a step, and gives the first token of its draft.
     fn begin(&self, state: &mut State, context: &[u32]) -> candle_core::Result<TokenId> {
-        let begun = Instant::now();
         if state.sequence.is_empty() {
             state.sequence = context.iter().copied().map(TokenId::new).collect();
             state.draws.prompt = context.len();
@@ -191,7 +192,6 @@ impl SpeculativeProcessor {
             told: 1,
             judged: 0,
             accepted: 0,
-            begun,
             pass: Instant::now(),
         });
         Ok(token)
@@ -199,12 +199,12 @@ impl SpeculativeProcessor {
 
     /// Accounts for the step whose last row was drawn from, and drafts for the next one.
     fn prepare(&self, state: &mut State) {
-        let begun = Instant::now();
         let Some(step) = &state.step else { return };
-        // The first step's pass is over the prompt.
-        if step.base > state.draws.prompt {
-            let seconds = begun.duration_since(step.begun).as_secs_f64();
-            state.guesser.verified(step.accepted, step.told, seconds);
+        let begun = Instant::now();
+        // From last row to last row it is all that a step costs: drafting, the stand-in's passes, sampling, and what the
+        // engine does between steps. The first step's pass is over the prompt.
+        if let Some(last) = state.last.replace(begun) {
+            state.guesser.verified(step.accepted, step.told, begun.duration_since(last).as_secs_f64());
         }
         if !self.watch.is_over() {
             state.next = state.draft();
