@@ -99,10 +99,13 @@ impl Registry {
         let source = found.map_err(|_| Problem::engine("looking for the grammar failed"))??;
         let mut slot = self.slot(source)?;
         match tokio::time::timeout(self.patience, slot.wait_for(Option::is_some)).await {
-            Ok(Ok(outcome)) => match &*outcome {
-                Some(outcome) => outcome.clone(),
-                None => Err(Problem::engine("the grammar was not compiled")),
-            },
+            Ok(Ok(done)) => {
+                let outcome = done.clone();
+                drop(done);
+                // The texts of others have grown since they were asked for.
+                self.trim();
+                outcome.unwrap_or_else(|| Err(Problem::engine("the grammar was not compiled")))
+            }
             Ok(Err(_)) => Err(Problem::unavailable("shutting_down", "the server is ending")),
             Err(_) => {
                 let message = format!(
@@ -195,7 +198,9 @@ impl Shop {
 
 fn weigh(slot: &Slot) -> usize {
     match &*slot.borrow() {
-        Some(Ok(prepared)) => prepared.grammar.memory().total(),
+        Some(Ok(Prepared { grammar, guesses })) => {
+            grammar.memory().total() + guesses.as_ref().map_or(0, Guesses::memory)
+        }
         _ => 0,
     }
 }
