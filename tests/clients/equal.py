@@ -11,12 +11,11 @@ equally likely can fall otherwise: fails if more than one text in a hundred diff
 import argparse
 import http.client
 import json
-import queue
 import random
-import subprocess
 import sys
-import threading
 import time
+
+from servers import clients, start
 
 PROMPTS = {
     "json": ["A JSON file describing a person: ", "A JSON file of a person John Smith with friends: "],
@@ -61,11 +60,6 @@ def ask(address, sent):
         connection.close()
 
 
-def start(program, flags):
-    server = subprocess.Popen([program, "serve", "--json", "--port", "0", *flags], stdout=subprocess.PIPE, text=True)
-    return server, json.loads(server.stdout.readline())["address"]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -82,23 +76,13 @@ def main():
         begun = time.monotonic()
         expected = [ask(plain, sent) for sent in requests]
         between = time.monotonic()
-        work, found = queue.Queue(), [None] * len(requests)
-        for number in range(len(requests)):
-            work.put(number)
+        found = [None] * len(requests)
 
-        def client():
-            while True:
-                try:
-                    number = work.get_nowait()
-                except queue.Empty:
-                    return
-                stream = {"stream": True, "stream_options": {"include_usage": True}} if number % 2 else {}
-                found[number] = ask(speculative, {**requests[number], **stream})
+        def again(number):
+            stream = {"stream": True, "stream_options": {"include_usage": True}} if number % 2 else {}
+            found[number] = ask(speculative, {**requests[number], **stream})
 
-        clients = [threading.Thread(target=client) for _ in range(arguments.clients)]
-        for thread in clients:
-            thread.start()
-        for thread in clients:
+        for thread in clients(arguments.clients, range(len(requests)), again):
             thread.join()
         after = time.monotonic()
         different = [n for n, (one, other) in enumerate(zip(expected, found)) if other is None or one[:2] != other[:2]]

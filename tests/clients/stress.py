@@ -2,9 +2,9 @@
 
     python tests/clients/stress.py PROGRAM [--requests 1000] [--clients 16] [--tokens 96] [FLAGS OF serve..]
 
-Starts the server, sends the requests (a third of them are left before their end), then has `domino check` judge every
-text that came whole. Prints the server's memory as it goes, and fails if it grows by more than a tenth over the last
-half. Needs Python 3.9 and Linux, nothing else.
+Starts the server, sends it new grammars until its cache of grammars is full, then the requests (a third of them are left
+before their end), and has `domino check` judge every text that came whole. Prints the server's memory as it goes, and fails
+if it grows by more than a tenth over the last half. Needs Python 3.9 and Linux, nothing else.
 """
 
 import argparse
@@ -15,8 +15,9 @@ import random
 import re
 import subprocess
 import sys
-import threading
 import time
+
+from servers import clients, start
 
 PROMPTS = {
     "json": "A JSON file describing a person: ",
@@ -32,6 +33,43 @@ def memory(pid):
     """The resident memory of a process, in MiB."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as status:
         return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) / 1024
+
+
+def metric(address, name):
+    """A number of the server's metrics."""
+    connection = http.client.HTTPConnection(address, timeout=60)
+    try:
+        connection.request("GET", "/metrics")
+        return float(re.search(rf"^{name} (\S+)$", connection.getresponse().read().decode(), re.M)[1])
+    finally:
+        connection.close()
+
+
+def fill(server, address, count):
+    """Has grammars compiled that nobody has sent before, until the server drops some: there is room for no more then."""
+
+    def compile(number):
+        words = f"[a-z]{{1,{number % 97 + 2}}}(; [a-z0-9 ]{{1,{number // 97 + 10}}}){{0,{number % 13 + 1}}}"
+        grammar = {"type": "regex", "value": words}
+        body = {"model": "default", "prompt": "Words: ", "grammar": grammar, "max_tokens": 2}
+        connection = http.client.HTTPConnection(address, timeout=300)
+        try:
+            connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            assert response.status == 200, response.read()
+        finally:
+            connection.close()
+
+    number, begun = 0, time.monotonic()
+    while metric(address, "domino_grammar_evictions_total") == 0:
+        for thread in clients(count, range(number, number + count), compile):
+            thread.join()
+        number += count
+        if number > 4000:
+            sys.exit("stress: 4000 grammars do not fill the cache")
+    kept, size = metric(address, "domino_grammars"), metric(address, "domino_grammar_bytes") / (1 << 20)
+    print(f"{number} grammars in {time.monotonic() - begun:.0f} s fill the cache: {kept:.0f} are kept, with {size:.1f} MiB; "
+          f"memory {memory(server.pid):.1f} MiB", flush=True)
 
 
 def one(address, number, most, results):
@@ -114,27 +152,14 @@ def main():
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--tokens", type=int, default=96, help="of a text at most")
     arguments, flags = parser.parse_known_args()
-    server = subprocess.Popen([arguments.program, "serve", "--json", "--port", "0", *flags], stdout=subprocess.PIPE, text=True)
+    server, address = start(arguments.program, flags)
     try:
-        address = json.loads(server.stdout.readline())["address"]
-        work, results = queue.Queue(), queue.Queue()
-        for number in range(arguments.requests):
-            work.put(number)
-
-        def client():
-            while True:
-                try:
-                    number = work.get_nowait()
-                except queue.Empty:
-                    return
-                one(address, number, arguments.tokens, results)
-
+        fill(server, address, arguments.clients)
+        results = queue.Queue()
         begun = time.monotonic()
-        clients = [threading.Thread(target=client) for _ in range(arguments.clients)]
-        for thread in clients:
-            thread.start()
+        threads = clients(arguments.clients, range(arguments.requests), lambda number: one(address, number, arguments.tokens, results))
         sizes = []
-        while any(thread.is_alive() for thread in clients):
+        while any(thread.is_alive() for thread in threads):
             time.sleep(1)
             done = results.qsize()
             sizes.append((done, memory(server.pid)))
@@ -145,11 +170,8 @@ def main():
         texts = [value for kind, value in outcomes if kind == "text"]
         errors = [value for kind, value in outcomes if kind == "error"]
         # Those that were left end soon after.
-        connection = http.client.HTTPConnection(address, timeout=60)
         for _ in range(300):
-            connection.request("GET", "/metrics")
-            metrics = connection.getresponse().read().decode()
-            if re.search(r"^domino_texts 0$", metrics, re.M):
+            if metric(address, "domino_texts") == 0:
                 break
             time.sleep(0.1)
         else:
