@@ -1,7 +1,7 @@
 //! A model that says nothing, with the target's tokens: upstream's speculative pipeline needs a draft model, and the real
 //! drafts come from the processor that stands in for its sampling.
 //!
-//! One layer, all zero, with a hidden size of a few numbers; only its cache must have the shape of the target's first layer,
+//! One layer, all zero, with a hidden size of one; only its cache must have the shape of the target's first layer,
 //! since upstream allocates caches once for both.
 
 use std::{
