@@ -1,6 +1,7 @@
 //! What the engine's parts cost, on the paper's five grammars and the shipped tokenizer.
 //!
-//! `cargo bench --bench engine -- FILTER`. Nothing outside the repository is needed. The texts are the accepted
+//! `cargo bench --bench engine -- FILTER`. Nothing outside the repository is needed; with `DOMINO_SHARED` set, vocabularies are
+//! read for a tokenizer of 131,000 tokens too. The texts are the accepted
 //! examples of each grammar in the tokenizer's own tokens; times of `mask`, `allows` and `commit` are for all steps of
 //! all texts, and their throughput is in steps.
 
@@ -8,7 +9,8 @@ use std::{fs, hint::black_box, path::Path, time::Duration};
 
 use criterion::{BatchSize, Criterion, Throughput};
 use domino::{
-    CompiledGrammar, Compiler, Constraint, Grammar, Limits, Syntax, TokenId, Vocabulary, vocab::Tokenizer,
+    CompiledGrammar, Compiler, Constraint, Grammar, Limits, Syntax, TokenId, Vocabulary, store::CacheFolder,
+    vocab::Tokenizer,
 };
 
 const GRAMMARS: [&str; 5] = ["json", "gsm8k", "xml_person", "rpg", "c"];
@@ -83,15 +85,35 @@ fn main() {
     let tokenizer = Tokenizer::from_tokenizer_json(&json).expect("a tokenizer");
     let vocabulary = Vocabulary::from_tokenizer_json(&json).expect("a vocabulary");
     let compiler = Compiler::new(vocabulary.clone());
-    criterion.bench_function("vocabulary", |bencher| {
-        bencher.iter(|| Vocabulary::from_tokenizer_json(black_box(&json)));
-    });
+    vocabularies(
+        &mut criterion,
+        "vocabulary",
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small"),
+    );
+    if let Some(shared) = std::env::var_os("DOMINO_SHARED") {
+        let folder = Path::new(&shared).join("data/tokenizers/tekken-131k");
+        vocabularies(&mut criterion, "vocabulary, tekken-131k", &folder);
+    }
     for name in GRAMMARS {
         let case = Case::read(name, &tokenizer, &vocabulary);
         cold(&mut criterion, &case, &compiler);
         warm(&mut criterion, &case, &compiler);
     }
     criterion.final_summary();
+}
+
+/// Reading a tokenizer, and finding what was read in the cache folder.
+fn vocabularies(criterion: &mut Criterion, name: &str, path: &Path) {
+    let mut group = criterion.benchmark_group(name);
+    group.bench_function("built", |bencher| {
+        bencher.iter(|| Vocabulary::from_tokenizer_file(black_box(path)).expect("a vocabulary"));
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = CacheFolder::new(folder.path());
+    let cached = || Vocabulary::from_tokenizer_file_cached(black_box(path), &cache).expect("a vocabulary");
+    cached();
+    group.bench_function("from the cache folder", |bencher| bencher.iter(cached));
+    assert!(!cache.files().expect("files").is_empty(), "nothing was kept");
 }
 
 /// Where nothing is known of the grammar but what compiling made.
