@@ -3,9 +3,9 @@
     python3 tests/clients/equal.py PROGRAM [--requests 300] [--clients 8] [--tokens 64] [FLAGS OF serve..]
 
 Half of the requests are greedy, half drawn by a seed, of the paper's five grammars. One server answers them one after the
-other; the other, with drafts, from several clients at once, as streams and whole texts by turns. Rows of a pass over
-several tokens can differ in their last bits from those of a pass over one, so a draw between two tokens that are as good as
-equally likely can fall otherwise: fails if more than one text in a hundred differs. Needs Python 3.9, nothing else.
+other; the other, with drafts, from several clients at once, as streams and whole texts by turns. Fails if a text differs.
+Rows of a pass over several tokens can differ in their last bits from those of a pass over one, so a draw between two tokens
+that are as good as equally likely could fall otherwise; it was not seen yet. Needs Python 3.9, nothing else.
 """
 
 import argparse
@@ -93,7 +93,7 @@ def main():
         print(f"{between - begun:.0f} s one after the other without drafts, {after - between:.0f} s from {arguments.clients} clients with")
         for number in different[:5]:
             print(requests[number], expected[number], found[number], sep="\n  ")
-        if len(different) * 100 > len(requests) or None in found:
+        if different:
             sys.exit("equal: not all is well")
     finally:
         for server, _ in servers:
