@@ -1,6 +1,6 @@
 //! Texts a second when several are generated at once: 1, 2, 4 and 8, interleaved, the same prompts and seeds.
 //!
-//!     cargo run --release --example batch -- [--rounds N] [--tokens N] [--model DIR] [--speculate]
+//!     cargo run --release --example batch -- [--rounds N] [--tokens N] [--at-once N,N] [--model DIR] [--speculate]
 //!
 //! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts is
 //! checked on the way. With `--speculate` each size takes its turn without and with drafts.
@@ -23,7 +23,6 @@ use domino::{
     vocab::Tokenizer,
 };
 
-const SIZES: [usize; 4] = [1, 2, 4, 8];
 const GRAMMARS: [&str; 5] = ["json", "gsm8k", "xml_person", "rpg", "c"];
 
 /// Measures the throughput of batches.
@@ -41,6 +40,9 @@ struct Args {
     /// Most tokens of a text.
     #[arg(long, default_value_t = 128)]
     tokens: usize,
+    /// How many are generated at once, in turn.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4,8")]
+    at_once: Vec<NonZeroUsize>,
     /// Leave the grammars out.
     #[arg(long)]
     free: bool,
@@ -67,7 +69,7 @@ struct Round {
 
 /// Rounds of one kind.
 struct Cell {
-    size: usize,
+    size: NonZeroUsize,
     drafts: bool,
     /// By time, once all were made.
     rounds: Vec<Round>,
@@ -101,18 +103,20 @@ fn main() -> anyhow::Result<()> {
     let tokenizer = args.tokenizer.as_ref().unwrap_or(&args.model);
     let vocabulary = Vocabulary::from_tokenizer_file(tokenizer)?;
     let requests = requests(&args, &Tokenizer::from_tokenizer_file(tokenizer)?, &vocabulary)?;
-    let places = NonZeroUsize::new(SIZES[SIZES.len() - 1]).context("places")?;
-    let model = CandleBatch::load(&args.model, places, &LoadOptions::default())?;
+    let (places, one) =
+        (args.at_once.iter().max().context("there is nothing to measure")?, NonZeroUsize::MIN);
+    let model = CandleBatch::load(&args.model, *places, &LoadOptions::default())?;
     let mut decoder = BatchDecoder::new(model, vocabulary)?;
     if args.speculate {
         decoder.calibrate()?;
     }
     // Warms caches of masks up, so that every size finds the same.
-    let expected = round(&mut decoder, &requests, SIZES[0], false)?.texts;
+    let expected = round(&mut decoder, &requests, one, false)?.texts;
     let kinds: &[bool] = if args.speculate { &[false, true] } else { &[false] };
-    let mut cells: Vec<Cell> = SIZES
-        .into_iter()
-        .flat_map(|size| kinds.iter().map(move |&drafts| Cell { size, drafts, rounds: Vec::new() }))
+    let mut cells: Vec<Cell> = args
+        .at_once
+        .iter()
+        .flat_map(|&size| kinds.iter().map(move |&drafts| Cell { size, drafts, rounds: Vec::new() }))
         .collect();
     for number in 0..args.rounds {
         // Each cell is first in turn.
@@ -132,14 +136,14 @@ fn main() -> anyhow::Result<()> {
     for cell in &mut cells {
         cell.rounds.sort_unstable_by(|one, other| one.seconds.total_cmp(&other.seconds));
     }
-    let rate = |size: usize, drafts: bool| {
+    let rate = |size: NonZeroUsize, drafts: bool| {
         let cell = cells.iter().find(|cell| (cell.size, cell.drafts) == (size, drafts));
         cell.map_or(f64::NAN, |cell| cell.median().rate())
     };
     for cell in &cells {
         let (median, drafts) = (cell.median(), if cell.drafts { "yes" } else { "no" });
         let (size, own) = (cell.size, median.rate());
-        let (alone, plain) = (own / rate(1, cell.drafts), own / rate(size, false));
+        let (alone, plain) = (own / rate(one, cell.drafts), own / rate(size, false));
         let (a_pass, pass) = (median.tokens_per_pass(), 1e3 * median.seconds / count(median.passes));
         println!("| {size} | {drafts} | {own:.0} | {alone:.2} | {plain:.2} | {a_pass:.2} | {pass:.2} |");
     }
@@ -150,7 +154,7 @@ fn main() -> anyhow::Result<()> {
 fn round(
     decoder: &mut BatchDecoder<CandleBatch>,
     requests: &[Request],
-    size: usize,
+    size: NonZeroUsize,
     drafts: bool,
 ) -> anyhow::Result<Round> {
     let begun = Instant::now();
@@ -159,7 +163,7 @@ fn round(
     let mut running: HashMap<SequenceId, usize> = HashMap::new();
     let mut next = 0;
     while next < requests.len() || !decoder.is_empty() {
-        while next < requests.len() && decoder.len() < size {
+        while next < requests.len() && decoder.len() < size.get() {
             let Request { prompt, grammar, prior, options } = &requests[next];
             let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
             let sequence = match prior.as_ref().filter(|_| drafts) {

@@ -16,6 +16,7 @@ use super::{
     decoder::{check_constraint, check_size},
     error::{BuildError, BuildErrorKind, DecodeError},
     options::DecodeOptions,
+    pool::each,
     run::{Finish, Generation, Run, Step},
     verification::Verification,
 };
@@ -101,6 +102,53 @@ impl Sequence {
         let generation = self.run.into_generation(Finish::Length);
         BatchEvent::Failed { sequence: self.id, error, generation }
     }
+
+    /// Does what drafts for it do so for others as well?
+    fn is_shared(&self) -> bool {
+        self.drafter.as_ref().is_some_and(Drafter::is_shared)
+    }
+
+    /// Takes its next token, of which there is a row.
+    fn take_one(&mut self) -> Result<Option<Step>, DecodeError> {
+        let start = Instant::now();
+        let taken = self.verification.take(self.drafter.as_mut(), &mut self.run);
+        self.run.stats_mut().total_time += start.elapsed();
+        taken
+    }
+}
+
+/// Takes tokens for the sequence of a place, given its rows of a pass, as many as there are rows for. Tells what happened.
+fn take(place: &mut Option<Sequence>, rows: Logits, took: Took, context: usize) -> Vec<BatchEvent> {
+    let mut events = Vec::new();
+    if let Some(Sequence { run, verification, .. }) = place {
+        verification.made(rows, run, took.time);
+        verification.spend(took.reckoned);
+        run.stats_mut().total_time += took.time;
+    }
+    while let Some(sequence) = place.as_mut().filter(|sequence| !sequence.verification.needs_pass()) {
+        match sequence.take_one() {
+            Ok(step) => {
+                events.extend(step.map(|step| BatchEvent::Token { sequence: sequence.id, step }));
+                end(place, context, &mut events);
+            }
+            Err(error) => fail(place, error, &mut events),
+        }
+    }
+    events
+}
+
+/// Frees the place if its sequence has ended.
+fn end(place: &mut Option<Sequence>, context: usize, events: &mut Vec<BatchEvent>) {
+    let Some(sequence) = place else { return };
+    match sequence.run.end(context) {
+        Ok(None) => {}
+        Ok(Some(finish)) => events.extend(place.take().map(|sequence| sequence.finished(finish))),
+        Err(error) => fail(place, error, events),
+    }
+}
+
+fn fail(place: &mut Option<Sequence>, error: DecodeError, events: &mut Vec<BatchEvent>) {
+    events.extend(place.take().map(|sequence| sequence.failed(error)));
 }
 
 impl<B: BatchModel> BatchDecoder<B> {
@@ -178,7 +226,7 @@ impl<B: BatchModel> BatchDecoder<B> {
             // No place can go back to where it was: none goes on.
             let error = Arc::new(error);
             for place in places {
-                self.fail(place, DecodeError::model(Arc::clone(&error)), &mut events);
+                fail(&mut self.places[place], DecodeError::model(Arc::clone(&error)), &mut events);
             }
             return events;
         }
@@ -187,20 +235,16 @@ impl<B: BatchModel> BatchDecoder<B> {
             passed = self.pass(&places);
         }
         match passed {
-            Ok((rows, took)) => {
-                for (&place, rows) in places.iter().zip(rows) {
-                    self.take(place, rows, took, &mut events);
-                }
+            Ok((rows, took)) => self.take(&places, rows, took, &mut events),
+            Err(error) if places.len() == 1 => {
+                fail(&mut self.places[places[0]], DecodeError::model(error), &mut events);
             }
-            Err(error) if places.len() == 1 => self.fail(places[0], DecodeError::model(error), &mut events),
             // Somebody's fault: alone, each finds out whether it is his.
             Err(_) => {
                 for place in places {
                     match self.pass(&[place]) {
-                        Ok((rows, took)) => {
-                            rows.into_iter().for_each(|rows| self.take(place, rows, took, &mut events));
-                        }
-                        Err(error) => self.fail(place, DecodeError::model(error), &mut events),
+                        Ok((rows, took)) => self.take(&[place], rows, took, &mut events),
+                        Err(error) => fail(&mut self.places[place], DecodeError::model(error), &mut events),
                     }
                 }
             }
@@ -295,7 +339,7 @@ impl<B: BatchModel> BatchDecoder<B> {
                 match checked.and_then(|()| self.model.truncate(place, 0).map_err(DecodeError::model)) {
                     Ok(()) => {
                         self.places[place] = Some(sequence);
-                        self.end(place, events);
+                        end(&mut self.places[place], context, events);
                     }
                     Err(error) => events.push(sequence.failed(error)),
                 }
@@ -361,43 +405,15 @@ impl<B: BatchModel> BatchDecoder<B> {
         Ok((rows, Took { time: took, reckoned }))
     }
 
-    /// Takes tokens for a sequence, given its rows of a pass, as many as there are rows for.
-    fn take(&mut self, place: usize, rows: Logits, took: Took, events: &mut Vec<BatchEvent>) {
-        if let Some(Sequence { run, verification, .. }) = &mut self.places[place] {
-            verification.made(rows, run, took.time);
-            verification.spend(took.reckoned);
-            run.stats_mut().total_time += took.time;
-        }
-        while let Some(Sequence { id, run, drafter, verification }) = &mut self.places[place]
-            && !verification.needs_pass()
-        {
-            let start = Instant::now();
-            let taken = verification.take(drafter.as_mut(), run);
-            run.stats_mut().total_time += start.elapsed();
-            match taken {
-                Ok(step) => {
-                    events.extend(step.map(|step| BatchEvent::Token { sequence: *id, step }));
-                    self.end(place, events);
-                }
-                Err(error) => self.fail(place, error, events),
-            }
-        }
-    }
-
-    /// Frees the place if its sequence has ended.
-    fn end(&mut self, place: usize, events: &mut Vec<BatchEvent>) {
-        let Some(sequence) = &mut self.places[place] else { return };
-        match sequence.run.end(self.model.context()) {
-            Ok(None) => {}
-            Ok(Some(finish)) => {
-                events.extend(self.places[place].take().map(|sequence| sequence.finished(finish)));
-            }
-            Err(error) => self.fail(place, error, events),
-        }
-    }
-
-    fn fail(&mut self, place: usize, error: DecodeError, events: &mut Vec<BatchEvent>) {
-        events.extend(self.places[place].take().map(|sequence| sequence.failed(error)));
+    /// Takes tokens for the sequences of these places, given the rows of their pass.
+    fn take(&mut self, places: &[usize], rows: Vec<Logits>, took: Took, events: &mut Vec<BatchEvent>) {
+        let context = self.model.context();
+        let these = self.places.iter_mut().enumerate().filter(|(place, _)| places.contains(place));
+        let work: Vec<_> = these.map(|(_, sequence)| sequence).zip(rows).collect();
+        let shared =
+            |(place, _): &(&mut Option<Sequence>, _)| place.as_ref().is_some_and(Sequence::is_shared);
+        let taken = each(work, shared, |(place, rows)| take(place, rows, took, context));
+        events.extend(taken.into_iter().flatten());
     }
 }
 

@@ -11,6 +11,7 @@ mod logprobs;
 mod noise;
 mod options;
 mod penalties;
+mod pool;
 mod race;
 mod run;
 mod sampler;

@@ -53,4 +53,8 @@ impl Propose for BestOf {
     fn wants_likely(&self) -> bool {
         self.proposers.iter().any(|proposer| proposer.wants_likely())
     }
+
+    fn is_shared(&self) -> bool {
+        self.proposers.iter().any(|proposer| proposer.is_shared())
+    }
 }

@@ -267,6 +267,12 @@ impl Drafter {
         self.proposer.wants_likely()
     }
 
+    /// Does the proposer draft other texts as well?
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.proposer.is_shared()
+    }
+
     /// Shows the proposer what came at a site.
     pub fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
         self.proposer.observe(site, seen);

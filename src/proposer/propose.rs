@@ -66,6 +66,14 @@ pub trait Propose: Send + std::fmt::Debug {
     fn wants_likely(&self) -> bool {
         false
     }
+
+    /// Does it hold locks or learn something that proposers of other texts share? Those that say so are asked one after the
+    /// other, in the order of their texts; all others of a batch at once, by the threads that share the work of passes. A
+    /// thread that waits there for others may take up any of their work, so a lock that is held meanwhile and
+    /// shared would never be free.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 impl<P: Propose + ?Sized> Propose for Box<P> {
@@ -83,6 +91,10 @@ impl<P: Propose + ?Sized> Propose for Box<P> {
 
     fn wants_likely(&self) -> bool {
         (**self).wants_likely()
+    }
+
+    fn is_shared(&self) -> bool {
+        (**self).is_shared()
     }
 }
 
@@ -102,6 +114,10 @@ impl<P: Propose> Propose for std::sync::Arc<std::sync::Mutex<P>> {
 
     fn wants_likely(&self) -> bool {
         held(self).wants_likely()
+    }
+
+    fn is_shared(&self) -> bool {
+        true
     }
 }
 

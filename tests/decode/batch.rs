@@ -1,6 +1,9 @@
 //! Several sequences with one model, scripted: each is what it is alone.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use domino::{
     Constraint, TokenId,
@@ -9,7 +12,7 @@ use domino::{
         Generation, Masking, Penalties, SequenceId, StopStrings,
     },
     model::{Fault, OneByOne, ScriptedModel},
-    proposer::{BestOf, DraftLength, Drafter, Guess, Lookup, Propose, Site},
+    proposer::{BestOf, DraftLength, Drafter, Guess, Lookup, Propose, Seen, Site},
 };
 use proptest::prelude::*;
 
@@ -340,4 +343,82 @@ fn what_does_not_belong_together_is_refused() {
     assert_eq!(*error.kind(), BuildErrorKind::OtherVocabulary);
     let error = BatchDecoder::new(OneByOne::<ScriptedModel>::new(Vec::new()), vocabulary()).unwrap_err();
     assert_eq!(*error.kind(), BuildErrorKind::NoSequences);
+}
+
+/// All that happens while these run with drafts, in order, but for times; passes are shared by so many threads.
+fn happenings(requests: &[Request], places: usize, threads: usize) -> Vec<String> {
+    let told = |event: BatchEvent| match event {
+        BatchEvent::Token { sequence, step } => format!("{sequence:?} {step:?}"),
+        BatchEvent::Finished { sequence, generation } | BatchEvent::Failed { sequence, generation, .. } => {
+            format!("{sequence:?} {:?} {:?}", generation.tokens, generation.finish)
+        }
+        other => panic!("{other:?}"),
+    };
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
+        let mut batch = batch(places);
+        requests.iter().for_each(|request| _ = request.add(&mut batch));
+        let mut all = Vec::new();
+        while !batch.is_empty() {
+            all.extend(batch.step().into_iter().map(told));
+        }
+        all
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    #[test]
+    fn what_happens_does_not_depend_on_threads(requests in requests(), places in 1..6_usize) {
+        let one = happenings(&requests, places, 1);
+        prop_assert_eq!(&one, &happenings(&requests, places, 2));
+        prop_assert_eq!(&one, &happenings(&requests, places, 5));
+    }
+}
+
+/// Notes who asked.
+#[derive(Debug, Default)]
+struct Register {
+    asked: Vec<TokenId>,
+}
+
+impl Propose for Register {
+    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        self.asked.push(site.tokens()[0]);
+        // Work for other threads, during which this one may take up theirs: while the register is locked.
+        rayon::join(std::thread::yield_now, std::thread::yield_now);
+        None
+    }
+
+    fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
+        self.guess(site);
+        self.asked.push(seen.token);
+    }
+
+    fn learns(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn who_shares_a_proposer_asks_it_in_turn() {
+    let asked = |threads: usize| {
+        let register = Arc::new(Mutex::new(Register::default()));
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
+            let mut batch = batch(4);
+            for first in 1..=4 {
+                let prompt = [TokenId::new(first), TokenId::new(60)];
+                let proposer = BestOf::new(vec![Box::new(Arc::clone(&register))]);
+                let drafter = Drafter::new(Box::new(proposer), DraftLength::up_to(3, 0.0).unwrap());
+                assert!(drafter.is_shared());
+                let json = Some(shipped("json"));
+                batch.add_with_drafter(&prompt, json, &options(), drafter).unwrap();
+            }
+            drain(&mut batch, &mut BTreeMap::new());
+        });
+        std::mem::take(&mut register.lock().unwrap().asked)
+    };
+    let one = asked(1);
+    assert_eq!(one[..8].iter().step_by(2).map(|token| token.raw()).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(one, asked(4));
 }
