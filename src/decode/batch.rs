@@ -24,7 +24,7 @@ use crate::{
     constraint::Constraint,
     ids::TokenId,
     model::{BatchInput, BatchModel, Logits},
-    proposer::{Company, Drafter, Pass, PassCost},
+    proposer::{Cut, Drafter, Offered, Pass, PassCost, Speedup, Worth},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -75,6 +75,8 @@ pub struct BatchDecoder<B: BatchModel> {
     passes: usize,
     /// What passes of all together cost.
     cost: PassCost,
+    /// What drafts have gained lately.
+    speedup: Speedup,
 }
 
 /// A run, its name, and what drafts for it.
@@ -91,6 +93,8 @@ struct Took {
     time: Duration,
     /// What such passes cost, a prompt in it counted as a token: what drafts are weighed against.
     reckoned: Duration,
+    /// How many times that of a pass without drafts it is, unless a prompt was in it.
+    times: Option<f64>,
 }
 
 impl Sequence {
@@ -108,6 +112,11 @@ impl Sequence {
         self.drafter.as_ref().is_some_and(Drafter::is_shared)
     }
 
+    /// What could be drafted for it.
+    fn offered(&self) -> &[Offered] {
+        self.verification.offered(self.drafter.as_ref())
+    }
+
     /// Takes its next token, of which there is a row.
     fn take_one(&mut self) -> Result<Option<Step>, DecodeError> {
         let start = Instant::now();
@@ -115,6 +124,18 @@ impl Sequence {
         self.run.stats_mut().total_time += start.elapsed();
         taken
     }
+}
+
+/// What is in these places of all.
+fn these<'a>(
+    all: &'a mut [Option<Sequence>],
+    places: &'a [usize],
+) -> impl Iterator<Item = &'a mut Option<Sequence>> {
+    all.iter_mut().enumerate().filter(|(place, _)| places.contains(place)).map(|(_, sequence)| sequence)
+}
+
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// Takes tokens for the sequence of a place, given its rows of a pass, as many as there are rows for. Tells what happened.
@@ -163,8 +184,8 @@ impl<B: BatchModel> BatchDecoder<B> {
         check_size(&vocabulary, model.vocabulary_size())?;
         let places = (0..model.sequences()).map(|_| None).collect();
         let possible = Arc::new(possible(&vocabulary));
-        let (waiting, cost) = (VecDeque::new(), PassCost::default());
-        Ok(Self { model, vocabulary, possible, places, waiting, next: 0, passes: 0, cost })
+        let (waiting, cost, speedup) = (VecDeque::new(), PassCost::default(), Speedup::default());
+        Ok(Self { model, vocabulary, possible, places, waiting, next: 0, passes: 0, cost, speedup })
     }
 
     /// Adds a sequence that goes on from `prompt`, under `constraint` from its present state on. It joins when there
@@ -347,21 +368,51 @@ impl<B: BatchModel> BatchDecoder<B> {
         }
     }
 
-    /// Prepares the pass of the sequences in these places: what the model holds of each, and each one's draft.
+    /// Prepares the pass of the sequences in these places: what the model holds of each, and each one's draft. All guess at
+    /// once, each beside drafts of the others that are as long as the last ones; then all drafts are cut to what is worth it.
     fn prepare(&mut self, places: &[usize]) -> Result<(), B::Error> {
         let context = self.model.context();
-        let one = Pass { tokens: 1, whole: 1 };
-        let mut all = places.iter().fold(Pass::default(), |all, _| all + one);
+        let (mut usual, mut without, mut drafting) = (Pass::default(), Pass::default(), 0);
+        let mut todo = Vec::with_capacity(places.len());
         for &place in places {
-            let Some(Sequence { run, drafter, verification, .. }) = &mut self.places[place] else { continue };
+            let Some(Sequence { run, drafter, verification, .. }) = &self.places[place] else { continue };
+            let length = run.sequence().len();
             // All but the last token were verified, or are the prompt.
-            let seen = self.model.position(place).min(run.sequence().len() - 1);
+            let seen = self.model.position(place).min(length - 1);
             self.model.truncate(place, seen)?;
-            let others = Pass { tokens: all.tokens - 1, whole: all.whole - 1 };
-            let company = Company { cost: &self.cost, sequences: places.len() - 1, pass: others };
-            verification.prepare(drafter.as_mut(), run, seen, context, Some(&company));
-            all = others + verification.size();
+            let pending = Pass { tokens: length - seen, whole: 1 };
+            let own = if pending.tokens > 1 { pending } else { verification.usual() };
+            (usual, without) = (usual + own, without + verification.first());
+            drafting += usize::from(drafter.is_some());
+            todo.push((seen, own));
         }
+        let cost = &self.cost;
+        let pace = count(places.len()) * self.speedup.times() / cost.seconds(without);
+        let threads = rayon::current_num_threads();
+        let worth = |drafting: usize| {
+            let at_once = drafting.clamp(1, threads);
+            Worth { cost, pace, sequences: places.len(), at_once }
+        };
+        let mut all: Vec<&mut Sequence> = these(&mut self.places, places).flatten().collect();
+        let offer = |(sequence, (seen, own)): (&mut &mut Sequence, (usize, Pass))| {
+            let others = Pass { tokens: usual.tokens - own.tokens, whole: usual.whole - own.whole };
+            let worth = worth(if sequence.is_shared() { 1 } else { drafting });
+            let Sequence { run, drafter, verification, .. } = &mut **sequence;
+            verification.offer(drafter.as_mut(), run, seen, context, (others, &worth));
+        };
+        each(all.iter_mut().zip(todo).collect(), |(sequence, _)| sequence.is_shared(), offer);
+        let offers: Vec<&[Offered]> = all.iter().map(|sequence| sequence.offered()).collect();
+        let plain = all
+            .iter()
+            .zip(&offers)
+            .fold(Pass::default(), |plain, (sequence, offered)| plain + sequence.verification.plain(offered));
+        let worth = worth(drafting);
+        let Cut { kept, gains } = worth.cut(plain, &offers);
+        for (sequence, cut) in all.iter_mut().zip(kept.into_iter().zip(gains)) {
+            let Sequence { drafter, verification, .. } = &mut **sequence;
+            verification.keep(drafter.as_mut(), cut, cost.seconds(without), &worth);
+        }
+        each(all, |_| false, |Sequence { run, verification, .. }| verification.ready(run));
         Ok(())
     }
 
@@ -382,6 +433,7 @@ impl<B: BatchModel> BatchDecoder<B> {
     fn pass(&mut self, places: &[usize]) -> Result<(Vec<Logits>, Took), B::Error> {
         let mut inputs = Vec::with_capacity(places.len());
         let (mut all, mut regular, mut counts) = (Pass::default(), Pass::default(), true);
+        let mut without = Pass::default();
         for &place in places {
             let Some(Sequence { verification, .. }) = &self.places[place] else { continue };
             inputs.push(BatchInput {
@@ -392,6 +444,7 @@ impl<B: BatchModel> BatchDecoder<B> {
             let size = verification.size();
             all = all + size;
             regular = regular + if verification.counts() { size } else { Pass::whole(1) };
+            without = without + verification.first();
             counts &= verification.counts();
         }
         let start = Instant::now();
@@ -401,19 +454,26 @@ impl<B: BatchModel> BatchDecoder<B> {
         if counts {
             self.cost.observe(all, took.as_secs_f64());
         }
-        let reckoned = Duration::try_from_secs_f64(self.cost.seconds(regular)).unwrap_or(took);
-        Ok((rows, Took { time: took, reckoned }))
+        let seconds = self.cost.seconds(regular);
+        let reckoned = Duration::try_from_secs_f64(seconds).unwrap_or(took);
+        let times = counts.then(|| seconds / self.cost.seconds(without));
+        Ok((rows, Took { time: took, reckoned, times }))
     }
 
     /// Takes tokens for the sequences of these places, given the rows of their pass.
     fn take(&mut self, places: &[usize], rows: Vec<Logits>, took: Took, events: &mut Vec<BatchEvent>) {
         let context = self.model.context();
-        let these = self.places.iter_mut().enumerate().filter(|(place, _)| places.contains(place));
-        let work: Vec<_> = these.map(|(_, sequence)| sequence).zip(rows).collect();
+        let work: Vec<_> = these(&mut self.places, places).zip(rows).collect();
         let shared =
             |(place, _): &(&mut Option<Sequence>, _)| place.as_ref().is_some_and(Sequence::is_shared);
+        let before = events.len();
         let taken = each(work, shared, |(place, rows)| take(place, rows, took, context));
         events.extend(taken.into_iter().flatten());
+        if let Some(times) = took.times {
+            let token = |event: &&BatchEvent| matches!(event, BatchEvent::Token { .. });
+            let tokens = events[before..].iter().filter(token).count();
+            self.speedup.note(count(tokens) / count(places.len()), times);
+        }
     }
 }
 

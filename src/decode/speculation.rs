@@ -46,7 +46,7 @@ impl<'a> Speculation<'a> {
         let seen = model.position().min(run.sequence().len() - 1);
         model.truncate(seen).map_err(DecodeError::model)?;
         let verification = &mut self.verification;
-        verification.prepare(Some(self.drafter), run, seen, model.context(), None);
+        verification.prepare(self.drafter, run, seen, model.context());
         let start = Instant::now();
         let mut rows = model.forward(verification.tokens(), verification.wanted());
         if let Err(error) = &rows

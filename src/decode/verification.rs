@@ -6,7 +6,7 @@
 //! those of the plain run, as far as the model gives a row the same bits in whichever pass; domino's own runner does.
 //! Clocks decide how long drafts are, never what is drawn.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{
     error::DecodeError,
@@ -17,7 +17,7 @@ use crate::{
     constraint::Constraint,
     ids::TokenId,
     model::{Logits, Rows},
-    proposer::{Company, Draft, Drafter, Pass, Seen, Site},
+    proposer::{Draft, Drafter, Offered, Pass, Seen, Site, Worth},
     vocab::TokenSet,
 };
 
@@ -29,6 +29,8 @@ pub(super) struct Verification {
     /// The row about the next token.
     next: usize,
     draft: Draft,
+    /// Is it yet to be said how much of the draft is kept?
+    offered: bool,
     accepted: usize,
     /// Was the last pass over one token and its draft, so that its time says what drafts gain? A prompt's does not.
     counts: bool,
@@ -50,31 +52,81 @@ impl Verification {
 
     /// Settles the last pass and prepares the next one, over what a model that holds `seen` tokens of the run has not seen,
     /// with a draft behind it. `context`: tokens that the model can hold.
-    pub(super) fn prepare(
+    pub(super) fn prepare(&mut self, drafter: &mut Drafter, run: &mut Run, seen: usize, context: usize) {
+        self.begin(Some(&mut *drafter), run, seen, context, Drafter::draft);
+        self.offered = false;
+        self.ready(run);
+    }
+
+    /// The beginning of [`prepare`](Self::prepare) where other runs share the pass, which is over `others` beside: the
+    /// draft is only [offered](Self::offered), and the pass is not there before it [is kept](Self::keep).
+    pub(super) fn offer(
         &mut self,
         drafter: Option<&mut Drafter>,
         run: &mut Run,
         seen: usize,
         context: usize,
-        company: Option<&Company<'_>>,
+        (others, worth): (Pass, &Worth<'_>),
+    ) {
+        self.begin(drafter, run, seen, context, |drafter, site, room| {
+            drafter.offer(site, room, others, worth)
+        });
+    }
+
+    /// The tokens that were offered, of which only some may be worth it; those of a draft of fixed length are not among them.
+    pub(super) fn offered<'a>(&self, drafter: Option<&'a Drafter>) -> &'a [Offered] {
+        drafter.filter(|_| self.offered).map(Drafter::offered).unwrap_or_default()
+    }
+
+    /// Keeps so many of the tokens that were offered, which should gain so many seconds. `plain`: seconds of the shared pass
+    /// without drafts.
+    pub(super) fn keep(
+        &mut self,
+        drafter: Option<&mut Drafter>,
+        (kept, gained): (usize, f64),
+        plain: f64,
+        worth: &Worth<'_>,
+    ) {
+        if let Some(drafter) = drafter.filter(|_| std::mem::take(&mut self.offered)) {
+            drafter.keep(&mut self.draft, kept, gained, plain, worth);
+        }
+    }
+
+    /// Makes the pass of what there is.
+    pub(super) fn ready(&mut self, run: &mut Run) {
+        run.stats_mut().drafted += self.draft.tokens.len();
+        self.tokens.extend_from_slice(&self.draft.tokens);
+        self.sets = run.ahead(&self.draft.tokens);
+    }
+
+    /// Settles the last pass, and guesses for the next one.
+    fn begin(
+        &mut self,
+        drafter: Option<&mut Drafter>,
+        run: &mut Run,
+        seen: usize,
+        context: usize,
+        propose: impl FnOnce(&mut Drafter, &mut Site<'_>, usize) -> Draft,
     ) {
         let pending = &run.sequence()[seen..];
         self.tokens.clear();
         self.tokens.extend_from_slice(pending);
         // A prompt is long: a row for each of its tokens would cost more than a draft gains.
         let one = pending.len() == 1;
+        self.offered = false;
         if let Some(drafter) = drafter {
             self.settle(drafter);
-            if one {
-                let mut time = run.stats().draft_time;
-                timed(&mut time, || self.propose(drafter, context, run, company));
-                run.stats_mut().draft_time = time;
-                run.stats_mut().drafted += self.draft.tokens.len();
-                self.tokens.extend_from_slice(&self.draft.tokens);
+            if one && drafter.is_resting() {
+                drafter.skip();
+            } else if one {
+                let start = Instant::now();
+                self.propose(drafter, context, run, propose);
+                let took = start.elapsed();
+                drafter.guessed(took.as_secs_f64());
+                run.stats_mut().draft_time += took;
             }
         }
         self.counts = one;
-        self.sets = run.ahead(&self.draft.tokens);
     }
 
     /// What the next pass is over.
@@ -96,6 +148,23 @@ impl Verification {
         let wide = |sets: &Vec<TokenSet>| sets.iter().filter(|set| Pass::is_wide(set)).count();
         let rows = 1 + self.draft.tokens.len();
         Pass { tokens: self.tokens.len(), whole: self.sets.as_ref().map_or(rows, wide) }
+    }
+
+    /// How much work a pass like the last one would be: with a draft as long, but not with a prompt.
+    pub(super) fn usual(&self) -> Pass {
+        if self.counts { self.size() } else { Pass::whole(1) }
+    }
+
+    /// How much a pass without a draft would be, its row taken to be as wide as the last pass' first one.
+    pub(super) fn first(&self) -> Pass {
+        let wide = self.sets.as_ref().is_none_or(|sets| sets.first().is_none_or(Pass::is_wide));
+        Pass { tokens: 1, whole: usize::from(wide) }
+    }
+
+    /// How much the next pass is without what was offered.
+    pub(super) fn plain(&self, offered: &[Offered]) -> Pass {
+        let drafted = self.draft.tokens.len().saturating_sub(offered.len());
+        Pass { tokens: self.tokens.len(), ..self.first() } + Pass::whole(drafted)
     }
 
     /// Does the time of its pass say what drafts cost?
@@ -153,7 +222,13 @@ impl Verification {
     }
 
     /// Makes the draft of the next pass.
-    fn propose(&mut self, drafter: &mut Drafter, context: usize, run: &Run, company: Option<&Company<'_>>) {
+    fn propose(
+        &mut self,
+        drafter: &mut Drafter,
+        context: usize,
+        run: &Run,
+        propose: impl FnOnce(&mut Drafter, &mut Site<'_>, usize) -> Draft,
+    ) {
         let length = run.sequence().len();
         // The row behind the last token of a draft gives one more.
         let room = (context - length.min(context)).min(run.room().saturating_sub(1));
@@ -163,10 +238,8 @@ impl Verification {
         let temperature = run.sampler().sampling().temperature();
         let site = Site::new(run.constraint(), &mut self.sequence, temperature, &noise);
         let mut site = site.ahead(run.is_ahead());
-        self.draft = match company {
-            Some(company) => drafter.draft_in(&mut site, room, company),
-            None => drafter.draft(&mut site, room),
-        };
+        self.draft = propose(drafter, &mut site, room);
+        self.offered = true;
     }
 
     /// Accounts for the last pass.
@@ -188,12 +261,14 @@ fn observed(
     row: &[f32],
     sequence: &mut Vec<TokenId>,
 ) -> Result<Option<Step>, DecodeError> {
+    let start = Instant::now();
     let before = run.constraint().map(Constraint::fork);
     let length = run.sequence().len();
     // Where there is no mask to be had, the run may need none: only the proposer goes without.
     let likely = if drafter.wants_likely() { run.likely(row).ok() } else { None };
+    let looked = start.elapsed();
     let step = run.take(row)?;
-    let mut time = run.stats().draft_time;
+    let mut time = Duration::ZERO;
     timed(&mut time, || {
         sequence.clear();
         sequence.extend_from_slice(&run.sequence()[..length]);
@@ -205,7 +280,8 @@ fn observed(
             drafter.observe(&mut site, Seen::new(token, likely.as_deref()));
         }
     });
-    run.stats_mut().draft_time = time;
+    run.stats_mut().draft_time += time;
+    drafter.learnt((looked + time).as_secs_f64());
     Ok(step)
 }
 

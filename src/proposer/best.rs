@@ -54,6 +54,10 @@ impl Propose for BestOf {
         self.proposers.iter().any(|proposer| proposer.wants_likely())
     }
 
+    fn may_miss(&self) -> bool {
+        self.proposers.iter().filter(|proposer| proposer.learns()).all(|proposer| proposer.may_miss())
+    }
+
     fn is_shared(&self) -> bool {
         self.proposers.iter().any(|proposer| proposer.is_shared())
     }

@@ -33,8 +33,9 @@ pub struct CountProposer {
     learning: Learning,
     /// What came in the text at hand.
     text: Counts,
-    /// Length of that text when it was last looked at.
+    /// Length of that text when it was last looked at, and its last tokens.
     length: usize,
+    last: Vec<TokenId>,
     mixture: Mixture,
 }
 
@@ -49,7 +50,14 @@ impl CountProposer {
     }
 
     fn with(prior: Arc<Prior>, learning: Learning) -> Self {
-        Self { prior, learning, text: Counts::default(), length: 0, mixture: Mixture::default() }
+        Self {
+            prior,
+            learning,
+            text: Counts::default(),
+            length: 0,
+            last: Vec::new(),
+            mixture: Mixture::default(),
+        }
     }
 
     /// Another one with the same prior, which is not copied, for another text.
@@ -77,6 +85,19 @@ impl CountProposer {
         let top = ranked.first().map_or(0.0, |first| first.1);
         ranked.iter_mut().for_each(|(_, score)| *score = top - *score);
         ranked
+    }
+
+    /// Goes on to where `token` follows `tokens`: some may have come unseen since the last one, or it is another text.
+    fn follow(&mut self, tokens: &[TokenId], token: TokenId) {
+        /// Tokens by which a text is known again.
+        const KNOWN: usize = 8;
+        if tokens.get(..self.length).is_none_or(|before| !before.ends_with(&self.last)) {
+            self.text = Counts::default();
+        }
+        self.length = tokens.len() + 1;
+        self.last.clear();
+        self.last.extend_from_slice(&tokens[tokens.len().saturating_sub(KNOWN - 1)..]);
+        self.last.push(token);
     }
 
     /// Works out what the contexts say.
@@ -120,12 +141,7 @@ impl Propose for CountProposer {
     }
 
     fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
-        let length = site.tokens().len();
-        if length != self.length {
-            // Not where the last token went: another text.
-            self.text = Counts::default();
-        }
-        self.length = length + 1;
+        self.follow(site.tokens(), seen.token);
         match self.learning {
             Learning::Fixed => {}
             Learning::Text => self.text.add(&Keys::at(site), &weights(seen, self.prior.size())),
@@ -147,5 +163,9 @@ impl Propose for CountProposer {
 
     fn wants_likely(&self) -> bool {
         self.learns()
+    }
+
+    fn may_miss(&self) -> bool {
+        self.learning == Learning::Text
     }
 }

@@ -2,12 +2,16 @@
 //!
 //! A pass over n tokens costs less than n passes, but more than one. With the measured curve of costs and the estimated
 //! acceptance of each guess, a draft goes on while the tokens it gains are worth more than the time it costs, at the pace
-//! that the run has otherwise. Where nothing is worth it there is no draft, and the run is the plain one.
+//! that the run has otherwise. Where nothing is worth it there is no draft, and the run is the plain one; where drafts do not
+//! even gain what guessing and learning take, nothing is guessed and learnt either, for a while.
 
 use super::{
+    median::Median,
     pass::{Pass, PassCost},
     propose::{Guess, Propose, Seen},
+    rest::Rest,
     site::Site,
+    worth::{Cut, Offered, Worth},
 };
 use crate::ids::TokenId;
 
@@ -88,6 +92,47 @@ pub struct Drafter {
     account: Account,
     /// The pass noted last, if it is not accounted for.
     passed: Option<Pass>,
+    /// What could be drafted, if drafts are as long as pays.
+    offered: Vec<Offered>,
+    /// What the pass that it was offered for is over without it.
+    first: Pass,
+    effort: Effort,
+    rest: Rest,
+}
+
+/// What drafting takes beside the pass, where that is told.
+#[derive(Debug, Default)]
+struct Effort {
+    /// Guesses for the last draft, and tokens learnt from since then.
+    guesses: usize,
+    learnt: usize,
+    /// Seconds of each.
+    guess: Option<Median>,
+    learning: Option<Median>,
+}
+
+impl Effort {
+    fn add(to: &mut Option<Median>, seconds: f64) {
+        if seconds.is_finite() && seconds >= 0.0 {
+            to.get_or_insert_with(|| Median::of(seconds)).add(seconds);
+        }
+    }
+
+    fn of(each: Option<&Median>) -> f64 {
+        each.map_or(0.0, Median::value)
+    }
+
+    /// Seconds that a guess takes.
+    fn guess(&self) -> f64 {
+        Self::of(self.guess.as_ref())
+    }
+
+    /// What the last draft and the tokens before it took; nothing if nothing was told.
+    fn spent(&mut self) -> Option<f64> {
+        let learnt = count(std::mem::take(&mut self.learnt)) * Self::of(self.learning.as_ref());
+        let known = self.guess.is_some() || self.learning.is_some();
+        known.then(|| count(self.guesses) * self.guess() + learnt)
+    }
 }
 
 fn count(number: usize) -> f64 {
@@ -126,7 +171,8 @@ impl Drafter {
     #[must_use]
     pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
         let (cost, account) = (PassCost::default(), Account::default());
-        Self { proposer, length, cost, account, passed: None }
+        let (offered, effort, rest) = (Vec::new(), Effort::default(), Rest::default());
+        Self { proposer, length, cost, account, passed: None, offered, first: Pass::whole(1), effort, rest }
     }
 
     /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier run with the same
@@ -158,6 +204,20 @@ impl Drafter {
         self.cost.observe(pass, seconds);
     }
 
+    /// Notes how long it took to guess the last draft, in seconds. What is never told is taken to cost nothing, and then
+    /// guessing never rests.
+    pub fn guessed(&mut self, seconds: f64) {
+        if self.effort.guesses > 0 {
+            Effort::add(&mut self.effort.guess, seconds / count(self.effort.guesses));
+        }
+    }
+
+    /// Notes how long it took to learn from a token, in seconds.
+    pub fn learnt(&mut self, seconds: f64) {
+        self.effort.learnt += 1;
+        Effort::add(&mut self.effort.learning, seconds);
+    }
+
     /// A draft for `site` of at most `room` tokens. Costs what the proposer takes for each token.
     pub fn draft(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
         let cost = std::mem::take(&mut self.cost);
@@ -168,9 +228,73 @@ impl Drafter {
 
     /// As [`draft`](Self::draft), for a pass that it shares.
     pub fn draft_in(&mut self, site: &mut Site<'_>, room: usize, company: &Company<'_>) -> Draft {
+        // What a pass takes is the time of all that share it.
+        let others = company.cost.seconds(Pass::whole(1) + company.pass);
+        let sequences = 1 + company.sequences;
+        let pace = self.pace_by(others) * count(sequences);
+        let worth = Worth { cost: company.cost, pace, sequences, at_once: 1 };
+        let mut draft = self.offer(site, room, company.pass, &worth);
+        let plain = company.pass + self.first;
+        let Cut { kept, gains } = worth.cut(plain, &[&self.offered]);
+        self.keep(&mut draft, kept[0], gains[0], company.cost.seconds(plain), &worth);
+        draft
+    }
+
+    /// What could be drafted for `site` in a pass that is over `others` beside, up to `room` tokens: how much of it should be
+    /// is to be told by [`keep`](Self::keep). A draft of a fixed length is that already.
+    pub(crate) fn offer(
+        &mut self,
+        site: &mut Site<'_>,
+        room: usize,
+        others: Pass,
+        worth: &Worth<'_>,
+    ) -> Draft {
+        self.offered.clear();
+        self.effort.guesses = 0;
+        self.first = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
         match self.length {
             DraftLength::UpTo(Fixed { tokens, threshold }) => self.up_to(site, room.min(tokens), threshold),
-            DraftLength::Auto => self.paying(site, room.min(DraftLength::MOST), company),
+            DraftLength::Auto if self.is_resting() => Draft::default(),
+            DraftLength::Auto => self.paying(site, room.min(DraftLength::MOST), others, worth),
+        }
+    }
+
+    /// Is nothing to be guessed for the next pass, as it has not paid lately?
+    pub(crate) fn is_resting(&self) -> bool {
+        self.rest.is_resting()
+    }
+
+    /// Notes a pass for which nothing was guessed, while it [rests](Self::is_resting).
+    pub(crate) fn skip(&mut self) {
+        self.offered.clear();
+        self.effort.learnt = 0;
+        self.rest.pass();
+    }
+
+    /// The tokens that were [offered](Self::offer): none where the draft is of a fixed length.
+    pub(crate) fn offered(&self) -> &[Offered] {
+        &self.offered
+    }
+
+    /// Cuts an offered draft to so many tokens, which should gain so many seconds. `plain`: seconds of the pass without drafts.
+    pub(crate) fn keep(
+        &mut self,
+        draft: &mut Draft,
+        kept: usize,
+        gained: f64,
+        plain: f64,
+        worth: &Worth<'_>,
+    ) {
+        if self.length != DraftLength::Auto {
+            return;
+        }
+        draft.tokens.truncate(kept);
+        draft.acceptance.truncate(kept);
+        let spent = self.effort.spent();
+        if self.is_resting() {
+            self.rest.pass();
+        } else if let Some(spent) = spent {
+            self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));
         }
     }
 
@@ -187,36 +311,29 @@ impl Drafter {
         draft
     }
 
-    /// The draft whose expected tokens, less what its pass takes at the present pace, are most.
-    fn paying(&mut self, site: &mut Site<'_>, room: usize, company: &Company<'_>) -> Draft {
+    /// A draft that goes on as long as it could become better, beside `others`, by what it is worth.
+    fn paying(&mut self, site: &mut Site<'_>, room: usize, others: Pass, worth: &Worth<'_>) -> Draft {
         /// Chances of being reached below which a token is not worth a guess.
         const LEAST: f64 = 0.03;
         let mut draft = Draft::default();
-        // What a pass takes is the time of all that share it.
-        let others = Pass::whole(1) + company.pass;
-        let pace = self.pace_by(company.cost.seconds(others)) * (1.0 + count(company.sequences));
-        let gain = |tokens: f64, pass: Pass| tokens - pace * company.cost.seconds(pass + company.pass);
-        let (mut expected, mut reached) = (1.0, 1.0);
-        let mut pass = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
-        let (mut best, mut most) = (0, gain(1.0, pass));
-        while draft.tokens.len() < room {
+        let guess = self.effort.guess() / count(worth.at_once);
+        let mut pass = self.first + others;
+        let (mut reached, mut now, mut most) = (1.0, 0.0, 0.0_f64);
+        while worth.could_gain(pass, reached, most - now, guess, room - draft.tokens.len()) {
+            self.effort.guesses += 1;
             let Some(guess) = self.guess(site) else { break };
-            let acceptance = (guess.acceptance * self.account.correction()).min(1.0);
-            reached *= acceptance;
+            reached *= (guess.acceptance * self.account.correction()).min(1.0);
             if reached < LEAST || !site.push(guess.token) {
                 break;
             }
-            expected += reached;
+            let offered = Offered { reached, wide: site.is_wide() };
             draft.tokens.push(guess.token);
             draft.acceptance.push(guess.acceptance);
-            pass = pass + Pass { tokens: 1, whole: usize::from(site.is_wide()) };
-            let now = gain(expected, pass);
-            if now > most {
-                (best, most) = (draft.tokens.len(), now);
-            }
+            self.offered.push(offered);
+            now += reached - worth.price(pass, offered.pass());
+            pass = pass + offered.pass();
+            most = most.max(now);
         }
-        draft.tokens.truncate(best);
-        draft.acceptance.truncate(best);
         draft
     }
 
@@ -255,10 +372,10 @@ impl Drafter {
         *right = *right * keep + count(accepted);
     }
 
-    /// Does the proposer want to see what came?
+    /// Does the proposer want to see what came? Not while it rests, if it may miss tokens.
     #[must_use]
     pub fn learns(&self) -> bool {
-        self.proposer.learns()
+        self.proposer.learns() && !(self.is_resting() && self.proposer.may_miss())
     }
 
     /// Does it want to see the model's probabilities?

@@ -133,4 +133,8 @@ impl Propose for ForcedText {
     fn learns(&self) -> bool {
         true
     }
+
+    fn may_miss(&self) -> bool {
+        true
+    }
 }

@@ -69,6 +69,10 @@ impl Propose for Lookup {
     fn learns(&self) -> bool {
         true
     }
+
+    fn may_miss(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

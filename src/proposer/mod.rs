@@ -18,10 +18,13 @@ mod draft;
 mod forced;
 mod keys;
 mod lookup;
+mod median;
 mod pass;
 mod prior;
 mod propose;
+mod rest;
 mod site;
+mod worth;
 
 pub use best::BestOf;
 pub use cost::CostCurve;
@@ -33,3 +36,4 @@ pub use pass::{Pass, PassCost};
 pub use prior::{Prior, PriorError, PriorErrorKind, PriorSummary};
 pub use propose::{Guess, Propose, Seen};
 pub use site::{Noise, Site};
+pub(crate) use worth::{Cut, Offered, Speedup, Worth};

@@ -3,7 +3,7 @@
 //! The logits of a row are a large part of a small model's pass, and hardly any work where few tokens may follow and
 //! the model computes only theirs. So a pass costs what its tokens cost, and on top of that what its whole rows do.
 
-use super::cost::CostCurve;
+use super::{cost::CostCurve, median::Median};
 use crate::vocab::TokenSet;
 
 /// What a pass is over.
@@ -55,35 +55,21 @@ pub struct PassCost {
     pace: Pace,
 }
 
-/// By how much passes are slower at present than they were at first.
+/// By how many times passes take longer at present than they did at first: of the last whose cost was known.
 #[derive(Debug, Clone, PartialEq)]
-struct Pace {
-    /// Of the last passes whose cost was known, how many times that they took.
-    last: [f64; Pace::MEMORY],
-    next: usize,
-}
+struct Pace(Median);
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { last: [1.0; Pace::MEMORY], next: 0 }
+        Self(Median::of(1.0))
     }
 }
 
 impl Pace {
-    const MEMORY: usize = 7;
-
     fn add(&mut self, times: f64) {
         if times.is_finite() && times > 0.0 {
-            self.last[self.next] = times;
-            self.next = (self.next + 1) % Self::MEMORY;
+            self.0.add(times);
         }
-    }
-
-    /// The median.
-    fn times(&self) -> f64 {
-        let mut sorted = self.last;
-        sorted.sort_unstable_by(f64::total_cmp);
-        sorted[Self::MEMORY / 2]
     }
 }
 
@@ -94,7 +80,7 @@ impl PassCost {
         if self.is_measured(pass) {
             self.pace.add(seconds / self.seconds(pass));
         }
-        let seconds = seconds / self.pace.times();
+        let seconds = seconds / self.pace.0.value();
         if whole == 0 || self.tokens.is_empty() {
             // As long as nothing is known of passes without whole rows, these are taken to cost nothing.
             self.tokens.observe(tokens, seconds);

@@ -54,7 +54,8 @@ pub trait Propose: Send + std::fmt::Debug {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess>;
 
     /// Learns that `seen` came at `site`. Called for each token that was generated, in order, whether it was drafted or
-    /// not, unless it [learns nothing](Self::learns).
+    /// not, unless it [learns nothing](Self::learns); also not while drafts do not pay, if it [may miss](Self::may_miss)
+    /// tokens.
     fn observe(&mut self, _site: &mut Site<'_>, _seen: Seen<'_>) {}
 
     /// Does it want to [observe](Self::observe)?
@@ -64,6 +65,12 @@ pub trait Propose: Send + std::fmt::Debug {
 
     /// Should [`Seen::likely`] be worked out? That costs a mask and a pass over the logits for each token.
     fn wants_likely(&self) -> bool {
+        false
+    }
+
+    /// May tokens come that it does not see, while nothing is drafted since it does not pay? Not if what it learns is to be
+    /// kept.
+    fn may_miss(&self) -> bool {
         false
     }
 
@@ -93,6 +100,10 @@ impl<P: Propose + ?Sized> Propose for Box<P> {
         (**self).wants_likely()
     }
 
+    fn may_miss(&self) -> bool {
+        (**self).may_miss()
+    }
+
     fn is_shared(&self) -> bool {
         (**self).is_shared()
     }
@@ -114,6 +125,10 @@ impl<P: Propose> Propose for std::sync::Arc<std::sync::Mutex<P>> {
 
     fn wants_likely(&self) -> bool {
         held(self).wants_likely()
+    }
+
+    fn may_miss(&self) -> bool {
+        held(self).may_miss()
     }
 
     fn is_shared(&self) -> bool {

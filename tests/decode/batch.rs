@@ -422,3 +422,34 @@ fn who_shares_a_proposer_asks_it_in_turn() {
     assert_eq!(one[..8].iter().step_by(2).map(|token| token.raw()).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert_eq!(one, asked(4));
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    /// Where clocks decide how long drafts are, who shares them, and how many threads there are.
+    #[test]
+    fn drafts_as_long_as_pays_change_nothing(requests in requests(), places in 1..6_usize, threads in 1..5_usize) {
+        let mut batch = batch(places);
+        let mut expected = BTreeMap::new();
+        for request in &requests {
+            let proposers: Vec<Box<dyn Propose>> = vec![Box::new(Unknown), Box::new(Lookup::default())];
+            let mut proposer: Box<dyn Propose> = Box::new(BestOf::new(proposers));
+            if request.prompt.len() % 4 == 0 {
+                proposer = Box::new(Arc::new(Mutex::new(proposer)));
+            }
+            let fixed = DraftLength::up_to(4, 0.5).unwrap();
+            let length = if request.prompt.len() % 5 == 0 { fixed } else { DraftLength::Auto };
+            let drafter = Drafter::new(proposer, length);
+            let (constraint, options) = (request.constraint.clone(), &request.options);
+            let added = batch.add_with_drafter(&request.prompt, constraint, options, drafter).unwrap();
+            expected.insert(added, request.alone());
+        }
+        let mut ended = BTreeMap::new();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| drain(&mut batch, &mut ended));
+        prop_assert_eq!(ended.len(), expected.len());
+        for (one, other) in ended.values().zip(expected.values()) {
+            same(one, other);
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! How long drafts are, and what proposers find.
 
+use std::sync::{Arc, Mutex};
+
 use domino::{
     TokenId,
     proposer::{
@@ -24,6 +26,53 @@ impl Propose for Always {
 
 fn always(token: u32, acceptance: f64) -> Box<dyn Propose> {
     Box::new(Always(Guess { token: TokenId::new(token), acceptance }))
+}
+
+/// Always the same guess, and how often it was asked for.
+#[derive(Debug)]
+struct Asked {
+    guess: Guess,
+    times: usize,
+    may_miss: bool,
+}
+
+impl Propose for Asked {
+    fn guess(&mut self, _: &mut Site<'_>) -> Option<Guess> {
+        self.times += 1;
+        Some(self.guess)
+    }
+
+    fn learns(&self) -> bool {
+        true
+    }
+
+    fn may_miss(&self) -> bool {
+        self.may_miss
+    }
+}
+
+/// A proposer of guesses with this acceptance, as others see it, and the drafter that asks it.
+fn asked(acceptance: f64, may_miss: bool) -> (Arc<Mutex<Asked>>, Drafter) {
+    let guess = Guess { token: TokenId::new(1), acceptance };
+    let asked = Arc::new(Mutex::new(Asked { guess, times: 0, may_miss }));
+    let drafter = Drafter::new(Box::new(Arc::clone(&asked)), DraftLength::Auto).cost(curve(0.5));
+    (asked, drafter)
+}
+
+/// Lengths of the drafts of so many passes, of which every token is accepted, where a guess takes so long.
+fn lengths(drafter: &mut Drafter, passes: usize, guess: Option<f64>) -> Vec<usize> {
+    let mut tokens = vec![TokenId::new(1)];
+    let pass = |_| {
+        let draft = drafter.draft(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE), 3);
+        if let Some(seconds) = guess {
+            drafter.guessed(seconds);
+        }
+        let length = draft.tokens.len();
+        let seconds = drafter.pass_cost().seconds(Pass::whole(1 + length));
+        drafter.verified(&draft, length, seconds);
+        length
+    };
+    (0..passes).map(pass).collect()
 }
 
 /// A curve on which a pass over n tokens costs 1 + slope (n - 1).
@@ -71,6 +120,81 @@ fn promises_that_are_not_kept_end_drafts() {
     // Seldom it tries again.
     let late = &lengths[100..];
     assert!(late.iter().filter(|&&length| length > 0).count() * 50 < late.len(), "{lengths:?}");
+}
+
+#[test]
+fn what_does_not_pay_is_hardly_asked() {
+    // Of a guess that is right once in five times half a pass is the price: no draft, and the guess is for nothing.
+    let (proposer, mut drafter) = asked(0.2, true);
+    let found = lengths(&mut drafter, 2000, Some(0.05));
+    assert!(found.iter().all(|length| *length == 0));
+    let times = proposer.lock().unwrap().times;
+    assert!((20..80).contains(&times), "asked {times} times");
+    // It is asked again when it is found to be worth it, and then always.
+    proposer.lock().unwrap().guess.acceptance = 0.9;
+    let found = lengths(&mut drafter, 200, Some(0.05));
+    let first = found.iter().position(|length| *length > 0).unwrap();
+    assert!(first <= 64 && found[first..].iter().all(|length| *length > 0), "{found:?}");
+}
+
+#[test]
+fn drafts_that_gain_less_than_guesses_take_are_not_made() {
+    // What is gained is a part of a pass, what the guess takes is more.
+    let (proposer, mut drafter) = asked(0.6, true);
+    let long = lengths(&mut drafter, 1000, Some(0.3));
+    assert!(long.iter().filter(|length| **length > 0).count() < 50, "{long:?}");
+    assert!(proposer.lock().unwrap().times < 50);
+    let (_, mut drafter) = asked(0.6, true);
+    assert!(lengths(&mut drafter, 1000, Some(0.001)).iter().all(|length| *length > 0));
+}
+
+#[test]
+fn learning_costs_too_and_rests_where_it_may() {
+    for (may_miss, learning) in [(true, 0.3), (false, 0.3), (true, 0.0)] {
+        let (_, mut drafter) = asked(0.6, may_miss);
+        let (mut drafted, mut learnt) = (0, 0);
+        for _ in 0..500 {
+            drafted += usize::from(lengths(&mut drafter, 1, Some(0.001))[0] > 0);
+            if drafter.learns() {
+                drafter.learnt(learning);
+                learnt += 1;
+            }
+        }
+        let rests = learning > 0.0;
+        assert_eq!(drafted < 50, rests, "{drafted}");
+        assert_eq!(learnt < 50, rests && may_miss, "{learnt}");
+    }
+}
+
+#[test]
+fn where_nothing_is_told_of_guesses_they_never_rest() {
+    let (proposer, mut drafter) = asked(0.2, true);
+    lengths(&mut drafter, 500, None);
+    assert_eq!(proposer.lock().unwrap().times, 500);
+}
+
+#[test]
+fn guesses_end_where_no_draft_can_gain_any_more() {
+    // The second token of two is worth less than it costs, whatever follows: it is not even asked for a third.
+    let (proposer, mut drafter) = asked(0.6, true);
+    assert_eq!(lengths(&mut drafter, 1, None), [1]);
+    assert_eq!(proposer.lock().unwrap().times, 2);
+    // Not even a sure guess would pay.
+    let (proposer, drafter) = asked(0.6, true);
+    assert_eq!(lengths(&mut drafter.cost(curve(1.1)), 1, None), [0]);
+    assert_eq!(proposer.lock().unwrap().times, 0);
+}
+
+#[test]
+fn a_combination_may_miss_what_all_that_learn_may_and_is_shared_if_one_is() {
+    let grammar = compiled(LISTS);
+    let counts = |learning| Box::new(CountProposer::new(Prior::new(&grammar), learning)) as Box<dyn Propose>;
+    let both = |learning| BestOf::new(vec![counts(learning), Box::new(Lookup::default())]);
+    assert!(both(Learning::Text).may_miss() && both(Learning::Fixed).may_miss());
+    assert!(!both(Learning::Online).may_miss() && !both(Learning::Online).is_shared());
+    let shared = |learning| BestOf::new(vec![Box::new(Arc::new(Mutex::new(counts(learning))))]);
+    assert!(shared(Learning::Text).is_shared() && shared(Learning::Text).may_miss());
+    assert!(!shared(Learning::Online).may_miss());
 }
 
 #[test]
@@ -224,4 +348,29 @@ fn a_text_is_learnt_until_it_ends() {
         Seen::new(twice, Some(&[(twice, 1.0)])),
     );
     assert_eq!(guess(&mut proposer, &mut tokens), Some(twice));
+}
+
+#[test]
+fn a_text_is_the_same_after_tokens_that_were_not_seen() {
+    let grammar = compiled(LISTS);
+    let mut proposer = CountProposer::new(Prior::new(&grammar), Learning::Text);
+    let constraint = grammar.constraint();
+    let (open, twice) = (TokenId::new(19), TokenId::new(26));
+    let mut observe = |tokens: &[u32], token: TokenId| {
+        let mut tokens: Vec<TokenId> = tokens.iter().copied().map(TokenId::new).collect();
+        let mut site = Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE);
+        proposer.observe(&mut site, Seen::new(token, Some(&[(token, 1.0)])));
+        let guess = |proposer: &mut CountProposer, first: u32| {
+            let mut tokens = vec![TokenId::new(first)];
+            proposer
+                .guess(&mut Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE))
+                .map(|guess| guess.token)
+        };
+        [1, 2].map(|first| guess(&mut proposer, first))
+    };
+    assert_eq!(observe(&[1], open)[0], Some(open));
+    // Goes on as it was, two tokens later: what came before is still known.
+    assert_eq!(observe(&[1, 19, 5, 2], twice), [Some(open), Some(twice)]);
+    // As long, but another text: nothing of the first one is known.
+    assert_ne!(observe(&[3, 19, 5, 2, 26, 2], twice)[0], Some(open));
 }

@@ -1,0 +1,45 @@
+//! The median of the last few measurements: what disturbs one of them now and then does not count.
+
+/// Measurements that are looked back on.
+const MEMORY: usize = 7;
+
+/// The last few measurements.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Median {
+    last: [f64; MEMORY],
+    next: usize,
+}
+
+impl Median {
+    /// As if all had been this.
+    pub(super) fn of(value: f64) -> Self {
+        Self { last: [value; MEMORY], next: 0 }
+    }
+
+    /// Notes another one.
+    pub(super) fn add(&mut self, value: f64) {
+        self.last[self.next] = value;
+        self.next = (self.next + 1) % MEMORY;
+    }
+
+    /// What it is.
+    pub(super) fn value(&self) -> f64 {
+        let mut sorted = self.last;
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted[MEMORY / 2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_that_are_far_off_do_not_count() {
+        let mut median = Median::of(1.0);
+        (0..3).for_each(|_| median.add(100.0));
+        assert!((median.value() - 1.0).abs() < 1e-9);
+        (0..4).for_each(|_| median.add(2.0));
+        assert!((median.value() - 2.0).abs() < 1e-9, "{median:?}");
+    }
+}

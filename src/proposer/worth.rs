@@ -1,0 +1,294 @@
+//! How much of what could be drafted a pass should hold: the tokens that are worth more than what they add to its cost.
+//!
+//! A token that is drafted comes with the probability that it and all before it are right. What it costs hangs on what else
+//! the pass is over: kernels take several rows at a time, so that one token may be dear and the next ones free. So all drafts
+//! of a pass are cut together.
+
+use super::pass::{Pass, PassCost};
+
+/// A token that could be drafted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Offered {
+    /// How likely it and all before it are right.
+    pub(crate) reached: f64,
+    /// Will the row behind it be wanted whole?
+    pub(crate) wide: bool,
+}
+
+impl Offered {
+    /// What it adds to a pass.
+    pub(super) fn pass(self) -> Pass {
+        Pass { tokens: 1, whole: usize::from(self.wide) }
+    }
+}
+
+/// What the tokens of a pass are weighed by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Worth<'a> {
+    /// What passes cost.
+    pub(crate) cost: &'a PassCost,
+    /// Tokens a second, of all that share the pass.
+    pub(crate) pace: f64,
+    /// How many sequences share it.
+    pub(crate) sequences: usize,
+    /// How many of them are drafted for at once.
+    pub(crate) at_once: usize,
+}
+
+/// How many times as fast as without drafts passes have been lately.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Speedup {
+    tokens: f64,
+    cost: f64,
+}
+
+impl Speedup {
+    /// Notes that a pass gave so many tokens a sequence, and took so many times what it would have without drafts.
+    pub(crate) fn note(&mut self, tokens: f64, cost: f64) {
+        /// What the sums keep from one pass to the next: they look back on about 50.
+        const KEEP: f64 = 0.98;
+        if tokens.is_finite() && cost.is_finite() {
+            self.tokens = KEEP * self.tokens + tokens;
+            self.cost = KEEP * self.cost + cost;
+        }
+    }
+
+    /// How many times it is.
+    pub(crate) fn times(self) -> f64 {
+        /// Passes without drafts that are thought to have come before the first.
+        const WEIGHT: f64 = 4.0;
+        (self.tokens + WEIGHT) / (self.cost + WEIGHT)
+    }
+}
+
+/// How much of each draft a pass should hold.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cut {
+    /// Tokens of each draft.
+    pub(crate) kept: Vec<usize>,
+    /// What each should gain, in seconds.
+    pub(crate) gains: Vec<f64>,
+}
+
+/// Tokens of one draft that are taken together, as the first ones alone are worth less than those behind them.
+struct Block {
+    draft: usize,
+    tokens: usize,
+    worth: f64,
+}
+
+impl Block {
+    fn mean(&self) -> f64 {
+        self.worth / count(self.tokens)
+    }
+}
+
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+impl Worth<'_> {
+    /// What is added to a pass costs so many tokens, at the present pace.
+    pub(super) fn price(&self, pass: Pass, more: Pass) -> f64 {
+        self.pace * (self.cost.seconds(pass + more) - self.cost.seconds(pass))
+    }
+
+    /// Could a draft become better than it was at best, which is by so many tokens better than it is, if it went on by up to
+    /// `room` tokens, even if all of them were as likely to be reached as the last one? `guess`: seconds of a guess.
+    pub(super) fn could_gain(&self, pass: Pass, reached: f64, behind: f64, guess: f64, room: usize) -> bool {
+        (1..=room).any(|tokens| {
+            let price = self.price(pass, Pass { tokens, whole: 0 });
+            count(tokens) * (reached - self.pace * guess) - price > behind
+        })
+    }
+
+    /// How much of each draft to keep in a pass that is over `plain` without them: what is expected to come, less what the
+    /// pass costs at the present pace, is the most, exactly so where all rows or none are wide, or costs are a straight
+    /// line. Costs as much as sorting the tokens.
+    pub(crate) fn cut(&self, plain: Pass, drafts: &[&[Offered]]) -> Cut {
+        let mut blocks = self.blocks(plain, drafts);
+        // Those of one draft stay in order.
+        blocks.sort_by(|one, other| other.mean().total_cmp(&one.mean()));
+        let (mut kept, mut best) = (vec![0; drafts.len()], vec![0; drafts.len()]);
+        let (mut pass, mut now, mut most) = (plain, 0.0, 0.0);
+        for Block { draft, tokens, .. } in blocks {
+            for _ in 0..tokens {
+                let Some(token) = drafts[draft].get(kept[draft]) else { break };
+                now += token.reached - self.price(pass, token.pass());
+                pass = pass + token.pass();
+                kept[draft] += 1;
+                if now > most {
+                    most = now;
+                    best.clone_from(&kept);
+                }
+            }
+        }
+        Cut { gains: self.gains(plain, drafts, &best), kept: best }
+    }
+
+    /// The drafts in blocks, of each the better ones first. A token's price does not count in this, as all have the same; what
+    /// its row adds does.
+    fn blocks(&self, plain: Pass, drafts: &[&[Offered]]) -> Vec<Block> {
+        let all: usize = drafts.iter().map(|draft| draft.len()).sum();
+        let tokens = plain + Pass { tokens: all, whole: 0 };
+        let row = self.price(tokens, Pass { tokens: 0, whole: all }) / count(all.max(1));
+        let mut blocks: Vec<Block> = Vec::with_capacity(all);
+        for (draft, offered) in drafts.iter().enumerate() {
+            for token in *offered {
+                let worth = token.reached - if token.wide { row } else { 0.0 };
+                let mut block = Block { draft, tokens: 1, worth };
+                while let Some(before) =
+                    blocks.pop_if(|before| before.draft == draft && before.mean() <= block.mean())
+                {
+                    block.tokens += before.tokens;
+                    block.worth += before.worth;
+                }
+                blocks.push(block);
+            }
+        }
+        blocks
+    }
+
+    /// What each draft should gain in seconds, if so much of each is kept: what it costs is divided by what it adds.
+    fn gains(&self, plain: Pass, drafts: &[&[Offered]], kept: &[usize]) -> Vec<f64> {
+        let kept: Vec<&[Offered]> =
+            drafts.iter().zip(kept).map(|(draft, &kept)| &draft[..kept.min(draft.len())]).collect();
+        let sum = |tokens: &[Offered]| tokens.iter().fold(Pass::default(), |sum, token| sum + token.pass());
+        let all = kept.iter().fold(Pass::default(), |all, tokens| all + sum(tokens));
+        let narrow = Pass { whole: 0, ..all };
+        let of_tokens = self.price(plain, narrow) / count(all.tokens.max(1));
+        let of_rows = self.price(plain + narrow, Pass { tokens: 0, ..all }) / count(all.whole.max(1));
+        let gain = |tokens: &&[Offered]| {
+            let Pass { tokens: added, whole } = sum(tokens);
+            let reached: f64 = tokens.iter().map(|token| token.reached).sum();
+            (reached - of_tokens * count(added) - of_rows * count(whole)) / self.pace.max(1e-12)
+        };
+        kept.iter().map(gain).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Curves by measurements of tokens and of whole rows, rising.
+    fn cost(tokens: &[f64], rows: &[f64]) -> PassCost {
+        let mut cost = PassCost::default();
+        let mut sum = 1.0;
+        for (number, more) in (1..).zip(tokens) {
+            sum += more;
+            cost.observe(Pass { tokens: number, whole: 0 }, sum);
+        }
+        let mut whole = 0.0;
+        for (number, more) in (1..).zip(rows) {
+            whole += more;
+            cost.observe(
+                Pass { tokens: 1, whole: number },
+                cost.seconds(Pass { tokens: 1, whole: 0 }) + whole,
+            );
+        }
+        cost
+    }
+
+    /// What comes of keeping so much of each draft, less its price.
+    fn net(worth: &Worth<'_>, plain: Pass, drafts: &[Vec<Offered>], kept: &[usize]) -> f64 {
+        let all = || drafts.iter().zip(kept).flat_map(|(draft, &kept)| &draft[..kept]);
+        let added = all().fold(Pass::default(), |added, token| added + token.pass());
+        all().map(|token| token.reached).sum::<f64>() - worth.price(plain, added)
+    }
+
+    /// The most that comes of any lengths.
+    fn best(worth: &Worth<'_>, plain: Pass, drafts: &[Vec<Offered>]) -> f64 {
+        let mut kept = vec![0; drafts.len()];
+        let mut most = 0.0_f64;
+        loop {
+            most = most.max(net(worth, plain, drafts, &kept));
+            let Some(at) = (0..drafts.len()).find(|&at| kept[at] < drafts[at].len()) else { return most };
+            kept[at] += 1;
+            kept[..at].fill(0);
+        }
+    }
+
+    fn drafts(wide: impl Strategy<Value = bool>) -> impl Strategy<Value = Vec<Vec<Offered>>> {
+        let draft = prop::collection::vec((0.2..1.0_f64, wide), 0..5).prop_map(|tokens| {
+            let mut reached = 1.0;
+            let offered = tokens.into_iter().map(|(acceptance, wide)| {
+                reached *= acceptance;
+                Offered { reached, wide }
+            });
+            offered.collect()
+        });
+        prop::collection::vec(draft, 0..5)
+    }
+
+    fn cut(
+        drafts: &[Vec<Offered>],
+        cost: &PassCost,
+        pace: f64,
+        plain: Pass,
+    ) -> Result<(f64, f64), TestCaseError> {
+        let worth = Worth { cost, pace, sequences: drafts.len(), at_once: 1 };
+        let slices: Vec<&[Offered]> = drafts.iter().map(Vec::as_slice).collect();
+        let Cut { kept, gains } = worth.cut(plain, &slices);
+        prop_assert!(kept.iter().zip(drafts).all(|(kept, draft)| *kept <= draft.len()));
+        let found = net(&worth, plain, drafts, &kept);
+        // The parts are the whole.
+        prop_assert!((gains.iter().sum::<f64>() * pace - found).abs() < 1e-6, "{gains:?} {found}");
+        Ok((found, best(&worth, plain, drafts)))
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_are_the_best_there_are(
+            drafts in drafts(Just(true)),
+            steps in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1.0_f64], 40),
+            (pace, plain) in (0.05..1.5_f64, 1..9_usize),
+        ) {
+            let (found, best) = cut(&drafts, &cost(&steps, &[]), pace, Pass::whole(plain))?;
+            prop_assert!((found - best).abs() < 1e-9, "{found} {best}");
+        }
+
+        #[test]
+        fn so_they_are_with_rows_that_are_not_wanted_whole(
+            drafts in drafts(any::<bool>()),
+            (token, row, pace) in (0.0..1.0_f64, 0.0..1.0_f64, 0.05..1.5_f64),
+            (plain, whole) in (1..9_usize, 1..9_usize),
+        ) {
+            let cost = cost(&[token; 40], &[row; 40]);
+            let (found, best) = cut(&drafts, &cost, pace, Pass { tokens: plain, whole: whole.min(plain) })?;
+            prop_assert!((found - best).abs() < 1e-9, "{found} {best}");
+        }
+
+        /// No draft is given up that would have become better.
+        #[test]
+        fn who_gives_up_is_right(
+            steps in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1.0_f64], 40),
+            (pace, reached, behind) in (0.05..1.5_f64, 0.0..1.0_f64, 0.0..0.5_f64),
+            follow in prop::collection::vec(0.5..1.0_f64, 1..16),
+            plain in 1..9_usize,
+        ) {
+            let cost = cost(&steps, &[]);
+            let worth = Worth { cost: &cost, pace, sequences: 1, at_once: 1 };
+            let pass = Pass { tokens: plain, whole: 0 };
+            if !worth.could_gain(pass, reached, behind, 0.0, follow.len()) {
+                let (mut gain, mut reached) = (0.0, reached);
+                for (tokens, acceptance) in (1..).zip(follow) {
+                    reached *= acceptance;
+                    gain += reached;
+                    let price = worth.price(pass, Pass { tokens, whole: 0 });
+                    prop_assert!(gain - price <= behind + 1e-9);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_guess_costs_time_too() {
+        let cost = cost(&[0.0; 20], &[]);
+        let worth = Worth { cost: &cost, pace: 1.0, sequences: 1, at_once: 1 };
+        let could = |guess| worth.could_gain(Pass::whole(1), 0.5, 0.0, guess, 9);
+        assert!(could(0.4) && !could(0.6) && !worth.could_gain(Pass::whole(1), 0.5, 0.0, 0.0, 0));
+    }
+}
