@@ -10,10 +10,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use anyhow::Context;
 use domino::{
     decode::Decoder,
     model::candle::CandleModel,
-    proposer::{CountProposer, DraftLength, Drafter, Guess, Learning, Pass, PassCost, Propose, Seen, Site},
+    proposer::{
+        CountProposer, DraftLength, Drafter, Guess, Learning, Pass, PassCost, Prior, Propose, Seen, Site,
+    },
 };
 
 use crate::measure::{Cell, Protocol};
@@ -190,27 +193,30 @@ impl Cell<'_> {
         protocol: &Protocol,
     ) -> anyhow::Result<()> {
         let prior = self.prior(decoder, protocol)?;
-        let counts = CountProposer::new(prior, Learning::Text);
+        let counts = CountProposer::new(prior.clone(), Learning::Text);
         let watcher = Watcher { counts, next: None, tallies: HashMap::new(), run: Vec::new() };
         let watcher = Arc::new(Mutex::new(watcher));
-        decoder.set_drafter(Some(Drafter::new(Box::new(Arc::clone(&watcher)), DraftLength::Auto)));
+        // A length that is not weighed: else it would rest, as it never drafts.
+        let length = DraftLength::up_to(1, 0.0)?;
+        decoder.set_drafter(Some(Drafter::new(Box::new(Arc::clone(&watcher)), length)));
         decoder.set_constraint(Some(self.grammar.constraint()))?;
-        decoder.calibrate()?;
         let mut runs = Vec::new();
         for run in 0..protocol.runs {
             decoder.options_mut().seed = run as u64;
             decoder.generate(&self.prompts[run % self.prompts.len()])?;
             runs.push(std::mem::take(&mut watcher.lock().unwrap_or_else(PoisonError::into_inner).run));
         }
-        let cost = decoder.set_drafter(None).map(|drafter| drafter.pass_cost().clone()).unwrap_or_default();
+        let cost = self.cost(decoder, &prior)?;
         // The first half has shown how often which rank is drawn.
         let runs = runs.split_off(runs.len() / 2);
         let all = runs.iter().map(Vec::len).sum::<usize>() as f64;
         let drawn = |rank| runs.iter().flatten().filter(|place| place.drawn == Some(rank)).count() as f64;
         let shares: Vec<String> = (0..RANKS).map(|rank| format!("{:.3}", drawn(rank) / all)).collect();
         println!("{name}: drawn by rank {}", shares.join(" "));
-        let here = (1..=8).map(|n| format!("{:.2}", cost.relative(Pass { tokens: n, whole: 0 })));
-        println!("  passes without whole rows: {}", here.collect::<Vec<_>>().join(" "));
+        for (what, rows) in [("whole rows", 1), ("none", 0)] {
+            let here = (1..=8).map(|n| format!("{:.2}", cost.relative(Pass { tokens: n, whole: n * rows })));
+            println!("  passes with {what}: {}", here.collect::<Vec<_>>().join(" "));
+        }
         let slopes = [0.05, 0.02, 0.005].map(|slope| (format!("1 + {slope} (n - 1)"), Curve::Slope(slope)));
         for (what, curve) in [("here".to_owned(), Curve::Here(cost))].into_iter().chain(slopes) {
             let chain = simulate(&runs, &curve, 1);
@@ -228,5 +234,26 @@ impl Cell<'_> {
             println!();
         }
         Ok(())
+    }
+
+    /// What passes cost in use: with drafts of each length on some texts. Passes that are measured idle tell too little.
+    fn cost(&self, decoder: &mut Decoder<CandleModel>, prior: &Prior) -> anyhow::Result<PassCost> {
+        let drafter =
+            |length| Drafter::new(Box::new(CountProposer::new(prior.clone(), Learning::Text)), length);
+        let noted = |drafter: Option<Drafter>| {
+            drafter.map(|drafter| drafter.pass_cost().clone()).context("a drafter")
+        };
+        decoder.set_drafter(Some(drafter(DraftLength::Auto)));
+        decoder.calibrate()?;
+        let mut cost = noted(decoder.set_drafter(None))?;
+        for tokens in [1, 2, 3, 4, 5, 6, 7, 8, 12, 16] {
+            for (seed, prompt) in (2_000_000..2_000_003).zip(&self.prompts) {
+                decoder.set_drafter(Some(drafter(DraftLength::up_to(tokens, 0.0)?).cost(cost)));
+                decoder.options_mut().seed = seed;
+                decoder.generate(prompt)?;
+                cost = noted(decoder.set_drafter(None))?;
+            }
+        }
+        Ok(cost)
     }
 }
