@@ -134,6 +134,10 @@ fn these<'a>(
     all.iter_mut().enumerate().filter(|(place, _)| places.contains(place)).map(|(_, sequence)| sequence)
 }
 
+/// How many times what it costs a drafted token must be worth, where several sequences share a pass: a further token costs
+/// a good part of what one without a draft does there, so that a cost which is off by a little makes a loss of a gain.
+const MARGIN: f64 = 1.1;
+
 fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
@@ -387,7 +391,8 @@ impl<B: BatchModel> BatchDecoder<B> {
             todo.push((seen, own));
         }
         let cost = &self.cost;
-        let pace = count(places.len()) * self.speedup.times() / cost.seconds(without);
+        let margin = if places.len() > 1 { MARGIN } else { 1.0 };
+        let pace = margin * count(places.len()) * self.speedup.times() / cost.seconds(without);
         let threads = rayon::current_num_threads();
         let worth = |drafting: usize| {
             let at_once = drafting.clamp(1, threads);
