@@ -136,7 +136,8 @@ pub mod oracle;
 
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{
-    Completion, Constraint, Context, Exploration, Memory, StepError, StepErrorKind, ThreadView,
+    Completion, Constraint, Context, Exploration, Memory, Patience, StepError, StepErrorKind, TextPlace,
+    ThreadView,
 };
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;

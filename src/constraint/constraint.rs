@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::{
     completion::Completion,
     context::Context,
-    error::{StepError, StepErrorKind},
+    error::{StepError, StepErrorKind, TextPlace},
     history::History,
     host::{Host, SharedMachine, lock},
     machine::Machine,
+    patience::{Patience, Pieces, Spent},
     program::Program,
 };
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
 
 /// A text in the making and what may follow.
 ///
-/// Cloning copies the history (four bytes for each step that can be undone, see [`Limits::history`](crate::Limits::history)) and shares
+/// Cloning copies the history (eight bytes for each step that can be undone, see [`Limits::history`](crate::Limits::history)) and shares
 /// everything else; clones go their own ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
 #[derive(Debug, Clone)]
 pub struct Constraint {
@@ -27,9 +28,17 @@ pub struct Constraint {
     host: Host,
     machine: SharedMachine,
     here: Place,
+    /// Bytes of text so far, as far as 32 bits tell.
+    bytes: u32,
     history: History,
     mask: Option<Arc<TokenSet>>,
+    patience: Option<Patience>,
+    spent: Spent,
 }
+
+/// Threads that are looked at to say where a step ended, and rules that are named.
+const PLACE_THREADS: usize = 64;
+const PLACE_RULES: usize = 4;
 
 /// Bytes of [`Constraint::advance_bytes`] that are a step for [`Limits::step_work`](crate::Limits::step_work).
 const STEP_BYTES: usize = 64;
@@ -81,7 +90,21 @@ impl Constraint {
         let machine = host.machine(&program);
         let start = lock(&machine).start();
         let history = History::new(program.limits.history);
-        Self { program, host, machine, here: Place::In(start), history, mask: None }
+        let (here, spent) = (Place::In(start), Spent::default());
+        Self { program, host, machine, here, bytes: 0, history, mask: None, patience: None, spent }
+    }
+
+    /// Sets how long the session stays with a step and with its text. Without it a call does one piece of a step.
+    #[must_use]
+    pub fn patient(mut self, patience: Patience) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// What [`patient`](Self::patient) has set.
+    #[must_use]
+    pub fn patience(&self) -> Option<Patience> {
+        self.patience
     }
 
     /// The tokens that may follow, end-of-text ids included when the text is complete; none after end of text.
@@ -134,7 +157,8 @@ impl Constraint {
     /// If the token cannot follow, or a budget is used up.
     pub fn advance(&mut self, token: TokenId) -> Result<(), StepError> {
         let place = self.after(token)?.ok_or_else(|| StepError::new(StepErrorKind::Refused(token)))?;
-        self.go(place);
+        let bytes = self.program.vocabulary.bytes(token).map_or(0, <[u8]>::len);
+        self.go(place, bytes);
         Ok(())
     }
 
@@ -157,7 +181,7 @@ impl Constraint {
                 return Ok(taken);
             }
         }
-        self.go(Place::In(state));
+        self.go(Place::In(state), bytes.len());
         Ok(taken)
     }
 
@@ -168,7 +192,9 @@ impl Constraint {
     /// [`Limits::history`](crate::Limits::history)); nothing has moved then.
     pub fn rollback(&mut self, steps: usize) -> Result<(), StepError> {
         if steps > 0 {
-            self.here = Place::In(self.history.back(steps).map_err(StepError::new)?);
+            let (state, bytes) = self.history.back(steps).map_err(StepError::new)?;
+            self.here = Place::In(state);
+            self.bytes = bytes;
             self.mask = None;
         }
         Ok(())
@@ -234,8 +260,11 @@ impl Constraint {
             host: self.host.clone(),
             machine: Arc::clone(&self.machine),
             here: self.here,
+            bytes: self.bytes,
             history,
             mask: self.mask.clone(),
+            patience: self.patience,
+            spent: self.spent,
         }
     }
 
@@ -351,15 +380,55 @@ impl Constraint {
         state: &mut StateId,
         step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
     ) -> Result<T, StepError> {
-        let work = &mut Work::of_a_step(&self.program.limits);
-        let done = step(&mut lock(&self.machine), &self.program, *state, work);
-        match done {
-            Err(limit) if limit.budget() == Budget::StepWork || !self.move_on(state, work) => {
-                Err(limit.into())
+        let program = Arc::clone(&self.program);
+        let nodes = program.vocabulary.trie().len();
+        let patience = self.patience.unwrap_or(Patience::one_piece());
+        let mut pieces = Pieces::new(patience, &program.limits, nodes);
+        let mut moved = false;
+        loop {
+            let work = &mut Work::new(pieces.next(&program.limits));
+            let done = step(&mut lock(&self.machine), &program, *state, work);
+            let out_of_work = |limit: &LimitExceeded| limit.budget() == Budget::StepWork;
+            if done.as_ref().is_err_and(|limit| !out_of_work(limit)) && !moved && self.move_on(state, work) {
+                moved = true;
+                pieces.note(work.spent(), &mut self.spent);
+                continue;
             }
-            Err(_) => Ok(step(&mut lock(&self.machine), &self.program, *state, work)?),
-            Ok(found) => Ok(found),
+            pieces.note(work.spent(), &mut self.spent);
+            match done {
+                Ok(found) => {
+                    pieces.finish(&mut self.spent);
+                    return Ok(found);
+                }
+                Err(limit) if out_of_work(&limit) => {
+                    if let Err(limit) = pieces.go_on(limit, &mut self.spent, &program.limits, nodes) {
+                        pieces.finish(&mut self.spent);
+                        return Err(StepError::limit(limit, self.place(*state)));
+                    }
+                }
+                Err(limit) => return Err(StepError::limit(limit, self.place(*state))),
+            }
         }
+    }
+
+    /// Where the text is, for messages.
+    fn place(&self, state: StateId) -> TextPlace {
+        let machine = lock(&self.machine);
+        let lowered = &self.program.lowered;
+        let inside = machine.threads(state).iter().map(|thread| (thread.set, lowered.scanner.terminal(thread.scan)));
+        let starting = machine.boundary(state).into_iter().flat_map(|set| {
+            machine.parser().accepts(set).iter().map(move |&terminal| (set, terminal))
+        });
+        let mut rules: Vec<String> = Vec::new();
+        for (set, terminal) in inside.chain(starting).take(PLACE_THREADS) {
+            for dot in machine.parser().waiting(set, terminal).take(PLACE_RULES) {
+                let rule = &lowered.rule(lowered.cfg.lhs(dot)).name;
+                if rules.len() < PLACE_RULES && !rules.contains(rule) {
+                    rules.push(rule.clone());
+                }
+            }
+        }
+        TextPlace { bytes: self.bytes as usize, rules }
     }
 
     /// Leaves a worn machine, with all that `state` and the present one need, and with what it can take along of the way
@@ -388,9 +457,10 @@ impl Constraint {
         true
     }
 
-    fn go(&mut self, to: Place) {
-        self.history.push(self.here.state());
+    fn go(&mut self, to: Place, bytes: usize) {
+        self.history.push(self.here.state(), self.bytes);
         self.here = to;
+        self.bytes = self.bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
         self.mask = None;
     }
 }

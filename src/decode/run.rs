@@ -16,7 +16,7 @@ use super::{
     stop::StopSearch,
 };
 use crate::{
-    constraint::{Completion, Constraint, StepError},
+    constraint::{Completion, Constraint, Patience, StepError},
     ids::TokenId,
     model::Kept,
     vocab::{TokenSet, Vocabulary},
@@ -96,6 +96,11 @@ impl Run {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Self {
+        let patient = |constraint: Constraint| match constraint.patience() {
+            Some(_) => constraint,
+            None => constraint.patient(Patience::whole()),
+        };
+        let constraint = constraint.map(patient);
         Self {
             chooser: Chooser::new(options, possible),
             vocabulary,

@@ -3,9 +3,10 @@
 //! The passes, and what holds after each:
 //! 1. [`recursion`]: no rule begins or ends with itself; such recursion has become repetition.
 //! 2. [`regular`]: it is known which expressions are regular, and how large.
-//! 3. [`emit`]: regular expressions within the budget have become terminals, none of which matches the
+//! 3. [`runs`]: no repetition has regular alternatives beside others; such alternatives have become runs between those.
+//! 4. [`emit`]: regular expressions within the budget have become terminals, none of which matches the
 //!    empty string; the rest has become productions, with repetition as left recursion.
-//! 4. [`reduce`]: every symbol derives some text and occurs in some sentence, so "may follow" means
+//! 5. [`reduce`]: every symbol derives some text and occurs in some sentence, so "may follow" means
 //!    "a sentence follows".
 
 mod cfg;
@@ -17,6 +18,7 @@ mod provenance;
 mod recursion;
 mod reduce;
 mod regular;
+mod runs;
 mod shortest;
 mod work;
 
@@ -54,7 +56,11 @@ pub(crate) fn lower(grammar: &Grammar, limits: &Limits) -> Result<Lowered, Compi
     let order = work.rules_callees_first();
     let rewritten = recursion::to_repetition(&mut work, &order, limits)?;
     clock.lap("recursion to repetition");
-    let regular = regular::analyse(&work, &order);
+    let mut regular = regular::analyse(&work, &order);
+    if runs::to_runs(&mut work, &regular, &order, limits)? {
+        regular = regular::analyse(&work, &order);
+    }
+    clock.lap("runs of regular parts");
     let mut emitted = emit::emit(&work, &regular, limits)?;
     clock.lap("terminals and productions");
     let (symbols, absorbed) = (std::mem::take(&mut emitted.rules), std::mem::take(&mut emitted.absorbed));

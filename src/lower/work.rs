@@ -2,6 +2,7 @@
 //!
 //! Invariant: as in the IR, an expression's parts have smaller ids than itself.
 
+use hashbrown::HashMap;
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::components::components;
@@ -114,6 +115,55 @@ impl WorkGrammar {
 
     pub(super) fn set_body(&mut self, rule: RuleId, body: ExprId) {
         self.bodies[rule.index()] = body;
+    }
+
+    /// The expression with parts replaced by others that mean the same. Linear in what is below it.
+    pub(super) fn replaced(
+        &mut self,
+        expr: ExprId,
+        by: &HashMap<ExprId, ExprId>,
+        limits: &Limits,
+    ) -> Result<ExprId, LimitExceeded> {
+        let mut known: HashMap<ExprId, ExprId> = HashMap::new();
+        // What is to be rebuilt, each once before and once after its parts.
+        let mut open = vec![(expr, false)];
+        while let Some((here, parts_done)) = open.pop() {
+            if known.contains_key(&here) {
+                continue;
+            }
+            let target = *by.get(&here).unwrap_or(&here);
+            let of = |part: &ExprId| *known.get(part).unwrap_or(part);
+            let parts: Vec<ExprId> = match &self.exprs[target.index()] {
+                Expr::Pattern(_) | Expr::Rule(_) => Vec::new(),
+                Expr::Sequence(parts) | Expr::Alternatives(parts) => parts.clone(),
+                Expr::Repeat { part, .. } => vec![*part],
+            };
+            if !parts_done {
+                open.push((here, true));
+                open.extend(parts.into_iter().map(|part| (part, false)));
+                continue;
+            }
+            let new: Vec<ExprId> = parts.iter().map(of).collect();
+            let made = if new == parts {
+                target
+            } else {
+                let rebuilt = match &self.exprs[target.index()] {
+                    Expr::Sequence(_) => Expr::Sequence(new),
+                    Expr::Alternatives(_) => Expr::Alternatives(new),
+                    Expr::Repeat { min, max, .. } => {
+                        Expr::Repeat { part: new[0], min: *min, max: *max }
+                    }
+                    other => other.clone(),
+                };
+                let made = self.push(rebuilt, limits)?;
+                let span = self.expr_span(here);
+                self.spans.resize(self.exprs.len(), Span::default());
+                self.spans[made.index()] = span;
+                made
+            };
+            known.insert(here, made);
+        }
+        Ok(*known.get(&expr).unwrap_or(&expr))
     }
 
     /// A new expression over existing ones.
