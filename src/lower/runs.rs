@@ -1,4 +1,5 @@
-//! Regular alternatives of a repetition become runs: `(A | R)*` is `R* (A R*)*`.
+//! Regular alternatives of a repetition become runs: `(A | R)*` is `R* (A R*)*`, and up to `n` of `A | R` are up to `n` of
+//! them with no `R` next to an `R`, where an `R` after an `R` is an `R`.
 //!
 //! Inner repetitions go first: any number of `x{1,9}` is any number of `x`. The language is the same, by the expression and not by how it is written: a text between two parts that are not
 //! regular is one run of the regular ones. So `(element | text | ws)*` has one terminal where texts and spaces may
@@ -18,6 +19,9 @@ use crate::{
 
 /// Alternatives of one repetition beyond which it is left alone, rules looked through included.
 const MAX_ALTERNATIVES: usize = 200;
+
+/// Counts up to which the parts of a repetition are told apart one by one; three expressions each.
+const MOST_COUNTED: u32 = 256;
 
 /// Automata tried in all; beyond, repetitions are left alone. A few ms each at most.
 const MAX_TRIES: usize = 400;
@@ -41,11 +45,10 @@ pub(super) fn to_runs(
             match work.expr(expr) {
                 Expr::Pattern(_) | Expr::Rule(_) => {}
                 Expr::Sequence(parts) | Expr::Alternatives(parts) => open.extend(parts),
-                Expr::Repeat { part, max: None, .. } => {
+                Expr::Repeat { part, .. } => {
                     found.push(expr);
                     open.push(*part);
                 }
-                Expr::Repeat { part, .. } => open.push(*part),
             }
         }
     }
@@ -77,7 +80,82 @@ struct Pass<'a> {
 impl Pass<'_> {
     /// What a repetition becomes, if it has parts of both kinds.
     fn runs(&mut self, work: &mut WorkGrammar, expr: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
-        let Expr::Repeat { part, min, max: None } = *work.expr(expr) else { return Ok(None) };
+        match *work.expr(expr) {
+            Expr::Repeat { part, min, max: None } => self.unbounded(work, part, min),
+            Expr::Repeat { part, min: min @ (0 | 1), max: Some(max) } if (2..=MOST_COUNTED).contains(&max) => {
+                self.counted(work, part, min, max)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Up to `max` parts, the regular ones of which never stand side by side: where any number of those in a row is one
+    /// of them, any text can be read so, with no more parts.
+    fn counted(
+        &mut self,
+        work: &mut WorkGrammar,
+        part: ExprId,
+        min: u32,
+        max: u32,
+    ) -> Result<Option<ExprId>, LimitExceeded> {
+        let Some(found) = plain_alternatives(work, part) else { return Ok(None) };
+        let largest = self.limits.fold_states.saturating_mul(2);
+        let (mut runs, mut others): (Vec<ExprId>, Vec<ExprId>) =
+            found.into_iter().partition(|&part| self.regular.is_within(part, largest));
+        while !self.absorbs_itself(work, &runs) {
+            let Some(largest) = (0..runs.len()).max_by_key(|&at| self.regular.size(runs[at])) else {
+                return Ok(None);
+            };
+            others.push(runs.remove(largest));
+        }
+        if runs.is_empty() {
+            return Ok(None);
+        }
+        let limits = self.limits;
+        let run = work.alternatives(runs, limits)?;
+        if others.is_empty() {
+            return work.repeat(run, min, Some(1), limits).map(Some);
+        }
+        let other = work.alternatives(others, limits)?;
+        // So many parts, the last of which is no run, or is one.
+        let (mut after_other, mut after_run) = (work.sequence(Vec::new(), limits)?, None);
+        let mut all = Vec::new();
+        for _ in 0..max {
+            let before = work.alternatives([after_other].into_iter().chain(after_run).collect(), limits)?;
+            let next_other = work.sequence(vec![before, other], limits)?;
+            let next_run = work.sequence(vec![after_other, run], limits)?;
+            (after_other, after_run) = (next_other, Some(next_run));
+            all.extend([next_other, next_run]);
+        }
+        if min == 0 {
+            all.push(work.sequence(Vec::new(), limits)?);
+        }
+        work.alternatives(all, limits).map(Some)
+    }
+
+    /// Is one of these after another one of them, too? Then so is any number.
+    fn absorbs_itself(&mut self, work: &WorkGrammar, parts: &[ExprId]) -> bool {
+        if parts.is_empty() {
+            return true;
+        }
+        self.tries += 1;
+        let most = self.limits.fold_states.saturating_mul(2);
+        if self.tries > MAX_TRIES {
+            return false;
+        }
+        let one = Hir::alternation(parts.iter().map(|&part| self.regular.hir(work, part)).collect());
+        let two = Hir::alternation(vec![one.clone(), Hir::concat(vec![one.clone(), one.clone()])]);
+        // Minimal automata of equal languages are equal.
+        let dfa = |hir: &Hir| scanner::build(hir, 2 * most, self.limits).ok().flatten();
+        dfa(&one).is_some_and(|one| one.len() <= self.limits.fold_states && Some(&one) == dfa(&two).as_ref())
+    }
+
+    fn unbounded(
+        &mut self,
+        work: &mut WorkGrammar,
+        part: ExprId,
+        min: u32,
+    ) -> Result<Option<ExprId>, LimitExceeded> {
         let Some(Parts { found, nullable, opened }) = alternatives(work, part) else { return Ok(None) };
         let largest = self.limits.fold_states.saturating_mul(2);
         let (mut regular, mut others): (Vec<ExprId>, Vec<ExprId>) =
@@ -136,6 +214,27 @@ impl Pass<'_> {
         scanner::build(&run, most, self.limits)
             .is_ok_and(|dfa| dfa.is_some_and(|dfa| dfa.len() <= self.limits.fold_states))
     }
+}
+
+/// The alternatives of a repeated part, through groups and rules. `None` if there are too many.
+fn plain_alternatives(work: &WorkGrammar, part: ExprId) -> Option<Vec<ExprId>> {
+    let (mut open, mut found, mut rules) = (vec![part], Vec::new(), Vec::new());
+    while let Some(expr) = open.pop() {
+        if open.len() + found.len() > MAX_ALTERNATIVES {
+            return None;
+        }
+        match work.expr(expr) {
+            Expr::Alternatives(inner) => open.extend(inner.iter().rev()),
+            Expr::Rule(rule) if matches!(work.expr(work.body(*rule)), Expr::Alternatives(_)) => {
+                if !rules.contains(rule) {
+                    rules.push(*rule);
+                    open.push(work.body(*rule));
+                }
+            }
+            _ => found.push(expr),
+        }
+    }
+    Some(found)
 }
 
 /// What is repeated, as alternatives.
