@@ -6,7 +6,7 @@ use crate::{
     constraint::{Constraint, Exploration, Host, Memory, Program},
     grammar::Grammar,
     limits::{Limits, Work},
-    lower::{CompileError, lower},
+    lower::{CompileError, Terminals, lower},
     store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
     subterminal::{Forest, Lookahead, Tables},
     vocab::Vocabulary,
@@ -18,6 +18,7 @@ use crate::{
 pub struct Compiler {
     tables: Tables,
     lookahead: Lookahead,
+    terminals: Terminals,
     limits: Limits,
 }
 
@@ -26,13 +27,25 @@ impl Compiler {
     #[must_use]
     pub fn new(vocabulary: Vocabulary) -> Self {
         let tables = Tables::new(vocabulary, CacheFolder::none());
-        Self { tables, lookahead: Lookahead::default(), limits: Limits::default() }
+        Self {
+            tables,
+            lookahead: Lookahead::default(),
+            terminals: Terminals::default(),
+            limits: Limits::default(),
+        }
     }
 
     /// Sets the lookahead `k`.
     #[must_use]
     pub fn lookahead(mut self, lookahead: Lookahead) -> Self {
         self.lookahead = lookahead;
+        self
+    }
+
+    /// Sets which parts of grammars are terminals, which lookahead `k` counts.
+    #[must_use]
+    pub fn terminals(mut self, terminals: Terminals) -> Self {
+        self.terminals = terminals;
         self
     }
 
@@ -77,13 +90,14 @@ impl Compiler {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, CompileError> {
-        let lowered = lower(grammar, &self.limits)?;
+        let lowered = lower(grammar, self.terminals, &self.limits)?;
         tracing::debug!(
             terminals = lowered.scanner.terminal_count(),
             nonterminals = lowered.cfg.nonterminal_count(),
             "lowered a grammar"
         );
-        let program = Arc::new(Program::new(lowered, &self.tables, self.lookahead, self.limits.clone()));
+        let reach = (self.lookahead, self.terminals);
+        let program = Arc::new(Program::new(lowered, &self.tables, reach, self.limits.clone()));
         let host = Host::new(&program).map_err(CompileError::limit)?;
         let compiled = CompiledGrammar { program, tables: self.tables.clone(), host };
         if let Some(forest) = compiled.cached_trees() {
@@ -264,5 +278,11 @@ impl CompiledGrammar {
     #[must_use]
     pub fn lookahead(&self) -> Lookahead {
         self.program.lookahead
+    }
+
+    /// The terminals it was compiled with.
+    #[must_use]
+    pub fn terminals(&self) -> Terminals {
+        self.program.terminals
     }
 }

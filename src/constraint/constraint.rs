@@ -14,6 +14,7 @@ use super::{
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
     limits::{Budget, LimitExceeded, Work},
+    subterminal::Lookahead,
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -102,8 +103,8 @@ impl Constraint {
         Ok(self.mask.insert(mask))
     }
 
-    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? With unbounded lookahead it costs a
-    /// lookup per byte of the token and no mask (opportunistic masking; paper, 3.5).
+    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? Makes no mask (opportunistic masking; paper,
+    /// 3.5): with unbounded lookahead it costs a lookup per byte of the token, otherwise a step of each way to read it.
     ///
     /// # Errors
     /// When a budget is used up.
@@ -111,10 +112,14 @@ impl Constraint {
         if let Some(mask) = &self.mask {
             return Ok(mask.contains(token));
         }
-        if !Machine::is_exact(&self.program) {
-            return Ok(self.mask()?.contains(token));
+        let program = Arc::clone(&self.program);
+        match (program.lookahead, program.vocabulary.bytes(token), self.here) {
+            (Lookahead::Terminals(most), Some(bytes), Place::In(mut state)) if !bytes.is_empty() => self
+                .run(&mut state, |machine, program, state, work| {
+                    machine.reaches(program, state, bytes, most, work)
+                }),
+            _ => self.after(token).map(|place| place.is_some()),
         }
-        self.after(token).map(|place| place.is_some())
     }
 
     /// The one token that may follow, if there is exactly one: it needs no model. Costs a mask.

@@ -19,7 +19,6 @@ use crate::{
     ids::{ScanStateId, SetId, StateId},
     limits::{LimitExceeded, Work},
     parser::Parser,
-    subterminal::Lookahead,
     vocab::TokenSet,
 };
 
@@ -294,11 +293,6 @@ impl Machine {
             self.contexts.keep(state, context);
             context
         })
-    }
-
-    /// Is the lookahead unbounded, so that "the bytes can follow" means "the token is in the mask"?
-    pub(super) fn is_exact(shared: &Program) -> bool {
-        shared.lookahead == Lookahead::Unbounded
     }
 }
 

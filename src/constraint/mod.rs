@@ -12,6 +12,7 @@ mod host;
 mod machine;
 mod mask;
 mod memory;
+mod path;
 mod program;
 mod thread;
 

@@ -23,6 +23,7 @@ mod model;
 mod notation;
 mod output;
 mod progress;
+mod reach;
 mod runner;
 mod serve;
 mod speculate;

@@ -32,7 +32,7 @@ use self::{
 };
 use crate::{
     advice, compile,
-    failure::{BadInput, Exit},
+    failure::{BadInput, Exit, Paint},
     interrupt, model, progress,
     runner::Runner,
     tokenizer,
@@ -113,6 +113,9 @@ fn one(
         ended.summary();
     }
     failure?;
+    if let Some(trouble) = ended.trouble() {
+        eprintln!("{} {trouble}", Paint::for_stderr().red("error:"));
+    }
     Ok(ended.exit())
 }
 
@@ -158,7 +161,7 @@ fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
 
 /// What grammars are compiled with.
 fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) -> Compiler {
-    Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone())
+    command.reach.compiler(vocabulary.clone(), cache)
 }
 
 /// The grammar of the command line, if there is one. Its trees are read, or grow while the model is loaded and reads
