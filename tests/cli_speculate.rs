@@ -161,6 +161,8 @@ fn priors_are_learnt_at_a_lookahead_over_terminals() {
         run(folder.path(), "generate", &[&lists[..], &["-n", "10", "--prior", path], reach].concat())
     };
     let same = use_with(&reach);
+    let learnt_at = &last_line(&same)["prior"];
+    assert_eq!((&learnt_at["lookahead"], &learnt_at["terminals"]), (&1.into(), &"written".into()));
     assert!(matches!(same.code, Some(0 | 3)) && !same.stderr.contains("learnt with"), "{}", same.stderr);
     let other = use_with(&["--terminals", "written"]);
     assert!(matches!(other.code, Some(0 | 3)), "{}", other.stderr);

@@ -6,7 +6,7 @@ use std::{sync::mpsc, thread, time::Duration};
 use domino::{
     CompileErrorKind, Compiler, Constraint, Grammar, LimitExceeded, Limits, StepErrorKind, TokenId,
     Vocabulary,
-    grammar::{GrammarBuilder, Pattern, PatternError, Span},
+    grammar::{GrammarBuilder, Pattern, Span},
     ids::ExprId,
 };
 
@@ -183,7 +183,8 @@ fn deep_patterns() {
         // Each level is a sequence and a repetition. What is too deep is refused at the door.
         let most = domino::limits::PATTERN_NESTING;
         for depth in [most, 50_000] {
-            assert_eq!(Pattern::from_hir(nested(depth)), Err(PatternError::TooDeep(most)));
+            let error = Pattern::from_hir(nested(depth)).unwrap_err();
+            assert!(error.to_string().contains(&format!("more than {most} levels")), "{error}");
         }
         let mut build = Build::new();
         let pattern = Pattern::from_hir(nested(most / 2 - 1)).unwrap();

@@ -8,7 +8,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use domino::{
-    CompiledGrammar,
+    CompiledGrammar, Lookahead, Terminals,
     proposer::{
         BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, PriorError, Propose,
     },
@@ -128,6 +128,12 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
+    /// The lookahead and the terminals that the prior was learnt at.
+    pub(crate) fn learnt_at(&self) -> (Lookahead, Terminals) {
+        let learner = self.learner.lock().unwrap_or_else(PoisonError::into_inner);
+        (learner.prior().lookahead(), learner.prior().terminals())
+    }
+
     /// Keeps what was learnt, if anything was to be.
     pub(crate) fn keep(&self) -> anyhow::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };

@@ -29,7 +29,8 @@ use crate::{
 /// with --mask ahead, which does not ask what the model would have chosen by itself), mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
 /// finished_by: model, completion (with --finish: then there are appended, appended_bytes and
 /// appended_token_ids, and text has what was appended), or null where it is not finished; with speculation also
-/// drafted, accepted, acceptance, tokens_per_pass; with --compare an object compare. Exit code 3 says that
+/// drafted, accepted, acceptance, tokens_per_pass, and prior, with the lookahead (null: unbounded) and terminals it was
+/// learnt at; with --compare an object compare. Exit code 3 says that
 /// --max-tokens or the model's context cut the text, or --stop before it was complete, and nothing finished it.
 #[derive(Debug, Args)]
 pub(crate) struct LowGenerate {

@@ -24,6 +24,7 @@ use domino::{
     store::CacheFolder,
     vocab::Tokenizer,
 };
+use serde_json::json;
 
 use self::{
     args::{Generate, Prompt, Work},
@@ -33,8 +34,9 @@ use self::{
 use crate::{
     advice, compile,
     failure::{BadInput, Exit, Paint},
-    interrupt, model, progress,
+    interrupt, model, progress, reach,
     runner::Runner,
+    speculate::Keeper,
     tokenizer,
 };
 
@@ -102,12 +104,19 @@ fn one(
         speculative: keeper.is_some(),
         comparison,
     };
+    let learnt_at = keeper.as_ref().map(Keeper::learnt_at);
     if let Some(keeper) = keeper {
         keeper.keep()?;
     }
     if command.json {
         if failure.is_ok() {
-            writeln!(io::stdout().lock(), "{}", ended.object())?;
+            let mut object = ended.object();
+            if let Some((lookahead, terminals)) = learnt_at {
+                let lookahead = reach::lookahead_number(lookahead);
+                object["prior"] =
+                    json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
+            }
+            writeln!(io::stdout().lock(), "{object}")?;
         }
     } else {
         ended.summary();
