@@ -91,6 +91,21 @@ impl Default for Limits {
 const LEAST_NODES: usize = 1 << 16;
 
 impl Limits {
+    /// The same limits with so many bytes for all that a compiled grammar keeps: parser sets, constraint states, trees and
+    /// masks, in the proportions of the defaults.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        let default = Self::default();
+        let all = default.parser_bytes + default.state_bytes + default.tree_bytes + default.mask_bytes;
+        // In steps of a 1,024th, so that nothing overflows.
+        let part = |of: usize| (bytes / 1024).saturating_mul(of / (all / 1024));
+        self.parser_bytes = part(default.parser_bytes);
+        self.state_bytes = part(default.state_bytes);
+        self.tree_bytes = part(default.tree_bytes);
+        self.mask_bytes = part(default.mask_bytes);
+        self
+    }
+
     /// Units of one step over a vocabulary whose trie has so many nodes; at least one piece.
     pub(crate) fn step_total(&self, nodes: usize) -> usize {
         self.step_units.saturating_mul(nodes.max(LEAST_NODES)).max(self.step_work)

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
     limits::{Budget, LimitExceeded, Work},
+    subterminal::Lookahead,
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -101,10 +102,10 @@ impl Constraint {
         self
     }
 
-    /// What [`patient`](Self::patient) has set.
-    #[must_use]
-    pub fn patience(&self) -> Option<Patience> {
-        self.patience
+    /// As [`patient`](Self::patient), unless that has been said already.
+    pub(crate) fn patient_unless_told(mut self, patience: Patience) -> Self {
+        self.patience.get_or_insert(patience);
+        self
     }
 
     /// The tokens that may follow, end-of-text ids included when the text is complete; none after end of text.
@@ -125,8 +126,8 @@ impl Constraint {
         Ok(self.mask.insert(mask))
     }
 
-    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? With unbounded lookahead it costs a
-    /// lookup per byte of the token and no mask (opportunistic masking; paper, 3.5).
+    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? Makes no mask (opportunistic masking; paper,
+    /// 3.5): with unbounded lookahead it costs a lookup per byte of the token, otherwise a step of each way to read it.
     ///
     /// # Errors
     /// When a budget is used up.
@@ -134,10 +135,14 @@ impl Constraint {
         if let Some(mask) = &self.mask {
             return Ok(mask.contains(token));
         }
-        if !Machine::is_exact(&self.program) {
-            return Ok(self.mask()?.contains(token));
+        let program = Arc::clone(&self.program);
+        match (program.lookahead, program.vocabulary.bytes(token), self.here) {
+            (Lookahead::Terminals(most), Some(bytes), Place::In(mut state)) if !bytes.is_empty() => self
+                .run(&mut state, |machine, program, state, work| {
+                    machine.reaches(program, state, bytes, most, work)
+                }),
+            _ => self.after(token).map(|place| place.is_some()),
         }
-        self.after(token).map(|place| place.is_some())
     }
 
     /// The one token that may follow, if there is exactly one: it needs no model. Costs a mask.

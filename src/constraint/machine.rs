@@ -20,7 +20,6 @@ use crate::{
     ids::{ScanStateId, SetId, StateId},
     limits::{LimitExceeded, Work},
     parser::Parser,
-    subterminal::Lookahead,
     vocab::TokenSet,
 };
 
@@ -336,11 +335,6 @@ impl Machine {
             self.contexts.keep(state, context);
             context
         })
-    }
-
-    /// Is the lookahead unbounded, so that "the bytes can follow" means "the token is in the mask"?
-    pub(super) fn is_exact(shared: &Program) -> bool {
-        shared.lookahead == Lookahead::Unbounded
     }
 }
 

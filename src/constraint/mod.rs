@@ -12,6 +12,7 @@ mod host;
 mod machine;
 mod mask;
 mod memory;
+mod path;
 mod patience;
 mod program;
 mod thread;

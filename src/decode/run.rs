@@ -96,11 +96,7 @@ impl Run {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Self {
-        let patient = |constraint: Constraint| match constraint.patience() {
-            Some(_) => constraint,
-            None => constraint.patient(Patience::whole()),
-        };
-        let constraint = constraint.map(patient);
+        let constraint = constraint.map(|constraint| constraint.patient_unless_told(Patience::whole()));
         Self {
             chooser: Chooser::new(options, possible),
             vocabulary,

@@ -39,6 +39,13 @@ impl Regular {
         self.exprs[expr.index()].map_or(usize::MAX, |extent| extent.size as usize)
     }
 
+    /// Lets only those be regular of which `keep` says so, by number. What is inside of them stays as it is.
+    pub(super) fn retain(&mut self, keep: &[bool]) {
+        for (extent, &keep) in self.exprs.iter_mut().zip(keep) {
+            *extent = extent.filter(|_| keep);
+        }
+    }
+
     /// The regular expression of an expression for which [`is_within`](Self::is_within) said yes.
     /// Recursion is as deep as the expression, which is at most `MAX_DEPTH`.
     pub(super) fn hir(&self, work: &WorkGrammar, expr: ExprId) -> Hir {

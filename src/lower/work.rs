@@ -2,7 +2,7 @@
 //!
 //! Invariant: as in the IR, an expression's parts have smaller ids than itself.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::components::components;
@@ -23,6 +23,8 @@ pub(super) struct WorkGrammar {
     rules: Vec<(String, Span)>,
     root: RuleId,
     epsilon: Option<ExprId>,
+    /// Regular expressions of the source, as what they were taken apart into.
+    regexes: HashSet<ExprId>,
 }
 
 impl WorkGrammar {
@@ -39,12 +41,22 @@ impl WorkGrammar {
                 .collect(),
             root: grammar.root(),
             epsilon: None,
+            regexes: HashSet::new(),
         };
         let mut renamed: Vec<ExprId> = Vec::with_capacity(grammar.exprs().len());
         for (id, expr) in grammar.exprs() {
             let all = |parts: &[ExprId]| parts.iter().map(|part| renamed[part.index()]).collect();
             let new = match expr {
-                Expr::Pattern(pattern) => work.open_pattern(pattern.hir(), limits)?,
+                Expr::Pattern(pattern) => {
+                    let opened = work.open_pattern(pattern.hir(), limits)?;
+                    if !matches!(
+                        pattern.hir().kind(),
+                        HirKind::Literal(_) | HirKind::Class(_) | HirKind::Empty
+                    ) {
+                        work.regexes.insert(opened);
+                    }
+                    opened
+                }
                 Expr::Rule(rule) => work.push(Expr::Rule(*rule), limits)?,
                 Expr::Sequence(parts) => work.push(Expr::Sequence(all(parts)), limits)?,
                 Expr::Alternatives(parts) => work.push(Expr::Alternatives(all(parts)), limits)?,
@@ -111,6 +123,16 @@ impl WorkGrammar {
     /// Where an expression stands in the text; empty if rewriting made it.
     pub(super) fn expr_span(&self, expr: ExprId) -> Span {
         self.spans.get(expr.index()).copied().unwrap_or_default()
+    }
+
+    /// Is the expression a whole regular expression of the source?
+    pub(super) fn is_regex(&self, expr: ExprId) -> bool {
+        self.regexes.contains(&expr)
+    }
+
+    /// Was the expression made by rewriting?
+    pub(super) fn is_rewritten(&self, expr: ExprId) -> bool {
+        expr.index() >= self.spans.len()
     }
 
     pub(super) fn set_body(&mut self, rule: RuleId, body: ExprId) {
@@ -259,6 +281,23 @@ impl WorkGrammar {
                 callees
             })
             .collect()
+    }
+
+    /// How often each rule is mentioned by others of these. Linear.
+    pub(super) fn mention_counts(&self, components: &[Vec<RuleId>]) -> Vec<u32> {
+        let mut counts = vec![0; self.bodies.len()];
+        for &rule in components.iter().flatten() {
+            let mut stack = vec![self.body(rule)];
+            while let Some(expr) = stack.pop() {
+                match self.expr(expr) {
+                    Expr::Pattern(_) => {}
+                    Expr::Rule(callee) => counts[callee.index()] += u32::from(*callee != rule),
+                    Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
+                    Expr::Repeat { part, .. } => stack.push(*part),
+                }
+            }
+        }
+        counts
     }
 
     /// The strongly connected components of rules reachable from the root, callees before callers.

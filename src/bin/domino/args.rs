@@ -5,10 +5,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use domino::{Lookahead, store::CacheFolder};
+use domino::store::CacheFolder;
 
 use crate::{
     bench_model::{BenchModel, LowBenchModel},
+    budgets::LowBudgetFlags,
     cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
     failure::BadInput,
@@ -16,6 +17,7 @@ use crate::{
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
+    reach::{LowReach, Reach},
     serve::args::{LowServe, Serve},
     trace::args::{LowTrace, Trace},
 };
@@ -47,6 +49,8 @@ pub(crate) struct LowArgs {
     json: bool,
     #[command(flatten)]
     cache: LowCacheFlags,
+    #[command(flatten)]
+    budgets: LowBudgetFlags,
     #[command(subcommand)]
     verb: LowVerb,
 }
@@ -134,9 +138,8 @@ struct LowMask {
     /// The text so far.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
     text: String,
-    /// How many terminals past the current one a token may reach. Default: any number.
-    #[arg(short = 'k', long, value_name = "N")]
-    lookahead: Option<u32>,
+    #[command(flatten)]
+    reach: LowReach,
     /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else is
     /// made again.
     #[arg(long, value_name = "FILE")]
@@ -234,7 +237,7 @@ pub(crate) struct Mask {
     pub(crate) grammar: GrammarSource,
     pub(crate) tokenizer: PathBuf,
     pub(crate) text: String,
-    pub(crate) lookahead: Lookahead,
+    pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,
     pub(crate) all: bool,
     pub(crate) json: bool,
@@ -251,6 +254,11 @@ impl LowArgs {
     /// Was `--json` given?
     pub(crate) fn json(&self) -> bool {
         self.json
+    }
+
+    /// Takes the flags about budgets for this run.
+    pub(crate) fn install_budgets(&self) -> Result<(), BadInput> {
+        self.budgets.install()
     }
 
     /// The cache folder.
@@ -294,9 +302,9 @@ impl LowCheck {
 impl LowMask {
     fn resolve(self, json: bool) -> Result<Mask, BadInput> {
         let grammar = self.grammar.required()?;
-        let lookahead = lookahead(self.lookahead);
+        let reach = self.reach.resolve();
         let Self { tokenizer, text, trees, all, .. } = self;
-        Ok(Mask { grammar, tokenizer, text, lookahead, trees, all, json })
+        Ok(Mask { grammar, tokenizer, text, reach, trees, all, json })
     }
 }
 
@@ -309,11 +317,6 @@ impl LowGrammars {
         };
         Ok(Grammars { show: self.name.map(find).transpose()?, json })
     }
-}
-
-/// What `--lookahead` means.
-pub(crate) fn lookahead(terminals: Option<u32>) -> Lookahead {
-    terminals.map_or(Lookahead::Unbounded, Lookahead::Terminals)
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ struct Answer {
 
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
-    let mut judge = Judge { compiler: Compiler::new(byte_vocabulary()?), compiled: HashMap::new() };
+    let mut judge = Judge { compiler: crate::budgets::compiler(byte_vocabulary()?), compiled: HashMap::new() };
     let mut lines = command.input.open()?;
     let mut out = io::stdout().lock();
     let mut line = Vec::new();

@@ -8,7 +8,7 @@ use std::{
 };
 
 use domino::{
-    CompiledGrammar, Compiler, Constraint, StepError, TokenId, Vocabulary, VocabularyError,
+    CompiledGrammar, Constraint, StepError, TokenId, Vocabulary, VocabularyError,
     grammar::{Source, Span},
 };
 use serde_json::json;
@@ -63,7 +63,7 @@ pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, S
 
 /// Checks all inputs.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
-    let compiler = Compiler::new(byte_vocabulary()?);
+    let compiler = crate::budgets::compiler(byte_vocabulary()?);
     let grammar = command.grammar.compile(&compiler)?;
     let mut exit = Exit::Success;
     let mut advised = false;

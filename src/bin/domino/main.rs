@@ -7,6 +7,7 @@ mod advice;
 mod args;
 mod batch;
 mod bench_model;
+mod budgets;
 mod cache;
 mod check;
 mod compile;
@@ -23,6 +24,7 @@ mod model;
 mod notation;
 mod output;
 mod progress;
+mod reach;
 mod runner;
 mod serve;
 mod speculate;
@@ -45,7 +47,8 @@ fn main() -> ExitCode {
     interrupt::install();
     let json = args.json();
     let cache = args.cache();
-    match args.resolve().map_err(Into::into).and_then(|command| run(&command, &cache)) {
+    let command = args.install_budgets().and_then(|()| args.resolve());
+    match command.map_err(Into::into).and_then(|command| run(&command, &cache)) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => failure::report(&error, json),
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use domino::{Compiler, Constraint, TokenId, Vocabulary, grammar::Source, store::CacheFolder};
+use domino::{Constraint, TokenId, Vocabulary, grammar::Source, store::CacheFolder};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,7 +18,7 @@ const MOST_SHOWN: usize = 50;
 /// Advances by the text and shows the state.
 pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let vocabulary = tokenizer::vocabulary(&command.tokenizer, cache)?;
-    let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone());
+    let compiler = command.reach.compiler(vocabulary.clone(), cache);
     let compiled = command.grammar.compile(&compiler)?;
     if let Some(file) = &command.trees {
         compile::attach(&compiled, file, &command.grammar.name())?;

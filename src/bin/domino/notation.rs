@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use domino::{CompiledGrammar, Compiler, Grammar, Limits, Syntax};
+use domino::{CompiledGrammar, Compiler, Grammar, Syntax};
 
 use crate::{failure::BadInput, progress};
 
@@ -53,7 +53,7 @@ impl Notation {
 
     /// Reads a grammar in this notation.
     pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, domino::GrammarError> {
-        Grammar::parse_bytes(self.syntax(), text, &Limits::default())
+        Grammar::parse_bytes(self.syntax(), text, &crate::budgets::limits())
     }
 }
 

@@ -24,6 +24,7 @@ use domino::{
     store::CacheFolder,
     vocab::Tokenizer,
 };
+use serde_json::json;
 
 use self::{
     args::{Generate, Prompt, Work},
@@ -32,9 +33,10 @@ use self::{
 };
 use crate::{
     advice, compile,
-    failure::{BadInput, Exit},
-    interrupt, model, progress,
+    failure::{BadInput, Exit, Paint},
+    interrupt, model, progress, reach,
     runner::Runner,
+    speculate::Keeper,
     tokenizer,
 };
 
@@ -102,17 +104,27 @@ fn one(
         speculative: keeper.is_some(),
         comparison,
     };
+    let learnt_at = keeper.as_ref().map(Keeper::learnt_at);
     if let Some(keeper) = keeper {
         keeper.keep()?;
     }
     if command.json {
         if failure.is_ok() {
-            writeln!(io::stdout().lock(), "{}", ended.object())?;
+            let mut object = ended.object();
+            if let Some((lookahead, terminals)) = learnt_at {
+                let lookahead = reach::lookahead_number(lookahead);
+                object["prior"] =
+                    json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
+            }
+            writeln!(io::stdout().lock(), "{object}")?;
         }
     } else {
         ended.summary();
     }
     failure?;
+    if let Some(trouble) = ended.trouble() {
+        eprintln!("{} {trouble}", Paint::for_stderr().red("error:"));
+    }
     Ok(ended.exit())
 }
 
@@ -158,7 +170,7 @@ fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
 
 /// What grammars are compiled with.
 fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) -> Compiler {
-    Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone())
+    command.reach.compiler(vocabulary.clone(), cache)
 }
 
 /// The grammar of the command line, if there is one. Its trees are read, or grow while the model is loaded and reads

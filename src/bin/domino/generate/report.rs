@@ -48,9 +48,15 @@ impl Ended<'_> {
     pub(super) fn exit(&self) -> Exit {
         match self.finish {
             None => Exit::Interrupted,
+            Some(_) if self.trouble().is_some() => Exit::Failure,
             Some(_) if self.finished_by().is_some() => Exit::Success,
             Some(_) => Exit::Cut,
         }
+    }
+
+    /// What is wrong about the comparison, if there was one.
+    pub(super) fn trouble(&self) -> Option<&'static str> {
+        self.comparison.as_ref().and_then(Comparison::trouble)
     }
 
     /// What made the text whole, if anything.

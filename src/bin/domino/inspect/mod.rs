@@ -19,7 +19,7 @@ use std::{
 };
 
 use domino::{
-    CompiledGrammar, Compiler, Constraint, Vocabulary,
+    CompiledGrammar, Constraint, Vocabulary,
     grammar::Source,
     ids::{RuleId, TerminalId},
     inspect::Inspection,
@@ -33,7 +33,9 @@ use crate::{
     check::byte_vocabulary,
     describe,
     failure::{BadInput, Exit},
-    progress, tokenizer,
+    progress,
+    reach::terminals_name,
+    tokenizer,
 };
 
 /// Everything that the stages show from.
@@ -78,7 +80,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         Some(path) => tokenizer::vocabulary(path, cache)?,
         None => byte_vocabulary()?,
     };
-    let compiler = Compiler::new(vocabulary.clone());
+    let compiler = crate::budgets::compiler(vocabulary.clone()).terminals(command.terminals);
     let text = command.grammar.load()?;
     let start = Instant::now();
     let grammar = text.parse()?;
@@ -168,5 +170,6 @@ fn head(subject: &Subject<'_>, stage: &str) -> serde_json::Map<String, Value> {
     let mut map = serde_json::Map::new();
     map.insert("grammar".to_owned(), json!(subject.command.grammar.name()));
     map.insert("stage".to_owned(), json!(stage));
+    map.insert("terminal_kind".to_owned(), json!(terminals_name(subject.command.terminals)));
     map
 }
