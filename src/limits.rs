@@ -44,10 +44,10 @@ pub struct Limits {
     /// called again goes on where it stopped.
     pub step_work: usize,
     /// Work of one step in all its pieces, in units for each node of the vocabulary's trie (at least 65,536): what a
-    /// [patient](crate::Patience::whole) session spends before it gives up. Default 256: 17 million units with a small
+    /// [patient](crate::Patience::whole) session spends on a mask, or on a byte of text, before it gives up. Default 256: 17 million units with a small
     /// vocabulary, 150 million with 200,000 tokens.
     pub step_units: usize,
-    /// Work of all steps of one text, in the same unit. Default 16,384.
+    /// Work of all steps of one text, in the same unit. Default 65,536.
     pub text_units: usize,
     /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the trie. Default 64 MiB. A node takes about 150 bytes and the tokens it holds.
     pub tree_bytes: usize,
@@ -77,7 +77,7 @@ impl Default for Limits {
             state_bytes: 64 << 20,
             step_work: 1_750_000,
             step_units: 256,
-            text_units: 16_384,
+            text_units: 65_536,
             tree_bytes: 64 << 20,
             mask_bytes: 32 << 20,
             exploration: 1_000_000,

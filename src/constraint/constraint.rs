@@ -178,8 +178,9 @@ impl Constraint {
         }
         let (mut state, mut taken) = (self.here.state(), 0);
         for chunk in bytes.chunks(STEP_BYTES) {
-            let (to, more) = self
-                .run(&mut state, |machine, program, state, work| machine.walk(program, state, chunk, work))?;
+            let (to, more) = self.run_over(&mut state, chunk.len(), |machine, program, state, work| {
+                machine.walk(program, state, chunk, work)
+            })?;
             taken += more;
             state = to;
             if more < chunk.len() {
@@ -373,8 +374,9 @@ impl Constraint {
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
         };
-        let (to, taken) =
-            self.run(&mut state, |machine, program, state, work| machine.walk(program, state, bytes, work))?;
+        let (to, taken) = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
+            machine.walk(program, state, bytes, work)
+        })?;
         Ok((taken == bytes.len()).then_some(Place::In(to)))
     }
 
@@ -385,10 +387,20 @@ impl Constraint {
         state: &mut StateId,
         step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
     ) -> Result<T, StepError> {
+        self.run_over(state, 1, step)
+    }
+
+    /// As [`run`](Self::run), for a step that may cost as much as so many.
+    fn run_over<T>(
+        &mut self,
+        state: &mut StateId,
+        steps: usize,
+        step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
+    ) -> Result<T, StepError> {
         let program = Arc::clone(&self.program);
         let nodes = program.vocabulary.trie().len();
         let patience = self.patience.unwrap_or(Patience::one_piece());
-        let mut pieces = Pieces::new(patience, &program.limits, nodes);
+        let mut pieces = Pieces::new(patience, &program.limits, nodes, steps);
         let mut moved = false;
         loop {
             let work = &mut Work::new(pieces.next(&program.limits));

@@ -67,9 +67,10 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// A step over a vocabulary whose trie has so many nodes.
-    pub(super) fn new(patience: Patience, limits: &Limits, nodes: usize) -> Self {
-        let total = if patience.whole { limits.step_total(nodes) } else { limits.step_work };
+    /// A step over a vocabulary whose trie has so many nodes, which may cost as much as so many steps.
+    pub(super) fn new(patience: Patience, limits: &Limits, nodes: usize, steps: usize) -> Self {
+        let whole = limits.step_total(nodes).saturating_mul(steps.max(1));
+        let total = if patience.whole { whole } else { limits.step_work };
         Self { patience, total, spent: 0, since: None }
     }
 
