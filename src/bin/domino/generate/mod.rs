@@ -35,7 +35,7 @@ use crate::{
     failure::{BadInput, Exit},
     interrupt, model, progress,
     runner::Runner,
-    tokenizer,
+    tokenizer, warned,
 };
 
 /// Generates one text, or one for each request of a batch.
@@ -63,6 +63,7 @@ fn one(
     let text = prompt_text(prompt)?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let grammar = grammar(command, &compiler(command, &vocabulary, cache))?;
+    let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let tokenizer = read_tokenizer(folder)?;
     let prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
     let loaded = progress::during(format!("loading {}", folder.display()), || {
@@ -107,7 +108,7 @@ fn one(
     }
     if command.json {
         if failure.is_ok() {
-            writeln!(io::stdout().lock(), "{}", ended.object())?;
+            writeln!(io::stdout().lock(), "{}", warned::with(ended.object(), &warnings))?;
         }
     } else {
         ended.summary();

@@ -33,7 +33,7 @@ use crate::{
     check::byte_vocabulary,
     describe,
     failure::{BadInput, Exit},
-    progress, tokenizer,
+    progress, tokenizer, warned,
 };
 
 /// Everything that the stages show from.
@@ -87,6 +87,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         text.compile_parsed(&grammar, &compiler)
     })?;
     let compiling = start.elapsed().saturating_sub(reading);
+    warned::tell(&command.grammar.name(), compiled.grammar_warnings());
     let inspection = compiled.inspect();
     let rule = match &command.rule {
         Some(name) => Some(find_rule(&inspection, name)?),
@@ -168,5 +169,9 @@ fn head(subject: &Subject<'_>, stage: &str) -> serde_json::Map<String, Value> {
     let mut map = serde_json::Map::new();
     map.insert("grammar".to_owned(), json!(subject.command.grammar.name()));
     map.insert("stage".to_owned(), json!(stage));
+    let warnings = subject.compiled.grammar_warnings();
+    if !warnings.is_empty() {
+        map.insert("grammar_warnings".to_owned(), warned::list(warnings));
+    }
     map
 }
