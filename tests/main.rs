@@ -34,6 +34,7 @@ mod mistralrs;
 mod model;
 mod model_batch;
 mod promises;
+mod regex_dialects;
 #[cfg(feature = "mistralrs")]
 mod serve;
 mod sessions;
