@@ -95,7 +95,12 @@ fn timed<T>(slowest: &mut Duration, work: impl FnOnce() -> T) -> T {
 }
 
 /// Goes along random tokens, signs more often than letters.
-fn walk(vocabulary: &Vocabulary, grammar: &Grammar, steps: usize, seed: u64) -> (Cost, Result<(), StepError>) {
+fn walk(
+    vocabulary: &Vocabulary,
+    grammar: &Grammar,
+    steps: usize,
+    seed: u64,
+) -> (Cost, Result<(), StepError>) {
     let mut cost = Cost::default();
     let compiled = Compiler::new(vocabulary.clone()).compile(grammar).expect("a grammar that compiles");
     let mut constraint = compiled.constraint().patient(Patience::whole());
@@ -150,7 +155,10 @@ fn main() -> ExitCode {
             if cost.mask > slow || cost.advance > slow || question.grammars.len() < 8 {
                 println!(
                     "{name} {grammar}: first mask {:.2} ms, slowest mask {:.2} ms, step {:.2} ms, {} steps",
-                    ms(cost.first), ms(cost.mask), ms(cost.advance), cost.steps
+                    ms(cost.first),
+                    ms(cost.mask),
+                    ms(cost.advance),
+                    cost.steps
                 );
             }
             worst.mask = worst.mask.max(cost.mask);
@@ -159,7 +167,11 @@ fn main() -> ExitCode {
         firsts.sort_unstable();
         println!(
             "{name}: {} grammars, first mask median {:.2} ms, at most {:.2} ms; slowest mask {:.2} ms, step {:.2} ms",
-            firsts.len(), ms(firsts[firsts.len() / 2]), ms(firsts[firsts.len() - 1]), ms(worst.mask), ms(worst.advance)
+            firsts.len(),
+            ms(firsts[firsts.len() / 2]),
+            ms(firsts[firsts.len() - 1]),
+            ms(worst.mask),
+            ms(worst.advance)
         );
     }
     if errors > 0 {

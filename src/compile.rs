@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     constraint::{Constraint, Exploration, Host, Memory, Patience, Program},
-    grammar::Grammar,
+    grammar::{Grammar, GrammarWarning},
     limits::{Limits, Work},
     lower::{CompileError, Terminals, lower},
     store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
@@ -110,7 +110,8 @@ impl Compiler {
         let program = Arc::new(Program::new(lowered, &self.tables, reach, self.limits.clone()));
         let host = Host::new(&program).map_err(CompileError::limit)?;
         let (tables, patience) = (self.tables.clone(), self.patience);
-        let compiled = CompiledGrammar { program, tables, host, patience };
+        let grammar_warnings = Arc::from(grammar.warnings());
+        let compiled = CompiledGrammar { program, tables, host, patience, grammar_warnings };
         if let Some(forest) = compiled.cached_trees() {
             let _ = compiled.program.grown.set(Arc::new(forest));
         }
@@ -125,6 +126,7 @@ pub struct CompiledGrammar {
     tables: Tables,
     host: Host,
     patience: Option<Patience>,
+    grammar_warnings: Arc<[GrammarWarning]>,
 }
 
 /// How far the growing of trees is.
@@ -154,6 +156,12 @@ impl CompiledGrammar {
         let mut memory = self.host.memory(&self.program);
         memory.trees += self.program.grown.get().map_or(0, |trees| trees.bytes());
         memory
+    }
+
+    /// The [warnings](Grammar::warnings) of the grammar it was compiled from.
+    #[must_use]
+    pub fn grammar_warnings(&self) -> &[GrammarWarning] {
+        &self.grammar_warnings
     }
 
     /// What its sessions run.

@@ -13,6 +13,8 @@ mod cli_compile;
 #[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]
+mod cli_regex;
+#[cfg(feature = "cli")]
 mod cli_speculate;
 #[cfg(feature = "cli")]
 mod cli_trace;
@@ -32,6 +34,7 @@ mod mistralrs;
 mod model;
 mod model_batch;
 mod promises;
+mod regex_dialects;
 #[cfg(feature = "mistralrs")]
 mod serve;
 mod sessions;

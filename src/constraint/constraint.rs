@@ -432,10 +432,12 @@ impl Constraint {
     fn place(&self, state: StateId) -> TextPlace {
         let machine = lock(&self.machine);
         let lowered = &self.program.lowered;
-        let inside = machine.threads(state).iter().map(|thread| (thread.set, lowered.scanner.terminal(thread.scan)));
-        let starting = machine.boundary(state).into_iter().flat_map(|set| {
-            machine.parser().accepts(set).iter().map(move |&terminal| (set, terminal))
-        });
+        let inside =
+            machine.threads(state).iter().map(|thread| (thread.set, lowered.scanner.terminal(thread.scan)));
+        let starting = machine
+            .boundary(state)
+            .into_iter()
+            .flat_map(|set| machine.parser().accepts(set).iter().map(move |&terminal| (set, terminal)));
         let mut rules: Vec<String> = Vec::new();
         for (set, terminal) in inside.chain(starting).take(PLACE_THREADS) {
             for dot in machine.parser().waiting(set, terminal).take(PLACE_RULES) {

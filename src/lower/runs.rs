@@ -82,7 +82,9 @@ impl Pass<'_> {
     fn runs(&mut self, work: &mut WorkGrammar, expr: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
         match *work.expr(expr) {
             Expr::Repeat { part, min, max: None } => self.unbounded(work, part, min),
-            Expr::Repeat { part, min: min @ (0 | 1), max: Some(max) } if (2..=MOST_COUNTED).contains(&max) => {
+            Expr::Repeat { part, min: min @ (0 | 1), max: Some(max) }
+                if (2..=MOST_COUNTED).contains(&max) =>
+            {
                 self.counted(work, part, min, max)
             }
             _ => Ok(None),

@@ -172,9 +172,7 @@ impl WorkGrammar {
                 let rebuilt = match &self.exprs[target.index()] {
                     Expr::Sequence(_) => Expr::Sequence(new),
                     Expr::Alternatives(_) => Expr::Alternatives(new),
-                    Expr::Repeat { min, max, .. } => {
-                        Expr::Repeat { part: new[0], min: *min, max: *max }
-                    }
+                    Expr::Repeat { min, max, .. } => Expr::Repeat { part: new[0], min: *min, max: *max },
                     other => other.clone(),
                 };
                 let made = self.push(rebuilt, limits)?;

@@ -102,7 +102,8 @@ attr ::= [a-z]+ ws "=" ws "\"" [^"<]{{0,{}}} "\""
 fn markdown(dice: &mut Dice) -> String {
     let class = dice.pick(&["[^*_`\\[\\]\\n]", "[^*`\\n]", "[a-zA-Z0-9 ,.]", "[^*_\\n]"]);
     let (run, many) = (run(dice, class), times(dice));
-    let extra = dice.pick(&["", r#" | "_" inline "_""#, r#" | "~~" inline "~~""#, r#" | "![" inline "](" url ")""#]);
+    let extra =
+        dice.pick(&["", r#" | "_" inline "_""#, r#" | "~~" inline "~~""#, r#" | "![" inline "](" url ")""#]);
     let block = dice.pick(&["", r#" | "> " line"#, r#" | "```\n" code "```""#, r#" | ("- " line "\n")+"#]);
     format!(
         r##"root ::= block ("\n" "\n"? block){{0,{}}} "\n"?

@@ -78,7 +78,29 @@ pub(crate) struct LowGrammar {
     #[arg(long, short = 'g', value_name = "FILE|NAME")]
     grammar: Option<PathBuf>,
     /// A regular expression that the whole text must match, instead of a grammar.
-    #[arg(long, short = 'r', value_name = "REGEX", allow_hyphen_values = true, conflicts_with = "grammar")]
+    ///
+    /// The dialect is that of Rust's `regex` crate, Unicode on, without look-around and
+    /// back-references:
+    ///   . \w \d \s \p{Greek}   Unicode, about as in Python; PCRE's are ASCII, and
+    ///                          ECMAScript's \w and \d
+    ///   [[:alpha:]]            a POSIX class, always ASCII, only inside of a class
+    ///   [a[b]  [[]  [^[]       a literal `[`, as in Python, PCRE and ECMAScript
+    ///   [\w&&[^\d]] [\w--\d]   set operations (`~~` too); Python and PCRE: characters
+    ///   a*+  a{2}+             a repeat of a repeat; Python and PCRE: possessive
+    ///   \0 \012 \cJ \e [\b]    NUL, an octal number, control characters, ESC, backspace
+    ///   (?i) (?s) (?x) (?-u)   flags, anywhere; in a group (?i:...)
+    ///   ^ $ \A \z \Z           only at the ends, where they change nothing
+    ///   \1 (?P=x) (?R) (?1) (?(1)a) (?=a) (?>a) (?#a) \b   refused by name
+    /// What Python, PCRE or ECMAScript read in another way is warned of. The whole table
+    /// is in docs/regex.md.
+    #[arg(
+        verbatim_doc_comment,
+        long,
+        short = 'r',
+        value_name = "REGEX",
+        allow_hyphen_values = true,
+        conflicts_with = "grammar"
+    )]
     regex: Option<String>,
     /// The notation of the grammar file, when its ending does not say.
     #[arg(long, value_name = "SYNTAX", requires = "grammar")]

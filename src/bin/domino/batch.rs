@@ -17,6 +17,7 @@ use crate::{
     describe,
     failure::Exit,
     notation::Notation,
+    warned,
 };
 
 /// Compiled grammars kept. A batch that repeats more grammars than this, far apart, compiles some again.
@@ -47,11 +48,15 @@ struct Answer {
     /// `None`: there is no answer, and `error` says why.
     accepted: Option<bool>,
     error: Option<String>,
+    /// The grammar's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grammar_warnings: Option<Value>,
 }
 
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
-    let mut judge = Judge { compiler: crate::budgets::compiler(byte_vocabulary()?), compiled: HashMap::new() };
+    let mut judge =
+        Judge { compiler: crate::budgets::compiler(byte_vocabulary()?), compiled: HashMap::new() };
     let mut lines = command.input.open()?;
     let mut out = io::stdout().lock();
     let mut line = Vec::new();
@@ -86,7 +91,8 @@ impl Judge {
             Ok(row) => row,
             Err(error) => {
                 let id = serde_json::from_slice(line).map_or(Value::Null, |row: OnlyId| row.id);
-                return Answer { id, accepted: None, error: Some(format!("not a row: {error}")) };
+                let error = format!("not a row: {error}");
+                return Answer { id, accepted: None, error: Some(error), grammar_warnings: None };
             }
         };
         let id = row.id.clone();
@@ -94,17 +100,21 @@ impl Judge {
         let accepted = catch_unwind(AssertUnwindSafe(|| self.accepted(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
         match accepted {
-            Ok(accepted) => Answer { id, accepted: Some(accepted), error: None },
-            Err(error) => Answer { id, accepted: None, error: Some(error) },
+            Ok((accepted, grammar_warnings)) => {
+                Answer { id, accepted: Some(accepted), error: None, grammar_warnings }
+            }
+            Err(error) => Answer { id, accepted: None, error: Some(error), grammar_warnings: None },
         }
     }
 
-    /// Is the row's text in its language?
-    fn accepted(&mut self, row: Row) -> Result<bool, String> {
+    /// Is the row's text in its language? With what is to be said of the grammar.
+    fn accepted(&mut self, row: Row) -> Result<(bool, Option<Value>), String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
         let grammar = self.compile(notation, row.grammar)?;
         let verdict = judge(&grammar, row.text.as_bytes()).map_err(|error| describe::step_error(&error))?;
-        Ok(verdict.accepted(row.prefix.unwrap_or(false)))
+        let warnings = grammar.grammar_warnings();
+        let warnings = (!warnings.is_empty()).then(|| warned::list(warnings));
+        Ok((verdict.accepted(row.prefix.unwrap_or(false)), warnings))
     }
 
     fn compile(&mut self, notation: Notation, text: String) -> Result<CompiledGrammar, String> {

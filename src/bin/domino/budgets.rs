@@ -38,14 +38,22 @@ impl LowBudgetFlags {
     pub(crate) fn install(&self) -> Result<(), BadInput> {
         let step_time = match self.max_step_seconds {
             None => None,
-            Some(seconds) => Some(Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero()).ok_or_else(
-                || BadInput::new(format!("--max-step-seconds {seconds}: a number of seconds above 0 is wanted")),
-            )?),
+            Some(seconds) => {
+                Some(Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero()).ok_or_else(
+                    || {
+                        BadInput::new(format!(
+                            "--max-step-seconds {seconds}: a number of seconds above 0 is wanted"
+                        ))
+                    },
+                )?)
+            }
         };
         let memory = match self.max_memory {
             None => None,
             Some(mib) if mib < LEAST_MIB => {
-                return Err(BadInput::new(format!("--max-memory {mib}: at least {LEAST_MIB} MiB are needed")));
+                return Err(BadInput::new(format!(
+                    "--max-memory {mib}: at least {LEAST_MIB} MiB are needed"
+                )));
             }
             Some(mib) => Some(usize::try_from(mib).unwrap_or(usize::MAX).saturating_mul(1 << 20)),
         };

@@ -9,7 +9,7 @@ use std::{
 
 use domino::{
     CompiledGrammar, Constraint, StepError, TokenId, Vocabulary, VocabularyError,
-    grammar::{Source, Span},
+    grammar::{GrammarWarning, Source, Span},
 };
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::{
     args::{Check, Input},
     describe,
     failure::{Exit, Paint},
-    progress,
+    progress, warned,
 };
 
 /// A text that takes longer makes one ask what is wrong with the grammar.
@@ -95,7 +95,7 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         if !accepted && exit == Exit::Success {
             exit = Exit::Failure;
         }
-        tell(command, input, &text, &mut verdict)?;
+        tell(command, input, &text, &mut verdict, grammar.grammar_warnings())?;
     }
     Ok(exit)
 }
@@ -111,7 +111,13 @@ fn no_verdict(error: &str, input: &Input, json: bool) -> io::Result<()> {
 }
 
 /// Prints the verdict on one input.
-fn tell(command: &Check, input: &Input, text: &[u8], verdict: &mut Verdict) -> anyhow::Result<()> {
+fn tell(
+    command: &Check,
+    input: &Input,
+    text: &[u8],
+    verdict: &mut Verdict,
+    warnings: &[GrammarWarning],
+) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let name = input.name();
     if verdict.accepted(command.prefix) {
@@ -119,7 +125,7 @@ fn tell(command: &Check, input: &Input, text: &[u8], verdict: &mut Verdict) -> a
             let object = json!({
                 "file": name, "accepted": true, "complete": verdict.complete, "error": null,
             });
-            writeln!(out, "{object}")?;
+            writeln!(out, "{}", warned::with(object, warnings))?;
         } else {
             let what = if verdict.complete { "in the language" } else { "can still be completed" };
             writeln!(out, "{name}: {}", Paint::for_stdout().green(what))?;
@@ -143,7 +149,7 @@ fn tell(command: &Check, input: &Input, text: &[u8], verdict: &mut Verdict) -> a
             "offset": verdict.viable, "line": position.line, "column": position.column,
             "expected": expected, "terminals": terminals,
         });
-        writeln!(out, "{object}")?;
+        writeln!(out, "{}", warned::with(object, warnings))?;
         return Ok(());
     }
     let what = Paint::for_stdout().red(&format!("not in the language: {what}"));

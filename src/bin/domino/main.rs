@@ -30,6 +30,7 @@ mod serve;
 mod speculate;
 mod tokenizer;
 mod trace;
+mod warned;
 
 use std::process::ExitCode;
 

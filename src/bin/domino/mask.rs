@@ -2,14 +2,18 @@
 
 use std::io::{self, Write};
 
-use domino::{Constraint, TokenId, Vocabulary, grammar::Source, store::CacheFolder};
+use domino::{
+    Constraint, TokenId, Vocabulary,
+    grammar::{GrammarWarning, Source},
+    store::CacheFolder,
+};
 use serde_json::{Value, json};
 
 use crate::{
     args::Mask,
     compile, describe,
     failure::{Exit, Paint},
-    progress, tokenizer,
+    progress, tokenizer, warned,
 };
 
 /// Tokens and threads shown unless all are asked for.
@@ -28,7 +32,7 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let followed = constraint.advance_bytes(text)?;
     if followed < text.len() {
         constraint.advance_bytes(&text[..followed])?;
-        return refused(command, followed, &mut constraint);
+        return refused(command, followed, &mut constraint, compiled.grammar_warnings());
     }
     let allowed: Vec<TokenId> =
         progress::during("making the mask", || constraint.mask().map(|mask| mask.iter().collect()))?;
@@ -40,7 +44,7 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
             "count": ids.len(), "allowed": ids, "complete": complete, "eos": eos,
             "threads": threads_json(&constraint),
         });
-        writeln!(io::stdout().lock(), "{object}")?;
+        writeln!(io::stdout().lock(), "{}", warned::with(object, compiled.grammar_warnings()))?;
     } else {
         show(command, &vocabulary, &constraint, &allowed)?;
     }
@@ -48,7 +52,12 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
 }
 
 /// The text itself cannot be written.
-fn refused(command: &Mask, followed: usize, constraint: &mut Constraint) -> anyhow::Result<Exit> {
+fn refused(
+    command: &Mask,
+    followed: usize,
+    constraint: &mut Constraint,
+    warnings: &[GrammarWarning],
+) -> anyhow::Result<Exit> {
     let source = Source::new(&command.text);
     let position = source.position(u32::try_from(followed).unwrap_or(u32::MAX));
     let byte = command.text.as_bytes().get(followed).copied().map(describe::byte).unwrap_or_default();
@@ -59,7 +68,7 @@ fn refused(command: &Mask, followed: usize, constraint: &mut Constraint) -> anyh
             "error": what, "offset": followed, "line": position.line, "column": position.column,
             "expected": expected,
         });
-        writeln!(io::stdout().lock(), "{object}")?;
+        writeln!(io::stdout().lock(), "{}", warned::with(object, warnings))?;
     }
     let paint = Paint::for_stderr();
     eprintln!("{} {what}", paint.red("error:"));

@@ -8,7 +8,7 @@ use std::{
 use clap::ValueEnum;
 use domino::{CompiledGrammar, Compiler, Grammar, Syntax};
 
-use crate::{failure::BadInput, progress};
+use crate::{failure::BadInput, progress, warned};
 
 /// The notations, under the names that flags and batches use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
@@ -141,7 +141,10 @@ impl GrammarSource {
 
     /// Reads and compiles it.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
-        progress::during(format!("compiling {}", self.name()), || self.load()?.compile(compiler))
+        let compiled =
+            progress::during(format!("compiling {}", self.name()), || self.load()?.compile(compiler))?;
+        warned::tell(&self.name(), compiled.grammar_warnings());
+        Ok(compiled)
     }
 }
 

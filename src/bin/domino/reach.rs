@@ -63,7 +63,10 @@ impl LowTerminals {
 impl Reach {
     /// What grammars are compiled with.
     pub(crate) fn compiler(self, vocabulary: Vocabulary, cache: &CacheFolder) -> Compiler {
-        crate::budgets::compiler(vocabulary).lookahead(self.lookahead).terminals(self.terminals).cache(cache.clone())
+        crate::budgets::compiler(vocabulary)
+            .lookahead(self.lookahead)
+            .terminals(self.terminals)
+            .cache(cache.clone())
     }
 }
 

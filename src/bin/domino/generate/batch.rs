@@ -14,6 +14,7 @@ use anyhow::Context;
 use domino::{
     CompiledGrammar, Compiler, Vocabulary,
     decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
+    grammar::GrammarWarning,
     model::candle::{CandleBatch, LoadOptions},
     store::CacheFolder,
     vocab::Tokenizer,
@@ -36,7 +37,7 @@ use crate::{
     notation::GrammarSource,
     progress,
     speculate::Shared,
-    tokenizer,
+    tokenizer, warned,
 };
 
 /// How often Ctrl-C is looked for while there is nothing to do.
@@ -177,6 +178,8 @@ impl Grammars<'_> {
 struct Running {
     id: Value,
     options: DecodeOptions,
+    /// Its grammar's.
+    warnings: Vec<GrammarWarning>,
 }
 
 struct Batch<'a> {
@@ -225,27 +228,31 @@ impl Batch<'_> {
     fn add(&mut self, number: usize, line: &[u8]) -> anyhow::Result<()> {
         let (id, request) = Request::read(line, number);
         match request.and_then(|request| self.start(request)) {
-            Ok((sequence, options)) => {
-                self.running.insert(sequence, Running { id, options });
+            Ok((sequence, options, warnings)) => {
+                self.running.insert(sequence, Running { id, options, warnings });
                 Ok(())
             }
             Err(error) => print(&json!({ "id": id, "error": error })),
         }
     }
 
-    fn start(&mut self, request: Request) -> Result<(SequenceId, DecodeOptions), String> {
+    fn start(
+        &mut self,
+        request: Request,
+    ) -> Result<(SequenceId, DecodeOptions, Vec<GrammarWarning>), String> {
         let mut options = request.options(self.defaults).resolve().map_err(|error| error.to_string())?;
         let prompt = prompt_tokens(self.tokenizer, request.prompt(), &self.vocabulary)
             .map_err(|error| format!("{error:#}"))?;
         let kit = self.grammars.get(request.grammar()?)?;
         let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
+        let warnings = kit.as_ref().map_or_else(Vec::new, |kit| kit.grammar.grammar_warnings().to_vec());
         // Without a grammar there is nothing to complete.
         options.close &= constraint.is_some();
         let sequence = match kit.and_then(|kit| kit.shared) {
             Some(shared) => self.decoder.add_with_drafter(&prompt, constraint, &options, shared.drafter()),
             None => self.decoder.add(&prompt, constraint, &options),
         };
-        Ok((sequence.map_err(|error| error.to_string())?, options))
+        Ok((sequence.map_err(|error| error.to_string())?, options, warnings))
     }
 
     fn tell(&mut self, event: BatchEvent) -> anyhow::Result<()> {
@@ -270,7 +277,7 @@ impl Batch<'_> {
         generation: Generation,
         finish: Option<Finish>,
     ) -> anyhow::Result<()> {
-        let Some(Running { id, options }) = self.running.remove(&sequence) else { return Ok(()) };
+        let Some(Running { id, options, warnings }) = self.running.remove(&sequence) else { return Ok(()) };
         self.texts += 1;
         self.tokens += generation.stats.tokens;
         let drafted = generation.stats.drafted > 0;
@@ -288,7 +295,7 @@ impl Batch<'_> {
         if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), ended.object()) {
             object.extend(fields);
         }
-        print(&object)
+        print(&warned::with(object, &warnings))
     }
 
     /// Says on standard error what all of it cost.

@@ -37,7 +37,7 @@ use crate::{
     interrupt, model, progress, reach,
     runner::Runner,
     speculate::Keeper,
-    tokenizer,
+    tokenizer, warned,
 };
 
 /// Generates one text, or one for each request of a batch.
@@ -65,6 +65,7 @@ fn one(
     let text = prompt_text(prompt)?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let grammar = grammar(command, &compiler(command, &vocabulary, cache))?;
+    let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let tokenizer = read_tokenizer(folder)?;
     let prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
     let loaded = progress::during(format!("loading {}", folder.display()), || {
@@ -116,7 +117,7 @@ fn one(
                 object["prior"] =
                     json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
             }
-            writeln!(io::stdout().lock(), "{object}")?;
+            writeln!(io::stdout().lock(), "{}", warned::with(object, &warnings))?;
         }
     } else {
         ended.summary();

@@ -35,7 +35,7 @@ use crate::{
     failure::{BadInput, Exit},
     progress,
     reach::terminals_name,
-    tokenizer,
+    tokenizer, warned,
 };
 
 /// Everything that the stages show from.
@@ -89,6 +89,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         text.compile_parsed(&grammar, &compiler)
     })?;
     let compiling = start.elapsed().saturating_sub(reading);
+    warned::tell(&command.grammar.name(), compiled.grammar_warnings());
     let inspection = compiled.inspect();
     let rule = match &command.rule {
         Some(name) => Some(find_rule(&inspection, name)?),
@@ -171,5 +172,9 @@ fn head(subject: &Subject<'_>, stage: &str) -> serde_json::Map<String, Value> {
     map.insert("grammar".to_owned(), json!(subject.command.grammar.name()));
     map.insert("stage".to_owned(), json!(stage));
     map.insert("terminal_kind".to_owned(), json!(terminals_name(subject.command.terminals)));
+    let warnings = subject.compiled.grammar_warnings();
+    if !warnings.is_empty() {
+        map.insert("grammar_warnings".to_owned(), warned::list(warnings));
+    }
     map
 }

@@ -79,7 +79,8 @@ fn server(
     cache: &CacheFolder,
 ) -> Server {
     let limits = command.limits.clone();
-    let compiler = crate::budgets::shared_compiler(engine.vocabulary.clone(), STEP_TIME, TEXT_TIME).cache(cache.clone());
+    let compiler =
+        crate::budgets::shared_compiler(engine.vocabulary.clone(), STEP_TIME, TEXT_TIME).cache(cache.clone());
     let metrics = Arc::new(Metrics::default());
     let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
     let shop = Shop { compiler, guessing };
