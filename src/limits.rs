@@ -47,7 +47,11 @@ pub struct Limits {
     /// [patient](crate::Patience::whole) session spends on a mask, or on a byte of text, before it gives up. Default 256: 17 million units with a small
     /// vocabulary, 150 million with 200,000 tokens.
     pub step_units: usize,
-    /// Work of all steps of one text, in the same unit. Default 65,536.
+    /// Work that trees may take for one mask, besides half a unit for each node of the vocabulary's trie, before that trie is
+    /// walked instead, which is slower where trees are there and quicker where they would have to grow. Default
+    /// 100,000; with 0 trees are never tried. Masks are the same.
+    pub tree_work: usize,
+    /// Work of all steps of one text, in the same unit as `step_units`. Default 65,536.
     pub text_units: usize,
     /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the trie. Default 64 MiB. A node takes about 150 bytes and the tokens it holds.
     pub tree_bytes: usize,
@@ -78,6 +82,7 @@ impl Default for Limits {
             step_work: 1_750_000,
             step_units: 256,
             text_units: 65_536,
+            tree_work: 100_000,
             tree_bytes: 64 << 20,
             mask_bytes: 32 << 20,
             exploration: 1_000_000,

@@ -33,6 +33,7 @@ mod inspect;
 mod mistralrs;
 mod model;
 mod model_batch;
+mod natural;
 mod promises;
 mod regex_dialects;
 #[cfg(feature = "mistralrs")]

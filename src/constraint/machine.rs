@@ -314,7 +314,7 @@ impl Machine {
     ) -> Result<TokenSet, LimitExceeded> {
         let begun = self.walks.iter().position(|(walked, _)| *walked == state);
         let begun = begun.and_then(|at| self.walks.remove(at));
-        let mut walk = begun.map_or_else(|| TrieWalk::new(shared.vocabulary.trie(), state), |(_, walk)| walk);
+        let mut walk = begun.map_or_else(|| TrieWalk::new(self, shared, state), |(_, walk)| walk);
         match walk.go_on(self, shared, work) {
             Ok(()) => Ok(walk.into_mask()),
             Err(limit) => {

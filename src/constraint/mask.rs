@@ -6,29 +6,27 @@ use hashbrown::HashSet;
 
 use super::{program::Program, thread::Thread};
 use crate::{
-    ids::{SetId, TokenId, TrieNodeId},
+    ids::{SetId, TokenId},
     limits::{Budget, LimitExceeded, Work},
     parser::Parser,
-    subterminal::{Forest, Grow, Lookahead, Ranges, Soil, Tokens, TreeNodeId},
-    vocab::{ByteTrie, TokenSet},
+    subterminal::{Forest, Grow, Lookahead, Tokens, TreeNodeId},
+    vocab::TokenSet,
 };
 
-/// Tree nodes after which one mask makes no more, but walks the trie: trees that tokens can cross in very many ways grow over
-/// several masks. About 2 us each.
+/// Tree nodes after which one mask makes no more: trees that tokens can cross in very many ways grow over several masks.
+/// About 2 us each.
 const GROWTH: usize = 4_000;
 
-/// Work of a place that the parser reaches in a tree; of a place in the trie where trees end, and of a terminal there.
+/// Work of a place that the parser reaches in a tree.
 const VISIT_WORK: usize = 8;
-const EXIT_WORK: usize = 6;
-const TERMINAL_WORK: usize = 4;
 
-/// Work that trees may take for one mask, and trie nodes that each allow a unit more, before the trie is walked
-/// instead: well below what that walk costs, so that trying trees in vain costs little beside it.
-const TREE_WORK: usize = 100_000;
+/// Trie nodes that allow trees a unit of work more each, before the trie is walked instead: well below what that walk
+/// costs, so that trying trees in vain costs little beside it.
 const NODES_OF_TREE_WORK: usize = 2;
 
-/// Failures in a row that lengthen the pause: at most 63 masks.
-const MOST_FAILURES: u32 = 6;
+/// Each failure of trees halves the work that they get for the next mask, up to so many times: exponential back-off. Trees
+/// that are there already need little.
+const MOST_FAILURES: u32 = 5;
 
 /// Makes masks; keeps the trees.
 #[derive(Debug)]
@@ -43,23 +41,14 @@ pub(super) struct MaskMaker {
     /// By tree node: the number of the last mask that reached it.
     marks: Vec<u32>,
     mask: u32,
-    /// Masks in a row for which trees took too much work, and masks for which they are not tried: exponential back-off.
+    /// Masks for which trees took too much work lately; a success makes up for a failure.
     failures: u32,
-    pause: u32,
 }
 
 /// A tree node reached by a parser: its terminal was started in `set`, and `left` more terminals may be crossed into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Visit {
     node: TreeNodeId,
-    set: SetId,
-    left: u32,
-}
-
-/// A place in the trie where the parser is in `set` and no tree goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct OpenVisit {
-    exit: TrieNodeId,
     set: SetId,
     left: u32,
 }
@@ -75,7 +64,6 @@ impl MaskMaker {
             marks: Vec::new(),
             mask: 0,
             failures: 0,
-            pause: 0,
         }
     }
 
@@ -95,32 +83,26 @@ impl MaskMaker {
         also: &[TokenId],
         work: &mut Work,
     ) -> Result<Option<Arc<TokenSet>>, LimitExceeded> {
-        if shared.lookahead != Lookahead::Unbounded {
-            // Walks over the trie do not count terminals.
-            return self.by_trees(shared, parser, threads, also, work).map(Some);
-        }
-        if self.pause > 0 {
-            self.pause -= 1;
+        if shared.limits.tree_work == 0 {
             return Ok(None);
         }
         let nodes = shared.vocabulary.trie().len();
-        let mut part = Work::new(work.left().min(TREE_WORK + nodes / NODES_OF_TREE_WORK));
+        let most = (shared.limits.tree_work + nodes / NODES_OF_TREE_WORK) >> self.failures;
+        let mut part = Work::new(work.left().min(most));
         let made = self.by_trees(shared, parser, threads, also, &mut part);
         work.spend(part.spent())?;
-        match made {
-            Ok(mask) => {
-                self.failures = 0;
-                Ok(Some(mask))
-            }
-            Err(limit) if limit.budget() == Budget::StepWork => {
-                self.failures = (self.failures + 1).min(MOST_FAILURES);
-                self.pause = (1 << self.failures) - 1;
-                Ok(None)
-            }
-            Err(limit) => Err(limit),
-        }
+        let made = match made {
+            Err(limit) if limit.budget() == Budget::StepWork => None,
+            made => made?,
+        };
+        self.failures = match made {
+            Some(_) => self.failures.saturating_sub(1),
+            None => (self.failures + 1).min(MOST_FAILURES),
+        };
+        Ok(made)
     }
 
+    /// The same by trees; `None` where they end for want of memory or time.
     fn by_trees(
         &mut self,
         shared: &Program,
@@ -128,7 +110,7 @@ impl MaskMaker {
         threads: &[Thread],
         also: &[TokenId],
         work: &mut Work,
-    ) -> Result<Arc<TokenSet>, LimitExceeded> {
+    ) -> Result<Option<Arc<TokenSet>>, LimitExceeded> {
         if !self.grown
             && let Some(grown) = shared.grown.get()
         {
@@ -137,20 +119,21 @@ impl MaskMaker {
             self.marks.clear();
         }
         self.next_mask();
-        let result = self.reach(shared, parser, threads, work).and_then(|untended| {
+        let result = self.reach(shared, parser, threads, work).and_then(|is_all| {
             let Self { forest, reached, .. } = self;
-            if untended.is_empty()
-                && also.is_empty()
+            if !is_all {
+                return Ok(None);
+            }
+            if also.is_empty()
                 && let [node] = reached[..]
                 && let Tokens::Many(tokens) = forest.reach(node).tokens()
             {
-                return Ok(Arc::clone(tokens));
+                return Ok(Some(Arc::clone(tokens)));
             }
             work.spend(reached.iter().map(|&node| union_work(forest.reach(node).tokens())).sum())?;
             let mut mask = union(forest, reached, shared.vocabulary.size());
             also.iter().for_each(|&token| mask.insert(token));
-            walk_trie(shared, parser, untended, &mut mask, work)?;
-            Ok(Arc::new(mask))
+            Ok(Some(Arc::new(mask)))
         });
         self.open.clear();
         self.seen.clear();
@@ -158,22 +141,21 @@ impl MaskMaker {
         result
     }
 
-    /// Follows the trees as the parser allows and notes the nodes on the way. Returns where trees end
-    /// for want of memory or time.
+    /// Follows the trees as the parser allows and notes the nodes on the way. Returns whether they were there as far as
+    /// they were followed, or could be grown within memory and the growth of one mask.
     fn reach(
         &mut self,
         shared: &Program,
         parser: &mut Parser,
         threads: &[Thread],
         work: &mut Work,
-    ) -> Result<HashSet<OpenVisit>, LimitExceeded> {
+    ) -> Result<bool, LimitExceeded> {
         let (soil, cfg) = (shared.soil(), &shared.lowered.cfg);
         let left = match shared.lookahead {
             Lookahead::Terminals(k) => k,
             // No token spans as many terminals: each takes a byte.
             Lookahead::Unbounded => u32::MAX,
         };
-        let mut untended = HashSet::new();
         for &Thread { set, scan } in threads {
             let node = self.forest.root(soil, scan, work)?;
             self.visit(Visit { node, set, left });
@@ -192,12 +174,7 @@ impl MaskMaker {
             }
             let Some(set) = parser.shift(cfg, set, self.forest.terminal(node), work)? else { continue };
             let left = next_left(left);
-            let Some(children) = children else {
-                let exits = self.forest.reach(node).exits();
-                work.spend(EXIT_WORK * exits.total())?;
-                untended.extend(open_visits(soil.trie, exits, set, left));
-                continue;
-            };
+            let Some(children) = children else { return Ok(false) };
             work.spend(2 * children.len())?;
             for child in children {
                 let (terminal, node) = self.forest.child(child);
@@ -206,7 +183,7 @@ impl MaskMaker {
                 }
             }
         }
-        Ok(untended)
+        Ok(true)
     }
 
     fn visit(&mut self, visit: Visit) {
@@ -261,44 +238,4 @@ fn union(forest: &Forest, nodes: &[TreeNodeId], size: usize) -> TokenSet {
 /// `left` after one more terminal; `u32::MAX` stands for no bound and stays.
 fn next_left(left: u32) -> u32 {
     if left == u32::MAX { left } else { left - 1 }
-}
-
-/// Where tokens go on after these exits, with the parser in `set`.
-fn open_visits(trie: &ByteTrie, exits: &Ranges, set: SetId, left: u32) -> impl Iterator<Item = OpenVisit> {
-    let exits = exits.iter().flatten().map(TrieNodeId::new).filter(|&exit| trie.has_children(exit));
-    exits.map(move |exit| OpenVisit { exit, set, left })
-}
-
-/// Does what trees would have done where there are none: walks the trie with the parser, once per
-/// (trie node, parser set) and terminal that may follow.
-fn walk_trie(
-    shared: &Program,
-    parser: &mut Parser,
-    mut seen: HashSet<OpenVisit>,
-    mask: &mut TokenSet,
-    work: &mut Work,
-) -> Result<(), LimitExceeded> {
-    let Soil { tables, trie, .. } = shared.soil();
-    let mut open: Vec<OpenVisit> = seen.iter().copied().collect();
-    while let Some(OpenVisit { exit, set, left }) = open.pop() {
-        let mut next = 0;
-        while let Some(&terminal) = parser.accepts(set).get(next) {
-            next += 1;
-            work.spend(TERMINAL_WORK)?;
-            let reach = tables[terminal.index()].below(trie, exit, work)?;
-            work.spend(union_work(reach.tokens()))?;
-            match reach.tokens() {
-                Tokens::Few(tokens) => tokens.iter().for_each(|&token| mask.insert(token)),
-                Tokens::Many(tokens) => mask.union_with(tokens),
-            }
-            if left == 0 || reach.exits().is_empty() {
-                continue;
-            }
-            let Some(to) = parser.shift(&shared.lowered.cfg, set, terminal, work)? else { continue };
-            work.spend(EXIT_WORK * reach.exits().total())?;
-            let found = open_visits(trie, reach.exits(), to, next_left(left));
-            open.extend(found.filter(|&visit| seen.insert(visit)));
-        }
-    }
-    Ok(())
 }

@@ -1,8 +1,8 @@
-//! One token's path at finite lookahead (opportunistic masking; paper, 3.5).
+//! Tokens byte by byte at finite lookahead, where terminals are counted (opportunistic masking; paper, 3.5).
 //!
-//! A breadth-first search over the token's bytes, in which each thread carries the least number of terminals that the
-//! token has begun past the first one it touches. Unlike in `Machine::step` the parser sets in which a terminal
-//! may have ended are not merged: they may have been reached at different counts.
+//! A breadth-first search over bytes, in which each thread carries the least number of terminals that the token has
+//! begun past the first one it touches. Unlike in `Machine::step` the parser sets in which a terminal may have ended
+//! are not merged: they may have been reached at different counts.
 
 use hashbrown::HashMap;
 
@@ -11,6 +11,58 @@ use crate::{
     ids::StateId,
     limits::{LimitExceeded, Work},
 };
+
+/// A thread, and the least number of terminals that the token has begun past its first one on the way there.
+type Counted = (Thread, u32);
+
+/// Sets of counted threads, hash-consed, with the moves between them: what one walk over the trie finds out.
+#[derive(Debug)]
+pub(super) struct CountedSets {
+    sets: Vec<Box<[Counted]>>,
+    index: HashMap<Box<[Counted]>, u32>,
+    /// By set and byte class.
+    moves: HashMap<(u32, usize), Option<u32>>,
+}
+
+impl CountedSets {
+    /// The set before a token in `state`; its number is 0.
+    pub(super) fn new(machine: &Machine, shared: &Program, state: StateId) -> Self {
+        let start = machine.counted_start(shared, state).into();
+        Self { sets: vec![start], index: HashMap::new(), moves: HashMap::new() }
+    }
+
+    /// The set after one more byte, or `None` if no token of at most so many further terminals goes on like this.
+    pub(super) fn step(
+        &mut self,
+        machine: &mut Machine,
+        shared: &Program,
+        (set, byte): (u32, u8),
+        most: u32,
+        work: &mut Work,
+    ) -> Result<Option<u32>, LimitExceeded> {
+        let class = shared.lowered.scanner.byte_class(byte);
+        if let Some(&known) = self.moves.get(&(set, class)) {
+            return Ok(known);
+        }
+        let is_start = set == 0;
+        let next = machine.counted_step(shared, &self.sets[set as usize], (byte, is_start), most, work)?;
+        let to = if next.is_empty() { None } else { Some(self.intern(next)) };
+        self.moves.insert((set, class), to);
+        Ok(to)
+    }
+
+    fn intern(&mut self, threads: Vec<Counted>) -> u32 {
+        let threads: Box<[Counted]> = threads.into();
+        if let Some(&known) = self.index.get(&threads) {
+            return known;
+        }
+        // A walk makes a set for a trie node at most, and those are numbered in 32 bits.
+        let number = u32::try_from(self.sets.len()).unwrap_or(u32::MAX);
+        self.index.insert(threads.clone(), number);
+        self.sets.push(threads);
+        number
+    }
+}
 
 impl Machine {
     /// May a token of these bytes (at least one) follow, begun past its first at most `most` terminals? Takes one step
@@ -23,39 +75,59 @@ impl Machine {
         most: u32,
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
-        let (scanner, cfg) = (&shared.lowered.scanner, &shared.lowered.cfg);
-        let mut threads: HashMap<Thread, u32> =
-            self.threads(state).iter().map(|&thread| (thread, 0)).collect();
+        let mut threads = self.counted_start(shared, state);
+        for (at, &byte) in bytes.iter().enumerate() {
+            threads = self.counted_step(shared, &threads, (byte, at == 0), most, work)?;
+            if threads.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The threads before a token: those inside a terminal, and at the start of each terminal that may come next.
+    fn counted_start(&self, shared: &Program, state: StateId) -> Vec<Counted> {
+        let mut threads: Vec<Counted> = self.threads(state).iter().map(|&thread| (thread, 0)).collect();
         if let Some(set) = self.boundary(state) {
+            let scanner = &shared.lowered.scanner;
             let starts = self.parser().accepts(set).iter();
             threads.extend(starts.map(|&terminal| (Thread { set, scan: scanner.start(terminal) }, 0)));
         }
-        for (at, &byte) in bytes.iter().enumerate() {
-            let mut next: HashMap<Thread, u32> = HashMap::new();
-            let mut reach = |set, scan, further| {
-                let Some(scan) = scanner.step(scan, byte) else { return };
-                let least = next.entry(Thread { set, scan }).or_insert(further);
-                *least = further.min(*least);
+        threads
+    }
+
+    /// The threads after one more byte, sorted. Before the first byte of a token the terminals that may come next are
+    /// threads already.
+    fn counted_step(
+        &mut self,
+        shared: &Program,
+        threads: &[Counted],
+        (byte, is_first): (u8, bool),
+        most: u32,
+        work: &mut Work,
+    ) -> Result<Vec<Counted>, LimitExceeded> {
+        let (scanner, cfg) = (&shared.lowered.scanner, &shared.lowered.cfg);
+        let mut next: HashMap<Thread, u32> = HashMap::new();
+        let mut reach = |set, scan, further| {
+            let Some(scan) = scanner.step(scan, byte) else { return };
+            let least = next.entry(Thread { set, scan }).or_insert(further);
+            *least = further.min(*least);
+        };
+        for &(Thread { set, scan }, further) in threads {
+            work.spend(4)?;
+            reach(set, scan, further);
+            if is_first || further == most || !scanner.accepts(scan) {
+                continue;
+            }
+            let Some(set) = self.parser_mut().shift(cfg, set, scanner.terminal(scan), work)? else {
+                continue;
             };
-            for (Thread { set, scan }, further) in threads {
-                work.spend(4)?;
-                reach(set, scan, further);
-                // Before the first byte the terminals that may come next are threads already.
-                if at == 0 || further == most || !scanner.accepts(scan) {
-                    continue;
-                }
-                let Some(set) = self.parser_mut().shift(cfg, set, scanner.terminal(scan), work)? else {
-                    continue;
-                };
-                let starts = self.parser().accepts(set);
-                work.spend(2 * starts.len())?;
-                starts.iter().for_each(|&terminal| reach(set, scanner.start(terminal), further + 1));
-            }
-            if next.is_empty() {
-                return Ok(false);
-            }
-            threads = next;
+            let starts = self.parser().accepts(set);
+            work.spend(2 * starts.len())?;
+            starts.iter().for_each(|&terminal| reach(set, scanner.start(terminal), further + 1));
         }
-        Ok(true)
+        let mut next: Vec<Counted> = next.into_iter().collect();
+        next.sort_unstable();
+        Ok(next)
     }
 }

@@ -1,14 +1,15 @@
-//! Masks by a depth-first walk over the vocabulary's trie, one constraint state a node.
+//! Masks by a depth-first walk over the vocabulary's trie, one state a node.
 //!
 //! The slow exact way, for places where subterminal trees take too much work: where terminals follow each other in very
-//! many ways there are many more terminal sequences than trie nodes. Constraint states are interned and their moves are
-//! memoised, so a node costs a lookup, and only distinct sets of threads cost more. A walk that runs out of work is
-//! resumed where it stopped.
+//! many ways there are many more terminal sequences than trie nodes. States are interned and their moves are memoised,
+//! so a node costs a lookup, and only distinct sets of threads cost more. A walk that runs out of work is resumed where
+//! it stopped. At finite lookahead a state is a set of threads with counts, otherwise a constraint state.
 
-use super::{machine::Machine, program::Program};
+use super::{machine::Machine, path::CountedSets, program::Program};
 use crate::{
     ids::{StateId, TrieNodeId},
     limits::{LimitExceeded, Work},
+    subterminal::Lookahead,
     vocab::{ByteTrie, TokenSet, byte_kind},
 };
 
@@ -18,25 +19,30 @@ const WORTH_LOOPS: u32 = 64;
 /// Work of 256 lookups.
 const LOOPS_WORK: usize = 64;
 
-/// Trie nodes walked for a unit of work.
-const NODES_OF_A_UNIT: usize = 1;
-
 /// A walk in progress. Invariant: all nodes before `next` are done, and `path` holds the ancestors of `next` with the
 /// ends of their subtrees and the states that they lead to.
 #[derive(Debug)]
 pub(super) struct TrieWalk {
     mask: TokenSet,
-    path: Vec<(u32, StateId)>,
+    path: Vec<(u32, u32)>,
     next: u32,
     /// The last state whose loops were worked out, and their byte kinds.
-    loops: Option<(StateId, u64)>,
+    loops: Option<(u32, u64)>,
+    /// At finite lookahead: what states are numbers of.
+    counted: Option<(u32, CountedSets)>,
 }
 
 impl TrieWalk {
     /// A walk that begins at the root, in `state`.
-    pub(super) fn new(trie: &ByteTrie, state: StateId) -> Self {
-        let path = vec![(trie.end(ByteTrie::ROOT).raw(), state)];
-        Self { mask: TokenSet::empty(trie.everything().size()), path, next: 1, loops: None }
+    pub(super) fn new(machine: &Machine, program: &Program, state: StateId) -> Self {
+        let trie = program.vocabulary.trie();
+        let counted = match program.lookahead {
+            Lookahead::Unbounded => None,
+            Lookahead::Terminals(most) => Some((most, CountedSets::new(machine, program, state))),
+        };
+        let start = if counted.is_some() { 0 } else { state.raw() };
+        let path = vec![(trie.end(ByteTrie::ROOT).raw(), start)];
+        Self { mask: TokenSet::empty(trie.everything().size()), path, next: 1, loops: None, counted }
     }
 
     /// The tokens found. All of them once [`go_on`](Self::go_on) has returned without error.
@@ -56,20 +62,15 @@ impl TrieWalk {
     ) -> Result<(), LimitExceeded> {
         let trie = program.vocabulary.trie();
         let last = trie.end(ByteTrie::ROOT).raw();
-        let mut unpaid = 0;
         while self.next < last {
-            unpaid += 1;
-            if unpaid >= NODES_OF_A_UNIT {
-                work.spend(unpaid / NODES_OF_A_UNIT)?;
-                unpaid = 0;
-            }
+            work.spend(1)?;
             while self.path.last().is_some_and(|&(end, _)| end <= self.next) {
                 self.path.pop();
             }
             let Some(&(_, from)) = self.path.last() else { return Ok(()) };
             let node = TrieNodeId::new(self.next);
             let end = trie.end(node).raw();
-            let Some(to) = machine.step(program, from, trie.byte(node), work)? else {
+            let Some(to) = self.step(machine, program, (from, trie.byte(node)), work)? else {
                 self.next = end;
                 continue;
             };
@@ -88,12 +89,25 @@ impl TrieWalk {
         Ok(())
     }
 
+    fn step(
+        &mut self,
+        machine: &mut Machine,
+        program: &Program,
+        (from, byte): (u32, u8),
+        work: &mut Work,
+    ) -> Result<Option<u32>, LimitExceeded> {
+        match &mut self.counted {
+            Some((most, sets)) => sets.step(machine, program, (from, byte), *most, work),
+            None => Ok(machine.step(program, StateId::new(from), byte, work)?.map(StateId::raw)),
+        }
+    }
+
     /// The kinds of bytes that all lead from `state` back to it.
     fn loops_of(
         &mut self,
         machine: &mut Machine,
         program: &Program,
-        state: StateId,
+        state: u32,
         work: &mut Work,
     ) -> Result<u64, LimitExceeded> {
         if let Some((known, loops)) = self.loops
@@ -104,7 +118,7 @@ impl TrieWalk {
         work.spend(LOOPS_WORK)?;
         let mut loops = u64::MAX;
         for byte in 0..=u8::MAX {
-            if machine.step(program, state, byte, work)? != Some(state) {
+            if self.step(machine, program, (state, byte), work)? != Some(state) {
                 loops &= !(1 << byte_kind(byte));
             }
         }

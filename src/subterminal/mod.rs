@@ -15,7 +15,6 @@ mod tree;
 mod view;
 
 pub use lookahead::Lookahead;
-pub(crate) use ranges::Ranges;
 pub(crate) use reach::Tokens;
 pub(crate) use tables::{Tables, TerminalTable};
 pub(crate) use tree::{Forest, Grow, Soil, TreeNodeId};

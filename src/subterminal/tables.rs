@@ -116,28 +116,6 @@ impl TerminalTable {
         Ok(reach)
     }
 
-    /// What the terminal does, from its start, to the tokens below a trie node.
-    pub(crate) fn below(
-        &self,
-        trie: &ByteTrie,
-        node: TrieNodeId,
-        work: &mut Work,
-    ) -> Result<Reach, LimitExceeded> {
-        let last = trie.end(node).raw();
-        let child = |child: u32| (child < last).then_some(child);
-        let next = |&before: &u32| child(trie.end(TrieNodeId::new(before)).raw());
-        let children = std::iter::successors(child(node.raw() + 1), next);
-        let state = |byte: u8| {
-            let place = self.first.binary_search_by_key(&byte, |&(first, _)| first).ok()?;
-            Some(self.first[place].1)
-        };
-        self.enter(
-            trie,
-            children.filter_map(|child| Some((child, state(trie.byte(TrieNodeId::new(child)))?))),
-            work,
-        )
-    }
-
     fn loops(&self) -> &Loops {
         self.loops.get_or_init(|| Loops::new(&self.dfa))
     }

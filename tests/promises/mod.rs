@@ -16,4 +16,5 @@ pub(crate) mod real;
 mod rollback;
 mod sound;
 mod trees;
+mod walks;
 mod warnings;

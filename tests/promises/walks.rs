@@ -1,0 +1,72 @@
+//! Masks by a walk over the trie are those by trees, and a step in pieces comes to what it comes to at once.
+
+use domino::{Compiler, Constraint, Limits, Patience, StepError, TokenSet};
+use proptest::prelude::*;
+
+use super::generate::{Case, World, case, config};
+
+/// Budgets that are never in the way, but for pieces of so much work.
+fn limits(piece: usize) -> Limits {
+    let mut limits = Limits::default();
+    (limits.step_work, limits.step_units, limits.text_units) = (piece, usize::MAX, usize::MAX);
+    limits
+}
+
+/// Calls a step until it is done. Returns in how many pieces.
+fn pieces<T>(mut step: impl FnMut() -> Result<T, StepError>) -> (T, usize) {
+    for count in 1..1_000_000 {
+        match step() {
+            Ok(done) => return (done, count),
+            Err(error) => assert!(error.can_go_on(), "{error}"),
+        }
+    }
+    panic!("a step that never ends");
+}
+
+/// Goes along the case's choices and holds each mask against the oracle's.
+fn walk(
+    case: &Case,
+    world: &World,
+    mut constraint: Constraint,
+    mut mask: impl FnMut(&mut Constraint) -> TokenSet,
+) {
+    let mut text = Vec::new();
+    for &choice in &case.choices {
+        let exact = world.oracle.mask(&text, &world.vocabulary);
+        assert_eq!(mask(&mut constraint), exact);
+        let Some(token) = world.choose(&exact, choice) else { break };
+        pieces(|| constraint.advance(token));
+        let Some(bytes) = world.vocabulary.bytes(token) else { break };
+        text.extend_from_slice(bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn walks_over_the_trie_are_exact(case in case(8)) {
+        let world = case.build();
+        let mut limits = limits(usize::MAX);
+        limits.tree_work = 0;
+        let compiler = Compiler::new(world.vocabulary.clone()).limits(limits);
+        let Some(compiled) = world.compile_with(compiler) else { return Ok(()) };
+        walk(&case, &world, compiled.constraint(), |constraint| constraint.mask().unwrap().clone());
+    }
+
+    /// Pieces so small that a mask takes many. What a piece has done is kept, or this would never end.
+    #[test]
+    fn a_step_in_pieces_is_the_same(case in case(6), piece in 2_000..6_000_usize, trees in any::<bool>()) {
+        let world = case.build();
+        let mut limits = limits(piece);
+        limits.tree_work = if trees { 500 } else { 0 };
+        let compiler = Compiler::new(world.vocabulary.clone()).limits(limits);
+        let Some(compiled) = world.compile_with(compiler) else { return Ok(()) };
+        walk(&case, &world, compiled.constraint(), |constraint| {
+            pieces(|| constraint.mask().cloned()).0
+        });
+        // A patient session does the same by itself.
+        let patient = compiled.constraint().patient(Patience::whole());
+        walk(&case, &world, patient, |constraint| constraint.mask().unwrap().clone());
+    }
+}
