@@ -1,14 +1,15 @@
 //! How many terminals a token begins, by brute force: what finite lookahead is held against.
 //!
-//! Lookahead counts the terminals of the lowered grammar, so these and its productions are taken as given; how they
-//! are read is not. The grammar becomes one over bytes in which every byte of the text and of the token has a mark
-//! before it, and so has the beginning of a terminal, but only inside the token:
+//! Lookahead counts the terminals of the lowered grammar, so these and its productions are taken as given;
+//! how they are read is not. The grammar becomes one over bytes in which every byte of the text and of the
+//! token has a mark before it, and so has the beginning of a terminal, but only inside the token:
 //!
 //! * text `x` is `T x`, token `x` is `N x`;
 //! * a terminal that begins in the text is `T x1 .. T xm N x(m+1) .. N xn`, with `m > 0`;
 //! * a terminal that begins in the token is `B N x1 .. N xn`.
 //!
-//! A way to read the token is a way to put `B` between its bytes. All ways are tried, by the oracle's recogniser.
+//! A way to read the token is a way to put `B` between its bytes. All ways are tried, by the oracle's
+//! recogniser.
 
 use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange};
 
@@ -91,9 +92,9 @@ impl FurtherSession<'_> {
         self.session.push_all(&marked)
     }
 
-    /// The least number of terminals, over all ways to read `token` (at least one byte) after the text, that it begins
-    /// past the first one it touches; `None` if it cannot follow. The text is the same before and after. Exponential in
-    /// the token's length.
+    /// The least number of terminals, over all ways to read `token` (at least one byte) after the text, that
+    /// it begins past the first one it touches; `None` if it cannot follow. The text is the same before and
+    /// after. Exponential in the token's length.
     #[must_use]
     pub fn further(&mut self, token: &[u8]) -> Option<u32> {
         let mut least = None;
@@ -157,7 +158,8 @@ impl Build {
         Ok(())
     }
 
-    /// The marks, a byte, and the state it leads to, as a rule whose name begins with `prefix`; for all bytes.
+    /// The marks, a byte, and the state it leads to, as a rule whose name begins with `prefix`; for all
+    /// bytes.
     fn steps(
         &mut self,
         dfa: &TerminalDfa,
