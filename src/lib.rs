@@ -66,7 +66,8 @@
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
 //! * `mistralrs` (feature `mistralrs`): the engine in requests of mistral.rs.
-//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
+//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine; to count
+//!   terminals, the lowered grammar too.
 //!
 //! # Promises
 //!
