@@ -4,7 +4,7 @@
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, Terminals, TokenId, TokenSet,
-    Vocabulary, oracle::FurtherTerminals,
+    Vocabulary, further::FurtherTerminals,
 };
 use proptest::prelude::*;
 

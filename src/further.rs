@@ -13,17 +13,13 @@
 
 use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange};
 
-use super::{
-    OracleError,
-    bytes_cfg::{BytesCfg, MAX_SYMBOLS},
-    session::Session,
-};
 use crate::{
     compile::CompiledGrammar,
     grammar::{GrammarBuilder, Pattern, Span},
     ids::ExprId,
     limits::{LimitExceeded, Limits},
     lower::{NonterminalId, Slot},
+    oracle::{Oracle, OracleError, Session},
     scanner::{NONE, TerminalDfa},
 };
 
@@ -37,7 +33,7 @@ const BEGIN: u8 = b'B';
 /// Counts the further terminals of tokens in one grammar, with the terminals it was compiled with.
 #[derive(Debug)]
 pub struct FurtherTerminals {
-    cfg: BytesCfg,
+    oracle: Oracle,
 }
 
 /// A text in the making.
@@ -75,13 +71,13 @@ impl FurtherTerminals {
             build.define(&format!("n{number}"), rows)?;
         }
         let grammar = build.0.finish("n0").map_err(|_| OracleError::LookAround)?;
-        Ok(Self { cfg: BytesCfg::new(&grammar, MAX_SYMBOLS)? })
+        Ok(Self { oracle: Oracle::new(&grammar)? })
     }
 
     /// A session at the empty text.
     #[must_use]
     pub fn session(&self) -> FurtherSession<'_> {
-        FurtherSession { session: Session::new(&self.cfg) }
+        FurtherSession { session: self.oracle.session() }
     }
 }
 
