@@ -66,7 +66,8 @@
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
 //! * `mistralrs` (feature `mistralrs`): the engine in requests of mistral.rs.
-//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
+//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine; `further`: it
+//!   counts the terminals that a token begins, of a lowered grammar.
 //!
 //! # Promises
 //!
@@ -134,6 +135,9 @@ pub mod mistralrs;
 
 #[cfg(feature = "oracle")]
 pub mod oracle;
+
+#[cfg(feature = "oracle")]
+pub mod further;
 
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{

@@ -137,7 +137,11 @@ fn priors_are_learnt_at_a_lookahead_over_terminals() {
     write_model(folder.path());
     let prior = folder.path().join("lists.prior");
     let lists = folder.path().join("lists.gbnf");
-    std::fs::write(&lists, "root ::= item (\", \" item)*\nitem ::= [a-c]+ | \"[\" root \"]\"\n").unwrap();
+    std::fs::write(
+        &lists,
+        "root ::= item (\", \" item)*\nitem ::= word \"-\" word | \"[\" root \"]\"\nword ::= [a-c]+\n",
+    )
+    .unwrap();
     let lists = ["-g", lists.to_str().unwrap()];
     let reach = ["-k", "1", "--terminals", "written"];
     let more = ["--runs", "1", "-n", "20"];

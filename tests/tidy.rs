@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 19] = [
+const LAYERS: [&str; 20] = [
     "ids",
     "limits",
     "interner",
@@ -21,6 +21,7 @@ const LAYERS: [&str; 19] = [
     "parser",
     "constraint",
     "compile",
+    "further",
     "inspect",
     "proposer",
     "model",
@@ -28,7 +29,7 @@ const LAYERS: [&str; 19] = [
     "mistralrs",
 ];
 /// The engine: knows nothing of models, and they know nothing of it.
-const ENGINE: [&str; 10] = [
+const ENGINE: [&str; 11] = [
     "grammar",
     "scanner",
     "lower",
@@ -39,6 +40,7 @@ const ENGINE: [&str; 10] = [
     "inspect",
     "proposer",
     "oracle",
+    "further",
 ];
 /// Lines of a file, tests and documentation included.
 const MOST_LINES: usize = 600;

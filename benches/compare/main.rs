@@ -1,8 +1,8 @@
 //! Domino and llguidance on the same texts, in the same process, by the same clock, one text after the other.
 //!
-//! `cargo bench --bench compare -- --vocab mistral32k`. Every mask of Domino is held against the exact one; a wrong
-//! one ends the run with exit code 1, and so does a run that compared nothing. Masks of llguidance that are not exact are counted. See
-//! `experiments/engine/README.md` for what is compared and what is not.
+//! `cargo bench --bench compare -- --vocab mistral32k`. Every mask of Domino is held against the exact one; a
+//! wrong one ends the run with exit code 1, and so does a run that compared nothing. Masks of llguidance that
+//! are not exact are counted. See `experiments/engine/README.md` for what is compared and what is not.
 
 mod lane;
 mod llguidance;

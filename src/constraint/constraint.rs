@@ -126,8 +126,9 @@ impl Constraint {
         Ok(self.mask.insert(mask))
     }
 
-    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? Makes no mask (opportunistic masking; paper,
-    /// 3.5): with unbounded lookahead it costs a lookup per byte of the token, otherwise a step of each way to read it.
+    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? Makes no mask (opportunistic masking;
+    /// paper, 3.5): with unbounded lookahead it costs a lookup per byte of the token, otherwise a step of
+    /// each way to read it.
     ///
     /// # Errors
     /// When a budget is used up.

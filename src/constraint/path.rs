@@ -1,8 +1,8 @@
 //! Tokens byte by byte at finite lookahead, where terminals are counted (opportunistic masking; paper, 3.5).
 //!
-//! A breadth-first search over bytes, in which each thread carries the least number of terminals that the token has
-//! begun past the first one it touches. Unlike in `Machine::step` the parser sets in which a terminal may have ended
-//! are not merged: they may have been reached at different counts.
+//! A breadth-first search over the token's bytes, in which each thread carries the least number of terminals
+//! that the token has begun past the first one it touches. Unlike in `Machine::step` the parser sets in which
+//! a terminal may have ended are not merged: they may have been reached at different counts.
 
 use hashbrown::HashMap;
 
@@ -65,8 +65,8 @@ impl CountedSets {
 }
 
 impl Machine {
-    /// May a token of these bytes (at least one) follow, begun past its first at most `most` terminals? Takes one step
-    /// for each byte and thread, and a look at the terminals that follow where a thread may end.
+    /// May a token of these bytes (at least one) follow, begun past its first at most `most` terminals? Takes
+    /// one step for each byte and thread, and a look at the terminals that follow where a thread may end.
     pub(super) fn reaches(
         &mut self,
         shared: &Program,

@@ -283,15 +283,27 @@ impl WorkGrammar {
 
     /// How often each rule is mentioned by others of these. Linear.
     pub(super) fn mention_counts(&self, components: &[Vec<RuleId>]) -> Vec<u32> {
-        let mut counts = vec![0; self.bodies.len()];
+        let mut counts = vec![0_u32; self.bodies.len()];
+        let mut seen = vec![false; self.exprs.len()];
         for &rule in components.iter().flatten() {
-            let mut stack = vec![self.body(rule)];
+            // Expressions may be shared: each is looked at once, each mention in it counts.
+            let mut stack = Vec::new();
+            let mut meet = |part: ExprId, stack: &mut Vec<ExprId>| match &self.exprs[part.index()] {
+                Expr::Rule(callee) if *callee == rule => {}
+                Expr::Rule(callee) => counts[callee.index()] = counts[callee.index()].saturating_add(1),
+                _ => stack.push(part),
+            };
+            meet(self.body(rule), &mut stack);
             while let Some(expr) = stack.pop() {
-                match self.expr(expr) {
-                    Expr::Pattern(_) => {}
-                    Expr::Rule(callee) => counts[callee.index()] += u32::from(*callee != rule),
-                    Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
-                    Expr::Repeat { part, .. } => stack.push(*part),
+                if std::mem::replace(&mut seen[expr.index()], true) {
+                    continue;
+                }
+                match &self.exprs[expr.index()] {
+                    Expr::Pattern(_) | Expr::Rule(_) => {}
+                    Expr::Sequence(parts) | Expr::Alternatives(parts) => {
+                        parts.iter().for_each(|&part| meet(part, &mut stack));
+                    }
+                    Expr::Repeat { part, .. } => meet(*part, &mut stack),
                 }
             }
         }

@@ -1,9 +1,9 @@
 //! The written lexicalisation: finds the terminals that a lexer for the grammar would have.
 //!
-//! One pass over the expressions, parts before wholes, that says of each whether it is a *lexeme*, a stretch of
-//! characters that may be a terminal or a part of one. What that means is said at
-//! [`Terminals::Written`](super::Terminals::Written). Sequences that are no lexemes are regrouped, so that neighbours
-//! that are one terminal become one expression. The language stays the same.
+//! One pass over the expressions, parts before wholes, that says of each whether it is a *lexeme*, a stretch
+//! of characters that may be a terminal or a part of one. What that means is said at
+//! [`Terminals::Written`](super::Terminals::Written). Sequences that are no lexemes are regrouped, so that
+//! neighbours that are one terminal become one expression. The language stays the same.
 
 use super::work::WorkGrammar;
 use crate::{
@@ -114,7 +114,7 @@ impl Lexeme {
             // Digits may be listed one by one.
             class: all_single || parts.iter().any(|part| part.class),
             single: all_single,
-            character: beside_one && bounded,
+            character: beside_one && bounded || all_single,
             bounded,
             long: parts.iter().any(|part| part.long),
             literal: all_literals && !all_single,
@@ -153,7 +153,8 @@ impl Lexeme {
     }
 }
 
-/// Regroups the rules, given callees first. Returns the expressions that are terminals, by their numbers. `O(n log n)`.
+/// Regroups the rules, given callees first. Returns the expressions that are terminals, by their numbers.
+/// `O(n log n)`.
 pub(super) fn separate(
     work: &mut WorkGrammar,
     components: &[Vec<RuleId>],
@@ -307,8 +308,8 @@ impl Pass<'_> {
         Ok(row)
     }
 
-    /// Where the longest stretch ends that begins at `from`, has a class and no literal that must be there; `from` if
-    /// there is none.
+    /// Where the longest stretch ends that begins at `from`, has a class and no literal that must be there;
+    /// `from` if there is none.
     fn stretch(&self, parts: &[ExprId], from: usize) -> usize {
         let plain = |at: usize| {
             let part = *parts.get(at)?;

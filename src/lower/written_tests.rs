@@ -31,7 +31,6 @@ fn literals_and_token_like_rules() {
     for name in ["\"\\\"name\\\"\"", "\":\"", "\",\"", "\"\\\"axe\\\"\"", "string", "number", "ws"] {
         assert!(names.contains(&name.to_owned()), "{name} is not in {names:?}");
     }
-    assert_eq!(names.len(), 24, "{names:?}");
 }
 
 #[test]
@@ -84,8 +83,9 @@ fn shipped_grammars_have_the_tokens_of_a_lexer() {
 #[test]
 fn stretches_of_other_rules() {
     check(
-        r#"root ::= string number   string ::= "'" ([^'\\] | "\\" [a-z])* "'" ws   number ::= "-"? [0-9]+ ws   ws ::= ([ ] ws)?"#,
-        &[r"(?:'(?:[\x00-\&\(-\[\]-􏿿]|(?:\\[a-z]))*')", r"(?:\-?[0-9]+)", "ws"],
+        r#"root ::= string number   string ::= "'" ([a-z] | "\\" [a-z])* "'" ws
+            number ::= "-"? [0-9]+ ws   ws ::= ([ ] ws)?"#,
+        &[r"(?:'(?:[a-z]|(?:\\[a-z]))*')", r"(?:\-?[0-9]+)", "ws"],
     );
     // Other literals than quotes are terminals by themselves.
     check(
@@ -114,6 +114,7 @@ fn fragments_are_parts_of_tokens() {
         r#"root ::= int frac? exp?   int ::= [0-9]+   frac ::= "." [0-9]+   exp ::= "e" [0-9]+"#,
         &["root"],
     );
+    check(r#"root ::= digit+ ("." digit+)?   digit ::= "0" | "1""#, &["root"]);
     // Rules that others mention too are tokens.
     check(
         r#"root ::= int frac? | "=" int   int ::= [0-9]+   frac ::= "." [0-9]+"#,

@@ -177,8 +177,8 @@ impl Prior {
         self.label = label.into();
     }
 
-    /// The lookahead it was learnt with. Contexts do not depend on it, so a prior is of use with any other, but it has
-    /// counted tokens that other masks allowed.
+    /// The lookahead it was learnt with. Contexts do not depend on it, so a prior is of use with any other,
+    /// but it has counted tokens that other masks allowed.
     #[must_use]
     pub fn lookahead(&self) -> Lookahead {
         self.lookahead
@@ -192,9 +192,8 @@ impl Prior {
 
     /// The prior of a file for texts of `grammar`.
     ///
-    /// # Errors
-    /// If it is not a prior, is damaged, was written by another version, or was learnt for another grammar, other
-    /// terminals or another vocabulary.
+    /// # Errors If it is not a prior, is damaged, was written by another version, or was learnt for another
+    /// grammar, other terminals or another vocabulary.
     pub fn from_bytes(file: &[u8], grammar: &CompiledGrammar) -> Result<Self, PriorError> {
         let prior = Self::open(file)?;
         prior.check(&Self::new(grammar))?;
@@ -316,8 +315,8 @@ impl Prior {
 /// The form of what a file says of lookahead and terminals.
 const REACH_FORM: u8 = 1;
 
-/// Says what a prior was learnt at, after all else; nothing where that is the default, as in files from before there
-/// was anything to say.
+/// Says what a prior was learnt at, after all else; nothing where that is the default, as in files from
+/// before there was anything to say.
 fn write_reach(writer: &mut Writer, lookahead: Lookahead, terminals: Terminals) {
     if (lookahead, terminals) == Default::default() {
         return;

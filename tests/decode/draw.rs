@@ -102,8 +102,8 @@ proptest! {
         }
     }
 
-    /// The draw is among exactly the tokens that a plain reading of the cuts leaves: top-k first, top-p of what that
-    /// leaves, with the token that reaches it, then min-p.
+    /// The draw is among exactly the tokens that a plain reading of the cuts leaves: top-k first, top-p of
+    /// what that leaves, with the token that reaches it, then min-p.
     #[test]
     fn cuts_keep_what_a_sort_keeps(
         row in proptest::collection::vec(prop_oneof![3 => -2.0..2.0_f32, 1 => Just(0.5_f32)], 1..40),

@@ -4,7 +4,7 @@
 use std::{sync::mpsc, thread, time::Duration};
 
 use domino::{
-    CompileErrorKind, Compiler, Constraint, Grammar, LimitExceeded, Limits, StepErrorKind, TokenId,
+    Budget, CompileErrorKind, Compiler, Constraint, Grammar, LimitExceeded, Limits, StepErrorKind, TokenId,
     Vocabulary,
     grammar::{GrammarBuilder, Pattern, Span},
     ids::ExprId,
@@ -117,6 +117,20 @@ fn drive(grammar: &Grammar, text: &[u8]) -> Result<(), LimitExceeded> {
     or_limit(constraint.mask()).map(|_| ())
 }
 
+/// Compiles and reads `text` byte by byte, without masks.
+fn read(grammar: &Grammar, text: &[u8]) -> Result<(), LimitExceeded> {
+    let mut constraint = compile(grammar).expect("it compiles");
+    text.iter().try_for_each(|&byte| or_limit(constraint.advance(TokenId::new(u32::from(byte)))))
+}
+
+/// All went well, or took more work than a step may.
+#[track_caller]
+fn well_or_too_much_work(outcome: Result<(), LimitExceeded>) {
+    if let Err(limit) = outcome {
+        assert_eq!(limit.budget(), Budget::StepWork, "{limit}");
+    }
+}
+
 #[test]
 fn every_way_to_split_a_list() {
     in_time(|| {
@@ -153,14 +167,18 @@ fn nullable_in_every_way() {
 
 #[test]
 fn deep_expressions() {
-    in_time(|| {
+    fn nested(depth: usize) -> Grammar {
         let mut build = Build::new();
         let (mut body, end) = (build.text("a"), build.text(")"));
-        for _ in 0..100_000 {
+        for _ in 0..depth {
             let more = build.all(&[body, end]);
             body = build.repeat(more, 0, Some(1));
         }
-        drive(&build.finish(body), b"a))))").unwrap();
+        build.finish(body)
+    }
+    in_time(|| {
+        drive(&nested(1_000), b"a))))").unwrap();
+        well_or_too_much_work(drive(&nested(100_000), b"a))))"));
     });
 }
 
@@ -281,7 +299,14 @@ fn huge_counts() {
                 let min = |count| if exactly { count } else { 0 };
                 let some = build.repeat(letter, min(inner), Some(inner));
                 let body = build.repeat(some, min(outer), Some(outer));
-                drive(&build.finish(body), &[b'a'; 200]).unwrap();
+                let grammar = build.finish(body);
+                let outcome = read(&grammar, &[b'a'; 200]);
+                if inner <= 100_000 {
+                    outcome.unwrap();
+                } else {
+                    well_or_too_much_work(outcome);
+                }
+                well_or_too_much_work(drive(&grammar, &[b'a'; 200]));
             });
         }
     }

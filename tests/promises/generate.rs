@@ -387,8 +387,8 @@ impl World {
         self.compile_with(self.compiler().lookahead(lookahead))
     }
 
-    /// A compiler for this world's vocabulary, with budgets that are never in the way: what is asked is whether
-    /// answers are right, also those that are long in coming; promise 6 is about budgets.
+    /// A compiler for this world's vocabulary, with budgets that are never in the way: what is asked is
+    /// whether answers are right, also those that are long in coming; promise 6 is about budgets.
     pub(super) fn compiler(&self) -> Compiler {
         let mut limits = Limits::default();
         limits.step_work *= 100;

@@ -1,10 +1,10 @@
-//! What a finite lookahead means: a token is in the mask for `k` if and only if the least number of terminals that it
-//! begins past the first one it touches, over all ways to read it, is at most `k`. Which parts of a grammar are
-//! terminals changes nothing where `k` is unbounded.
+//! What a finite lookahead means: a token is in the mask for `k` if and only if the least number of terminals
+//! that it begins past the first one it touches, over all ways to read it, is at most `k`. Which parts of a
+//! grammar are terminals changes nothing where `k` is unbounded.
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, Terminals, TokenId, TokenSet,
-    Vocabulary, oracle::FurtherTerminals,
+    Vocabulary, further::FurtherTerminals,
 };
 use proptest::prelude::*;
 
@@ -117,8 +117,8 @@ fn least(grammar: &Grammar, terminals: Terminals, text: &str, token: &str) -> Op
     })
 }
 
-/// Counts as the paper has them (3.4), in its listing 7 and in a small grammar, and what is left of them where regular
-/// parts are folded.
+/// Counts as the paper has them (3.4), in its listing 7 and in a small grammar, and what is left of them
+/// where regular parts are folded.
 #[test]
 fn counts_of_the_paper() {
     let rpg = crate::corpus::grammar("rpg");

@@ -116,18 +116,18 @@ proptest! {
     }
 }
 
-/// The same cache folder for two vocabularies with the same strings under other ids: neither gets the other's trees,
-/// nor trees made of the other's tables.
+/// The same cache folder for two vocabularies with the same strings under other ids: neither gets the other's
+/// trees, nor trees made of the other's tables.
 #[test]
 fn trees_and_tables_of_another_vocabulary_are_not_taken() {
-    let words = ["a", "b", "ab", "(", ")", "((", "a)", "))", "(b"];
+    let words = ["a", "b", "c", "ab", "(", ")", "((", "a)", "))", "(b"];
     let vocabulary = |words: &mut dyn Iterator<Item = &&str>| {
         let ids = (1..).map(TokenId::new);
         let builder = Vocabulary::builder().end_of_text(TokenId::new(0));
         words.zip(ids).fold(builder, |builder, (word, id)| builder.token(id, *word)).build().unwrap()
     };
     let [one, other] = [vocabulary(&mut words.iter()), vocabulary(&mut words.iter().rev())];
-    let text = r#"root ::= "(" root* ")" | [ab]+"#;
+    let text = r#"root ::= "(" root* ")" | [abc]+"#;
     let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap();
     for without in [None, Some("trees"), Some("terminal-tables")] {
         let folder = tempfile::tempdir().unwrap();
@@ -138,13 +138,15 @@ fn trees_and_tables_of_another_vocabulary_are_not_taken() {
             compiled
         };
         cached(&one);
+        let kinds: Vec<_> = cache.files().unwrap().into_iter().map(|file| file.kind).collect();
+        assert!(["trees", "terminal-tables"].iter().all(|kind| kinds.iter().any(|found| found == kind)));
         for file in cache.files().unwrap().iter().filter(|file| Some(&*file.kind) == without) {
             std::fs::remove_file(folder.path().join(&file.name)).unwrap();
         }
         for vocabulary in [&other, &one] {
             let mut found = cached(vocabulary).constraint();
             let mut plain = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint();
-            for byte in b"((ab)(b))" {
+            for byte in b"((ab)(c))" {
                 assert_eq!(found.mask().unwrap(), plain.mask().unwrap(), "without {without:?}");
                 assert_eq!(found.advance_bytes(&[*byte]).unwrap(), plain.advance_bytes(&[*byte]).unwrap());
             }

@@ -6,8 +6,9 @@ use domino::{Compiler, Lookahead, Terminals, Vocabulary, store::CacheFolder};
 /// How far masks look ahead.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LowReach {
-    /// How many terminals past the current one a token may reach. Fewer allow fewer tokens and bend the model more; which
-    /// parts of the grammar are terminals is said by --terminals. Default: any number, which bends it least.
+    /// How many terminals past the current one a token may reach. Fewer allow fewer tokens and bend the model
+    /// more; which parts of the grammar are terminals is said by --terminals. Default: any number, which
+    /// bends it least.
     #[arg(short = 'k', long, value_name = "K")]
     lookahead: Option<u32>,
     #[command(flatten)]
@@ -17,10 +18,10 @@ pub(crate) struct LowReach {
 /// Which parts of a grammar are terminals.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LowTerminals {
-    /// Which parts of the grammar are terminals: the largest regular ones (folded), or those that a lexer written for
-    /// it would have (written): literals, classes, and token-like rules such as string, number, name and ws. Without
-    /// --lookahead the text is the same, and folded is faster; with it only written counts as the DOMINO paper does.
-    /// `domino inspect terminals` lists them.
+    /// Which parts of the grammar are terminals: the largest regular ones (folded), or those that a lexer
+    /// written for it would have (written): literals, classes, and token-like rules such as string, number,
+    /// name and ws. Without --lookahead the text is the same, and folded is faster; with it only written
+    /// counts as the DOMINO paper does. `domino inspect terminals` lists them.
     #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
     terminals: Which,
 }

@@ -289,8 +289,8 @@ fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path
         .inspect(|prior| tell_apart(prior, &file, grammar))
 }
 
-/// Warns of a prior that was learnt with another lookahead. Contexts do not depend on that, so it is of use, but its
-/// counts are of tokens that other masks allowed.
+/// Warns of a prior that was learnt with another lookahead. Contexts do not depend on that, so it is of use,
+/// but its counts are of tokens that other masks allowed.
 fn tell_apart(prior: &Prior, file: &Path, grammar: &CompiledGrammar) {
     if prior.lookahead() == grammar.lookahead() {
         return;

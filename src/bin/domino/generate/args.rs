@@ -25,13 +25,14 @@ use crate::{
 /// text again.
 ///
 /// With --json the text is not streamed: one object is printed at the end, with at least text, tokens,
-/// token_ids, finish (stop, stop_string, length, or interrupted by Ctrl-C), tokens_per_second, interventions (null
-/// with --mask ahead, which does not ask what the model would have chosen by itself), mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
-/// finished_by: model, completion (with --finish: then there are appended, appended_bytes and
-/// appended_token_ids, and text has what was appended), or null where it is not finished; with speculation also
-/// drafted, accepted, acceptance, tokens_per_pass, and prior, with the lookahead (null: unbounded) and terminals it was
-/// learnt at; with --compare an object compare. Exit code 3 says that
-/// --max-tokens or the model's context cut the text, or --stop before it was complete, and nothing finished it.
+/// token_ids, finish (stop, stop_string, length, or interrupted by Ctrl-C), tokens_per_second, interventions
+/// (null with --mask ahead, which does not ask what the model would have chosen by itself), mask_seconds,
+/// seconds, complete, which says whether the text is in the language of the grammar, and finished_by: model,
+/// completion (with --finish: then there are appended, appended_bytes and appended_token_ids, and text has
+/// what was appended), or null where it is not finished; with speculation also drafted, accepted, acceptance,
+/// tokens_per_pass, and prior, with the lookahead (null: unbounded) and terminals it was learnt at; with
+/// --compare an object compare. Exit code 3 says that --max-tokens or the model's context cut the text, or
+/// --stop before it was complete, and nothing finished it.
 #[derive(Debug, Args)]
 pub(crate) struct LowGenerate {
     #[command(flatten)]

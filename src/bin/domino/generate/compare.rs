@@ -103,7 +103,8 @@ impl Comparison {
         self.speculative.rate() / self.unconstrained.rate()
     }
 
-    /// Why this is not how it must be: other tokens with speculation, or nothing that could have been compared.
+    /// Why this is not how it must be: other tokens with speculation, or nothing that could have been
+    /// compared.
     pub(super) fn trouble(&self) -> Option<&'static str> {
         if self.plain.tokens == 0 {
             return Some("nothing was compared: no token was generated");

@@ -1,28 +1,25 @@
 //! How many terminals a token begins, by brute force: what finite lookahead is held against.
 //!
-//! Lookahead counts the terminals of the lowered grammar, so these and its productions are taken as given; how they
-//! are read is not. The grammar becomes one over bytes in which every byte of the text and of the token has a mark
-//! before it, and so has the beginning of a terminal, but only inside the token:
+//! Lookahead counts the terminals of the lowered grammar, so these and its productions are taken as given;
+//! how they are read is not. The grammar becomes one over bytes in which every byte of the text and of the
+//! token has a mark before it, and so has the beginning of a terminal, but only inside the token:
 //!
 //! * text `x` is `T x`, token `x` is `N x`;
 //! * a terminal that begins in the text is `T x1 .. T xm N x(m+1) .. N xn`, with `m > 0`;
 //! * a terminal that begins in the token is `B N x1 .. N xn`.
 //!
-//! A way to read the token is a way to put `B` between its bytes. All ways are tried, by the oracle's recogniser.
+//! A way to read the token is a way to put `B` between its bytes. All ways are tried, by the oracle's
+//! recogniser.
 
 use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange};
 
-use super::{
-    OracleError,
-    bytes_cfg::{BytesCfg, MAX_SYMBOLS},
-    session::Session,
-};
 use crate::{
     compile::CompiledGrammar,
     grammar::{GrammarBuilder, Pattern, Span},
     ids::ExprId,
     limits::{LimitExceeded, Limits},
     lower::{NonterminalId, Slot},
+    oracle::{Oracle, OracleError, Session},
     scanner::{NONE, TerminalDfa},
 };
 
@@ -36,7 +33,7 @@ const BEGIN: u8 = b'B';
 /// Counts the further terminals of tokens in one grammar, with the terminals it was compiled with.
 #[derive(Debug)]
 pub struct FurtherTerminals {
-    cfg: BytesCfg,
+    oracle: Oracle,
 }
 
 /// A text in the making.
@@ -74,13 +71,13 @@ impl FurtherTerminals {
             build.define(&format!("n{number}"), rows)?;
         }
         let grammar = build.0.finish("n0").map_err(|_| OracleError::LookAround)?;
-        Ok(Self { cfg: BytesCfg::new(&grammar, MAX_SYMBOLS)? })
+        Ok(Self { oracle: Oracle::new(&grammar)? })
     }
 
     /// A session at the empty text.
     #[must_use]
     pub fn session(&self) -> FurtherSession<'_> {
-        FurtherSession { session: Session::new(&self.cfg) }
+        FurtherSession { session: self.oracle.session() }
     }
 }
 
@@ -91,9 +88,9 @@ impl FurtherSession<'_> {
         self.session.push_all(&marked)
     }
 
-    /// The least number of terminals, over all ways to read `token` (at least one byte) after the text, that it begins
-    /// past the first one it touches; `None` if it cannot follow. The text is the same before and after. Exponential in
-    /// the token's length.
+    /// The least number of terminals, over all ways to read `token` (at least one byte) after the text, that
+    /// it begins past the first one it touches; `None` if it cannot follow. The text is the same before and
+    /// after. Exponential in the token's length.
     #[must_use]
     pub fn further(&mut self, token: &[u8]) -> Option<u32> {
         let mut least = None;
@@ -157,7 +154,8 @@ impl Build {
         Ok(())
     }
 
-    /// The marks, a byte, and the state it leads to, as a rule whose name begins with `prefix`; for all bytes.
+    /// The marks, a byte, and the state it leads to, as a rule whose name begins with `prefix`; for all
+    /// bytes.
     fn steps(
         &mut self,
         dfa: &TerminalDfa,
