@@ -472,9 +472,9 @@ fn running_requests_are_finished_at_the_end() {
 #[test]
 fn requests_that_run_too_long_at_the_end_are_left() {
     let mut server = Server::start(&["--drain-timeout", "0.2"]);
-    let mut body = endless();
-    // One after the other, for far longer than is waited.
-    body["n"] = 16.into();
+    // Texts of a thousand bytes and more, one after the other: far longer than is waited.
+    let long = json!({ "type": "regex", "value": "[ab]{1000,}" });
+    let body = json!({ "grammar": long, "max_tokens": 1500, "stream": true, "n": 16 });
     let mut stream = server.open("POST", "/v1/completions", JSON, &completion(&body).to_string());
     let mut some = [0; 64];
     stream.read_exact(&mut some).unwrap();

@@ -190,7 +190,8 @@ fn pages_of_other_sites_are_refused_on_loopback() {
     }
 }
 
-/// Sends a byte now and then until the server has had enough, and reads what it says.
+/// Sends `drop` now and then, or nothing if it is empty, until the server has had enough, and reads what it
+/// says.
 fn dripped(server: &Server, begin: &str, drop: &str) -> String {
     let mut stream = connect(server);
     stream.write_all(begin.as_bytes()).unwrap();
@@ -198,7 +199,8 @@ fn dripped(server: &Server, begin: &str, drop: &str) -> String {
     let drop = drop.to_owned();
     let begun = Instant::now();
     let drips = std::thread::spawn(move || {
-        while begun.elapsed() < Duration::from_secs(60) && writer.write_all(drop.as_bytes()).is_ok() {
+        let patience = Duration::from_secs(60);
+        while !drop.is_empty() && begun.elapsed() < patience && writer.write_all(drop.as_bytes()).is_ok() {
             std::thread::sleep(Duration::from_millis(50));
         }
     });
