@@ -94,6 +94,18 @@ def test_plain():
     assert streamed == answer.choices[0].message.content, (streamed, answer)
 
 
+def test_fields():
+    plain = chat(max_tokens=5, temperature=0).choices[0].message
+    harmless = dict(user="u", metadata={"a": "b"}, store=True, service_tier="auto", verbosity="low")
+    again = chat(max_tokens=5, temperature=0, **harmless).choices[0].message
+    assert again.content == plain.content, (again, plain)
+    # An answer can be sent back as it was got.
+    chat(max_tokens=5, messages=[*PERSON, again, *PERSON])
+    bad = openai.BadRequestError
+    assert refused(bad, "unsupported", lambda: chat(web_search_options={}))["param"] == "web_search_options"
+    assert refused(bad, "unknown_parameter", lambda: chat(extra_body={"colour": 1}))["param"] == "colour"
+
+
 def test_errors():
     bad = openai.BadRequestError
     body = refused(bad, "invalid_grammar", lambda: chat(extra_body={"grammar": {"type": "gbnf", "value": "root ::= (\n"}}))

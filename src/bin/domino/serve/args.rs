@@ -8,23 +8,30 @@ use crate::failure::BadInput;
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///
-/// The server is mistral.rs's, with /v1/chat/completions and /v1/completions in front that take a grammar:
+/// The engine is mistral.rs's. /v1/chat/completions and /v1/completions take a grammar:
 ///
 ///   "grammar": {"type": "gbnf" or "regex", "value": TEXT}
 ///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the program
 ///   "response_format": {"type": "json_object"}
 ///
-/// Streamed or not, with n texts at once, with "seed": the same request writes the same text again. What a text cost
-/// is in its usage, under "domino". GET /v1/grammars lists the named grammars, GET /metrics is for Prometheus, GET
-/// /health says whether the engine moves. An error is OpenAI's object {"error": {message, type, param, code}}, and for
-/// a grammar its line and column too.
+/// Streamed or not, with n texts at once, with "seed": the same request writes the same text again, and text
+/// i of n is that of seed + i. What a text cost is in its usage, under "domino". Fields of OpenAI's API that
+/// are about its service ("user", "metadata", "store", ...) have no effect; a field that is not served is
+/// refused with 400. An error is OpenAI's object {"error": {message, type, param, code}}, and for a grammar
+/// its line and column too.
 ///
-/// Ctrl-C or SIGTERM ends the server when the running requests are done; a second one ends it at once. With --json one
-/// object is printed when the server is ready: address, model.
+/// GET /v1/models lists the model, GET /v1/grammars the named grammars, GET /metrics is for Prometheus, GET
+/// /health says whether a text can be made. There are no other addresses. On loopback (the default --host)
+/// only requests to localhost, 127.0.0.1 and [::1] are answered, and only those web pages may send them that
+/// came from there too.
+///
+/// Ctrl-C or SIGTERM ends the server when the running requests are done; a second one ends it at once. With
+/// --json one object is printed when the server is ready: address, model.
 #[derive(Debug, Args)]
 pub(crate) struct LowServe {
-    /// The model's folder (config.json, tokenizer.json, tokenizer_config.json, *.safetensors), a GGUF file, or a model
-    /// on the Hugging Face hub, as for `generate`. Default: models/domino-small, as for `generate`.
+    /// The model's folder (config.json, tokenizer.json, tokenizer_config.json, *.safetensors), a GGUF file,
+    /// or a model on the Hugging Face hub, as for `generate`. Default: models/domino-small, as for
+    /// `generate`.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
     /// The address to listen on. 0.0.0.0 is all of this machine's.
@@ -36,18 +43,22 @@ pub(crate) struct LowServe {
     /// Ask for this key: clients send it as `Authorization: Bearer KEY`. /health needs none.
     #[arg(long, value_name = "KEY", env = "DOMINO_API_KEY", hide_env_values = true)]
     api_key: Option<String>,
+    /// Let pages of this origin (https://example.com) use the server too; a proxy may then pass its host on.
+    /// Can be given several times.
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
     /// Guess tokens ahead by the grammar and verify several in one pass of the model. The texts are the same.
     #[arg(long)]
     grammar_speculate: bool,
     /// Tokens of a guess: N, or auto.
     #[arg(long = "s", value_name = "N|auto", default_value = "auto", requires = "grammar_speculate")]
     s: DraftSize,
-    /// Guess by the counts in this file of `domino learn`, for the grammar it was made for, or in the files NAME.prior of
-    /// this folder, for the named grammars. Default: the folder priors of the model.
+    /// Guess by the counts in this file of `domino learn`, for the grammar it was made for, or in the files
+    /// NAME.prior of this folder, for the named grammars. Default: the folder priors of the model.
     #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
     prior: Option<PathBuf>,
-    /// Serve the grammars in this folder (*.gbnf, *.regex) by their names. A file that is changed or added is seen by the
-    /// next request.
+    /// Serve the grammars in this folder (*.gbnf, *.regex) by their names. A file that is changed or added is
+    /// seen by the next request.
     #[arg(long, value_name = "DIR")]
     grammar_dir: Option<PathBuf>,
     /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ...
@@ -59,7 +70,8 @@ pub(crate) struct LowServe {
     /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
     #[arg(long, value_name = "FILE")]
     chat_template: Option<PathBuf>,
-    /// Texts written at once; others wait. Only 1 for now: on the CPU mistral.rs 0.8.1 mixes up texts of the same length.
+    /// Texts written at once; others wait. Only 1 for now: on the CPU mistral.rs 0.8.1 mixes up texts of the
+    /// same length.
     #[arg(long, value_name = "N", default_value = "1")]
     max_seqs: NonZeroUsize,
     /// Texts that may wait; requests past that are refused with 429.
@@ -68,6 +80,10 @@ pub(crate) struct LowServe {
     /// Largest body of a request, in KiB.
     #[arg(long, value_name = "KIB", default_value = "4096")]
     max_body: NonZeroUsize,
+    /// How long the head of a request may take to come, and again its body, in seconds. Connections on which
+    /// no request comes for so long are closed.
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    read_timeout: Duration,
     /// Largest grammar in a request, in KiB.
     #[arg(long, value_name = "KIB", default_value = "256")]
     max_grammar: NonZeroUsize,
@@ -77,8 +93,8 @@ pub(crate) struct LowServe {
     /// How long a request waits for its grammar to be compiled, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     compile_timeout: Duration,
-    /// How long the engine may make no token before requests are answered with an error, and how long the test of
-    /// --grammar-speculate may take that comes before the first, in seconds.
+    /// How long the engine may make no token before requests are answered with an error, and how long the
+    /// test of --grammar-speculate may take that comes before the first, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
     stall_timeout: Duration,
     /// How long running requests may take to finish after Ctrl-C or SIGTERM, in seconds.
@@ -135,6 +151,8 @@ pub(crate) struct Serve {
     pub(crate) host: IpAddr,
     pub(crate) port: u16,
     pub(crate) api_key: Option<String>,
+    /// Origins whose pages may use the server.
+    pub(crate) origins: Vec<String>,
     /// `None`: no speculation.
     pub(crate) speculation: Option<Speculation>,
     pub(crate) grammar_dir: Option<PathBuf>,
@@ -169,6 +187,8 @@ pub(crate) struct ServerLimits {
     pub(crate) waiting: usize,
     /// Of a body, in bytes.
     pub(crate) body: usize,
+    /// Time in which the head of a request must come, and its body.
+    pub(crate) read: Duration,
     /// Of a grammar's text, in bytes.
     pub(crate) grammar: usize,
     /// Of all compiled grammars, in bytes.
@@ -198,6 +218,7 @@ impl LowServe {
             running: self.max_seqs,
             waiting: self.max_queue,
             body: self.max_body.get().saturating_mul(1 << 10),
+            read: self.read_timeout,
             grammar: self.max_grammar.get().saturating_mul(1 << 10),
             grammars: self.grammar_cache.get().saturating_mul(1 << 20),
             compile: self.compile_timeout,
@@ -209,6 +230,7 @@ impl LowServe {
             host: self.host,
             port: self.port,
             api_key,
+            origins: self.allow_origin,
             speculation,
             grammar_dir: self.grammar_dir,
             isq: self.isq,

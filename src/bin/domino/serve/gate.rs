@@ -59,7 +59,7 @@ impl Drop for Places {
 #[derive(Debug)]
 pub(crate) struct Pulse {
     start: Instant,
-    /// Milliseconds since the start.
+    /// Milliseconds since the start; 0: not yet.
     last: AtomicU64,
     patience: Duration,
     stalled: AtomicBool,
@@ -82,8 +82,14 @@ impl Pulse {
     /// The engine made something.
     pub(crate) fn beat(&self) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last.fetch_max(now, Ordering::Relaxed);
+        self.last.fetch_max(now.max(1), Ordering::Relaxed);
         self.stalled.store(false, Ordering::Relaxed);
+    }
+
+    /// Did it make something in the last `time`?
+    pub(crate) fn beat_within(&self, time: Duration) -> bool {
+        let last = self.last.load(Ordering::Relaxed);
+        last > 0 && (self.start + Duration::from_millis(last)).elapsed() <= time
     }
 
     /// Is there somebody who gave up waiting, and has it not moved since?
@@ -142,5 +148,15 @@ mod tests {
         assert_eq!(pulse.deadline(since + Duration::from_secs(3)), since + patience + Duration::from_secs(3));
         pulse.beat();
         assert!(pulse.deadline(since) >= since + patience + Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_beat_is_fresh_for_a_while() {
+        let pulse = Pulse::new(Duration::from_secs(5));
+        assert!(!pulse.beat_within(Duration::from_secs(60)));
+        pulse.beat();
+        assert!(pulse.beat_within(Duration::from_secs(60)));
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(!pulse.beat_within(Duration::from_millis(1)));
     }
 }

@@ -12,9 +12,7 @@ use std::{
 
 use axum::{
     Json,
-    body::Body,
     extract::Request,
-    http::header,
     response::{
         IntoResponse, Response, Sse,
         sse::{Event, KeepAlive},
@@ -32,6 +30,7 @@ use tokio::sync::mpsc;
 
 use super::{
     answer::{Form, Spent},
+    body,
     problem::Problem,
     request::{Asked, Endpoint},
     server::Server,
@@ -98,7 +97,7 @@ struct Begun {
 
 /// Has the texts begun, and waits for the first piece: until then an error has a status of its own.
 async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Result<Begun, Problem> {
-    let asked = read(server, request, endpoint).await?;
+    let asked = body::read(request, endpoint, &server.limits).await?;
     let (stream, include_usage, choices) = (asked.stream, asked.include_usage, asked.choices);
     let order = order(server, endpoint, asked).await?;
     let mut pieces = writing::begin(server, order, choices);
@@ -110,24 +109,8 @@ async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Re
     }
 }
 
-/// Reads the body of a request.
-async fn read(server: &Server, request: Request, endpoint: Endpoint) -> Result<Asked, Problem> {
-    let most = server.limits.body;
-    let length =
-        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    if length.is_some_and(|length: u64| usize::try_from(length).is_ok_and(|length| length > most)) {
-        return Err(Problem::too_large(most));
-    }
-    let body: Body = request.into_body();
-    let body = axum::body::to_bytes(body, most).await.map_err(|error| match error.to_string() {
-        message if message.contains("length limit") => Problem::too_large(most),
-        message => Problem::bad_request("unreadable", format!("the body cannot be read: {message}")),
-    })?;
-    Asked::read(&body, endpoint, server.limits.grammar)
-}
-
 /// What the engine is to do for a request. The request has its places from here on.
-async fn order(server: &Arc<Server>, endpoint: Endpoint, asked: Asked) -> Result<Order, Problem> {
+pub(crate) async fn order(server: &Arc<Server>, endpoint: Endpoint, asked: Asked) -> Result<Order, Problem> {
     let places = server.gate.enter(asked.choices)?;
     let constrained = asked.grammar.is_some();
     let grammar = match asked.grammar {

@@ -1,5 +1,7 @@
 //! What is wrong with a request, as an answer: OpenAI's error object, with the place in a grammar.
 
+use std::time::Duration;
+
 use axum::{
     Json,
     http::{HeaderValue, StatusCode, header::RETRY_AFTER},
@@ -54,6 +56,26 @@ impl Problem {
     pub(crate) fn unauthorized() -> Self {
         let message = "this server needs its API key, as `Authorization: Bearer KEY`";
         Self::new(StatusCode::UNAUTHORIZED, "invalid_api_key", message)
+    }
+
+    /// Somebody who may not call, whatever is asked for.
+    pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, message)
+    }
+
+    /// A body that is not said to be JSON.
+    pub(crate) fn media_type() -> Self {
+        let message = "a body must come with `Content-Type: application/json`";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message)
+    }
+
+    /// A body that took longer than `most` to come.
+    pub(crate) fn too_slow(most: Duration) -> Self {
+        let message = format!(
+            "the body of a request must come within {} s (`domino serve --read-timeout`)",
+            most.as_secs_f64()
+        );
+        Self::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", message)
     }
 
     /// A body over the limit of `most` bytes.
@@ -120,10 +142,16 @@ impl Problem {
         self.status
     }
 
+    /// What is wrong, in a sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The object, also for an event of a stream that had begun.
     pub(crate) fn to_json(&self) -> Value {
         let kind = match self.status {
             StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::FORBIDDEN => "permission_error",
             StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
             status if status.is_server_error() => "server_error",
             _ => "invalid_request_error",

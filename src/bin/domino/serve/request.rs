@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::problem::Problem;
+use super::{fields, problem::Problem};
 use crate::notation::Notation;
 
 /// Texts that one request may ask for.
@@ -65,16 +65,20 @@ impl Asked {
         };
         // Null means that nothing was said.
         body.retain(|_, value| !value.is_null());
+        fields::of_body(&mut body, endpoint)?;
         let grammar = grammar(&mut body, most_grammar)?;
         let choices = choices(&mut body)?;
         let stream = flag(&body, "stream")?;
         let include_usage = match body.shift_remove("stream_options") {
             None => false,
-            Some(Value::Object(options)) => flag(&options, "include_usage")?,
+            Some(Value::Object(options)) => {
+                fields::of_object(&options, "stream_options", &["include_usage", "include_obfuscation"])?;
+                flag(&options, "include_usage")?
+            }
             Some(_) => return Err(Problem::invalid("stream_options", "`stream_options` must be an object")),
         };
         let seed = body.shift_remove("seed").map(|seed| read_seed(&seed)).transpose()?;
-        let tools = is_list_of_some(body.get("tools")) || is_list_of_some(body.get("functions"));
+        let tools = is_list_of_some(body.get("tools"));
         if tools && grammar.is_some() {
             let message = "tools and a grammar cannot be asked for together: a call of a tool need not be in the \
                            grammar's language";
@@ -125,6 +129,9 @@ fn direct(grammar: &Value, most: usize) -> Result<GrammarAsked, Problem> {
     let (Some(kind), Some(value)) = (kind, grammar.get("value")) else {
         return Err(wrong("`grammar` must be an object {\"type\": .., \"value\": ..}".to_owned()));
     };
+    if let Some(object) = grammar.as_object() {
+        fields::of_object(object, "grammar", &["type", "value"])?;
+    }
     let text = || {
         let text = value
             .as_str()
@@ -218,15 +225,16 @@ fn flatten_messages(body: &mut Map<String, Value>) -> Result<(), Problem> {
         Some(Value::Array(messages)) if !messages.is_empty() => messages,
         _ => return Err(wrong("`messages` must be a list of at least one message")),
     };
-    for message in messages {
+    for (index, message) in messages.iter_mut().enumerate() {
         let Some(message) = message.as_object_mut() else {
             return Err(wrong("a message must be an object {\"role\": .., \"content\": ..}"));
         };
+        fields::of_message(message, index)?;
         if !message.get("role").is_some_and(Value::is_string) {
             return Err(wrong("a message has no `role`"));
         }
         let text = match message.get("content") {
-            None | Some(Value::Null) if message.contains_key("tool_calls") => continue,
+            None if message.contains_key("tool_calls") => continue,
             Some(Value::String(_)) => continue,
             Some(Value::Array(parts)) => parts.iter().map(part_text).collect::<Result<String, Problem>>()?,
             _ => return Err(wrong("the `content` of a message must be a string or a list of parts")),
@@ -328,6 +336,14 @@ mod tests {
         assert_eq!(problem(&both), invalid("response_format"));
         let tools = json!({ "grammar": regex, "tools": [{ "type": "function" }] });
         assert_eq!(problem(&tools), unsupported("tools"));
+        let unknown = |param: &str| ("unknown_parameter".to_owned(), json!(param));
+        assert_eq!(problem(&json!({ "web_search_options": {} })), unsupported("web_search_options"));
+        assert_eq!(problem(&json!({ "colour": "red" })), unknown("colour"));
+        assert_eq!(problem(&json!({ "stream_options": { "colour": 1 } })), unknown("stream_options.colour"));
+        let flags = json!({ "type": "regex", "value": "a", "flags": "i" });
+        assert_eq!(problem(&json!({ "grammar": flags })), unknown("grammar.flags"));
+        let message = json!({ "role": "user", "content": "a", "image_url": "/etc/hosts" });
+        assert_eq!(problem(&json!({ "messages": [message] })), unknown("messages[0].image_url"));
         let long = json!({ "grammar": { "type": "gbnf", "value": "a".repeat(101) } });
         assert_eq!(problem(&long).0, "grammar_too_large");
         for n in [json!(0), json!(17), json!(-1), json!("2")] {
@@ -360,6 +376,13 @@ mod tests {
             "model": "default", "messages": [{ "role": "user", "content": "ab" }], "stream": true, "max_tokens": 7,
             "temperature": 0.5,
         });
+        // Neither the fields without effect nor null ones go on to mistral.rs.
+        let silent = json!({ "user": "u", "store": true, "web_search_options": null, "temperature": 0.5 });
+        assert!(chat(&silent).unwrap().rest.as_object().unwrap().keys().eq([
+            "model",
+            "messages",
+            "temperature"
+        ]));
         assert_eq!(asked.rest, rest);
     }
 

@@ -14,13 +14,16 @@ use tokio::{net::TcpListener, sync::Semaphore};
 
 use super::{
     args::Serve,
+    connections,
     engine::{self, Engine},
     gate::{Gate, Pulse},
     guessing::Guessing,
+    health::Health,
     metrics::Metrics,
     named::NamedGrammars,
     registry::{Registry, Shop},
     server::{self, Server},
+    visitors::Visitors,
 };
 use crate::{
     failure::{BadInput, Exit, Paint},
@@ -41,6 +44,7 @@ const LAST_WAIT: Duration = Duration::from_millis(200);
 pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let path = engine::find(command)?;
     let named = NamedGrammars::new(command.grammar_dir.clone())?;
+    let visitors = Visitors::new(command.host, &command.origins)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -49,10 +53,10 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         // Before the model is loaded, so that a port in use is told at once.
         let listener = listen(command).await?;
         let address = listener.local_addr()?;
-        let (engine, guessing) = progress::during(format!("loading {}", path.display()), || {
+        let loaded = progress::during(format!("loading {}", path.display()), || {
             tokio::task::block_in_place(|| runtime.block_on(engine::load(command, &path)))
         })?;
-        let server = Arc::new(server(command, engine, guessing, named, cache));
+        let server = Arc::new(server(command, loaded, named, visitors, cache));
         warn_of_grammars(&server);
         serve(command, &server, listener, address).await
     });
@@ -71,11 +75,12 @@ async fn listen(command: &Serve) -> anyhow::Result<TcpListener> {
     })
 }
 
-fn server(
+/// What all requests share, of a model and of what guesses for it.
+pub(crate) fn server(
     command: &Serve,
-    engine: Engine,
-    guessing: Option<Guessing>,
+    (engine, guessing): (Engine, Option<Guessing>),
     named: NamedGrammars,
+    visitors: Visitors,
     cache: &CacheFolder,
 ) -> Server {
     let limits = command.limits.clone();
@@ -91,6 +96,8 @@ fn server(
         metrics,
         gate: Gate::new(limits.running.get().saturating_add(limits.waiting)),
         pulse: Arc::new(Pulse::new(limits.stall)),
+        health: Health::default(),
+        visitors,
         turns: Arc::new(Semaphore::new(limits.running.get())),
         limits,
         key: command.api_key.as_ref().map(|key| blake3::hash(key.as_bytes())),
@@ -120,12 +127,10 @@ async fn serve(
     if !address.ip().is_loopback() && command.api_key.is_none() {
         tracing::warn!("the server is open to the network without --api-key");
     }
-    let served = axum::serve(listener, router).with_graceful_shutdown(ended()).into_future();
-    tokio::select! {
-        served = served => served.context("the server failed")?,
-        () = async { ended().await; tokio::time::sleep(command.limits.drain).await } => {
-            tracing::warn!("requests that still run after {} s are left", command.limits.drain.as_secs_f64());
-        }
+    let connections = connections::accept(listener, router, command.limits.read, ended()).await;
+    let drain = command.limits.drain;
+    if tokio::time::timeout(drain, connections.shutdown()).await.is_err() {
+        tracing::warn!("requests that still run after {} s are left", drain.as_secs_f64());
     }
     Ok(Exit::Success)
 }

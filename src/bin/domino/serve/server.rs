@@ -1,4 +1,4 @@
-//! The addresses: ours in front, mistral.rs's server behind them.
+//! The addresses.
 
 use std::{sync::Arc, time::Instant};
 
@@ -8,7 +8,7 @@ use axum::{
     http::{StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{get, get_service, post},
 };
 use mistralrs_server_core::mistralrs_server_router_builder::MistralRsServerRouterBuilder;
 use serde_json::{Value, json};
@@ -19,10 +19,12 @@ use super::{
     engine::Engine,
     gate::{Gate, Pulse},
     handlers,
+    health::{self, Health},
     metrics::{Metrics, Moment},
     problem::Problem,
     registry::Registry,
     request::Endpoint,
+    visitors::Visitors,
 };
 
 /// Prometheus' text format.
@@ -35,6 +37,8 @@ pub(crate) struct Server {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pulse: Arc<Pulse>,
+    pub(crate) health: Health,
+    pub(crate) visitors: Visitors,
     /// Whose turn it is to be written by the engine.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) limits: ServerLimits,
@@ -42,29 +46,29 @@ pub(crate) struct Server {
     pub(crate) key: Option<blake3::Hash>,
 }
 
-/// All addresses.
+/// All addresses. Of mistral.rs's own, which can read files, fetch addresses and end the engine, only the
+/// list of models.
 pub(crate) async fn router(server: &Arc<Server>) -> anyhow::Result<Router> {
-    let behind = MistralRsServerRouterBuilder::new()
+    let models = MistralRsServerRouterBuilder::new()
         .with_mistralrs(Arc::clone(&server.engine.state))
-        .with_max_body_limit(server.limits.body)
-        // Pages of other sites have no business here.
         .with_allowed_origins(Vec::new())
         .build()
-        .await?
-        .fallback(no_such_address)
-        .layer(middleware::from_fn(to_the_end));
-    Ok(Router::new()
-        .route("/v1/responses", post(no_responses))
+        .await?;
+    let router = Router::new()
         .route("/v1/chat/completions", post(chat))
         .route("/v1/completions", post(completions))
+        .route("/v1/models", get_service(models))
         .route("/v1/grammars", get(grammars))
         .route("/metrics", get(metrics))
         .route("/health", get(health))
         .route("/", get(health))
         .method_not_allowed_fallback(no_such_method)
-        .with_state(Arc::clone(server))
-        .fallback_service(behind)
-        .layer(middleware::from_fn_with_state(Arc::clone(server), authorise)))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(server), authorise))
+        // Outside of the key: browsers ask whether they may send it without it.
+        .route_layer(server.visitors.cors())
+        .fallback(no_such_address)
+        .layer(middleware::from_fn_with_state(Arc::clone(server), admit));
+    Ok(router.with_state(Arc::clone(server)))
 }
 
 async fn chat(State(server): State<Arc<Server>>, request: Request) -> Response {
@@ -100,30 +104,35 @@ async fn metrics(State(server): State<Arc<Server>>) -> Response {
 }
 
 async fn health(State(server): State<Arc<Server>>) -> Response {
-    match server.pulse.is_stalled() {
-        true => Problem::unavailable("engine_stalled", "the engine makes no tokens").into_response(),
-        false => (StatusCode::OK, "OK").into_response(),
+    match health::check(&server).await {
+        Ok(()) => (StatusCode::OK, "OK").into_response(),
+        Err(problem) => problem.into_response(),
     }
 }
 
-/// mistral.rs's own handler waits for no turn, so its texts would be mixed up with others.
-async fn no_responses() -> Problem {
-    Problem::bad_request("unsupported", "/v1/responses is not served; use /v1/chat/completions")
-}
-
-/// Lets mistral.rs's own handlers come to their end when their client goes away: the engine's thread panics if nobody
-/// is there to hear an answer.
-async fn to_the_end(request: Request, next: Next) -> Response {
-    let answer = tokio::spawn(next.run(request)).await;
-    answer.unwrap_or_else(|_| Problem::engine("mistral.rs failed").into_response())
-}
-
 async fn no_such_address(request: Request) -> Problem {
-    Problem::not_found("no_such_address", format!("there is no {}", request.uri().path()))
+    let path = request.uri().path();
+    let instead = match path.starts_with("/v1/responses") {
+        true => "; use /v1/chat/completions",
+        false => "",
+    };
+    Problem::not_found("no_such_address", format!("there is no {path}{instead}"))
 }
 
 async fn no_such_method(request: Request) -> Problem {
     Problem::method(request.method().as_str(), request.uri().path())
+}
+
+/// Lets those pass who may call, and says what they asked for.
+async fn admit(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let begun = Instant::now();
+    let response = match server.visitors.admit(&request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    tracing::info!("{method} {path}: {} after {:?}", response.status(), begun.elapsed());
+    response
 }
 
 /// Lets those pass who have the key.
@@ -137,9 +146,5 @@ async fn authorise(State(server): State<Arc<Server>>, request: Request, next: Ne
             return Problem::unauthorized().into_response();
         }
     }
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let begun = Instant::now();
-    let response = next.run(request).await;
-    tracing::info!("{method} {path}: {} after {:?}", response.status(), begun.elapsed());
-    response
+    next.run(request).await
 }

@@ -1,0 +1,200 @@
+//! The fields that bodies may have.
+//!
+//! An allow-list, for mistral.rs's own bodies have fields that make the engine fetch addresses or read files,
+//! and a new version may bring more. Fields of OpenAI's API that are about OpenAI's service, or are mere
+//! hints, are taken and left without effect, so that its clients need not be changed. A field that asks for
+//! what is not served, or that nobody knows, is refused: without it the text would be another one than what
+//! was asked for.
+
+use serde_json::{Map, Value};
+
+use super::{problem::Problem, request::Endpoint};
+
+/// Fields that are read, at both addresses.
+const READ: [&str; 26] = [
+    "best_of",
+    "dry_allowed_length",
+    "dry_base",
+    "dry_multiplier",
+    "dry_sequence_breakers",
+    "frequency_penalty",
+    "grammar",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "min_p",
+    "model",
+    "n",
+    "presence_penalty",
+    "repetition_penalty",
+    "response_format",
+    "seed",
+    "stop",
+    "stream",
+    "stream_options",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_p",
+];
+
+/// Fields that are read of chats.
+const READ_CHAT: [&str; 4] = ["enable_thinking", "messages", "reasoning_effort", "top_logprobs"];
+
+/// Fields that are read of completions.
+const READ_COMPLETIONS: [&str; 3] = ["echo", "prompt", "suffix"];
+
+/// Fields without effect.
+const IGNORED: [&str; 9] = [
+    "metadata",
+    "prediction",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "user",
+    "verbosity",
+];
+
+/// Fields of a message that are read.
+const READ_MESSAGE: [&str; 5] = ["content", "name", "role", "tool_call_id", "tool_calls"];
+
+/// Fields of a message without effect, which clients send back as they got them.
+const IGNORED_MESSAGE: [&str; 4] = ["annotations", "reasoning", "reasoning_content", "refusal"];
+
+/// Refuses a body with other fields, and takes those away that have no effect.
+pub(crate) fn of_body(body: &mut Map<String, Value>, endpoint: Endpoint) -> Result<(), Problem> {
+    let own: &[&str] = match endpoint {
+        Endpoint::Chat => &READ_CHAT,
+        Endpoint::Completions => &READ_COMPLETIONS,
+    };
+    let tools = body.get("tools").is_some_and(|tools| *tools != Value::Array(Vec::new()));
+    for (name, value) in &*body {
+        let name = name.as_str();
+        if READ.contains(&name) || own.contains(&name) || IGNORED.contains(&name) {
+            continue;
+        }
+        // Values that ask for nothing beyond what is served.
+        let nothing = match name {
+            "audio" | "web_search_options" => false,
+            "functions" => value.as_array().is_some_and(Vec::is_empty),
+            "function_call" => *value == "none" || *value == "auto",
+            "modalities" => value.as_array().is_some_and(|kinds| kinds.iter().all(|kind| kind == "text")),
+            "parallel_tool_calls" => !tools || *value == true,
+            _ => return Err(unknown(name)),
+        };
+        if !nothing {
+            return Err(Problem::unsupported(name, format!("`{name}` is not served")));
+        }
+    }
+    body.retain(|name, _| READ.contains(&name.as_str()) || own.contains(&name.as_str()));
+    Ok(())
+}
+
+/// Refuses message number `index` if it has other fields, and takes those away that have no effect.
+pub(crate) fn of_message(message: &mut Map<String, Value>, index: usize) -> Result<(), Problem> {
+    message.retain(|_, value| !value.is_null());
+    let known = |name: &str| READ_MESSAGE.contains(&name) || IGNORED_MESSAGE.contains(&name);
+    if let Some(name) = message.keys().find(|name| !known(name)) {
+        return Err(unknown(&format!("messages[{index}].{name}")));
+    }
+    message.retain(|name, _| READ_MESSAGE.contains(&name.as_str()));
+    Ok(())
+}
+
+/// Refuses an object of the body, the field `parent`, if it has fields beside `known` that say anything.
+pub(crate) fn of_object(object: &Map<String, Value>, parent: &str, known: &[&str]) -> Result<(), Problem> {
+    let other = |(name, value): &(&String, &Value)| !known.contains(&name.as_str()) && !value.is_null();
+    match object.iter().find(other) {
+        Some((name, _)) => Err(unknown(&format!("{parent}.{name}"))),
+        None => Ok(()),
+    }
+}
+
+fn unknown(name: &str) -> Problem {
+    let message = format!("this server takes no field `{name}`");
+    Problem::bad_request("unknown_parameter", message).param(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(mut body: Value, endpoint: Endpoint) -> Result<Value, Value> {
+        let outcome = of_body(body.as_object_mut().unwrap(), endpoint);
+        outcome.map(|()| body).map_err(|problem| problem.to_json()["error"].clone())
+    }
+
+    /// The parameters of both addresses in OpenAI's reference, with values that ask for nothing special.
+    #[test]
+    fn what_clients_of_openai_send_is_taken() {
+        let both = json!({
+            "model": "m", "frequency_penalty": 0, "logit_bias": {}, "max_tokens": 1, "n": 1,
+            "presence_penalty": 0, "seed": 1, "stop": "a", "stream": true, "stream_options": {}, "temperature": 1, "top_p": 1,
+        });
+        let ignored = json!({ "user": "u" });
+        let chat = json!({
+            "messages": [], "logprobs": false, "top_logprobs": 0, "max_completion_tokens": 1,
+            "reasoning_effort": "low", "response_format": {}, "tools": [], "tool_choice": "none",
+        });
+        let ignored_chat = json!({
+            "metadata": { "a": "b" }, "store": true, "service_tier": "flex", "safety_identifier": "s",
+            "prompt_cache_key": "k", "prompt_cache_retention": "24h", "verbosity": "low",
+            "prediction": { "type": "content", "content": "a" }, "parallel_tool_calls": false, "modalities": ["text"], "functions": [], "function_call": "none",
+        });
+        let completions = json!({ "prompt": "a", "best_of": 1, "echo": false, "logprobs": 1, "suffix": "z" });
+        for (endpoint, kept, dropped) in [
+            (Endpoint::Chat, [&both, &chat], [&ignored, &ignored_chat]),
+            (Endpoint::Completions, [&both, &completions], [&ignored, &ignored]),
+        ] {
+            let merged = |parts: &[&Value]| {
+                let fields = parts.iter().flat_map(|part| part.as_object().unwrap().clone());
+                Value::Object(fields.collect())
+            };
+            let body = merged(&[&kept[..], &dropped[..]].concat());
+            assert_eq!(read(body, endpoint).unwrap(), merged(&kept));
+        }
+    }
+
+    #[test]
+    fn what_would_reach_out_or_is_unknown_is_refused_by_name() {
+        for (field, value, code) in [
+            ("web_search_options", json!({}), "unsupported"),
+            ("audio", json!({ "voice": "a" }), "unsupported"),
+            ("modalities", json!(["text", "audio"]), "unsupported"),
+            ("functions", json!([{ "name": "f" }]), "unsupported"),
+            ("function_call", json!({ "name": "f" }), "unsupported"),
+            ("image_url", json!("http://127.0.0.1/"), "unknown_parameter"),
+            ("truncate_sequence", json!(true), "unknown_parameter"),
+            ("temprature", json!(0), "unknown_parameter"),
+            ("", json!(0), "unknown_parameter"),
+        ] {
+            for endpoint in [Endpoint::Chat, Endpoint::Completions] {
+                let error = read(json!({ field: value }), endpoint).unwrap_err();
+                assert_eq!((&error["code"], &error["param"]), (&json!(code), &json!(field)), "{error}");
+            }
+        }
+        let alone = json!({ "tools": [{}], "parallel_tool_calls": false });
+        assert_eq!(read(alone, Endpoint::Chat).unwrap_err()["param"], "parallel_tool_calls");
+        assert_eq!(read(json!({ "prompt": "a" }), Endpoint::Chat).unwrap_err()["param"], "prompt");
+        assert_eq!(read(json!({ "messages": [] }), Endpoint::Completions).unwrap_err()["param"], "messages");
+    }
+
+    #[test]
+    fn messages_that_were_got_can_be_sent_back() {
+        let mut message = json!({
+            "role": "assistant", "content": "a", "refusal": null, "annotations": [], "audio": null,
+            "tool_calls": null, "reasoning_content": "b",
+        });
+        of_message(message.as_object_mut().unwrap(), 0).unwrap();
+        assert_eq!(message, json!({ "role": "assistant", "content": "a" }));
+        let mut message = json!({ "role": "user", "content": "a", "images": ["/etc/hosts"] });
+        let problem = of_message(message.as_object_mut().unwrap(), 3).unwrap_err();
+        assert_eq!(problem.to_json()["error"]["param"], "messages[3].images");
+    }
+}

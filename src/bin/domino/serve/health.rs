@@ -1,0 +1,245 @@
+//! Can a text be made? `/health` has the engine write one of a single token, unless it has just written for
+//! others.
+//!
+//! Nothing less tells: the engine's thread can be alive while its pipeline hangs, and what fails says so only
+//! when it is asked. At most one such text is written at a time, however many ask. An answer waits for it no
+//! longer than [`WAIT`]: an engine that is busy, with a long prompt say, counts as well until it has made no
+//! token for `--stall-timeout`, unless the text before failed.
+
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use axum::http::StatusCode;
+use tokio::sync::watch;
+
+use super::{
+    gate::Pulse,
+    handlers,
+    problem::Problem,
+    request::{Asked, Endpoint},
+    server::Server,
+    writing::{self, Piece},
+};
+
+/// How long an answer waits for the text.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// An engine that has made a token in this time is well.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// The request for the text.
+const TEXT: &[u8] = br#"{"prompt": "a", "max_tokens": 1, "temperature": 0}"#;
+
+/// Whether a text could be made; `None` until that is known.
+type Verdict = watch::Receiver<Option<Result<(), Problem>>>;
+
+/// The last text that was tried.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    last: Mutex<Option<Tried>>,
+}
+
+#[derive(Debug, Clone)]
+struct Tried {
+    since: Instant,
+    verdict: Verdict,
+    /// Why the text before could not be made.
+    before: Option<Problem>,
+}
+
+/// Says whether a text can be made, and if not why.
+pub(crate) async fn check(server: &Arc<Server>) -> Result<(), Problem> {
+    if server.pulse.beat_within(FRESH) && !server.pulse.is_stalled() {
+        return Ok(());
+    }
+    let probe = || write(Arc::clone(server));
+    server.health.check(&server.pulse, WAIT, probe).await
+}
+
+impl Health {
+    /// Waits for `wait` whether `probe`, or the one that runs already, can make a text.
+    async fn check<F>(&self, pulse: &Pulse, wait: Duration, probe: impl FnOnce() -> F) -> Result<(), Problem>
+    where
+        F: Future<Output = Result<(), Problem>> + Send + 'static,
+    {
+        let mut tried = self.running(probe);
+        let known = tokio::time::timeout(wait, tried.verdict.wait_for(Option::is_some)).await;
+        match known {
+            Ok(Ok(known)) => known.clone().unwrap_or(Ok(())),
+            Ok(Err(_)) => Err(panicked()),
+            Err(_) if pulse.is_stalled() || pulse.deadline(tried.since) <= Instant::now() => {
+                Err(Problem::unavailable("engine_stalled", "the engine makes no tokens"))
+            }
+            Err(_) => tried.before.map_or(Ok(()), Err),
+        }
+    }
+
+    /// The probe that runs; `probe` if none does.
+    fn running<F>(&self, probe: impl FnOnce() -> F) -> Tried
+    where
+        F: Future<Output = Result<(), Problem>> + Send + 'static,
+    {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match &*last {
+            None => None,
+            // Whether the task is gone first: what it has said by then is all that it says.
+            Some(tried) => match (tried.verdict.has_changed(), tried.verdict.borrow().clone()) {
+                (Ok(_), None) => return tried.clone(),
+                (Err(_), None) => Some(panicked()),
+                (_, Some(known)) => known.err(),
+            },
+        };
+        let (sender, verdict) = watch::channel(None);
+        let probe = probe();
+        // A task of its own, which those who ask and go away do not end.
+        tokio::spawn(async move { sender.send_replace(Some(probe.await)) });
+        last.insert(Tried { since: Instant::now(), verdict, before }).clone()
+    }
+}
+
+/// What to say if the task that was to write the text is gone.
+fn panicked() -> Problem {
+    Problem::unavailable("engine_gone", "no text can be made: the attempt failed")
+}
+
+/// Has a text of one token written.
+async fn write(server: Arc<Server>) -> Result<(), Problem> {
+    let written = async {
+        let mut asked = Asked::read(TEXT, Endpoint::Completions, 0)?;
+        // It takes no place: those are for texts that somebody waits for.
+        asked.choices = 0;
+        let order = handlers::order(&server, Endpoint::Completions, asked).await?;
+        let mut pieces = writing::begin(&server, order, 1);
+        while let Some((_, piece)) = pieces.recv().await {
+            match piece {
+                Piece::End(..) => return Ok(()),
+                Piece::Failed(problem) => return Err(problem),
+                Piece::Text(_) | Piece::Chunk(_) | Piece::Whole(_) => {}
+            }
+        }
+        Err(Problem::engine("a text did not end"))
+    };
+    written.await.map_err(|problem| match problem.status() {
+        StatusCode::SERVICE_UNAVAILABLE => problem,
+        _ => Problem::unavailable("engine_gone", format!("no text can be made: {}", problem.message())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::{pending, ready},
+        net::{IpAddr, Ipv4Addr},
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use clap::Parser;
+    use domino::store::CacheFolder;
+
+    use super::{
+        super::{args::LowServe, engine, named::NamedGrammars, run, visitors::Visitors},
+        *,
+    };
+
+    /// Long enough for tasks that have nothing to wait for.
+    const LONG: Duration = Duration::from_secs(60);
+    const SHORT: Duration = Duration::from_millis(20);
+
+    fn code(checked: Result<(), Problem>) -> Option<String> {
+        let problem = checked.err()?;
+        assert_eq!(problem.status(), StatusCode::SERVICE_UNAVAILABLE);
+        Some(problem.to_json()["error"]["code"].as_str().unwrap().to_owned())
+    }
+
+    #[tokio::test]
+    async fn every_answer_is_of_the_last_text() {
+        let (health, pulse) = (Health::default(), Pulse::new(LONG));
+        let gone = || ready(Err(Problem::unavailable("engine_gone", "no")));
+        assert_eq!(code(health.check(&pulse, LONG, || ready(Ok(()))).await), None);
+        assert_eq!(code(health.check(&pulse, LONG, gone).await).as_deref(), Some("engine_gone"));
+        assert_eq!(code(health.check(&pulse, LONG, || ready(Ok(()))).await), None);
+    }
+
+    #[tokio::test]
+    async fn an_engine_is_busy_until_its_time_is_over() {
+        let health = Health::default();
+        let patience = Duration::from_millis(500);
+        let pulse = Pulse::new(patience);
+        let tried = AtomicUsize::new(0);
+        let hangs = || {
+            tried.fetch_add(1, Ordering::Relaxed);
+            pending()
+        };
+        assert_eq!(code(health.check(&pulse, SHORT, hangs).await), None);
+        tokio::time::sleep(patience).await;
+        assert_eq!(code(health.check(&pulse, SHORT, hangs).await).as_deref(), Some("engine_stalled"));
+        // It moves again, for others.
+        pulse.beat();
+        assert_eq!(code(health.check(&pulse, SHORT, hangs).await), None);
+        // Somebody gave up waiting.
+        let _ = pulse.stalled();
+        assert_eq!(code(health.check(&pulse, SHORT, hangs).await).as_deref(), Some("engine_stalled"));
+        assert_eq!(tried.load(Ordering::Relaxed), 1, "one text at a time");
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_even_if_it_comes_late() {
+        let (health, pulse) = (Health::default(), Pulse::new(LONG));
+        let late = |outcome: Result<(), Problem>| async move {
+            tokio::time::sleep(10 * SHORT).await;
+            outcome
+        };
+        let gone = || late(Err(Problem::unavailable("engine_gone", "no")));
+        assert_eq!(code(health.check(&pulse, SHORT, gone).await), None);
+        assert_eq!(code(health.check(&pulse, LONG, gone).await).as_deref(), Some("engine_gone"));
+        // The next one is not known yet, but the last one is.
+        assert_eq!(code(health.check(&pulse, SHORT, || late(Ok(()))).await).as_deref(), Some("engine_gone"));
+        assert_eq!(code(health.check(&pulse, LONG, gone).await), None);
+        assert_eq!(code(health.check(&pulse, SHORT, gone).await), None);
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_panics_is_told_and_tried_again() {
+        async fn panics() -> Result<(), Problem> {
+            panic!("as mistral.rs can")
+        }
+        let (health, pulse) = (Health::default(), Pulse::new(LONG));
+        assert_eq!(code(health.check(&pulse, LONG, panics).await).as_deref(), Some("engine_gone"));
+        assert_eq!(code(health.check(&pulse, LONG, || ready(Ok(()))).await), None);
+    }
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        serve: LowServe,
+    }
+
+    /// What anyone who reached mistral.rs's own addresses could do.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_engine_without_a_model_is_not_well() {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+        let command = Line::parse_from(["serve", "--model", model]).serve.resolve(false).unwrap();
+        let loaded = engine::load(&command, model.as_ref()).await.unwrap();
+        let visitors = Visitors::new(IpAddr::V4(Ipv4Addr::LOCALHOST), &[]).unwrap();
+        let named = NamedGrammars::new(None).unwrap();
+        let server = Arc::new(run::server(&command, loaded, named, visitors, &CacheFolder::none()));
+        assert_eq!(code(write(Arc::clone(&server)).await), None);
+        assert_eq!(code(check(&server).await), None);
+        // Removed, though it cannot be loaded again.
+        assert!(server.engine.state.unload_model("domino-small").is_err());
+        let begun = Instant::now();
+        let problem = loop {
+            match check(&server).await {
+                Err(problem) => break problem,
+                // The token before is fresh, or this machine slow.
+                Ok(()) => assert!(begun.elapsed() < LONG, "an engine that is gone is well"),
+            }
+            tokio::time::sleep(SHORT).await;
+        };
+        assert!(problem.message().starts_with("no text can be made: "), "{}", problem.message());
+        assert_eq!(code(Err(problem)).as_deref(), Some("engine_gone"));
+    }
+}

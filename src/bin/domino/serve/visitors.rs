@@ -1,0 +1,266 @@
+//! Who may call the server: the names it answers to, and the web pages that may use it.
+//!
+//! DNS rebinding lets a page of any site reach a server on loopback: the site's name is made to resolve to
+//! 127.0.0.1, and the browser then takes the server for a part of the site. Its requests still carry that
+//! name as `Host`, and as `Origin` the page's address. So a server on loopback answers only to names of
+//! loopback, and only to pages that were loaded from there or that `--allow-origin` names. CORS headers let
+//! the same pages read the answers.
+
+use std::net::IpAddr;
+
+use axum::{
+    extract::Request,
+    http::{
+        HeaderMap, HeaderValue, Method, Uri, Version,
+        header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN},
+        request::Parts,
+        uri::Authority,
+    },
+};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use super::problem::Problem;
+use crate::failure::BadInput;
+
+/// Which names and pages are served.
+#[derive(Debug, Clone)]
+pub(crate) struct Visitors {
+    /// Can the server be reached by loopback only?
+    on_loopback: bool,
+    /// Origins beside those of loopback, in lower case.
+    origins: Vec<String>,
+    /// The hosts of these origins, which a proxy in front of the server may pass on.
+    hosts: Vec<String>,
+}
+
+impl Visitors {
+    /// Those of a server that listens on `address`, where pages of `origins` may use it.
+    pub(crate) fn new(address: IpAddr, origins: &[String]) -> Result<Self, BadInput> {
+        let mut hosts = Vec::new();
+        for origin in origins {
+            let host = host_of_origin(origin).filter(|_| !origin.contains('*')).ok_or_else(|| {
+                BadInput::new(format!("--allow-origin: {origin:?} is no origin")).hint(
+                    "an origin has a scheme, a host and perhaps a port, and no path: https://example.com",
+                )
+            })?;
+            hosts.push(host);
+        }
+        let origins = origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        Ok(Self { on_loopback: is_loopback(address), origins, hosts })
+    }
+
+    /// Refuses a request that a page of another site may have made.
+    pub(crate) fn admit(&self, request: &Request) -> Result<(), Problem> {
+        let headers = request.headers();
+        if request.version() == Version::HTTP_11 && headers.get_all(HOST).iter().count() != 1 {
+            return Err(Problem::bad_request("invalid_host", "a request must have one `Host`"));
+        }
+        if !self.on_loopback {
+            return Ok(());
+        }
+        // A target with a host of its own (`GET http://host/path`) stands for `Host`.
+        let target = request.uri().authority().map(Authority::as_str);
+        let named = headers.get_all(HOST).iter().map(text).chain(target);
+        for host in named {
+            if !self.answers_to(host) {
+                let names = "on loopback it answers to localhost, 127.0.0.1 and [::1]";
+                let message = format!("this server is not called {host:?}; {names}");
+                return Err(Problem::forbidden("forbidden_host", message));
+            }
+        }
+        match headers.get_all(ORIGIN).iter().find(|origin| !self.allows(origin)) {
+            None => Ok(()),
+            Some(origin) => {
+                let message = format!(
+                    "pages of {:?} may not use this server (`domino serve --allow-origin`)",
+                    text(origin)
+                );
+                Err(Problem::forbidden("forbidden_origin", message))
+            }
+        }
+    }
+
+    /// Lets the browser show answers to the pages that may use the server.
+    pub(crate) fn cors(&self) -> CorsLayer {
+        let visitors = self.clone();
+        let allowed = move |origin: &HeaderValue, _: &Parts| visitors.allows(origin);
+        CorsLayer::new()
+            .allow_methods([Method::GET, Method::POST])
+            .allow_headers([AUTHORIZATION, CONTENT_TYPE])
+            .allow_origin(AllowOrigin::predicate(allowed))
+    }
+
+    /// May pages of this origin use the server?
+    fn allows(&self, origin: &HeaderValue) -> bool {
+        let origin = text(origin).to_ascii_lowercase();
+        let web = origin.starts_with("http://") || origin.starts_with("https://");
+        web && host_of_origin(&origin).is_some_and(|host| is_loopback_name(&host))
+            || self.origins.contains(&origin)
+    }
+
+    /// Is this `Host` a name of the server?
+    fn answers_to(&self, host: &str) -> bool {
+        host_of(host).is_some_and(|host| is_loopback_name(&host) || self.hosts.contains(&host))
+    }
+}
+
+/// The text of a header; empty, which no header that matters may be, if it is not ASCII.
+fn text(value: &HeaderValue) -> &str {
+    value.to_str().unwrap_or_default()
+}
+
+/// The host of `host[:port]`, in lower case.
+fn host_of(authority: &str) -> Option<String> {
+    let authority: Authority = authority.parse().ok()?;
+    let named = !authority.host().is_empty() && !authority.as_str().contains('@');
+    named.then(|| authority.host().to_ascii_lowercase())
+}
+
+/// The host of `scheme://host[:port]`, in lower case; nothing if it is another text.
+fn host_of_origin(origin: &str) -> Option<String> {
+    let uri: Uri = origin.parse().ok()?;
+    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+    // Nothing may follow the authority, not even the slash that a parsed URI always has.
+    let whole = origin.len() == scheme.len() + "://".len() + authority.as_str().len();
+    host_of(authority.as_str()).filter(|_| whole)
+}
+
+fn is_loopback_name(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse();
+    host == "localhost" || address.is_ok_and(is_loopback)
+}
+
+/// Also of IPv4 addresses that are written as IPv6 ones.
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+/// Is the body said to be JSON? Pages of other sites can say so only with the browser's leave (CORS).
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map_or("", text).split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/json")
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn visitors(address: &str, origins: &[&str]) -> Visitors {
+        let origins: Vec<String> = origins.iter().map(|&origin| origin.to_owned()).collect();
+        Visitors::new(address.parse().unwrap(), &origins).unwrap()
+    }
+
+    /// The code of the refusal, if a request with these headers is refused.
+    fn refused(visitors: &Visitors, uri: &str, headers: &[(&str, &str)]) -> Option<String> {
+        let mut request = Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let problem = visitors.admit(&request.body(Body::empty()).unwrap()).err()?;
+        Some(problem.to_json()["error"]["code"].as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn on_loopback_only_names_of_loopback_are_served() {
+        for address in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
+            let visitors = visitors(address, &[]);
+            for host in
+                ["localhost", "LocalHost:8080", "127.0.0.1", "127.0.0.1:1", "127.1.2.3", "[::1]", "[::1]:80"]
+            {
+                assert_eq!(refused(&visitors, "/", &[("host", host)]), None, "{address} {host}");
+            }
+            for host in [
+                "evil.example",
+                "localhost.evil.example",
+                "127.0.0.1.evil.example",
+                "evil@localhost",
+                "localhost@evil",
+                "192.168.0.1",
+                "0.0.0.0",
+                "[::2]",
+                "localhost:80:80",
+                "",
+            ] {
+                let code = refused(&visitors, "/", &[("host", host)]);
+                assert_eq!(code.as_deref(), Some("forbidden_host"), "{address} {host}");
+            }
+            let target = refused(&visitors, "http://evil.example/", &[("host", "localhost")]);
+            assert_eq!(target.as_deref(), Some("forbidden_host"));
+            for hosts in [&[][..], &[("host", "localhost"), ("host", "localhost")]] {
+                assert_eq!(refused(&visitors, "/", hosts).as_deref(), Some("invalid_host"));
+            }
+        }
+    }
+
+    #[test]
+    fn on_loopback_only_pages_of_loopback_and_those_named_are_served() {
+        let visitors = visitors("127.0.0.1", &["https://Chat.example:8443", "app://obsidian.md"]);
+        let refused = |origin| refused(&visitors, "/", &[("host", "localhost"), ("origin", origin)]);
+        for origin in [
+            "http://localhost",
+            "http://localhost:3000",
+            "https://127.0.0.1:1",
+            "http://[::1]:9",
+            "app://obsidian.md",
+            "https://chat.example:8443",
+        ] {
+            assert_eq!(refused(origin), None, "{origin}");
+            assert!(visitors.allows(&HeaderValue::from_static(origin)), "{origin}");
+        }
+        for origin in [
+            "null",
+            "http://evil.example",
+            "https://chat.example",
+            "http://chat.example:8443",
+            "http://localhost@evil.example",
+            "http://localhost.evil.example",
+            "file://localhost",
+            "http://localhost/",
+            "app://other",
+            "",
+        ] {
+            assert_eq!(refused(origin).as_deref(), Some("forbidden_origin"), "{origin}");
+        }
+        // What a proxy in front of it passes on.
+        assert!(visitors.answers_to("chat.example") && !visitors.answers_to("chat.other"));
+    }
+
+    #[test]
+    fn a_server_of_the_network_has_any_name() {
+        let visitors = visitors("0.0.0.0", &[]);
+        let headers = [("host", "llm.example"), ("origin", "https://evil.example")];
+        assert_eq!(refused(&visitors, "/", &headers), None);
+        // But no page can read its answers.
+        assert!(!visitors.allows(&HeaderValue::from_static("https://evil.example")));
+    }
+
+    #[test]
+    fn what_is_no_origin_cannot_be_allowed() {
+        for origin in
+            ["", "*", "https://*.example", "example.com", "https://example.com/", "https://example.com/chat"]
+        {
+            let origins = [origin.to_owned()];
+            assert!(Visitors::new([127, 0, 0, 1].into(), &origins).is_err(), "{origin}");
+        }
+    }
+
+    #[test]
+    fn json_may_have_parameters() {
+        let is_json = |kind: &'static str| {
+            is_json(&HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(kind))]))
+        };
+        assert!(is_json("application/json") && is_json("Application/JSON ; charset=utf-8"));
+        for kind in [
+            "",
+            "text/plain",
+            "application/jsonl",
+            "text/plain; application/json",
+            "application/x-www-form-urlencoded",
+        ] {
+            assert!(!is_json(kind), "{kind}");
+        }
+        assert!(!super::is_json(&HeaderMap::new()));
+    }
+}
