@@ -136,7 +136,7 @@ pub mod oracle;
 
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{
-    Completion, Constraint, Context, Exploration, Memory, StepError, StepErrorKind, ThreadView,
+    Completion, Constraint, Context, Exploration, Memory, NextChars, StepError, StepErrorKind, ThreadView,
 };
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
