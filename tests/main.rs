@@ -13,6 +13,10 @@ mod cli_compile;
 #[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]
+mod cli_manners;
+#[cfg(feature = "cli")]
+mod cli_messages;
+#[cfg(feature = "cli")]
 mod cli_speculate;
 #[cfg(feature = "cli")]
 mod cli_trace;

@@ -11,27 +11,32 @@ mod cache;
 mod check;
 mod compile;
 mod describe;
+mod excerpt;
+mod expected;
 mod failure;
 mod generate;
 mod grammars;
 mod inspect;
 mod interrupt;
 mod learn;
+mod lines;
 mod log;
 mod mask;
 mod model;
 mod notation;
+mod numbers;
 mod output;
 mod progress;
+mod reading;
 mod runner;
 mod serve;
 mod speculate;
+mod stdout;
 mod tokenizer;
 mod trace;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
-use clap::Parser;
 use domino::store::CacheFolder;
 
 use crate::{
@@ -40,14 +45,17 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    let args = LowArgs::parse();
+    let args = LowArgs::from_command_line();
     log::install();
     interrupt::install();
     let json = args.json();
     let cache = args.cache();
-    match args.resolve().map_err(Into::into).and_then(|command| run(&command, &cache)) {
+    let failure = args.failure();
+    let ended = args.resolve().map_err(Into::into).and_then(|command| run(&command, &cache));
+    // What the last line left behind must not be lost in silence.
+    match ended.and_then(|exit| Ok(stdout::lock().flush().map(|()| exit)?)) {
         Ok(exit) => ExitCode::from(exit.code()),
-        Err(error) => failure::report(&error, json),
+        Err(error) => failure::report(&error, json, failure),
     }
 }
 

@@ -1,10 +1,6 @@
 //! `domino generate --engine mistralrs`: the same job in mistral.rs' engine.
 
-use std::{
-    io::{self, Write},
-    path::Path,
-    time::Instant,
-};
+use std::{io::Write, path::Path, time::Instant};
 
 use domino::{
     decode::DecodeOptions,
@@ -15,14 +11,14 @@ use domino::{
 use super::{
     args::{Generate, Prompt},
     compiler, grammar, prompt_text, prompt_tokens,
-    report::Ended,
+    report::{End, Ended},
     screen::Screen,
 };
 use crate::{
     failure::{BadInput, Exit},
     interrupt,
     output::Output,
-    progress, tokenizer,
+    progress, stdout, tokenizer,
 };
 
 /// Generates one text.
@@ -77,7 +73,7 @@ pub(super) fn run(
         Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
     }
     let ended = Ended {
-        finish: Some(generation.finish).filter(|_| !interrupt::pressed()),
+        end: if interrupt::pressed() { End::Interrupted } else { End::Finished(generation.finish) },
         generation,
         vocabulary: &vocabulary,
         options,
@@ -87,7 +83,7 @@ pub(super) fn run(
         comparison: None,
     };
     if command.json {
-        writeln!(io::stdout().lock(), "{}", ended.object())?;
+        writeln!(stdout::lock(), "{}", ended.object())?;
     } else {
         ended.summary();
     }
