@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::{
-    constraint::{Constraint, Exploration, Host, Memory, Program},
-    grammar::Grammar,
+    constraint::{Constraint, Exploration, Host, Memory, Patience, Program},
+    grammar::{Grammar, GrammarWarning},
     limits::{Limits, Work},
-    lower::{CompileError, lower},
+    lower::{CompileError, Terminals, lower},
     store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
     subterminal::{Forest, Lookahead, Tables},
     vocab::Vocabulary,
@@ -18,7 +18,9 @@ use crate::{
 pub struct Compiler {
     tables: Tables,
     lookahead: Lookahead,
+    terminals: Terminals,
     limits: Limits,
+    patience: Option<Patience>,
 }
 
 impl Compiler {
@@ -26,7 +28,13 @@ impl Compiler {
     #[must_use]
     pub fn new(vocabulary: Vocabulary) -> Self {
         let tables = Tables::new(vocabulary, CacheFolder::none());
-        Self { tables, lookahead: Lookahead::default(), limits: Limits::default() }
+        Self {
+            tables,
+            lookahead: Lookahead::default(),
+            terminals: Terminals::default(),
+            limits: Limits::default(),
+            patience: None,
+        }
     }
 
     /// Sets the lookahead `k`.
@@ -36,10 +44,25 @@ impl Compiler {
         self
     }
 
+    /// Sets which parts of grammars are terminals, which lookahead `k` counts.
+    #[must_use]
+    pub fn terminals(mut self, terminals: Terminals) -> Self {
+        self.terminals = terminals;
+        self
+    }
+
     /// Sets the budgets.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets how long sessions stay with a step and with a text, where they are not told otherwise by
+    /// [`Constraint::patient`]. Without it a call does one piece of a step.
+    #[must_use]
+    pub fn patience(mut self, patience: Patience) -> Self {
+        self.patience = Some(patience);
         self
     }
 
@@ -77,15 +100,18 @@ impl Compiler {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compile(&self, grammar: &Grammar) -> Result<CompiledGrammar, CompileError> {
-        let lowered = lower(grammar, &self.limits)?;
+        let lowered = lower(grammar, self.terminals, &self.limits)?;
         tracing::debug!(
             terminals = lowered.scanner.terminal_count(),
             nonterminals = lowered.cfg.nonterminal_count(),
             "lowered a grammar"
         );
-        let program = Arc::new(Program::new(lowered, &self.tables, self.lookahead, self.limits.clone()));
+        let reach = (self.lookahead, self.terminals);
+        let program = Arc::new(Program::new(lowered, &self.tables, reach, self.limits.clone()));
         let host = Host::new(&program).map_err(CompileError::limit)?;
-        let compiled = CompiledGrammar { program, tables: self.tables.clone(), host };
+        let (tables, patience) = (self.tables.clone(), self.patience);
+        let grammar_warnings = Arc::from(grammar.warnings());
+        let compiled = CompiledGrammar { program, tables, host, patience, grammar_warnings };
         if let Some(forest) = compiled.cached_trees() {
             let _ = compiled.program.grown.set(Arc::new(forest));
         }
@@ -99,6 +125,8 @@ pub struct CompiledGrammar {
     program: Arc<Program>,
     tables: Tables,
     host: Host,
+    patience: Option<Patience>,
+    grammar_warnings: Arc<[GrammarWarning]>,
 }
 
 /// How far the growing of trees is.
@@ -115,7 +143,11 @@ impl CompiledGrammar {
     /// A fresh session at the start of a text. Sessions share what they find out about the grammar.
     #[must_use]
     pub fn constraint(&self) -> Constraint {
-        Constraint::new(Arc::clone(&self.program), self.host.clone())
+        let constraint = Constraint::new(Arc::clone(&self.program), self.host.clone());
+        match self.patience {
+            Some(patience) => constraint.patient(patience),
+            None => constraint,
+        }
     }
 
     /// Memory of what its sessions share. Constant time for each machine.
@@ -124,6 +156,12 @@ impl CompiledGrammar {
         let mut memory = self.host.memory(&self.program);
         memory.trees += self.program.grown.get().map_or(0, |trees| trees.bytes());
         memory
+    }
+
+    /// The [warnings](Grammar::warnings) of the grammar it was compiled from.
+    #[must_use]
+    pub fn grammar_warnings(&self) -> &[GrammarWarning] {
+        &self.grammar_warnings
     }
 
     /// What its sessions run.
@@ -264,5 +302,11 @@ impl CompiledGrammar {
     #[must_use]
     pub fn lookahead(&self) -> Lookahead {
         self.program.lookahead
+    }
+
+    /// The terminals it was compiled with.
+    #[must_use]
+    pub fn terminals(&self) -> Terminals {
+        self.program.terminals
     }
 }

@@ -40,6 +40,7 @@
 //! | boundary | the parser set in which the next terminal starts, if one may just have ended | `constraint::thread` |
 //! | constraint state | threads and boundary: all that the text so far means for what may follow | [`ids::StateId`] |
 //! | lookahead `k` | how many terminals past the current one a token may reach | [`Lookahead`] |
+//! | folded, written terminals | the largest regular parts; those of a lexer | [`Terminals`] |
 //! | mask | the tokens that may follow | [`TokenSet`] |
 //! | alpha, beta | scanner states, and the parser's state with its stack forgotten: what counts are filed under (paper, 3.6) | [`Context`] |
 //! | prior | counts learnt before | [`proposer::Prior`] |
@@ -136,11 +137,12 @@ pub mod oracle;
 
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{
-    Completion, Constraint, Context, Exploration, Memory, NextChars, StepError, StepErrorKind, ThreadView,
+    Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError, StepErrorKind,
+    TextPlace, ThreadView,
 };
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
 pub use limits::{Budget, LimitExceeded, Limits};
-pub use lower::{CompileError, CompileErrorKind};
+pub use lower::{CompileError, CompileErrorKind, Terminals};
 pub use subterminal::Lookahead;
 pub use vocab::{TokenSet, Vocabulary, VocabularyError};

@@ -37,8 +37,18 @@ pub struct Limits {
     pub parser_bytes: usize,
     /// Memory of the constraint states that a compiled grammar keeps, in bytes. Default 64 MiB. A state takes about 50, and once it is left in several ways 4 for each class of bytes that the grammar tells apart.
     pub state_bytes: usize,
-    /// Work of one step: `mask`, `allows`, `advance`, or 64 bytes of `advance_bytes`. Default 1,750,000 units, 5 to 15 ns each on a quiet machine, so that a step ends within 50 ms on a busy one too. An Earley item takes 6 when it is made and 2 whenever it is found again; a thread 2 to 8 a byte; a place of the parser in a tree 8; a node of the vocabulary's trie that is walked while trees grow 1.5. What a step had found out when it ended is kept: made again, it may come through.
+    /// Work of one piece of a step: of `mask`, `allows`, `advance`, or 64 bytes of `advance_bytes`. Default 1,750,000
+    /// units, 5 to 15 ns each on a quiet machine, so that a piece ends within 50 ms on a busy one too. An Earley item
+    /// takes 6 when it is made and 2 whenever it is found again; a thread 2 to 8 a byte; a place of the parser in a
+    /// tree 8; a node of the vocabulary's trie 1 to 1.5. What a piece has found out is kept, so that the step
+    /// called again goes on where it stopped.
     pub step_work: usize,
+    /// Work of one step in all its pieces, in units for each node of the vocabulary's trie (at least 65,536): what a
+    /// [patient](crate::Patience::whole) session spends on a mask, or on a byte of text, before it gives up. Default 256: 17 million units with a small
+    /// vocabulary, 150 million with 200,000 tokens.
+    pub step_units: usize,
+    /// Work of all steps of one text, in the same unit. Default 65,536.
+    pub text_units: usize,
     /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the trie. Default 64 MiB. A node takes about 150 bytes and the tokens it holds.
     pub tree_bytes: usize,
     /// Memory of the masks that a compiled grammar keeps, in bytes. Default 32 MiB. One bit for each token of the vocabulary and 80 bytes each; masks that are not kept are made again.
@@ -47,7 +57,7 @@ pub struct Limits {
     pub exploration: usize,
     /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes either. Default 4,000,000. About 0.1 us each.
     pub completion_visits: usize,
-    /// Steps of a session that can be rolled back. Default 65,536. Four bytes each.
+    /// Steps of a session that can be rolled back. Default 65,536. Eight bytes each.
     pub history: usize,
 }
 
@@ -66,12 +76,44 @@ impl Default for Limits {
             parser_bytes: 128 << 20,
             state_bytes: 64 << 20,
             step_work: 1_750_000,
+            step_units: 256,
+            text_units: 65_536,
             tree_bytes: 64 << 20,
             mask_bytes: 32 << 20,
             exploration: 1_000_000,
             completion_visits: 4_000_000,
             history: 65_536,
         }
+    }
+}
+
+/// Trie nodes that the totals of steps and texts are reckoned for at least.
+const LEAST_NODES: usize = 1 << 16;
+
+impl Limits {
+    /// The same limits with so many bytes for all that a compiled grammar keeps: parser sets, constraint states, trees and
+    /// masks, in the proportions of the defaults.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        let default = Self::default();
+        let all = default.parser_bytes + default.state_bytes + default.tree_bytes + default.mask_bytes;
+        // In steps of a 1,024th, so that nothing overflows.
+        let part = |of: usize| (bytes / 1024).saturating_mul(of / (all / 1024));
+        self.parser_bytes = part(default.parser_bytes);
+        self.state_bytes = part(default.state_bytes);
+        self.tree_bytes = part(default.tree_bytes);
+        self.mask_bytes = part(default.mask_bytes);
+        self
+    }
+
+    /// Units of one step over a vocabulary whose trie has so many nodes; at least one piece.
+    pub(crate) fn step_total(&self, nodes: usize) -> usize {
+        self.step_units.saturating_mul(nodes.max(LEAST_NODES)).max(self.step_work)
+    }
+
+    /// Units of one text over such a vocabulary.
+    pub(crate) fn text_total(&self, nodes: usize) -> usize {
+        self.text_units.saturating_mul(nodes.max(LEAST_NODES)).max(self.step_work)
     }
 }
 
@@ -142,8 +184,16 @@ pub enum Budget {
     ParserBytes,
     /// [`Limits::state_bytes`].
     StateBytes,
-    /// [`Limits::step_work`].
+    /// [`Limits::step_work`]. The step called again goes on where it stopped.
     StepWork,
+    /// [`Limits::step_units`].
+    StepTotal,
+    /// [`Limits::text_units`].
+    TextTotal,
+    /// The time that [`Patience`](crate::Patience) gives one step.
+    StepTime,
+    /// The time that [`Patience`](crate::Patience) gives the long steps of one text.
+    TextTime,
     /// [`Limits::completion_visits`].
     CompletionVisits,
     /// A size that no setting can raise.
@@ -166,8 +216,10 @@ impl Budget {
             Self::ParserBytes => "parser_bytes",
             Self::StateBytes => "state_bytes",
             Self::StepWork => "step_work",
+            Self::StepTotal => "step_units",
+            Self::TextTotal => "text_units",
             Self::CompletionVisits => "completion_visits",
-            Self::Fixed => return None,
+            Self::StepTime | Self::TextTime | Self::Fixed => return None,
         })
     }
 
@@ -188,9 +240,16 @@ impl Budget {
                  the same text, and for optional or repeated parts next to each other that do"
             }
             Self::StepWork => {
-                "the grammar reads the text here in very many ways: look for alternatives that match the same text, and \
-                 for optional or repeated parts next to each other that do; or grow the trees ahead, with \
-                 `grow_trees` or `domino compile`"
+                "call the step again, which goes on where it stopped, or have the session do so: \
+                 `Constraint::patient`"
+            }
+            Self::StepTotal | Self::TextTotal => {
+                "the grammar reads the text here in very many ways: look for alternatives that match the same text, \
+                 and for optional or repeated parts next to each other that do"
+            }
+            Self::StepTime | Self::TextTime => {
+                "give it more time; or look for alternatives of the grammar that match the same text, and for optional \
+                 or repeated parts next to each other that do"
             }
             Self::CompletionVisits => {
                 "every end of the text is far, or there are very many: end texts nearer to one"
@@ -278,6 +337,11 @@ impl Work {
     /// Is less than half of it left?
     pub(crate) fn is_half_spent(&self) -> bool {
         self.left < self.limit / 2
+    }
+
+    /// How much of it is left.
+    pub(crate) fn left(&self) -> usize {
+        self.left
     }
 
     /// How much of it was spent; all of it once there was not enough.

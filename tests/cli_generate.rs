@@ -136,7 +136,33 @@ fn draws_are_a_function_of_the_seed() {
     );
     let greedy = text(&["--temperature", "0"]);
     assert_eq!(greedy, text(&["--temperature", "0", "--seed", "5", "--opportunistic"]));
-    text(&["--lookahead", "0"]);
+}
+
+/// With `k = 0` no token crosses from one terminal into the next, whichever of them the model likes.
+#[test]
+fn lookahead_and_terminals_bound_what_a_token_spans() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let grammar = folder.path().join("pair.gbnf");
+    std::fs::write(&grammar, "root ::= (\"{\" name \":\" name \"}\")+\nname ::= \"\\\"\" [a-b] \"\\\"\"\n")
+        .unwrap();
+    // `{"` and `":`: the ids of all other tokens that can come are bytes.
+    let crossings = |arguments: &[&str]| {
+        let mut crossings = 0;
+        for seed in 0..6_u32 {
+            let seed = seed.to_string();
+            let flags = ["-g", grammar.to_str().unwrap(), "-n", "40", "-t", "3", "--seed", &seed];
+            let object = object(folder.path(), &[&flags, arguments].concat());
+            let ids = object["token_ids"].as_array().unwrap();
+            crossings += ids.iter().filter(|id| id.as_u64().unwrap() > 255).count();
+        }
+        crossings
+    };
+    assert!(crossings(&[]) > 0);
+    assert!(crossings(&["-k", "1", "--terminals", "written"]) > 0);
+    assert_eq!(crossings(&["-k", "0", "--terminals", "written"]), 0);
+    // Folded, a pair is one terminal.
+    assert!(crossings(&["--lookahead", "0"]) > 0);
 }
 
 #[test]

@@ -15,8 +15,12 @@ use crate::{
 };
 
 const BYTE_LEVEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/byte_level.json");
-/// Reads a text in so many ways that every budget ends.
-const COSTLY: &str = "root ::= S\nS ::= S S S | S S | \"a\" | \"\"\n";
+/// Reads a text in so many ways that a budget ends.
+const COSTLY: &str = "root ::= x x x | x x | \"a\"\nx ::= root | \"(\" root \")\"\n";
+/// A budget that ends soon, by time.
+const SHORT: [&str; 2] = ["--max-step-seconds", "0.05"];
+/// A budget that ends soon, on every machine at the same place.
+const SMALL: [&str; 2] = ["--max-memory", "4"];
 
 fn costly(folder: &Path) -> &'static str {
     std::fs::write(folder.join("costly.gbnf"), COSTLY).unwrap();
@@ -30,7 +34,9 @@ fn no_answer_is_another_code_than_no() {
     std::fs::write(folder.path().join("long"), "a".repeat(20_000)).unwrap();
     std::fs::write(folder.path().join("no"), "b").unwrap();
     std::fs::write(folder.path().join("yes"), "a").unwrap();
-    let check = |files: &[&str]| domino_in(folder.path(), &[&["check", "-g", grammar], files].concat(), b"");
+    let check = |files: &[&str]| {
+        domino_in(folder.path(), &[&["check", "-g", grammar], &SHORT[..], files].concat(), b"")
+    };
     assert_eq!(check(&["yes"]).code, Some(0));
     assert_eq!(check(&["yes", "no"]).code, Some(1));
     let run = check(&["no", "long", "yes"]);
@@ -46,25 +52,30 @@ fn budgets_are_told_in_one_sentence_with_a_place() {
     let folder = tempfile::tempdir().unwrap();
     let grammar = costly(folder.path());
     let text = "a".repeat(20_000);
-    let one = |run: &Run| {
+    let one = |run: &Run, flag: &str| {
         assert_eq!(run.code, Some(4), "{}", run.stderr);
         let errors: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
         assert!(matches!(errors[..], [error] if error.matches("budget").count() == 1), "{}", run.stderr);
-        assert!(errors[0].contains(" at 1:") && errors[0].contains("in the grammar: "), "{}", errors[0]);
+        assert!(errors[0].contains("no answer at 1:"), "{}", errors[0]);
+        assert!(errors[0].ends_with(" is used up, in rules `root`, `x`"), "{}", errors[0]);
         let last = run.stderr.lines().last().unwrap();
-        assert!(last.starts_with("hint: "), "{}", run.stderr);
+        assert!(last.starts_with("hint: ") && last.contains(flag), "{}", run.stderr);
         assert!(!run.stderr.contains("Limits") && !run.stderr.contains("interrupted"), "{}", run.stderr);
     };
-    one(&domino_in(folder.path(), &["check", "-g", grammar, "-"], text.as_bytes()));
-    let mask = ["mask", "-g", grammar, "-t", BYTE_LEVEL, "--text", &text];
-    one(&domino_in(folder.path(), &mask, b""));
-    let run = domino_in(folder.path(), &["check", "-g", grammar, "--json", "-"], text.as_bytes());
-    let answer = last_line(&run);
+    for budget in [SHORT, SMALL] {
+        let check = [&["check", "-g", grammar, "-"], &budget[..]].concat();
+        one(&domino_in(folder.path(), &check, text.as_bytes()), budget[0]);
+        let mask = [&["mask", "-g", grammar, "-t", BYTE_LEVEL, "--text", &text], &budget[..]].concat();
+        one(&domino_in(folder.path(), &mask, b""), budget[0]);
+    }
+    let check = [&["check", "-g", grammar, "--json", "-"], &SMALL[..]].concat();
+    let answer = last_line(&domino_in(folder.path(), &check, text.as_bytes()));
     assert!(answer["accepted"].is_null() && answer["column"].as_u64().unwrap() > 1, "{answer}");
+    assert_eq!(answer["rules"], json!(["root", "x"]), "{answer}");
     let error = answer["error"].as_str().unwrap();
     assert!(error.matches("budget").count() == 1 && !error.contains("hint"), "{error}");
     let row = json!({ "id": 1, "syntax": "gbnf", "grammar": COSTLY, "text": text });
-    let run = domino(&["check", "--batch"], row.to_string().as_bytes());
+    let run = domino(&[&["check", "--batch"], &SMALL[..]].concat(), row.to_string().as_bytes());
     let error = last_line(&run)["error"].as_str().unwrap().to_owned();
     assert!(error.matches("budget").count() == 1 && !error.contains("Limits"), "{error}");
     // A budget of grammars.
@@ -88,11 +99,22 @@ fn numbers_below_zero_are_values() {
         &["check", "--max-bytes", "-1", "-r", "a", "-"],
         &["inspect", "--limit", "-1", "-g", "json"],
         &["bench-model", "--context", "-1"],
+        &["check", "--max-memory", "-1", "-r", "a", "-"],
     ];
     for arguments in wrong {
         let run = domino(arguments, b"");
         assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
         assert!(run.stderr.contains("it must not be below zero"), "{arguments:?}: {}", run.stderr);
+    }
+    for (arguments, wanted) in [
+        (["--max-step-seconds", "-1"], "a number of seconds above 0 is wanted"),
+        (["--max-step-seconds", "0"], "a number of seconds above 0 is wanted"),
+        (["--max-memory", "0"], "at least 4 MiB are needed"),
+    ] {
+        let run = domino(&[&["check", "-r", "a", "-"], &arguments[..]].concat(), b"a");
+        assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
+        let error = format!("error: {} {}: {wanted}\n", arguments[0], arguments[1]);
+        assert_eq!(run.stderr, error);
     }
     for arguments in [
         &["generate", "--temperature", "-1"][..],
@@ -322,4 +344,33 @@ fn a_step_that_fails_keeps_the_text() {
         assert_eq!((&answer["text"], answer["error"].is_string()), (&json!(expected), true), "{answer}");
         assert_eq!(answer["complete"], json!(finish), "{answer}");
     }
+}
+
+#[test]
+fn a_budget_that_ends_a_step_keeps_the_text() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model_without(folder.path(), "z");
+    let model = folder.path().to_str().unwrap();
+    // Nothing but `a` can be written, in ever more ways: the end is no token.
+    let grammar = "root ::= s \"z\"\ns ::= x x x | x x | \"a\"\nx ::= s\n";
+    let file = folder.path().join("costly.gbnf");
+    std::fs::write(&file, grammar).unwrap();
+    let kept = |object: &Value| {
+        let text = object["text"].as_str().unwrap();
+        assert!(text.len() > 100 && text.bytes().all(|byte| byte == b'a'), "{object}");
+        assert_eq!((&object["finish"], &object["complete"]), (&json!("error"), &json!(false)));
+        let error = object["error"].as_str().unwrap();
+        let place = format!(" is used up after {} bytes of text, in rules `s`, `root`", text.len());
+        assert!(error.contains(&place) && error.matches("budget").count() == 1, "{error}");
+        assert!(object["hint"].as_str().unwrap().contains("--max-memory"), "{object}");
+    };
+    let one = ["generate", "-m", model, "-p", "The answer: ", "-n", "1500", "--json", "-g"];
+    let run = domino(&[&one[..], &[file.to_str().unwrap()], &SMALL].concat(), b"");
+    assert_eq!(run.code, Some(4), "{}", run.stderr);
+    kept(&last_line(&run));
+    let request = json!({
+        "id": 1, "prompt": "The answer: ", "grammar": grammar, "syntax": "gbnf", "max_tokens": 1500,
+    });
+    let batch = [&["generate", "-m", model, "--batch", "-"], &SMALL[..]].concat();
+    kept(&last_line(&domino(&batch, request.to_string().as_bytes())));
 }

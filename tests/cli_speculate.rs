@@ -130,3 +130,42 @@ fn what_cannot_be_used() {
     let run = learn(folder.path(), &prior, &[&LISTS[..], &["--text", text.to_str().unwrap()]].concat());
     assert!(run.code == Some(2) && run.stderr.contains("not in the language"), "{}", run.stderr);
 }
+
+#[test]
+fn priors_are_learnt_at_a_lookahead_over_terminals() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let prior = folder.path().join("lists.prior");
+    let lists = folder.path().join("lists.gbnf");
+    std::fs::write(&lists, "root ::= item (\", \" item)*\nitem ::= [a-c]+ | \"[\" root \"]\"\n").unwrap();
+    let lists = ["-g", lists.to_str().unwrap()];
+    let reach = ["-k", "1", "--terminals", "written"];
+    let more = ["--runs", "1", "-n", "20"];
+    let learnt = learn(folder.path(), &prior, &[&lists[..], &more, &reach].concat());
+    assert_eq!(learnt.code, Some(0), "{}", learnt.stderr);
+    let object = last_line(&learnt);
+    assert_eq!((&object["lookahead"], &object["terminals"]), (&1.into(), &"written".into()));
+    let shown = domino(&["learn", "--show", prior.to_str().unwrap()], b"");
+    assert!(shown.stdout.contains("lookahead 1 over written terminals"), "{}", shown.stdout);
+    // More is learnt at the same only.
+    let again =
+        |reach: &[&str]| learn(folder.path(), &prior, &[&lists[..], &more, reach, &["--merge"]].concat());
+    assert_eq!(again(&reach).code, Some(0));
+    let other = again(&["-k", "2", "--terminals", "written"]);
+    assert!(other.code == Some(2) && other.stderr.contains("lookahead 1 over written"), "{}", other.stderr);
+    let other = again(&["-k", "1"]);
+    assert!(other.code == Some(2) && other.stderr.contains("other terminals"), "{}", other.stderr);
+    // It guesses with any lookahead, and says that it was learnt with another.
+    let path = prior.to_str().unwrap();
+    let use_with = |reach: &[&str]| {
+        run(folder.path(), "generate", &[&lists[..], &["-n", "10", "--prior", path], reach].concat())
+    };
+    let same = use_with(&reach);
+    let learnt_at = &last_line(&same)["prior"];
+    assert_eq!((&learnt_at["lookahead"], &learnt_at["terminals"]), (&1.into(), &"written".into()));
+    assert!(matches!(same.code, Some(0 | 3)) && !same.stderr.contains("learnt with"), "{}", same.stderr);
+    let other = use_with(&["--terminals", "written"]);
+    assert!(matches!(other.code, Some(0 | 3)), "{}", other.stderr);
+    assert!(other.stderr.contains("learnt with lookahead 1 over written"), "{}", other.stderr);
+    assert_eq!(use_with(&[]).code, Some(2));
+}

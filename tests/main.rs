@@ -17,6 +17,10 @@ mod cli_manners;
 #[cfg(feature = "cli")]
 mod cli_messages;
 #[cfg(feature = "cli")]
+mod cli_natural;
+#[cfg(feature = "cli")]
+mod cli_regex;
+#[cfg(feature = "cli")]
 mod cli_speculate;
 #[cfg(feature = "cli")]
 mod cli_trace;
@@ -36,6 +40,7 @@ mod mistralrs;
 mod model;
 mod model_batch;
 mod promises;
+mod regex_dialects;
 #[cfg(feature = "mistralrs")]
 mod serve;
 mod sessions;

@@ -1,7 +1,7 @@
 //! Where test data that is not part of the repository lies, and the grammars against it.
 //!
 //! Such data is in the folder named by `DOMINO_SHARED`, or else in `shared` beside the repository. A test
-//! whose data is missing says so and passes.
+//! whose data is missing fails if the folder was named; otherwise it says so and passes.
 
 use std::{
     fs,
@@ -15,12 +15,16 @@ use crate::{corpus::grammar, decider::Decider};
 
 /// The file or folder `path` of the shared data, or `None` after saying what is missing.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("DOMINO_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let named = std::env::var_os("DOMINO_SHARED").map(PathBuf::from);
+    let (must, root) = match named {
+        Some(root) => (true, root),
+        None => (false, Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared")),
+    };
     let file = root.join(path);
     if file.exists() {
         return Some(file);
     }
+    assert!(!must, "{} is not there, and DOMINO_SHARED says that it is", file.display());
     // Not by `eprintln!`: the test harness would swallow that of a test that passes.
     let message =
         format!("SKIPPED: {} is not there (set DOMINO_SHARED to the folder with the data)\n", file.display());

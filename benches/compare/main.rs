@@ -1,7 +1,7 @@
 //! Domino and llguidance on the same texts, in the same process, by the same clock, one text after the other.
 //!
 //! `cargo bench --bench compare -- --vocab mistral32k`. Every mask of Domino is held against the exact one; a wrong
-//! one ends the run with exit code 1. Masks of llguidance that are not exact are counted. See
+//! one ends the run with exit code 1, and so does a run that compared nothing. Masks of llguidance that are not exact are counted. See
 //! `experiments/engine/README.md` for what is compared and what is not.
 
 mod lane;
@@ -120,11 +120,11 @@ fn main() -> ExitCode {
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
     for missing in ["peers", "data/tokenizers"].map(|folder| shared.join(folder)) {
         if !missing.exists() {
-            println!(
-                "NOTHING WAS COMPARED: {} is missing (DOMINO_SHARED names the folder)",
+            eprintln!(
+                "error: nothing was compared: {} is missing (DOMINO_SHARED names the folder)",
                 missing.display()
             );
-            return ExitCode::SUCCESS;
+            return ExitCode::FAILURE;
         }
     }
     trace::engine::at_most(usize::try_from(args.threads).unwrap_or(usize::MAX));
@@ -177,6 +177,9 @@ fn compare(args: &Args, shared: &Path) -> Result<bool, String> {
             Vocab::Mistral32k => report::ceiling("32k", &peers::SMALL),
             Vocab::Tekken131k => report::ceiling("131k", &peers::LARGE),
         }
+    }
+    if results.is_empty() {
+        return Err(format!("nothing was compared: no grammar has {:?} in its name", args.grammar));
     }
     if let Some(file) = &args.json {
         let results = json!({

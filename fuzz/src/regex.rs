@@ -1,9 +1,10 @@
 //! Regular expressions: read or refused with places inside the text, compiled, walked, and held against an
-//! automaton that is built from the same text without the library.
+//! automaton that is built from the same text without the library. Where a bracket in a class is a literal
+//! here and opens a class there, there is a warning.
 
 use std::cell::LazyCell;
 
-use domino::Syntax;
+use domino::{Syntax, grammar::GrammarWarningKind};
 use regex_automata::{
     Anchored, Input, MatchKind,
     dfa::{Automaton, StartKind, dense},
@@ -16,7 +17,13 @@ use super::walk;
 /// Fails if a regular expression is treated wrongly.
 pub fn check(data: &[u8]) {
     let Some(grammar) = walk::read(Syntax::Regex, data) else { return };
-    let automaton = LazyCell::new(|| std::str::from_utf8(data).ok().and_then(automaton));
+    let text = std::str::from_utf8(data).expect("what is read is UTF-8");
+    for warning in grammar.warnings() {
+        let span = warning.place().span();
+        assert!(text.get(span.range()).is_some_and(|marked| !marked.is_empty()), "{span:?} of a warning");
+    }
+    let another = grammar.warnings().iter().any(|warning| warning.kind() == GrammarWarningKind::NestedClass);
+    let automaton = LazyCell::new(|| if another { None } else { automaton(text) });
     walk::walk(&grammar, data, |text, complete| {
         let Some(automaton) = &*automaton else { return };
         let found =

@@ -5,21 +5,23 @@ use std::sync::Arc;
 use super::{
     completion::Completion,
     context::Context,
-    error::{StepError, StepErrorKind},
+    error::{StepError, StepErrorKind, TextPlace},
     history::History,
     host::{Host, SharedMachine, lock},
     machine::Machine,
+    patience::{Patience, Pieces, Spent},
     program::Program,
 };
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
     limits::{Budget, LimitExceeded, Work},
+    subterminal::Lookahead,
     vocab::{TokenSet, Vocabulary},
 };
 
 /// A text in the making and what may follow.
 ///
-/// Cloning copies the history (four bytes for each step that can be undone, see [`Limits::history`](crate::Limits::history)) and shares
+/// Cloning copies the history (eight bytes for each step that can be undone, see [`Limits::history`](crate::Limits::history)) and shares
 /// everything else; clones go their own ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
 #[derive(Debug, Clone)]
 pub struct Constraint {
@@ -27,9 +29,17 @@ pub struct Constraint {
     host: Host,
     machine: SharedMachine,
     here: Place,
+    /// Bytes of text so far, as far as 32 bits tell.
+    bytes: u32,
     history: History,
     mask: Option<Arc<TokenSet>>,
+    patience: Option<Patience>,
+    spent: Spent,
 }
+
+/// Threads that are looked at to say where a step ended, and rules that are named.
+const PLACE_THREADS: usize = 64;
+const PLACE_RULES: usize = 4;
 
 /// Bytes of [`Constraint::advance_bytes`] that are a step for [`Limits::step_work`](crate::Limits::step_work).
 const STEP_BYTES: usize = 64;
@@ -81,7 +91,21 @@ impl Constraint {
         let machine = host.machine(&program);
         let start = lock(&machine).start();
         let history = History::new(program.limits.history);
-        Self { program, host, machine, here: Place::In(start), history, mask: None }
+        let (here, spent) = (Place::In(start), Spent::default());
+        Self { program, host, machine, here, bytes: 0, history, mask: None, patience: None, spent }
+    }
+
+    /// Sets how long the session stays with a step and with its text. Without it a call does one piece of a step.
+    #[must_use]
+    pub fn patient(mut self, patience: Patience) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// As [`patient`](Self::patient), unless that has been said already.
+    pub(crate) fn patient_unless_told(mut self, patience: Patience) -> Self {
+        self.patience.get_or_insert(patience);
+        self
     }
 
     /// The tokens that may follow, end-of-text ids included when the text is complete; none after end of text.
@@ -102,8 +126,8 @@ impl Constraint {
         Ok(self.mask.insert(mask))
     }
 
-    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? With unbounded lookahead it costs a
-    /// lookup per byte of the token and no mask (opportunistic masking; paper, 3.5).
+    /// May `token` follow, that is, is it in the [`mask`](Self::mask)? Makes no mask (opportunistic masking; paper,
+    /// 3.5): with unbounded lookahead it costs a lookup per byte of the token, otherwise a step of each way to read it.
     ///
     /// # Errors
     /// When a budget is used up.
@@ -111,10 +135,14 @@ impl Constraint {
         if let Some(mask) = &self.mask {
             return Ok(mask.contains(token));
         }
-        if !Machine::is_exact(&self.program) {
-            return Ok(self.mask()?.contains(token));
+        let program = Arc::clone(&self.program);
+        match (program.lookahead, program.vocabulary.bytes(token), self.here) {
+            (Lookahead::Terminals(most), Some(bytes), Place::In(mut state)) if !bytes.is_empty() => self
+                .run(&mut state, |machine, program, state, work| {
+                    machine.reaches(program, state, bytes, most, work)
+                }),
+            _ => self.after(token).map(|place| place.is_some()),
         }
-        self.after(token).map(|place| place.is_some())
     }
 
     /// The one token that may follow, if there is exactly one: it needs no model. Costs a mask.
@@ -134,7 +162,8 @@ impl Constraint {
     /// If the token cannot follow, or a budget is used up.
     pub fn advance(&mut self, token: TokenId) -> Result<(), StepError> {
         let place = self.after(token)?.ok_or_else(|| StepError::new(StepErrorKind::Refused(token)))?;
-        self.go(place);
+        let bytes = self.program.vocabulary.bytes(token).map_or(0, <[u8]>::len);
+        self.go(place, bytes);
         Ok(())
     }
 
@@ -149,15 +178,16 @@ impl Constraint {
         }
         let (mut state, mut taken) = (self.here.state(), 0);
         for chunk in bytes.chunks(STEP_BYTES) {
-            let (to, more) = self
-                .run(&mut state, |machine, program, state, work| machine.walk(program, state, chunk, work))?;
+            let (to, more) = self.run_over(&mut state, chunk.len(), |machine, program, state, work| {
+                machine.walk(program, state, chunk, work)
+            })?;
             taken += more;
             state = to;
             if more < chunk.len() {
                 return Ok(taken);
             }
         }
-        self.go(Place::In(state));
+        self.go(Place::In(state), bytes.len());
         Ok(taken)
     }
 
@@ -168,7 +198,9 @@ impl Constraint {
     /// [`Limits::history`](crate::Limits::history)); nothing has moved then.
     pub fn rollback(&mut self, steps: usize) -> Result<(), StepError> {
         if steps > 0 {
-            self.here = Place::In(self.history.back(steps).map_err(StepError::new)?);
+            let (state, bytes) = self.history.back(steps).map_err(StepError::new)?;
+            self.here = Place::In(state);
+            self.bytes = bytes;
             self.mask = None;
         }
         Ok(())
@@ -234,8 +266,11 @@ impl Constraint {
             host: self.host.clone(),
             machine: Arc::clone(&self.machine),
             here: self.here,
+            bytes: self.bytes,
             history,
             mask: self.mask.clone(),
+            patience: self.patience,
+            spent: self.spent,
         }
     }
 
@@ -339,8 +374,9 @@ impl Constraint {
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
         };
-        let (to, taken) =
-            self.run(&mut state, |machine, program, state, work| machine.walk(program, state, bytes, work))?;
+        let (to, taken) = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
+            machine.walk(program, state, bytes, work)
+        })?;
         Ok((taken == bytes.len()).then_some(Place::In(to)))
     }
 
@@ -351,15 +387,67 @@ impl Constraint {
         state: &mut StateId,
         step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
     ) -> Result<T, StepError> {
-        let work = &mut Work::of_a_step(&self.program.limits);
-        let done = step(&mut lock(&self.machine), &self.program, *state, work);
-        match done {
-            Err(limit) if limit.budget() == Budget::StepWork || !self.move_on(state, work) => {
-                Err(limit.into())
+        self.run_over(state, 1, step)
+    }
+
+    /// As [`run`](Self::run), for a step that may cost as much as so many.
+    fn run_over<T>(
+        &mut self,
+        state: &mut StateId,
+        steps: usize,
+        step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
+    ) -> Result<T, StepError> {
+        let program = Arc::clone(&self.program);
+        let nodes = program.vocabulary.trie().len();
+        let patience = self.patience.unwrap_or(Patience::one_piece());
+        let mut pieces = Pieces::new(patience, &program.limits, nodes, steps);
+        let mut moved = false;
+        loop {
+            let work = &mut Work::new(pieces.next(&program.limits));
+            let done = step(&mut lock(&self.machine), &program, *state, work);
+            let out_of_work = |limit: &LimitExceeded| limit.budget() == Budget::StepWork;
+            if done.as_ref().is_err_and(|limit| !out_of_work(limit)) && !moved && self.move_on(state, work) {
+                moved = true;
+                pieces.note(work.spent(), &mut self.spent);
+                continue;
             }
-            Err(_) => Ok(step(&mut lock(&self.machine), &self.program, *state, work)?),
-            Ok(found) => Ok(found),
+            pieces.note(work.spent(), &mut self.spent);
+            match done {
+                Ok(found) => {
+                    pieces.finish(&mut self.spent);
+                    return Ok(found);
+                }
+                Err(limit) if out_of_work(&limit) => {
+                    if let Err(limit) = pieces.go_on(limit, &mut self.spent, &program.limits, nodes) {
+                        pieces.finish(&mut self.spent);
+                        return Err(StepError::limit(limit, self.place(*state)));
+                    }
+                }
+                Err(limit) => return Err(StepError::limit(limit, self.place(*state))),
+            }
         }
+    }
+
+    /// Where the text is, for messages.
+    fn place(&self, state: StateId) -> TextPlace {
+        let machine = lock(&self.machine);
+        let lowered = &self.program.lowered;
+        let inside =
+            machine.threads(state).iter().map(|thread| (thread.set, lowered.scanner.terminal(thread.scan)));
+        let starting = machine
+            .boundary(state)
+            .into_iter()
+            .flat_map(|set| machine.parser().accepts(set).iter().map(move |&terminal| (set, terminal)));
+        let mut rules: Vec<String> = Vec::new();
+        for (set, terminal) in inside.chain(starting).take(PLACE_THREADS) {
+            for dot in machine.parser().waiting(set, terminal).take(PLACE_RULES) {
+                let rule = &lowered.rule(lowered.cfg.lhs(dot)).name;
+                if rules.len() < PLACE_RULES && !rules.contains(rule) {
+                    rules.push(rule.clone());
+                }
+            }
+        }
+        TextPlace { bytes: self.bytes as usize, rules }
     }
 
     /// Leaves a worn machine, with all that `state` and the present one need, and with what it can take along of the way
@@ -388,9 +476,10 @@ impl Constraint {
         true
     }
 
-    fn go(&mut self, to: Place) {
-        self.history.push(self.here.state());
+    fn go(&mut self, to: Place, bytes: usize) {
+        self.history.push(self.here.state(), self.bytes);
         self.here = to;
+        self.bytes = self.bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
         self.mask = None;
     }
 }

@@ -1,6 +1,9 @@
 //! Why a step could not be taken.
 
-use crate::{ids::TokenId, limits::LimitExceeded};
+use crate::{
+    ids::TokenId,
+    limits::{Budget, LimitExceeded},
+};
 
 /// Kinds of [`StepError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,11 +24,49 @@ pub enum StepErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepError {
     kind: StepErrorKind,
+    place: Option<Box<TextPlace>>,
+}
+
+/// Where in text and grammar a step ended by a budget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TextPlace {
+    /// Bytes of text before the step.
+    pub bytes: usize,
+    /// Rules that were open there, at most a few; those of the terminals that the text was in come first.
+    pub rules: Vec<String>,
+}
+
+impl std::fmt::Display for TextPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "after {} bytes of text", self.bytes)?;
+        for (at, rule) in self.rules.iter().enumerate() {
+            write!(f, "{}`{rule}`", if at == 0 { ", in " } else { ", " })?;
+        }
+        Ok(())
+    }
 }
 
 impl StepError {
     pub(crate) fn new(kind: StepErrorKind) -> Self {
-        Self { kind }
+        Self { kind, place: None }
+    }
+
+    /// A budget that was used up at `place`.
+    pub(super) fn limit(limit: LimitExceeded, place: TextPlace) -> Self {
+        Self { kind: StepErrorKind::Limit(limit), place: Some(Box::new(place)) }
+    }
+
+    /// Where it happened, if it is a budget that is used up.
+    #[must_use]
+    pub fn place(&self) -> Option<&TextPlace> {
+        self.place.as_deref()
+    }
+
+    /// Will the step, called again, go on where it stopped? See [`Patience`](crate::Patience).
+    #[must_use]
+    pub fn can_go_on(&self) -> bool {
+        matches!(&self.kind, StepErrorKind::Limit(limit) if limit.budget() == Budget::StepWork)
     }
 
     /// What is wrong.
@@ -50,7 +91,13 @@ impl std::fmt::Display for StepError {
                     "cannot roll back that far: only the last {steps} steps are remembered (see `Limits::history`)"
                 )
             }
-            StepErrorKind::Limit(limit) => write!(f, "{limit}\nhint: {}", limit.hint()),
+            StepErrorKind::Limit(limit) => {
+                write!(f, "{limit}")?;
+                if let Some(place) = &self.place {
+                    write!(f, " {place}")?;
+                }
+                write!(f, "\nhint: {}", limit.hint())
+            }
         }
     }
 }

@@ -10,7 +10,8 @@ use crate::ids::StateId;
 /// Nothing follows end of text, so each of them is a state.
 #[derive(Debug, Clone)]
 pub(super) struct History {
-    states: VecDeque<StateId>,
+    /// Each with the bytes of text before it.
+    states: VecDeque<(StateId, u32)>,
     forgotten: usize,
     window: usize,
 }
@@ -21,24 +22,24 @@ impl History {
         Self { states: VecDeque::new(), forgotten: 0, window }
     }
 
-    /// Notes a step from `state`. Past the window the oldest step is forgotten.
-    pub(super) fn push(&mut self, state: StateId) {
+    /// Notes a step from `state`, after so many bytes. Past the window the oldest step is forgotten.
+    pub(super) fn push(&mut self, state: StateId, bytes: u32) {
         if self.states.len() >= self.window {
             self.forgotten += 1;
             if self.states.pop_front().is_none() {
                 return;
             }
         }
-        self.states.push_back(state);
+        self.states.push_back((state, bytes));
     }
 
-    /// Undoes the last `steps` steps, at least one, and says where they started.
-    pub(super) fn back(&mut self, steps: usize) -> Result<StateId, StepErrorKind> {
+    /// Undoes the last `steps` steps, at least one, and says where they started, and after how many bytes.
+    pub(super) fn back(&mut self, steps: usize) -> Result<(StateId, u32), StepErrorKind> {
         let kept = self.states.len();
         match kept.checked_sub(steps).and_then(|at| Some((at, *self.states.get(at)?))) {
-            Some((at, state)) => {
+            Some((at, start)) => {
                 self.states.truncate(at);
-                Ok(state)
+                Ok(start)
             }
             None if steps <= self.len() => Err(StepErrorKind::HistoryForgotten(kept)),
             None => Err(StepErrorKind::HistoryTooShort(self.len())),
@@ -52,23 +53,23 @@ impl History {
 
     /// The states, the latest first.
     pub(super) fn latest_first(&self) -> impl Iterator<Item = StateId> + '_ {
-        self.states.iter().rev().copied()
+        self.states.iter().rev().map(|&(state, _)| state)
     }
 
     /// Puts each state's new name in its place; the steps before the last state that has none are forgotten.
     pub(super) fn rename(&mut self, name: impl Fn(StateId) -> Option<StateId>) {
-        let unknown = self.states.iter().rposition(|&state| name(state).is_none());
+        let unknown = self.states.iter().rposition(|&(state, _)| name(state).is_none());
         let lost = unknown.map_or(0, |at| at + 1);
         self.states.drain(..lost);
         self.forgotten += lost;
-        for state in &mut self.states {
+        for (state, _) in &mut self.states {
             *state = name(*state).unwrap_or(*state);
         }
     }
 
     /// Memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.states.capacity() * size_of::<StateId>()
+        self.states.capacity() * size_of::<(StateId, u32)>()
     }
 }
 
@@ -96,12 +97,13 @@ mod tests {
                         } else if call > all.len() - forgotten {
                             prop_assert_eq!(found, Err(StepErrorKind::HistoryForgotten(all.len() - forgotten)));
                         } else {
-                            prop_assert_eq!(found, Ok(all[all.len() - call]));
+                            let start = all.len() - call;
+                            prop_assert_eq!(found, Ok((all[start], u32::try_from(start).unwrap())));
                             all.truncate(all.len() - call);
                         }
                     }
                     _ => {
-                        history.push(state);
+                        history.push(state, u32::try_from(all.len()).unwrap());
                         all.push(state);
                         forgotten = forgotten.max(all.len().saturating_sub(window));
                     }
@@ -113,7 +115,7 @@ mod tests {
                 prop_assert_eq!(history.len(), all.len());
                 prop_assert!(history.latest_first().eq(all[forgotten..].iter().rev().copied()));
                 // A deque doubles.
-                prop_assert!(history.bytes() <= 4 * (2 * window).max(4));
+                prop_assert!(history.bytes() <= 8 * (2 * window).max(4));
             }
         }
     }

@@ -3,7 +3,7 @@
 //! One machine is shared by the sessions of a compiled grammar, so what one text has found out, the next
 //! looks up. Whatever it memoises follows from the grammar alone: results do not depend on who asked first.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -14,14 +14,17 @@ use super::{
     memory::Memory,
     program::Program,
     thread::{Move, States, Thread},
+    trie_walk::TrieWalk,
 };
 use crate::{
     ids::{ScanStateId, SetId, StateId},
     limits::{LimitExceeded, Work},
     parser::Parser,
-    subterminal::Lookahead,
     vocab::TokenSet,
 };
+
+/// Unfinished walks that are kept for the next call: as many texts can wait for a mask at once without loss.
+const KEPT_WALKS: usize = 8;
 
 /// Parser sets, constraint states, trees and masks of one compiled grammar.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub(crate) struct Machine {
     parser: Parser,
     states: States,
     maker: MaskMaker,
+    /// Walks that ran out of work, the oldest first.
+    walks: VecDeque<(StateId, TrieWalk)>,
     masks: MaskCache,
     contexts: Contexts,
     start: StateId,
@@ -47,7 +52,8 @@ impl Machine {
         let maker = MaskMaker::new(shared);
         let masks = MaskCache::new(shared.vocabulary.size(), shared.limits.mask_bytes);
         let (contexts, threads, ended) = (Contexts::default(), Vec::new(), Vec::new());
-        Ok(Self { parser, states, maker, masks, contexts, start, threads, ended })
+        let walks = VecDeque::new();
+        Ok(Self { parser, states, maker, walks, masks, contexts, start, threads, ended })
     }
 
     /// The state before any text.
@@ -282,8 +288,43 @@ impl Machine {
             self.threads.extend(started.map(|&terminal| Thread { set, scan: scanner.start(terminal) }));
         }
         let also = if self.is_complete(state) { shared.vocabulary.end_of_text() } else { &[] };
-        let mask = self.maker.make(shared, &mut self.parser, &self.threads, also, work)?;
+        let by_trees = if self.walks.iter().any(|(walked, _)| *walked == state) {
+            None
+        } else {
+            self.maker.make(shared, &mut self.parser, &self.threads, also, work)?
+        };
+        let mask = match by_trees {
+            Some(mask) => mask,
+            None => {
+                let mut mask = self.walk_trie(shared, state, work)?;
+                also.iter().for_each(|&token| mask.insert(token));
+                Arc::new(mask)
+            }
+        };
         Ok(self.masks.keep(state, mask))
+    }
+
+    /// The tokens that may follow, by a walk over the trie: the exact way whose cost is bounded by the trie's nodes and
+    /// the distinct sets of threads there. A walk that runs out of work is kept, and the next call goes on with it.
+    fn walk_trie(
+        &mut self,
+        shared: &Program,
+        state: StateId,
+        work: &mut Work,
+    ) -> Result<TokenSet, LimitExceeded> {
+        let begun = self.walks.iter().position(|(walked, _)| *walked == state);
+        let begun = begun.and_then(|at| self.walks.remove(at));
+        let mut walk = begun.map_or_else(|| TrieWalk::new(shared.vocabulary.trie(), state), |(_, walk)| walk);
+        match walk.go_on(self, shared, work) {
+            Ok(()) => Ok(walk.into_mask()),
+            Err(limit) => {
+                if self.walks.len() >= KEPT_WALKS {
+                    self.walks.pop_front();
+                }
+                self.walks.push_back((state, walk));
+                Err(limit)
+            }
+        }
     }
 
     /// What the text of this state is filed under by counts. Cached by state.
@@ -294,11 +335,6 @@ impl Machine {
             self.contexts.keep(state, context);
             context
         })
-    }
-
-    /// Is the lookahead unbounded, so that "the bytes can follow" means "the token is in the mask"?
-    pub(super) fn is_exact(shared: &Program) -> bool {
-        shared.lookahead == Lookahead::Unbounded
     }
 }
 

@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use super::{program::Program, thread::Thread};
 use crate::{
     ids::{SetId, TokenId, TrieNodeId},
-    limits::{LimitExceeded, Work},
+    limits::{Budget, LimitExceeded, Work},
     parser::Parser,
     subterminal::{Forest, Grow, Lookahead, Ranges, Soil, Tokens, TreeNodeId},
     vocab::{ByteTrie, TokenSet},
@@ -22,6 +22,14 @@ const VISIT_WORK: usize = 8;
 const EXIT_WORK: usize = 6;
 const TERMINAL_WORK: usize = 4;
 
+/// Work that trees may take for one mask, and trie nodes that each allow a unit more, before the trie is walked
+/// instead: well below what that walk costs, so that trying trees in vain costs little beside it.
+const TREE_WORK: usize = 100_000;
+const NODES_OF_TREE_WORK: usize = 2;
+
+/// Failures in a row that lengthen the pause: at most 63 masks.
+const MOST_FAILURES: u32 = 6;
+
 /// Makes masks; keeps the trees.
 #[derive(Debug)]
 pub(super) struct MaskMaker {
@@ -35,6 +43,9 @@ pub(super) struct MaskMaker {
     /// By tree node: the number of the last mask that reached it.
     marks: Vec<u32>,
     mask: u32,
+    /// Masks in a row for which trees took too much work, and masks for which they are not tried: exponential back-off.
+    failures: u32,
+    pause: u32,
 }
 
 /// A tree node reached by a parser: its terminal was started in `set`, and `left` more terminals may be crossed into.
@@ -63,6 +74,8 @@ impl MaskMaker {
             reached: Vec::new(),
             marks: Vec::new(),
             mask: 0,
+            failures: 0,
+            pause: 0,
         }
     }
 
@@ -72,8 +85,43 @@ impl MaskMaker {
     }
 
     /// The tokens that may follow these threads (sorted by set and scanner state), and `also`: stay-tokens need no
-    /// parser, an edge is followed only if the parser can shift (paper, 3.4).
+    /// parser, an edge is followed only if the parser can shift (paper, 3.4). `None` where trees are not the way: the
+    /// terminals there follow each other in too many ways.
     pub(super) fn make(
+        &mut self,
+        shared: &Program,
+        parser: &mut Parser,
+        threads: &[Thread],
+        also: &[TokenId],
+        work: &mut Work,
+    ) -> Result<Option<Arc<TokenSet>>, LimitExceeded> {
+        if shared.lookahead != Lookahead::Unbounded {
+            // Walks over the trie do not count terminals.
+            return self.by_trees(shared, parser, threads, also, work).map(Some);
+        }
+        if self.pause > 0 {
+            self.pause -= 1;
+            return Ok(None);
+        }
+        let nodes = shared.vocabulary.trie().len();
+        let mut part = Work::new(work.left().min(TREE_WORK + nodes / NODES_OF_TREE_WORK));
+        let made = self.by_trees(shared, parser, threads, also, &mut part);
+        work.spend(part.spent())?;
+        match made {
+            Ok(mask) => {
+                self.failures = 0;
+                Ok(Some(mask))
+            }
+            Err(limit) if limit.budget() == Budget::StepWork => {
+                self.failures = (self.failures + 1).min(MOST_FAILURES);
+                self.pause = (1 << self.failures) - 1;
+                Ok(None)
+            }
+            Err(limit) => Err(limit),
+        }
+    }
+
+    fn by_trees(
         &mut self,
         shared: &Program,
         parser: &mut Parser,

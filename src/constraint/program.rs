@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::completion::Lengths;
 use crate::{
     limits::Limits,
-    lower::{Follow, Lowered},
+    lower::{Follow, Lowered, Terminals},
     store::{Key, Writer},
     subterminal::{Forest, Lookahead, Soil, Tables, TerminalTable},
     vocab::Vocabulary,
@@ -17,6 +17,7 @@ pub(crate) struct Program {
     pub(crate) lowered: Lowered,
     pub(crate) vocabulary: Vocabulary,
     pub(crate) lookahead: Lookahead,
+    pub(crate) terminals: Terminals,
     pub(crate) limits: Limits,
     /// By terminal; shared with other grammars.
     pub(crate) tables: Vec<Arc<TerminalTable>>,
@@ -28,13 +29,19 @@ pub(crate) struct Program {
 
 impl Program {
     /// A program without trees.
-    pub(crate) fn new(lowered: Lowered, tables: &Tables, lookahead: Lookahead, limits: Limits) -> Self {
+    pub(crate) fn new(
+        lowered: Lowered,
+        tables: &Tables,
+        reach: (Lookahead, Terminals),
+        limits: Limits,
+    ) -> Self {
         Self {
             tables: lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa)).collect(),
             vocabulary: tables.vocabulary().clone(),
             follow: Follow::new(&lowered.cfg, lowered.scanner.terminal_count()),
             lowered,
-            lookahead,
+            lookahead: reach.0,
+            terminals: reach.1,
             limits,
             lengths: OnceLock::new(),
             grown: OnceLock::new(),

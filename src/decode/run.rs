@@ -16,7 +16,7 @@ use super::{
     stop::StopSearch,
 };
 use crate::{
-    constraint::{Completion, Constraint, StepError},
+    constraint::{Completion, Constraint, Patience, StepError},
     ids::TokenId,
     model::Kept,
     vocab::{TokenSet, Vocabulary},
@@ -96,6 +96,7 @@ impl Run {
         constraint: Option<Constraint>,
         options: &DecodeOptions,
     ) -> Self {
+        let constraint = constraint.map(|constraint| constraint.patient_unless_told(Patience::whole()));
         Self {
             chooser: Chooser::new(options, possible),
             vocabulary,

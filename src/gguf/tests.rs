@@ -90,3 +90,30 @@ fn parts_are_read_together() {
     assert_eq!(gguf.files().len(), 2);
     assert_eq!(gguf.tensor("xirst").unwrap().file, 1);
 }
+
+/// Tensors begin at the next multiple of what the file says, or of 32.
+#[test]
+fn data_is_aligned_as_the_file_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for (alignment, said) in [(1_u32, true), (8, true), (32, true), (32, false), (64, true), (4096, true)] {
+        let mut bytes = b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0".to_vec();
+        bytes.extend(u64::from(said).to_le_bytes());
+        if said {
+            bytes.extend(
+                [string("general.alignment"), vec![4, 0, 0, 0], alignment.to_le_bytes().to_vec()].concat(),
+            );
+        }
+        // The head ends at 33 more than a multiple of 64, so that every alignment tells.
+        let rest = 8 + 4 + 8 + 4 + 8;
+        let name = "t".repeat((33 + 640 - rest - bytes.len() % 64) % 64 + 64);
+        bytes.extend(
+            [string(&name), vec![1, 0, 0, 0], 2_u64.to_le_bytes().to_vec(), vec![0; 4], vec![0; 8]].concat(),
+        );
+        assert_eq!(bytes.len() % 64, 33);
+        let start = bytes.len().next_multiple_of(usize::try_from(alignment).unwrap());
+        bytes.resize(start + 8, 1);
+        let gguf = open(folder.path(), &bytes).unwrap();
+        let found = gguf.tensor(&name).unwrap();
+        assert_eq!((found.start, found.room), (u64::try_from(start).unwrap(), 8), "{alignment} {said}");
+    }
+}

@@ -57,6 +57,15 @@ pub struct Place {
 }
 
 impl Place {
+    pub(super) fn new(source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
+        Self { span, excerpt: source.excerpt(span), label: label.into() }
+    }
+
+    /// Writes line and column, the line, and carets with the label.
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.excerpt.write(f, &self.label)
+    }
+
     /// The bytes of the text.
     #[must_use]
     pub fn span(&self) -> Span {
@@ -132,8 +141,7 @@ impl GrammarError {
     /// The same error, with one more place.
     pub(crate) fn at(mut self, source: Source<'_>, span: Span, label: impl Into<String>) -> Self {
         if self.inner.places.len() < MOST_SHOWN {
-            let excerpt = source.excerpt(span);
-            self.inner.places.push(Place { span, excerpt, label: label.into() });
+            self.inner.places.push(Place::new(source, span, label));
         } else {
             self.inner.hidden_places += 1;
         }
@@ -153,7 +161,7 @@ impl fmt::Display for GrammarError {
         f.write_str(message)?;
         for place in places {
             writeln!(f)?;
-            place.excerpt.write(f, &place.label)?;
+            place.write(f)?;
         }
         if *hidden_places > 0 {
             write!(f, "\nand {hidden_places} more")?;

@@ -134,7 +134,7 @@ impl<'t> Lexer<'t> {
         self.at += first.len_utf8();
         match first {
             '|' => Ok(Token::Or),
-            '.' => Ok(Token::Class(ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]))),
+            '.' => Ok(Token::Class(any_character())),
             '?' => Ok(Token::Count((0, Some(1)))),
             '*' => Ok(Token::Count((0, None))),
             '+' => Ok(Token::Count((1, None))),
@@ -238,7 +238,14 @@ impl<'t> Lexer<'t> {
         }
         let mut class = ClassUnicode::new(ranges);
         if negated {
-            class.negate();
+            // `negate` would put U+D7FF and U+E000 between ranges that end and begin beside the surrogates.
+            let given = std::mem::replace(&mut class, any_character());
+            class.difference(&given);
+        }
+        if class.ranges().is_empty() {
+            return Err(GrammarError::syntax("this class is empty")
+                .at(self.source(), self.here(start), "no character is in it")
+                .with_hint("every character is excluded; `.` is any character"));
         }
         Ok(Token::Class(class))
     }
@@ -425,6 +432,10 @@ impl<'t> Iterator for Lexer<'t> {
             _ => token,
         }
     }
+}
+
+fn any_character() -> ClassUnicode {
+    ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)])
 }
 
 fn is_name(c: char) -> bool {

@@ -196,6 +196,24 @@ fn kinds_and_spans_of_mistakes() {
     assert_eq!(read("root ::= [z-a]").expect_err("range").span(), Some(Span::new(10, 13)));
 }
 
+/// A class without characters is refused where it stands, like one that is written empty.
+#[test]
+fn an_empty_class_is_named() {
+    let error = read("root ::= \"a\" part\npart ::= [^\\x00-\\U0010FFFF]*").expect_err("an empty class");
+    let lines = [
+        "this class is empty",
+        " --> 2:10",
+        "2 | part ::= [^\\x00-\\U0010FFFF]*",
+        "  |          ^^^^^^^^^^^^^^^^^^ no character is in it",
+        "hint: every character is excluded; `.` is any character",
+    ];
+    assert_eq!(error.to_string(), lines.join("\n"));
+    assert_eq!(*error.kind(), GrammarErrorKind::Syntax);
+    // The surrogates between are no characters.
+    assert!(read("root ::= [^\\x00-\\uD7FF\\uE000-\\U0010FFFF]").is_err());
+    assert!(read("root ::= [^\\x01-\\U0010FFFF]").is_ok());
+}
+
 #[test]
 fn many_undefined_rules_make_a_short_message() {
     let uses: String = (0..1000).map(|n| format!(" rule{n}")).collect();

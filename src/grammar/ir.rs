@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{pattern::Pattern, source::Span};
+use super::{pattern::Pattern, source::Span, warning::GrammarWarning};
 use crate::{
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
@@ -50,6 +50,7 @@ pub struct Grammar {
     exprs: Vec<Expr>,
     spans: Vec<Span>,
     root: RuleId,
+    warnings: Vec<GrammarWarning>,
 }
 
 impl Grammar {
@@ -57,6 +58,13 @@ impl Grammar {
     #[must_use]
     pub fn root(&self) -> RuleId {
         self.root
+    }
+
+    /// Parts of the text that may not mean what its author expects, in the text's order; at most twenty. What
+    /// a grammar costs is another question: [`CompiledGrammar::warnings`](crate::CompiledGrammar::warnings).
+    #[must_use]
+    pub fn warnings(&self) -> &[GrammarWarning] {
+        &self.warnings
     }
 
     /// All rules, in order of first mention.
@@ -119,6 +127,7 @@ pub struct GrammarBuilder {
     rules: Vec<Mention>,
     exprs: Vec<Expr>,
     spans: Vec<Span>,
+    warnings: Vec<GrammarWarning>,
     max_exprs: usize,
 }
 
@@ -148,6 +157,7 @@ impl GrammarBuilder {
             rules: Vec::new(),
             exprs: Vec::new(),
             spans: Vec::new(),
+            warnings: Vec::new(),
             max_exprs: limits.expressions.min(u32::MAX as usize),
         }
     }
@@ -171,6 +181,11 @@ impl GrammarBuilder {
         self.exprs.push(expr);
         self.spans.push(span);
         Ok(id)
+    }
+
+    /// Attaches what the author of the text should know.
+    pub(crate) fn warn(&mut self, warnings: Vec<GrammarWarning>) {
+        self.warnings.extend(warnings);
     }
 
     /// Mentions the rule called `name`: rules are numbered in order of first mention.
@@ -283,6 +298,6 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
-        Ok(Grammar { rules, exprs: self.exprs, spans: self.spans, root })
+        Ok(Grammar { rules, exprs: self.exprs, spans: self.spans, root, warnings: self.warnings })
     }
 }

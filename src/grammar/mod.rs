@@ -11,12 +11,17 @@ mod error;
 mod gbnf;
 mod gbnf_lexer;
 mod regex;
+mod regex_class;
+mod regex_names;
+mod regex_text;
 mod suggest;
+mod warning;
 
 pub use error::{GrammarError, GrammarErrorKind, Place};
 pub use ir::{Expr, Grammar, GrammarBuilder};
 pub use pattern::Pattern;
 pub use source::{Source, Span};
+pub use warning::{GrammarWarning, GrammarWarningKind};
 
 use crate::limits::{Budget, LimitExceeded, Limits};
 
@@ -26,7 +31,10 @@ use crate::limits::{Budget, LimitExceeded, Limits};
 pub enum Syntax {
     /// llama.cpp's GBNF.
     Gbnf,
-    /// One regular expression that matches the whole text.
+    /// One regular expression that matches the whole text, in the dialect of the `regex` crate with some
+    /// natural writings of Python, PCRE and ECMAScript beside (`docs/regex.md` has the table). What one of
+    /// those reads in another way is among the [warnings](Grammar::warnings). POSIX classes are ASCII, all
+    /// others Unicode.
     Regex,
 }
 

@@ -1,21 +1,22 @@
 //! A regular expression as a grammar: one rule `root`, one pattern, matched as a whole.
 //!
-//! The dialect is that of the `regex` crate, Unicode on; flags such as `(?s)` may be written inside.
-//! Since the whole text is matched, anchors at the ends are dropped; all other look-around and
-//! back-references are refused by name. How lazy or greedy a repeat is makes no difference.
+//! The dialect is that of the `regex` crate, Unicode on; flags such as `(?s)` may be written inside. It
+//! differs where Python, PCRE and ECMAScript agree on something else (see `regex_text`), and warns where
+//! they do not; `docs/regex.md` has the table. Since the whole text is matched, anchors at the ends are
+//! dropped; all other look-around and back-references are refused by name. How lazy or greedy a repeat is
+//! makes no difference.
 
 use regex_syntax::{
     ast::{
-        self, Assertion, AssertionKind, Ast, ClassSetItem, ErrorKind, RepetitionKind, RepetitionOp,
-        RepetitionRange, Visitor, parse::ParserBuilder,
+        self, Assertion, AssertionKind, Ast, ClassSet, ClassSetItem, ErrorKind, Flag, Flags, Repetition,
+        RepetitionKind, RepetitionOp, RepetitionRange, Visitor, parse::ParserBuilder,
     },
     hir::translate::TranslatorBuilder,
 };
 
 use super::{
-    Grammar, GrammarError, Pattern,
-    ir::GrammarBuilder,
-    source::{Source, Span},
+    Grammar, GrammarError, GrammarWarningKind, Pattern, error::quoted, ir::GrammarBuilder, regex_names,
+    regex_text::Prepared, source::Span,
 };
 use crate::limits::{Budget, LimitExceeded, Limits};
 
@@ -24,36 +25,59 @@ const NAMED_CLASS_BYTES: usize = 96;
 
 /// Reads a regular expression.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
-    let source = Source::new(text);
     if text.len() > limits.regex_bytes {
         let limit =
             LimitExceeded::new(Budget::RegexBytes, "bytes of a regular expression", limits.regex_bytes);
         return Err(GrammarError::limit(limit).with_hint("the budget is `Limits::regex_bytes`"));
     }
+    let mut prepared = Prepared::new(text, limits)?;
     let mut ast = ParserBuilder::new()
         .nest_limit(limits.regex_nesting)
         .build()
-        .parse(text)
-        .map_err(|error| syntax_error(source, text, &error))?;
+        .parse(prepared.text())
+        .map_err(|error| syntax_error(&prepared, text, &error))?;
     drop_anchors(&mut ast, true, true);
-    ast::visit(&ast, Check { source, limits, named_classes: 0 })?;
-    let hir = TranslatorBuilder::new().utf8(false).build().translate(text, &ast).map_err(|error| {
-        GrammarError::syntax(error.kind().to_string()).at(source, place(error.span()), "")
-    })?;
+    let check = Check {
+        prepared: &prepared,
+        limits,
+        named_classes: 0,
+        modes: Mode::default(),
+        outer: Vec::new(),
+        possessive: Vec::new(),
+    };
+    let possessive = ast::visit(&ast, check)?;
+    let hir =
+        TranslatorBuilder::new().utf8(false).build().translate(prepared.text(), &ast).map_err(|error| {
+            GrammarError::syntax(error.kind().to_string()).at(
+                prepared.source(),
+                prepared.place(error.span()),
+                "",
+            )
+        })?;
+    for place in possessive {
+        prepared.warn(
+            GrammarWarningKind::Possessive,
+            "this `+` repeats a repeat; Python and PCRE read a possessive repeat, which gives nothing back",
+            place,
+            "leave the `+` out, or write the repeat in a group, as in `(?:a*)+`",
+        );
+    }
     let pattern = Pattern::from_hir(hir).map_err(|error| GrammarError::unsupported(error.to_string()))?;
-    root_of(pattern, Span::from_range(0..text.len()), limits)
+    root_of(pattern, prepared, Span::from_range(0..text.len()), limits)
 }
 
-fn root_of(pattern: Pattern, span: Span, limits: &Limits) -> Result<Grammar, GrammarError> {
+fn root_of(
+    pattern: Pattern,
+    prepared: Prepared<'_>,
+    span: Span,
+    limits: &Limits,
+) -> Result<Grammar, GrammarError> {
     let mut builder = GrammarBuilder::new(limits);
     let body = builder.pattern(pattern, span).map_err(GrammarError::limit)?;
     let impossible = |_| GrammarError::syntax("the start rule is missing");
     builder.define("root", body, span).map_err(|_| GrammarError::syntax("the start rule is there twice"))?;
+    builder.warn(prepared.into_warnings());
     builder.finish("root").map_err(impossible)
-}
-
-fn place(span: &ast::Span) -> Span {
-    Span::from_range(span.start.offset..span.end.offset)
 }
 
 /// Drops the anchors that always hold when the whole text is matched. The nesting limit bounds the recursion.
@@ -94,18 +118,91 @@ fn takes_no_text(ast: &Ast) -> bool {
     matches!(ast, Ast::Empty(_) | Ast::Flags(_) | Ast::Assertion(_))
 }
 
-/// Stops at the first part that cannot be, before anything large is made of it.
-struct Check<'a> {
-    source: Source<'a>,
+/// Stops at the first part that cannot be, before anything large is made of it; collects repeats of repeats
+/// that others read as possessive.
+struct Check<'a, 't> {
+    prepared: &'a Prepared<'t>,
     limits: &'a Limits,
     named_classes: usize,
+    modes: Mode,
+    /// The modes outside of each open group.
+    outer: Vec<Mode>,
+    possessive: Vec<Span>,
 }
 
-impl Check<'_> {
+/// The flags that change which characters a class has.
+#[derive(Debug, Clone, Copy)]
+struct Mode {
+    ignore_case: bool,
+    unicode: bool,
+}
+
+impl Default for Mode {
+    fn default() -> Self {
+        Self { ignore_case: false, unicode: true }
+    }
+}
+
+impl Mode {
+    fn set(&mut self, flags: &Flags) {
+        self.ignore_case = flags.flag_state(Flag::CaseInsensitive).unwrap_or(self.ignore_case);
+        self.unicode = flags.flag_state(Flag::Unicode).unwrap_or(self.unicode);
+    }
+}
+
+impl Check<'_, '_> {
+    fn at(&self, error: GrammarError, span: &ast::Span, label: &str) -> GrammarError {
+        error.at(self.prepared.source(), self.prepared.place(span), label)
+    }
+
     fn assertion(&self, assertion: &Assertion) -> GrammarError {
-        GrammarError::unsupported(format!("{} is not supported here", assertion_name(&assertion.kind)))
-            .at(self.source, place(&assertion.span), "asks about the text around it")
-            .with_hint("the whole text is matched: `^` and `$` may only stand at its ends")
+        let what = match assertion.kind {
+            AssertionKind::StartLine
+            | AssertionKind::EndLine
+            | AssertionKind::StartText
+            | AssertionKind::EndText => "anchor",
+            _ => "word boundary",
+        };
+        let written = self.prepared.original(self.prepared.place(&assertion.span));
+        let error =
+            GrammarError::unsupported(format!("the {what} {} is not supported here", quoted(written)));
+        let hint = match written {
+            "\\<" | "\\>" => "as characters, `<` and `>` are written without a backslash",
+            _ => "the whole text is matched: `^` and `$` may only stand at its ends",
+        };
+        self.at(error, &assertion.span, "asks about the text around it").with_hint(hint)
+    }
+
+    /// An empty class is refused where it stands: what compiling says of an empty grammar would not lead to
+    /// it.
+    fn class(&self, class: &Ast) -> Result<(), GrammarError> {
+        let Mode { ignore_case, unicode } = self.modes;
+        let mut translator = TranslatorBuilder::new();
+        translator.utf8(false).unicode(unicode).case_insensitive(ignore_case);
+        // What cannot be translated is told when the whole is.
+        let hir = translator.build().translate(self.prepared.text(), class);
+        if hir.is_ok_and(|hir| hir.properties().minimum_len().is_none()) {
+            let hint = match class {
+                Ast::ClassBracketed(class) if matches!(class.kind, ClassSet::BinaryOp(_)) => {
+                    "`&&`, `--` and `~~` are set operations; as characters write `\\&`, `\\-` and `\\~`"
+                }
+                _ => "every character is excluded; for any character write `(?s:.)`",
+            };
+            let error = GrammarError::syntax("this class is empty");
+            return Err(self.at(error, class.span(), "no character is in it").with_hint(hint));
+        }
+        Ok(())
+    }
+
+    /// A `+` right after a greedy repeat.
+    fn possessive(&mut self, repetition: &Repetition) {
+        if let Ast::Repetition(inner) = &*repetition.ast
+            && inner.greedy
+            && matches!(repetition.op.kind, RepetitionKind::OneOrMore)
+        {
+            let span = ast::Span::new(inner.op.span.start, repetition.op.span.end);
+            self.possessive.push(self.prepared.place(&span));
+        }
     }
 
     fn repetition(&self, op: &RepetitionOp) -> Result<(), GrammarError> {
@@ -122,7 +219,7 @@ impl Check<'_> {
         }
         let limit = usize::try_from(self.limits.repeat).unwrap_or(usize::MAX);
         Err(GrammarError::limit(LimitExceeded::new(Budget::Repeat, "repeats in a count", limit))
-            .at(self.source, place(&op.span), "")
+            .at(self.prepared.source(), self.prepared.place(&op.span), "")
             .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))
     }
 
@@ -137,25 +234,52 @@ impl Check<'_> {
             "named classes in a regular expression",
             most,
         ))
-        .at(self.source, place(span), "")
+        .at(self.prepared.source(), self.prepared.place(span), "")
         .with_hint("repeats are better written with a count; the budget is `Limits::regex_bytes`"))
     }
 }
 
-impl Visitor for Check<'_> {
-    type Output = ();
+impl Visitor for Check<'_, '_> {
+    type Output = Vec<Span>;
     type Err = GrammarError;
 
-    fn finish(self) -> Result<(), GrammarError> {
-        Ok(())
+    fn finish(self) -> Result<Vec<Span>, GrammarError> {
+        Ok(self.possessive)
     }
 
     fn visit_pre(&mut self, ast: &Ast) -> Result<(), GrammarError> {
         match ast {
             Ast::Assertion(assertion) => Err(self.assertion(assertion)),
-            Ast::Repetition(repetition) => self.repetition(&repetition.op),
+            Ast::Repetition(repetition) => {
+                self.possessive(repetition);
+                self.repetition(&repetition.op)
+            }
             Ast::ClassUnicode(class) => self.named_class(&class.span),
             Ast::ClassPerl(class) => self.named_class(&class.span),
+            Ast::Group(group) => {
+                self.outer.push(self.modes);
+                if let Some(flags) = group.flags() {
+                    self.modes.set(flags);
+                }
+                Ok(())
+            }
+            Ast::Flags(set) => {
+                self.modes.set(&set.flags);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn visit_post(&mut self, ast: &Ast) -> Result<(), GrammarError> {
+        match ast {
+            // Only now its parts are known to be few.
+            Ast::ClassBracketed(class) if class.negated || !has_characters(&class.kind) => self.class(ast),
+            Ast::ClassUnicode(_) => self.class(ast),
+            Ast::Group(_) => {
+                self.modes = self.outer.pop().unwrap_or(self.modes);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -169,25 +293,18 @@ impl Visitor for Check<'_> {
     }
 }
 
-fn assertion_name(kind: &AssertionKind) -> &'static str {
-    match kind {
-        AssertionKind::StartLine => "the anchor `^`",
-        AssertionKind::EndLine => "the anchor `$`",
-        AssertionKind::StartText => "the anchor `\\A`",
-        AssertionKind::EndText => "the anchor `\\z`",
-        AssertionKind::WordBoundary => "the word boundary `\\b`",
-        AssertionKind::NotWordBoundary => "the word boundary `\\B`",
-        AssertionKind::WordBoundaryStart => "the word boundary `\\b{start}`",
-        AssertionKind::WordBoundaryEnd => "the word boundary `\\b{end}`",
-        AssertionKind::WordBoundaryStartAngle => "the word boundary `\\<`",
-        AssertionKind::WordBoundaryEndAngle => "the word boundary `\\>`",
-        AssertionKind::WordBoundaryStartHalf => "the word boundary `\\b{start-half}`",
-        AssertionKind::WordBoundaryEndHalf => "the word boundary `\\b{end-half}`",
+/// Is a class not empty, at a glance?
+fn has_characters(class: &ClassSet) -> bool {
+    let sure = |item: &ClassSetItem| matches!(item, ClassSetItem::Literal(_) | ClassSetItem::Range(_));
+    match class {
+        ClassSet::Item(ClassSetItem::Union(union)) => union.items.iter().any(sure),
+        ClassSet::Item(item) => sure(item),
+        ClassSet::BinaryOp(_) => false,
     }
 }
 
-fn syntax_error(source: Source<'_>, text: &str, error: &ast::Error) -> GrammarError {
-    let span = place(error.span());
+fn syntax_error(prepared: &Prepared<'_>, text: &str, error: &ast::Error) -> GrammarError {
+    let (source, span) = (prepared.source(), prepared.place(error.span()));
     let from = text.get(span.range().start..).unwrap_or_default();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| from.starts_with(prefix));
     let unsupported = |what: &str| {
@@ -214,12 +331,29 @@ fn syntax_error(source: Source<'_>, text: &str, error: &ast::Error) -> GrammarEr
         ErrorKind::UnsupportedLookAround => {
             unsupported(if starts(&["(?=", "(?!"]) { "look-ahead" } else { "look-behind" })
         }
-        ErrorKind::EscapeUnrecognized if starts(&["\\k", "\\g"]) => unsupported("a back-reference"),
-        ErrorKind::EscapeUnrecognized if starts(&["\\G", "\\K", "\\Z"]) => unsupported("this anchor"),
+        ErrorKind::EscapeUnrecognized => {
+            let letter = from.chars().nth(1).unwrap_or_default();
+            let (error, label) = match regex_names::escape(letter) {
+                Some(refused) => refused.error(),
+                None => (regex_names::unknown_escape(letter), ""),
+            };
+            error.at(source, span, label)
+        }
         ErrorKind::FlagUnrecognized if text[..span.range().start].ends_with("(?") && starts(&[">"]) => {
             unsupported("an atomic group")
         }
-        kind => GrammarError::syntax(kind.to_string()).at(source, span, ""),
+        kind => {
+            let counted = match kind {
+                ErrorKind::RepetitionCountUnclosed | ErrorKind::RepetitionCountDecimalEmpty => true,
+                ErrorKind::RepetitionMissing => starts(&["{"]),
+                _ => false,
+            };
+            let error = GrammarError::syntax(kind.to_string()).at(source, span, "");
+            if !counted {
+                return error;
+            }
+            error.with_hint("as a character, `{` is written `\\{`; up to n times is `{0,n}`")
+        }
     }
 }
 

@@ -173,13 +173,13 @@ mod tests {
     use super::*;
     use crate::{
         Grammar, Limits, Syntax,
-        lower::{Lowered, lower},
+        lower::{Lowered, Terminals, lower},
     };
 
     fn follow(text: &str) -> Vec<(String, Vec<String>)> {
         let limits = Limits { fold_states: 0, ..Limits::default() };
         let grammar = Grammar::parse(Syntax::Gbnf, text, &limits).unwrap();
-        let Lowered { cfg, terminal_names: names, .. } = lower(&grammar, &limits).unwrap();
+        let Lowered { cfg, terminal_names: names, .. } = lower(&grammar, Terminals::Folded, &limits).unwrap();
         let follow = Follow::new(&cfg, names.len());
         let mut rows: Vec<_> = (0..names.len())
             .map(|terminal| {

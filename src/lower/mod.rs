@@ -2,10 +2,12 @@
 //!
 //! The passes, and what holds after each:
 //! 1. [`recursion`]: no rule begins or ends with itself; such recursion has become repetition.
-//! 2. [`regular`]: it is known which expressions are regular, and how large.
-//! 3. [`emit`]: regular expressions within the budget have become terminals, none of which matches the
+//! 2. [`runs`], unless terminals are written: no repetition has regular alternatives beside others; such alternatives
+//!    have become runs between those. Or [`written`]: neighbours that a lexer would take as one are one expression.
+//! 3. [`regular`]: it is known which expressions are regular, and how large.
+//! 4. [`emit`]: regular expressions within the budget have become terminals, none of which matches the
 //!    empty string; the rest has become productions, with repetition as left recursion.
-//! 4. [`reduce`]: every symbol derives some text and occurs in some sentence, so "may follow" means
+//! 5. [`reduce`]: every symbol derives some text and occurs in some sentence, so "may follow" means
 //!    "a sentence follows".
 
 mod cfg;
@@ -17,8 +19,13 @@ mod provenance;
 mod recursion;
 mod reduce;
 mod regular;
+mod runs;
 mod shortest;
+mod terminals;
 mod work;
+mod written;
+#[cfg(test)]
+mod written_tests;
 
 pub(crate) use cfg::{Cfg, Dot, NonterminalId, Slot};
 pub(crate) use components::components;
@@ -27,6 +34,7 @@ pub use error::{CompileError, CompileErrorKind};
 pub(crate) use follow::Follow;
 pub(crate) use provenance::{Place, Provenance, RuleFate};
 pub(crate) use shortest::{NEVER, Uses, rests, shortest};
+pub use terminals::Terminals;
 
 use std::time::{Duration, Instant};
 
@@ -48,14 +56,33 @@ pub(crate) struct Lowered {
 }
 
 /// Runs the passes. Roughly linear in the grammar, apart from determinisation, which is bounded by `limits`.
-pub(crate) fn lower(grammar: &Grammar, limits: &Limits) -> Result<Lowered, CompileError> {
+pub(crate) fn lower(
+    grammar: &Grammar,
+    terminals: Terminals,
+    limits: &Limits,
+) -> Result<Lowered, CompileError> {
     let mut clock = Clock::start();
     let mut work = work::WorkGrammar::from_ir(grammar, limits)?;
     let order = work.rules_callees_first();
     let rewritten = recursion::to_repetition(&mut work, &order, limits)?;
     clock.lap("recursion to repetition");
-    let regular = regular::analyse(&work, &order);
-    let mut emitted = emit::emit(&work, &regular, limits)?;
+    let mut emitted = match terminals {
+        Terminals::Folded => {
+            let mut regular = regular::analyse(&work, &order);
+            if runs::to_runs(&mut work, &regular, &order, limits)? {
+                regular = regular::analyse(&work, &order);
+            }
+            clock.lap("runs of regular parts");
+            emit::emit(&work, &regular, limits)?
+        }
+        Terminals::Written => {
+            let tokens = written::separate(&mut work, &order, limits)?;
+            let mut regular = regular::analyse(&work, &order);
+            regular.retain(&tokens);
+            let fold_states = limits.fold_states.saturating_mul(written::STATES_FACTOR);
+            emit::emit(&work, &regular, &Limits { fold_states, ..limits.clone() })?
+        }
+    };
     clock.lap("terminals and productions");
     let (symbols, absorbed) = (std::mem::take(&mut emitted.rules), std::mem::take(&mut emitted.absorbed));
     let reduced =
@@ -112,7 +139,7 @@ mod tests {
 
     fn lowered(text: &str) -> Lowered {
         let limits = Limits::default();
-        lower(&Grammar::parse(Syntax::Gbnf, text, &limits).unwrap(), &limits).unwrap()
+        lower(&Grammar::parse(Syntax::Gbnf, text, &limits).unwrap(), Terminals::Folded, &limits).unwrap()
     }
 
     /// Terminals and nonterminals, the start apart.
@@ -160,7 +187,7 @@ mod tests {
         for text in ["root ::= root", r#"root ::= "a" x  x ::= "b" x"#, "root ::= a  a ::= b  b ::= a"] {
             let limits = Limits::default();
             let grammar = Grammar::parse(Syntax::Gbnf, text, &limits).unwrap();
-            let error = lower(&grammar, &limits).unwrap_err();
+            let error = lower(&grammar, Terminals::Folded, &limits).unwrap_err();
             assert_eq!(*error.kind(), CompileErrorKind::EmptyLanguage, "{text}");
         }
     }

@@ -129,7 +129,8 @@ fn is_rule(work: &WorkGrammar, expr: ExprId, rule: RuleId) -> bool {
     matches!(work.expr(expr), Expr::Rule(found) if *found == rule)
 }
 
-/// Sorts the alternatives into A, C, D and B; `X ::= X` says nothing and is dropped.
+/// Sorts the alternatives into A, C, D and B; `X ::= X` says nothing and is dropped, and so are `X X X` and longer
+/// ones beside `X X`.
 fn sort(
     work: &mut WorkGrammar,
     rule: RuleId,
@@ -137,17 +138,29 @@ fn sort(
     limits: &Limits,
 ) -> Result<Ends, LimitExceeded> {
     let mut ends = Ends::default();
+    // `D` of `X X X` and longer ones: nothing but the rule itself.
+    let (mut powers, mut joins) = (Vec::new(), false);
     for parts in alternatives {
         let first = parts.first().is_some_and(|&part| is_rule(work, part, rule));
         let last = parts.last().is_some_and(|&part| is_rule(work, part, rule));
         let (list, inner) = match (first, last, parts.len()) {
             (true, _, 1) => continue,
-            (true, true, n) => (&mut ends.between, &parts[1..n - 1]),
+            (true, true, n) if n > 2 && parts.iter().all(|&part| is_rule(work, part, rule)) => {
+                (&mut powers, &parts[1..n - 1])
+            }
+            (true, true, n) => {
+                joins |= n == 2;
+                (&mut ends.between, &parts[1..n - 1])
+            }
             (true, false, _) => (&mut ends.after, &parts[1..]),
             (false, true, n) => (&mut ends.before, &parts[..n - 1]),
             (false, false, _) => (&mut ends.rest, &parts[..]),
         };
         list.push(work.sequence(inner.to_vec(), limits)?);
+    }
+    // Where two may stand side by side so may any number, and three of them say nothing more.
+    if !joins {
+        ends.between.append(&mut powers);
     }
     Ok(ends)
 }

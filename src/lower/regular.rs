@@ -34,6 +34,18 @@ impl Regular {
             .is_some_and(|extent| extent.depth <= MAX_DEPTH && extent.size as usize <= max_size)
     }
 
+    /// About how many NFA states the expression needs; as many as can be said if it is not regular.
+    pub(super) fn size(&self, expr: ExprId) -> usize {
+        self.exprs[expr.index()].map_or(usize::MAX, |extent| extent.size as usize)
+    }
+
+    /// Lets only those be regular of which `keep` says so, by number. What is inside of them stays as it is.
+    pub(super) fn retain(&mut self, keep: &[bool]) {
+        for (extent, &keep) in self.exprs.iter_mut().zip(keep) {
+            *extent = extent.filter(|_| keep);
+        }
+    }
+
     /// The regular expression of an expression for which [`is_within`](Self::is_within) said yes.
     /// Recursion is as deep as the expression, which is at most `MAX_DEPTH`.
     pub(super) fn hir(&self, work: &WorkGrammar, expr: ExprId) -> Hir {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: as in the IR, an expression's parts have smaller ids than itself.
 
+use hashbrown::{HashMap, HashSet};
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::components::components;
@@ -22,6 +23,8 @@ pub(super) struct WorkGrammar {
     rules: Vec<(String, Span)>,
     root: RuleId,
     epsilon: Option<ExprId>,
+    /// Regular expressions of the source, as what they were taken apart into.
+    regexes: HashSet<ExprId>,
 }
 
 impl WorkGrammar {
@@ -38,12 +41,22 @@ impl WorkGrammar {
                 .collect(),
             root: grammar.root(),
             epsilon: None,
+            regexes: HashSet::new(),
         };
         let mut renamed: Vec<ExprId> = Vec::with_capacity(grammar.exprs().len());
         for (id, expr) in grammar.exprs() {
             let all = |parts: &[ExprId]| parts.iter().map(|part| renamed[part.index()]).collect();
             let new = match expr {
-                Expr::Pattern(pattern) => work.open_pattern(pattern.hir(), limits)?,
+                Expr::Pattern(pattern) => {
+                    let opened = work.open_pattern(pattern.hir(), limits)?;
+                    if !matches!(
+                        pattern.hir().kind(),
+                        HirKind::Literal(_) | HirKind::Class(_) | HirKind::Empty
+                    ) {
+                        work.regexes.insert(opened);
+                    }
+                    opened
+                }
                 Expr::Rule(rule) => work.push(Expr::Rule(*rule), limits)?,
                 Expr::Sequence(parts) => work.push(Expr::Sequence(all(parts)), limits)?,
                 Expr::Alternatives(parts) => work.push(Expr::Alternatives(all(parts)), limits)?,
@@ -112,8 +125,65 @@ impl WorkGrammar {
         self.spans.get(expr.index()).copied().unwrap_or_default()
     }
 
+    /// Is the expression a whole regular expression of the source?
+    pub(super) fn is_regex(&self, expr: ExprId) -> bool {
+        self.regexes.contains(&expr)
+    }
+
+    /// Was the expression made by rewriting?
+    pub(super) fn is_rewritten(&self, expr: ExprId) -> bool {
+        expr.index() >= self.spans.len()
+    }
+
     pub(super) fn set_body(&mut self, rule: RuleId, body: ExprId) {
         self.bodies[rule.index()] = body;
+    }
+
+    /// The expression with parts replaced by others that mean the same. Linear in what is below it.
+    pub(super) fn replaced(
+        &mut self,
+        expr: ExprId,
+        by: &HashMap<ExprId, ExprId>,
+        limits: &Limits,
+    ) -> Result<ExprId, LimitExceeded> {
+        let mut known: HashMap<ExprId, ExprId> = HashMap::new();
+        // What is to be rebuilt, each once before and once after its parts.
+        let mut open = vec![(expr, false)];
+        while let Some((here, parts_done)) = open.pop() {
+            if known.contains_key(&here) {
+                continue;
+            }
+            let target = *by.get(&here).unwrap_or(&here);
+            let of = |part: &ExprId| *known.get(part).unwrap_or(part);
+            let parts: Vec<ExprId> = match &self.exprs[target.index()] {
+                Expr::Pattern(_) | Expr::Rule(_) => Vec::new(),
+                Expr::Sequence(parts) | Expr::Alternatives(parts) => parts.clone(),
+                Expr::Repeat { part, .. } => vec![*part],
+            };
+            if !parts_done {
+                open.push((here, true));
+                open.extend(parts.into_iter().map(|part| (part, false)));
+                continue;
+            }
+            let new: Vec<ExprId> = parts.iter().map(of).collect();
+            let made = if new == parts {
+                target
+            } else {
+                let rebuilt = match &self.exprs[target.index()] {
+                    Expr::Sequence(_) => Expr::Sequence(new),
+                    Expr::Alternatives(_) => Expr::Alternatives(new),
+                    Expr::Repeat { min, max, .. } => Expr::Repeat { part: new[0], min: *min, max: *max },
+                    other => other.clone(),
+                };
+                let made = self.push(rebuilt, limits)?;
+                let span = self.expr_span(here);
+                self.spans.resize(self.exprs.len(), Span::default());
+                self.spans[made.index()] = span;
+                made
+            };
+            known.insert(here, made);
+        }
+        Ok(*known.get(&expr).unwrap_or(&expr))
     }
 
     /// A new expression over existing ones.
@@ -209,6 +279,23 @@ impl WorkGrammar {
                 callees
             })
             .collect()
+    }
+
+    /// How often each rule is mentioned by others of these. Linear.
+    pub(super) fn mention_counts(&self, components: &[Vec<RuleId>]) -> Vec<u32> {
+        let mut counts = vec![0; self.bodies.len()];
+        for &rule in components.iter().flatten() {
+            let mut stack = vec![self.body(rule)];
+            while let Some(expr) = stack.pop() {
+                match self.expr(expr) {
+                    Expr::Pattern(_) => {}
+                    Expr::Rule(callee) => counts[callee.index()] += u32::from(*callee != rule),
+                    Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
+                    Expr::Repeat { part, .. } => stack.push(*part),
+                }
+            }
+        }
+        counts
     }
 
     /// The strongly connected components of rules reachable from the root, callees before callers.

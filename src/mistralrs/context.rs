@@ -6,7 +6,7 @@
 
 use super::error::RequestError;
 use crate::{
-    constraint::{Constraint, StepError, StepErrorKind},
+    constraint::{Constraint, Patience, StepError, StepErrorKind},
     ids::TokenId,
 };
 
@@ -26,6 +26,7 @@ pub(super) struct Place {
 impl Place {
     /// The place before a text that begins where `start` is.
     pub(super) fn new(start: Constraint) -> Self {
+        let start = start.patient_unless_told(Patience::whole());
         Self { here: start.fork(), start, taken: Vec::new(), first: Vec::new(), prompt: None }
     }
 

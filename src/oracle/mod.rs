@@ -1,6 +1,7 @@
 //! A brute-force decider of viable prefixes, to hold the engine against.
 //!
-//! It shares the grammar IR with the engine and nothing else: no lexer, no automata, no interning. The
+//! It shares the grammar IR with the engine and nothing else (what counts terminals, in `further`, must share these):
+//! no lexer, no automata, no interning. The
 //! IR becomes one context-free grammar over bytes (`bytes_cfg`), and a textbook Earley recogniser
 //! (`session`) reads one byte after the other. Without unproductive rules every state of that
 //! recogniser can be completed to a sentence, so "some item is left" means "viable prefix".
@@ -8,6 +9,7 @@
 //! Simple and slow on purpose: a mask over 32,000 tokens takes up to a second.
 
 mod bytes_cfg;
+mod further;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ use crate::{
     vocab::{TokenSet, Vocabulary},
 };
 
+pub use further::{FurtherSession, FurtherTerminals};
 pub use session::{Session, SortedTokens};
 
 /// Why there is no [`Oracle`] for a grammar.

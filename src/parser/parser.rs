@@ -1,6 +1,6 @@
 //! Memoised moves between sets.
 
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -14,6 +14,35 @@ use crate::{
 /// Items up to which the scratch space of one set is kept for the next.
 const KEPT_ITEMS: usize = 1_024;
 
+/// Unfinished sets that are kept for the next call: as many texts can wait for a long step at once without loss.
+const KEPT_MAKINGS: usize = 8;
+
+/// A set in the making.
+#[derive(Debug, Default)]
+struct Making {
+    /// Items whose turn is still to come.
+    open: Vec<Item>,
+    /// All items so far.
+    seen: HashSet<Item>,
+    /// Those that wait for something.
+    kernel: Vec<Item>,
+    /// May the text end here?
+    complete: bool,
+}
+
+impl Making {
+    /// Nothing, in the same memory unless that is large.
+    fn clear(&mut self) {
+        if self.seen.capacity() > 2 * KEPT_ITEMS {
+            self.seen = HashSet::new();
+        }
+        self.open.clear();
+        self.seen.clear();
+        self.kernel.clear();
+        self.complete = false;
+    }
+}
+
 /// An arena of sets and the moves between them. Grows; what it holds is never changed but for memos.
 #[derive(Debug)]
 pub(crate) struct Parser {
@@ -21,10 +50,10 @@ pub(crate) struct Parser {
     start: SetId,
     shifts: Memo<TerminalId>,
     origins: Origins,
-    /// Scratch: items whose turn is still to come, all items so far, and those for the kernel of the set in the making.
-    open: Vec<Item>,
-    seen: HashSet<Item>,
-    kernel: Vec<Item>,
+    /// Scratch: the set in the making.
+    making: Making,
+    /// Sets whose making ran out of work, the oldest first, each with the move that leads to it.
+    suspended: VecDeque<((SetId, TerminalId), Making)>,
     max_bytes: usize,
     /// Items completed and merged since the arena was made.
     effort: u64,
@@ -38,15 +67,14 @@ impl Parser {
             start: SetId::new(0),
             shifts: Memo::default(),
             origins: Origins::default(),
-            open: Vec::new(),
-            seen: HashSet::new(),
-            kernel: Vec::new(),
+            making: Making::default(),
+            suspended: VecDeque::new(),
             max_bytes: limits.parser_bytes,
             effort: 0,
         };
         parser.add(Item::START, work)?;
         parser.start = parser.complete(cfg, work)?;
-        parser.clear();
+        parser.making.clear();
         Ok(parser)
     }
 
@@ -113,15 +141,25 @@ impl Parser {
             return Ok(Some(to));
         }
         let Some(waiting) = self.sets.core(set).waiting_for_terminal(terminal) else { return Ok(None) };
+        let begun = self.suspended.iter().position(|(moved, _)| *moved == (set, terminal));
+        if let Some((_, making)) = begun.and_then(|at| self.suspended.remove(at)) {
+            self.making = making;
+        }
         let to = work.spend(8).and_then(|()| self.after(cfg, set, waiting, work));
-        // Also when a budget is used up: what is left on the work list would be taken for the next call's.
-        self.clear();
+        if to.as_ref().is_err_and(|limit| limit.budget() == Budget::StepWork) {
+            if self.suspended.len() >= KEPT_MAKINGS {
+                self.suspended.pop_front();
+            }
+            self.suspended.push_back(((set, terminal), std::mem::take(&mut self.making)));
+        }
+        self.making.clear();
         let to = to?;
         self.shifts.insert(set, terminal, to);
         Ok(Some(to))
     }
 
-    /// The set after what these rules of `set` wait for. Leaves the scratch space as it is.
+    /// The set after what these rules of `set` wait for. Leaves the scratch space as it is, so that another call goes on
+    /// where this one ran out of work.
     fn after(
         &mut self,
         cfg: &Cfg,
@@ -245,49 +283,48 @@ impl Parser {
     /// Puts an item on the work list of [`complete`](Self::complete), once.
     fn add(&mut self, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
         self.effort += 1;
-        if self.seen.insert(item) {
-            self.open.push(item);
+        if self.making.seen.insert(item) {
+            self.making.open.push(item);
             work.spend(4)?;
         }
         work.spend(1)
     }
 
-    /// Empties the scratch space.
-    fn clear(&mut self) {
-        if self.seen.capacity() > 2 * KEPT_ITEMS {
-            self.seen = HashSet::new();
-        }
-        self.open.clear();
-        self.seen.clear();
-        self.kernel.clear();
-    }
-
     /// Completes the items on the work list to a fixpoint and interns the set. All origins are older
     /// sets, so this never looks at the set in the making.
     fn complete(&mut self, cfg: &Cfg, work: &mut Work) -> Result<SetId, LimitExceeded> {
-        let mut complete = false;
-        while let Some(item) = self.open.pop() {
-            match cfg.slot(item.dot) {
-                Slot::Terminal(_) => self.kernel.push(item),
-                Slot::Nonterminal(nonterminal) => {
-                    self.kernel.push(item);
-                    if cfg.is_nullable(nonterminal) {
-                        self.add(item.next(), work)?;
-                    }
+        while let Some(item) = self.making.open.pop() {
+            if let Err(limit) = self.settle(cfg, item, work) {
+                // Settled again by the next call: what was added already is not added twice.
+                self.making.open.push(item);
+                return Err(limit);
+            }
+        }
+        let mut kernel = std::mem::take(&mut self.making.kernel);
+        kernel.sort_unstable();
+        let set = self.intern(cfg, &kernel, self.making.complete, work);
+        self.making.kernel = kernel;
+        set
+    }
+
+    /// Files an item in the kernel, or completes it.
+    fn settle(&mut self, cfg: &Cfg, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
+        match cfg.slot(item.dot) {
+            Slot::Terminal(_) => self.making.kernel.push(item),
+            Slot::Nonterminal(nonterminal) => {
+                if cfg.is_nullable(nonterminal) {
+                    self.add(item.next(), work)?;
                 }
-                Slot::End(_) if item.origin == Item::START.origin => complete = true,
-                Slot::End(lhs) => {
-                    for at in self.sets.core(item.origin).waiting_for_nonterminal(lhs) {
-                        let (dot, begun) = self.sets.core(item.origin).nonterminal_rule(at);
-                        self.advance(cfg, item.origin, dot, begun, work)?;
-                    }
+                self.making.kernel.push(item);
+            }
+            Slot::End(_) if item.origin == Item::START.origin => self.making.complete = true,
+            Slot::End(lhs) => {
+                for at in self.sets.core(item.origin).waiting_for_nonterminal(lhs) {
+                    let (dot, begun) = self.sets.core(item.origin).nonterminal_rule(at);
+                    self.advance(cfg, item.origin, dot, begun, work)?;
                 }
             }
         }
-        let mut kernel = std::mem::take(&mut self.kernel);
-        kernel.sort_unstable();
-        let set = self.intern(cfg, &kernel, complete, work);
-        self.kernel = kernel;
-        set
+        Ok(())
     }
 }

@@ -4,7 +4,9 @@ use super::{calibration::Calibration, counts::Counts, keys::Keys, propose::Seen}
 use crate::{
     compile::CompiledGrammar,
     ids::TokenId,
+    lower::Terminals,
     store::{Key, Kind, Reader, StoreError, Writer, open, seal},
+    subterminal::Lookahead,
 };
 
 /// Counts of tokens by context for one grammar and one vocabulary, and how well guesses made of them did.
@@ -15,6 +17,9 @@ pub struct Prior {
     /// Ids of the vocabulary are below this.
     size: usize,
     label: String,
+    /// What it was learnt at.
+    lookahead: Lookahead,
+    terminals: Terminals,
     observed: u64,
     pub(super) counts: Counts,
     pub(super) calibration: Calibration,
@@ -30,6 +35,10 @@ pub struct PriorSummary {
     pub grammar: String,
     /// Fingerprint of the vocabulary.
     pub vocabulary: String,
+    /// The lookahead it was learnt with.
+    pub lookahead: Lookahead,
+    /// The terminals it was learnt with.
+    pub terminals: Terminals,
     /// Tokens that it learnt from.
     pub observed: u64,
     /// Contexts, and tokens that followed in them: by level, from the scanner's state alone to the place in the grammar
@@ -53,6 +62,15 @@ pub enum PriorErrorKind {
         found: String,
         /// Fingerprint of the grammar it was to be used for.
         ours: String,
+        /// What it was made from.
+        label: String,
+    },
+    /// It was learnt over other terminals of what may be the same grammar: its contexts mean nothing here.
+    OtherTerminals {
+        /// What it is for.
+        found: Terminals,
+        /// What it was to be used for.
+        ours: Terminals,
         /// What it was made from.
         label: String,
     },
@@ -85,6 +103,9 @@ impl PriorError {
     pub fn hint(&self) -> &'static str {
         match &self.kind {
             PriorErrorKind::File(error) => error.hint(),
+            PriorErrorKind::OtherTerminals { .. } => {
+                "use the terminals it was learnt over, or learn one with these: `--terminals`"
+            }
             _ => "learn one for this grammar and model with `domino learn`",
         }
     }
@@ -106,6 +127,12 @@ impl std::fmt::Display for PriorError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (what, found, ours, label) = match &self.kind {
             PriorErrorKind::File(error) => return error.fmt(f),
+            PriorErrorKind::OtherTerminals { found, ours, label } => {
+                return write!(
+                    f,
+                    "learnt over other terminals ({label:?}): {found:?}, and these are {ours:?}"
+                );
+            }
             PriorErrorKind::OtherGrammar { found, ours, label } => ("grammar", found, ours, label),
             PriorErrorKind::OtherVocabulary { found, ours, label } => ("vocabulary", found, ours, label),
         };
@@ -137,6 +164,8 @@ impl Prior {
             vocabulary: Key::of(&[vocabulary.fingerprint()]).hex(),
             size: vocabulary.size(),
             label: String::new(),
+            lookahead: grammar.lookahead(),
+            terminals: grammar.terminals(),
             observed: 0,
             counts: Counts::default(),
             calibration: Calibration::default(),
@@ -148,11 +177,24 @@ impl Prior {
         self.label = label.into();
     }
 
+    /// The lookahead it was learnt with. Contexts do not depend on it, so a prior is of use with any other, but it has
+    /// counted tokens that other masks allowed.
+    #[must_use]
+    pub fn lookahead(&self) -> Lookahead {
+        self.lookahead
+    }
+
+    /// The terminals it was learnt with.
+    #[must_use]
+    pub fn terminals(&self) -> Terminals {
+        self.terminals
+    }
+
     /// The prior of a file for texts of `grammar`.
     ///
     /// # Errors
-    /// If it is not a prior, is damaged, was written by another version, or was learnt for another grammar or
-    /// vocabulary.
+    /// If it is not a prior, is damaged, was written by another version, or was learnt for another grammar, other
+    /// terminals or another vocabulary.
     pub fn from_bytes(file: &[u8], grammar: &CompiledGrammar) -> Result<Self, PriorError> {
         let prior = Self::open(file)?;
         prior.check(&Self::new(grammar))?;
@@ -174,8 +216,9 @@ impl Prior {
         let observed = reader.u64()?;
         let calibration = Calibration::read(&mut reader)?;
         let counts = Counts::read(&mut reader, size)?;
+        let (lookahead, terminals) = read_reach(&mut reader)?;
         reader.finish()?;
-        Ok(Self { grammar, vocabulary, size, label, observed, counts, calibration })
+        Ok(Self { grammar, vocabulary, size, label, lookahead, terminals, observed, counts, calibration })
     }
 
     /// It as bytes for a file.
@@ -189,10 +232,11 @@ impl Prior {
         writer.u64(self.observed);
         self.calibration.write(&mut writer);
         self.counts.write(&mut writer);
+        write_reach(&mut writer, self.lookahead, self.terminals);
         seal(Kind::Prior, &key(), &writer.finish())
     }
 
-    /// Adds all that `other` knows. The label stays.
+    /// Adds all that `other` knows. The label, lookahead and terminals stay.
     ///
     /// # Errors
     /// If it is for another grammar or vocabulary; nothing has changed then.
@@ -218,6 +262,8 @@ impl Prior {
             label: self.label.clone(),
             grammar: self.grammar.clone(),
             vocabulary: self.vocabulary.clone(),
+            lookahead: self.lookahead,
+            terminals: self.terminals,
             observed: self.observed,
             levels: self.counts.by_level(),
             guesses,
@@ -251,6 +297,10 @@ impl Prior {
     /// Refuses a prior that is not for what `ours` is for.
     fn check(&self, ours: &Self) -> Result<(), PriorError> {
         let label = self.label.clone();
+        if self.grammar != ours.grammar && self.terminals != ours.terminals {
+            let (found, ours) = (self.terminals, ours.terminals);
+            return Err(PriorErrorKind::OtherTerminals { found, ours, label }.into());
+        }
         if self.grammar != ours.grammar {
             let (found, ours) = (self.grammar.clone(), ours.grammar.clone());
             return Err(PriorErrorKind::OtherGrammar { found, ours, label }.into());
@@ -261,6 +311,50 @@ impl Prior {
         }
         Ok(())
     }
+}
+
+/// The form of what a file says of lookahead and terminals.
+const REACH_FORM: u8 = 1;
+
+/// Says what a prior was learnt at, after all else; nothing where that is the default, as in files from before there
+/// was anything to say.
+fn write_reach(writer: &mut Writer, lookahead: Lookahead, terminals: Terminals) {
+    if (lookahead, terminals) == Default::default() {
+        return;
+    }
+    writer.u8(REACH_FORM);
+    writer.u8(match terminals {
+        Terminals::Folded => 0,
+        Terminals::Written => 1,
+    });
+    match lookahead {
+        Lookahead::Unbounded => writer.u8(0),
+        Lookahead::Terminals(k) => {
+            writer.u8(1);
+            writer.u32(k);
+        }
+    }
+}
+
+/// What a prior was learnt at.
+fn read_reach(reader: &mut Reader<'_>) -> Result<(Lookahead, Terminals), StoreError> {
+    if reader.rest().is_empty() {
+        return Ok(Default::default());
+    }
+    if reader.u8()? != REACH_FORM {
+        return Err(StoreError::malformed("an unknown form of lookahead"));
+    }
+    let terminals = match reader.u8()? {
+        0 => Terminals::Folded,
+        1 => Terminals::Written,
+        _ => return Err(StoreError::malformed("unknown terminals")),
+    };
+    let lookahead = match reader.u8()? {
+        0 => Lookahead::Unbounded,
+        1 => Lookahead::Terminals(reader.u32()?),
+        _ => return Err(StoreError::malformed("an unknown lookahead")),
+    };
+    Ok((lookahead, terminals))
 }
 
 /// What was seen as weights of tokens `0..size`, sorted by token: the model's probabilities where they are known,

@@ -4,7 +4,7 @@
 
 use super::pass::Pass;
 use crate::{
-    constraint::{Constraint, Context},
+    constraint::{Constraint, Context, Patience},
     ids::TokenId,
 };
 
@@ -31,7 +31,8 @@ impl<'a> Site<'a> {
         temperature: f64,
         noise: Noise<'a>,
     ) -> Self {
-        let constraint = constraint.map(Constraint::fork);
+        // A guess that takes a long step is not worth it.
+        let constraint = constraint.map(|constraint| constraint.fork().patient(Patience::one_piece()));
         let context = constraint.as_ref().map(Constraint::context).unwrap_or_default();
         let start = tokens.len();
         Self { constraint, context, tokens, start, temperature, noise, ahead: false }

@@ -102,6 +102,32 @@ proptest! {
         }
     }
 
+    /// The draw is among exactly the tokens that a plain reading of the cuts leaves: top-k first, top-p of what that
+    /// leaves, with the token that reaches it, then min-p.
+    #[test]
+    fn cuts_keep_what_a_sort_keeps(
+        row in proptest::collection::vec(prop_oneof![3 => -2.0..2.0_f32, 1 => Just(0.5_f32)], 1..40),
+        seed: u64,
+        k in proptest::option::of(1_usize..12),
+        p in proptest::option::of(0.05..0.99_f64),
+        min in prop_oneof![Just(0.0), Just(1.0), 0.01..0.9_f64],
+    ) {
+        let mut sampling = at(1.5).min_p(min).unwrap();
+        if let Some(k) = k {
+            sampling = sampling.top_k(k).unwrap();
+        }
+        if let Some(p) = p {
+            sampling = sampling.top_p(p).unwrap();
+        }
+        let Some(kept) = kept_by_sorting(&row, k, p, min) else { return Ok(()) };
+        let sampler = Sampler::new(sampling, seed);
+        for position in 0..60 {
+            let score = |token: usize| f64::from(row[token]) / 1.5 + sampler.noise(position, id(token));
+            let winner = kept.iter().copied().max_by(|&a, &b| score(a).total_cmp(&score(b))).unwrap();
+            prop_assert_eq!(sampler.draw(&row, &all(row.len()), position), Ok(id(winner)), "{:?}", kept);
+        }
+    }
+
     /// Cuts that cut nothing change nothing.
     #[test]
     fn loose_cuts_are_no_cuts((row, mask) in rows(), temperature in 0.1..3.0_f64, seed: u64) {
@@ -111,6 +137,34 @@ proptest! {
         let all = at(temperature).top_k(row.len()).unwrap().top_p(1.0).unwrap();
         prop_assert_eq!(Sampler::new(all, seed).draw(&row, &mask, 5), plain);
     }
+}
+
+/// The tokens that cuts leave at temperature 1.5; `None` where rounding could decide.
+fn kept_by_sorting(row: &[f32], k: Option<usize>, p: Option<f64>, min: f64) -> Option<Vec<usize>> {
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    let mut order: Vec<usize> = (0..row.len()).collect();
+    order.sort_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
+    let largest = f64::from(row[order[0]]);
+    let weight = |token: usize| ((f64::from(row[token]) - largest) / 1.5).exp();
+    order.truncate(k.unwrap_or(order.len()));
+    if let Some(p) = p {
+        let total: f64 = order.iter().map(|&token| weight(token)).sum();
+        let (mut sum, mut count) = (0.0, 0);
+        while sum < p * total {
+            sum += weight(order[count]);
+            count += 1;
+            if close(sum / total, p) {
+                return None;
+            }
+        }
+        order.truncate(count);
+    }
+    // Equally likely tokens have weight 1 exactly.
+    if order.iter().any(|&token| row[token] != row[order[0]] && close(weight(token), min)) {
+        return None;
+    }
+    order.retain(|&token| weight(token) >= min);
+    Some(order)
 }
 
 #[test]

@@ -209,3 +209,21 @@ fn mistakes_end_with_2_and_a_hint() {
     }
     assert!(inspect("root ::= \"a\"", &["rules", "--rule", "x"]).stderr.contains("hint:"));
 }
+
+#[test]
+fn written_terminals_are_listed() {
+    let grammar = r#"root ::= "\"job\"" ws ":" ws string   string ::= "\"" [^"]* "\""   ws ::= " "*"#;
+    let names = |arguments: &[&str]| {
+        let object = json(grammar, &[&["terminals"], arguments].concat());
+        let mut names: Vec<_> =
+            object["terminals"].as_array().unwrap().iter().map(|row| row["name"].to_string()).collect();
+        names.sort();
+        (names, object["terminal_kind"].clone())
+    };
+    let written =
+        [r#""\":\"""#, r#""\"\\\"job\\\"\"""#, r#""string""#, r#""ws""#].map(str::to_owned).to_vec();
+    assert_eq!(names(&["--terminals", "written"]), (written, "written".into()));
+    assert_eq!(names(&[]), (vec!["\"root\"".to_owned()], "folded".into()));
+    let summary = good(inspect(grammar, &["--terminals", "written"])).stdout;
+    assert!(summary.contains("terminals, written"), "{summary}");
+}

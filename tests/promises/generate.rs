@@ -384,10 +384,15 @@ fn cut_from_text(oracle: &Oracle, choices: &[u8]) -> Option<Vec<u8>> {
 impl World {
     /// Compiles the grammar with default budgets, or returns `None` if its language is empty.
     pub(super) fn compile(&self, lookahead: Lookahead) -> Option<CompiledGrammar> {
-        // What is asked is whether answers are right, also those that are long in coming; promise 6 is about budgets.
+        self.compile_with(self.compiler().lookahead(lookahead))
+    }
+
+    /// A compiler for this world's vocabulary, with budgets that are never in the way: what is asked is whether
+    /// answers are right, also those that are long in coming; promise 6 is about budgets.
+    pub(super) fn compiler(&self) -> Compiler {
         let mut limits = Limits::default();
         limits.step_work *= 100;
-        self.compile_with(Compiler::new(self.vocabulary.clone()).lookahead(lookahead).limits(limits))
+        Compiler::new(self.vocabulary.clone()).limits(limits)
     }
 
     /// As [`compile`](Self::compile), by a compiler for this world's vocabulary.

@@ -5,8 +5,10 @@
 mod bounded;
 mod completion;
 mod explore;
+mod gbnf;
 mod generate;
 mod k_monotone;
+mod lookahead;
 mod lossless;
 mod minimal;
 mod oracle;

@@ -2,7 +2,7 @@
 //! is damaged or was made for something else is refused, and does no harm.
 
 use domino::{
-    CompiledGrammar, Compiler, Constraint, Limits, Lookahead,
+    CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, Syntax, TokenId, Vocabulary,
     store::{CacheFolder, StoreErrorKind},
 };
 use proptest::prelude::*;
@@ -111,6 +111,42 @@ proptest! {
             Ok(()) => {
                 let exact = two.oracle.mask(b"", &two.vocabulary);
                 prop_assert_eq!(second.constraint().mask().unwrap().clone(), exact);
+            }
+        }
+    }
+}
+
+/// The same cache folder for two vocabularies with the same strings under other ids: neither gets the other's trees,
+/// nor trees made of the other's tables.
+#[test]
+fn trees_and_tables_of_another_vocabulary_are_not_taken() {
+    let words = ["a", "b", "ab", "(", ")", "((", "a)", "))", "(b"];
+    let vocabulary = |words: &mut dyn Iterator<Item = &&str>| {
+        let ids = (1..).map(TokenId::new);
+        let builder = Vocabulary::builder().end_of_text(TokenId::new(0));
+        words.zip(ids).fold(builder, |builder, (word, id)| builder.token(id, *word)).build().unwrap()
+    };
+    let [one, other] = [vocabulary(&mut words.iter()), vocabulary(&mut words.iter().rev())];
+    let text = r#"root ::= "(" root* ")" | [ab]+"#;
+    let grammar = Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap();
+    for without in [None, Some("trees"), Some("terminal-tables")] {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CacheFolder::new(folder.path());
+        let cached = |vocabulary: &Vocabulary| {
+            let compiled = Compiler::new(vocabulary.clone()).cache(cache.clone()).compile(&grammar).unwrap();
+            compiled.grow_trees();
+            compiled
+        };
+        cached(&one);
+        for file in cache.files().unwrap().iter().filter(|file| Some(&*file.kind) == without) {
+            std::fs::remove_file(folder.path().join(&file.name)).unwrap();
+        }
+        for vocabulary in [&other, &one] {
+            let mut found = cached(vocabulary).constraint();
+            let mut plain = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint();
+            for byte in b"((ab)(b))" {
+                assert_eq!(found.mask().unwrap(), plain.mask().unwrap(), "without {without:?}");
+                assert_eq!(found.advance_bytes(&[*byte]).unwrap(), plain.advance_bytes(&[*byte]).unwrap());
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Priors in files: whole, damaged, and for something else.
 
 use domino::{
-    CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    CompiledGrammar, Compiler, Grammar, Limits, Lookahead, Syntax, Terminals, TokenId, Vocabulary,
     proposer::{Prior, PriorErrorKind},
     store::{StoreErrorKind, resealed},
 };
 use proptest::prelude::*;
 
-use super::{LISTS, compiled, learnt};
+use super::{LISTS, compiled, learnt, vocabulary};
 
 fn kind(file: &[u8], grammar: &CompiledGrammar) -> PriorErrorKind {
     Prior::from_bytes(file, grammar).unwrap_err().kind().clone()
@@ -126,4 +126,39 @@ proptest! {
             prop_assert!(!prior.summary().levels.is_empty());
         }
     }
+}
+
+/// A prior says what it was learnt at. Other terminals are another grammar to it, another lookahead is not; and nothing is
+/// said of the defaults, so that files from before are read as what they are.
+#[test]
+fn a_prior_says_what_it_was_learnt_at() {
+    let parsed = Grammar::parse(Syntax::Gbnf, LISTS, &Limits::default()).unwrap();
+    let compile = |lookahead, terminals| {
+        Compiler::new(vocabulary()).lookahead(lookahead).terminals(terminals).compile(&parsed).unwrap()
+    };
+    let folded = compiled(LISTS);
+    let finite = compile(Lookahead::Terminals(2), Terminals::Folded);
+    let written = compile(Lookahead::Terminals(1), Terminals::Written);
+    for (grammar, lookahead, terminals) in [
+        (&folded, Lookahead::Unbounded, Terminals::Folded),
+        (&finite, Lookahead::Terminals(2), Terminals::Folded),
+        (&written, Lookahead::Terminals(1), Terminals::Written),
+    ] {
+        let prior = learnt(grammar, 0..2);
+        let read = Prior::open(&prior.to_bytes()).unwrap();
+        assert_eq!(read, prior);
+        assert_eq!((read.lookahead(), read.terminals()), (lookahead, terminals));
+        assert_eq!((read.summary().lookahead, read.summary().terminals), (lookahead, terminals));
+    }
+    let [plain, at_two] = [&folded, &finite].map(|grammar| Prior::new(grammar).to_bytes());
+    assert!(at_two.len() > plain.len());
+    assert_eq!(Prior::from_bytes(&at_two, &folded).unwrap().lookahead(), Lookahead::Terminals(2));
+    let expected = PriorErrorKind::OtherTerminals {
+        found: Terminals::Folded,
+        ours: Terminals::Written,
+        label: String::new(),
+    };
+    assert_eq!(kind(&plain, &written), expected);
+    let error = Prior::from_bytes(&plain, &written).unwrap_err();
+    assert!(error.to_string().contains("Folded") && error.hint().contains("--terminals"), "{error}");
 }

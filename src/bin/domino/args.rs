@@ -5,10 +5,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use domino::{Lookahead, store::CacheFolder};
+use domino::store::CacheFolder;
 
 use crate::{
     bench_model::{BenchModel, LowBenchModel},
+    budgets::LowBudgetFlags,
     cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
     failure::{BadInput, Exit},
@@ -17,6 +18,7 @@ use crate::{
     learn::{Learn, LowLearn},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
     numbers,
+    reach::{LowReach, Reach},
     serve::args::{LowServe, Serve},
     trace::args::{LowTrace, Trace},
 };
@@ -39,8 +41,8 @@ Exit codes:
   2    flags, a grammar, a tokenizer or a model that cannot be used
   3    generate: the text was cut, by --max-tokens, or by --stop before it was in the language,
        without --finish
-  4    no answer: a budget of work or memory was used up; check: also past --max-bytes, or
-       the work failed
+  4    no answer: a budget of work, time or memory was used up; check: also past --max-bytes,
+       or the work failed
   130  ended by Ctrl-C
   141  whoever read standard output went away
 
@@ -55,6 +57,8 @@ pub(crate) struct LowArgs {
     json: bool,
     #[command(flatten)]
     cache: LowCacheFlags,
+    #[command(flatten)]
+    budgets: LowBudgetFlags,
     #[command(subcommand)]
     verb: LowVerb,
 }
@@ -82,7 +86,29 @@ pub(crate) struct LowGrammar {
     #[arg(long, short = 'g', value_name = "FILE|NAME")]
     grammar: Option<PathBuf>,
     /// A regular expression that the whole text must match, instead of a grammar.
-    #[arg(long, short = 'r', value_name = "REGEX", allow_hyphen_values = true, conflicts_with = "grammar")]
+    ///
+    /// The dialect is that of Rust's `regex` crate, Unicode on, without look-around and
+    /// back-references:
+    ///   . \w \d \s \p{Greek}   Unicode, about as in Python; PCRE's are ASCII, and
+    ///                          ECMAScript's \w and \d
+    ///   [[:alpha:]]            a POSIX class, always ASCII, only inside of a class
+    ///   [a[b]  [[]  [^[]       a literal `[`, as in Python, PCRE and ECMAScript
+    ///   [\w&&[^\d]] [\w--\d]   set operations (`~~` too); Python and PCRE: characters
+    ///   a*+  a{2}+             a repeat of a repeat; Python and PCRE: possessive
+    ///   \0 \012 \cJ \e [\b]    NUL, an octal number, control characters, ESC, backspace
+    ///   (?i) (?s) (?x) (?-u)   flags, anywhere; in a group (?i:...)
+    ///   ^ $ \A \z \Z           only at the ends, where they change nothing
+    ///   \1 (?P=x) (?R) (?1) (?(1)a) (?=a) (?>a) (?#a) \b   refused by name
+    /// What Python, PCRE or ECMAScript read in another way is warned of. The whole table
+    /// is in docs/regex.md.
+    #[arg(
+        verbatim_doc_comment,
+        long,
+        short = 'r',
+        value_name = "REGEX",
+        allow_hyphen_values = true,
+        conflicts_with = "grammar"
+    )]
     regex: Option<String>,
     /// The notation of the grammar file, when its ending does not say.
     #[arg(long, value_name = "SYNTAX", requires = "grammar")]
@@ -118,7 +144,8 @@ impl LowGrammar {
 ///
 /// With --json one object is printed for each text: file, accepted (null where there is no answer), complete,
 /// error; where it leaves the language also offset (in bytes), line and column (in characters), character,
-/// expected, more_expected (how many more there are) and terminals.
+/// expected, more_expected (how many more there are) and terminals; where a budget ends line, column, rules and
+/// terminals.
 ///
 /// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf|regex", "grammar": "..", "text":
 /// "..", "prefix": false}, and for each a line {"id": .., "accepted": true|false|null, "error": ..} is
@@ -155,9 +182,8 @@ struct LowMask {
     /// The text so far.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
     text: String,
-    /// How many terminals past the current one a token may reach. Default: any number.
-    #[arg(short = 'k', long, value_name = "N")]
-    lookahead: Option<u32>,
+    #[command(flatten)]
+    reach: LowReach,
     /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else
     /// is made again.
     #[arg(long, value_name = "FILE")]
@@ -259,7 +285,7 @@ pub(crate) struct Mask {
     pub(crate) grammar: GrammarSource,
     pub(crate) tokenizer: PathBuf,
     pub(crate) text: String,
-    pub(crate) lookahead: Lookahead,
+    pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,
     pub(crate) all: bool,
     pub(crate) json: bool,
@@ -289,6 +315,11 @@ impl LowArgs {
     /// What the work ends with where it fails: 1 from `check` says that a text is not in the language.
     pub(crate) fn failure(&self) -> Exit {
         if matches!(self.verb, LowVerb::Check(_)) { Exit::NoAnswer } else { Exit::Failure }
+    }
+
+    /// Takes the flags about budgets for this run.
+    pub(crate) fn install_budgets(&self) -> Result<(), BadInput> {
+        self.budgets.install()
     }
 
     /// The cache folder.
@@ -333,9 +364,9 @@ impl LowCheck {
 impl LowMask {
     fn resolve(self, json: bool) -> Result<Mask, BadInput> {
         let grammar = self.grammar.required()?;
-        let lookahead = lookahead(self.lookahead);
+        let reach = self.reach.resolve();
         let Self { tokenizer, text, trees, all, .. } = self;
-        Ok(Mask { grammar, tokenizer, text, lookahead, trees, all, json })
+        Ok(Mask { grammar, tokenizer, text, reach, trees, all, json })
     }
 }
 
@@ -348,11 +379,6 @@ impl LowGrammars {
         };
         Ok(Grammars { show: self.name.map(find).transpose()?, json })
     }
-}
-
-/// What `--lookahead` means.
-pub(crate) fn lookahead(terminals: Option<u32>) -> Lookahead {
-    terminals.map_or(Lookahead::Unbounded, Lookahead::Terminals)
 }
 
 #[cfg(test)]

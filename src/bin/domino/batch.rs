@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
-use domino::{CompiledGrammar, Compiler};
+use domino::{CompiledGrammar, Compiler, grammar::GrammarWarning};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ use crate::{
     failure::{self, BadInput, Exit},
     lines,
     notation::Notation,
-    stdout,
+    stdout, warned,
 };
 
 /// Compiled grammars kept. A batch that repeats more grammars than this, far apart, compiles some again.
@@ -51,27 +51,32 @@ struct Answer {
     /// Where the text leaves the language and what could follow there, if it is not accepted.
     #[serde(flatten)]
     leaving: Map<String, Value>,
+    /// The grammar's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grammar_warnings: Option<Value>,
 }
 
 impl Answer {
     fn without(id: Value, error: String) -> Self {
-        Self { id, accepted: None, error: Some(error), leaving: Map::new() }
+        Self { id, accepted: None, error: Some(error), leaving: Map::new(), grammar_warnings: None }
     }
 
-    fn of(id: Value, verdict: &Verdict, prefix: bool) -> Self {
+    fn of(id: Value, verdict: &Verdict, prefix: bool, warnings: &[GrammarWarning]) -> Self {
         let accepted = verdict.accepted(prefix);
         let mut leaving = Map::new();
         if let Some(found) = verdict.leaving().filter(|_| !accepted) {
             leaving.insert("message".to_owned(), found.what.clone().into());
             leaving.extend(found.fields());
         }
-        Self { id, accepted: Some(accepted), error: None, leaving }
+        let grammar_warnings = (!warnings.is_empty()).then(|| warned::list(warnings));
+        Self { id, accepted: Some(accepted), error: None, leaving, grammar_warnings }
     }
 }
 
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
-    let mut judge = Judge { compiler: Compiler::new(byte_vocabulary()?), compiled: HashMap::new() };
+    let mut judge =
+        Judge { compiler: crate::budgets::compiler(byte_vocabulary()?), compiled: HashMap::new() };
     let mut lines = command.input.open()?;
     let mut out = stdout::lock();
     let mut line = Vec::new();
@@ -122,16 +127,17 @@ impl Judge {
         let verdict = catch_unwind(AssertUnwindSafe(|| self.verdict(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
         match verdict {
-            Ok(verdict) => Answer::of(id, &verdict, prefix),
+            Ok((verdict, grammar)) => Answer::of(id, &verdict, prefix, grammar.grammar_warnings()),
             Err(error) => Answer::without(id, error),
         }
     }
 
-    /// What the row's grammar says about its text.
-    fn verdict(&mut self, row: Row) -> Result<Verdict, String> {
+    /// What the row's grammar says about its text, and the grammar.
+    fn verdict(&mut self, row: Row) -> Result<(Verdict, CompiledGrammar), String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
         let grammar = self.compile(notation, row.grammar)?;
-        judge(&grammar, row.text.as_bytes()).map_err(|unanswered| unanswered.told().line())
+        let verdict = judge(&grammar, row.text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
+        Ok((verdict, grammar))
     }
 
     fn compile(&mut self, notation: Notation, text: String) -> Result<CompiledGrammar, String> {

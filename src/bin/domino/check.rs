@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use domino::{CompiledGrammar, Compiler, TokenId, Vocabulary, VocabularyError};
+use domino::{CompiledGrammar, TokenId, Vocabulary, VocabularyError, grammar::GrammarWarning};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     failure::{self, BadInput, Exit, Paint, Told},
     progress,
     reading::{End, Leaving, Reading, Unanswered},
-    stdout,
+    stdout, warned,
 };
 
 /// A text that takes longer makes one ask what is wrong with the grammar.
@@ -120,7 +120,7 @@ fn answer(grammar: &CompiledGrammar, input: &Input, most: u64) -> Result<Verdict
 
 /// Checks all inputs.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
-    let compiler = Compiler::new(byte_vocabulary()?);
+    let compiler = crate::budgets::compiler(byte_vocabulary()?);
     let grammar = command.grammar.compile(&compiler)?;
     let mut exits = Vec::new();
     let mut advised = false;
@@ -136,7 +136,7 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         }
         exits.push(match judged {
             Ok(verdict) => {
-                tell(command, input, &verdict)?;
+                tell(command, input, &verdict, grammar.grammar_warnings())?;
                 if verdict.accepted(command.prefix) { Exit::Success } else { Exit::Failure }
             }
             Err(trouble) => no_verdict(trouble, input, command.json)?,
@@ -176,7 +176,12 @@ fn no_verdict(trouble: Trouble, input: &Input, json: bool) -> anyhow::Result<Exi
 }
 
 /// Prints the verdict on one input.
-fn tell(command: &Check, input: &Input, verdict: &Verdict) -> anyhow::Result<()> {
+fn tell(
+    command: &Check,
+    input: &Input,
+    verdict: &Verdict,
+    warnings: &[GrammarWarning],
+) -> anyhow::Result<()> {
     let mut out = stdout::lock();
     let name = input.name();
     let complete = verdict.leaving().is_none_or(|leaving| leaving.complete);
@@ -189,7 +194,7 @@ fn tell(command: &Check, input: &Input, verdict: &Verdict) -> anyhow::Result<()>
         if let Some(leaving) = wrong {
             extend(&mut object, leaving.fields());
         }
-        writeln!(out, "{object}")?;
+        writeln!(out, "{}", warned::with(object, warnings))?;
         return Ok(());
     }
     let paint = Paint::for_stdout();

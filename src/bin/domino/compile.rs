@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
-use domino::{CompiledGrammar, Compiler, store::CacheFolder};
+use domino::{CompiledGrammar, Terminals, store::CacheFolder};
 use serde_json::json;
 
 use crate::{
@@ -17,7 +17,9 @@ use crate::{
     failure::{BadInput, Exit, Paint, note},
     notation::GrammarSource,
     output::Output,
-    progress, stdout, tokenizer,
+    progress,
+    reach::LowTerminals,
+    stdout, tokenizer,
 };
 
 /// Grow all subterminal trees of a grammar for a vocabulary ahead of their use, and keep them in a file.
@@ -35,6 +37,8 @@ pub(crate) struct LowCompile {
     /// A tokenizer.json, or a model's folder with one.
     #[arg(long, short = 't', value_name = "DIR|FILE")]
     tokenizer: PathBuf,
+    #[command(flatten)]
+    terminals: LowTerminals,
     /// Where the trees go.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: PathBuf,
@@ -48,6 +52,7 @@ pub(crate) struct LowCompile {
 pub(crate) struct Compile {
     grammar: GrammarSource,
     tokenizer: PathBuf,
+    terminals: Terminals,
     out: PathBuf,
     force: bool,
     json: bool,
@@ -55,8 +60,9 @@ pub(crate) struct Compile {
 
 impl LowCompile {
     pub(crate) fn resolve(self, json: bool) -> Result<Compile, BadInput> {
-        let Self { grammar, tokenizer, out, force } = self;
-        Ok(Compile { grammar: grammar.required()?, tokenizer, out, force, json })
+        let Self { grammar, tokenizer, terminals, out, force } = self;
+        let (grammar, terminals) = (grammar.required()?, terminals.resolve());
+        Ok(Compile { grammar, tokenizer, terminals, out, force, json })
     }
 }
 
@@ -75,7 +81,7 @@ pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit
     let vocabulary = tokenizer::vocabulary(&command.tokenizer, cache)?;
     // What is to be made anew is not to be found.
     let known = if command.force { CacheFolder::none() } else { cache.clone() };
-    let compiler = Compiler::new(vocabulary).cache(known);
+    let compiler = crate::budgets::compiler(vocabulary).terminals(command.terminals).cache(known);
     let begun = Instant::now();
     let compiled = command.grammar.compile(&compiler)?;
     let compile_ms = milliseconds(begun);

@@ -2,11 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use domino::{ThreadView, TokenId, Vocabulary};
+use domino::{Constraint, ThreadView, TokenId, Vocabulary};
 use unicode_width::UnicodeWidthChar;
 
 /// Terminals named in a message.
 const MOST_TERMINALS: usize = 8;
+/// Threads of a state up to which their terminals are listed; to list more takes longer than the step that
+/// failed.
+const MOST_THREADS: usize = 1000;
 
 /// Bytes as text between quotes: UTF-8 as it is, control characters and other bytes escaped.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
@@ -139,8 +142,16 @@ pub(crate) fn one_line(name: &str) -> String {
     name.chars().map(show).collect()
 }
 
+/// The terminals that a state is in or waits for, unless there are too many to look at.
+pub(crate) fn terminals_of(state: &Constraint) -> Vec<String> {
+    match state.state_sizes().threads {
+        ..=MOST_THREADS => terminals(&state.threads()),
+        _ => Vec::new(),
+    }
+}
+
 /// The terminals that threads are in or wait for, each once, at most [`MOST_TERMINALS`].
-pub(crate) fn terminals(threads: &[ThreadView]) -> Vec<String> {
+fn terminals(threads: &[ThreadView]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for thread in threads {
         let name = one_line(&thread.terminal);

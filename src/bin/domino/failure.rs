@@ -11,11 +11,11 @@ use std::{
 };
 
 use domino::{
-    Budget, LimitExceeded,
+    Budget, Constraint, LimitExceeded, StepError, StepErrorKind, TextPlace,
     decode::{DecodeError, DecodeErrorKind},
 };
 
-use crate::stdout;
+use crate::{describe, stdout};
 
 /// Exit codes, the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,12 +151,15 @@ pub(crate) fn told(error: &(dyn Error + 'static)) -> Told {
     let mut cause = Some(error);
     while let Some(error) = cause {
         cause = error.source();
-        let whole = error.to_string();
+        let whole = match error.downcast_ref::<StepError>().and_then(step_budget) {
+            Some((limit, place)) => format!("{limit} after {} bytes of text{}", place.bytes, in_rules(place)),
+            None => error.to_string(),
+        };
         let (said, advised) =
             whole.split_once(HINT).map_or((&*whole, None), |(said, hint)| (said, Some(hint)));
         if let Some(limit) = error.downcast_ref::<LimitExceeded>() {
             hint = hint.filter(|hint: &String| !hint.contains(FIELD));
-            hint.get_or_insert_with(|| advice(limit.budget()).to_owned());
+            hint.get_or_insert_with(|| advice(limit.budget()));
         } else if let Some(bad) = error.downcast_ref::<BadInput>() {
             hint = bad.hint.clone();
         }
@@ -175,13 +178,62 @@ pub(crate) fn told(error: &(dyn Error + 'static)) -> Told {
     Told { sentence, hint }
 }
 
+/// The error of a step as [`told`], for a caller who has a better name for its place in the text than a count
+/// of bytes. `state`: where the step began, whose terminals say where in the grammar that is if no rule does.
+pub(crate) fn told_in_place(error: &StepError, state: &Constraint) -> Told {
+    let mut told = told(error);
+    if let Some((limit, place)) = step_budget(error) {
+        told.sentence = format!("{limit}{}", in_rules(place));
+    }
+    if error.place().is_none_or(|place| place.rules.is_empty()) {
+        told.sentence += &in_terminals(state);
+    }
+    told
+}
+
+/// The terminals of a state, at the end of a sentence.
+pub(crate) fn in_terminals(state: &Constraint) -> String {
+    match &*describe::terminals_of(state) {
+        [] => String::new(),
+        terminals => format!("; in the grammar: {}", terminals.join(", ")),
+    }
+}
+
+/// The budget that ended a step, and where.
+fn step_budget(error: &StepError) -> Option<(&LimitExceeded, &TextPlace)> {
+    match (error.kind(), error.place()) {
+        (StepErrorKind::Limit(limit), Some(place)) => Some((limit, place)),
+        _ => None,
+    }
+}
+
+/// The rules of a place, after a comma.
+fn in_rules(place: &TextPlace) -> String {
+    let names: Vec<String> =
+        place.rules.iter().map(|name| format!("`{}`", describe::one_line(name))).collect();
+    match names.len() {
+        0 => String::new(),
+        1 => format!(", in rule {}", names[0]),
+        _ => format!(", in rules {}", names.join(", ")),
+    }
+}
+
 /// What a user of the program can do about a budget.
-fn advice(budget: Budget) -> &'static str {
+fn advice(budget: Budget) -> String {
+    let grammar = budget.advice();
     match budget {
-        Budget::StepWork => {
-            "`domino inspect` shows what is costly about a grammar; `domino compile` grows its trees ahead"
+        Budget::StepWork | Budget::StepTotal | Budget::TextTotal | Budget::StepTime | Budget::TextTime => {
+            // The library's words for these speak of sessions, or of more time themselves.
+            let grammar = Budget::StepTotal.advice();
+            format!(
+                "{grammar} (`domino inspect` warns of such rules); or give a step more time: \
+                 `--max-step-seconds SECONDS`"
+            )
         }
-        budget => budget.advice(),
+        Budget::ParserBytes | Budget::StateBytes => {
+            format!("{grammar}; or give the grammar more memory: `--max-memory MIB`")
+        }
+        _ => grammar.to_owned(),
     }
 }
 
@@ -286,6 +338,52 @@ mod tests {
         let bad = BadInput::in_file("x.regex", limited().as_ref());
         assert_eq!(told(&bad).hint, hint);
         assert_eq!(Exit::of(&bad.into()), Exit::BadInput);
+    }
+
+    #[test]
+    fn steps_are_told_with_bytes_and_rules_once() {
+        let grammar = r#"root ::= s "z"   s ::= x x x | x x | "a"   x ::= s | "(" s ")""#;
+        let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
+        let mut limits = Limits::default();
+        limits.step_work = 100_000;
+        let compiler = Compiler::new(crate::check::byte_vocabulary().unwrap()).limits(limits);
+        let mut constraint = compiler.compile(&grammar).unwrap().constraint();
+        let mut bytes = 0;
+        let error = loop {
+            match constraint.advance_bytes(b"a") {
+                Ok(taken) => bytes += taken,
+                Err(error) => break error,
+            }
+        };
+        let place = error.place().unwrap();
+        assert_eq!(place.bytes, bytes);
+        let limit = error.source().unwrap().to_string();
+        let rules = ", in rules `s`, `root`, `x`";
+        let Told { sentence, hint } = told(&error);
+        assert_eq!(sentence, format!("{limit} after {bytes} bytes of text{rules}"));
+        assert!(hint.as_ref().is_some_and(|hint| hint.contains("--max-step-seconds SECONDS")), "{hint:?}");
+        let in_place = told_in_place(&error, &constraint);
+        assert_eq!(in_place, Told { sentence: format!("{limit}{rules}"), hint });
+        let context = anyhow::Error::from(error).context("cannot go on");
+        assert_eq!(told(context.as_ref()).sentence, format!("cannot go on: {sentence}"));
+        assert_eq!(Exit::of(&context), Exit::NoAnswer);
+    }
+
+    #[test]
+    fn hints_about_budgets_name_flags() {
+        for (budgets, flag) in [
+            (
+                &[Budget::StepWork, Budget::StepTotal, Budget::TextTotal, Budget::StepTime, Budget::TextTime]
+                    [..],
+                "`--max-step-seconds SECONDS`",
+            ),
+            (&[Budget::ParserBytes, Budget::StateBytes], "`--max-memory MIB`"),
+        ] {
+            for &budget in budgets {
+                let hint = advice(budget);
+                assert!(hint.contains(flag) && !hint.contains("::"), "{budget:?}: {hint}");
+            }
+        }
     }
 
     #[test]

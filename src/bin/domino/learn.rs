@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use domino::{
-    CompiledGrammar, Compiler, TokenId,
+    CompiledGrammar, TokenId,
     decode::{Decoder, Sampling},
     model::candle::{CandleModel, LoadOptions, join_threads},
     proposer::{CountProposer, DraftLength, Drafter, Learning, Prior, PriorSummary, Propose, Seen, Site},
@@ -25,6 +25,7 @@ use crate::{
     notation::GrammarSource,
     output::Output,
     progress,
+    reach::{self, LowReach, Reach},
     speculate::{bad_prior, known, load, read},
     stdout, tokenizer,
 };
@@ -62,6 +63,8 @@ pub(crate) struct LowLearn {
     /// Learn from texts of the language instead, in these files.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "show"], num_args = 1..)]
     text: Vec<PathBuf>,
+    #[command(flatten)]
+    reach: LowReach,
     /// Where the counts go.
     #[arg(long, short = 'o', value_name = "FILE", required_unless_present = "show")]
     out: Option<PathBuf>,
@@ -96,6 +99,7 @@ pub(crate) struct Lesson {
     sampling: Sampling,
     seed: u64,
     texts: Vec<Input>,
+    reach: Reach,
     out: PathBuf,
     merge: bool,
     contexts: Option<usize>,
@@ -125,6 +129,7 @@ impl LowLearn {
             sampling,
             seed: self.seed,
             texts: self.text.into_iter().map(Input::new).collect(),
+            reach: self.reach.resolve(),
             out,
             merge: self.merge,
             contexts: self.contexts,
@@ -147,14 +152,26 @@ pub(crate) fn run(command: &Learn, cache: &CacheFolder) -> anyhow::Result<Exit> 
 }
 
 impl Lesson {
+    /// What the file knows that is to be added to.
+    fn known(&self, grammar: &CompiledGrammar) -> Result<Prior, BadInput> {
+        let prior = load(&self.out, grammar)?;
+        if prior.lookahead() == self.reach.lookahead {
+            return Ok(prior);
+        }
+        let [was, is] = [prior.lookahead(), self.reach.lookahead]
+            .map(|lookahead| reach::in_words(lookahead, self.reach.terminals));
+        Err(BadInput::new(format!("{}: learnt with {was}, and this is {is}", self.out.display()))
+            .hint("give the same --lookahead, or another file"))
+    }
+
     fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
         let output = Output::prepare(&self.out)?;
         let folder = model::locate(self.model.as_deref())?;
         let vocabulary = tokenizer::vocabulary(&folder, cache)?;
-        let compiler = Compiler::new(vocabulary).cache(cache.clone());
+        let compiler = self.reach.compiler(vocabulary, cache);
         let compiled = self.grammar.compile(&compiler)?;
         let mut prior =
-            if self.merge && self.out.exists() { load(&self.out, &compiled)? } else { Prior::new(&compiled) };
+            if self.merge && self.out.exists() { self.known(&compiled)? } else { Prior::new(&compiled) };
         let tokenizer = progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(&folder))
             .map_err(|error| BadInput::new(error.to_string()))?;
         interrupt::watch();
@@ -278,6 +295,7 @@ fn name(path: &Path) -> String {
 fn show(summary: &PriorSummary, json: bool) -> io::Result<()> {
     let mut out = stdout::lock();
     let PriorSummary { label, grammar, vocabulary, observed, levels, guesses, right, .. } = summary;
+    let (lookahead, terminals) = (summary.lookahead, summary.terminals);
     let contexts: usize = levels.iter().map(|level| level.0).sum();
     if json {
         let levels: Vec<_> = levels
@@ -287,12 +305,14 @@ fn show(summary: &PriorSummary, json: bool) -> io::Result<()> {
         let object = json!({
             "label": label, "grammar": grammar, "vocabulary": vocabulary, "observed": observed,
             "contexts": contexts, "levels": levels, "guesses": guesses, "right": right,
+            "lookahead": reach::lookahead_number(lookahead), "terminals": reach::terminals_name(terminals),
         });
         return writeln!(out, "{object}");
     }
     writeln!(out, "{label}")?;
     writeln!(out, "grammar {grammar:.16}, vocabulary {vocabulary:.16}")?;
     writeln!(out, "learnt from {observed} tokens, {contexts} contexts")?;
+    writeln!(out, "learnt with {}", reach::in_words(lookahead, terminals))?;
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
     let share = 100.0 * *right as f64 / (*guesses).max(1) as f64;
     writeln!(out, "{share:.0}% of {guesses} guesses right while it learnt")

@@ -7,6 +7,7 @@ mod advice;
 mod args;
 mod batch;
 mod bench_model;
+mod budgets;
 mod cache;
 mod check;
 mod compile;
@@ -27,6 +28,7 @@ mod notation;
 mod numbers;
 mod output;
 mod progress;
+mod reach;
 mod reading;
 mod runner;
 mod serve;
@@ -34,6 +36,7 @@ mod speculate;
 mod stdout;
 mod tokenizer;
 mod trace;
+mod warned;
 
 use std::{io::Write, process::ExitCode};
 
@@ -51,7 +54,8 @@ fn main() -> ExitCode {
     let json = args.json();
     let cache = args.cache();
     let failure = args.failure();
-    let ended = args.resolve().map_err(Into::into).and_then(|command| run(&command, &cache));
+    let command = args.install_budgets().and_then(|()| args.resolve());
+    let ended = command.map_err(Into::into).and_then(|command| run(&command, &cache));
     // What the last line left behind must not be lost in silence.
     match ended.and_then(|exit| Ok(stdout::lock().flush().map(|()| exit)?)) {
         Ok(exit) => ExitCode::from(exit.code()),

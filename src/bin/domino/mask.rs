@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use domino::{Compiler, Constraint, TokenId, Vocabulary, store::CacheFolder};
+use domino::{Constraint, TokenId, Vocabulary, grammar::GrammarWarning, store::CacheFolder};
 use serde_json::{Value, json};
 
 use crate::{
@@ -11,8 +11,8 @@ use crate::{
     compile, describe,
     failure::{self, Exit, Told, note},
     progress,
-    reading::{Leaving, Reading, terminals},
-    stdout, tokenizer,
+    reading::{Leaving, Reading},
+    stdout, tokenizer, warned,
 };
 
 /// Tokens and threads shown unless all are asked for.
@@ -21,7 +21,7 @@ const MOST_SHOWN: usize = 50;
 /// Advances by the text and shows the state.
 pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let vocabulary = tokenizer::vocabulary(&command.tokenizer, cache)?;
-    let compiler = Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone());
+    let compiler = command.reach.compiler(vocabulary.clone(), cache);
     let compiled = command.grammar.compile(&compiler)?;
     if let Some(file) = &command.trees {
         compile::attach(&compiled, file, &command.grammar.name())?;
@@ -36,19 +36,15 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Err(unanswered) => return Ok(no_answer(command, unanswered.told())?),
     };
     if let Some(leaving) = left {
-        return refused(command, &leaving);
+        return refused(command, &leaving, compiled.grammar_warnings());
     }
     let mut constraint = reading.into_state();
     let mask = progress::during("making the mask", || constraint.mask().map(|mask| mask.iter().collect()));
     let allowed: Vec<TokenId> = match mask {
         Ok(allowed) => allowed,
         Err(error) => {
-            let mut told = failure::told(&error);
+            let mut told = failure::told_in_place(&error, &constraint);
             told.sentence = format!("no mask after the text: {}", told.sentence);
-            let terminals = terminals(&constraint);
-            if !terminals.is_empty() {
-                told.sentence += &format!("; in the grammar: {}", terminals.join(", "));
-            }
             return Ok(no_answer(command, told)?);
         }
     };
@@ -60,7 +56,7 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
             "count": ids.len(), "allowed": ids, "complete": complete, "eos": eos,
             "threads": threads_json(&constraint),
         });
-        writeln!(stdout::lock(), "{object}")?;
+        writeln!(stdout::lock(), "{}", warned::with(object, compiled.grammar_warnings()))?;
     } else {
         show(command, &vocabulary, &constraint, &allowed)?;
     }
@@ -77,12 +73,12 @@ fn no_answer(command: &Mask, told: Told) -> std::io::Result<Exit> {
 }
 
 /// The text itself cannot be written.
-fn refused(command: &Mask, leaving: &Leaving) -> anyhow::Result<Exit> {
+fn refused(command: &Mask, leaving: &Leaving, warnings: &[GrammarWarning]) -> anyhow::Result<Exit> {
     let what = format!("the text cannot be continued: {}", leaving.what);
     if command.json {
         let mut object = json!({ "error": what });
         extend(&mut object, leaving.fields());
-        writeln!(stdout::lock(), "{object}")?;
+        writeln!(stdout::lock(), "{}", warned::with(object, warnings))?;
     }
     Told { sentence: what, hint: None }.print();
     note!("  at byte {}, line {}, column {}", leaving.offset, leaving.line, leaving.column);

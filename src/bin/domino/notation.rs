@@ -6,9 +6,9 @@ use std::{
 };
 
 use clap::ValueEnum;
-use domino::{CompiledGrammar, Compiler, Grammar, Limits, Syntax};
+use domino::{CompiledGrammar, Compiler, Grammar, Syntax};
 
-use crate::{failure::BadInput, progress};
+use crate::{failure::BadInput, progress, warned};
 
 /// The notations, under the names that flags and batches use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
@@ -53,7 +53,7 @@ impl Notation {
 
     /// Reads a grammar in this notation.
     pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, domino::GrammarError> {
-        Grammar::parse_bytes(self.syntax(), text, &Limits::default())
+        Grammar::parse_bytes(self.syntax(), text, &crate::budgets::limits())
     }
 }
 
@@ -141,7 +141,10 @@ impl GrammarSource {
 
     /// Reads and compiles it.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
-        progress::during(format!("compiling {}", self.name()), || self.load()?.compile(compiler))
+        let compiled =
+            progress::during(format!("compiling {}", self.name()), || self.load()?.compile(compiler))?;
+        warned::tell(&self.name(), compiled.grammar_warnings());
+        Ok(compiled)
     }
 }
 

@@ -13,9 +13,6 @@ use crate::{describe, excerpt::Excerpt, expected::Expected, failure};
 const LINE_BYTES: usize = 512;
 /// Bytes in which a piece is read again to find where a budget was used up.
 const SMALL: usize = 64;
-/// Threads of a state up to which their terminals are listed; to list more takes longer than the step that
-/// failed.
-const MOST_THREADS: usize = 1000;
 
 /// A text so far.
 #[derive(Debug)]
@@ -56,9 +53,11 @@ pub(crate) struct Leaving {
 /// A text for which there is no answer.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
-    error: StepError,
+    /// One sentence with the place, and what to do about it.
+    told: failure::Told,
     line: usize,
     column: usize,
+    rules: Vec<String>,
     terminals: Vec<String>,
 }
 
@@ -185,14 +184,17 @@ impl Reading {
             what,
             complete: self.state.is_complete(),
             expected: Expected::after(&mut self.state),
-            terminals: terminals(&self.state),
+            terminals: describe::terminals_of(&self.state),
             excerpt: Excerpt::new(&self.line, self.line.len() < LINE_BYTES, rest, marked),
         }
     }
 
     fn unanswered(&self, error: StepError) -> Box<Unanswered> {
         let (line, column) = (self.lines + 1, self.characters + 1);
-        Box::new(Unanswered { error, line, column, terminals: terminals(&self.state) })
+        let mut told = failure::told_in_place(&error, &self.state);
+        told.sentence = format!("no answer at {line}:{column}: {}", told.sentence);
+        let rules = error.place().map_or_else(Vec::new, |place| place.rules.clone());
+        Box::new(Unanswered { told, line, column, rules, terminals: describe::terminals_of(&self.state) })
     }
 
     /// Notes text that was gone through.
@@ -239,14 +241,6 @@ fn character_at(text: &[u8], at: usize) -> (usize, Option<char>) {
     (at, None)
 }
 
-/// The terminals that a state is in or waits for, unless there are too many to look at.
-pub(crate) fn terminals(state: &Constraint) -> Vec<String> {
-    match state.state_sizes().threads {
-        ..=MOST_THREADS => describe::terminals(&state.threads()),
-        _ => Vec::new(),
-    }
-}
-
 impl Leaving {
     /// What JSON says of it. `offset` counts bytes and points at the first that cannot follow; `line` and
     /// `column` are those of its character.
@@ -285,18 +279,14 @@ impl Unanswered {
         let mut fields = Map::new();
         fields.insert("line".to_owned(), json!(self.line));
         fields.insert("column".to_owned(), json!(self.column));
+        fields.insert("rules".to_owned(), json!(self.rules));
         fields.insert("terminals".to_owned(), json!(self.terminals));
         fields
     }
 
     /// One sentence with the place, and what to do about it.
     pub(crate) fn told(&self) -> failure::Told {
-        let mut told = failure::told(&self.error);
-        told.sentence = format!("no answer at {}:{}: {}", self.line, self.column, told.sentence);
-        if !self.terminals.is_empty() {
-            told.sentence += &format!("; in the grammar: {}", self.terminals.join(", "));
-        }
-        told
+        self.told.clone()
     }
 }
 
@@ -328,7 +318,7 @@ mod tests {
     /// A text of one letter that is read in ever more ways, on a small budget.
     #[test]
     fn a_budget_is_told_with_its_place() {
-        let grammar = "root ::= S\nS ::= S S S | S S | \"\\n\" | \"a\" | \"\"";
+        let grammar = "root ::= x x x | x x | \"\\n\" | \"a\"\nx ::= root | \"(\" root \")\"";
         let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
         let mut limits = Limits::default();
         limits.step_work = 300_000;
@@ -338,11 +328,14 @@ mod tests {
         let unanswered = reading.push("a".repeat(100_000).as_bytes()).unwrap_err();
         let failure::Told { sentence, hint } = unanswered.told();
         assert!(
-            sentence.starts_with("no answer at 2:") && sentence.contains("in the grammar: "),
+            sentence.starts_with("no answer at 2:") && sentence.ends_with(", in rules `root`, `x`"),
             "{sentence}"
         );
-        assert!(sentence.matches("budget").count() == 1 && !sentence.contains("hint"), "{sentence}");
-        assert!(hint.is_some_and(|hint| !hint.contains("Limits")));
+        for once in ["budget", "root", "2:"] {
+            assert_eq!(sentence.matches(once).count(), 1, "{sentence}");
+        }
+        assert!(!sentence.contains("hint") && !sentence.contains("bytes of text"), "{sentence}");
+        assert!(hint.is_some_and(|hint| hint.contains("--max-step-seconds") && !hint.contains("Limits")));
         assert!(unanswered.line == 2 && unanswered.column > 2, "{unanswered:?}");
     }
 

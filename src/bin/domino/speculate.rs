@@ -8,7 +8,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use domino::{
-    CompiledGrammar,
+    CompiledGrammar, Lookahead, Terminals,
     proposer::{
         BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, PriorError, Propose,
     },
@@ -18,6 +18,7 @@ use domino::{
 use crate::{
     failure::{BadInput, Paint, note},
     notation::GrammarSource,
+    reach,
 };
 
 /// How to speculate. Part of the flags of `domino generate`.
@@ -37,7 +38,7 @@ pub(crate) struct LowSpeculate {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learn::Fixed, requires = "LowGrammar", conflicts_with = "batch")]
     learn: Learn,
     /// Make the text three times in turns, without grammar, with it, and with speculation too, and say how the times
-    /// compare.
+    /// compare. Exit code 1 says that speculation changed the tokens, or that there were none to compare.
     #[arg(long, requires = "LowGrammar", conflicts_with = "batch")]
     compare: bool,
 }
@@ -127,6 +128,12 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
+    /// The lookahead and the terminals that the prior was learnt at.
+    pub(crate) fn learnt_at(&self) -> (Lookahead, Terminals) {
+        let learner = self.learner.lock().unwrap_or_else(PoisonError::into_inner);
+        (learner.prior().lookahead(), learner.prior().terminals())
+    }
+
     /// Keeps what was learnt, if anything was to be.
     pub(crate) fn keep(&self) -> anyhow::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
@@ -235,7 +242,9 @@ impl Speculation {
             if self.learning == Learning::Online && !file.exists() {
                 return Ok(Some(Prior::new(grammar)));
             }
-            return load(file, grammar).map(Some);
+            let prior = load(file, grammar)?;
+            tell_apart(&prior, file, grammar);
+            return Ok(Some(prior));
         }
         Ok(shipped_prior(source, grammar, model))
     }
@@ -277,6 +286,23 @@ fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path
             note!("{} {error}; going on without", paint.cyan("note:"));
         })
         .ok()
+        .inspect(|prior| tell_apart(prior, &file, grammar))
+}
+
+/// Warns of a prior that was learnt with another lookahead. Contexts do not depend on that, so it is of use, but its
+/// counts are of tokens that other masks allowed.
+fn tell_apart(prior: &Prior, file: &Path, grammar: &CompiledGrammar) {
+    if prior.lookahead() == grammar.lookahead() {
+        return;
+    }
+    let was = reach::in_words(prior.lookahead(), prior.terminals());
+    let is = reach::in_words(grammar.lookahead(), grammar.terminals());
+    let paint = Paint::for_stderr();
+    eprintln!(
+        "{} {} was learnt with {was}, and this is {is}: its guesses may be worse",
+        paint.cyan("note:"),
+        file.display()
+    );
 }
 
 /// The prior of a file.

@@ -244,12 +244,14 @@ pub(super) fn representatives(classes: &[u8; 256]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Grammar, Limits, Syntax, lower::lower};
+    use crate::{Grammar, Limits, Syntax, Terminals, lower::lower};
 
     /// Shortest text, shortest that is not empty, and shortest text before, of a rule.
     fn texts(grammar: &str, rule: &str) -> [String; 3] {
         let limits = Limits { fold_states: 0, ..Limits::default() };
-        let lowered = lower(&Grammar::parse(Syntax::Gbnf, grammar, &limits).unwrap(), &limits).unwrap();
+        let lowered =
+            lower(&Grammar::parse(Syntax::Gbnf, grammar, &limits).unwrap(), Terminals::Folded, &limits)
+                .unwrap();
         let yields = Yields::new(&lowered);
         let count = u32::try_from(lowered.cfg.nonterminal_count()).unwrap();
         let number = (1..count).map(NonterminalId).find(|&number| lowered.name(number) == rule).unwrap();
@@ -285,7 +287,8 @@ mod tests {
     fn long_texts_are_given_up() {
         let limits = Limits::default();
         let text = r#"root ::= "(" x ")" x{9000} | "(" root "b"   x ::= "a" | "(" x"#;
-        let lowered = lower(&Grammar::parse(Syntax::Gbnf, text, &limits).unwrap(), &limits).unwrap();
+        let lowered =
+            lower(&Grammar::parse(Syntax::Gbnf, text, &limits).unwrap(), Terminals::Folded, &limits).unwrap();
         let yields = Yields::new(&lowered);
         assert_eq!(yields.push(Slot::Nonterminal(NonterminalId(1)), Want::Shortest, &mut Vec::new()), None);
     }

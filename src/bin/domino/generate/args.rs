@@ -3,13 +3,14 @@
 use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::{Lookahead, decode::DecodeOptions, model::candle::Placement};
+use domino::{decode::DecodeOptions, model::candle::Placement};
 
 use super::options::LowOptions;
 use crate::{
-    args::{Input, LowGrammar, lookahead},
+    args::{Input, LowGrammar},
     failure::BadInput,
     notation::GrammarSource,
+    reach::{LowReach, Reach},
     runner::{Card, LowDevice},
     speculate::{LowSpeculate, Speculation},
 };
@@ -28,7 +29,8 @@ use crate::{
 /// with --mask ahead, which does not ask what the model would have chosen by itself), mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
 /// finished_by: model, completion (with --finish: then there are appended, appended_bytes and
 /// appended_token_ids, and text has what was appended), or null where it is not finished; with speculation also
-/// drafted, accepted, acceptance, tokens_per_pass; with --compare an object compare. Exit code 3 says that
+/// drafted, accepted, acceptance, tokens_per_pass, and prior, with the lookahead (null: unbounded) and terminals it was
+/// learnt at; with --compare an object compare. Exit code 3 says that
 /// --max-tokens or the model's context cut the text, or --stop before it was complete, and nothing finished it.
 /// Where a step fails, the object has the text so far with error and hint (completed with --finish, if that can be),
 /// finish is error, and the exit code is 4 for a budget and 1 for anything else.
@@ -66,10 +68,8 @@ pub(crate) struct LowGenerate {
     parallel: NonZeroUsize,
     #[command(flatten)]
     options: LowOptions,
-    /// How many terminals past the current one a token may reach. Fewer allows fewer tokens and bends the
-    /// model more. Default: any number, which bends it least.
-    #[arg(long, short = 'k', value_name = "K")]
-    lookahead: Option<u32>,
+    #[command(flatten)]
+    reach: LowReach,
     /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else
     /// is made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
@@ -99,7 +99,7 @@ pub(crate) struct Generate {
     #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "then there is but one"))]
     pub(crate) engine: Engine,
     pub(crate) options: LowOptions,
-    pub(crate) lookahead: Lookahead,
+    pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,
     pub(crate) speculation: Speculation,
     pub(crate) json: bool,
@@ -155,7 +155,7 @@ impl LowGenerate {
             card,
             engine: self.engine,
             options: self.options,
-            lookahead: lookahead(self.lookahead),
+            reach: self.reach.resolve(),
             trees: self.trees,
             speculation: self.speculate.resolve(constrained)?,
             json,

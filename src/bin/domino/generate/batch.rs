@@ -14,6 +14,7 @@ use anyhow::Context;
 use domino::{
     CompiledGrammar, Compiler, Constraint, Vocabulary,
     decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
+    grammar::GrammarWarning,
     model::candle::{CandleBatch, LoadOptions},
     store::CacheFolder,
     vocab::Tokenizer,
@@ -36,7 +37,7 @@ use crate::{
     notation::GrammarSource,
     progress,
     speculate::Shared,
-    stdout, tokenizer,
+    stdout, tokenizer, warned,
 };
 
 /// How often Ctrl-C is looked for while there is nothing to do.
@@ -179,6 +180,8 @@ struct Running {
     options: DecodeOptions,
     /// What its text is held against, at the beginning.
     constraint: Option<Constraint>,
+    /// Its grammar's.
+    warnings: Vec<GrammarWarning>,
 }
 
 struct Batch<'a> {
@@ -226,21 +229,22 @@ impl Batch<'_> {
     /// Adds the request of a line, or answers what is wrong with it.
     fn add(&mut self, number: usize, line: &[u8]) -> anyhow::Result<()> {
         let (id, request) = Request::read(line, number);
-        match request.and_then(|request| self.start(request)) {
-            Ok((sequence, options, constraint)) => {
-                self.running.insert(sequence, Running { id, options, constraint });
+        match request.and_then(|request| self.start(id.clone(), request)) {
+            Ok((sequence, running)) => {
+                self.running.insert(sequence, running);
                 Ok(())
             }
             Err(error) => print(&json!({ "id": id, "error": error })),
         }
     }
 
-    fn start(&mut self, request: Request) -> Result<(SequenceId, DecodeOptions, Option<Constraint>), String> {
+    fn start(&mut self, id: Value, request: Request) -> Result<(SequenceId, Running), String> {
         let mut options = request.options(self.defaults).resolve().map_err(|error| error.to_string())?;
         let prompt = prompt_tokens(self.tokenizer, request.prompt(), &self.vocabulary)
             .map_err(|error| format!("{error:#}"))?;
         let kit = self.grammars.get(request.grammar()?)?;
         let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
+        let warnings = kit.as_ref().map_or_else(Vec::new, |kit| kit.grammar.grammar_warnings().to_vec());
         // Without a grammar there is nothing to complete.
         options.close &= constraint.is_some();
         let sequence = match kit.and_then(|kit| kit.shared) {
@@ -249,7 +253,8 @@ impl Batch<'_> {
             }
             None => self.decoder.add(&prompt, constraint.clone(), &options),
         };
-        Ok((sequence.map_err(|error| error.to_string())?, options, constraint))
+        let sequence = sequence.map_err(|error| error.to_string())?;
+        Ok((sequence, Running { id, options, constraint, warnings }))
     }
 
     fn tell(&mut self, event: BatchEvent) -> anyhow::Result<()> {
@@ -277,7 +282,9 @@ impl Batch<'_> {
 
     /// Prints a text that has ended.
     fn ended(&mut self, sequence: SequenceId, generation: Generation, end: End) -> anyhow::Result<()> {
-        let Some(Running { id, options, .. }) = self.running.remove(&sequence) else { return Ok(()) };
+        let Some(Running { id, options, warnings, .. }) = self.running.remove(&sequence) else {
+            return Ok(());
+        };
         self.texts += 1;
         self.tokens += generation.stats.tokens;
         let drafted = generation.stats.drafted > 0;
@@ -295,7 +302,7 @@ impl Batch<'_> {
         if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), ended.object()) {
             object.extend(fields);
         }
-        print(&object)
+        print(&warned::with(object, &warnings))
     }
 
     /// Says on standard error what all of it cost.

@@ -103,6 +103,14 @@ impl Comparison {
         self.speculative.rate() / self.unconstrained.rate()
     }
 
+    /// Why this is not how it must be: other tokens with speculation, or nothing that could have been compared.
+    pub(super) fn trouble(&self) -> Option<&'static str> {
+        if self.plain.tokens == 0 {
+            return Some("nothing was compared: no token was generated");
+        }
+        (!self.same_tokens).then_some("with speculation other tokens were generated, which must not be")
+    }
+
     /// What `--json` prints as `compare`.
     pub(super) fn object(&self) -> Value {
         json!({
@@ -135,4 +143,24 @@ fn count(tokens: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
     let count = tokens as f64;
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_tokens_and_no_tokens_are_trouble() {
+        let compared = |same_tokens, tokens| Comparison {
+            same_tokens,
+            unconstrained: Times::default(),
+            plain: Times { tokens, time: Duration::from_secs(1) },
+            speculative: Times::default(),
+            tokens_per_pass: 1.0,
+            acceptance: 0.0,
+        };
+        assert_eq!(compared(true, 3).trouble(), None);
+        assert!(compared(false, 3).trouble().is_some_and(|why| why.contains("other tokens")));
+        assert!(compared(true, 0).trouble().is_some_and(|why| why.contains("nothing")));
+    }
 }

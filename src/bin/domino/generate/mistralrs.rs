@@ -18,7 +18,7 @@ use crate::{
     failure::{BadInput, Exit},
     interrupt,
     output::Output,
-    progress, stdout, tokenizer,
+    progress, stdout, tokenizer, warned,
 };
 
 /// Generates one text.
@@ -32,6 +32,7 @@ pub(super) fn run(
     let text = prompt_text(prompt)?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let grammar = grammar(command, &compiler(command, &vocabulary, cache))?;
+    let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let mut fixed = None;
     if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
         fixed = command.speculation.fixed(source, grammar, folder)?;
@@ -83,7 +84,7 @@ pub(super) fn run(
         comparison: None,
     };
     if command.json {
-        writeln!(stdout::lock(), "{}", ended.object())?;
+        writeln!(stdout::lock(), "{}", warned::with(ended.object(), &warnings))?;
     } else {
         ended.summary();
     }

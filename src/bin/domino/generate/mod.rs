@@ -14,12 +14,13 @@ use std::{io::Write, path::Path, time::Instant};
 
 use anyhow::Context;
 use domino::{
-    CompiledGrammar, Compiler, TokenId, Vocabulary,
+    CompiledGrammar, Compiler, StepError, TokenId, Vocabulary,
     decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Steps},
     model::candle::{LoadOptions, join_threads},
     store::CacheFolder,
     vocab::Tokenizer,
 };
+use serde_json::json;
 
 use self::{
     args::{Generate, Prompt, Work},
@@ -29,10 +30,10 @@ use self::{
 use crate::{
     advice, compile,
     failure::{self, BadInput, Exit},
-    interrupt, model, progress,
-    reading::terminals,
+    interrupt, model, progress, reach,
     runner::Runner,
-    stdout, tokenizer,
+    speculate::Keeper,
+    stdout, tokenizer, warned,
 };
 
 /// Generates one text, or one for each request of a batch.
@@ -60,6 +61,7 @@ fn one(
     let text = prompt_text(prompt)?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let grammar = grammar(command, &compiler(command, &vocabulary, cache))?;
+    let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let tokenizer = read_tokenizer(folder)?;
     let prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
     let loaded = progress::during(format!("loading {}", folder.display()), || {
@@ -99,7 +101,13 @@ fn one(
         comparison,
     };
     if command.json {
-        writeln!(stdout::lock(), "{}", ended.object())?;
+        let mut object = ended.object();
+        if let Some((lookahead, terminals)) = keeper.as_ref().map(Keeper::learnt_at) {
+            let lookahead = reach::lookahead_number(lookahead);
+            object["prior"] =
+                json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
+        }
+        writeln!(stdout::lock(), "{}", warned::with(object, &warnings))?;
     }
     ended.tell_failure();
     if !command.json {
@@ -155,11 +163,13 @@ fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool) -> anyhow::Re
 /// A run that failed, with the place in text and grammar where it is.
 fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
     let mut told = failure::told(error.as_ref());
-    let bytes = steps.text().len();
-    told.sentence += &format!("; {bytes} bytes of text were made");
-    let terminals = steps.constraint().map(terminals).unwrap_or_default();
-    if !terminals.is_empty() {
-        told.sentence += &format!("; in the grammar: {}", terminals.join(", "));
+    // A budget has said where it ended.
+    let place = error.chain().find_map(|cause| cause.downcast_ref::<StepError>()).and_then(StepError::place);
+    if place.is_none() {
+        told.sentence += &format!("; {} bytes of text were made", steps.text().len());
+    }
+    if place.is_none_or(|place| place.rules.is_empty()) {
+        told.sentence += &steps.constraint().map(failure::in_terminals).unwrap_or_default();
     }
     End::Failed(told, Exit::of(error))
 }
@@ -186,7 +196,7 @@ fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
 
 /// What grammars are compiled with.
 fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) -> Compiler {
-    Compiler::new(vocabulary.clone()).lookahead(command.lookahead).cache(cache.clone())
+    command.reach.compiler(vocabulary.clone(), cache)
 }
 
 /// The grammar of the command line, if there is one. Its trees are read, or grow while the model is loaded

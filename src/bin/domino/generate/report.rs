@@ -59,9 +59,15 @@ impl Ended<'_> {
         match self.end {
             End::Failed(_, exit) => exit,
             End::Interrupted => Exit::Interrupted,
+            End::Finished(_) if self.trouble().is_some() => Exit::Failure,
             End::Finished(_) if self.finished_by().is_some() => Exit::Success,
             End::Finished(_) => Exit::Cut,
         }
+    }
+
+    /// What is wrong about the comparison, if there was one.
+    fn trouble(&self) -> Option<&'static str> {
+        self.comparison.as_ref().and_then(Comparison::trouble)
     }
 
     /// What made the text whole, if anything.
@@ -158,10 +164,13 @@ impl Ended<'_> {
         })
     }
 
-    /// Says on standard error why it failed, if it did.
+    /// Says on standard error why it failed, if it did, and what is wrong about the comparison.
     pub(super) fn tell_failure(&self) {
         if let End::Failed(told, _) = &self.end {
             told.print();
+        }
+        if let Some(trouble) = self.trouble() {
+            Told { sentence: trouble.to_owned(), hint: None }.print();
         }
     }
 

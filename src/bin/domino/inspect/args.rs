@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use domino::Terminals;
 
 use crate::{
     args::{Input, LowGrammar},
     failure::BadInput,
     notation::GrammarSource,
+    reach::LowTerminals,
 };
 
 const EXAMPLES: &str = "\
@@ -15,6 +17,7 @@ Examples:
   domino inspect --grammar my.gbnf
   domino inspect rules --grammar my.gbnf --rule value
   domino inspect terminals --grammar json --tokenizer models/domino-small
+  domino inspect terminals --grammar json --terminals written
   domino inspect trees --grammar json --tokenizer models/domino-small
   domino inspect sets --grammar my.gbnf --text '{\"a\": '
   domino inspect sets --grammar my.gbnf --along document.txt
@@ -53,6 +56,8 @@ pub(crate) struct LowInspect {
     /// A tokenizer.json, or a model's folder with one. Default: a vocabulary of the 256 bytes.
     #[arg(long, short = 't', value_name = "DIR|FILE")]
     tokenizer: Option<PathBuf>,
+    #[command(flatten)]
+    terminals: LowTerminals,
     /// For sets: the text so far.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "along")]
     text: Option<String>,
@@ -100,6 +105,7 @@ pub(crate) struct Inspect {
     pub(crate) grammar: GrammarSource,
     /// `None`: the 256 bytes.
     pub(crate) tokenizer: Option<PathBuf>,
+    pub(crate) terminals: Terminals,
     pub(crate) text: Text,
     pub(crate) rule: Option<String>,
     pub(crate) terminal: Option<u32>,
@@ -156,6 +162,7 @@ impl LowInspect {
             stage: self.stage,
             grammar: self.grammar.required()?,
             tokenizer: self.tokenizer,
+            terminals: self.terminals.resolve(),
             rule: self.rule,
             terminal: self.terminal,
             state: self.state,

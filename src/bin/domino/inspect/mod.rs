@@ -19,7 +19,7 @@ use std::{
 };
 
 use domino::{
-    CompiledGrammar, Compiler, Constraint, Vocabulary,
+    CompiledGrammar, Constraint, Vocabulary,
     ids::{RuleId, TerminalId},
     inspect::Inspection,
     store::CacheFolder,
@@ -32,8 +32,9 @@ use crate::{
     check::byte_vocabulary,
     failure::{BadInput, Exit},
     progress,
+    reach::terminals_name,
     reading::{Leaving, Reading},
-    stdout, tokenizer,
+    stdout, tokenizer, warned,
 };
 
 /// Everything that the stages show from.
@@ -78,7 +79,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         Some(path) => tokenizer::vocabulary(path, cache)?,
         None => byte_vocabulary()?,
     };
-    let compiler = Compiler::new(vocabulary.clone());
+    let compiler = crate::budgets::compiler(vocabulary.clone()).terminals(command.terminals);
     let text = command.grammar.load()?;
     let start = Instant::now();
     let grammar = text.parse()?;
@@ -87,6 +88,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         text.compile_parsed(&grammar, &compiler)
     })?;
     let compiling = start.elapsed().saturating_sub(reading);
+    warned::tell(&command.grammar.name(), compiled.grammar_warnings());
     let inspection = compiled.inspect();
     let rule = match &command.rule {
         Some(name) => Some(find_rule(&inspection, name)?),
@@ -182,5 +184,10 @@ fn head(subject: &Subject<'_>, stage: &str) -> serde_json::Map<String, Value> {
     let mut map = serde_json::Map::new();
     map.insert("grammar".to_owned(), json!(subject.command.grammar.name()));
     map.insert("stage".to_owned(), json!(stage));
+    map.insert("terminal_kind".to_owned(), json!(terminals_name(subject.command.terminals)));
+    let warnings = subject.compiled.grammar_warnings();
+    if !warnings.is_empty() {
+        map.insert("grammar_warnings".to_owned(), warned::list(warnings));
+    }
     map
 }

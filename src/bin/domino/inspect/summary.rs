@@ -9,7 +9,7 @@ use domino::inspect::{Warning, WarningKind};
 use serde_json::{Value, json};
 
 use super::{Form, Subject, head, milliseconds, print_json, print_rest};
-use crate::{describe, failure::Paint, progress};
+use crate::{describe, failure::Paint, progress, reach};
 
 /// Shows the sizes.
 pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()> {
@@ -55,6 +55,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         return print_json(out, &Value::Object(object));
     }
     writeln!(out, "{}", subject.command.grammar.name())?;
+    let terminals = format!("terminals, {}", reach::terminals_name(subject.command.terminals));
     let rows = [
         (sizes.rules, "rules"),
         (sizes.folded_rules, "of them are terminals, or parts of terminals"),
@@ -62,7 +63,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         (sizes.nonterminals, "nonterminals"),
         (sizes.productions, "productions"),
         (sizes.symbols, "symbols in them"),
-        (sizes.terminals, "terminals"),
+        (sizes.terminals, terminals.as_str()),
         (sizes.scanner_states, "states of their automata"),
         (sizes.byte_classes, "classes of bytes"),
         (sizes.vocabulary, "ids in the vocabulary"),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context;
-use domino::{Compiler, store::CacheFolder};
+use domino::store::CacheFolder;
 use serde_json::json;
 use tokio::{net::TcpListener, sync::Semaphore};
 
@@ -29,6 +29,10 @@ use crate::{
 
 /// How long Ctrl-C waits to be noticed.
 const TICK: Duration = Duration::from_millis(50);
+
+/// How long a step of a text's constraint may take, and the long steps of one text together, while others wait.
+const STEP_TIME: Duration = Duration::from_secs(2);
+const TEXT_TIME: Duration = Duration::from_secs(30);
 
 /// How long threads that still work at the end are waited for.
 const LAST_WAIT: Duration = Duration::from_millis(200);
@@ -75,7 +79,8 @@ fn server(
     cache: &CacheFolder,
 ) -> Server {
     let limits = command.limits.clone();
-    let compiler = Compiler::new(engine.vocabulary.clone()).cache(cache.clone());
+    let compiler =
+        crate::budgets::shared_compiler(engine.vocabulary.clone(), STEP_TIME, TEXT_TIME).cache(cache.clone());
     let metrics = Arc::new(Metrics::default());
     let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
     let shop = Shop { compiler, guessing };

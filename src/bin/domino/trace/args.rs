@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use domino::Lookahead;
 
 use super::{
     engine::{Tables, Trees},
     measure::Passes,
 };
 use crate::{
-    args::{Input, LowGrammar, lookahead},
+    args::{Input, LowGrammar},
     failure::BadInput,
     notation::GrammarSource,
+    reach::{LowReach, Reach},
 };
 
 /// Measure masks and steps along given texts.
@@ -46,9 +46,8 @@ pub(crate) struct LowTrace {
     /// machine that is not idle are closer to the engine's own.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     fresh: u32,
-    /// How many terminals past the current one a token may reach. Default: any number.
-    #[arg(short = 'k', long, value_name = "K")]
-    lookahead: Option<u32>,
+    #[command(flatten)]
+    reach: LowReach,
     /// When subterminal trees are grown.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     trees: Trees,
@@ -75,7 +74,7 @@ pub(crate) struct Trace {
     pub(crate) trees: Trees,
     pub(crate) tables: Tables,
     pub(crate) threads: usize,
-    pub(crate) lookahead: Lookahead,
+    pub(crate) reach: Reach,
     pub(crate) traces: Input,
     pub(crate) json: bool,
 }
@@ -98,7 +97,7 @@ impl LowTrace {
             trees: self.trees,
             tables: self.tables,
             threads: times(self.threads),
-            lookahead: lookahead(self.lookahead),
+            reach: self.reach.resolve(),
             traces,
             json,
         })

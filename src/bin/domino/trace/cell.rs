@@ -3,7 +3,6 @@
 //! Times are in nanoseconds unless the name says otherwise. Those of pass 1 are medians where it was done several
 //! times. Where no later pass was finished, `mask_ns`, `commit_ns` and `check_commit_ns` are empty.
 
-use domino::Lookahead;
 use serde::Serialize;
 
 use super::{
@@ -14,6 +13,7 @@ use super::{
     memory::Memory,
     walk::Walk,
 };
+use crate::reach;
 
 /// One file of results.
 #[derive(Debug, Serialize)]
@@ -44,6 +44,7 @@ pub(crate) struct Extra {
     threads: usize,
     /// `null`: unbounded.
     pub(crate) lookahead: Option<u32>,
+    terminals: &'static str,
     pub(crate) machine: Machine,
     /// What reading the clock adds to each time.
     pub(crate) clock_ns: u64,
@@ -115,10 +116,8 @@ impl Cell {
                 trees: command.trees,
                 tables: command.tables,
                 threads: command.threads,
-                lookahead: match command.lookahead {
-                    Lookahead::Terminals(terminals) => Some(terminals),
-                    _ => None,
-                },
+                lookahead: reach::lookahead_number(command.reach.lookahead),
+                terminals: reach::terminals_name(command.reach.terminals),
                 machine: Machine::this(),
                 clock_ns: super::walk::clock_cost(),
                 allows_ns: records

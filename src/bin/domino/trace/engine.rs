@@ -1,7 +1,7 @@
 //! Domino as an engine to walk with.
 
 use clap::ValueEnum;
-use domino::{CompiledGrammar, Compiler, Constraint, Lookahead, StepError, TokenId, Vocabulary};
+use domino::{CompiledGrammar, Compiler, Constraint, Lookahead, StepError, Terminals, TokenId, Vocabulary};
 use serde::Serialize;
 
 use super::walk::{Digest, Engine};
@@ -44,6 +44,7 @@ pub(crate) fn at_most(threads: usize) {
 pub(crate) struct Setup {
     vocabulary: Vocabulary,
     lookahead: Lookahead,
+    terminals: Terminals,
     trees: Trees,
     kept: Option<Compiler>,
 }
@@ -51,11 +52,17 @@ pub(crate) struct Setup {
 impl Setup {
     /// With cold tables.
     pub(crate) fn new(vocabulary: Vocabulary, lookahead: Lookahead, trees: Trees) -> Self {
-        Self { vocabulary, lookahead, trees, kept: None }
+        Self { vocabulary, lookahead, terminals: Terminals::default(), trees, kept: None }
+    }
+
+    /// Over these terminals.
+    pub(crate) fn over(mut self, terminals: Terminals) -> Self {
+        self.terminals = terminals;
+        self
     }
 
     fn fresh(&self) -> Compiler {
-        Compiler::new(self.vocabulary.clone()).lookahead(self.lookahead)
+        crate::budgets::compiler(self.vocabulary.clone()).lookahead(self.lookahead).terminals(self.terminals)
     }
 
     /// From now on the tables of this grammar's terminals are there.

@@ -68,7 +68,8 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     interrupt::watch();
     let walks = traces.list.len() * command.passes.walks();
     let bar = progress::Steps::start(format!("measuring {}", traces.grammar), walks);
-    let mut setup = Setup::new(vocabulary.clone(), command.lookahead, command.trees);
+    let mut setup =
+        Setup::new(vocabulary.clone(), command.reach.lookahead, command.trees).over(command.reach.terminals);
     if command.tables == Tables::Kept {
         setup.keep_tables(|compiler| grammar.compile(compiler))?;
     }

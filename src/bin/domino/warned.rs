@@ -1,0 +1,34 @@
+//! What in a grammar's text may not mean what its author expects: on standard error, and in JSON objects.
+
+use domino::grammar::GrammarWarning;
+use serde_json::{Value, json};
+
+use crate::failure::{Paint, note};
+
+/// Prints the warnings of the grammar called `name` on standard error.
+pub(crate) fn tell(name: &str, warnings: &[GrammarWarning]) {
+    let paint = Paint::for_stderr();
+    for warning in warnings {
+        note!("{} {name}: {warning}", paint.cyan("warning:"));
+    }
+}
+
+/// The object with the warnings in it, if there are any.
+pub(crate) fn with(mut object: Value, warnings: &[GrammarWarning]) -> Value {
+    if !warnings.is_empty() {
+        object["grammar_warnings"] = list(warnings);
+    }
+    object
+}
+
+/// The warnings as JSON.
+pub(crate) fn list(warnings: &[GrammarWarning]) -> Value {
+    let warning = |warning: &GrammarWarning| {
+        let position = warning.place().position();
+        json!({
+            "kind": warning.kind().name(), "line": position.line, "column": position.column,
+            "message": warning.message(), "hint": warning.hint(),
+        })
+    };
+    Value::Array(warnings.iter().map(warning).collect())
+}

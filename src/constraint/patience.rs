@@ -1,0 +1,136 @@
+//! How long a session stays with one step, and with one text: pieces of work, up to totals.
+//!
+//! Work is counted in units, so that the same text gets the same answer on every machine; time is a second bound, for
+//! whoever has others waiting.
+
+use std::time::{Duration, Instant};
+
+use crate::limits::{Budget, LimitExceeded, Limits};
+
+/// What a session may spend on one step (`mask`, `allows`, `advance`, ...) and on a text.
+///
+/// A step is done in pieces of [`Limits::step_work`]. What a piece has found out is kept, so a step that ended in the
+/// error of that budget goes on where it stopped when it is called again. A session
+/// [of one piece](Self::one_piece) leaves that to its caller; one that is [patient](Self::whole) does it itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    whole: bool,
+    step_time: Option<Duration>,
+    text_time: Option<Duration>,
+}
+
+impl Patience {
+    /// A call does one piece: some milliseconds at most. The default of [`CompiledGrammar::constraint`].
+    ///
+    /// [`CompiledGrammar::constraint`]: crate::CompiledGrammar::constraint
+    #[must_use]
+    pub const fn one_piece() -> Self {
+        Self { whole: false, step_time: None, text_time: None }
+    }
+
+    /// A call goes on until the step is done, up to [`Limits::step_total`] a step and [`Limits::text_total`] a text.
+    #[must_use]
+    pub const fn whole() -> Self {
+        Self { whole: true, step_time: None, text_time: None }
+    }
+
+    /// Also ends a step that has taken so long. It is looked at between pieces.
+    #[must_use]
+    pub const fn step_time(mut self, time: Duration) -> Self {
+        self.step_time = Some(time);
+        self
+    }
+
+    /// Also ends a text whose long steps have taken so long together. Steps of one piece do not count.
+    #[must_use]
+    pub const fn text_time(mut self, time: Duration) -> Self {
+        self.text_time = Some(time);
+        self
+    }
+}
+
+/// What a text has cost so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spent {
+    work: u64,
+    time: Duration,
+}
+
+/// One step in the making.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    patience: Patience,
+    total: usize,
+    spent: usize,
+    /// Since the end of the first piece: most steps need no clock.
+    since: Option<Instant>,
+}
+
+impl Pieces {
+    /// A step over a vocabulary whose trie has so many nodes, which may cost as much as so many steps.
+    pub(super) fn new(patience: Patience, limits: &Limits, nodes: usize, steps: usize) -> Self {
+        let whole = limits.step_total(nodes).saturating_mul(steps.max(1));
+        let total = if patience.whole { whole } else { limits.step_work };
+        Self { patience, total, spent: 0, since: None }
+    }
+
+    /// Units of the next piece.
+    pub(super) fn next(&self, limits: &Limits) -> usize {
+        limits.step_work.min(self.total - self.spent)
+    }
+
+    /// Notes what a piece has taken, also of the text.
+    pub(super) fn note(&mut self, units: usize, text: &mut Spent) {
+        self.spent += units.min(self.total - self.spent);
+        text.work = text.work.saturating_add(u64::try_from(units).unwrap_or(u64::MAX));
+    }
+
+    /// May there be another piece, after one that ended in `limit`?
+    ///
+    /// # Errors
+    /// If not: `limit`, or the bound that was reached.
+    pub(super) fn go_on(
+        &mut self,
+        limit: LimitExceeded,
+        text: &mut Spent,
+        limits: &Limits,
+        nodes: usize,
+    ) -> Result<(), LimitExceeded> {
+        if !self.patience.whole {
+            return Err(limit);
+        }
+        if self.spent >= self.total {
+            return Err(LimitExceeded::new(Budget::StepTotal, "units of work of one step", self.total));
+        }
+        let most = limits.text_total(nodes);
+        if text.work >= u64::try_from(most).unwrap_or(u64::MAX) {
+            return Err(LimitExceeded::new(Budget::TextTotal, "units of work of one text", most));
+        }
+        if self.patience.step_time.is_none() && self.patience.text_time.is_none() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let elapsed = self.since.map_or(Duration::ZERO, |since| now.duration_since(since));
+        let of_step = self.patience.step_time.filter(|&most| elapsed >= most);
+        let of_text = self.patience.text_time.filter(|&most| text.time.saturating_add(elapsed) >= most);
+        let over = |budget, what, most: Duration| {
+            let most = usize::try_from(most.as_millis()).unwrap_or(usize::MAX);
+            Err(LimitExceeded::new(budget, what, most))
+        };
+        if let Some(most) = of_step {
+            return over(Budget::StepTime, "milliseconds of one step", most);
+        }
+        if let Some(most) = of_text {
+            return over(Budget::TextTime, "milliseconds of one text's long steps", most);
+        }
+        self.since.get_or_insert(now);
+        Ok(())
+    }
+
+    /// Adds the time of a long step to the text's.
+    pub(super) fn finish(&self, text: &mut Spent) {
+        if let Some(since) = self.since {
+            text.time = text.time.saturating_add(since.elapsed());
+        }
+    }
+}

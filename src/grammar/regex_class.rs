@@ -1,0 +1,243 @@
+//! Where a class of a regular expression ends, and what in it has a meaning of its own.
+//!
+//! A walk over the class item by item, as `regex-syntax` does it, with one choice: a `[` inside is a
+//! literal or opens a nested class. Needs no memory but for the marks; linear in the class.
+
+use std::ops::Range;
+
+use super::source::Span;
+
+/// The names of POSIX classes.
+pub(super) const POSIX_NAMES: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "word", "xdigit",
+];
+
+/// A class as it was walked.
+#[derive(Debug, Default)]
+pub(super) struct Class {
+    /// One past its `]`.
+    pub(super) end: usize,
+    /// What is not an ordinary character, in the text's order.
+    pub(super) marks: Vec<(usize, Mark)>,
+    /// Does it begin with a literal `]`?
+    pub(super) leading_bracket: bool,
+    /// Would other dialects read a range from what it begins with?
+    pub(super) leading_range: Option<Span>,
+    /// The first white space or comment that is left out.
+    pub(super) skipped: Option<Span>,
+}
+
+/// What stands at a place of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// `[`
+    Bracket,
+    /// A backslash.
+    Escape,
+    /// `&&`, `--` or `~~`
+    Operator,
+    /// `[:name:]` with letters that name no class; how long.
+    UnknownPosix(usize),
+}
+
+impl Class {
+    /// Is there such a mark?
+    pub(super) fn has(&self, wanted: Mark) -> bool {
+        self.marks.iter().any(|&(_, mark)| mark == wanted)
+    }
+}
+
+/// What a walk with nested classes may cost.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    /// Classes in one another; the parser has the same bound.
+    pub(super) depth: u32,
+    /// Bytes that may still be looked at, all walks together.
+    pub(super) bytes: usize,
+}
+
+/// Walks the class that begins at `start`, where a `[` is. With `free`, white space and comments are left
+/// out; with `nested`, a `[` inside opens a class. `None`: the class is not closed, or not within the
+/// bounds.
+pub(super) fn walk(text: &str, start: usize, free: bool, mut nested: Option<&mut Bounds>) -> Option<Class> {
+    let mut walk = Walk { text, at: start, free, class: Class::default() };
+    let mut depth = 0;
+    let mut from = start;
+    walk.open()?;
+    loop {
+        if let Some(bounds) = nested.as_deref_mut() {
+            bounds.bytes = bounds.bytes.saturating_sub(walk.at - from);
+            from = walk.at;
+            if bounds.bytes == 0 || depth > bounds.depth {
+                return None;
+            }
+        }
+        walk.skip_space();
+        match walk.peek()? {
+            '[' => match posix(&text[walk.at..]) {
+                Posix::Class(length) => walk.at += length,
+                other => {
+                    if let Posix::Unknown(length) = other {
+                        walk.mark(Mark::UnknownPosix(length));
+                    }
+                    walk.mark(Mark::Bracket);
+                    if nested.is_some() {
+                        depth += 1;
+                        walk.open()?;
+                    } else {
+                        walk.item()?;
+                    }
+                }
+            },
+            ']' => {
+                walk.at += 1;
+                if depth == 0 {
+                    walk.class.end = walk.at;
+                    return Some(walk.class);
+                }
+                depth -= 1;
+            }
+            '&' | '-' | '~' if walk.doubled() => {
+                walk.mark(Mark::Operator);
+                walk.at += 2;
+            }
+            _ => walk.item()?,
+        }
+    }
+}
+
+struct Walk<'t> {
+    text: &'t str,
+    at: usize,
+    free: bool,
+    class: Class,
+}
+
+impl Walk<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn bump(&mut self) -> Option<()> {
+        self.at += self.peek()?.len_utf8();
+        Some(())
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        self.class.marks.push((self.at, mark));
+    }
+
+    fn doubled(&self) -> bool {
+        let bytes = self.rest().as_bytes();
+        bytes.get(1) == bytes.first()
+    }
+
+    fn skip_space(&mut self) {
+        if !self.free {
+            return;
+        }
+        let end = self.at + space(self.rest()).end;
+        if end > self.at && self.class.skipped.is_none() {
+            self.class.skipped = Some(Span::from_range(self.at..end));
+        }
+        self.at = end;
+    }
+
+    /// The `[` and what has another meaning right after it. There is one.
+    fn open(&mut self) -> Option<()> {
+        let outermost = self.class.marks.is_empty();
+        self.at += 1;
+        self.skip_space();
+        if self.peek()? == '^' {
+            self.at += 1;
+            self.skip_space();
+        }
+        let (start, mut dashes) = (self.at, 0);
+        while self.peek()? == '-' {
+            dashes += 1;
+            self.at += 1;
+            self.skip_space();
+        }
+        let bracket = dashes == 0 && self.peek()? == ']';
+        if bracket {
+            self.at += 1;
+            self.skip_space();
+            self.class.leading_bracket |= outermost;
+        }
+        // Others read a dash, a dash and a character as a range, so every third dash begins anew.
+        let range = match dashes {
+            0 => bracket && self.rest().starts_with('-') && !self.rest()[1..].starts_with([']', '-']),
+            _ => dashes % 3 == 2 && self.peek()? != ']',
+        };
+        if range && self.class.leading_range.is_none() {
+            let end = self.at + usize::from(bracket);
+            let last = self.text[end..].chars().next().map_or(0, char::len_utf8);
+            self.class.leading_range = Some(Span::from_range(start..end + last));
+        }
+        Some(())
+    }
+
+    /// A character or an escape, or a range of two.
+    fn item(&mut self) -> Option<()> {
+        self.single()?;
+        self.skip_space();
+        if self.peek()? != '-' {
+            return Some(());
+        }
+        let after = &self.rest()[1..];
+        let after = &after[if self.free { space(after).end } else { 0 }..];
+        if after.starts_with([']', '-']) {
+            return Some(());
+        }
+        self.at += 1;
+        self.skip_space();
+        self.single()
+    }
+
+    fn single(&mut self) -> Option<()> {
+        if self.peek()? == '\\' {
+            self.mark(Mark::Escape);
+            self.at += 1;
+            // The letter of a control character has no meaning of its own, whatever it is.
+            if self.peek()? == 'c' {
+                self.at += 1;
+            }
+        }
+        self.bump()
+    }
+}
+
+/// White space and comments at the beginning of `text`, as they are left out with the flag `x`.
+pub(super) fn space(text: &str) -> Range<usize> {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        if !rest.starts_with('#') {
+            return 0..text.len() - rest.len();
+        }
+        rest = rest.find('\n').map_or("", |end| &rest[end + 1..]);
+    }
+}
+
+enum Posix {
+    Class(usize),
+    Unknown(usize),
+    Other,
+}
+
+/// Does `text` begin with `[:name:]`?
+fn posix(text: &str) -> Posix {
+    let Some(rest) = text.strip_prefix("[:") else { return Posix::Other };
+    let rest = rest.strip_prefix('^').unwrap_or(rest);
+    let name = &rest[..rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len())];
+    let Some(after) = rest[name.len()..].strip_prefix(":]").filter(|_| !name.is_empty()) else {
+        return Posix::Other;
+    };
+    let length = text.len() - after.len();
+    if POSIX_NAMES.contains(&name) { Posix::Class(length) } else { Posix::Unknown(length) }
+}

@@ -1,0 +1,108 @@
+//! What reads well but may not mean what its author expects.
+//!
+//! Front ends attach these to the grammar; nothing prints them here. Like an error, a warning owns a short
+//! excerpt, not the text.
+
+use std::fmt;
+
+use super::{
+    error::Place,
+    source::{Source, Span},
+};
+
+/// Kinds of [`GrammarWarning`]: what in a regular expression another dialect reads in another way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum GrammarWarningKind {
+    /// `[a&&b]`, `[a--b]`, `[a~~b]`: a set operation, not characters.
+    SetOperation,
+    /// `[a[b]]`: a literal `[` where other dialects nest a class.
+    NestedClass,
+    /// `[:alpha:]` outside of a class: a class of these letters.
+    PosixOutsideClass,
+    /// `[]...[...]`: a class that begins with a literal `]`, not an empty class.
+    LeadingBracket,
+    /// `[--a]`, `[]-a]`: a first dash or bracket is a character of its own and begins no range.
+    LeadingRange,
+    /// `(?x)[a b]`: white space is left out of a class too.
+    SpaceInClass,
+    /// `a{2, 3}`: a count, although white space is in it.
+    SpaceInCount,
+    /// `a*+`: a repeat of a repeat, not a possessive one.
+    Possessive,
+    /// `\v`: the vertical tab, not all vertical white space.
+    VerticalTab,
+}
+
+impl GrammarWarningKind {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SetOperation => "set operation",
+            Self::NestedClass => "nested class",
+            Self::PosixOutsideClass => "POSIX class outside of a class",
+            Self::LeadingBracket => "leading bracket",
+            Self::LeadingRange => "leading range",
+            Self::SpaceInClass => "space in class",
+            Self::SpaceInCount => "space in count",
+            Self::Possessive => "possessive",
+            Self::VerticalTab => "vertical tab",
+        }
+    }
+}
+
+/// A part of a grammar text that may not mean what its author expects. `Display` prints, like an error,
+/// what it is, line and column, the line with carets, and a hint; no line feed at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrammarWarning {
+    kind: GrammarWarningKind,
+    message: String,
+    place: Place,
+    hint: String,
+}
+
+impl GrammarWarning {
+    pub(crate) fn new(
+        kind: GrammarWarningKind,
+        message: impl Into<String>,
+        source: Source<'_>,
+        span: Span,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self { kind, message: message.into(), place: Place::new(source, span, ""), hint: hint.into() }
+    }
+
+    /// What it is about.
+    #[must_use]
+    pub fn kind(&self) -> GrammarWarningKind {
+        self.kind
+    }
+
+    /// How the part is read here and elsewhere, in one line of words.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// How to write it so that all dialects agree.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+}
+
+impl fmt::Display for GrammarWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        writeln!(f)?;
+        self.place.write(f)?;
+        write!(f, "\nhint: {}", self.hint)
+    }
+}

@@ -1,0 +1,283 @@
+//! Regular alternatives of a repetition become runs: `(A | R)*` is `R* (A R*)*`, and up to `n` of `A | R` are up to `n` of
+//! them with no `R` next to an `R`, where an `R` after an `R` is an `R`.
+//!
+//! Inner repetitions go first: any number of `x{1,9}` is any number of `x`. The language is the same, by the expression and not by how it is written: a text between two parts that are not
+//! regular is one run of the regular ones. So `(element | text | ws)*` has one terminal where texts and spaces may
+//! meet in any number and order, and a run can be read in one way only, where each split of it into terminals was a
+//! way of its own before.
+
+use hashbrown::HashMap;
+use regex_syntax::hir::{Hir, Repetition};
+
+use super::{regular::Regular, work::WorkGrammar};
+use crate::{
+    grammar::Expr,
+    ids::{ExprId, RuleId},
+    limits::{LimitExceeded, Limits},
+    scanner,
+};
+
+/// Alternatives of one repetition beyond which it is left alone, rules looked through included.
+const MAX_ALTERNATIVES: usize = 200;
+
+/// Counts up to which the parts of a repetition are told apart one by one; three expressions each.
+const MOST_COUNTED: u32 = 256;
+
+/// Automata tried in all; beyond, repetitions are left alone. A few ms each at most.
+const MAX_TRIES: usize = 400;
+
+/// Rewrites the repetitions below the given rules. Returns whether there were any. About linear in the grammar, and an
+/// automaton within the folding budget for each repetition of both kinds of parts.
+pub(super) fn to_runs(
+    work: &mut WorkGrammar,
+    regular: &Regular,
+    components: &[Vec<RuleId>],
+    limits: &Limits,
+) -> Result<bool, LimitExceeded> {
+    let mut pass = Pass { regular, limits, tries: 0 };
+    let mut found = Vec::new();
+    for &rule in components.iter().flatten() {
+        let mut open = vec![work.body(rule)];
+        while let Some(expr) = open.pop() {
+            if found.len() > MAX_TRIES {
+                break;
+            }
+            match work.expr(expr) {
+                Expr::Pattern(_) | Expr::Rule(_) => {}
+                Expr::Sequence(parts) | Expr::Alternatives(parts) => open.extend(parts),
+                Expr::Repeat { part, .. } => {
+                    found.push(expr);
+                    open.push(*part);
+                }
+            }
+        }
+    }
+    // Parts have smaller ids, so inner repetitions come first.
+    found.sort_unstable();
+    found.dedup();
+    let mut replaced: HashMap<ExprId, ExprId> = HashMap::new();
+    for expr in found {
+        if let Some(runs) = pass.runs(work, expr)? {
+            replaced.insert(expr, runs);
+        }
+    }
+    if replaced.is_empty() {
+        return Ok(false);
+    }
+    for &rule in components.iter().flatten() {
+        let body = work.replaced(work.body(rule), &replaced, limits)?;
+        work.set_body(rule, body);
+    }
+    Ok(true)
+}
+
+struct Pass<'a> {
+    regular: &'a Regular,
+    limits: &'a Limits,
+    tries: usize,
+}
+
+impl Pass<'_> {
+    /// What a repetition becomes, if it has parts of both kinds.
+    fn runs(&mut self, work: &mut WorkGrammar, expr: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
+        match *work.expr(expr) {
+            Expr::Repeat { part, min, max: None } => self.unbounded(work, part, min),
+            Expr::Repeat { part, min: min @ (0 | 1), max: Some(max) }
+                if (2..=MOST_COUNTED).contains(&max) =>
+            {
+                self.counted(work, part, min, max)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Up to `max` parts, the regular ones of which never stand side by side: where any number of those in a row is one
+    /// of them, any text can be read so, with no more parts.
+    fn counted(
+        &mut self,
+        work: &mut WorkGrammar,
+        part: ExprId,
+        min: u32,
+        max: u32,
+    ) -> Result<Option<ExprId>, LimitExceeded> {
+        let Some(found) = plain_alternatives(work, part) else { return Ok(None) };
+        let largest = self.limits.fold_states.saturating_mul(2);
+        let (mut runs, mut others): (Vec<ExprId>, Vec<ExprId>) =
+            found.into_iter().partition(|&part| self.regular.is_within(part, largest));
+        while !self.absorbs_itself(work, &runs) {
+            let Some(largest) = (0..runs.len()).max_by_key(|&at| self.regular.size(runs[at])) else {
+                return Ok(None);
+            };
+            others.push(runs.remove(largest));
+        }
+        if runs.is_empty() {
+            return Ok(None);
+        }
+        let limits = self.limits;
+        let run = work.alternatives(runs, limits)?;
+        if others.is_empty() {
+            return work.repeat(run, min, Some(1), limits).map(Some);
+        }
+        let other = work.alternatives(others, limits)?;
+        // So many parts, the last of which is no run, or is one.
+        let (mut after_other, mut after_run) = (work.sequence(Vec::new(), limits)?, None);
+        let mut all = Vec::new();
+        for _ in 0..max {
+            let before = work.alternatives([after_other].into_iter().chain(after_run).collect(), limits)?;
+            let next_other = work.sequence(vec![before, other], limits)?;
+            let next_run = work.sequence(vec![after_other, run], limits)?;
+            (after_other, after_run) = (next_other, Some(next_run));
+            all.extend([next_other, next_run]);
+        }
+        if min == 0 {
+            all.push(work.sequence(Vec::new(), limits)?);
+        }
+        work.alternatives(all, limits).map(Some)
+    }
+
+    /// Is one of these after another one of them, too? Then so is any number.
+    fn absorbs_itself(&mut self, work: &WorkGrammar, parts: &[ExprId]) -> bool {
+        if parts.is_empty() {
+            return true;
+        }
+        self.tries += 1;
+        let most = self.limits.fold_states.saturating_mul(2);
+        if self.tries > MAX_TRIES {
+            return false;
+        }
+        let one = Hir::alternation(parts.iter().map(|&part| self.regular.hir(work, part)).collect());
+        let two = Hir::alternation(vec![one.clone(), Hir::concat(vec![one.clone(), one.clone()])]);
+        // Minimal automata of equal languages are equal.
+        let dfa = |hir: &Hir| scanner::build(hir, 2 * most, self.limits).ok().flatten();
+        dfa(&one).is_some_and(|one| one.len() <= self.limits.fold_states && Some(&one) == dfa(&two).as_ref())
+    }
+
+    fn unbounded(
+        &mut self,
+        work: &mut WorkGrammar,
+        part: ExprId,
+        min: u32,
+    ) -> Result<Option<ExprId>, LimitExceeded> {
+        let Some(Parts { found, nullable, opened }) = alternatives(work, part) else { return Ok(None) };
+        let largest = self.limits.fold_states.saturating_mul(2);
+        let (mut regular, mut others): (Vec<ExprId>, Vec<ExprId>) =
+            found.into_iter().partition(|&part| self.regular.is_within(part, largest));
+        if regular.is_empty() || (others.is_empty() && !opened) {
+            return Ok(None);
+        }
+        // Any number of times, if no times are as good as some.
+        let min = if nullable { 0 } else { min };
+        // As many of the regular parts as make one small automaton together.
+        while !self.is_foldable(work, &regular) {
+            let Some(largest) = (0..regular.len()).max_by_key(|&at| self.regular.size(regular[at])) else {
+                return Ok(None);
+            };
+            others.push(regular.remove(largest));
+            if regular.is_empty() {
+                return Ok(None);
+            }
+        }
+        let limits = self.limits;
+        let regular = work.alternatives(regular, limits)?;
+        if others.is_empty() {
+            return work.repeat(regular, min, None, limits).map(Some);
+        }
+        let others = work.alternatives(others, limits)?;
+        let run = work.repeat(regular, 0, None, limits)?;
+        let item = work.sequence(vec![others, run], limits)?;
+        let items = work.repeat(item, 0, None, limits)?;
+        let rewritten = if min == 1 {
+            let begun = work.repeat(regular, 1, None, limits)?;
+            let from_run = work.sequence(vec![begun, items], limits)?;
+            let from_other = work.repeat(item, 1, None, limits)?;
+            work.alternatives(vec![from_run, from_other], limits)?
+        } else {
+            let any = work.sequence(vec![run, items], limits)?;
+            if min == 0 {
+                any
+            } else {
+                let least = work.repeat(part, min, Some(min), limits)?;
+                work.sequence(vec![least, any], limits)?
+            }
+        };
+        Ok(Some(rewritten))
+    }
+
+    /// Is any number of these one terminal within the budget?
+    fn is_foldable(&mut self, work: &WorkGrammar, parts: &[ExprId]) -> bool {
+        self.tries += 1;
+        let most = self.limits.fold_states.saturating_mul(2);
+        let size = parts.iter().map(|&part| self.regular.size(part)).fold(0, usize::saturating_add);
+        if self.tries > MAX_TRIES || size > most {
+            return false;
+        }
+        let sub = Hir::alternation(parts.iter().map(|&part| self.regular.hir(work, part)).collect());
+        let run = Hir::repetition(Repetition { min: 1, max: None, greedy: true, sub: Box::new(sub) });
+        scanner::build(&run, most, self.limits)
+            .is_ok_and(|dfa| dfa.is_some_and(|dfa| dfa.len() <= self.limits.fold_states))
+    }
+}
+
+/// The alternatives of a repeated part, through groups and rules. `None` if there are too many.
+fn plain_alternatives(work: &WorkGrammar, part: ExprId) -> Option<Vec<ExprId>> {
+    let (mut open, mut found, mut rules) = (vec![part], Vec::new(), Vec::new());
+    while let Some(expr) = open.pop() {
+        if open.len() + found.len() > MAX_ALTERNATIVES {
+            return None;
+        }
+        match work.expr(expr) {
+            Expr::Alternatives(inner) => open.extend(inner.iter().rev()),
+            Expr::Rule(rule) if matches!(work.expr(work.body(*rule)), Expr::Alternatives(_)) => {
+                if !rules.contains(rule) {
+                    rules.push(*rule);
+                    open.push(work.body(*rule));
+                }
+            }
+            _ => found.push(expr),
+        }
+    }
+    Some(found)
+}
+
+/// What is repeated, as alternatives.
+struct Parts {
+    found: Vec<ExprId>,
+    /// Was one of them a repetition that may be empty?
+    nullable: bool,
+    /// Was anything looked into?
+    opened: bool,
+}
+
+/// The alternatives of a repeated part, through groups, rules and inner repetitions: any number of `x{0,9} | y+` is any
+/// number of `x | y`. `None` if there are too many.
+fn alternatives(work: &WorkGrammar, part: ExprId) -> Option<Parts> {
+    let mut parts = Parts { found: Vec::new(), nullable: false, opened: false };
+    let (mut open, mut rules) = (vec![part], Vec::new());
+    while let Some(expr) = open.pop() {
+        if open.len() + parts.found.len() > MAX_ALTERNATIVES {
+            return None;
+        }
+        match work.expr(expr) {
+            Expr::Alternatives(inner) => open.extend(inner.iter().rev()),
+            Expr::Repeat { part, min: min @ (0 | 1), max } if *max != Some(0) => {
+                parts.nullable |= *min == 0;
+                parts.opened = true;
+                open.push(*part);
+            }
+            Expr::Rule(rule) if is_open(work, *rule) => {
+                // A rule that leads to itself by alternatives alone adds nothing the second time.
+                if !rules.contains(rule) {
+                    rules.push(*rule);
+                    open.push(work.body(*rule));
+                }
+            }
+            _ => parts.found.push(expr),
+        }
+    }
+    Some(parts)
+}
+
+/// Is a rule's body one that [`alternatives`] looks into?
+fn is_open(work: &WorkGrammar, rule: RuleId) -> bool {
+    matches!(work.expr(work.body(rule)), Expr::Alternatives(_) | Expr::Repeat { min: 0 | 1, .. })
+}

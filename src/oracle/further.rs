@@ -1,0 +1,185 @@
+//! How many terminals a token begins, by brute force: what finite lookahead is held against.
+//!
+//! Lookahead counts the terminals of the lowered grammar, so these and its productions are taken as given; how they
+//! are read is not. The grammar becomes one over bytes in which every byte of the text and of the token has a mark
+//! before it, and so has the beginning of a terminal, but only inside the token:
+//!
+//! * text `x` is `T x`, token `x` is `N x`;
+//! * a terminal that begins in the text is `T x1 .. T xm N x(m+1) .. N xn`, with `m > 0`;
+//! * a terminal that begins in the token is `B N x1 .. N xn`.
+//!
+//! A way to read the token is a way to put `B` between its bytes. All ways are tried, by the oracle's recogniser.
+
+use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange};
+
+use super::{
+    OracleError,
+    bytes_cfg::{BytesCfg, MAX_SYMBOLS},
+    session::Session,
+};
+use crate::{
+    compile::CompiledGrammar,
+    grammar::{GrammarBuilder, Pattern, Span},
+    ids::ExprId,
+    limits::{LimitExceeded, Limits},
+    lower::{NonterminalId, Slot},
+    scanner::{NONE, TerminalDfa},
+};
+
+/// The mark of a byte of the text.
+const TEXT: u8 = b'T';
+/// The mark of a byte of the token.
+const TOKEN: u8 = b'N';
+/// The mark of a terminal that begins inside the token.
+const BEGIN: u8 = b'B';
+
+/// Counts the further terminals of tokens in one grammar, with the terminals it was compiled with.
+#[derive(Debug)]
+pub struct FurtherTerminals {
+    cfg: BytesCfg,
+}
+
+/// A text in the making.
+#[derive(Debug)]
+pub struct FurtherSession<'o> {
+    session: Session<'o>,
+}
+
+impl FurtherTerminals {
+    /// The counter of `grammar`. Linear in its productions and in the sizes of its automata.
+    ///
+    /// # Errors
+    /// If the grammar over bytes would have more than 50 million symbols.
+    pub fn new(grammar: &CompiledGrammar) -> Result<Self, OracleError> {
+        let lowered = &grammar.program().lowered;
+        let mut build = Build(GrammarBuilder::new(&Limits::default()));
+        for (number, dfa) in lowered.scanner.dfas().iter().enumerate() {
+            build.terminal(number, dfa)?;
+        }
+        for number in 0..lowered.cfg.nonterminal_count() {
+            let nonterminal = NonterminalId(u32::try_from(number).unwrap_or(u32::MAX));
+            let mut rows = Vec::new();
+            for &first in lowered.cfg.productions(nonterminal) {
+                let mut row = Vec::new();
+                for symbol in lowered.cfg.symbols(first) {
+                    row.push(match symbol {
+                        Slot::Terminal(terminal) => build.rule(&format!("t{}", terminal.index()))?,
+                        Slot::Nonterminal(part) | Slot::End(part) => {
+                            build.rule(&format!("n{}", part.index()))?
+                        }
+                    });
+                }
+                rows.push(build.0.sequence(row, Span::default())?);
+            }
+            build.define(&format!("n{number}"), rows)?;
+        }
+        let grammar = build.0.finish("n0").map_err(|_| OracleError::LookAround)?;
+        Ok(Self { cfg: BytesCfg::new(&grammar, MAX_SYMBOLS)? })
+    }
+
+    /// A session at the empty text.
+    #[must_use]
+    pub fn session(&self) -> FurtherSession<'_> {
+        FurtherSession { session: Session::new(&self.cfg) }
+    }
+}
+
+impl FurtherSession<'_> {
+    /// Goes on by text. Returns `false`, and has not moved, if the text would be no viable prefix.
+    pub fn push(&mut self, text: &[u8]) -> bool {
+        let marked: Vec<u8> = text.iter().flat_map(|&byte| [TEXT, byte]).collect();
+        self.session.push_all(&marked)
+    }
+
+    /// The least number of terminals, over all ways to read `token` (at least one byte) after the text, that it begins
+    /// past the first one it touches; `None` if it cannot follow. The text is the same before and after. Exponential in
+    /// the token's length.
+    #[must_use]
+    pub fn further(&mut self, token: &[u8]) -> Option<u32> {
+        let mut least = None;
+        self.read(token, 0, 0, &mut least);
+        least
+    }
+
+    fn read(&mut self, token: &[u8], at: usize, further: u32, least: &mut Option<u32>) {
+        if least.is_some_and(|least| least <= further) {
+            return;
+        }
+        let Some(&byte) = token.get(at) else {
+            *least = Some(further);
+            return;
+        };
+        let inside: &[u8] = &[TOKEN, byte];
+        let begins: &[u8] = &[BEGIN, TOKEN, byte];
+        for (marked, more) in [(inside, 0), (begins, u32::from(at > 0))] {
+            if self.session.push_all(marked) {
+                self.read(token, at + 1, further + more, least);
+                marked.iter().for_each(|_| {
+                    self.session.pop();
+                });
+            }
+        }
+    }
+}
+
+/// Builds the marked grammar.
+struct Build(GrammarBuilder);
+
+impl Build {
+    fn rule(&mut self, name: &str) -> Result<ExprId, LimitExceeded> {
+        self.0.rule_ref(name, Span::default())
+    }
+
+    fn define(&mut self, name: &str, ways: Vec<ExprId>) -> Result<(), LimitExceeded> {
+        let body = self.0.alternatives(ways, Span::default())?;
+        // Names are made of numbers, so none is defined twice.
+        let _ = self.0.define(name, body, Span::default());
+        Ok(())
+    }
+
+    /// Rule `t`, and for each state two: what may come in the text and later, and what may come in the token.
+    fn terminal(&mut self, number: usize, dfa: &TerminalDfa) -> Result<(), LimitExceeded> {
+        let mut ways = self.steps(dfa, 0, &[TEXT], &format!("text{number}."))?;
+        ways.extend(self.steps(dfa, 0, &[BEGIN, TOKEN], &format!("token{number}."))?);
+        self.define(&format!("t{number}"), ways)?;
+        for state in 0..dfa.len() {
+            let end = if dfa.accepting()[state] {
+                Some(self.0.sequence(Vec::new(), Span::default())?)
+            } else {
+                None
+            };
+            let in_token = self.steps(dfa, state, &[TOKEN], &format!("token{number}."))?;
+            let mut in_text = self.steps(dfa, state, &[TEXT], &format!("text{number}."))?;
+            in_text.extend(in_token.iter().chain(&end));
+            self.define(&format!("text{number}.{state}"), in_text)?;
+            self.define(&format!("token{number}.{state}"), in_token.into_iter().chain(end).collect())?;
+        }
+        Ok(())
+    }
+
+    /// The marks, a byte, and the state it leads to, as a rule whose name begins with `prefix`; for all bytes.
+    fn steps(
+        &mut self,
+        dfa: &TerminalDfa,
+        state: usize,
+        marks: &[u8],
+        prefix: &str,
+    ) -> Result<Vec<ExprId>, LimitExceeded> {
+        let to = |byte: u8| {
+            dfa.transitions()[state * dfa.class_count() + usize::from(dfa.classes()[usize::from(byte)])]
+        };
+        let mut targets: Vec<u32> = (0..=u8::MAX).map(to).filter(|&to| to != NONE).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        let mut ways = Vec::new();
+        for target in targets {
+            let bytes = (0..=u8::MAX).filter(|&byte| to(byte) == target);
+            let class = ClassBytes::new(bytes.map(|byte| ClassBytesRange::new(byte, byte)));
+            let marks = self.0.pattern(Pattern::literal(marks), Span::default())?;
+            let byte = self.0.pattern(Pattern::byte_class(Class::Bytes(class)), Span::default())?;
+            let rest = self.rule(&format!("{prefix}{target}"))?;
+            ways.push(self.0.sequence(vec![marks, byte, rest], Span::default())?);
+        }
+        Ok(ways)
+    }
+}
