@@ -141,8 +141,8 @@ pub mod further;
 
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{
-    Completion, Constraint, Context, Exploration, Memory, Patience, StepError, StepErrorKind, TextPlace,
-    ThreadView,
+    Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError, StepErrorKind,
+    TextPlace, ThreadView,
 };
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;

@@ -13,6 +13,12 @@ mod cli_compile;
 #[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]
+mod cli_manners;
+#[cfg(feature = "cli")]
+mod cli_messages;
+#[cfg(feature = "cli")]
+mod cli_natural;
+#[cfg(feature = "cli")]
 mod cli_regex;
 #[cfg(feature = "cli")]
 mod cli_speculate;

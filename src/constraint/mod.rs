@@ -1,6 +1,7 @@
 //! A text in the making: threads through scanner and parser, masks, and the session users hold.
 
 mod cache;
+mod characters;
 mod completion;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod constraint;
@@ -18,6 +19,7 @@ mod program;
 mod thread;
 mod trie_walk;
 
+pub use characters::NextChars;
 pub use completion::Completion;
 pub use constraint::{Constraint, ThreadView};
 pub use context::Context;

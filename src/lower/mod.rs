@@ -63,13 +63,13 @@ pub(crate) fn lower(
 ) -> Result<Lowered, CompileError> {
     let mut clock = Clock::start();
     let mut work = work::WorkGrammar::from_ir(grammar, limits)?;
-    let order = work.rules_callees_first();
+    let mut order = work.rules_callees_first();
     let rewritten = recursion::to_repetition(&mut work, &order, limits)?;
     clock.lap("recursion to repetition");
     let mut emitted = match terminals {
         Terminals::Folded => {
             let mut regular = regular::analyse(&work, &order);
-            if runs::to_runs(&mut work, &regular, &order, limits)? {
+            if runs::to_runs(&mut work, &regular, &mut order, limits)? {
                 regular = regular::analyse(&work, &order);
             }
             clock.lap("runs of regular parts");

@@ -6,7 +6,7 @@
 //! meet in any number and order, and a run can be read in one way only, where each split of it into terminals was a
 //! way of its own before.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use regex_syntax::hir::{Hir, Repetition};
 
 use super::{regular::Regular, work::WorkGrammar};
@@ -26,21 +26,47 @@ const MOST_COUNTED: u32 = 256;
 /// Automata tried in all; beyond, repetitions are left alone. A few ms each at most.
 const MAX_TRIES: usize = 400;
 
-/// Rewrites the repetitions below the given rules. Returns whether there were any. About linear in the grammar, and an
-/// automaton within the folding budget for each repetition of both kinds of parts.
+/// Rewrites the repetitions below the given rules. Adds the rules that this makes to them, and returns whether anything
+/// was rewritten. About linear in the grammar, and an automaton within the folding budget for each repetition of both
+/// kinds of parts.
 pub(super) fn to_runs(
     work: &mut WorkGrammar,
     regular: &Regular,
-    components: &[Vec<RuleId>],
+    components: &mut Vec<Vec<RuleId>>,
     limits: &Limits,
 ) -> Result<bool, LimitExceeded> {
-    let mut pass = Pass { regular, limits, tries: 0 };
-    let mut found = Vec::new();
+    let found = repetitions(work, components);
+    let mut pass = Pass { regular, limits, tries: 0, rests: HashMap::new() };
+    let mut replaced: HashMap<ExprId, ExprId> = HashMap::new();
+    for expr in found {
+        if let Some(runs) = pass.runs(work, expr)? {
+            replaced.insert(expr, runs);
+        }
+    }
+    if replaced.is_empty() {
+        return Ok(false);
+    }
+    let mut rests: Vec<RuleId> = pass.rests.into_values().collect();
+    rests.sort_unstable();
+    components.extend(rests.into_iter().map(|rule| vec![rule]));
+    for &rule in components.iter().flatten() {
+        let body = work.replaced(work.body(rule), &replaced, limits)?;
+        work.set_body(rule, body);
+    }
+    Ok(true)
+}
+
+/// The repetitions below the given rules, inner ones first, and at most a bounded number of them.
+fn repetitions(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Vec<ExprId> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     for &rule in components.iter().flatten() {
         let mut open = vec![work.body(rule)];
         while let Some(expr) = open.pop() {
             if found.len() > MAX_TRIES {
                 break;
+            }
+            if !seen.insert(expr) {
+                continue;
             }
             match work.expr(expr) {
                 Expr::Pattern(_) | Expr::Rule(_) => {}
@@ -52,29 +78,17 @@ pub(super) fn to_runs(
             }
         }
     }
-    // Parts have smaller ids, so inner repetitions come first.
+    // Parts have smaller ids.
     found.sort_unstable();
-    found.dedup();
-    let mut replaced: HashMap<ExprId, ExprId> = HashMap::new();
-    for expr in found {
-        if let Some(runs) = pass.runs(work, expr)? {
-            replaced.insert(expr, runs);
-        }
-    }
-    if replaced.is_empty() {
-        return Ok(false);
-    }
-    for &rule in components.iter().flatten() {
-        let body = work.replaced(work.body(rule), &replaced, limits)?;
-        work.set_body(rule, body);
-    }
-    Ok(true)
+    found
 }
 
 struct Pass<'a> {
     regular: &'a Regular,
     limits: &'a Limits,
     tries: usize,
+    /// Rules made of the parts of rules that are not regular, by rule and by whether inner repetitions were opened.
+    rests: HashMap<(RuleId, bool), RuleId>,
 }
 
 impl Pass<'_> {
@@ -100,10 +114,9 @@ impl Pass<'_> {
         min: u32,
         max: u32,
     ) -> Result<Option<ExprId>, LimitExceeded> {
-        let Some(found) = plain_alternatives(work, part) else { return Ok(None) };
-        let largest = self.limits.fold_states.saturating_mul(2);
-        let (mut runs, mut others): (Vec<ExprId>, Vec<ExprId>) =
-            found.into_iter().partition(|&part| self.regular.is_within(part, largest));
+        let Some(Parts { regular: mut runs, mut others, rests, .. }) = self.parts(work, part, false) else {
+            return Ok(None);
+        };
         while !self.absorbs_itself(work, &runs) {
             let Some(largest) = (0..runs.len()).max_by_key(|&at| self.regular.size(runs[at])) else {
                 return Ok(None);
@@ -114,6 +127,7 @@ impl Pass<'_> {
             return Ok(None);
         }
         let limits = self.limits;
+        others.extend(self.rests(work, rests, false)?);
         let run = work.alternatives(runs, limits)?;
         if others.is_empty() {
             return work.repeat(run, min, Some(1), limits).map(Some);
@@ -158,11 +172,11 @@ impl Pass<'_> {
         part: ExprId,
         min: u32,
     ) -> Result<Option<ExprId>, LimitExceeded> {
-        let Some(Parts { found, nullable, opened }) = alternatives(work, part) else { return Ok(None) };
-        let largest = self.limits.fold_states.saturating_mul(2);
-        let (mut regular, mut others): (Vec<ExprId>, Vec<ExprId>) =
-            found.into_iter().partition(|&part| self.regular.is_within(part, largest));
-        if regular.is_empty() || (others.is_empty() && !opened) {
+        let Some(Parts { mut regular, mut others, rests, nullable, opened }) = self.parts(work, part, true)
+        else {
+            return Ok(None);
+        };
+        if regular.is_empty() || (others.is_empty() && rests.is_empty() && !opened) {
             return Ok(None);
         }
         // Any number of times, if no times are as good as some.
@@ -178,6 +192,7 @@ impl Pass<'_> {
             }
         }
         let limits = self.limits;
+        others.extend(self.rests(work, rests, true)?);
         let regular = work.alternatives(regular, limits)?;
         if others.is_empty() {
             return work.repeat(regular, min, None, limits).map(Some);
@@ -218,66 +233,91 @@ impl Pass<'_> {
     }
 }
 
-/// The alternatives of a repeated part, through groups and rules. `None` if there are too many.
-fn plain_alternatives(work: &WorkGrammar, part: ExprId) -> Option<Vec<ExprId>> {
-    let (mut open, mut found, mut rules) = (vec![part], Vec::new(), Vec::new());
-    while let Some(expr) = open.pop() {
-        if open.len() + found.len() > MAX_ALTERNATIVES {
-            return None;
-        }
-        match work.expr(expr) {
-            Expr::Alternatives(inner) => open.extend(inner.iter().rev()),
-            Expr::Rule(rule) if matches!(work.expr(work.body(*rule)), Expr::Alternatives(_)) => {
-                if !rules.contains(rule) {
-                    rules.push(*rule);
-                    open.push(work.body(*rule));
-                }
-            }
-            _ => found.push(expr),
-        }
-    }
-    Some(found)
-}
-
 /// What is repeated, as alternatives.
+#[derive(Default)]
 struct Parts {
-    found: Vec<ExprId>,
+    regular: Vec<ExprId>,
+    others: Vec<ExprId>,
+    /// Parts of rules that are not regular, by rule.
+    rests: Vec<(RuleId, Vec<ExprId>)>,
     /// Was one of them a repetition that may be empty?
     nullable: bool,
-    /// Was anything looked into?
+    /// Was any repetition looked into?
     opened: bool,
 }
 
-/// The alternatives of a repeated part, through groups, rules and inner repetitions: any number of `x{0,9} | y+` is any
-/// number of `x | y`. `None` if there are too many.
-fn alternatives(work: &WorkGrammar, part: ExprId) -> Option<Parts> {
-    let mut parts = Parts { found: Vec::new(), nullable: false, opened: false };
-    let (mut open, mut rules) = (vec![part], Vec::new());
-    while let Some(expr) = open.pop() {
-        if open.len() + parts.found.len() > MAX_ALTERNATIVES {
-            return None;
-        }
-        match work.expr(expr) {
-            Expr::Alternatives(inner) => open.extend(inner.iter().rev()),
-            Expr::Repeat { part, min: min @ (0 | 1), max } if *max != Some(0) => {
-                parts.nullable |= *min == 0;
-                parts.opened = true;
-                open.push(*part);
+impl Pass<'_> {
+    /// The alternatives of a repeated part, through groups and rules, and through inner repetitions if they are to be
+    /// `opened`: any number of `x{0,9} | y+` is any number of `x | y`. `None` if there are too many.
+    fn parts(&self, work: &WorkGrammar, part: ExprId, opened: bool) -> Option<Parts> {
+        let largest = self.limits.fold_states.saturating_mul(2);
+        let mut parts = Parts::default();
+        let (mut open, mut rules): (Vec<(ExprId, Option<RuleId>)>, Vec<RuleId>) =
+            (vec![(part, None)], Vec::new());
+        let mut count = 0;
+        while let Some((expr, rule)) = open.pop() {
+            count += 1;
+            if open.len() + count > MAX_ALTERNATIVES {
+                return None;
             }
-            Expr::Rule(rule) if is_open(work, *rule) => {
-                // A rule that leads to itself by alternatives alone adds nothing the second time.
-                if !rules.contains(rule) {
-                    rules.push(*rule);
-                    open.push(work.body(*rule));
+            match work.expr(expr) {
+                Expr::Alternatives(inner) => open.extend(inner.iter().rev().map(|&part| (part, rule))),
+                Expr::Repeat { part, min: min @ (0 | 1), max } if opened && *max != Some(0) => {
+                    parts.nullable |= *min == 0;
+                    parts.opened = true;
+                    open.push((*part, rule));
                 }
+                Expr::Rule(inner) if is_open(work, *inner, opened) => {
+                    // A rule that leads to itself by alternatives alone adds nothing the second time.
+                    if !rules.contains(inner) {
+                        rules.push(*inner);
+                        open.push((work.body(*inner), Some(*inner)));
+                    }
+                }
+                _ if self.regular.is_within(expr, largest) => parts.regular.push(expr),
+                _ => match rule {
+                    // A part of this repetition's own rule, or of none.
+                    None => parts.others.push(expr),
+                    Some(rule) => match parts.rests.iter_mut().find(|(known, _)| *known == rule) {
+                        Some((_, rest)) => rest.push(expr),
+                        None => parts.rests.push((rule, vec![expr])),
+                    },
+                },
             }
-            _ => parts.found.push(expr),
         }
+        Some(parts)
     }
-    Some(parts)
+
+    /// Mentions of rules that are what is left of others without their regular parts. Rules, because what is left may
+    /// hold the repetition itself.
+    fn rests(
+        &mut self,
+        work: &mut WorkGrammar,
+        rests: Vec<(RuleId, Vec<ExprId>)>,
+        opened: bool,
+    ) -> Result<Vec<ExprId>, LimitExceeded> {
+        let mut mentions = Vec::new();
+        for (rule, parts) in rests {
+            let rest = match self.rests.get(&(rule, opened)) {
+                Some(&known) => known,
+                None => {
+                    let body = work.alternatives(parts, self.limits)?;
+                    let made = work.add_rule(rule, body, self.limits)?;
+                    self.rests.insert((rule, opened), made);
+                    made
+                }
+            };
+            mentions.push(work.push(Expr::Rule(rest), self.limits)?);
+        }
+        Ok(mentions)
+    }
 }
 
-/// Is a rule's body one that [`alternatives`] looks into?
-fn is_open(work: &WorkGrammar, rule: RuleId) -> bool {
-    matches!(work.expr(work.body(rule)), Expr::Alternatives(_) | Expr::Repeat { min: 0 | 1, .. })
+/// Is a rule's body one that is looked into?
+fn is_open(work: &WorkGrammar, rule: RuleId, opened: bool) -> bool {
+    match work.expr(work.body(rule)) {
+        Expr::Alternatives(_) => true,
+        Expr::Repeat { min: 0 | 1, .. } => opened,
+        _ => false,
+    }
 }

@@ -135,6 +135,21 @@ impl WorkGrammar {
         expr.index() >= self.spans.len()
     }
 
+    /// A further rule that is a part of another and goes by its name.
+    pub(super) fn add_rule(
+        &mut self,
+        of: RuleId,
+        body: ExprId,
+        limits: &Limits,
+    ) -> Result<RuleId, LimitExceeded> {
+        let exceeded =
+            || LimitExceeded::new(Budget::Expressions, "expressions of a grammar", limits.expressions);
+        let rule = RuleId::from_index(self.bodies.len()).ok_or_else(exceeded)?;
+        self.bodies.push(body);
+        self.rules.push(self.rules[of.index()].clone());
+        Ok(rule)
+    }
+
     pub(super) fn set_body(&mut self, rule: RuleId, body: ExprId) {
         self.bodies[rule.index()] = body;
     }

@@ -2,7 +2,13 @@
 
 use domino::CompiledGrammar;
 
-use crate::{describe::one_line, failure::Paint, inspect::Places, notation::GrammarSource, progress};
+use crate::{
+    describe::one_line,
+    failure::{Paint, note},
+    inspect::Places,
+    notation::GrammarSource,
+    progress,
+};
 
 /// Prints the grave warnings on standard error.
 pub(crate) fn give(source: &GrammarSource, grammar: &CompiledGrammar) {
@@ -17,12 +23,12 @@ pub(crate) fn give(source: &GrammarSource, grammar: &CompiledGrammar) {
     for warning in grave {
         let rule = one_line(&warning.rule_name);
         let place = places.show(warning.span);
-        eprintln!(
+        note!(
             "{} {}: rule {rule} ({place}): {}",
             paint.cyan("warning:"),
             source.name(),
             one_line(&warning.message)
         );
-        eprintln!("{} {}; see `domino inspect`", paint.cyan("hint:"), one_line(&warning.hint));
+        note!("{} {}; see `domino inspect`", paint.cyan("hint:"), one_line(&warning.hint));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use domino::store::CacheFolder;
 
 use crate::{
@@ -12,15 +12,19 @@ use crate::{
     budgets::LowBudgetFlags,
     cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
-    failure::BadInput,
+    failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
+    numbers,
     reach::{LowReach, Reach},
     serve::args::{LowServe, Serve},
     trace::args::{LowTrace, Trace},
 };
+
+/// Bytes that `check` reads of a text.
+const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,10 +37,14 @@ Examples:
 
 Exit codes:
   0    done; the text is in the language
-  1    the text is not in the language, or the work failed
+  1    the text is not in the language, or (not check) the work failed
   2    flags, a grammar, a tokenizer or a model that cannot be used
-  3    generate: the text was cut, by --max-tokens, or by --stop before it was in the language, without --finish
+  3    generate: the text was cut, by --max-tokens, or by --stop before it was in the language,
+       without --finish
+  4    no answer: a budget of work, time or memory was used up; check: also past --max-bytes,
+       or the work failed
   130  ended by Ctrl-C
+  141  whoever read standard output went away
 
 Warnings go to standard error, and logs when RUST_LOG is set, for example RUST_LOG=domino=debug.";
 
@@ -127,13 +135,23 @@ impl LowGrammar {
 
 /// Tell whether texts are in the language of a grammar, and where they leave it.
 ///
-/// For each text that is not, the line and column (in characters, from 1) of the first byte that cannot
-/// follow are printed with what could have followed. Every byte counts, a line feed at the end too.
+/// For each text that is not, the line and column (in characters, from 1) of the first character that cannot
+/// follow are printed with what could have followed. Every byte counts, a line feed at the end too. Texts are
+/// read only as far as it takes: one that never ends is refused as soon as it leaves the language.
 ///
-/// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf|regex", "grammar": "..",
-/// "text": "..", "prefix": false}, and for each a line {"id": .., "accepted": true|false|null, "error": ..}
-/// is printed at once; accepted is null, with an error, where there is no answer, such as for a grammar that
-/// is wrong. Equal grammars are compiled once. The exit code is then 0 if all lines were read.
+/// Exit code 0 says that all texts are in the language, 1 that some are not, 4 that for some there is no
+/// answer (a budget of work or memory was used up, or --max-bytes), 2 that some could not be read.
+///
+/// With --json one object is printed for each text: file, accepted (null where there is no answer), complete,
+/// error; where it leaves the language also offset (in bytes), line and column (in characters), character,
+/// expected, more_expected (how many more there are) and terminals; where a budget ends line, column, rules and
+/// terminals.
+///
+/// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf|regex", "grammar": "..", "text":
+/// "..", "prefix": false}, and for each a line {"id": .., "accepted": true|false|null, "error": ..} is
+/// printed at once; accepted is null, with an error, where there is no answer, such as for a grammar that is
+/// wrong. Where it is false, the line also has message, offset, line, column and so on, as with --json. Equal
+/// grammars are compiled once. The exit code is then 0 if all lines were read.
 #[derive(Debug, Args)]
 struct LowCheck {
     #[command(flatten)]
@@ -144,6 +162,10 @@ struct LowCheck {
     /// Read lines of JSON with a grammar and a text each.
     #[arg(long, conflicts_with_all = ["grammar", "regex", "syntax"])]
     batch: bool,
+    /// Read no more than this of a text, or of a line with --batch. A longer text that has not left the
+    /// language by then has no answer (exit code 4).
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_BYTES)]
+    max_bytes: u64,
     /// The texts; - is standard input. With --batch at most one, and standard input if none.
     #[arg(value_name = "FILE", required_unless_present = "batch")]
     files: Vec<PathBuf>,
@@ -162,8 +184,8 @@ struct LowMask {
     text: String,
     #[command(flatten)]
     reach: LowReach,
-    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else is
-    /// made again.
+    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else
+    /// is made again.
     #[arg(long, value_name = "FILE")]
     trees: Option<PathBuf>,
     /// Print all allowed tokens, not only the first.
@@ -244,6 +266,8 @@ pub(crate) struct Check {
     pub(crate) grammar: GrammarSource,
     pub(crate) prefix: bool,
     pub(crate) inputs: Vec<Input>,
+    /// To be read of each.
+    pub(crate) max_bytes: u64,
     pub(crate) json: bool,
 }
 
@@ -251,6 +275,8 @@ pub(crate) struct Check {
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) input: Input,
+    /// Of a line.
+    pub(crate) max_bytes: u64,
 }
 
 /// `domino mask`.
@@ -273,9 +299,22 @@ pub(crate) struct Grammars {
 }
 
 impl LowArgs {
+    /// The flags of this run. Ends the program where they make no sense, and for `--help` and `--version`.
+    pub(crate) fn from_command_line() -> Self {
+        let mut command = numbers::may_be_negative(Self::command());
+        let matches = command.try_get_matches_from_mut(std::env::args_os());
+        let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        args.unwrap_or_else(|error| numbers::explained(error, &mut command).exit())
+    }
+
     /// Was `--json` given?
     pub(crate) fn json(&self) -> bool {
         self.json
+    }
+
+    /// What the work ends with where it fails: 1 from `check` says that a text is not in the language.
+    pub(crate) fn failure(&self) -> Exit {
+        if matches!(self.verb, LowVerb::Check(_)) { Exit::NoAnswer } else { Exit::Failure }
     }
 
     /// Takes the flags about budgets for this run.
@@ -312,10 +351,11 @@ impl LowCheck {
         let mut inputs: Vec<Input> = self.files.into_iter().map(Input::new).collect();
         if !self.batch {
             let grammar = self.grammar.required()?;
-            return Ok(Command::Check(Check { grammar, prefix: self.prefix, inputs, json }));
+            let Self { prefix, max_bytes, .. } = self;
+            return Ok(Command::Check(Check { grammar, prefix, inputs, max_bytes, json }));
         }
         match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
-            (input, true) => Ok(Command::Batch(Batch { input })),
+            (input, true) => Ok(Command::Batch(Batch { input, max_bytes: self.max_bytes })),
             _ => Err(BadInput::new("--batch takes one file of JSON lines, or - for standard input")),
         }
     }

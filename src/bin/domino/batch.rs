@@ -2,22 +2,22 @@
 
 use std::{
     collections::HashMap,
-    io::{self, BufRead, Write},
+    io::{BufRead, Read, Write},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
 use anyhow::Context;
-use domino::{CompiledGrammar, Compiler};
+use domino::{CompiledGrammar, Compiler, grammar::GrammarWarning};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     args::Batch,
-    check::{byte_vocabulary, judge},
-    describe,
-    failure::Exit,
+    check::{Verdict, byte_vocabulary, judge},
+    failure::{self, BadInput, Exit},
+    lines,
     notation::Notation,
-    warned,
+    stdout, warned,
 };
 
 /// Compiled grammars kept. A batch that repeats more grammars than this, far apart, compiles some again.
@@ -48,9 +48,29 @@ struct Answer {
     /// `None`: there is no answer, and `error` says why.
     accepted: Option<bool>,
     error: Option<String>,
+    /// Where the text leaves the language and what could follow there, if it is not accepted.
+    #[serde(flatten)]
+    leaving: Map<String, Value>,
     /// The grammar's.
     #[serde(skip_serializing_if = "Option::is_none")]
     grammar_warnings: Option<Value>,
+}
+
+impl Answer {
+    fn without(id: Value, error: String) -> Self {
+        Self { id, accepted: None, error: Some(error), leaving: Map::new(), grammar_warnings: None }
+    }
+
+    fn of(id: Value, verdict: &Verdict, prefix: bool, warnings: &[GrammarWarning]) -> Self {
+        let accepted = verdict.accepted(prefix);
+        let mut leaving = Map::new();
+        if let Some(found) = verdict.leaving().filter(|_| !accepted) {
+            leaving.insert("message".to_owned(), found.what.clone().into());
+            leaving.extend(found.fields());
+        }
+        let grammar_warnings = (!warnings.is_empty()).then(|| warned::list(warnings));
+        Self { id, accepted: Some(accepted), error: None, leaving, grammar_warnings }
+    }
 }
 
 /// Answers all lines.
@@ -58,21 +78,29 @@ pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
     let mut judge =
         Judge { compiler: crate::budgets::compiler(byte_vocabulary()?), compiled: HashMap::new() };
     let mut lines = command.input.open()?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     let mut line = Vec::new();
     loop {
         line.clear();
         let length = lines
+            .by_ref()
+            .take(command.max_bytes.saturating_add(1))
             .read_until(b'\n', &mut line)
             .with_context(|| format!("cannot read {}", command.input.name()))?;
         if length == 0 {
             return Ok(Exit::Success);
         }
-        if line.trim_ascii().is_empty() {
+        if length as u64 > command.max_bytes {
+            let error =
+                format!("{}: a line is longer than {} bytes", command.input.name(), command.max_bytes);
+            return Err(BadInput::new(error).hint("--max-bytes says how long lines may be").into());
+        }
+        let row = lines::content(&line);
+        if row.is_empty() {
             continue;
         }
-        let answer = judge.answer(&line);
-        serde_json::to_writer(&mut out, &answer).context("cannot write")?;
+        let answer = judge.answer(row);
+        serde_json::to_writer(&mut out, &answer).map_err(std::io::Error::from)?;
         out.write_all(b"\n")?;
         out.flush()?;
     }
@@ -91,30 +119,25 @@ impl Judge {
             Ok(row) => row,
             Err(error) => {
                 let id = serde_json::from_slice(line).map_or(Value::Null, |row: OnlyId| row.id);
-                let error = format!("not a row: {error}");
-                return Answer { id, accepted: None, error: Some(error), grammar_warnings: None };
+                return Answer::without(id, format!("not a row: {error}"));
             }
         };
-        let id = row.id.clone();
+        let (id, prefix) = (row.id.clone(), row.prefix.unwrap_or(false));
         // A mistake in the program must not cost the rest of the batch.
-        let accepted = catch_unwind(AssertUnwindSafe(|| self.accepted(row)))
+        let verdict = catch_unwind(AssertUnwindSafe(|| self.verdict(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
-        match accepted {
-            Ok((accepted, grammar_warnings)) => {
-                Answer { id, accepted: Some(accepted), error: None, grammar_warnings }
-            }
-            Err(error) => Answer { id, accepted: None, error: Some(error), grammar_warnings: None },
+        match verdict {
+            Ok((verdict, grammar)) => Answer::of(id, &verdict, prefix, grammar.grammar_warnings()),
+            Err(error) => Answer::without(id, error),
         }
     }
 
-    /// Is the row's text in its language? With what is to be said of the grammar.
-    fn accepted(&mut self, row: Row) -> Result<(bool, Option<Value>), String> {
+    /// What the row's grammar says about its text, and the grammar.
+    fn verdict(&mut self, row: Row) -> Result<(Verdict, CompiledGrammar), String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
         let grammar = self.compile(notation, row.grammar)?;
-        let verdict = judge(&grammar, row.text.as_bytes()).map_err(|error| describe::step_error(&error))?;
-        let warnings = grammar.grammar_warnings();
-        let warnings = (!warnings.is_empty()).then(|| warned::list(warnings));
-        Ok((verdict.accepted(row.prefix.unwrap_or(false)), warnings))
+        let verdict = judge(&grammar, row.text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
+        Ok((verdict, grammar))
     }
 
     fn compile(&mut self, notation: Notation, text: String) -> Result<CompiledGrammar, String> {
@@ -124,8 +147,8 @@ impl Judge {
         let compiler = &self.compiler;
         let entry = self.compiled.entry((notation, text));
         let compile = |(notation, text): &(Notation, String)| {
-            let grammar = notation.parse(text.as_bytes()).map_err(|error| error.to_string())?;
-            compiler.compile(&grammar).map_err(|error| error.to_string())
+            let grammar = notation.parse(text.as_bytes()).map_err(|error| failure::told(&error).line())?;
+            compiler.compile(&grammar).map_err(|error| failure::told(&error).line())
         };
         entry.or_insert_with_key(compile).clone()
     }

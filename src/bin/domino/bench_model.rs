@@ -1,7 +1,7 @@
 //! `domino bench-model`: what a pass over n new tokens costs, relative to a pass over one.
 
 use std::{
-    io::{self, Write},
+    io::Write,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -21,6 +21,7 @@ use crate::{
     failure::{BadInput, Exit},
     interrupt, model, progress,
     runner::{Card, LowDevice, Runner},
+    stdout,
 };
 
 /// Measure what a pass over n new tokens costs, relative to a pass over one: t(n)/t(1).
@@ -174,7 +175,7 @@ fn device(card: Card) -> String {
 fn print(command: &BenchModel, name: &str, times: &[Times]) -> anyhow::Result<()> {
     let first = times.first().context("nothing was measured")?;
     let (median, least) = (first.median(), first.least());
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     let threads = threads();
     if command.json {
         let curve: Vec<_> = times

@@ -13,7 +13,10 @@ use domino::store::{CacheFile, CacheFolder};
 use indicatif::BinaryBytes;
 use serde_json::json;
 
-use crate::failure::{BadInput, Exit};
+use crate::{
+    failure::{BadInput, Exit},
+    stdout,
+};
 
 /// Where vocabularies, tables and trees are kept between runs.
 #[derive(Debug, Args)]
@@ -42,7 +45,9 @@ impl LowCacheFlags {
         }
         // Variables that are set to nothing mean that they are not set.
         let named = self.cache_dir.as_ref().filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        let folder = named.or_else(|| Some(dirs::cache_dir()?.join("domino")));
+        // A home that is no absolute path would put the cache wherever the program is run.
+        let home = || dirs::cache_dir().filter(|folder| folder.is_absolute());
+        let folder = named.or_else(|| Some(home()?.join("domino")));
         folder.map_or_else(CacheFolder::none, CacheFolder::new)
     }
 }
@@ -75,7 +80,7 @@ impl LowCache {
 
 /// Shows or empties the folder.
 pub(crate) fn run(command: &Cache, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     let folder = cache.path().map(|path| path.display().to_string());
     let name = folder.as_deref().unwrap_or("no cache folder");
     let refuse = |error: io::Error| {

@@ -1,24 +1,23 @@
 //! `domino check`: is a text in the language, and if not, where does it leave it?
 //!
-//! Tokens do not matter here: the vocabulary is the 256 bytes.
+//! Tokens do not matter here: the vocabulary is the 256 bytes. Texts are read in pieces, so that an answer
+//! comes as soon as there is one, whatever else may follow.
 
 use std::{
-    io::{self, Write},
+    io::{BufRead, Write},
     time::{Duration, Instant},
 };
 
-use domino::{
-    CompiledGrammar, Constraint, StepError, TokenId, Vocabulary, VocabularyError,
-    grammar::{GrammarWarning, Source, Span},
-};
-use serde_json::json;
+use domino::{CompiledGrammar, TokenId, Vocabulary, VocabularyError, grammar::GrammarWarning};
+use serde_json::{Map, Value, json};
 
 use crate::{
     advice,
     args::{Check, Input},
-    describe,
-    failure::{Exit, Paint},
-    progress, warned,
+    failure::{self, BadInput, Exit, Paint, Told},
+    progress,
+    reading::{End, Leaving, Reading, Unanswered},
+    stdout, warned,
 };
 
 /// A text that takes longer makes one ask what is wrong with the grammar.
@@ -32,136 +31,189 @@ pub(crate) fn byte_vocabulary() -> Result<Vocabulary, VocabularyError> {
 
 /// What a grammar says about a text.
 #[derive(Debug)]
-pub(crate) struct Verdict {
-    /// Bytes that can follow one another; all of them if the text is a prefix of a sentence.
-    pub(crate) viable: usize,
-    /// Is the viable part in the language?
-    complete: bool,
-    /// Where the viable part ended.
-    state: Constraint,
-    /// The text's length in bytes.
-    length: usize,
+pub(crate) enum Verdict {
+    /// In the language.
+    Complete,
+    /// All of it can follow, and more must.
+    Incomplete(Box<Leaving>),
+    /// It leaves the language.
+    Left(Box<Leaving>),
 }
 
 impl Verdict {
     /// Is the text in the language, or, with `prefix`, the beginning of a text that is?
     pub(crate) fn accepted(&self, prefix: bool) -> bool {
-        self.viable == self.length && (prefix || self.complete)
+        match self {
+            Self::Complete => true,
+            Self::Incomplete(_) => prefix,
+            Self::Left(_) => false,
+        }
+    }
+
+    /// Where the text leaves the language or ends too early.
+    pub(crate) fn leaving(&self) -> Option<&Leaving> {
+        match self {
+            Self::Complete => None,
+            Self::Incomplete(leaving) | Self::Left(leaving) => Some(leaving),
+        }
     }
 }
 
+/// Why there is no verdict.
+enum Trouble {
+    /// It cannot be read.
+    Unread(BadInput),
+    /// A budget was used up.
+    Unanswered(Box<Unanswered>),
+    /// It is longer than so many bytes, and in the language so far.
+    TooLong(u64),
+}
+
 /// Holds `text` against a grammar compiled for [`byte_vocabulary`].
-pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, StepError> {
-    let mut state = grammar.constraint();
-    let viable = state.advance_bytes(text)?;
-    if viable < text.len() {
-        state.advance_bytes(&text[..viable])?;
+pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, Box<Unanswered>> {
+    let mut reading = Reading::new(grammar.constraint());
+    if let Some(left) = reading.push(text)? {
+        return Ok(Verdict::Left(left));
     }
-    let complete = state.is_complete();
-    Ok(Verdict { viable, complete, state, length: text.len() })
+    finish(reading)
+}
+
+/// The verdict on a text that was read to its end.
+fn finish(mut reading: Reading) -> Result<Verdict, Box<Unanswered>> {
+    if let Some(left) = reading.finish()? {
+        return Ok(Verdict::Left(left));
+    }
+    Ok(match reading.end() {
+        End::Complete => Verdict::Complete,
+        End::Incomplete(leaving) => Verdict::Incomplete(leaving),
+    })
+}
+
+/// Reads an input until there is a verdict.
+fn answer(grammar: &CompiledGrammar, input: &Input, most: u64) -> Result<Verdict, Trouble> {
+    let unread = |error| Trouble::Unread(BadInput::new(format!("cannot read {}: {error}", input.name())));
+    let mut source = input.open().map_err(Trouble::Unread)?;
+    let mut reading = Reading::new(grammar.constraint());
+    let mut left = most;
+    loop {
+        let piece = match source.fill_buf() {
+            Ok(piece) => piece,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(unread(error)),
+        };
+        let length = piece.len();
+        if length == 0 {
+            return finish(reading).map_err(Trouble::Unanswered);
+        }
+        let piece = &piece[..usize::try_from(left).map_or(length, |left| length.min(left))];
+        if piece.is_empty() {
+            return Err(Trouble::TooLong(most));
+        }
+        let taken = piece.len();
+        if let Some(found) = reading.push(piece).map_err(Trouble::Unanswered)? {
+            return Ok(Verdict::Left(found));
+        }
+        source.consume(taken);
+        left -= taken as u64;
+    }
 }
 
 /// Checks all inputs.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
     let compiler = crate::budgets::compiler(byte_vocabulary()?);
     let grammar = command.grammar.compile(&compiler)?;
-    let mut exit = Exit::Success;
+    let mut exits = Vec::new();
     let mut advised = false;
     for input in &command.inputs {
-        let text = match input.read() {
-            Ok(text) => text,
-            Err(error) => {
-                no_verdict(&error.to_string(), input, command.json)?;
-                exit = Exit::BadInput;
-                continue;
-            }
-        };
         let start = Instant::now();
-        let judged = progress::during(format!("checking {}", input.name()), || judge(&grammar, &text));
-        if !advised && (judged.is_err() || start.elapsed() > PATIENCE) {
+        let judged = progress::during(format!("checking {}", input.name()), || {
+            answer(&grammar, input, command.max_bytes)
+        });
+        let costly = matches!(judged, Err(Trouble::Unanswered(_))) || start.elapsed() > PATIENCE;
+        if !advised && costly {
             advice::give(&command.grammar, &grammar);
             advised = true;
         }
-        let mut verdict = match judged {
-            Ok(verdict) => verdict,
-            Err(error) => {
-                let error = format!("{}: {}", input.name(), describe::step_error(&error));
-                no_verdict(&error, input, command.json)?;
-                exit = if exit == Exit::Success { Exit::Failure } else { exit };
-                continue;
+        exits.push(match judged {
+            Ok(verdict) => {
+                tell(command, input, &verdict, grammar.grammar_warnings())?;
+                if verdict.accepted(command.prefix) { Exit::Success } else { Exit::Failure }
             }
-        };
-        let accepted = verdict.accepted(command.prefix);
-        if !accepted && exit == Exit::Success {
-            exit = Exit::Failure;
-        }
-        tell(command, input, &text, &mut verdict, grammar.grammar_warnings())?;
+            Err(trouble) => no_verdict(trouble, input, command.json)?,
+        });
     }
-    Ok(exit)
+    // What could not be read is told before what could not be answered, and that before what is not in the
+    // language.
+    let order = [Exit::BadInput, Exit::NoAnswer, Exit::Failure];
+    Ok(order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Success))
 }
 
 /// Says why there is no verdict on an input; the others are still checked.
-fn no_verdict(error: &str, input: &Input, json: bool) -> io::Result<()> {
+fn no_verdict(trouble: Trouble, input: &Input, json: bool) -> anyhow::Result<Exit> {
+    let (told, place, exit) = match trouble {
+        Trouble::Unread(error) => (failure::told(&error), Map::new(), Exit::BadInput),
+        Trouble::Unanswered(unanswered) => {
+            let mut told = unanswered.told();
+            told.sentence = format!("{}: {}", input.name(), told.sentence);
+            (told, unanswered.fields(), Exit::NoAnswer)
+        }
+        Trouble::TooLong(most) => {
+            let sentence =
+                format!("{}: no answer: in the language so far, and longer than {most} bytes", input.name());
+            let hint = Some("--max-bytes says how much is read".to_owned());
+            (Told { sentence, hint }, Map::new(), Exit::NoAnswer)
+        }
+    };
     if json {
-        let object = json!({ "file": input.name(), "accepted": null, "error": error });
-        writeln!(io::stdout().lock(), "{object}")?;
+        let mut object = json!({
+            "file": input.name(), "accepted": null, "error": told.sentence, "hint": told.hint,
+        });
+        extend(&mut object, place);
+        writeln!(stdout::lock(), "{object}")?;
     }
-    eprintln!("{} {error}", Paint::for_stderr().red("error:"));
-    Ok(())
+    told.print();
+    Ok(exit)
 }
 
 /// Prints the verdict on one input.
 fn tell(
     command: &Check,
     input: &Input,
-    text: &[u8],
-    verdict: &mut Verdict,
+    verdict: &Verdict,
     warnings: &[GrammarWarning],
 ) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     let name = input.name();
-    if verdict.accepted(command.prefix) {
-        if command.json {
-            let object = json!({
-                "file": name, "accepted": true, "complete": verdict.complete, "error": null,
-            });
-            writeln!(out, "{}", warned::with(object, warnings))?;
-        } else {
-            let what = if verdict.complete { "in the language" } else { "can still be completed" };
-            writeln!(out, "{name}: {}", Paint::for_stdout().green(what))?;
-        }
-        return Ok(());
-    }
-    let source = Source::from_bytes(text);
-    let position = source.position(Span::from_range(verdict.viable..verdict.viable).start);
-    let what = match text.get(verdict.viable) {
-        Some(&byte) => format!("{} cannot follow", describe::byte(byte)),
-        None => "the text ends too early".to_owned(),
-    };
-    let mut expected = describe::byte_ranges(&verdict.state.next_bytes()?);
-    if verdict.complete {
-        expected.push("the end of the text".to_owned());
-    }
-    let terminals = describe::terminals(&verdict.state.threads());
+    let complete = verdict.leaving().is_none_or(|leaving| leaving.complete);
+    let wrong = verdict.leaving().filter(|_| !verdict.accepted(command.prefix));
     if command.json {
-        let object = json!({
-            "file": name, "accepted": false, "complete": verdict.complete, "error": what,
-            "offset": verdict.viable, "line": position.line, "column": position.column,
-            "expected": expected, "terminals": terminals,
+        let mut object = json!({
+            "file": name, "accepted": wrong.is_none(), "complete": complete,
+            "error": wrong.map(|leaving| &leaving.what),
         });
+        if let Some(leaving) = wrong {
+            extend(&mut object, leaving.fields());
+        }
         writeln!(out, "{}", warned::with(object, warnings))?;
         return Ok(());
     }
-    let what = Paint::for_stdout().red(&format!("not in the language: {what}"));
-    writeln!(out, "{name}:{}:{}: {what}", position.line, position.column)?;
-    let end = (verdict.viable + 1).min(text.len());
-    for line in source.excerpt(Span::from_range(verdict.viable..end)).to_string().lines() {
+    let paint = Paint::for_stdout();
+    let Some(leaving) = wrong else {
+        let what = if complete { "in the language" } else { "can still be completed" };
+        writeln!(out, "{name}: {}", paint.green(what))?;
+        return Ok(());
+    };
+    let what = paint.red(&format!("not in the language: {}", leaving.what));
+    writeln!(out, "{name}:{}:{}: {what}", leaving.line, leaving.column)?;
+    for line in leaving.lines() {
         writeln!(out, "  {line}")?;
     }
-    let expected = if expected.is_empty() { "nothing".to_owned() } else { expected.join(", ") };
-    writeln!(out, "  could follow: {expected}")?;
-    if !terminals.is_empty() {
-        writeln!(out, "  in the grammar: {}", terminals.join(", "))?;
-    }
     Ok(())
+}
+
+/// Adds fields to an object.
+pub(crate) fn extend(object: &mut Value, fields: Map<String, Value>) {
+    if let Value::Object(object) = object {
+        object.extend(fields);
+    }
 }

@@ -2,30 +2,32 @@
 
 use std::{
     fs,
+    io::Write,
     path::{Path, PathBuf},
     time::Instant,
 };
 
+use anyhow::Context;
 use clap::Args;
 use domino::{CompiledGrammar, Terminals, store::CacheFolder};
 use serde_json::json;
 
 use crate::{
     args::LowGrammar,
-    failure::{BadInput, Exit, Paint},
+    failure::{BadInput, Exit, Paint, note},
     notation::GrammarSource,
     output::Output,
     progress,
     reach::LowTerminals,
-    tokenizer,
+    stdout, tokenizer,
 };
 
 /// Grow all subterminal trees of a grammar for a vocabulary ahead of their use, and keep them in a file.
 ///
-/// Without this the trees grow as texts need them, so the first texts of a grammar wait some milliseconds more in
-/// all. Masks are the same. The file is for this grammar, this vocabulary and this version of the program, and has
-/// a checksum: `domino generate --trees FILE` and `domino mask --trees FILE` say so and grow the trees anew where it is
-/// damaged or for something else.
+/// Without this the trees grow as texts need them, so the first texts of a grammar wait some milliseconds
+/// more in all. Masks are the same. The file is for this grammar, this vocabulary and this version of the
+/// program, and has a checksum: `domino generate --trees FILE` and `domino mask --trees FILE` say so and grow
+/// the trees anew where it is damaged or for something else.
 ///
 /// A file that is there and right is left as it is.
 #[derive(Debug, Args)]
@@ -89,7 +91,9 @@ pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit
     let grow_ms = milliseconds(begun);
     let file = command.out.display();
     let bytes = match &before {
-        Before::Whole => fs::metadata(&command.out)?.len(),
+        Before::Whole => fs::metadata(&command.out)
+            .with_context(|| format!("cannot read {}", command.out.display()))?
+            .len(),
         Before::Absent | Before::Useless(_) => write(&compiled, &command.out)?,
     };
     if command.json {
@@ -102,24 +106,26 @@ pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit
             "file": command.out, "bytes": bytes, "made": made, "replaced_because": useless,
             "compile_ms": compile_ms, "grow_ms": grow_ms,
         });
-        println!("{object}");
+        writeln!(stdout::lock(), "{object}")?;
         return Ok(Exit::Success);
     }
+    let mut out = stdout::lock();
     match before {
-        Before::Whole => println!("{file}: right as it is, {bytes} bytes"),
+        Before::Whole => writeln!(out, "{file}: right as it is, {bytes} bytes")?,
         Before::Absent => {
-            println!("{file}: {bytes} bytes; compiled in {compile_ms:.1} ms, trees grown in {grow_ms:.1} ms");
+            let times = format!("compiled in {compile_ms:.1} ms, trees grown in {grow_ms:.1} ms");
+            writeln!(out, "{file}: {bytes} bytes; {times}")?;
         }
         Before::Useless(why) => {
-            eprintln!("{} {file} was {why}", Paint::for_stderr().cyan("note:"));
-            println!("{file}: made again, {bytes} bytes, trees grown in {grow_ms:.1} ms");
+            note!("{} {file} was {why}", Paint::for_stderr().cyan("note:"));
+            writeln!(out, "{file}: made again, {bytes} bytes, trees grown in {grow_ms:.1} ms")?;
         }
     }
     Ok(Exit::Success)
 }
 
-/// Gives a grammar the trees of a file. Where that is not possible it says why on standard error, grows them, and
-/// writes the file anew.
+/// Gives a grammar the trees of a file. Where that is not possible it says why on standard error, grows them,
+/// and writes the file anew.
 pub(crate) fn attach(compiled: &CompiledGrammar, file: &Path, name: &str) -> Result<(), BadInput> {
     let paint = Paint::for_stderr();
     match load(compiled, file)? {
@@ -129,18 +135,22 @@ pub(crate) fn attach(compiled: &CompiledGrammar, file: &Path, name: &str) -> Res
                 .hint("`domino compile` makes files of trees"));
         }
         Before::Useless(why) => {
-            eprintln!("{} {} is {why}; it is made again", paint.cyan("warning:"), file.display());
+            note!("{} {} is {why}; it is made again", paint.cyan("warning:"), file.display());
         }
     }
     grow(compiled, name);
     if let Err(error) = write(compiled, file) {
-        eprintln!("{} {error:#}", paint.cyan("warning:"));
+        note!("{} {error:#}", paint.cyan("warning:"));
     }
     Ok(())
 }
 
 /// Takes trees from a file, if they are there.
 fn load(compiled: &CompiledGrammar, file: &Path) -> Result<Before, BadInput> {
+    // Devices and pipes have no end, or nothing to read.
+    if fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return Ok(Before::Absent);
+    }
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Before::Absent),

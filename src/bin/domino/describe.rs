@@ -2,10 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use domino::{StepError, StepErrorKind, ThreadView, TokenId, Vocabulary};
+use domino::{Constraint, ThreadView, TokenId, Vocabulary};
+use unicode_width::UnicodeWidthChar;
 
 /// Terminals named in a message.
 const MOST_TERMINALS: usize = 8;
+/// Threads of a state up to which their terminals are listed; to list more takes longer than the step that
+/// failed.
+const MOST_THREADS: usize = 1000;
 
 /// Bytes as text between quotes: UTF-8 as it is, control characters and other bytes escaped.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
@@ -39,27 +43,40 @@ pub(crate) fn token(vocabulary: &Vocabulary, token: TokenId) -> String {
 /// One byte: the ASCII character, or its number.
 pub(crate) fn byte(byte: u8) -> String {
     match byte {
-        b'\'' => "\"'\"".to_owned(),
-        b' '..=b'~' => format!("'{}'", char::from(byte)),
-        b'\n' => "'\\n'".to_owned(),
-        b'\r' => "'\\r'".to_owned(),
-        b'\t' => "'\\t'".to_owned(),
+        b' '..=b'~' | b'\n' | b'\r' | b'\t' => character(char::from(byte)),
         _ => format!("0x{byte:02X}"),
     }
 }
 
-/// Sorted bytes as ranges such as `'a'-'z'`; characters that are not ASCII as what they are.
+/// One character between quotes, or its number where one would not see it.
+pub(crate) fn character(character: char) -> String {
+    match character {
+        '\'' => "\"'\"".to_owned(),
+        '\n' | '\r' | '\t' => format!("'{}'", character.escape_default()),
+        ' ' => "' '".to_owned(),
+        _ if is_visible(character) => format!("'{character}'"),
+        _ => format!("U+{:04X}", u32::from(character)),
+    }
+}
+
+/// Does it have a picture of its own? Not so white space, controls, marks that join the character before,
+/// what turns the direction of text, and characters for private use.
+pub(crate) fn is_visible(character: char) -> bool {
+    let private = matches!(character, '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..);
+    !private && !character.is_whitespace() && character.width().is_some_and(|width| width > 0)
+}
+
+/// Sorted bytes as ranges such as `'a'-'z'`.
 pub(crate) fn byte_ranges(bytes: &[u8]) -> Vec<String> {
     let mut ranges: Vec<(u8, u8)> = Vec::new();
     for &byte in bytes {
         match ranges.last_mut() {
-            // Ranges stop at the borders between kinds of characters, so that they mean something.
+            // Ranges stop at the borders between kinds of bytes, so that they mean something.
             Some((_, last)) if last.checked_add(1) == Some(byte) && kind(*last) == kind(byte) => *last = byte,
             _ => ranges.push((byte, byte)),
         }
     }
     let show = |&(first, last): &(u8, u8)| match last - first {
-        _ if (first, last) == (0xC2, 0xF4) => "any character that is not ASCII".to_owned(),
         0 => byte(first),
         1 => format!("{}, {}", byte(first), byte(last)),
         _ => format!("{}-{}", byte(first), byte(last)),
@@ -125,8 +142,16 @@ pub(crate) fn one_line(name: &str) -> String {
     name.chars().map(show).collect()
 }
 
+/// The terminals that a state is in or waits for, unless there are too many to look at.
+pub(crate) fn terminals_of(state: &Constraint) -> Vec<String> {
+    match state.state_sizes().threads {
+        ..=MOST_THREADS => terminals(&state.threads()),
+        _ => Vec::new(),
+    }
+}
+
 /// The terminals that threads are in or wait for, each once, at most [`MOST_TERMINALS`].
-pub(crate) fn terminals(threads: &[ThreadView]) -> Vec<String> {
+fn terminals(threads: &[ThreadView]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for thread in threads {
         let name = one_line(&thread.terminal);
@@ -140,14 +165,6 @@ pub(crate) fn terminals(threads: &[ThreadView]) -> Vec<String> {
         names.push(format!("{rest} more"));
     }
     names
-}
-
-/// A step that failed, in words.
-pub(crate) fn step_error(error: &StepError) -> String {
-    match error.kind() {
-        StepErrorKind::Limit(limit) => limit.to_string(),
-        _ => error.to_string(),
-    }
 }
 
 #[cfg(test)]
@@ -171,9 +188,17 @@ mod tests {
 
     #[test]
     fn ranges() {
-        let any: Vec<u8> = (0x20..0x7f).chain(0xc2..=0xf4).filter(|&byte| byte != b'"').collect();
-        let expected = "' ', '!' '#'-'/' '0'-'9' ':'-'@' 'A'-'Z' '['-'`' 'a'-'z' '{'-'~' any character that is not ASCII";
-        assert_eq!(byte_ranges(&any).join(" "), expected);
+        let bytes: Vec<u8> = (0x20..0x7f).chain(0xc2..=0xf4).filter(|&byte| byte != b'"').collect();
+        let expected = "' ', '!' '#'-'/' '0'-'9' ':'-'@' 'A'-'Z' '['-'`' 'a'-'z' '{'-'~' 0xC2-0xF4";
+        assert_eq!(byte_ranges(&bytes).join(" "), expected);
         assert_eq!(byte_ranges(b"\tab'").join(" "), "'\\t' 'a', 'b' \"'\"");
+    }
+
+    #[test]
+    fn characters() {
+        let show = |characters: &str| characters.chars().map(character).collect::<Vec<_>>().join(" ");
+        assert_eq!(show("a'\n\u{e9}\u{6728}"), "'a' \"'\" '\\n' '\u{e9}' '\u{6728}'");
+        // A control, a combining mark, a direction, a space that is none of ASCII's, and a private one.
+        assert_eq!(show("\0\u{301}\u{202e}\u{3000}\u{e000}"), "U+0000 U+0301 U+202E U+3000 U+E000");
     }
 }

@@ -1,13 +1,21 @@
-//! How the program ends, and how it tells what went wrong.
+//! How the program ends, and how it tells what went wrong: one sentence, and one hint.
 //!
-//! Bad input (flags, files, grammars, tokenizers, models) is [`BadInput`] and ends with 2; every other
-//! error ends with 1.
+//! Bad input (flags, files, grammars, tokenizers, models) is [`BadInput`] and ends with 2, a budget that is
+//! used up with 4; every other error ends with 1.
 
 use std::{
+    error::Error,
     fmt,
     io::{self, IsTerminal, Write},
     process::ExitCode,
 };
+
+use domino::{
+    Budget, Constraint, LimitExceeded, StepError, StepErrorKind, TextPlace,
+    decode::{DecodeError, DecodeErrorKind},
+};
+
+use crate::{describe, stdout};
 
 /// Exit codes, the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +28,12 @@ pub(crate) enum Exit {
     BadInput,
     /// The generated text was cut by `--max-tokens`.
     Cut,
+    /// No answer: a budget was used up.
+    NoAnswer,
     /// Ended by Ctrl-C.
     Interrupted,
+    /// Whoever read standard output went away.
+    ClosedPipe,
 }
 
 impl Exit {
@@ -32,10 +44,36 @@ impl Exit {
             Self::Failure => 1,
             Self::BadInput => 2,
             Self::Cut => 3,
+            Self::NoAnswer => 4,
             Self::Interrupted => 130,
+            // As if by SIGPIPE.
+            Self::ClosedPipe => 141,
+        }
+    }
+
+    /// What an error ends with.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        let closed = |cause: &(dyn Error + 'static)| {
+            cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        };
+        match error {
+            _ if error.chain().any(closed) => Self::ClosedPipe,
+            _ if error.downcast_ref::<BadInput>().is_some() => Self::BadInput,
+            _ if error.chain().any(|cause| cause.is::<LimitExceeded>()) => Self::NoAnswer,
+            _ => Self::Failure,
         }
     }
 }
+
+/// Prints a line on standard error. Whoever closed it wants to read no more: that is not the program's
+/// failure.
+macro_rules! note {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+pub(crate) use note;
 
 /// Input that cannot be used.
 #[derive(Debug)]
@@ -48,6 +86,12 @@ impl BadInput {
     /// Says what is wrong.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
+    }
+
+    /// Says what is wrong with `name`, as an error of the library says it.
+    pub(crate) fn in_file(name: &str, error: &(dyn Error + 'static)) -> Self {
+        let Told { sentence, hint } = told(error);
+        Self { message: format!("{name}: {sentence}"), hint }
     }
 
     /// Says what to do about it.
@@ -63,28 +107,152 @@ impl fmt::Display for BadInput {
     }
 }
 
-impl std::error::Error for BadInput {}
+impl Error for BadInput {}
 
-/// Tells about `error` on standard error, and as an object on standard output if `json`.
-pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
-    let broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    };
-    if error.chain().any(broken_pipe) {
-        return ExitCode::from(Exit::Failure.code());
+/// An error in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// What went wrong.
+    pub(crate) sentence: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+}
+
+impl Told {
+    /// Prints it on standard error.
+    pub(crate) fn print(&self) {
+        let paint = Paint::for_stderr();
+        note!("{} {}", paint.red("error:"), self.sentence);
+        if let Some(hint) = &self.hint {
+            note!("{} {hint}", paint.cyan("hint:"));
+        }
     }
-    let bad_input = error.downcast_ref::<BadInput>();
-    if json {
-        let object = serde_json::json!({ "error": format!("{error:#}") });
-        // Nothing more can be done for a reader who has gone.
-        let _ = writeln!(io::stdout().lock(), "{object}");
+
+    /// Both, for an answer that has but one place for it.
+    pub(crate) fn line(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; hint: {hint}", self.sentence),
+            None => self.sentence.clone(),
+        }
     }
-    let paint = Paint::for_stderr();
-    eprintln!("{} {error:#}", paint.red("error:"));
-    if let Some(hint) = bad_input.and_then(|bad| bad.hint.as_deref()) {
-        eprintln!("{} {hint}", paint.cyan("hint:"));
+}
+
+/// What the library puts between an error and its hint.
+const HINT: &str = "\nhint: ";
+
+/// What names a field of the library's limits.
+const FIELD: &str = "`Limits::";
+
+/// An error and its causes, each thing said once. A hint for users of the library gives way to one for users
+/// of the program.
+pub(crate) fn told(error: &(dyn Error + 'static)) -> Told {
+    let mut sentence = String::new();
+    let mut hint = None;
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        cause = error.source();
+        let whole = match error.downcast_ref::<StepError>().and_then(step_budget) {
+            Some((limit, place)) => format!("{limit} after {} bytes of text{}", place.bytes, in_rules(place)),
+            None => error.to_string(),
+        };
+        let (said, advised) =
+            whole.split_once(HINT).map_or((&*whole, None), |(said, hint)| (said, Some(hint)));
+        if let Some(limit) = error.downcast_ref::<LimitExceeded>() {
+            hint = hint.filter(|hint: &String| !hint.contains(FIELD));
+            hint.get_or_insert_with(|| advice(limit.budget()));
+        } else if let Some(bad) = error.downcast_ref::<BadInput>() {
+            hint = bad.hint.clone();
+        }
+        hint = hint.or_else(|| advised.map(str::to_owned));
+        let is_wrapper = error
+            .downcast_ref::<DecodeError>()
+            .is_some_and(|error| *error.kind() == DecodeErrorKind::Constraint && cause.is_some());
+        if is_wrapper || sentence.contains(said) {
+            continue;
+        }
+        if !sentence.is_empty() {
+            sentence += ": ";
+        }
+        sentence += said;
     }
-    let exit = if bad_input.is_some() { Exit::BadInput } else { Exit::Failure };
+    Told { sentence, hint }
+}
+
+/// The error of a step as [`told`], for a caller who has a better name for its place in the text than a count
+/// of bytes. `state`: where the step began, whose terminals say where in the grammar that is if no rule does.
+pub(crate) fn told_in_place(error: &StepError, state: &Constraint) -> Told {
+    let mut told = told(error);
+    if let Some((limit, place)) = step_budget(error) {
+        told.sentence = format!("{limit}{}", in_rules(place));
+    }
+    if error.place().is_none_or(|place| place.rules.is_empty()) {
+        told.sentence += &in_terminals(state);
+    }
+    told
+}
+
+/// The terminals of a state, at the end of a sentence.
+pub(crate) fn in_terminals(state: &Constraint) -> String {
+    match &*describe::terminals_of(state) {
+        [] => String::new(),
+        terminals => format!("; in the grammar: {}", terminals.join(", ")),
+    }
+}
+
+/// The budget that ended a step, and where.
+fn step_budget(error: &StepError) -> Option<(&LimitExceeded, &TextPlace)> {
+    match (error.kind(), error.place()) {
+        (StepErrorKind::Limit(limit), Some(place)) => Some((limit, place)),
+        _ => None,
+    }
+}
+
+/// The rules of a place, after a comma.
+fn in_rules(place: &TextPlace) -> String {
+    let names: Vec<String> =
+        place.rules.iter().map(|name| format!("`{}`", describe::one_line(name))).collect();
+    match names.len() {
+        0 => String::new(),
+        1 => format!(", in rule {}", names[0]),
+        _ => format!(", in rules {}", names.join(", ")),
+    }
+}
+
+/// What a user of the program can do about a budget.
+fn advice(budget: Budget) -> String {
+    let grammar = budget.advice();
+    match budget {
+        Budget::StepWork | Budget::StepTotal | Budget::TextTotal | Budget::StepTime | Budget::TextTime => {
+            // The library's words for these speak of sessions, or of more time themselves.
+            let grammar = Budget::StepTotal.advice();
+            format!(
+                "{grammar} (`domino inspect` warns of such rules); or give a step more time: \
+                 `--max-step-seconds SECONDS`"
+            )
+        }
+        Budget::ParserBytes | Budget::StateBytes => {
+            format!("{grammar}; or give the grammar more memory: `--max-memory MIB`")
+        }
+        _ => grammar.to_owned(),
+    }
+}
+
+/// Tells about `error` on standard error, and as an object on standard output if `json`. `failure`: what an
+/// error that has no code of its own ends with.
+pub(crate) fn report(error: &anyhow::Error, json: bool, failure: Exit) -> ExitCode {
+    let exit = Some(Exit::of(error)).filter(|exit| *exit != Exit::Failure).unwrap_or(failure);
+    if exit != Exit::ClosedPipe {
+        let told = told(error.as_ref());
+        if json {
+            let object = match &told.hint {
+                Some(hint) => serde_json::json!({ "error": told.sentence, "hint": hint }),
+                None => serde_json::json!({ "error": told.sentence }),
+            };
+            // Nothing more can be done for a reader who has gone.
+            let _ = writeln!(stdout::lock(), "{object}");
+        }
+        told.print();
+    }
     ExitCode::from(exit.code())
 }
 
@@ -132,4 +300,96 @@ impl Paint {
 
 fn wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+    use domino::{Compiler, Grammar, Limits, Syntax};
+
+    use super::*;
+
+    /// A budget of the library, which names a field of `Limits` in its hint.
+    fn limited() -> anyhow::Error {
+        let grammar = r#"root ::= "a" root "b" | "c""#;
+        let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
+        let mut limits = Limits::default();
+        limits.symbols = 1;
+        let vocabulary = crate::check::byte_vocabulary().unwrap();
+        let error = Compiler::new(vocabulary).limits(limits).compile(&grammar).map(drop).unwrap_err();
+        assert!(error.to_string().contains("Limits::"), "{error}");
+        error.into()
+    }
+
+    #[test]
+    fn budgets_are_told_once_and_without_names_of_the_library() {
+        let error = limited().context("cannot go on");
+        let Told { sentence, hint } = told(error.as_ref());
+        assert!(
+            sentence.starts_with("cannot go on: ") && sentence.matches("budget").count() == 1,
+            "{sentence}"
+        );
+        assert!(
+            !sentence.contains("hint") && hint.as_ref().is_some_and(|hint| !hint.contains("Limits")),
+            "{hint:?}"
+        );
+        assert_eq!(Exit::of(&error), Exit::NoAnswer);
+        // One that is the user's to mend stays so.
+        let bad = BadInput::in_file("x.regex", limited().as_ref());
+        assert_eq!(told(&bad).hint, hint);
+        assert_eq!(Exit::of(&bad.into()), Exit::BadInput);
+    }
+
+    #[test]
+    fn steps_are_told_with_bytes_and_rules_once() {
+        let grammar = r#"root ::= s "z"   s ::= x x x | x x | "a"   x ::= s | "(" s ")""#;
+        let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
+        let mut limits = Limits::default();
+        limits.step_work = 100_000;
+        let compiler = Compiler::new(crate::check::byte_vocabulary().unwrap()).limits(limits);
+        let mut constraint = compiler.compile(&grammar).unwrap().constraint();
+        let mut bytes = 0;
+        let error = loop {
+            match constraint.advance_bytes(b"a") {
+                Ok(taken) => bytes += taken,
+                Err(error) => break error,
+            }
+        };
+        let place = error.place().unwrap();
+        assert_eq!(place.bytes, bytes);
+        let limit = error.source().unwrap().to_string();
+        let rules = ", in rules `s`, `root`, `x`";
+        let Told { sentence, hint } = told(&error);
+        assert_eq!(sentence, format!("{limit} after {bytes} bytes of text{rules}"));
+        assert!(hint.as_ref().is_some_and(|hint| hint.contains("--max-step-seconds SECONDS")), "{hint:?}");
+        let in_place = told_in_place(&error, &constraint);
+        assert_eq!(in_place, Told { sentence: format!("{limit}{rules}"), hint });
+        let context = anyhow::Error::from(error).context("cannot go on");
+        assert_eq!(told(context.as_ref()).sentence, format!("cannot go on: {sentence}"));
+        assert_eq!(Exit::of(&context), Exit::NoAnswer);
+    }
+
+    #[test]
+    fn hints_about_budgets_name_flags() {
+        for (budgets, flag) in [
+            (
+                &[Budget::StepWork, Budget::StepTotal, Budget::TextTotal, Budget::StepTime, Budget::TextTime]
+                    [..],
+                "`--max-step-seconds SECONDS`",
+            ),
+            (&[Budget::ParserBytes, Budget::StateBytes], "`--max-memory MIB`"),
+        ] {
+            for &budget in budgets {
+                let hint = advice(budget);
+                assert!(hint.contains(flag) && !hint.contains("::"), "{budget:?}: {hint}");
+            }
+        }
+    }
+
+    #[test]
+    fn closed_pipes_are_no_failures() {
+        let closed = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(Exit::of(&Err::<(), _>(closed).context("cannot write").unwrap_err()), Exit::ClosedPipe);
+        assert_eq!(Exit::of(&io::Error::from(io::ErrorKind::StorageFull).into()), Exit::Failure);
+    }
 }

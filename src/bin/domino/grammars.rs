@@ -1,14 +1,14 @@
 //! `domino grammars`: the grammars that come with the program.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use serde_json::json;
 
-use crate::{args::Grammars, failure::Exit, notation::SHIPPED};
+use crate::{args::Grammars, failure::Exit, notation::SHIPPED, stdout};
 
 /// Lists them, or prints one.
 pub(crate) fn run(command: &Grammars) -> anyhow::Result<Exit> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     if let Some(shipped) = command.show {
         write!(out, "{}", shipped.text)?;
     } else if command.json {

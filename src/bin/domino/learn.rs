@@ -27,7 +27,7 @@ use crate::{
     progress,
     reach::{self, LowReach, Reach},
     speculate::{bad_prior, known, load, read},
-    tokenizer,
+    stdout, tokenizer,
 };
 
 /// Learn which tokens come where in texts of a grammar, so that `domino generate` can guess ahead.
@@ -293,7 +293,7 @@ fn name(path: &Path) -> String {
 
 /// Says what a prior knows.
 fn show(summary: &PriorSummary, json: bool) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     let PriorSummary { label, grammar, vocabulary, observed, levels, guesses, right, .. } = summary;
     let (lookahead, terminals) = (summary.lookahead, summary.terminals);
     let contexts: usize = levels.iter().map(|level| level.0).sum();

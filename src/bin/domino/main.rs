@@ -12,29 +12,34 @@ mod cache;
 mod check;
 mod compile;
 mod describe;
+mod excerpt;
+mod expected;
 mod failure;
 mod generate;
 mod grammars;
 mod inspect;
 mod interrupt;
 mod learn;
+mod lines;
 mod log;
 mod mask;
 mod model;
 mod notation;
+mod numbers;
 mod output;
 mod progress;
 mod reach;
+mod reading;
 mod runner;
 mod serve;
 mod speculate;
+mod stdout;
 mod tokenizer;
 mod trace;
 mod warned;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
-use clap::Parser;
 use domino::store::CacheFolder;
 
 use crate::{
@@ -43,15 +48,18 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    let args = LowArgs::parse();
+    let args = LowArgs::from_command_line();
     log::install();
     interrupt::install();
     let json = args.json();
     let cache = args.cache();
+    let failure = args.failure();
     let command = args.install_budgets().and_then(|()| args.resolve());
-    match command.map_err(Into::into).and_then(|command| run(&command, &cache)) {
+    let ended = command.map_err(Into::into).and_then(|command| run(&command, &cache));
+    // What the last line left behind must not be lost in silence.
+    match ended.and_then(|exit| Ok(stdout::lock().flush().map(|()| exit)?)) {
         Ok(exit) => ExitCode::from(exit.code()),
-        Err(error) => failure::report(&error, json),
+        Err(error) => failure::report(&error, json, failure),
     }
 }
 

@@ -1,19 +1,18 @@
 //! `domino mask`: what may follow a text.
 
-use std::io::{self, Write};
+use std::io::Write;
 
-use domino::{
-    Constraint, TokenId, Vocabulary,
-    grammar::{GrammarWarning, Source},
-    store::CacheFolder,
-};
+use domino::{Constraint, TokenId, Vocabulary, grammar::GrammarWarning, store::CacheFolder};
 use serde_json::{Value, json};
 
 use crate::{
     args::Mask,
+    check::extend,
     compile, describe,
-    failure::{Exit, Paint},
-    progress, tokenizer, warned,
+    failure::{self, Exit, Told, note},
+    progress,
+    reading::{Leaving, Reading},
+    stdout, tokenizer, warned,
 };
 
 /// Tokens and threads shown unless all are asked for.
@@ -27,15 +26,28 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
     if let Some(file) = &command.trees {
         compile::attach(&compiled, file, &command.grammar.name())?;
     }
-    let mut constraint = compiled.constraint();
-    let text = command.text.as_bytes();
-    let followed = constraint.advance_bytes(text)?;
-    if followed < text.len() {
-        constraint.advance_bytes(&text[..followed])?;
-        return refused(command, followed, &mut constraint, compiled.grammar_warnings());
+    let mut reading = Reading::new(compiled.constraint());
+    let mut left = reading.push(command.text.as_bytes());
+    if let Ok(None) = left {
+        left = reading.finish();
     }
-    let allowed: Vec<TokenId> =
-        progress::during("making the mask", || constraint.mask().map(|mask| mask.iter().collect()))?;
+    let left = match left {
+        Ok(left) => left,
+        Err(unanswered) => return Ok(no_answer(command, unanswered.told())?),
+    };
+    if let Some(leaving) = left {
+        return refused(command, &leaving, compiled.grammar_warnings());
+    }
+    let mut constraint = reading.into_state();
+    let mask = progress::during("making the mask", || constraint.mask().map(|mask| mask.iter().collect()));
+    let allowed: Vec<TokenId> = match mask {
+        Ok(allowed) => allowed,
+        Err(error) => {
+            let mut told = failure::told_in_place(&error, &constraint);
+            told.sentence = format!("no mask after the text: {}", told.sentence);
+            return Ok(no_answer(command, told)?);
+        }
+    };
     let complete = constraint.is_complete();
     if command.json {
         let ids: Vec<u32> = allowed.iter().map(|token| token.raw()).collect();
@@ -44,36 +56,35 @@ pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
             "count": ids.len(), "allowed": ids, "complete": complete, "eos": eos,
             "threads": threads_json(&constraint),
         });
-        writeln!(io::stdout().lock(), "{}", warned::with(object, compiled.grammar_warnings()))?;
+        writeln!(stdout::lock(), "{}", warned::with(object, compiled.grammar_warnings()))?;
     } else {
         show(command, &vocabulary, &constraint, &allowed)?;
     }
     Ok(Exit::Success)
 }
 
-/// The text itself cannot be written.
-fn refused(
-    command: &Mask,
-    followed: usize,
-    constraint: &mut Constraint,
-    warnings: &[GrammarWarning],
-) -> anyhow::Result<Exit> {
-    let source = Source::new(&command.text);
-    let position = source.position(u32::try_from(followed).unwrap_or(u32::MAX));
-    let byte = command.text.as_bytes().get(followed).copied().map(describe::byte).unwrap_or_default();
-    let what = format!("the text cannot be continued: {byte} cannot follow");
-    let expected = describe::byte_ranges(&constraint.next_bytes()?);
+/// A budget was used up.
+fn no_answer(command: &Mask, told: Told) -> std::io::Result<Exit> {
     if command.json {
-        let object = json!({
-            "error": what, "offset": followed, "line": position.line, "column": position.column,
-            "expected": expected,
-        });
-        writeln!(io::stdout().lock(), "{}", warned::with(object, warnings))?;
+        writeln!(stdout::lock(), "{}", json!({ "error": told.sentence, "hint": told.hint }))?;
     }
-    let paint = Paint::for_stderr();
-    eprintln!("{} {what}", paint.red("error:"));
-    eprintln!("  at byte {followed}, line {}, column {}", position.line, position.column);
-    eprintln!("  could follow: {}", expected.join(", "));
+    told.print();
+    Ok(Exit::NoAnswer)
+}
+
+/// The text itself cannot be written.
+fn refused(command: &Mask, leaving: &Leaving, warnings: &[GrammarWarning]) -> anyhow::Result<Exit> {
+    let what = format!("the text cannot be continued: {}", leaving.what);
+    if command.json {
+        let mut object = json!({ "error": what });
+        extend(&mut object, leaving.fields());
+        writeln!(stdout::lock(), "{}", warned::with(object, warnings))?;
+    }
+    Told { sentence: what, hint: None }.print();
+    note!("  at byte {}, line {}, column {}", leaving.offset, leaving.line, leaving.column);
+    for line in leaving.lines() {
+        note!("  {line}");
+    }
     Ok(Exit::Failure)
 }
 
@@ -82,7 +93,8 @@ fn threads_json(constraint: &Constraint) -> Vec<Value> {
     let thread = |thread: &domino::ThreadView| {
         json!({
             "parser_set": thread.parser_set, "terminal": thread.terminal,
-            "begun": thread.begun, "scanner_state": thread.scanner_state, "may_end": thread.may_end, "items": thread.items,
+            "begun": thread.begun, "scanner_state": thread.scanner_state, "may_end": thread.may_end,
+            "items": thread.items,
         })
     };
     threads.iter().map(thread).collect()
@@ -96,7 +108,7 @@ fn show(
     allowed: &[TokenId],
 ) -> anyhow::Result<()> {
     let most = if command.all { usize::MAX } else { MOST_SHOWN };
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     let complete = if constraint.is_complete() { "is complete" } else { "is not complete" };
     writeln!(out, "{} of {} tokens may follow; the text {complete}", allowed.len(), vocabulary.size())?;
     for &token in allowed.iter().take(most) {

@@ -17,8 +17,13 @@ const DEFAULT_MODEL: &str = "models/domino-small";
 /// is no name.
 pub(crate) fn locate(name: Option<&Path>) -> Result<PathBuf, BadInput> {
     let Some(path) = name else { return default_model() };
-    if path.exists() {
+    let is_gguf = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"));
+    if path.is_dir() || path.exists() && is_gguf {
         return Ok(path.to_owned());
+    }
+    if path.exists() {
+        return Err(BadInput::new(format!("{} is neither a folder nor a GGUF file", path.display()))
+            .hint("--model takes a model's folder or a GGUF file (*.gguf)"));
     }
     let hub = path.to_str().and_then(|name| name.parse::<HubModel>().ok());
     match hub {

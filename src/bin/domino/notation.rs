@@ -164,7 +164,7 @@ impl GrammarText {
 
     /// Parses it.
     pub(crate) fn parse(&self) -> Result<Grammar, BadInput> {
-        self.notation.parse(&self.text).map_err(|error| BadInput::new(format!("{}: {error}", self.name)))
+        self.notation.parse(&self.text).map_err(|error| BadInput::in_file(&self.name, &error))
     }
 
     /// Parses and compiles it.
@@ -179,6 +179,6 @@ impl GrammarText {
         compiler: &Compiler,
     ) -> Result<CompiledGrammar, BadInput> {
         let compiled = compiler.compile(grammar);
-        compiled.map_err(|error| BadInput::new(format!("{}: {error}", self.name)))
+        compiled.map_err(|error| BadInput::in_file(&self.name, &error))
     }
 }

@@ -2,7 +2,8 @@
 
 use std::{
     ffi::OsString,
-    fs, io,
+    fs,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -13,9 +14,17 @@ use crate::failure::BadInput;
 /// Where a result will go.
 #[derive(Debug)]
 pub(crate) struct Output<'a> {
+    /// As the user calls it.
     path: &'a Path,
-    /// Beside it, so that renaming does not copy.
-    temporary: PathBuf,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A file, written under another name beside its place, so that renaming does not copy.
+    File { temporary: PathBuf, file: PathBuf },
+    /// A device or a pipe, which no file must take the place of.
+    Device,
 }
 
 impl<'a> Output<'a> {
@@ -28,27 +37,38 @@ impl<'a> Output<'a> {
         if path.is_dir() {
             return Err(cannot(&"it is a folder"));
         }
-        let mut name = path.file_name().map(OsString::from).ok_or_else(|| cannot(&"it names no file"))?;
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Ok(Self { path, place: Place::Device });
+        }
+        // A link stays, and what it leads to is replaced.
+        let file = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut name = file.file_name().map(OsString::from).ok_or_else(|| cannot(&"it names no file"))?;
         name.push(format!(".{}.part", std::process::id()));
-        let temporary = path.with_file_name(name);
+        let temporary = file.with_file_name(name);
         fs::write(&temporary, b"")
             .and_then(|()| fs::remove_file(&temporary))
             .map_err(|error| cannot(&error))?;
-        Ok(Self { path, temporary })
+        Ok(Self { path, place: Place::File { temporary, file } })
     }
 
     /// Writes it beside its place, then puts it there.
     pub(crate) fn write(&self, content: &[u8]) -> anyhow::Result<()> {
-        let written = self.attempt(content);
-        if written.is_err() {
-            // What is left of it is of no use; the error that matters is the first.
-            let _ = fs::remove_file(&self.temporary);
-        }
+        let written = match &self.place {
+            Place::File { temporary, file } => replace(temporary, file, content),
+            Place::Device => fs::OpenOptions::new()
+                .write(true)
+                .open(self.path)
+                .and_then(|mut device| device.write_all(content).and_then(|()| device.flush())),
+        };
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
+}
 
-    fn attempt(&self, content: &[u8]) -> io::Result<()> {
-        fs::write(&self.temporary, content)?;
-        fs::rename(&self.temporary, self.path)
+fn replace(temporary: &Path, file: &Path, content: &[u8]) -> io::Result<()> {
+    let written = fs::write(temporary, content).and_then(|()| fs::rename(temporary, file));
+    if written.is_err() {
+        // What is left of it is of no use; the error that matters is the first.
+        let _ = fs::remove_file(temporary);
     }
+    written
 }

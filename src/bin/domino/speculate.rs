@@ -16,7 +16,7 @@ use domino::{
 };
 
 use crate::{
-    failure::{BadInput, Paint},
+    failure::{BadInput, Paint, note},
     notation::GrammarSource,
     reach,
 };
@@ -283,7 +283,7 @@ fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path
     load(&file, grammar)
         .map_err(|error| {
             let paint = Paint::for_stderr();
-            eprintln!("{} {error}; going on without", paint.cyan("note:"));
+            note!("{} {error}; going on without", paint.cyan("note:"));
         })
         .ok()
         .inspect(|prior| tell_apart(prior, &file, grammar))

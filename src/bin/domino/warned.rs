@@ -3,13 +3,13 @@
 use domino::grammar::GrammarWarning;
 use serde_json::{Value, json};
 
-use crate::failure::Paint;
+use crate::failure::{Paint, note};
 
 /// Prints the warnings of the grammar called `name` on standard error.
 pub(crate) fn tell(name: &str, warnings: &[GrammarWarning]) {
     let paint = Paint::for_stderr();
     for warning in warnings {
-        eprintln!("{} {name}: {warning}", paint.cyan("warning:"));
+        note!("{} {name}: {warning}", paint.cyan("warning:"));
     }
 }
 

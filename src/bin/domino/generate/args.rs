@@ -25,14 +25,16 @@ use crate::{
 /// text again.
 ///
 /// With --json the text is not streamed: one object is printed at the end, with at least text, tokens,
-/// token_ids, finish (stop, stop_string, length, or interrupted by Ctrl-C), tokens_per_second, interventions
-/// (null with --mask ahead, which does not ask what the model would have chosen by itself), mask_seconds,
-/// seconds, complete, which says whether the text is in the language of the grammar, and finished_by: model,
-/// completion (with --finish: then there are appended, appended_bytes and appended_token_ids, and text has
-/// what was appended), or null where it is not finished; with speculation also drafted, accepted, acceptance,
-/// tokens_per_pass, and prior, with the lookahead (null: unbounded) and terminals it was learnt at; with
-/// --compare an object compare. Exit code 3 says that --max-tokens or the model's context cut the text, or
-/// --stop before it was complete, and nothing finished it.
+/// token_ids, finish (stop, stop_string, length, interrupted by Ctrl-C, or error), tokens_per_second,
+/// interventions (null with --mask ahead, which does not ask what the model would have chosen by itself),
+/// mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
+/// finished_by: model, completion (with --finish: then there are appended, appended_bytes and
+/// appended_token_ids, and text has what was appended), or null where it is not finished; with speculation
+/// also drafted, accepted, acceptance, tokens_per_pass, and prior, with the lookahead (null: unbounded) and
+/// terminals it was learnt at; with --compare an object compare. Exit code 3 says that --max-tokens or the
+/// model's context cut the text, or --stop before it was complete, and nothing finished it. Where a step
+/// fails, the object has the text so far with error and hint (completed with --finish, if that can be),
+/// finish is error, and the exit code is 4 for a budget and 1 for anything else.
 #[derive(Debug, Args)]
 pub(crate) struct LowGenerate {
     #[command(flatten)]
@@ -43,24 +45,23 @@ pub(crate) struct LowGenerate {
     /// A file with the text to go on from; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
-    /// The model's folder (config.json, tokenizer.json, *.safetensors), a GGUF file (*.gguf), or a model on the
-    /// Hugging Face hub, OWNER/NAME, OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf, which is fetched once and kept
-    /// in the hub's cache (HF_HOME).
-    /// Default: models/domino-small in the current folder, beside the program or up to three folders above
-    /// it, or in the package when run by cargo.
+    /// The model's folder (config.json, tokenizer.json, *.safetensors), a GGUF file (*.gguf), or a model on
+    /// the Hugging Face hub, OWNER/NAME, OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf, which is fetched once
+    /// and kept in the hub's cache (HF_HOME). Default: models/domino-small in the current folder, beside the
+    /// program or up to three folders above it, or in the package when run by cargo.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
     #[command(flatten)]
     device: LowDevice,
-    /// What runs the model: domino's own runner, or the engine of mistral.rs, to compare the two (needs a build with the
-    /// feature mistralrs; one text at a time, on the CPU).
+    /// What runs the model: domino's own runner, or the engine of mistral.rs, to compare the two (needs a
+    /// build with the feature mistralrs; one text at a time, on the CPU).
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Own, conflicts_with = "batch")]
     engine: Engine,
     /// Generate a text for each of the lines of JSON in this file (- is standard input), several at once: {"id": ..,
     /// "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with syntax its text) or
     /// regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, repeat_last_n, presence_penalty,
     /// frequency_penalty, stop (a list), finish, logprobs. For each a line is printed as soon as it has ended: what
-    /// --json prints, with its id, or {"id": .., "error": ..}. Exit code 0 says that all lines were answered.
+    /// --json prints, with its id, or {"id": .., "error": ..}. A byte order mark is passed over. Exit code 0 says that all lines were answered.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "prompt_file"])]
     batch: Option<PathBuf>,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
@@ -70,8 +71,8 @@ pub(crate) struct LowGenerate {
     options: LowOptions,
     #[command(flatten)]
     reach: LowReach,
-    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else is
-    /// made again.
+    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else
+    /// is made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     trees: Option<PathBuf>,
     #[command(flatten)]

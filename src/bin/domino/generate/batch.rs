@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::Context;
 use domino::{
-    CompiledGrammar, Compiler, Vocabulary,
+    CompiledGrammar, Compiler, Constraint, Vocabulary,
     decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
     grammar::GrammarWarning,
     model::candle::{CandleBatch, LoadOptions},
@@ -26,18 +26,18 @@ use super::{
     bad_model, compiler, grammar,
     options::LowOptions,
     prompt_tokens, read_tokenizer,
-    report::Ended,
+    report::{End, Ended},
     request::{GrammarName, Request},
     usual_tokens,
 };
 use crate::{
     args::Input,
-    failure::{BadInput, Exit, Paint},
-    interrupt,
+    failure::{self, BadInput, Exit, Paint, note},
+    interrupt, lines,
     notation::GrammarSource,
     progress,
     speculate::Shared,
-    tokenizer, warned,
+    stdout, tokenizer, warned,
 };
 
 /// How often Ctrl-C is looked for while there is nothing to do.
@@ -133,7 +133,7 @@ fn send_lines(mut reader: Box<dyn BufRead>, lines: &SyncSender<io::Result<(usize
         let mut line = Vec::new();
         let sent = match reader.read_until(b'\n', &mut line) {
             Ok(0) => return,
-            Ok(_) if line.trim_ascii().is_empty() => continue,
+            Ok(_) if lines::content(&line).is_empty() => continue,
             Ok(_) => lines.send(Ok((number, line))),
             Err(error) => lines.send(Err(error)),
         };
@@ -165,8 +165,8 @@ impl Grammars<'_> {
         let Some(name) = name else { return Ok(self.usual.clone()) };
         let (compiler, kit) = (&self.compiler, self.kit);
         let compile = |name: &GrammarName| {
-            let source = name.source().map_err(|error| error.to_string())?;
-            let compiled = name.compile(compiler).map_err(|error| error.to_string())?;
+            let source = name.source().map_err(|error| failure::told(&error).line())?;
+            let compiled = name.compile(compiler).map_err(|error| failure::told(&error).line())?;
             compiled.explore_in_background();
             Ok(kit(source.as_ref(), compiled))
         };
@@ -178,6 +178,8 @@ impl Grammars<'_> {
 struct Running {
     id: Value,
     options: DecodeOptions,
+    /// What its text is held against, at the beginning.
+    constraint: Option<Constraint>,
     /// Its grammar's.
     warnings: Vec<GrammarWarning>,
 }
@@ -218,7 +220,7 @@ impl Batch<'_> {
             if close {
                 self.decoder.close(sequence).map_or(Ok(()), |event| self.tell(event))?;
             } else if let Some(generation) = self.decoder.cancel(sequence) {
-                self.ended(sequence, generation, None)?;
+                self.ended(sequence, generation, End::Interrupted)?;
             }
         }
         Ok(())
@@ -227,19 +229,16 @@ impl Batch<'_> {
     /// Adds the request of a line, or answers what is wrong with it.
     fn add(&mut self, number: usize, line: &[u8]) -> anyhow::Result<()> {
         let (id, request) = Request::read(line, number);
-        match request.and_then(|request| self.start(request)) {
-            Ok((sequence, options, warnings)) => {
-                self.running.insert(sequence, Running { id, options, warnings });
+        match request.and_then(|request| self.start(id.clone(), request)) {
+            Ok((sequence, running)) => {
+                self.running.insert(sequence, running);
                 Ok(())
             }
             Err(error) => print(&json!({ "id": id, "error": error })),
         }
     }
 
-    fn start(
-        &mut self,
-        request: Request,
-    ) -> Result<(SequenceId, DecodeOptions, Vec<GrammarWarning>), String> {
+    fn start(&mut self, id: Value, request: Request) -> Result<(SequenceId, Running), String> {
         let mut options = request.options(self.defaults).resolve().map_err(|error| error.to_string())?;
         let prompt = prompt_tokens(self.tokenizer, request.prompt(), &self.vocabulary)
             .map_err(|error| format!("{error:#}"))?;
@@ -249,35 +248,43 @@ impl Batch<'_> {
         // Without a grammar there is nothing to complete.
         options.close &= constraint.is_some();
         let sequence = match kit.and_then(|kit| kit.shared) {
-            Some(shared) => self.decoder.add_with_drafter(&prompt, constraint, &options, shared.drafter()),
-            None => self.decoder.add(&prompt, constraint, &options),
+            Some(shared) => {
+                self.decoder.add_with_drafter(&prompt, constraint.clone(), &options, shared.drafter())
+            }
+            None => self.decoder.add(&prompt, constraint.clone(), &options),
         };
-        Ok((sequence.map_err(|error| error.to_string())?, options, warnings))
+        let sequence = sequence.map_err(|error| error.to_string())?;
+        Ok((sequence, Running { id, options, constraint, warnings }))
     }
 
     fn tell(&mut self, event: BatchEvent) -> anyhow::Result<()> {
         match event {
             BatchEvent::Finished { sequence, generation } => {
-                // Only Ctrl-C closes a text.
-                let finish = Some(generation.finish).filter(|finish| *finish != Finish::Closed);
-                self.ended(sequence, generation, finish)
+                let end = match generation.finish {
+                    // Only Ctrl-C closes a text.
+                    Finish::Closed => End::Interrupted,
+                    finish => End::Finished(finish),
+                };
+                self.ended(sequence, generation, end)
             }
-            BatchEvent::Failed { sequence, error, .. } => {
-                let id = self.running.remove(&sequence).map_or(Value::Null, |running| running.id);
-                print(&json!({ "id": id, "error": format!("{:#}", anyhow::Error::new(error)) }))
+            BatchEvent::Failed { sequence, error, mut generation } => {
+                let error = super::step_error(error);
+                let end = End::Failed(failure::told(error.as_ref()), Exit::of(&error));
+                let running = self.running.get(&sequence).filter(|running| running.options.close);
+                if let Some(constraint) = running.and_then(|running| running.constraint.clone()) {
+                    complete(&mut generation, constraint);
+                }
+                self.ended(sequence, generation, end)
             }
             _ => Ok(()),
         }
     }
 
-    /// Prints a text that has ended; `finish` is `None` if by Ctrl-C.
-    fn ended(
-        &mut self,
-        sequence: SequenceId,
-        generation: Generation,
-        finish: Option<Finish>,
-    ) -> anyhow::Result<()> {
-        let Some(Running { id, options, warnings }) = self.running.remove(&sequence) else { return Ok(()) };
+    /// Prints a text that has ended.
+    fn ended(&mut self, sequence: SequenceId, generation: Generation, end: End) -> anyhow::Result<()> {
+        let Some(Running { id, options, warnings, .. }) = self.running.remove(&sequence) else {
+            return Ok(());
+        };
         self.texts += 1;
         self.tokens += generation.stats.tokens;
         let drafted = generation.stats.drafted > 0;
@@ -285,7 +292,7 @@ impl Batch<'_> {
             appended: usual_tokens(self.tokenizer, &self.vocabulary, &generation),
             seconds: generation.stats.total_time.as_secs_f64(),
             generation,
-            finish,
+            end,
             vocabulary: &self.vocabulary,
             options: &options,
             speculative: drafted,
@@ -305,7 +312,7 @@ impl Batch<'_> {
         let rate = if seconds > 0.0 { self.tokens as f64 / seconds } else { 0.0 };
         let paint = Paint::for_stderr();
         let end = if interrupt::pressed() { paint.red("interrupted") } else { "done".to_owned() };
-        eprintln!(
+        note!(
             "[{end}; {} texts, {} tokens in {} passes, {rate:.1} tokens/s, {seconds:.2} s]",
             self.texts,
             self.tokens,
@@ -314,8 +321,21 @@ impl Batch<'_> {
     }
 }
 
+/// Completes the text of a run that failed, if it is not complete and a completion can be found.
+fn complete(generation: &mut Generation, mut constraint: Constraint) {
+    let followed = constraint.advance_bytes(&generation.text);
+    if generation.complete || generation.completion.is_some() || followed != Ok(generation.text.len()) {
+        return;
+    }
+    if let Ok(completion) = constraint.shortest_completion() {
+        generation.text.extend_from_slice(&completion.bytes);
+        generation.completion = Some(completion);
+        generation.complete = true;
+    }
+}
+
 fn print(object: &Value) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     writeln!(out, "{object}")?;
     out.flush()?;
     Ok(())

@@ -9,7 +9,7 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use crate::{interrupt, progress, runner::Runner};
+use crate::{failure::note, interrupt, progress, runner::Runner};
 
 /// Rounds whose times count. One more comes first: it fills caches and measures what passes cost.
 const ROUNDS: usize = 3;
@@ -131,7 +131,7 @@ impl Comparison {
         let [free, plain, speculative] =
             [&self.unconstrained, &self.plain, &self.speculative].map(Times::rate);
         let same = if self.same_tokens { "the same tokens" } else { "OTHER TOKENS, which must not be" };
-        eprintln!(
+        note!(
             "[tokens/s: {free:.1} without grammar, {plain:.1} with it, {speculative:.1} with speculation: {:.2} times the first, {:.2} times the second, with {same}]",
             self.over_unconstrained(),
             self.over_plain()

@@ -1,10 +1,6 @@
 //! `domino generate --engine mistralrs`: the same job in mistral.rs' engine.
 
-use std::{
-    io::{self, Write},
-    path::Path,
-    time::Instant,
-};
+use std::{io::Write, path::Path, time::Instant};
 
 use domino::{
     decode::DecodeOptions,
@@ -15,14 +11,14 @@ use domino::{
 use super::{
     args::{Generate, Prompt},
     compiler, grammar, prompt_text, prompt_tokens,
-    report::Ended,
+    report::{End, Ended},
     screen::Screen,
 };
 use crate::{
     failure::{BadInput, Exit},
     interrupt,
     output::Output,
-    progress, tokenizer, warned,
+    progress, stdout, tokenizer, warned,
 };
 
 /// Generates one text.
@@ -78,7 +74,7 @@ pub(super) fn run(
         Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
     }
     let ended = Ended {
-        finish: Some(generation.finish).filter(|_| !interrupt::pressed()),
+        end: if interrupt::pressed() { End::Interrupted } else { End::Finished(generation.finish) },
         generation,
         vocabulary: &vocabulary,
         options,
@@ -88,7 +84,7 @@ pub(super) fn run(
         comparison: None,
     };
     if command.json {
-        writeln!(io::stdout().lock(), "{}", warned::with(ended.object(), &warnings))?;
+        writeln!(stdout::lock(), "{}", warned::with(ended.object(), &warnings))?;
     } else {
         ended.summary();
     }

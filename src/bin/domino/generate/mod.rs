@@ -10,16 +10,12 @@ mod report;
 mod request;
 mod screen;
 
-use std::{
-    io::{self, Write},
-    path::Path,
-    time::Instant,
-};
+use std::{io::Write, path::Path, time::Instant};
 
 use anyhow::Context;
 use domino::{
-    CompiledGrammar, Compiler, TokenId, Vocabulary,
-    decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Finish, Generation, Steps},
+    CompiledGrammar, Compiler, StepError, TokenId, Vocabulary,
+    decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Steps},
     model::candle::{LoadOptions, join_threads},
     store::CacheFolder,
     vocab::Tokenizer,
@@ -28,16 +24,16 @@ use serde_json::json;
 
 use self::{
     args::{Generate, Prompt, Work},
-    report::Ended,
+    report::{End, Ended},
     screen::Screen,
 };
 use crate::{
     advice, compile,
-    failure::{BadInput, Exit, Paint},
+    failure::{self, BadInput, Exit},
     interrupt, model, progress, reach,
     runner::Runner,
     speculate::Keeper,
-    tokenizer, warned,
+    stdout, tokenizer, warned,
 };
 
 /// Generates one text, or one for each request of a batch.
@@ -92,61 +88,90 @@ fn one(
     let vocabulary = decoder.vocabulary().clone();
     let begun = Instant::now();
     let mut steps = decoder.steps(&prompt);
-    let failure = stream(&mut steps, command.json, options.close);
-    let finish = steps.finish().filter(|finish| *finish != Finish::Closed);
+    let ended = stream(&mut steps, command.json, options.close)?;
     let generation = steps.into_generation();
     let ended = Ended {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
-        finish,
+        end: ended,
         vocabulary: &vocabulary,
         options,
         seconds: begun.elapsed().as_secs_f64(),
         speculative: keeper.is_some(),
         comparison,
     };
-    let learnt_at = keeper.as_ref().map(Keeper::learnt_at);
-    if let Some(keeper) = keeper {
-        keeper.keep()?;
-    }
     if command.json {
-        if failure.is_ok() {
-            let mut object = ended.object();
-            if let Some((lookahead, terminals)) = learnt_at {
-                let lookahead = reach::lookahead_number(lookahead);
-                object["prior"] =
-                    json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
-            }
-            writeln!(io::stdout().lock(), "{}", warned::with(object, &warnings))?;
+        let mut object = ended.object();
+        if let Some((lookahead, terminals)) = keeper.as_ref().map(Keeper::learnt_at) {
+            let lookahead = reach::lookahead_number(lookahead);
+            object["prior"] =
+                json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
         }
-    } else {
+        writeln!(stdout::lock(), "{}", warned::with(object, &warnings))?;
+    }
+    ended.tell_failure();
+    if !command.json {
         ended.summary();
     }
-    failure?;
-    if let Some(trouble) = ended.trouble() {
-        eprintln!("{} {trouble}", Paint::for_stderr().red("error:"));
+    // Last, so that a file that cannot be written costs nobody the text.
+    if let Some(keeper) = keeper {
+        keeper.keep()?;
     }
     Ok(ended.exit())
 }
 
-/// Runs the steps to their end or to Ctrl-C, showing the text as it comes unless it goes into an object.
-fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool) -> anyhow::Result<()> {
+/// Runs the steps to their end, to Ctrl-C or to a failure, showing the text as it comes unless it goes into
+/// an object. A text that is not made to its end is completed if `close` says so and a completion can be
+/// found.
+fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool) -> anyhow::Result<End> {
     let mut screen = Screen::new();
+    let mut failure = None;
     while !interrupt::pressed() {
-        let Some(step) = steps.next() else { break };
-        step.map_err(step_error)?;
-        if !quiet {
-            screen.show(steps.settled_text())?;
+        match steps.next() {
+            None => break,
+            Some(Ok(_)) if quiet => {}
+            Some(Ok(_)) => screen.show(steps.settled_text())?,
+            Some(Err(error)) => {
+                let error = step_error(error);
+                // Bad input has made no text that could be told of.
+                if Exit::of(&error) == Exit::BadInput {
+                    return Err(error);
+                }
+                failure = Some(error);
+                break;
+            }
         }
     }
-    if close {
-        steps.close()?;
+    let mut end = match (&failure, steps.finish()) {
+        (None, Some(finish)) => End::Finished(finish),
+        (None, None) => End::Interrupted,
+        (Some(error), _) => failed(error, steps),
+    };
+    if close && let Err(error) = steps.close() {
+        // Of two failures the first one is told.
+        if failure.is_none() {
+            end = failed(&error.into(), steps);
+        }
     }
     if !quiet {
         screen.show(steps.text())?;
         screen.finish()?;
     }
-    Ok(())
+    Ok(end)
+}
+
+/// A run that failed, with the place in text and grammar where it is.
+fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
+    let mut told = failure::told(error.as_ref());
+    // A budget has said where it ended.
+    let place = error.chain().find_map(|cause| cause.downcast_ref::<StepError>()).and_then(StepError::place);
+    if place.is_none() {
+        told.sentence += &format!("; {} bytes of text were made", steps.text().len());
+    }
+    if place.is_none_or(|place| place.rules.is_empty()) {
+        told.sentence += &steps.constraint().map(failure::in_terminals).unwrap_or_default();
+    }
+    End::Failed(told, Exit::of(error))
 }
 
 /// A prompt that is too long is the user's, all else is not.
@@ -174,8 +199,8 @@ fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) ->
     command.reach.compiler(vocabulary.clone(), cache)
 }
 
-/// The grammar of the command line, if there is one. Its trees are read, or grow while the model is loaded and reads
-/// the prompt, and so are the masks of the places that texts come to first.
+/// The grammar of the command line, if there is one. Its trees are read, or grow while the model is loaded
+/// and reads the prompt, and so are the masks of the places that texts come to first.
 fn grammar(command: &Generate, compiler: &Compiler) -> Result<Option<CompiledGrammar>, BadInput> {
     let Some(grammar) = &command.grammar else { return Ok(None) };
     let compiled = grammar.compile(compiler)?;

@@ -7,13 +7,23 @@ use domino::{
 use serde_json::{Value, json};
 
 use super::compare::Comparison;
-use crate::failure::{Exit, Paint};
+use crate::failure::{Exit, Paint, Told, note};
+
+/// How a run has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// By itself.
+    Finished(Finish),
+    /// By Ctrl-C.
+    Interrupted,
+    /// By an error, which ends the program in this way.
+    Failed(Told, Exit),
+}
 
 /// A run that has ended in whatever way.
 pub(super) struct Ended<'a> {
     pub(super) generation: Generation,
-    /// `None`: by Ctrl-C.
-    pub(super) finish: Option<Finish>,
+    pub(super) end: End,
     pub(super) vocabulary: &'a Vocabulary,
     /// How it was made.
     pub(super) options: &'a DecodeOptions,
@@ -46,23 +56,25 @@ fn ratio(part: usize, whole: usize) -> f64 {
 impl Ended<'_> {
     /// How the program ends.
     pub(super) fn exit(&self) -> Exit {
-        match self.finish {
-            None => Exit::Interrupted,
-            Some(_) if self.trouble().is_some() => Exit::Failure,
-            Some(_) if self.finished_by().is_some() => Exit::Success,
-            Some(_) => Exit::Cut,
+        match self.end {
+            End::Failed(_, exit) => exit,
+            End::Interrupted => Exit::Interrupted,
+            End::Finished(_) if self.trouble().is_some() => Exit::Failure,
+            End::Finished(_) if self.finished_by().is_some() => Exit::Success,
+            End::Finished(_) => Exit::Cut,
         }
     }
 
     /// What is wrong about the comparison, if there was one.
-    pub(super) fn trouble(&self) -> Option<&'static str> {
+    fn trouble(&self) -> Option<&'static str> {
         self.comparison.as_ref().and_then(Comparison::trouble)
     }
 
     /// What made the text whole, if anything.
     fn finished_by(&self) -> Option<&'static str> {
         let Generation { complete, completion, .. } = &self.generation;
-        let ended = matches!(self.finish, Some(Finish::Stop | Finish::StopString)) || self.options.close;
+        let stopped = matches!(self.end, End::Finished(Finish::Stop | Finish::StopString));
+        let ended = stopped || self.options.close;
         match completion {
             Some(_) => Some("completion"),
             None => (*complete && ended).then_some("model"),
@@ -89,7 +101,7 @@ impl Ended<'_> {
         let mut object = json!({
             "text": String::from_utf8_lossy(text),
             "tokens": stats.tokens,
-            "finish": name(self.finish),
+            "finish": self.end.name(),
             "tokens_per_second": self.rate(),
             "interventions": self.interventions(),
             "mask_seconds": stats.mask_time.as_secs_f64(),
@@ -102,6 +114,10 @@ impl Ended<'_> {
             "passes": stats.passes,
             "model_seconds": stats.model_time.as_secs_f64(),
         });
+        if let End::Failed(Told { sentence, hint }, _) = &self.end {
+            object["error"] = sentence.as_str().into();
+            object["hint"] = hint.as_deref().into();
+        }
         if self.speculative {
             object["drafted"] = stats.drafted.into();
             object["accepted"] = stats.accepted.into();
@@ -148,18 +164,31 @@ impl Ended<'_> {
         })
     }
 
+    /// Says on standard error why it failed, if it did, and what is wrong about the comparison.
+    pub(super) fn tell_failure(&self) {
+        if let End::Failed(told, _) = &self.end {
+            told.print();
+        }
+        if let Some(trouble) = self.trouble() {
+            Told { sentence: trouble.to_owned(), hint: None }.print();
+        }
+    }
+
     /// Says on standard error what the run cost.
     pub(super) fn summary(&self) {
         let stats = &self.generation.stats;
         let paint = Paint::for_stderr();
-        let end = match self.finish {
-            Some(Finish::Stop) => "stop".to_owned(),
-            Some(Finish::StopString) if self.finished_by() == Some("model") => "stop string".to_owned(),
-            Some(Finish::StopString) => {
+        let end = match self.end {
+            End::Finished(Finish::Stop) => "stop".to_owned(),
+            End::Finished(Finish::StopString) if self.finished_by() == Some("model") => {
+                "stop string".to_owned()
+            }
+            End::Finished(Finish::StopString) => {
                 paint.red("cut: a stop string came before the text was in the language")
             }
-            Some(_) => paint.red("cut: the limit of tokens or the model's context was reached"),
-            None => paint.red("interrupted"),
+            End::Finished(_) => paint.red("cut: the limit of tokens or the model's context was reached"),
+            End::Interrupted => paint.red("interrupted"),
+            End::Failed(..) => paint.red("failed"),
         };
         let end = match &self.generation.completion {
             Some(completion) => format!("{end}, finished by {} more bytes", completion.bytes.len()),
@@ -169,13 +198,13 @@ impl Ended<'_> {
         let interventions =
             self.interventions().map(|count| format!(", {count} interventions")).unwrap_or_default();
         let masks = stats.mask_time.as_secs_f64() * 1e3;
-        eprintln!(
+        note!(
             "[{end}; {tokens} tokens, {rate:.1} tokens/s{interventions}, {masks:.1} ms in masks of {:.2} s]",
             self.seconds
         );
         if self.speculative {
             let (accepted, drafted) = (stats.accepted, stats.drafted);
-            eprintln!(
+            note!(
                 "[{accepted} of {drafted} drafted tokens accepted, {:.2} tokens a pass]",
                 tokens_per_pass(stats)
             );
@@ -186,12 +215,15 @@ impl Ended<'_> {
     }
 }
 
-/// The value of `finish` in JSON.
-fn name(finish: Option<Finish>) -> &'static str {
-    match finish {
-        Some(Finish::Stop) => "stop",
-        Some(Finish::StopString) => "stop_string",
-        Some(_) => "length",
-        None => "interrupted",
+impl End {
+    /// The value of `finish` in JSON.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Finished(Finish::Stop) => "stop",
+            Self::Finished(Finish::StopString) => "stop_string",
+            Self::Finished(_) => "length",
+            Self::Interrupted => "interrupted",
+            Self::Failed(..) => "error",
+        }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::options::LowOptions;
 use crate::{
     failure::BadInput,
+    lines,
     notation::{GrammarSource, Notation},
 };
 
@@ -50,7 +51,7 @@ pub(super) enum GrammarName {
 impl Request {
     /// The id of a line (its number if it has none), and the request if it is one.
     pub(super) fn read(line: &[u8], number: usize) -> (Value, Result<Self, String>) {
-        let value: Value = match serde_json::from_slice(line) {
+        let value: Value = match serde_json::from_slice(lines::content(line)) {
             Ok(value) => value,
             Err(error) => return (number.into(), Err(format!("line {number} is not JSON: {error}"))),
         };
@@ -113,9 +114,10 @@ impl GrammarName {
         match self {
             Self::Named(name) => GrammarSource::resolve(Path::new(name), None)?.compile(compiler),
             Self::Text(notation, text) => {
-                let grammar =
-                    notation.parse(text.as_bytes()).map_err(|error| BadInput::new(error.to_string()))?;
-                compiler.compile(&grammar).map_err(|error| BadInput::new(error.to_string()))
+                let grammar = notation
+                    .parse(text.as_bytes())
+                    .map_err(|error| BadInput::in_file("the grammar", &error))?;
+                compiler.compile(&grammar).map_err(|error| BadInput::in_file("the grammar", &error))
             }
         }
     }

@@ -1,12 +1,14 @@
 //! Shows a text as it comes.
 
-use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::io::{self, Write};
 
 use domino::vocab::Utf8Stream;
 
+use crate::stdout::{self, Stdout};
+
 /// Standard output, and how much of a text it shows.
 pub(super) struct Screen {
-    out: StdoutLock<'static>,
+    out: Stdout,
     people: bool,
     characters: Utf8Stream,
     shown: usize,
@@ -14,7 +16,7 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn new() -> Self {
-        let out = io::stdout().lock();
+        let out = stdout::lock();
         Self { people: out.is_terminal(), out, characters: Utf8Stream::default(), shown: 0 }
     }
 

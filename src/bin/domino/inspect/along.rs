@@ -6,7 +6,7 @@ use domino::{Constraint, StepError, inspect::StateSizes};
 use serde_json::{Value, json};
 
 use super::{Form, Subject, head, print_json};
-use crate::describe;
+use crate::{describe, failure};
 
 /// Parts of the text that are compared, to show growth.
 const PARTS: usize = 4;
@@ -39,7 +39,7 @@ pub(super) fn show(
         let list: Vec<Value> = sample(&rows, subject.limit()).map(row_json).collect();
         let mut object = head(subject, "sets");
         object.insert("bytes".to_owned(), json!(rows.len()));
-        object.insert("error".to_owned(), json!(error.as_ref().map(ToString::to_string)));
+        object.insert("error".to_owned(), json!(error.as_ref().map(|error| failure::told(error).sentence)));
         let parts: Vec<Value> = parts(&rows)
             .map(|part| {
                 let digest = digest(part);

@@ -20,7 +20,6 @@ use std::{
 
 use domino::{
     CompiledGrammar, Constraint, Vocabulary,
-    grammar::Source,
     ids::{RuleId, TerminalId},
     inspect::Inspection,
     store::CacheFolder,
@@ -31,11 +30,11 @@ use self::args::{Form, Inspect, Stage, Text};
 pub(crate) use self::place::Places;
 use crate::{
     check::byte_vocabulary,
-    describe,
     failure::{BadInput, Exit},
     progress,
     reach::terminals_name,
-    tokenizer, warned,
+    reading::{Leaving, Reading},
+    stdout, tokenizer, warned,
 };
 
 /// Everything that the stages show from.
@@ -107,7 +106,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
     let places = Places::new(text.text().into_owned());
     let subject =
         Subject { command, compiled, inspection, vocabulary, places, rule, terminal, reading, compiling };
-    let mut out = io::stdout().lock();
+    let mut out = stdout::lock();
     match command.stage {
         Stage::All => summary::show(&subject, &mut out)?,
         Stage::Rules => rules::show(&subject, &mut out)?,
@@ -121,23 +120,37 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
 
 /// Follows the text, and shows where it has led.
 fn follow(subject: &Subject<'_>, mut constraint: Constraint, out: &mut impl Write) -> anyhow::Result<Exit> {
-    let (text, followed) = match &subject.command.text {
+    let text = match &subject.command.text {
         Text::Along(input) => {
             let text = input.read()?;
-            let followed = along::show(subject, &mut constraint, &text, out)?;
-            (text, followed)
+            along::show(subject, &mut constraint, &text, out)?;
+            text
         }
-        Text::After(text) => {
-            let followed = constraint.advance_bytes(text.as_bytes())?;
-            if followed == text.len() {
-                sets::show(subject, &constraint, out)?;
-            }
-            (text.as_bytes().to_vec(), followed)
+        Text::After(text) => text.as_bytes().to_vec(),
+    };
+    let mut reading = Reading::new(subject.compiled.constraint());
+    let left = match reading
+        .push(&text)
+        .and_then(|left| left.map_or_else(|| reading.finish(), |left| Ok(Some(left))))
+    {
+        Ok(left) => left,
+        Err(unanswered) => {
+            unanswered.told().print();
+            return Ok(Exit::NoAnswer);
         }
     };
-    let Some(&byte) = text.get(followed) else { return Ok(Exit::Success) };
-    let position = Source::from_bytes(&text).position(u32::try_from(followed).unwrap_or(u32::MAX));
-    anyhow::bail!("the text leaves the language at {position}: {} cannot follow", describe::byte(byte))
+    if let Some(leaving) = left {
+        return Err(left_language(&leaving));
+    }
+    if let Text::After(_) = subject.command.text {
+        sets::show(subject, &reading.into_state(), out)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn left_language(leaving: &Leaving) -> anyhow::Error {
+    let Leaving { line, column, what, .. } = leaving;
+    anyhow::anyhow!("the text leaves the language at {line}:{column}: {what}")
 }
 
 fn find_rule(inspection: &Inspection, name: &str) -> Result<RuleId, BadInput> {

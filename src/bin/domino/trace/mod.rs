@@ -14,10 +14,7 @@ mod spread;
 mod summary;
 mod walk;
 
-use std::{
-    io::{self, Write},
-    time::Instant,
-};
+use std::{io::Write, time::Instant};
 
 use domino::Vocabulary;
 
@@ -33,10 +30,10 @@ use self::{
 };
 use crate::{
     args::Input,
-    failure::{BadInput, Exit, Paint},
+    failure::{BadInput, Exit, Paint, note},
     interrupt,
     output::Output,
-    progress,
+    progress, stdout,
 };
 
 impl From<Malformed> for BadInput {
@@ -98,9 +95,9 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     }
     let summary = Summary::new(&cell, expected.is_some());
     if command.json {
-        writeln!(io::stdout().lock(), "{}", summary.to_json())?;
+        writeln!(stdout::lock(), "{}", summary.to_json())?;
     }
-    eprint!("{}", summary.to_text(Paint::for_stderr()));
+    note!("{}", summary.to_text(Paint::for_stderr()).trim_end());
     Ok(if cell.extra.interrupted { Exit::Interrupted } else { Exit::Success })
 }
 
@@ -114,12 +111,14 @@ fn describe(wrong: &Wrong, traces: &Traces, vocabulary: &Vocabulary) -> anyhow::
     let before = traces.list.get(wrong.trace).map(|trace| trace.before(vocabulary, wrong.step));
     let before = before.unwrap_or_default();
     let end = &before[before.len().saturating_sub(MOST_BYTES)..];
+    // The library's hint, for users of the library, is on a line of its own.
+    let sentence = wrong.what.lines().next().unwrap_or_default();
     anyhow::anyhow!(
         "{}, trace {}, step {}, after \"{}\": {}",
         traces.grammar,
         wrong.trace,
         wrong.step,
         end.escape_ascii(),
-        wrong.what,
+        sentence,
     )
 }

@@ -1,0 +1,37 @@
+//! Numbers on the command line: one below zero is the value of its option, and not an option that nobody
+//! knows.
+
+use clap::{
+    Arg, Command, Error,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+/// Has all options of all commands take numbers below zero as values; what they make of them is their matter.
+pub(crate) fn may_be_negative(command: Command) -> Command {
+    let option = |arg: Arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_negative_numbers(true),
+    };
+    command.mut_args(option).mut_subcommands(may_be_negative)
+}
+
+/// Says of a number below zero that it is that, and not that it has a wrong digit.
+pub(crate) fn explained(error: Error, command: &mut Command) -> Error {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match (error.kind(), text(ContextKind::InvalidArg), text(ContextKind::InvalidValue)) {
+        (ErrorKind::ValueValidation, Some(option), Some(value)) if is_negative(value) => {
+            let message = format!("invalid value '{value}' for '{option}': it must not be below zero");
+            command.error(ErrorKind::ValueValidation, message)
+        }
+        _ => error,
+    }
+}
+
+/// Is it a whole number below zero?
+fn is_negative(value: &str) -> bool {
+    let digits = value.strip_prefix('-').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}

@@ -1,0 +1,405 @@
+//! A text read piece by piece through a constraint: where it leaves the language, or where there is no
+//! answer.
+//!
+//! Pieces go through the constraint in whole characters, so that a place is always the beginning of one. Of
+//! what was read only the end of the present line is kept.
+
+use domino::{Constraint, StepError};
+use serde_json::{Map, Value, json};
+
+use crate::{describe, excerpt::Excerpt, expected::Expected, failure};
+
+/// Bytes kept of the line that is being read; an excerpt shows fewer.
+const LINE_BYTES: usize = 512;
+/// Bytes in which a piece is read again to find where a budget was used up.
+const SMALL: usize = 64;
+
+/// A text so far.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    state: Constraint,
+    /// Bytes before this place.
+    offset: usize,
+    /// Line feeds before it.
+    lines: usize,
+    /// Characters before it in its line.
+    characters: usize,
+    /// The end of the line up to here, at most [`LINE_BYTES`].
+    line: Vec<u8>,
+    /// The first bytes of a character of which more may come.
+    held: Vec<u8>,
+}
+
+/// Where a text leaves the language.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    /// The first byte that cannot follow.
+    pub(crate) offset: usize,
+    /// From 1.
+    pub(crate) line: usize,
+    /// In characters, from 1.
+    pub(crate) column: usize,
+    /// The character that cannot follow; `None` at the end of the text and for bytes that are no character.
+    character: Option<char>,
+    /// What cannot follow, in words.
+    pub(crate) what: String,
+    /// Is the text before it in the language?
+    pub(crate) complete: bool,
+    expected: Expected,
+    terminals: Vec<String>,
+    excerpt: Excerpt,
+}
+
+/// A text for which there is no answer.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    /// One sentence with the place, and what to do about it.
+    told: failure::Told,
+    line: usize,
+    column: usize,
+    rules: Vec<String>,
+    terminals: Vec<String>,
+}
+
+/// A text at its end.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// In the language.
+    Complete,
+    /// More must follow; this is what is missing.
+    Incomplete(Box<Leaving>),
+}
+
+/// A piece that was read: either all of it can follow, or this is where it cannot.
+pub(crate) type Read = Result<Option<Box<Leaving>>, Box<Unanswered>>;
+
+impl Reading {
+    /// A text that begins in `state`.
+    pub(crate) fn new(state: Constraint) -> Self {
+        Self { state, offset: 0, lines: 0, characters: 0, line: Vec::new(), held: Vec::new() }
+    }
+
+    /// Where it is.
+    pub(crate) fn into_state(self) -> Constraint {
+        self.state
+    }
+
+    /// Reads on. After an answer other than `Ok(None)` there is nothing more to read.
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Read {
+        let mut text = std::mem::take(&mut self.held);
+        text.extend_from_slice(piece);
+        self.held = text.split_off(text.len() - unfinished(&text));
+        self.read(&text)
+    }
+
+    /// Reads what was held back, at the end of the text.
+    pub(crate) fn finish(&mut self) -> Read {
+        let held = std::mem::take(&mut self.held);
+        let before = (!held.is_empty()).then(|| self.state.clone());
+        let (offset, characters) = (self.offset, self.characters);
+        let read = self.read(&held)?;
+        // A text that ends inside a character is told of where the character begins.
+        if let Some(before) = before
+            && read.is_none()
+            && !self.state.is_complete()
+        {
+            self.state = before;
+            self.line.truncate(self.line.len() - held.len());
+            (self.offset, self.characters) = (offset, characters);
+            self.held = held;
+        }
+        Ok(read)
+    }
+
+    /// Is the text in the language? After [`finish`](Self::finish).
+    pub(crate) fn end(&mut self) -> End {
+        if self.held.is_empty() && self.state.is_complete() {
+            return End::Complete;
+        }
+        let what = match self.held.is_empty() {
+            true => "the text ends too early",
+            false => "the text ends inside a character",
+        };
+        let held = std::mem::take(&mut self.held);
+        End::Incomplete(Box::new(self.leaving(held.len(), &held, held.len(), None, what.to_owned())))
+    }
+
+    fn read(&mut self, text: &[u8]) -> Read {
+        match self.state.advance_bytes(text) {
+            Ok(taken) if taken == text.len() => {
+                self.pass(text);
+                Ok(None)
+            }
+            Ok(taken) => self.leave(text, taken).map(Some),
+            Err(_) => self.read_slowly(text),
+        }
+    }
+
+    /// Reads a piece again in which a budget was used up, in small parts, to find where. As what a step found
+    /// out is kept, it may come through now.
+    fn read_slowly(&mut self, mut text: &[u8]) -> Read {
+        while !text.is_empty() {
+            let part = &text[..text.len().min(SMALL)];
+            let part = &part[..part.len() - unfinished(part)];
+            // A part of nothing but the beginning of a character is the end of the text.
+            let part = if part.is_empty() { text } else { part };
+            match self.state.advance_bytes(part) {
+                Ok(taken) if taken == part.len() => self.pass(part),
+                Ok(taken) => return self.leave(text, taken).map(Some),
+                Err(error) => return Err(self.unanswered(error)),
+            }
+            text = &text[part.len()..];
+        }
+        Ok(None)
+    }
+
+    /// Goes on to the character in which a text leaves the language, whose byte at `taken` cannot follow.
+    fn leave(&mut self, text: &[u8], taken: usize) -> Result<Box<Leaving>, Box<Unanswered>> {
+        let (start, character) = character_at(text, taken);
+        self.state.advance_bytes(&text[..start]).map_err(|error| self.unanswered(error))?;
+        self.pass(&text[..start]);
+        let what = match character {
+            Some(character) => describe::character(character),
+            None => describe::byte(text[taken]),
+        };
+        let marked = character.map_or(1, char::len_utf8);
+        let what = format!("{what} cannot follow");
+        Ok(Box::new(self.leaving(taken - start, &text[start..], marked, character, what)))
+    }
+
+    /// Of the present place; `inside`: bytes from there to the one that cannot follow.
+    fn leaving(
+        &mut self,
+        inside: usize,
+        rest: &[u8],
+        marked: usize,
+        character: Option<char>,
+        what: String,
+    ) -> Leaving {
+        Leaving {
+            offset: self.offset + inside,
+            line: self.lines + 1,
+            column: self.characters + 1,
+            character,
+            what,
+            complete: self.state.is_complete(),
+            expected: Expected::after(&mut self.state),
+            terminals: describe::terminals_of(&self.state),
+            excerpt: Excerpt::new(&self.line, self.line.len() < LINE_BYTES, rest, marked),
+        }
+    }
+
+    fn unanswered(&self, error: StepError) -> Box<Unanswered> {
+        let (line, column) = (self.lines + 1, self.characters + 1);
+        let mut told = failure::told_in_place(&error, &self.state);
+        told.sentence = format!("no answer at {line}:{column}: {}", told.sentence);
+        let rules = error.place().map_or_else(Vec::new, |place| place.rules.clone());
+        Box::new(Unanswered { told, line, column, rules, terminals: describe::terminals_of(&self.state) })
+    }
+
+    /// Notes text that was gone through.
+    fn pass(&mut self, text: &[u8]) {
+        self.offset += text.len();
+        let begins = |&&byte: &&u8| byte & 0xC0 != 0x80;
+        let last = match text.iter().rposition(|&byte| byte == b'\n') {
+            Some(at) => {
+                self.lines += text.iter().filter(|&&byte| byte == b'\n').count();
+                self.characters = 0;
+                self.line.clear();
+                &text[at + 1..]
+            }
+            None => text,
+        };
+        self.characters += last.iter().filter(begins).count();
+        self.line.extend_from_slice(&last[last.len().saturating_sub(LINE_BYTES)..]);
+        let surplus = self.line.len().saturating_sub(LINE_BYTES);
+        self.line.drain(..surplus);
+    }
+}
+
+/// Bytes at the end that begin a character and do not end it.
+fn unfinished(text: &[u8]) -> usize {
+    let end = &text[text.len().saturating_sub(3)..];
+    let tails = (0..end.len()).map(|at| &end[at..]);
+    let cut = |tail: &&[u8]| {
+        str::from_utf8(tail).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    tails.into_iter().find(cut).map_or(0, <[u8]>::len)
+}
+
+/// Where the character begins to which the byte at `at` belongs, and the character; the byte itself if it is
+/// in none.
+fn character_at(text: &[u8], at: usize) -> (usize, Option<char>) {
+    for start in at.saturating_sub(3)..=at {
+        let chunk = text[start..text.len().min(start + 4)].utf8_chunks().next();
+        if let Some(character) = chunk.and_then(|chunk| chunk.valid().chars().next())
+            && start + character.len_utf8() > at
+        {
+            return (start, Some(character));
+        }
+    }
+    (at, None)
+}
+
+impl Leaving {
+    /// What JSON says of it. `offset` counts bytes and points at the first that cannot follow; `line` and
+    /// `column` are those of its character.
+    pub(crate) fn fields(&self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let character = self.character.map(String::from);
+        for (name, value) in [
+            ("offset", json!(self.offset)),
+            ("line", json!(self.line)),
+            ("column", json!(self.column)),
+            ("character", json!(character)),
+            ("expected", json!(self.expected.named)),
+            ("more_expected", json!(self.expected.more)),
+            ("terminals", json!(self.terminals)),
+        ] {
+            fields.insert(name.to_owned(), value);
+        }
+        fields
+    }
+
+    /// What people read below the first line, a line each.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let Excerpt { line, caret } = &self.excerpt;
+        let mut lines = vec![line.clone(), caret.clone()];
+        lines.push(format!("could follow: {}", self.expected.line()));
+        if !self.terminals.is_empty() {
+            lines.push(format!("in the grammar: {}", self.terminals.join(", ")));
+        }
+        lines
+    }
+}
+
+impl Unanswered {
+    /// What JSON says of where it is.
+    pub(crate) fn fields(&self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("line".to_owned(), json!(self.line));
+        fields.insert("column".to_owned(), json!(self.column));
+        fields.insert("rules".to_owned(), json!(self.rules));
+        fields.insert("terminals".to_owned(), json!(self.terminals));
+        fields
+    }
+
+    /// One sentence with the place, and what to do about it.
+    pub(crate) fn told(&self) -> failure::Told {
+        self.told.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domino::{Compiler, Grammar, Limits, Syntax};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn unfinished_characters_are_held() {
+        for (text, held) in [
+            (&b""[..], 0),
+            (b"a", 0),
+            (b"a\xE6", 1),
+            (b"\xE6\x97", 2),
+            ("日".as_bytes(), 0),
+            (b"\xF0\x9F\x98", 3),
+            (b"\x80", 0),
+            (b"a\xFF", 0),
+            (b"\xE6a", 0),
+            (b"\xED\xA0", 0),
+        ] {
+            assert_eq!(unfinished(text), held, "{text:?}");
+        }
+    }
+
+    /// A text of one letter that is read in ever more ways, on a small budget.
+    #[test]
+    fn a_budget_is_told_with_its_place() {
+        let grammar = "root ::= x x x | x x | \"\\n\" | \"a\"\nx ::= root | \"(\" root \")\"";
+        let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
+        let mut limits = Limits::default();
+        limits.step_work = 300_000;
+        let compiler = Compiler::new(crate::check::byte_vocabulary().unwrap()).limits(limits);
+        let mut reading = Reading::new(compiler.compile(&grammar).unwrap().constraint());
+        assert!(reading.push(b"a\na").unwrap().is_none());
+        let unanswered = reading.push("a".repeat(100_000).as_bytes()).unwrap_err();
+        let failure::Told { sentence, hint } = unanswered.told();
+        assert!(
+            sentence.starts_with("no answer at 2:") && sentence.ends_with(", in rules `root`, `x`"),
+            "{sentence}"
+        );
+        for once in ["budget", "root", "2:"] {
+            assert_eq!(sentence.matches(once).count(), 1, "{sentence}");
+        }
+        assert!(!sentence.contains("hint") && !sentence.contains("bytes of text"), "{sentence}");
+        assert!(hint.is_some_and(|hint| hint.contains("--max-step-seconds") && !hint.contains("Limits")));
+        assert!(unanswered.line == 2 && unanswered.column > 2, "{unanswered:?}");
+    }
+
+    proptest! {
+        /// However a text is cut into pieces, it is left at the same place.
+        #[test]
+        fn pieces_make_no_difference(
+            text in "[a日木\n]{0,12}",
+            noise in any::<bool>(),
+            size in 1_usize..5,
+        ) {
+            let grammar = Grammar::parse(Syntax::Regex, "([a日]|\n)*本", &Limits::default()).unwrap();
+            let compiler = Compiler::new(crate::check::byte_vocabulary().unwrap());
+            let compiled = compiler.compile(&grammar).unwrap();
+            let mut bytes = text.clone().into_bytes();
+            if noise {
+                bytes.truncate(bytes.len().saturating_sub(1));
+            }
+            let end = |pieces: Vec<&[u8]>| {
+                let mut reading = Reading::new(compiled.constraint());
+                for piece in pieces {
+                    if let Some(left) = reading.push(piece).unwrap() {
+                        return Some((left.offset, left.line, left.column, left.what));
+                    }
+                }
+                match (reading.finish().unwrap(), reading.end()) {
+                    (Some(left), _) => Some((left.offset, left.line, left.column, left.what)),
+                    (None, End::Incomplete(left)) => Some((left.offset, left.line, left.column, left.what)),
+                    (None, End::Complete) => None,
+                }
+            };
+            let whole = end(vec![&bytes]);
+            prop_assert_eq!(&end(bytes.chunks(size).collect()), &whole);
+            // Line and column by the standard library, of the first character that is none of the language's.
+            if let Some(at) = text.find('木').filter(|_| !noise) {
+                let before = &text[..at];
+                let line = before.matches('\n').count() + 1;
+                let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+                let shared = "木".bytes().zip("本".bytes()).take_while(|(a, b)| a == b).count();
+                prop_assert_eq!(whole, Some((at + shared, line, column, "'木' cannot follow".to_owned())));
+            }
+        }
+
+        /// Against the decoder of the standard library.
+        #[test]
+        fn characters_are_found(
+            text in "[a日é😀]{0,6}",
+            noise in proptest::collection::vec(any::<u8>(), 0..3),
+        ) {
+            for (start, character) in text.char_indices() {
+                for at in start..start + character.len_utf8() {
+                    prop_assert_eq!(character_at(text.as_bytes(), at), (start, Some(character)));
+                }
+            }
+            let mut bytes = text.clone().into_bytes();
+            bytes.extend(&noise);
+            bytes.extend(text.as_bytes());
+            let mut at = 0;
+            for chunk in bytes.utf8_chunks() {
+                for (start, character) in chunk.valid().char_indices() {
+                    prop_assert_eq!(character_at(&bytes, at + start), (at + start, Some(character)));
+                }
+                at += chunk.valid().len() + chunk.invalid().len();
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Which characters may follow, for messages: UTF-8 sequences through the constraint.
+//!
+//! Depth-first search over the bytes of characters, memoised on the place in the grammar. Equal places have
+//! equal characters, so that a class such as `[^"]` costs a dozen places instead of a million characters.
+
+use std::{ops::RangeInclusive, rc::Rc};
+
+use hashbrown::HashMap;
+
+use super::{constraint::Constraint, error::StepError};
+use crate::ids::StateId;
+
+/// Characters that may follow a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NextChars {
+    /// Ascending; between two of them is at least one character that cannot follow.
+    pub ranges: Vec<RangeInclusive<char>>,
+    /// Are these all of them? Otherwise the bound was reached, and more characters may follow.
+    pub complete: bool,
+}
+
+/// Bytes that begin characters of two bytes and more.
+const LEADS: RangeInclusive<u8> = 0xC2..=0xF4;
+const CONTINUATIONS: RangeInclusive<u8> = 0x80..=0xBF;
+/// Bits of a code point in a continuation byte.
+const BITS: u32 = 6;
+/// The code points that are no characters.
+const SURROGATES: RangeInclusive<u32> = 0xD800..=0xDFFF;
+
+impl Constraint {
+    /// The characters that may follow as a whole, ascending; none where the text ends inside a character.
+    /// Looks at no more than `places` places of the grammar, and at 256 bytes in each.
+    ///
+    /// # Errors
+    /// When a budget is used up.
+    pub fn next_chars(&mut self, places: usize) -> Result<NextChars, StepError> {
+        let mut found = Found { ranges: Vec::new() };
+        let mut search = Search { known: HashMap::new(), room: places };
+        if search.enter().is_none() {
+            return Ok(found.into_chars(false));
+        }
+        for byte in self.next_bytes()? {
+            if byte.is_ascii() {
+                found.add(u32::from(byte), u32::from(byte));
+            }
+            if !LEADS.contains(&byte) {
+                continue;
+            }
+            // 110xxxxx, 1110xxxx and 11110xxx begin characters of two, three and four bytes.
+            let (length, first, prefix) = match byte {
+                ..0xE0 => (1, 0x80, byte & 0x1F),
+                0xE0..0xF0 => (2, 0x800, byte & 0x0F),
+                0xF0.. => (3, 0x1_0000, byte & 0x07),
+            };
+            let base = u32::from(prefix) << (BITS * length);
+            let Some(tails) = search.after(self, byte, length)? else {
+                return Ok(found.into_chars(false));
+            };
+            for &(start, end) in tails.iter() {
+                found.add_chars((base + start).max(first), base + end);
+            }
+        }
+        Ok(found.into_chars(true))
+    }
+}
+
+/// Code points as ranges, ascending and merged.
+struct Found {
+    ranges: Vec<(u32, u32)>,
+}
+
+impl Found {
+    /// Adds a range past all others, if it is one.
+    fn add(&mut self, start: u32, end: u32) {
+        match self.ranges.last_mut() {
+            _ if start > end => {}
+            Some((_, last)) if *last + 1 == start => *last = end,
+            _ => self.ranges.push((start, end)),
+        }
+    }
+
+    /// Adds a range without what is no character in it, as encodings that are not UTF-8 may spell.
+    fn add_chars(&mut self, start: u32, end: u32) {
+        self.add(start, end.min(SURROGATES.start() - 1));
+        self.add(start.max(SURROGATES.end() + 1), end.min(u32::from(char::MAX)));
+    }
+
+    fn into_chars(self, complete: bool) -> NextChars {
+        let range = |&(start, end): &(u32, u32)| Some(char::from_u32(start)?..=char::from_u32(end)?);
+        let mut ranges: Vec<RangeInclusive<char>> = Vec::new();
+        for range in self.ranges.iter().filter_map(range) {
+            match ranges.last_mut() {
+                // Surrogates are between them, so that nothing is.
+                Some(last)
+                    if u32::from(*last.end()) + 1 == *SURROGATES.start()
+                        && u32::from(*range.start()) == SURROGATES.end() + 1 =>
+                {
+                    *last = *last.start()..=*range.end();
+                }
+                _ => ranges.push(range),
+            }
+        }
+        NextChars { ranges, complete }
+    }
+}
+
+/// A place and how many continuation bytes are to come there. States are numbered by each machine for itself,
+/// and a session may move to another machine, hence the address.
+type Key = (usize, StateId, u32);
+
+/// Values of some continuation bytes, ascending and merged.
+type Tails = Rc<Vec<(u32, u32)>>;
+
+struct Search {
+    /// With a session in each place, which keeps its machine, and thereby its address, alive.
+    known: HashMap<Key, (Tails, Constraint)>,
+    /// Places that may still be looked at.
+    room: usize,
+}
+
+impl Search {
+    /// Notes one more place, if there may be one.
+    fn enter(&mut self) -> Option<()> {
+        self.room = self.room.checked_sub(1)?;
+        Some(())
+    }
+
+    /// Values of the `length` continuation bytes that may follow `byte`; `None` past the bound.
+    fn after(&mut self, place: &Constraint, byte: u8, length: u32) -> Result<Option<Tails>, StepError> {
+        let mut next = place.fork();
+        if next.advance_bytes(&[byte])? == 0 {
+            return Ok(Some(Rc::default()));
+        }
+        let key = |place: &Constraint| {
+            place.look(|_, machine, state| Some((std::ptr::from_ref(machine).addr(), state?, length)))
+        };
+        if let Some((tails, _)) = key(&next).and_then(|key| self.known.get(&key)) {
+            return Ok(Some(Rc::clone(tails)));
+        }
+        let Some(tails) = self.tails(&mut next, length)? else { return Ok(None) };
+        if let Some(key) = key(&next) {
+            self.known.insert(key, (Rc::clone(&tails), next));
+        }
+        Ok(Some(tails))
+    }
+
+    /// Values of the `length` continuation bytes that may follow; `None` past the bound.
+    fn tails(&mut self, place: &mut Constraint, length: u32) -> Result<Option<Tails>, StepError> {
+        if self.enter().is_none() {
+            return Ok(None);
+        }
+        let mut found = Found { ranges: Vec::new() };
+        for byte in place.next_bytes()?.into_iter().filter(|byte| CONTINUATIONS.contains(byte)) {
+            let value = u32::from(byte & 0x3F);
+            if length == 1 {
+                found.add(value, value);
+                continue;
+            }
+            let base = value << (BITS * (length - 1));
+            let Some(tails) = self.after(place, byte, length - 1)? else { return Ok(None) };
+            for &(start, end) in tails.iter() {
+                found.add(base + start, base + end);
+            }
+        }
+        Ok(Some(Rc::new(found.ranges)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+
+    const PLENTY: usize = 1 << 20;
+
+    fn constraint(syntax: Syntax, grammar: &str) -> Constraint {
+        let end = TokenId::new(256);
+        let vocabulary =
+            Vocabulary::builder().all_bytes().special(end, "<end>").end_of_text(end).build().unwrap();
+        let grammar = Grammar::parse(syntax, grammar, &Limits::default()).unwrap();
+        Compiler::new(vocabulary).compile(&grammar).unwrap().constraint()
+    }
+
+    fn follows(constraint: &mut Constraint, character: char) -> bool {
+        let bytes = character.encode_utf8(&mut [0; 4]).as_bytes().to_vec();
+        let follows = constraint.advance_bytes(&bytes).unwrap() == bytes.len();
+        if follows {
+            constraint.rollback(1).unwrap();
+        }
+        follows
+    }
+
+    /// The oracle: every character is tried.
+    fn all_that_follow(constraint: &mut Constraint) -> Vec<RangeInclusive<char>> {
+        let mut ranges: Vec<RangeInclusive<char>> = Vec::new();
+        let mut open = false;
+        for character in '\0'..=char::MAX {
+            let follows = follows(constraint, character);
+            match ranges.last_mut() {
+                Some(last) if open && follows => *last = *last.start()..=character,
+                _ if follows => ranges.push(character..=character),
+                _ => {}
+            }
+            open = follows;
+        }
+        ranges
+    }
+
+    fn next(constraint: &mut Constraint) -> Vec<RangeInclusive<char>> {
+        let next = constraint.next_chars(PLENTY).unwrap();
+        assert!(next.complete);
+        next.ranges
+    }
+
+    #[test]
+    fn every_character_was_tried() {
+        let gbnf =
+            "root ::= \"(\" root \")\" | [^ -~\\n] \"x\" | \"\u{65e5}\u{672c}\" | [\\U0001F600-\\U0001F64F]";
+        for (syntax, grammar, text) in [
+            (Syntax::Gbnf, gbnf, ""),
+            (Syntax::Gbnf, gbnf, "(("),
+            (Syntax::Gbnf, gbnf, "(\u{65e5}"),
+            (Syntax::Regex, "a(?-u:\\xE6\\x97|\\xED[\\x80-\\xBF]{2}|\\xE0[\\x80-\\xBF]{2})|\\w", ""),
+            (Syntax::Regex, "a(?-u:\\xE6\\x97|\\xED[\\x80-\\xBF]{2}|\\xE0[\\x80-\\xBF]{2})|\\w", "a"),
+        ] {
+            let mut constraint = constraint(syntax, grammar);
+            assert_eq!(constraint.advance_bytes(text.as_bytes()).unwrap(), text.len());
+            assert_eq!(next(&mut constraint), all_that_follow(&mut constraint), "{grammar} after {text}");
+        }
+    }
+
+    #[test]
+    fn few_places_are_enough_for_classes_and_the_bound_holds() {
+        let mut any = constraint(Syntax::Regex, "[^\"]*");
+        let except = vec!['\0'..='!', '#'..=char::MAX];
+        assert_eq!(any.next_chars(16).unwrap(), NextChars { ranges: except, complete: true });
+        assert_eq!(any.next_chars(0).unwrap(), NextChars { ranges: Vec::new(), complete: false });
+        let some = any.next_chars(3).unwrap();
+        assert!(!some.complete && some.ranges[0] == ('\0'..='!'), "{some:?}");
+        // Inside a character, and after the end, no character can follow.
+        assert_eq!(any.advance_bytes(b"\xE6").unwrap(), 1);
+        assert_eq!(next(&mut any), []);
+        let mut ended = constraint(Syntax::Regex, "a*");
+        ended.advance(TokenId::new(256)).unwrap();
+        assert_eq!(next(&mut ended), []);
+    }
+
+    /// Characters at the borders of lengths, of surrogates, and anywhere.
+    fn character() -> impl Strategy<Value = char> {
+        prop_oneof![
+            proptest::char::range('a', 'f'),
+            proptest::sample::select(vec![
+                '\0',
+                '\u{7f}',
+                '\u{80}',
+                '\u{7ff}',
+                '\u{800}',
+                '\u{d7ff}',
+                '\u{e000}',
+                '\u{ffff}',
+                '\u{10000}',
+                char::MAX,
+            ]),
+            any::<char>(),
+        ]
+    }
+
+    /// A class, and whether more has to follow it.
+    fn class() -> impl Strategy<Value = (Vec<(char, char)>, bool)> {
+        (proptest::collection::vec((character(), character()), 1..4), any::<bool>())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn classes(
+            classes in proptest::collection::vec(class(), 1..4),
+            tried in proptest::collection::vec(character(), 64),
+        ) {
+            let mut members = Vec::new();
+            let mut branches = Vec::new();
+            for (class, more) in classes {
+                let mut branch = String::from("[");
+                for (a, b) in class {
+                    let (a, b) = (a.min(b), a.max(b));
+                    members.push(a..=b);
+                    branch += &format!("\\u{{{:x}}}-\\u{{{:x}}}", u32::from(a), u32::from(b));
+                }
+                branches.push(branch + if more { "]z" } else { "]" });
+            }
+            let found = next(&mut constraint(Syntax::Regex, &branches.join("|")));
+            let neighbours = |&c: &char| {
+                [char::from_u32(u32::from(c).saturating_sub(1)), Some(c), char::from_u32(u32::from(c) + 1)]
+            };
+            let borders = members.iter().flat_map(|range| [*range.start(), *range.end()]).collect::<Vec<_>>();
+            for character in borders.iter().chain(&tried).flat_map(neighbours).flatten() {
+                let [is_found, is_member] =
+                    [&found, &members].map(|ranges| ranges.iter().any(|range| range.contains(&character)));
+                prop_assert_eq!(is_found, is_member, "{:?}", character);
+            }
+        }
+    }
+}
