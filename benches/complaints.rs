@@ -3,10 +3,11 @@
 //! 1. Masks and steps along 20,000 tokens of words, first and last thousand apart: flat, or growing with the text?
 //! 2. Text that avoids a byte sequence against plain text.
 //! 3. 128 tool schemas with 20 properties each as one alternative: cold compile and first mask.
+//! 4. Repeats of overlapping parts next to each other, beside recursion: first mask and slowest step.
 //!
-//! On the shipped tokenizer; needs nothing else. Times are of one run: compare within it.
+//! On the shipped tokenizer, the last also on those of `DOMINO_SHARED`; needs nothing else. Times are of one run: compare within it.
 
-use std::{fmt::Write, time::Instant};
+use std::{env, fmt::Write, fs, path::Path, time::Instant};
 
 use domino::{CompiledGrammar, Compiler, Constraint, Grammar, Limits, Syntax, TokenId, Vocabulary};
 
@@ -16,6 +17,7 @@ fn main() {
     words(&vocabulary);
     avoiding(&vocabulary);
     tools(&vocabulary);
+    repeats();
 }
 
 fn compile(vocabulary: &Vocabulary, text: &str) -> CompiledGrammar {
@@ -149,4 +151,52 @@ fn tools(vocabulary: &Vocabulary) {
         first.0,
         first.1
     );
+}
+
+/// Grammars in which a text can be split into repeats in very many ways, each with a text that begins one.
+const REPEATS: [(&str, Syntax, &str, &str); 4] = [
+    (
+        "markup",
+        Syntax::Gbnf,
+        "root ::= \"<a>\" (root | text | ws)* \"</a>\"\ntext ::= [^<]+\nws ::= [ \\n]+\n",
+        "<a>",
+    ),
+    ("markup by characters", Syntax::Gbnf, "root ::= \"<b>\" (root | [^<>])* \"</b>\"\n", "<b>"),
+    ("markup by texts", Syntax::Gbnf, "root ::= \"<b>\" (root | text)* \"</b>\"\ntext ::= [^<>]+\n", "<b>"),
+    ("a counted string", Syntax::Regex, r#""[^"\n]{0,50}""#, "\""),
+];
+
+fn repeats() {
+    println!("4. repeats of overlapping parts, ms: first mask after the opening, slowest of 40 steps");
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small")];
+    if let Some(shared) = env::var_os("DOMINO_SHARED") {
+        let more = fs::read_dir(Path::new(&shared).join("data/tokenizers")).into_iter().flatten().flatten();
+        folders.extend(more.map(|entry| entry.path()));
+    }
+    folders.sort();
+    for folder in folders {
+        let vocabulary = Vocabulary::from_tokenizer_file(&folder).expect("a vocabulary");
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        for (grammar, syntax, text, opening) in REPEATS {
+            let grammar_of = Grammar::parse(syntax, text, &Limits::default()).expect("a grammar");
+            let compiled = Compiler::new(vocabulary.clone()).compile(&grammar_of).expect("a grammar");
+            let mut constraint = compiled.constraint();
+            constraint.advance_bytes(opening.as_bytes()).expect("an opening");
+            let start = Instant::now();
+            constraint.mask().expect("a mask");
+            let first = start.elapsed();
+            let mut slowest = first;
+            for step in 0..40 {
+                let start = Instant::now();
+                let allowed = constraint.mask().expect("a mask");
+                let token =
+                    allowed.iter().filter(|&token| !vocabulary.is_end_of_text(token)).nth(step * 37 % 300);
+                slowest = slowest.max(start.elapsed());
+                let Some(token) = token else { break };
+                constraint.advance(token).expect("a token of the mask");
+            }
+            let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+            println!("   {name:16} {grammar:22} first mask {:6.2}  slowest {:6.2}", ms(first), ms(slowest));
+        }
+    }
 }
