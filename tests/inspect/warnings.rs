@@ -205,6 +205,7 @@ fn any_grammar_is_searched_within_bounds() {
         format!("root ::= \"x\"{wide}"),
         r#"root ::= (("a" root "b"){0,90000} [a-z]*){3,7000} | "." "#.to_owned(),
         r#"root ::= root root root | root root | "a" | "" | "(" root ")""#.to_owned(),
+        r#"root ::= x x x | x x | "a" | ""   x ::= root | "(" root ")""#.to_owned(),
         format!("root ::= \"{}\" root | \"x\" root \"y\" | \"z\"", "a".repeat(1_000_000)),
         format!("root ::= {}\"x\"{}", "( [a-z]* ".repeat(500), " root?)*".repeat(500)),
     ] {
