@@ -44,13 +44,13 @@ fn the_summary_has_sizes_and_times() {
 
 #[test]
 fn the_summary_warns_by_name_and_place() {
-    let grammar = "root ::= S\nS ::= S S S | S S | \"a\" | \"(\" S \")\"\n";
+    let grammar = "root ::= S\nS ::= x x x | x x | \"a\"\nx ::= S | \"(\" S \")\"\n";
     let text = good(inspect(grammar, &[])).stdout;
     assert!(text.contains("warnings: 1\n  slow: rule S (2:1): ") && text.contains("hint: "), "{text}");
     let answer = json(grammar, &[]);
     let warning = &answer["warnings"][0];
     assert_eq!((&warning["kind"], &warning["rule"]), (&"ambiguous".into(), &"S".into()));
-    assert_eq!((&warning["grave"], &warning["repeated"]), (&true.into(), &"a".into()));
+    assert_eq!((&warning["grave"], &warning["repeated"]), (&true.into(), &"aa".into()));
     assert!(good(inspect("root ::= \"(\" root \")\" | \"x\"", &[])).stdout.contains("warnings: 0\n"));
 }
 
@@ -153,7 +153,10 @@ fn growth_shows_along_a_text() {
     };
     let flat = work(r#"root ::= (x | "(" root ")")+   x ::= "a" | "b""#);
     assert_eq!(flat[3], 0, "{flat:?}");
-    let grows = work(r#"root ::= root root root | root root | "a" | "(" root ")""#);
+    // A list that is split in every way is one run.
+    let run = work(r#"root ::= root root root | root root | "a" | "(" root ")""#);
+    assert_eq!(run[3], 0, "{run:?}");
+    let grows = work(r#"root ::= x x x | x x | "a"   x ::= root | "(" root ")""#);
     assert!(grows[0] < grows[1] && grows[1] < grows[2] && grows[2] < grows[3], "{grows:?}");
     let table = good(inspect(r#"root ::= "(" root ")" | [a-z]+"#, &along)).stdout;
     assert!(table.contains("by quarters of the text") && table.contains("of 200 bytes shown"), "{table}");
