@@ -4,6 +4,7 @@
 //! through [`GrammarError`]. Knows nothing of vocabularies, scanners or parsing with the grammar.
 
 pub mod ir;
+pub mod json_schema;
 pub mod pattern;
 pub mod source;
 
@@ -28,6 +29,8 @@ pub enum Syntax {
     Gbnf,
     /// One regular expression that matches the whole text.
     Regex,
+    /// JSON Schema, read with [`SchemaOptions::default`](json_schema::SchemaOptions).
+    JsonSchema,
 }
 
 impl Grammar {
@@ -58,6 +61,7 @@ impl Grammar {
         match syntax {
             Syntax::Gbnf => gbnf::parse(text, limits),
             Syntax::Regex => regex::parse(text, limits),
+            Syntax::JsonSchema => json_schema::parse_grammar(text, limits),
         }
     }
 
