@@ -4,6 +4,7 @@
 //! through [`GrammarError`]. Knows nothing of vocabularies, scanners or parsing with the grammar.
 
 pub mod ir;
+pub mod json_schema;
 pub mod pattern;
 pub mod source;
 

@@ -1,0 +1,5 @@
+//! JSON Schema -> grammar IR.
+
+pub mod leaf;
+pub mod numbers;
+pub mod strings;
