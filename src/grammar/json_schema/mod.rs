@@ -1,5 +1,6 @@
 //! JSON Schema -> grammar IR.
 
+mod dfa;
 pub mod leaf;
 pub mod numbers;
 pub mod strings;
