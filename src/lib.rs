@@ -50,7 +50,7 @@
 //! Modules stand in the order in which data flows, and use only those above them. The engine knows
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
-//! * [`ids`], [`limits`], `interner`: indices, budgets, equal values as equal numbers.
+//! * [`ids`], [`limits`], `interner`, `hopcroft`: indices, budgets, equal values as equal numbers, minimal automata.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * `gguf`: what a GGUF file says before its tensors.
 //! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.
@@ -97,6 +97,7 @@
 pub mod ids;
 pub mod limits;
 
+mod hopcroft;
 mod interner;
 
 pub mod store;

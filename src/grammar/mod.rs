@@ -3,6 +3,7 @@
 //! Each front end is text -> [`GrammarBuilder`] calls and no analysis; all of them speak of mistakes
 //! through [`GrammarError`]. Knows nothing of vocabularies, scanners or parsing with the grammar.
 
+pub mod automaton;
 pub mod ir;
 pub mod json_schema;
 pub mod pattern;
@@ -14,9 +15,10 @@ mod gbnf_lexer;
 mod regex;
 mod suggest;
 
+pub use automaton::Automaton;
 pub use error::{GrammarError, GrammarErrorKind, Place};
 pub use ir::{Expr, Grammar, GrammarBuilder};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 
 use crate::limits::{Budget, LimitExceeded, Limits};

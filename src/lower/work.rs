@@ -6,7 +6,7 @@ use regex_syntax::hir::{Hir, HirKind};
 
 use super::components::components;
 use crate::{
-    grammar::{Expr, Grammar, Pattern, Span},
+    grammar::{Expr, Grammar, Pattern, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
 };
@@ -43,7 +43,10 @@ impl WorkGrammar {
         for (id, expr) in grammar.exprs() {
             let all = |parts: &[ExprId]| parts.iter().map(|part| renamed[part.index()]).collect();
             let new = match expr {
-                Expr::Pattern(pattern) => work.open_pattern(pattern.hir(), limits)?,
+                Expr::Pattern(pattern) => match pattern.kind() {
+                    PatternKind::Expression(hir) => work.open_pattern(hir, limits)?,
+                    PatternKind::Automaton(_) => work.push(expr.clone(), limits)?,
+                },
                 Expr::Rule(rule) => work.push(Expr::Rule(*rule), limits)?,
                 Expr::Sequence(parts) => work.push(Expr::Sequence(all(parts)), limits)?,
                 Expr::Alternatives(parts) => work.push(Expr::Alternatives(all(parts)), limits)?,

@@ -12,19 +12,24 @@
 
 mod address;
 mod algebra;
+mod dfa;
 mod dialect;
 mod document;
 mod emit;
 mod error;
+pub(crate) mod leaf;
 mod options;
 mod resolve;
+mod strings;
 mod stub;
 mod translate;
 
 pub use error::{Relaxed, SchemaError, SchemaErrorKind};
 pub use options::{Draft, Format, Order, SchemaOptions, WhiteSpace};
-pub use stub::Escapes;
-use stub::{Decimal, Integers, LeafError, NumberSet, Spelling, StringSet};
+pub use leaf::Escapes;
+use leaf::{LeafError, Spelling};
+use strings::StringSet;
+use stub::{Decimal, Integers, NumberSet};
 
 use self::{
     algebra::Algebra,

@@ -1,0 +1,1 @@
+//! Held against slow, obvious deciders.
