@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
-use domino::{CompiledGrammar, Compiler};
+use domino::{CompiledGrammar, Compiler, grammar::json_schema::SchemaOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,6 +17,7 @@ use crate::{
     describe,
     failure::Exit,
     notation::Notation,
+    schema::RowOptions,
 };
 
 /// Compiled grammars kept. A batch that repeats more grammars than this, far apart, compiles some again.
@@ -31,6 +32,8 @@ struct Row {
     grammar: String,
     text: String,
     prefix: Option<bool>,
+    #[serde(flatten)]
+    options: RowOptions,
 }
 
 /// Saves the id of a line that is otherwise wrong.
@@ -51,7 +54,8 @@ struct Answer {
 
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
-    let mut judge = Judge { compiler: Compiler::new(byte_vocabulary()?), compiled: HashMap::new() };
+    let compiler = Compiler::new(byte_vocabulary()?);
+    let mut judge = Judge { compiler, compiled: HashMap::new(), options: command.options.clone() };
     let mut lines = command.input.open()?;
     let mut out = io::stdout().lock();
     let mut line = Vec::new();
@@ -75,8 +79,10 @@ pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
 
 struct Judge {
     compiler: Compiler,
-    /// By notation and text.
-    compiled: HashMap<(Notation, String), Result<CompiledGrammar, String>>,
+    /// By notation, text and options, which only schemas have.
+    compiled: HashMap<(Notation, String, SchemaOptions), Result<CompiledGrammar, String>>,
+    /// How schemas are read where rows do not say.
+    options: SchemaOptions,
 }
 
 impl Judge {
@@ -102,20 +108,29 @@ impl Judge {
     /// Is the row's text in its language?
     fn accepted(&mut self, row: Row) -> Result<bool, String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
-        let grammar = self.compile(notation, row.grammar)?;
+        let options = match notation {
+            Notation::JsonSchema => row.options.beside(&self.options)?,
+            _ => SchemaOptions::default(),
+        };
+        let grammar = self.compile(notation, row.grammar, options)?;
         let verdict = judge(&grammar, row.text.as_bytes()).map_err(|error| describe::step_error(&error))?;
         Ok(verdict.accepted(row.prefix.unwrap_or(false)))
     }
 
-    fn compile(&mut self, notation: Notation, text: String) -> Result<CompiledGrammar, String> {
+    fn compile(
+        &mut self,
+        notation: Notation,
+        text: String,
+        options: SchemaOptions,
+    ) -> Result<CompiledGrammar, String> {
         if self.compiled.len() >= MOST_KEPT {
             self.compiled.clear();
         }
         let compiler = &self.compiler;
-        let entry = self.compiled.entry((notation, text));
-        let compile = |(notation, text): &(Notation, String)| {
-            let grammar = notation.parse(text.as_bytes()).map_err(|error| error.to_string())?;
-            compiler.compile(&grammar).map_err(|error| error.to_string())
+        let entry = self.compiled.entry((notation, text, options));
+        let compile = |(notation, text, options): &(Notation, String, SchemaOptions)| {
+            let parsed = notation.read(text.as_bytes(), options).map_err(|error| error.to_string())?;
+            compiler.compile(&parsed.grammar).map_err(|error| error.to_string())
         };
         entry.or_insert_with_key(compile).clone()
     }

@@ -24,6 +24,7 @@ mod notation;
 mod output;
 mod progress;
 mod runner;
+mod schema;
 mod serve;
 mod speculate;
 mod tokenizer;

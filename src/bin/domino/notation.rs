@@ -6,9 +6,15 @@ use std::{
 };
 
 use clap::ValueEnum;
-use domino::{CompiledGrammar, Compiler, Grammar, Limits, Syntax};
+use domino::{
+    CompiledGrammar, Compiler, Grammar, GrammarError, Limits, Syntax,
+    grammar::json_schema::{Relaxed, SchemaOptions},
+};
 
-use crate::{failure::BadInput, progress};
+use crate::{
+    failure::{BadInput, Paint},
+    progress,
+};
 
 /// The notations, under the names that flags and batches use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
@@ -17,6 +23,18 @@ pub(crate) enum Notation {
     Gbnf,
     /// One regular expression for the whole text (`*.regex`).
     Regex,
+    /// JSON Schema (`*.json`).
+    #[value(name = "json_schema", alias = "json-schema")]
+    JsonSchema,
+}
+
+/// A grammar that was read.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    /// The grammar.
+    pub(crate) grammar: Grammar,
+    /// What it allows that its schema does not.
+    pub(crate) relaxed: Vec<Relaxed>,
 }
 
 impl Notation {
@@ -35,7 +53,8 @@ impl Notation {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
             "regex" | "re" => Ok(Self::Regex),
-            "lark" | "ebnf" | "json" => Err(BadInput::new(format!(
+            "json" => Ok(Self::JsonSchema),
+            "lark" | "ebnf" => Err(BadInput::new(format!(
                 "{}: grammars in .{extension} files are not supported",
                 path.display()
             ))
@@ -48,12 +67,28 @@ impl Notation {
         match self {
             Self::Gbnf => Syntax::Gbnf,
             Self::Regex => Syntax::Regex,
+            Self::JsonSchema => Syntax::JsonSchema,
         }
     }
 
-    /// Reads a grammar in this notation.
-    pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, domino::GrammarError> {
-        Grammar::parse_bytes(self.syntax(), text, &Limits::default())
+    /// Reads a grammar in this notation, a schema with default options.
+    pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, GrammarError> {
+        Ok(self.read(text, &SchemaOptions::default())?.grammar)
+    }
+
+    /// Reads a grammar in this notation. The options are for schemas.
+    pub(crate) fn read(self, text: &[u8], options: &SchemaOptions) -> Result<Parsed, GrammarError> {
+        let limits = Limits::default();
+        match (self, std::str::from_utf8(text)) {
+            (Self::JsonSchema, Ok(text)) => {
+                let schema = options.parse(text, &limits)?;
+                Ok(Parsed { grammar: schema.grammar, relaxed: schema.relaxed })
+            }
+            _ => {
+                let grammar = Grammar::parse_bytes(self.syntax(), text, &limits)?;
+                Ok(Parsed { grammar, relaxed: Vec::new() })
+            }
+        }
     }
 }
 
@@ -90,7 +125,7 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
 #[derive(Debug, Clone)]
 pub(crate) enum GrammarSource {
     /// In a file.
-    File(PathBuf, Notation),
+    File(PathBuf, Notation, Box<SchemaOptions>),
     /// In the program.
     Shipped(&'static Shipped),
     /// A regular expression given as it is.
@@ -99,7 +134,11 @@ pub(crate) enum GrammarSource {
 
 impl GrammarSource {
     /// What `--grammar NAME` and `--syntax` mean: a file if there is one, else a grammar of the program.
-    pub(crate) fn resolve(name: &Path, notation: Option<Notation>) -> Result<Self, BadInput> {
+    pub(crate) fn resolve(
+        name: &Path,
+        notation: Option<Notation>,
+        options: SchemaOptions,
+    ) -> Result<Self, BadInput> {
         if !name.exists() {
             let shipped = SHIPPED.iter().find(|shipped| name.as_os_str() == shipped.name);
             return shipped.map(Self::Shipped).ok_or_else(|| {
@@ -109,13 +148,13 @@ impl GrammarSource {
             });
         }
         let notation = notation.map_or_else(|| Notation::of_file(name), Ok)?;
-        Ok(Self::File(name.to_path_buf(), notation))
+        Ok(Self::File(name.to_path_buf(), notation, Box::new(options)))
     }
 
     /// What to call it in messages.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::File(path, _) => path.display().to_string(),
+            Self::File(path, ..) => path.display().to_string(),
             Self::Shipped(shipped) => shipped.name.to_owned(),
             Self::Regex(_) => "--regex".to_owned(),
         }
@@ -123,8 +162,10 @@ impl GrammarSource {
 
     /// Its text.
     pub(crate) fn load(&self) -> Result<GrammarText, BadInput> {
+        let mut schema = SchemaOptions::default();
         let (notation, text) = match self {
-            Self::File(path, notation) => {
+            Self::File(path, notation, options) => {
+                schema = (**options).clone();
                 let mut text = std::fs::read(path)
                     .map_err(|error| BadInput::new(format!("cannot read {}: {error}", path.display())))?;
                 // Editors end files with a line feed that nobody means as a part of the expression.
@@ -136,7 +177,7 @@ impl GrammarSource {
             Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
             Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
         };
-        Ok(GrammarText { name: self.name(), notation, text })
+        Ok(GrammarText { name: self.name(), notation, text, schema })
     }
 
     /// Reads and compiles it.
@@ -151,6 +192,7 @@ pub(crate) struct GrammarText {
     name: String,
     notation: Notation,
     text: Cow<'static, [u8]>,
+    schema: SchemaOptions,
 }
 
 impl GrammarText {
@@ -159,9 +201,20 @@ impl GrammarText {
         String::from_utf8_lossy(&self.text)
     }
 
-    /// Parses it.
+    /// Parses it, and warns of what it allows beyond its schema.
     pub(crate) fn parse(&self) -> Result<Grammar, BadInput> {
-        self.notation.parse(&self.text).map_err(|error| BadInput::new(format!("{}: {error}", self.name)))
+        let parsed = self.parse_quietly()?;
+        let paint = Paint::for_stderr();
+        for Relaxed { pointer, keyword, why } in &parsed.relaxed {
+            eprintln!("{} {}: {pointer}: `{keyword}` is not exact: {why}", paint.cyan("warning:"), self.name);
+        }
+        Ok(parsed.grammar)
+    }
+
+    /// Parses it.
+    pub(crate) fn parse_quietly(&self) -> Result<Parsed, BadInput> {
+        let parsed = self.notation.read(&self.text, &self.schema);
+        parsed.map_err(|error| BadInput::new(format!("{}: {error}", self.name)))
     }
 
     /// Parses and compiles it.
