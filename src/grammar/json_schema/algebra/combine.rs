@@ -34,15 +34,7 @@ impl Algebra<'_> {
         } else if self.is_any_object(&right.objects) {
             left.objects.clone()
         } else {
-            let mut both = Vec::new();
-            for one in &left.objects {
-                for other in &right.objects {
-                    self.spend(2 + one.properties.len() + other.properties.len())?;
-                    let shape = self.object_in_both(one, other)?;
-                    self.add(&mut both, shape)?;
-                }
-            }
-            both
+            self.objects_in_both(&left.objects, &right.objects)?
         };
         Ok(Shape {
             null: left.null && right.null,
@@ -104,17 +96,60 @@ impl Algebra<'_> {
         }
         for object in &shape.objects {
             let broken = self.object_complement(object);
-            let mut both = Vec::new();
-            for one in &whole.objects {
-                for other in &broken {
-                    self.spend(2 + one.properties.len() + other.properties.len())?;
-                    let shape = self.object_in_both(one, other)?;
-                    self.add(&mut both, shape)?;
-                }
-            }
-            whole.objects = both;
+            whole.objects = self.objects_in_both(&whole.objects, &broken)?;
         }
         Ok(whole)
+    }
+
+    /// All pairs, but for alternatives of which one already holds: those are not split.
+    fn objects_in_both(
+        &mut self,
+        left: &[Rc<ObjectShape>],
+        right: &[Rc<ObjectShape>],
+    ) -> Checked<Vec<Rc<ObjectShape>>> {
+        let mut both = Vec::new();
+        for one in left {
+            let mut holds = false;
+            for other in right.iter().take(if right.len() > 1 { right.len() } else { 0 }) {
+                self.spend(2 + other.properties.len())?;
+                if self.implies(one, other)? {
+                    holds = true;
+                    break;
+                }
+            }
+            if holds {
+                self.add(&mut both, Some(one.clone()))?;
+                continue;
+            }
+            for other in right {
+                self.spend(2 + one.properties.len() + other.properties.len())?;
+                let shape = self.object_in_both(one, other)?;
+                self.add(&mut both, shape)?;
+            }
+        }
+        Ok(both)
+    }
+
+    /// Is every object of the one surely in the other? Meant for the small shapes that complements are made of.
+    fn implies(&mut self, one: &ObjectShape, other: &ObjectShape) -> Checked<bool> {
+        let plain = other.required.iter().all(|name| one.required.contains(name))
+            && other.some.iter().all(|some| one.some.contains(some))
+            && other.every.iter().all(|every| one.every.contains(every))
+            && other.min <= one.min.max(one.required.len() as u64)
+            && other.max.is_none_or(|max| one.max.is_some_and(|least| least <= max));
+        if !plain {
+            return Ok(false);
+        }
+        for (name, value) in &other.properties {
+            let declared = one.properties.iter().find(|(known, _)| known == name).map(|&(_, value)| value);
+            let inside = self.narrowed_by_keys(one, name, declared.unwrap_or(Formulas::ANY));
+            let not = self.formulas.not(*value);
+            let outside = self.formulas.and([inside, not]);
+            if !self.is_surely_empty(outside, Depth::ITEM) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Adds a shape to a union that does not have it.

@@ -203,14 +203,7 @@ impl<'o> Algebra<'o> {
                     Ok(self.ends.any.clone())
                 }
             },
-            Formula::And(parts) => {
-                let mut whole = self.ends.any.clone();
-                for &part in &*parts {
-                    let part = self.expand(part)?;
-                    whole = self.narrowed(whole, &part)?;
-                }
-                Ok(whole)
-            }
+            Formula::And(parts) => self.expand_all(&parts),
             Formula::Or(parts) => {
                 let mut shapes = Vec::with_capacity(parts.len());
                 for &part in &*parts {
@@ -219,10 +212,74 @@ impl<'o> Algebra<'o> {
                 self.union(&shapes).map(Rc::new)
             }
             Formula::One { of, negated } => {
-                let spelt = if negated { self.not_exactly_one(&of)? } else { self.exactly_one(&of)? };
+                let spelt = if negated {
+                    self.not_exactly_one(&of)?
+                } else {
+                    self.exactly_one(&of, Formulas::ANY)?
+                };
                 self.expand(spelt)
             }
         }
+    }
+
+    /// What is in all of the parts. Those that ask for exactly one of some schemas come last: what the others say,
+    /// such as that a tag is required, may tell the schemas apart.
+    fn expand_all(&mut self, parts: &[FormulaId]) -> Checked<Rc<Shape>> {
+        let (mut plain, mut choices) = (Vec::new(), Vec::new());
+        self.sort_choices(parts, &mut plain, &mut choices)?;
+        let mut whole = self.ends.any.clone();
+        for part in plain {
+            let part = self.expand(part)?;
+            whole = self.narrowed(whole, &part)?;
+        }
+        for of in choices {
+            let context = if Rc::ptr_eq(&whole, &self.ends.any) {
+                Formulas::ANY
+            } else {
+                self.any_leaf(Leaf::Shape(whole.clone()))
+            };
+            let part = self.exactly_one(&of, context)?;
+            let part = self.expand(part)?;
+            whole = self.narrowed(whole, &part)?;
+        }
+        Ok(whole)
+    }
+
+    /// Splits parts into those that ask for exactly one of some schemas, also where they do so by a reference, and all
+    /// others. A schema is looked into once, so a loop of references stays for its expansion to find.
+    fn sort_choices(
+        &mut self,
+        parts: &[FormulaId],
+        plain: &mut Vec<FormulaId>,
+        choices: &mut Vec<Rc<[FormulaId]>>,
+    ) -> Checked<()> {
+        let mut open: Vec<FormulaId> = parts.iter().rev().copied().collect();
+        let mut seen = HashSet::new();
+        while let Some(part) = open.pop() {
+            match self.formulas.get(part).clone() {
+                Formula::One { of, negated: false } => choices.push(of),
+                Formula::Schema { node, scope, negated: false } if seen.insert(part) => {
+                    self.site.push(node);
+                    let meaning = self.formula_of(node, scope);
+                    self.site.pop();
+                    let meaning = meaning?;
+                    match self.formulas.get(meaning).clone() {
+                        Formula::And(inner) if inner.iter().any(|&part| self.may_choose(part)) => {
+                            open.extend(inner.iter().rev());
+                        }
+                        Formula::One { .. } | Formula::Schema { .. } => open.push(meaning),
+                        _ => plain.push(part),
+                    }
+                }
+                _ => plain.push(part),
+            }
+        }
+        Ok(())
+    }
+
+    /// Is it a choice, or a schema that may be one?
+    fn may_choose(&self, id: FormulaId) -> bool {
+        matches!(self.formulas.get(id), Formula::One { negated: false, .. } | Formula::Schema { negated: false, .. })
     }
 
     fn expand_schema(&mut self, node: NodeId, scope: Scope, negated: bool) -> Checked<Rc<Shape>> {
@@ -263,13 +320,13 @@ impl<'o> Algebra<'o> {
 
     /// The formula of `oneOf`: each of the parts without those of the others that it may overlap.
     ///
-    /// Parts that are provably apart, as those that a tag tells apart are, need no complement.
-    fn exactly_one(&mut self, parts: &[FormulaId]) -> Checked<FormulaId> {
+    /// Parts that are provably apart within `context`, as those that a tag tells apart are, need no complement.
+    fn exactly_one(&mut self, parts: &[FormulaId], context: FormulaId) -> Checked<FormulaId> {
         let mut without: Vec<Vec<FormulaId>> = vec![Vec::new(); parts.len()];
         for (first, &one) in parts.iter().enumerate() {
             for (second, &other) in parts.iter().enumerate().skip(first + 1) {
                 self.spend(10)?;
-                let both = self.formulas.and([one, other]);
+                let both = self.formulas.and([context, one, other]);
                 if !self.is_surely_empty(both, Depth::DISJOINT) {
                     without[first].push(other);
                     without[second].push(one);
