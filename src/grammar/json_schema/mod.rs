@@ -65,10 +65,7 @@ fn parse(options: &SchemaOptions, text: &str, limits: &Limits) -> Result<SchemaG
     for (address, text) in &options.documents {
         roots.push((address.clone(), read(&mut documents, text, limits)?));
     }
-    let mut resolver = match Resolver::new(documents, &roots, options) {
-        Ok(resolver) => resolver,
-        Err((problem, documents)) => return Err(problem.finish(&documents)),
-    };
+    let mut resolver = Resolver::new(documents, &roots, options);
     let root = roots[0].1;
     let scope = resolver.enter(Resolver::NOTHING, root);
     let mut algebra = Algebra::new(resolver, options);

@@ -45,7 +45,8 @@ pub(super) struct Resolver {
     resources: Vec<Resource>,
     /// Roots of resources.
     roots: HashMap<NodeId, usize>,
-    by_address: HashMap<String, usize>,
+    /// In use, schemas share addresses; that matters only to references that lead there.
+    by_address: HashMap<String, Vec<usize>>,
     scopes: Vec<Bindings>,
     scope_ids: HashMap<Bindings, Scope>,
 }
@@ -59,7 +60,7 @@ impl Resolver {
         documents: Documents,
         roots: &[(String, NodeId)],
         options: &SchemaOptions,
-    ) -> Result<Self, (Box<Problem>, Documents)> {
+    ) -> Self {
         let nothing: Bindings = Rc::new([]);
         let mut resolver = Self {
             documents,
@@ -71,17 +72,15 @@ impl Resolver {
         };
         let fallback = options.draft.map_or(Dialect::Tolerant, Dialect::Of);
         for (address, root) in roots {
-            if let Err(problem) = resolver.enter_document(address, *root, fallback) {
-                return Err((problem, resolver.documents));
-            }
+            resolver.enter_document(address, *root, fallback);
         }
-        Ok(resolver)
+        resolver
     }
 
     /// Finds all resources of a document, by a loop over the places where schemas are.
-    fn enter_document(&mut self, address: &str, root: NodeId, fallback: Dialect) -> Checked<()> {
+    fn enter_document(&mut self, address: &str, root: NodeId, fallback: Dialect) {
         let address = if address.is_empty() { NOWHERE } else { split_fragment(address).0 };
-        let first = self.add_resource(address.to_owned(), root, fallback)?;
+        let first = self.add_resource(address.to_owned(), root, fallback);
         let mut open = vec![(root, first)];
         while let Some((node, mut resource)) = open.pop() {
             let dialect = self.resources[resource].dialect;
@@ -89,7 +88,7 @@ impl Resolver {
             let members = members.clone();
             let alone = dialect.ref_stands_alone() && self.documents.member(node, "$ref").is_some();
             if !alone {
-                resource = self.names_of(node, resource, &members)?;
+                resource = self.names_of(node, resource, &members);
             }
             for (keyword, value) in &members {
                 match holds(keyword, self.documents.value(*value)) {
@@ -106,11 +105,10 @@ impl Resolver {
                 }
             }
         }
-        Ok(())
     }
 
     /// Reads the address and the anchors of a schema; returns the resource it belongs to.
-    fn names_of(&mut self, node: NodeId, mut resource: usize, members: &[(Box<str>, NodeId)]) -> Checked<usize> {
+    fn names_of(&mut self, node: NodeId, mut resource: usize, members: &[(Box<str>, NodeId)]) -> usize {
         let dialect = self.resources[resource].dialect;
         let address = ["$id", "id"].into_iter().filter(|keyword| dialect.knows(keyword)).find_map(|keyword| {
             let id = self.documents.member(node, keyword)?;
@@ -125,7 +123,7 @@ impl Resolver {
                     self.address(address.clone(), resource);
                     self.resources[resource].address = address;
                 } else {
-                    resource = self.add_resource(address, node, dialect)?;
+                    resource = self.add_resource(address, node, dialect);
                 }
             }
             if !fragment.is_empty() && !fragment.starts_with('/') {
@@ -151,20 +149,14 @@ impl Resolver {
         if recursive.is_some_and(|value| *self.documents.value(value) == Value::Bool(true)) {
             self.resources[resource].dynamic.push((RECURSIVE.into(), node));
         }
-        Ok(resource)
+        resource
     }
 
     /// Adds a resource, which may say its dialect itself.
-    fn add_resource(&mut self, address: String, root: NodeId, outer: Dialect) -> Checked<usize> {
+    fn add_resource(&mut self, address: String, root: NodeId, outer: Dialect) -> usize {
         let named = self.documents.member(root, "$schema").and_then(|value| self.documents.string(value));
         let dialect = named.and_then(Dialect::by_address).unwrap_or(outer);
         let index = self.resources.len();
-        let known = self.by_address.get(&address).map(|&known| self.resources[known].root);
-        if let Some(other) = known.filter(|&other| self.documents.document(other) == self.documents.document(root)) {
-            let mut problem = Problem::invalid(root, "$id", format!("two schemas have the address {address}"));
-            problem.more.push((other, "the other one".to_owned()));
-            return Err(problem);
-        }
         self.roots.insert(root, index);
         self.address(address.clone(), index);
         self.resources.push(Resource {
@@ -174,11 +166,14 @@ impl Resolver {
             anchors: HashMap::new(),
             dynamic: Vec::new(),
         });
-        Ok(index)
+        index
     }
 
     fn address(&mut self, address: String, resource: usize) {
-        self.by_address.entry(address).or_insert(resource);
+        let known = self.by_address.entry(address).or_default();
+        if !known.contains(&resource) {
+            known.push(resource);
+        }
     }
 
     /// The resource that a node is in.
@@ -230,11 +225,19 @@ impl Resolver {
         let base = &self.resources[self.resource(node)];
         let (plain, fragment) = split_fragment(reference);
         let address = resolve(&base.address, plain);
-        let Some(&resource) = self.by_address.get(&address) else {
+        let Some(resources) = self.by_address.get(&address) else {
             return Err(wrong(format!("there is no document {address}"))
                 .with_hint("documents are never fetched: give those that references lead to beside the schema"));
         };
-        let resource = &self.resources[resource];
+        let resource = &self.resources[resources[0]];
+        let own = self.documents.document(resource.root);
+        let same = |other: usize| self.documents.document(self.resources[other].root) == own;
+        if let Some(&other) = resources[1..].iter().find(|&&other| same(other)) {
+            let mut problem = wrong(format!("two schemas have the address {address}"));
+            problem.more.push((resource.root, "one".to_owned()));
+            problem.more.push((self.resources[other].root, "the other".to_owned()));
+            return Err(problem);
+        }
         let fragment = percent_decoded(fragment);
         let target = if fragment.is_empty() {
             resource.root

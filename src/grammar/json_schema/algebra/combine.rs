@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use super::{
     super::{NumberSet, StringSet, error::Checked},
-    Algebra, ArrayShape, Count, Depth, FormulaId, Formulas, MOST_SHAPES, ObjectShape, Shape,
+    Algebra, ArrayShape, Count, Depth, FormulaId, Formulas, Keys, MOST_SHAPES, ObjectShape, Shape,
 };
 
 impl Algebra<'_> {
@@ -95,7 +95,7 @@ impl Algebra<'_> {
             whole.arrays = both;
         }
         for object in &shape.objects {
-            let broken = self.object_complement(object);
+            let broken = self.object_complement(object)?;
             whole.objects = self.objects_in_both(&whole.objects, &broken)?;
         }
         Ok(whole)
@@ -299,6 +299,9 @@ impl Algebra<'_> {
 
     /// `None` if no object can be in it.
     fn settled_object(&mut self, mut shape: ObjectShape) -> Option<ObjectShape> {
+        if !shape.some.is_empty() && !self.settle_some(&mut shape) {
+            return None;
+        }
         shape.min = shape.min.max(u64::from(!shape.some.is_empty()));
         let least = shape.min.max(shape.required.len() as u64);
         if shape.max.is_some_and(|max| max < least) || shape.some.iter().any(|&(_, value)| value == Formulas::NEVER)
@@ -308,6 +311,44 @@ impl Algebra<'_> {
         let values = self.required_values(&shape);
         let surely = values.into_iter().any(|value| self.is_surely_empty(value, Depth::ITEM));
         (!surely).then_some(shape)
+    }
+
+    /// Where only a few names may come and one of them alone may be the wanted member, that one must be there. False if
+    /// none may be.
+    fn settle_some(&mut self, shape: &mut ObjectShape) -> bool {
+        let closed = shape.every.iter().find_map(|&(keys, value)| match self.keys.get(keys) {
+            Keys::Rest { names, sets } if value == Formulas::NEVER && sets.is_empty() => Some(names.clone()),
+            _ => None,
+        });
+        let Some(names) = closed else { return true };
+        for (keys, wanted) in std::mem::take(&mut shape.some) {
+            let mut candidates = Vec::new();
+            for name in &*names {
+                if !self.keys.contains(keys, name) {
+                    continue;
+                }
+                let declared = shape.properties.iter().find(|(known, _)| known == name);
+                let declared = declared.map_or(Formulas::ANY, |&(_, value)| value);
+                let value = self.narrowed_by_keys(shape, name, declared);
+                if self.formulas.and([value, wanted]) != Formulas::NEVER {
+                    candidates.push(name.clone());
+                }
+            }
+            match &candidates[..] {
+                [] => return false,
+                [only] => {
+                    match shape.properties.iter().position(|(known, _)| known == only) {
+                        Some(at) => shape.properties[at].1 = self.formulas.and([shape.properties[at].1, wanted]),
+                        None => shape.properties.push((only.clone(), wanted)),
+                    }
+                    if !shape.required.contains(only) {
+                        shape.required.push(only.clone());
+                    }
+                }
+                _ => shape.some.push((keys, wanted)),
+            }
+        }
+        true
     }
 
     /// What the members that must be there hold.
@@ -334,34 +375,68 @@ impl Algebra<'_> {
         self.formulas.and(parts)
     }
 
-    fn object_complement(&mut self, shape: &ObjectShape) -> Vec<Rc<ObjectShape>> {
-        let mut broken = Vec::new();
+    /// A union of objects with one constraint broken each.
+    ///
+    /// Tags, members that must be there with one of few values, come first, and all other alternatives hold them:
+    /// so the complements of many tagged shapes have a meet of few alternatives.
+    fn object_complement(&mut self, shape: &ObjectShape) -> Checked<Vec<Rc<ObjectShape>>> {
         let any = ObjectShape::default;
+        let (mut tags, mut broken) = (ObjectShape::default(), Vec::new());
+        let mut free = Vec::new();
         for (name, value) in &shape.properties {
-            if *value != Formulas::ANY {
-                let other = self.formulas.not(*value);
-                let properties = vec![(name.clone(), other)];
-                broken.push(ObjectShape { properties, required: vec![name.clone()], ..any() });
+            let required = shape.required.contains(name);
+            let other = self.formulas.not(*value);
+            let mut alternative = ObjectShape { properties: vec![(name.clone(), other)], ..any() };
+            if required && self.is_tag(*value) {
+                let held = Rc::new(tags.clone());
+                broken.extend(self.object_in_both(&held, &Rc::new(alternative))?);
+                tags.properties.push((name.clone(), *value));
+                tags.required.push(name.clone());
+            } else if required {
+                // It is absent, or has another value.
+                free.push(alternative);
+            } else if *value != Formulas::ANY {
+                alternative.required.push(name.clone());
+                free.push(alternative);
             }
         }
-        for name in &shape.required {
-            broken.push(ObjectShape { properties: vec![(name.clone(), Formulas::NEVER)], ..any() });
+        let declared = |name: &Rc<str>| shape.properties.iter().any(|(known, _)| known == name);
+        for name in shape.required.iter().filter(|name| !declared(name)) {
+            free.push(ObjectShape { properties: vec![(name.clone(), Formulas::NEVER)], ..any() });
         }
         for &(keys, value) in &shape.every {
             if value != Formulas::ANY {
-                broken.push(ObjectShape { some: vec![(keys, self.formulas.not(value))], ..any() });
+                free.push(ObjectShape { some: vec![(keys, self.formulas.not(value))], ..any() });
             }
         }
         for &(keys, value) in &shape.some {
-            broken.push(ObjectShape { every: vec![(keys, self.formulas.not(value))], ..any() });
+            free.push(ObjectShape { every: vec![(keys, self.formulas.not(value))], ..any() });
         }
         if shape.min > 0 {
-            broken.push(ObjectShape { max: Some(shape.min - 1), ..any() });
+            free.push(ObjectShape { max: Some(shape.min - 1), ..any() });
         }
         if let Some(max) = shape.max {
-            broken.push(ObjectShape { min: max.saturating_add(1), ..any() });
+            free.push(ObjectShape { min: max.saturating_add(1), ..any() });
         }
-        broken.into_iter().filter_map(|shape| self.settled_object(shape).map(Rc::new)).collect()
+        let held = Rc::new(tags);
+        for alternative in free {
+            let settled = self.settled_object(alternative).map(Rc::new);
+            if let Some(alternative) = settled {
+                broken.extend(self.object_in_both(&held, &alternative)?);
+            }
+        }
+        Ok(broken)
+    }
+
+    /// Is it one of few strings, numbers and the like?
+    fn is_tag(&mut self, value: FormulaId) -> bool {
+        const FEW: usize = 64;
+        self.expand(value).is_ok_and(|shape| {
+            shape.arrays.is_empty()
+                && shape.objects.is_empty()
+                && shape.strings.as_finite(FEW).is_some()
+                && shape.numbers.as_finite(FEW).is_some()
+        })
     }
 
     fn strings_in_both(&self, left: &Rc<StringSet>, right: &Rc<StringSet>) -> Checked<Rc<StringSet>> {
