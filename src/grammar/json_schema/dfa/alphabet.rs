@@ -69,11 +69,6 @@ impl CharClass {
         Self(ranges)
     }
 
-    /// The ranges, ascending.
-    pub(in crate::grammar::json_schema) fn ranges(&self) -> &[(u32, u32)] {
-        &self.0
-    }
-
     #[cfg(test)]
     pub(in crate::grammar::json_schema) fn has(&self, character: char) -> bool {
         let at = index(character);

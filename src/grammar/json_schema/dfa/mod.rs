@@ -120,6 +120,11 @@ impl CharDfa {
         &self.0.table.transitions[state as usize * width..][..width]
     }
 
+    /// The state that a character (by number) leads to.
+    pub(super) fn next(&self, state: u32, character: u32) -> Option<u32> {
+        Some(self.row(state)[self.0.alphabet.class_of(character)]).filter(|to| *to != NONE)
+    }
+
     /// The ways out of a state: from and to an index of characters, both inclusive, and the state they lead to.
     /// Ascending, neighbours joined.
     pub(super) fn edges(&self, state: u32) -> Vec<(u32, u32, u32)> {

@@ -10,7 +10,7 @@ mod classes;
 mod ecma;
 mod emit;
 mod formats;
-mod pattern;
+pub(super) mod pattern;
 mod rfc;
 mod spelling;
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::{
 const MAX_LOOKS: u32 = 8;
 
 /// The strings in which `pattern` finds a match.
-pub(super) fn language(pattern: &str) -> Result<CharDfa, LeafError> {
+pub(in crate::grammar::json_schema) fn language(pattern: &str) -> Result<CharDfa, LeafError> {
     let node = ecma::parse(pattern)?;
     let mut nfa = Nfa::default();
     let found = nfa.push(State::Found)?;
