@@ -54,18 +54,12 @@ impl Dialect {
         Some(Self::Of(draft))
     }
 
-    /// The draft whose formats and integers hold.
-    pub(super) fn draft(self) -> Draft {
-        match self {
-            Self::Of(draft) => draft,
-            Self::Tolerant => Draft::Draft202012,
-        }
-    }
-
     /// Does the keyword mean anything here? It must be one of some draft.
     pub(super) fn knows(self, keyword: &str) -> bool {
         let Self::Of(draft) = self else { return true };
-        SOME.iter().find(|&&(name, ..)| name == keyword).is_none_or(|&(_, first, last)| first <= draft && draft <= last)
+        SOME.iter()
+            .find(|&&(name, ..)| name == keyword)
+            .is_none_or(|&(_, first, last)| first <= draft && draft <= last)
     }
 
     /// Does `$ref` make its neighbours meaningless?
@@ -96,13 +90,26 @@ pub(super) enum Holds {
 /// Where the schemas are below a schema object.
 pub(super) fn holds(keyword: &str, value: &Value) -> Option<Holds> {
     Some(match keyword {
-        "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas" | "dependencies"
+        "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
+        | "dependencies"
             if matches!(value, Value::Object(_)) =>
         {
             Holds::Named
         }
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" | "items" | "additionalItems" | "contains" | "not" | "if"
-        | "then" | "else" | "additionalProperties" | "propertyNames" | "unevaluatedItems"
+        "allOf"
+        | "anyOf"
+        | "oneOf"
+        | "prefixItems"
+        | "items"
+        | "additionalItems"
+        | "contains"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "additionalProperties"
+        | "propertyNames"
+        | "unevaluatedItems"
         | "unevaluatedProperties" => Holds::Schemas,
         _ => return None,
     })

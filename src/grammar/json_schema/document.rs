@@ -102,7 +102,9 @@ impl Documents {
     /// The member called `key`, if the node is an object that has one.
     pub(super) fn member(&self, node: NodeId, key: &str) -> Option<NodeId> {
         match self.value(node) {
-            Value::Object(members) => members.iter().find(|(name, _)| **name == *key).map(|&(_, value)| value),
+            Value::Object(members) => {
+                members.iter().find(|(name, _)| **name == *key).map(|&(_, value)| value)
+            }
             _ => None,
         }
     }
@@ -200,8 +202,7 @@ impl Reader<'_, '_> {
                     self.at += 1;
                     let node = self.push(Value::Null, start, parent)?;
                     let is_object = byte == b'{';
-                    let mut new =
-                        Open { node, key: None, array: Vec::new(), object: Vec::new(), is_object };
+                    let mut new = Open { node, key: None, array: Vec::new(), object: Vec::new(), is_object };
                     self.space();
                     if self.peek() == Some(if is_object { b'}' } else { b']' }) {
                         self.at += 1;
@@ -450,8 +451,20 @@ mod tests {
     #[test]
     fn refuses_what_is_not_json() {
         for text in [
-            "", "{", "[1,]", "{\"a\":1,}", "01", "1.", "-", "\"\\x\"", "\"\n\"", "\"\\ud800\"", "nul", "1 2",
-            "{\"a\":1,\"a\":2}", "\"\\u+123\"",
+            "",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "01",
+            "1.",
+            "-",
+            "\"\\x\"",
+            "\"\n\"",
+            "\"\\ud800\"",
+            "nul",
+            "1 2",
+            "{\"a\":1,\"a\":2}",
+            "\"\\u+123\"",
         ] {
             assert!(read(text).is_err(), "{text}");
         }

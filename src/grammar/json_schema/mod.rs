@@ -17,19 +17,19 @@ mod dialect;
 mod document;
 mod emit;
 mod error;
-pub(crate) mod leaf;
+pub mod leaf;
+pub mod numbers;
 mod options;
 mod resolve;
-mod strings;
-mod stub;
+pub mod strings;
 mod translate;
 
 pub use error::{Relaxed, SchemaError, SchemaErrorKind};
-pub use options::{Draft, Format, Order, SchemaOptions, WhiteSpace};
 pub use leaf::Escapes;
 use leaf::{LeafError, Spelling};
+use numbers::{Decimal, Integers, NumberSet};
+pub use options::{Draft, Format, Order, SchemaOptions, WhiteSpace};
 use strings::StringSet;
-use stub::{Decimal, Integers, NumberSet};
 
 use self::{
     algebra::Algebra,
@@ -37,10 +37,7 @@ use self::{
     error::Checked,
     resolve::Resolver,
 };
-use super::{
-    Grammar, GrammarError,
-    source::Source,
-};
+use super::{Grammar, GrammarError, source::Source};
 use crate::limits::{Budget, LimitExceeded, Limits};
 
 /// A schema as a grammar, and what of the schema is not in it.
@@ -79,7 +76,12 @@ fn parse(options: &SchemaOptions, text: &str, limits: &Limits) -> Result<SchemaG
     }
 }
 
-fn whole(algebra: &mut Algebra<'_>, root: NodeId, scope: resolve::Scope, limits: &Limits) -> Checked<Grammar> {
+fn whole(
+    algebra: &mut Algebra<'_>,
+    root: NodeId,
+    scope: resolve::Scope,
+    limits: &Limits,
+) -> Checked<Grammar> {
     algebra.formula_of(root, scope)?;
     let start = algebra.schema(root, scope);
     emit::emit(algebra, start, limits)

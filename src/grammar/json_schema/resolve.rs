@@ -56,11 +56,7 @@ impl Resolver {
     pub(super) const NOTHING: Scope = Scope(0);
 
     /// Over documents whose roots are given; the first is the schema.
-    pub(super) fn new(
-        documents: Documents,
-        roots: &[(String, NodeId)],
-        options: &SchemaOptions,
-    ) -> Self {
+    pub(super) fn new(documents: Documents, roots: &[(String, NodeId)], options: &SchemaOptions) -> Self {
         let nothing: Bindings = Rc::new([]);
         let mut resolver = Self {
             documents,
@@ -99,7 +95,9 @@ impl Resolver {
                         }
                     }
                     Some(Holds::Schemas) => match self.documents.value(*value) {
-                        Value::Array(schemas) => open.extend(schemas.iter().map(|&schema| (schema, resource))),
+                        Value::Array(schemas) => {
+                            open.extend(schemas.iter().map(|&schema| (schema, resource)))
+                        }
                         _ => open.push((*value, resource)),
                     },
                 }
@@ -110,10 +108,11 @@ impl Resolver {
     /// Reads the address and the anchors of a schema; returns the resource it belongs to.
     fn names_of(&mut self, node: NodeId, mut resource: usize, members: &[(Box<str>, NodeId)]) -> usize {
         let dialect = self.resources[resource].dialect;
-        let address = ["$id", "id"].into_iter().filter(|keyword| dialect.knows(keyword)).find_map(|keyword| {
-            let id = self.documents.member(node, keyword)?;
-            self.documents.string(id).map(str::to_owned)
-        });
+        let address =
+            ["$id", "id"].into_iter().filter(|keyword| dialect.knows(keyword)).find_map(|keyword| {
+                let id = self.documents.member(node, keyword)?;
+                self.documents.string(id).map(str::to_owned)
+            });
         if let Some(reference) = address {
             let (plain, fragment) = split_fragment(&reference);
             if !plain.is_empty() {
@@ -145,7 +144,8 @@ impl Resolver {
                 self.resources[resource].anchors.insert(name, node);
             }
         }
-        let recursive = self.documents.member(node, "$recursiveAnchor").filter(|_| dialect.knows("$recursiveAnchor"));
+        let recursive =
+            self.documents.member(node, "$recursiveAnchor").filter(|_| dialect.knows("$recursiveAnchor"));
         if recursive.is_some_and(|value| *self.documents.value(value) == Value::Bool(true)) {
             self.resources[resource].dynamic.push((RECURSIVE.into(), node));
         }
@@ -226,8 +226,9 @@ impl Resolver {
         let (plain, fragment) = split_fragment(reference);
         let address = resolve(&base.address, plain);
         let Some(resources) = self.by_address.get(&address) else {
-            return Err(wrong(format!("there is no document {address}"))
-                .with_hint("documents are never fetched: give those that references lead to beside the schema"));
+            return Err(wrong(format!("there is no document {address}")).with_hint(
+                "documents are never fetched: give those that references lead to beside the schema",
+            ));
         };
         let resource = &self.resources[resources[0]];
         let own = self.documents.document(resource.root);

@@ -180,7 +180,8 @@ impl Algebra<'_> {
             return Some(one.clone());
         }
         let places = one.prefix.len().max(other.prefix.len());
-        let prefix = (0..places).map(|place| self.formulas.and([one.item(place), other.item(place)])).collect();
+        let prefix =
+            (0..places).map(|place| self.formulas.and([one.item(place), other.item(place)])).collect();
         let mut counts = one.counts.clone();
         counts.extend(other.counts.iter().filter(|count| !one.counts.contains(count)).cloned());
         let shape = ArrayShape {
@@ -304,7 +305,8 @@ impl Algebra<'_> {
         }
         shape.min = shape.min.max(u64::from(!shape.some.is_empty()));
         let least = shape.min.max(shape.required.len() as u64);
-        if shape.max.is_some_and(|max| max < least) || shape.some.iter().any(|&(_, value)| value == Formulas::NEVER)
+        if shape.max.is_some_and(|max| max < least)
+            || shape.some.iter().any(|&(_, value)| value == Formulas::NEVER)
         {
             return None;
         }
@@ -338,7 +340,9 @@ impl Algebra<'_> {
                 [] => return false,
                 [only] => {
                     match shape.properties.iter().position(|(known, _)| known == only) {
-                        Some(at) => shape.properties[at].1 = self.formulas.and([shape.properties[at].1, wanted]),
+                        Some(at) => {
+                            shape.properties[at].1 = self.formulas.and([shape.properties[at].1, wanted])
+                        }
                         None => shape.properties.push((only.clone(), wanted)),
                     }
                     if !shape.required.contains(only) {

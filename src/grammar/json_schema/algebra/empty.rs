@@ -3,7 +3,7 @@
 //! It prunes combinations while they are multiplied out and tells alternatives of `oneOf` apart. "No" means "not
 //! within this depth": what is empty for other reasons is found when the grammar is reduced, which is exact.
 
-use super::{ArrayShape, Algebra, FormulaId, Formulas, ObjectShape};
+use super::{Algebra, ArrayShape, FormulaId, Formulas, ObjectShape};
 
 /// How many levels of members and items are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

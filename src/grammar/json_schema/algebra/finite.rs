@@ -9,12 +9,17 @@ use super::{
 
 impl Algebra<'_> {
     /// The values of a set one by one, if they are at most `limit`, and none is an array or an object.
-    pub(in super::super) fn few_values(&mut self, id: FormulaId, limit: usize) -> Checked<Option<Vec<FormulaId>>> {
+    pub(in super::super) fn few_values(
+        &mut self,
+        id: FormulaId,
+        limit: usize,
+    ) -> Checked<Option<Vec<FormulaId>>> {
         let shape = self.expand(id)?;
         if !shape.arrays.is_empty() || !shape.objects.is_empty() {
             return Ok(None);
         }
-        let (Some(strings), Some(numbers)) = (shape.strings.as_finite(limit), shape.numbers.as_finite(limit)) else {
+        let (Some(strings), Some(numbers)) = (shape.strings.as_finite(limit), shape.numbers.as_finite(limit))
+        else {
             return Ok(None);
         };
         let mut values: Vec<Shape> = Vec::new();

@@ -94,7 +94,8 @@ impl Formulas {
         }
         let mut seen = hashbrown::HashSet::new();
         flat.retain(|&part| part != neutral && seen.insert(part));
-        if seen.contains(&absorbing) || flat.iter().any(|&part| self.opposite(part).is_some_and(|not| seen.contains(&not)))
+        if seen.contains(&absorbing)
+            || flat.iter().any(|&part| self.opposite(part).is_some_and(|not| seen.contains(&not)))
         {
             return absorbing;
         }

@@ -54,11 +54,6 @@ impl KeySets {
         self.push(Keys::Strings(strings))
     }
 
-    /// All keys.
-    pub(in super::super) fn all(&mut self) -> KeysId {
-        self.rest(Vec::new(), Vec::new())
-    }
-
     /// All keys but these.
     pub(in super::super) fn rest(&mut self, names: Vec<Rc<str>>, mut sets: Vec<KeysId>) -> KeysId {
         sets.sort_unstable();

@@ -158,7 +158,9 @@ impl<'o> Algebra<'o> {
             return Ok(known.clone());
         }
         if self.open.len() >= MOST_LEVELS {
-            return Err(self.too_large(&format!("schemas refer to schemas more than {MOST_LEVELS} levels deep")));
+            return Err(
+                self.too_large(&format!("schemas refer to schemas more than {MOST_LEVELS} levels deep"))
+            );
         }
         if !self.open.insert(id) {
             let node = match *self.formulas.get(id) {
@@ -212,11 +214,8 @@ impl<'o> Algebra<'o> {
                 self.union(&shapes).map(Rc::new)
             }
             Formula::One { of, negated } => {
-                let spelt = if negated {
-                    self.not_exactly_one(&of)?
-                } else {
-                    self.exactly_one(&of, Formulas::ANY)?
-                };
+                let spelt =
+                    if negated { self.not_exactly_one(&of)? } else { self.exactly_one(&of, Formulas::ANY)? };
                 self.expand(spelt)
             }
         }
@@ -279,7 +278,10 @@ impl<'o> Algebra<'o> {
 
     /// Is it a choice, or a schema that may be one?
     fn may_choose(&self, id: FormulaId) -> bool {
-        matches!(self.formulas.get(id), Formula::One { negated: false, .. } | Formula::Schema { negated: false, .. })
+        matches!(
+            self.formulas.get(id),
+            Formula::One { negated: false, .. } | Formula::Schema { negated: false, .. }
+        )
     }
 
     fn expand_schema(&mut self, node: NodeId, scope: Scope, negated: bool) -> Checked<Rc<Shape>> {
@@ -311,7 +313,8 @@ impl<'o> Algebra<'o> {
         if !self.options.lenient {
             return Err(problem);
         }
-        let known = self.relaxed.iter().any(|known| known.node == problem.node && known.keyword == problem.keyword);
+        let known =
+            self.relaxed.iter().any(|known| known.node == problem.node && known.keyword == problem.keyword);
         if !known {
             self.relaxed.push(problem);
         }

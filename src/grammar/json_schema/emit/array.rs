@@ -36,7 +36,8 @@ impl Emitter<'_, '_> {
     pub(super) fn array(&mut self, shape: &ArrayShape, level: u32, name: &str) -> Checked<ExprId> {
         let mut shape = shape.clone();
         if let Some(node) = shape.repeated {
-            let problem = Problem::unsupported(node, "uniqueItems", "arrays that do repeat an item are not supported");
+            let problem =
+                Problem::unsupported(node, "uniqueItems", "arrays that do repeat an item are not supported");
             self.algebra.relax(problem)?;
             shape.repeated = None;
         }
@@ -49,7 +50,8 @@ impl Emitter<'_, '_> {
             match self.algebra.few_values(item, MOST_DIFFERENT)? {
                 Some(few) => values = few,
                 None => {
-                    let reason = format!("items that must differ are supported for at most {MOST_DIFFERENT} values");
+                    let reason =
+                        format!("items that must differ are supported for at most {MOST_DIFFERENT} values");
                     let problem = Problem::unsupported(node, "uniqueItems", reason)
                         .with_hint("give the items an `enum`, or allow repeated ones with `--lenient`");
                     self.algebra.relax(problem)?;

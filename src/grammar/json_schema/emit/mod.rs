@@ -96,7 +96,8 @@ pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) 
 
 /// A budget of the grammar was used up.
 fn exceeded(node: NodeId, limit: LimitExceeded) -> Box<Problem> {
-    let mut problem = Problem::new(SchemaErrorKind::Limit, node, None, limit.to_string()).with_hint(limit.hint());
+    let mut problem =
+        Problem::new(SchemaErrorKind::Limit, node, None, limit.to_string()).with_hint(limit.hint());
     problem.limit = Some(limit);
     problem
 }
@@ -314,7 +315,8 @@ impl Algebra<'_> {
         let node = nodes.first().copied().unwrap_or_default();
         let reason = "no value is valid: what is asked for contradicts itself, or would have to be endless";
         let mut problem = Problem::new(SchemaErrorKind::NoInstance, node, None, reason);
-        problem.more = nodes.into_iter().skip(1).map(|node| (node, "together with this".to_owned())).collect();
+        problem.more =
+            nodes.into_iter().skip(1).map(|node| (node, "together with this".to_owned())).collect();
         for (node, label) in &mut problem.more {
             *label = format!("together with {}", self.resolver.documents.pointer(*node));
         }

@@ -63,7 +63,11 @@ impl Emitter<'_, '_> {
 
 impl Members {
     fn is_used(&self, state: State, index: usize) -> bool {
-        if self.any_order { state.used >> index & 1 == 1 } else { index < usize::try_from(state.used).unwrap_or(0) }
+        if self.any_order {
+            state.used >> index & 1 == 1
+        } else {
+            index < usize::try_from(state.used).unwrap_or(0)
+        }
     }
 
     fn may_end(&self, state: State) -> bool {

@@ -50,18 +50,22 @@ impl Algebra<'_> {
     /// Takes an object shape apart.
     pub(super) fn plan(&mut self, shape: &ObjectShape) -> Checked<Plan> {
         if shape.some.len() > MOST_SOME {
-            return Err(self.too_large(&format!("more than {MOST_SOME} members wanted under keys of some kind")));
+            return Err(
+                self.too_large(&format!("more than {MOST_SOME} members wanted under keys of some kind"))
+            );
         }
         let mut members: Vec<Member> = Vec::new();
         let required: hashbrown::HashSet<Rc<str>> = shape.required.iter().cloned().collect();
         let mut known: hashbrown::HashSet<Rc<str>> = hashbrown::HashSet::new();
         let declared = shape.properties.iter().cloned();
         let others = shape.required.iter().map(|name| (name.clone(), Formulas::ANY));
-        let left_out = shape.every.iter().chain(&shape.some).filter_map(|&(keys, _)| match self.keys.get(keys) {
-            Keys::Rest { names, .. } => Some(names.clone()),
-            Keys::Strings(_) => None,
-        });
-        let left_out: Vec<_> = left_out.flat_map(|names| names.to_vec()).map(|name| (name, Formulas::ANY)).collect();
+        let left_out =
+            shape.every.iter().chain(&shape.some).filter_map(|&(keys, _)| match self.keys.get(keys) {
+                Keys::Rest { names, .. } => Some(names.clone()),
+                Keys::Strings(_) => None,
+            });
+        let left_out: Vec<_> =
+            left_out.flat_map(|names| names.to_vec()).map(|name| (name, Formulas::ANY)).collect();
         for (key, value) in declared.chain(others).chain(left_out) {
             if known.insert(key.clone()) {
                 let value = self.narrowed_by_keys(shape, &key, value);
@@ -70,7 +74,8 @@ impl Algebra<'_> {
             }
         }
         // A member that cannot be is left out; if it must be, it stays, and with it the object cannot be.
-        members.retain(|member| member.required || member.ways.iter().any(|way| way.value != Formulas::NEVER));
+        members
+            .retain(|member| member.required || member.ways.iter().any(|way| way.value != Formulas::NEVER));
         let regions = self.regions(shape, known)?;
         let least = members.iter().filter(|member| member.required).count() as u64;
         let most = regions.is_empty().then_some(members.len() as u64);

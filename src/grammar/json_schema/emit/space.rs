@@ -80,7 +80,10 @@ impl Space {
 /// Line breaks, then blanks and tabs.
 fn bounded_run() -> Hir {
     let newline = Hir::concat(vec![repeated(class(&['\r']), 0, Some(1)), class(&['\n'])]);
-    Hir::concat(vec![repeated(newline, 0, Some(MOST_BREAKS)), repeated(class(&[' ', '\t']), 0, Some(MOST_BLANKS))])
+    Hir::concat(vec![
+        repeated(newline, 0, Some(MOST_BREAKS)),
+        repeated(class(&[' ', '\t']), 0, Some(MOST_BLANKS)),
+    ])
 }
 
 fn class(chars: &[char]) -> Hir {

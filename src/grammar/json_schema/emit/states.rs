@@ -7,10 +7,7 @@
 use hashbrown::HashMap;
 
 use super::{Emitter, space::Spot};
-use crate::{
-    grammar::json_schema::error::Checked,
-    ids::ExprId,
-};
+use crate::{grammar::json_schema::error::Checked, ids::ExprId};
 
 /// States of one object or array.
 const MOST_STATES: usize = 20_000;
@@ -69,7 +66,12 @@ struct Rules {
 
 impl Emitter<'_, '_> {
     /// The list that an automaton describes from its start state on, with its brackets.
-    pub(super) fn list(&mut self, automaton: &mut dyn Automaton, frame: Frame, base: &str) -> Checked<ExprId> {
+    pub(super) fn list(
+        &mut self,
+        automaton: &mut dyn Automaton,
+        frame: Frame,
+        base: &str,
+    ) -> Checked<ExprId> {
         let mut rules = Rules { base: base.to_owned(), names: HashMap::new(), open: Vec::new() };
         let start = State::default();
         let steps = automaton.steps(self, start)?;
@@ -89,7 +91,9 @@ impl Emitter<'_, '_> {
         }
         while let Some((kind, state)) = rules.open.pop() {
             if rules.names.len() > MOST_STATES {
-                return Err(self.algebra.too_large(&format!("counts and keys make more than {MOST_STATES} states")));
+                return Err(self
+                    .algebra
+                    .too_large(&format!("counts and keys make more than {MOST_STATES} states")));
             }
             let steps = automaton.steps(self, state)?;
             let body = match kind {

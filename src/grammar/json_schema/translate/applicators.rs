@@ -21,16 +21,17 @@ impl Algebra<'_> {
             Value::Array(schemas) if !schemas.is_empty() => {
                 Ok(schemas.into_iter().map(|schema| self.schema(schema, site.scope)).collect())
             }
-            _ => Err(Problem::invalid(site.node, keyword, "the schemas must be in an array that is not empty")),
+            _ => {
+                Err(Problem::invalid(site.node, keyword, "the schemas must be in an array that is not empty"))
+            }
         }
     }
 
     /// `if`, with `then` and `else`: not the condition, or the one; the condition, or the other.
     pub(super) fn conditional(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
         let condition = self.schema(value, site.scope);
-        let mut branch = |keyword| {
-            self.sibling(site, keyword).map_or(Formulas::ANY, |node| self.schema(node, site.scope))
-        };
+        let mut branch =
+            |keyword| self.sibling(site, keyword).map_or(Formulas::ANY, |node| self.schema(node, site.scope));
         let (then, otherwise) = (branch("then"), branch("else"));
         if then == Formulas::ANY && otherwise == Formulas::ANY {
             return Ok(Formulas::ANY);

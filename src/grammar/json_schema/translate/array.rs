@@ -26,7 +26,9 @@ impl Algebra<'_> {
     /// The schemas of the first items, and that of all others.
     pub(super) fn places(&mut self, site: Site) -> Checked<(Vec<FormulaId>, FormulaId)> {
         let items = self.sibling(site, "items");
-        let list = |algebra: &Self, node: Option<NodeId>| match node.map(|node| algebra.resolver.documents.value(node)) {
+        let list = |algebra: &Self, node: Option<NodeId>| match node
+            .map(|node| algebra.resolver.documents.value(node))
+        {
             Some(Value::Array(schemas)) => Some(schemas.clone()),
             _ => None,
         };

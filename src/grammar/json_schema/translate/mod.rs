@@ -28,10 +28,35 @@ pub(super) struct Site {
 
 /// Keywords that say nothing of values, or are read together with another keyword.
 const SILENT: &[&str] = &[
-    "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$comment", "$defs",
-    "definitions", "then", "else", "additionalProperties", "patternProperties", "required", "additionalItems",
-    "prefixItems", "minContains", "maxContains", "minItems", "maxItems", "minLength", "maxLength", "minProperties",
-    "maxProperties", "exclusiveMinimum", "exclusiveMaximum", "nullable", "x-kubernetes-int-or-string",
+    "$schema",
+    "$id",
+    "id",
+    "$anchor",
+    "$dynamicAnchor",
+    "$recursiveAnchor",
+    "$vocabulary",
+    "$comment",
+    "$defs",
+    "definitions",
+    "then",
+    "else",
+    "additionalProperties",
+    "patternProperties",
+    "required",
+    "additionalItems",
+    "prefixItems",
+    "minContains",
+    "maxContains",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "minProperties",
+    "maxProperties",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "nullable",
+    "x-kubernetes-int-or-string",
 ];
 
 impl Algebra<'_> {
@@ -114,7 +139,11 @@ impl Algebra<'_> {
             "minLength" | "maxLength" if groups.length.first() => parts.push(self.lengths(site)?),
             "pattern" => parts.push(self.pattern(site, value)?),
             "format" => parts.push(self.format(site, value)?),
-            "properties" | "patternProperties" | "additionalProperties" | "required" | "minProperties"
+            "properties"
+            | "patternProperties"
+            | "additionalProperties"
+            | "required"
+            | "minProperties"
             | "maxProperties"
                 if groups.members.first() =>
             {
@@ -198,7 +227,11 @@ impl Algebra<'_> {
         }
         let whole = number.to_u64();
         whole.map(Some).ok_or_else(|| {
-            Problem::invalid(site.node, keyword, "the count must be a whole number below 2 to the power of 64")
+            Problem::invalid(
+                site.node,
+                keyword,
+                "the count must be a whole number below 2 to the power of 64",
+            )
         })
     }
 }

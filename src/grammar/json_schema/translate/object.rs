@@ -89,7 +89,9 @@ impl Algebra<'_> {
     pub(super) fn named(&self, site: Site, keyword: &'static str) -> Checked<Vec<(Rc<str>, NodeId)>> {
         let Some(node) = self.sibling(site, keyword) else { return Ok(Vec::new()) };
         match self.resolver.documents.value(node) {
-            Value::Object(members) => Ok(members.iter().map(|(name, node)| (Rc::from(&**name), *node)).collect()),
+            Value::Object(members) => {
+                Ok(members.iter().map(|(name, node)| (Rc::from(&**name), *node)).collect())
+            }
             _ => Err(Problem::invalid(site.node, keyword, "the value must be an object")),
         }
     }

@@ -6,9 +6,9 @@ use super::{
     super::{
         Decimal, Integers, NumberSet, StringSet,
         algebra::{Algebra, FormulaId, Formulas},
+        dialect::Dialect,
         document::{NodeId, Value},
         error::{Checked, Problem, SchemaErrorKind},
-        dialect::Dialect,
         options::{Draft, Format},
     },
     Site,

@@ -121,12 +121,10 @@ impl Algebra<'_> {
             return Ok(Vec::new());
         };
         let alone = site.dialect.ref_stands_alone() && self.sibling(site, "$ref").is_some();
-        let holds = if alone {
-            Formulas::ANY
-        } else {
-            self.keywords(site, &|keyword| !IN_PLACE.contains(&keyword))?
-        };
-        let mut cases = vec![Case { holds, seen: if alone { Seen::default() } else { self.seen_here(site)? } }];
+        let holds =
+            if alone { Formulas::ANY } else { self.keywords(site, &|keyword| !IN_PLACE.contains(&keyword))? };
+        let mut cases =
+            vec![Case { holds, seen: if alone { Seen::default() } else { self.seen_here(site)? } }];
         for (keyword, value) in &members {
             if !site.dialect.knows(keyword) || (alone && &**keyword != "$ref") {
                 continue;
