@@ -3,4 +3,6 @@
 mod dfa;
 pub mod leaf;
 pub mod numbers;
+#[cfg(test)]
+mod probe;
 pub mod strings;
