@@ -29,7 +29,7 @@ fn patterns() -> impl Strategy<Value = String> {
         4 => prop::sample::select(vec![
             "a", "b", "1", "_", "é", "😀", "-", ".", r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"\.", r"\/", r"\n",
             r"\u0061", r"\u{1F600}", r"\uD83D\uDE00", r"\x62", r"\cJ", r"\p{L}", r"\P{L}", r"\p{Script=Latin}",
-            "[ab]", "[^ab]", r"[a-b1_]", r"[^\w]", r"[\s\S]", "[]", "[^]", r"[a\-1]", "[&&a]", "[a--b]", "[~~a]",
+            "[ab]", "[^ab]", r"[a-b1_]", r"[^\w]", r"[\s\S]", "[]", "[^]", r"[a\-1]", "[&&a]", "[+--b]", "[~~a]",
             r"[\u{1F600}-\u{1F64F}é]", r"[\b]", "[.]", "[$^]",
         ]).prop_map(str::to_owned),
         1 => prop::sample::select(vec!["^", "$", r"\b", r"\B"]).prop_map(str::to_owned),
@@ -198,6 +198,11 @@ proptest! {
         prop_assert_eq!(accepted, meaning.is_ok_and(|string| tree.has(&string)), "{}", text);
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
     #[test]
     fn counted_patterns_keep_their_bounds(
         min in 0..40_u64,
@@ -337,7 +342,7 @@ fn an_address_of_at_most_255_characters() {
         let text = format!("\"{}@ab.cd\"", "x".repeat(length));
         assert_eq!(accepts(&grammar, text.as_bytes()), expected, "{length}");
     }
-    assert!(accepts(&grammar, b"\"\\u0061@[IPv6:::1]\""));
+    assert!(accepts(&grammar, b"\"a@[IPv6:::1]\""));
 }
 
 #[test]
