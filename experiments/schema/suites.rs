@@ -11,7 +11,7 @@ use std::{
 
 use domino::{
     Compiler, Limits, TokenId, Vocabulary,
-    grammar::json_schema::{SchemaError, SchemaOptions},
+    grammar::json_schema::{SchemaError, SchemaErrorKind, SchemaOptions},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -81,6 +81,13 @@ impl Decider {
         let limits = Limits::default();
         let grammar = match self.options.parse(&case.schema, &limits) {
             Ok(schema) => schema.grammar,
+            // Without a valid value, refusing the schema is refusing all texts.
+            Err(error) if *error.kind() == SchemaErrorKind::NoInstance => {
+                let valid = case.tests.iter().enumerate().filter(|(_, (_, valid))| *valid);
+                let valid: Vec<usize> = valid.map(|(index, _)| index).collect();
+                let outcome = if valid.is_empty() { Outcome::Right } else { Outcome::Wrong(valid, Vec::new()) };
+                return (outcome, start.elapsed(), Duration::ZERO);
+            }
             Err(error) => return (refused(&error), start.elapsed(), Duration::ZERO),
         };
         let read = start.elapsed();

@@ -20,6 +20,8 @@ mod error;
 pub mod leaf;
 pub mod numbers;
 mod options;
+#[cfg(test)]
+mod probe;
 mod resolve;
 pub mod strings;
 mod translate;

@@ -30,30 +30,38 @@ impl CharDfa {
         None
     }
 
-    /// The length of the longest string, if the language is finite and not empty. Linear.
-    pub(in crate::grammar::json_schema) fn longest(&self) -> Option<u64> {
-        let mut incoming = vec![0_usize; self.len()];
-        for &to in self.0.table.transitions.iter().filter(|to| **to != NONE) {
-            incoming[to as usize] += 1;
-        }
-        // Kahn's algorithm: every state lies on a way to the end, so a cycle means that the language is infinite.
-        let mut depth = vec![0_u64; self.len()];
-        let mut open: Vec<u32> = if incoming.first() == Some(&0) { vec![0] } else { Vec::new() };
-        let (mut taken, mut longest) = (0, 0);
-        while let Some(state) = open.pop() {
-            taken += 1;
-            if self.accepts(state) {
-                longest = longest.max(depth[state as usize]);
-            }
+    /// By state the length of the longest string read from there on; `None` if there is none. Linear.
+    pub(in crate::grammar::json_schema) fn remaining(&self) -> Vec<Option<u64>> {
+        let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
+        let mut open_edges = vec![0_usize; self.len()];
+        let states = 0..u32::try_from(self.len()).unwrap_or(NONE);
+        for state in states.clone() {
             for &to in self.row(state).iter().filter(|to| **to != NONE) {
-                depth[to as usize] = depth[to as usize].max(depth[state as usize] + 1);
-                incoming[to as usize] -= 1;
-                if incoming[to as usize] == 0 {
-                    open.push(to);
+                incoming[to as usize].push(state);
+                open_edges[state as usize] += 1;
+            }
+        }
+        // Kahn's algorithm from the ends: states that come to a cycle are never taken.
+        let mut remaining: Vec<Option<u64>> = vec![None; self.len()];
+        let mut open: Vec<u32> = states.filter(|&state| open_edges[state as usize] == 0).collect();
+        while let Some(state) = open.pop() {
+            let next = self.row(state).iter().filter(|to| **to != NONE);
+            let longest = next.filter_map(|&to| remaining[to as usize]).max();
+            // Every state is live, so one without a way on accepts.
+            remaining[state as usize] = Some(longest.map_or(0, |longest| longest + 1));
+            for &from in &incoming[state as usize] {
+                open_edges[from as usize] -= 1;
+                if open_edges[from as usize] == 0 {
+                    open.push(from);
                 }
             }
         }
-        (taken == self.len() && !self.is_empty()).then_some(longest)
+        remaining
+    }
+
+    /// The length of the longest string, if the language is finite and not empty. Linear.
+    pub(in crate::grammar::json_schema) fn longest(&self) -> Option<u64> {
+        self.remaining().first().copied().flatten()
     }
 
     /// Is there a string of `min` to `max` characters?
@@ -119,20 +127,30 @@ impl CharDfa {
         if self.is_empty() || (min == 0 && max.is_none()) {
             return Ok(self.clone());
         }
-        let longest = self.longest();
-        if self.shortest().is_some_and(|shortest| shortest >= min)
-            && (max.is_none() || longest.zip(max).is_some_and(|(longest, max)| longest <= max))
-        {
-            return Ok(self.clone());
-        }
-        explore(self.alphabet().clone(), (0_u32, 0_u64), |&(state, length)| {
-            let accepts = self.accepts(state) && length >= min;
-            // Past `min`, lengths only matter if there is a greatest.
-            let next = if max.is_none() { (length + 1).min(min) } else { length + 1 };
-            let full = max.is_some_and(|max| length >= max);
-            let step = |&to: &u32| (to != NONE && !full).then_some((to, next));
-            Ok(Row { accepts, to: self.row(state).iter().map(step).collect() })
+        let count = Counted::new(self, min, max);
+        explore(self.alphabet().clone(), count.start(), |&at| {
+            let to = self.row(at.0).iter().map(|&to| count.step(at, to)).collect();
+            Ok(Row { accepts: count.accepts(at), to })
         })
+    }
+
+    /// The language read from a state on.
+    pub(in crate::grammar::json_schema) fn rest(&self, state: u32) -> Self {
+        let mut table = self.0.table.clone();
+        let (start, state) = (0..table.width, state as usize * table.width);
+        for (start, other) in start.zip(state..) {
+            table.transitions.swap(start, other);
+        }
+        let state = state / table.width.max(1);
+        table.accepting.swap(0, state);
+        for to in &mut table.transitions {
+            *to = match *to {
+                0 => u32::try_from(state).unwrap_or(NONE),
+                to if to as usize == state => 0,
+                to => to,
+            };
+        }
+        Self::from_table(self.alphabet().clone(), table)
     }
 
     /// How many strings there are, at most `limit + 1`; infinitely many count as that.
@@ -169,5 +187,52 @@ impl CharDfa {
             open.pop();
         }
         counts[0].unwrap_or(over)
+    }
+}
+
+/// A state, and the characters read so far; `None` once their number no longer matters.
+pub(in crate::grammar::json_schema) type Place = (u32, Option<u64>);
+
+/// The states of an automaton beside a count of characters, which is forgotten where no bound can be met any more.
+pub(in crate::grammar::json_schema) struct Counted<'a> {
+    dfa: &'a CharDfa,
+    remaining: Vec<Option<u64>>,
+    min: u64,
+    max: Option<u64>,
+}
+
+impl<'a> Counted<'a> {
+    /// Strings of `min` to `max` characters of an automaton that is not empty.
+    pub(in crate::grammar::json_schema) fn new(dfa: &'a CharDfa, min: u64, max: Option<u64>) -> Self {
+        Self { dfa, remaining: dfa.remaining(), min, max }
+    }
+
+    /// Before the first character.
+    pub(in crate::grammar::json_schema) fn start(&self) -> Place {
+        self.blurred(0, 0)
+    }
+
+    fn blurred(&self, state: u32, length: u64) -> Place {
+        let free = match (self.max, self.remaining[state as usize]) {
+            (None, _) => true,
+            (Some(max), Some(more)) => length + more <= max,
+            (Some(_), None) => false,
+        };
+        (state, (length < self.min || !free).then_some(length))
+    }
+
+    /// May the string end here?
+    pub(in crate::grammar::json_schema) fn accepts(&self, (state, length): Place) -> bool {
+        let fits = |length| length >= self.min && self.max.is_none_or(|max| length <= max);
+        self.dfa.accepts(state) && length.is_none_or(fits)
+    }
+
+    /// After one more character, which leads to the state `to`.
+    pub(in crate::grammar::json_schema) fn step(&self, (_, length): Place, to: u32) -> Option<Place> {
+        if to == NONE {
+            return None;
+        }
+        let Some(length) = length else { return Some((to, None)) };
+        self.max.is_none_or(|max| length < max).then(|| self.blurred(to, length + 1))
     }
 }

@@ -17,6 +17,7 @@ mod tests;
 use std::sync::Arc;
 
 pub(super) use alphabet::{Alphabet, CHARS, CharClass, char_at, index};
+pub(super) use lengths::{Counted, Place};
 pub(super) use nfa::{Assertion, Nfa, Prev, State};
 pub(super) use ops::{Row, explore};
 
@@ -139,6 +140,19 @@ impl CharDfa {
             }
         }
         edges
+    }
+
+    /// The states that a state leads to, each with all characters that do.
+    pub(super) fn ways(&self, state: u32) -> Vec<(u32, CharClass)> {
+        let mut ways: Vec<(u32, Vec<(char, char)>)> = Vec::new();
+        for (first, last, to) in self.edges(state) {
+            let range = (char_at(first), char_at(last));
+            match ways.iter_mut().find(|(known, _)| *known == to) {
+                Some((_, ranges)) => ranges.push(range),
+                None => ways.push((to, vec![range])),
+            }
+        }
+        ways.into_iter().map(|(to, ranges)| (to, CharClass::new(ranges))).collect()
     }
 
     /// Is the string in it?

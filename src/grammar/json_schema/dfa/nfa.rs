@@ -113,17 +113,10 @@ impl Nfa {
             self.push(State::Split(Vec::new()))?;
         }
         for state in 0..states {
-            let mut by_target: Vec<(u32, Vec<(char, char)>)> = Vec::new();
-            for (from, to, target) in dfa.edges(state) {
-                let range = (super::char_at(from), super::char_at(to));
-                match by_target.iter_mut().find(|(known, _)| *known == target) {
-                    Some((_, ranges)) => ranges.push(range),
-                    None => by_target.push((target, vec![range])),
-                }
-            }
+            let by_target = dfa.ways(state);
             let mut out = Vec::with_capacity(by_target.len() + 1);
-            for (target, ranges) in by_target {
-                out.push(self.class(&CharClass::new(ranges), first + target)?);
+            for (target, class) in by_target {
+                out.push(self.class(&class, first + target)?);
             }
             if dfa.accepts(state) {
                 out.push(end);

@@ -117,11 +117,6 @@ impl Decimal {
         self.scaled(0).to_u64()
     }
 
-    /// Without its sign.
-    pub(super) fn abs(&self) -> Self {
-        Self { mantissa: BigInt::from(self.mantissa.magnitude().clone()), exponent: self.exponent }
-    }
-
     /// The digits of its mantissa, from 0 to 9 each.
     pub(super) fn digits(&self) -> Vec<u8> {
         self.mantissa.magnitude().to_radix_be(10)

@@ -141,7 +141,9 @@ impl NumberSet {
     /// # Errors
     /// As [`intersect`](Self::intersect).
     pub fn complement(&self) -> Result<Self, LeafError> {
-        Self::all().combine(self, |all, inside| all && !inside)
+        let values = self.values.not()?;
+        let Some(plain) = &self.plain else { return Ok(Self::by_value(values)) };
+        Ok(Self { values, plain: Some(plain.not()?.whole()?) })
     }
 
     /// What is in it but not in `other`.

@@ -25,8 +25,6 @@ const FEW_NUMBERS: usize = 32;
 const MANY_NUMBERS: usize = 400;
 /// Length of a text without exponent that is given for a number by itself.
 const LONG_TEXT: usize = 1_100;
-/// A fraction of as many digits, and more, is as good as any.
-const ANY_FRACTION: u64 = 20;
 /// Pieces of the number line.
 const MAX_RUNS: usize = 64;
 
@@ -75,14 +73,13 @@ fn normal() -> Result<CharDfa, LeafError> {
     NORMAL.get()
 }
 
-/// Those whose remainders are looked at.
+/// Those whose remainders are looked at: with a fraction before an exponent, or with zeros only there.
 fn with_remainders(fraction: u64) -> Result<CharDfa, LeafError> {
-    let digits = match fraction {
-        0 => r"(?:\.0+)?".to_owned(),
-        _ => format!(r"(?:\.0+|\.\d{{0,{}}}[1-9])?", fraction - 1),
-    };
-    let number = r"(?:0|[1-9]\d*)(?:\.\d+)?";
-    pattern::language(&format!(r"^(?:{number}|(?:0(?:\.0+)?|[1-9]{digits})[eE][+-]?\d+)$"))
+    static FRACTIONS: Known = Known::new(
+        r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|(?:0(?:\.0+)?|[1-9](?:\.0+|\.\d{0,19}[1-9])?)[eE][+-]?\d+)$",
+    );
+    static ZEROS: Known = Known::new(r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|\d(?:\.0+)?[eE][+-]?\d+)$");
+    if fraction == 0 { ZEROS.get() } else { FRACTIONS.get() }
 }
 
 /// The texts of the numbers of a set: all texts of all numbers, and otherwise of every number those in normal form,
@@ -162,9 +159,14 @@ fn interval(
 
 /// The unsigned texts of numbers of which a function is true.
 fn residues_texts(residues: &Residues) -> Result<CharDfa, LeafError> {
-    let fraction = residues.divisors().iter().map(fraction_digits).min().unwrap_or(ANY_FRACTION);
+    let fraction = residues.divisors().iter().map(fraction_digits).min().unwrap_or(0);
     if residues.divisors().is_empty() {
         return if residues.is(true) { normal() } else { Ok(CharDfa::none()) };
+    }
+    static INTEGERS: OnceLock<CharDfa> = OnceLock::new();
+    let integers = (*residues == Residues::multiples(Decimal::from(1))).then_some(&INTEGERS);
+    if let Some(known) = integers.and_then(OnceLock::get) {
+        return Ok(known.clone());
     }
     let known = with_remainders(fraction)?;
     let parts: Vec<CharDfa> =
@@ -177,7 +179,7 @@ fn residues_texts(residues: &Residues) -> Result<CharDfa, LeafError> {
         }
         sum = sum.or(&texts)?;
     }
-    Ok(sum)
+    Ok(integers.map_or(sum.clone(), |known| known.get_or_init(|| sum).clone()))
 }
 
 /// The texts of one language, and those of the other after a minus.

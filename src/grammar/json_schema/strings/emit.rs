@@ -2,9 +2,12 @@
 //!
 //! An automaton where that stays small. Counted characters where only lengths are bounded, since the engine counts
 //! without states of its own; likewise the last loop of a pattern such as `^[a-z]\w*$` under a large `maxLength`.
-//! Lists of strings too long for one automaton become several.
+//! Lists of strings too long for one automaton become several. What is left, such as `format: email` of at most 255
+//! characters, becomes a grammar over characters, with a nonterminal for each state and count.
 
 use std::sync::OnceLock;
+
+use hashbrown::HashMap;
 
 use super::{
     StringSet,
@@ -14,7 +17,7 @@ use crate::{
     grammar::{
         Automaton, GrammarBuilder, Pattern, Span,
         json_schema::{
-            dfa::{CharClass, CharDfa, char_at},
+            dfa::{CharClass, CharDfa, Counted, Place, char_at},
             leaf::{LeafError, Spelling},
         },
     },
@@ -27,6 +30,8 @@ const COUNTED_BY_STATES: u64 = 32;
 const MAX_STRINGS: usize = 100_000;
 /// Characters of a string that is too long for one automaton, by piece.
 const PIECE_CHARS: usize = 256;
+/// States beside counts of a grammar over characters.
+const MAX_COUNTED: usize = 60_000;
 /// Ways into the last loop of a pattern whose length is counted.
 const MAX_ENTRIES: usize = 64;
 
@@ -67,7 +72,7 @@ impl StringSet {
                         Err(_) => emitter.regular(&part, dfa, (min, max))?,
                     }
                 }
-                Err(error) => emitter.last_loops(dfa, (min, max), error)?,
+                Err(error) => emitter.counted_states(dfa, (min, max), error)?,
             }
         }
         if let Some((_, automaton)) = small {
@@ -153,7 +158,7 @@ impl Emitter<'_> {
         }
         match part.strings(MAX_STRINGS) {
             Some(strings) => self.strings(&strings),
-            None => self.last_loops(whole, bounds, error),
+            None => self.counted_states(whole, bounds, error),
         }
     }
 
@@ -186,6 +191,86 @@ impl Emitter<'_> {
         let whole = self.builder.sequence(row, self.span)?;
         self.parts.push(whole);
         Ok(())
+    }
+
+    /// The strings of `dfa` within the bounds, where their automaton is too large for one terminal: a right-linear
+    /// grammar over characters, of states beside counts. What does not depend on the count is an automaton again.
+    fn counted_states(
+        &mut self,
+        dfa: &CharDfa,
+        bounds: (u64, Option<u64>),
+        error: LeafError,
+    ) -> Result<(), LeafError> {
+        let Err(error) = self.last_loops(dfa, bounds, error) else { return Ok(()) };
+        let count = Counted::new(dfa, bounds.0, bounds.1);
+        let ways: Vec<Vec<(u32, CharClass)>> =
+            (0..u32::try_from(dfa.len()).unwrap_or(u32::MAX)).map(|state| dfa.ways(state)).collect();
+        let mut places = HashMap::from([(count.start(), None::<ExprId>)]);
+        let mut order = vec![count.start()];
+        let mut next = 0;
+        while let Some(&place) = order.get(next) {
+            next += 1;
+            // Places whose count is forgotten are automata; others lead on.
+            let targets = ways[place.0 as usize].iter().filter(|_| place.1.is_some());
+            for to in targets.filter_map(|(to, _)| count.step(place, *to)) {
+                if places.insert(to, None).is_none() {
+                    order.push(to);
+                }
+            }
+            if order.len() > MAX_COUNTED {
+                return Err(error);
+            }
+        }
+        let mut classes: HashMap<CharClass, ExprId> = HashMap::new();
+        // What a place leads to is made before it: places without count, then those after more characters, which were
+        // found later.
+        let (counted, free): (Vec<Place>, Vec<Place>) = order.iter().partition(|place| place.1.is_some());
+        for &place in free.iter().chain(counted.iter().rev()) {
+            let made = self.place(dfa, &count, place, &ways[place.0 as usize], &places, &mut classes)?;
+            places.insert(place, Some(made));
+        }
+        let open = self.quote()?;
+        if let Some(Some(first)) = places.get(&count.start()) {
+            let whole = self.builder.sequence(vec![open, *first], self.span)?;
+            self.parts.push(whole);
+        }
+        Ok(())
+    }
+
+    /// What is read from a place on, with the closing quote.
+    fn place(
+        &mut self,
+        dfa: &CharDfa,
+        count: &Counted<'_>,
+        place: Place,
+        ways: &[(u32, CharClass)],
+        places: &HashMap<Place, Option<ExprId>>,
+        classes: &mut HashMap<CharClass, ExprId>,
+    ) -> Result<ExprId, LeafError> {
+        if place.1.is_none() {
+            let rest = spell(&dfa.rest(place.0), self.style, (false, true))?;
+            return self.pattern(rest);
+        }
+        let mut parts = Vec::new();
+        if count.accepts(place) {
+            parts.push(self.quote()?);
+        }
+        for (to, class) in ways {
+            let Some(Some(rest)) = count.step(place, *to).and_then(|to| places.get(&to).copied()) else {
+                continue;
+            };
+            let one = match classes.get(class) {
+                Some(&one) => one,
+                None => {
+                    let one = spell(&CharDfa::one_of(class), self.style, (false, false))?;
+                    let one = self.pattern(one)?;
+                    classes.insert(class.clone(), one);
+                    one
+                }
+            };
+            parts.push(self.builder.sequence(vec![one, rest], self.span)?);
+        }
+        Ok(self.builder.alternatives(parts, self.span)?)
     }
 
     /// The strings of `dfa` of `min` to `max` characters, where its only cycles are states that never leave again:
