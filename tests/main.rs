@@ -32,6 +32,7 @@ mod mistralrs;
 mod model;
 mod model_batch;
 mod promises;
+mod schema;
 #[cfg(feature = "mistralrs")]
 mod serve;
 mod sessions;

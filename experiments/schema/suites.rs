@@ -18,18 +18,18 @@ use serde_json::Value;
 
 /// A schema with texts that are instances of it or not.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub(crate) struct Case {
     /// The group it is counted in.
-    pub group: String,
+    pub(crate) group: String,
     /// What to call it.
-    pub name: String,
-    pub schema: String,
-    pub tests: Vec<(String, bool)>,
+    pub(crate) name: String,
+    pub(crate) schema: String,
+    pub(crate) tests: Vec<(String, bool)>,
 }
 
 /// What became of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     Right,
     /// Numbers of the tests decided wrongly: valid ones refused, invalid ones accepted.
     Wrong(Vec<usize>, Vec<usize>),
@@ -39,16 +39,16 @@ pub enum Outcome {
 
 /// Counts of one group or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub cases: usize,
-    pub right: usize,
-    pub valid_refused: usize,
-    pub invalid_accepted: usize,
-    pub refused: usize,
+pub(crate) struct Counts {
+    pub(crate) cases: usize,
+    pub(crate) right: usize,
+    pub(crate) valid_refused: usize,
+    pub(crate) invalid_accepted: usize,
+    pub(crate) refused: usize,
 }
 
 impl Counts {
-    pub fn add(&mut self, outcome: &Outcome) {
+    pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.cases += 1;
         match outcome {
             Outcome::Right => self.right += 1,
@@ -63,20 +63,20 @@ impl Counts {
 
 /// Decides cases, each with a grammar of its own.
 #[derive(Debug)]
-pub struct Decider {
+pub(crate) struct Decider {
     compiler: Compiler,
-    pub options: SchemaOptions,
+    pub(crate) options: SchemaOptions,
 }
 
 impl Decider {
-    pub fn new(options: SchemaOptions) -> Self {
+    pub(crate) fn new(options: SchemaOptions) -> Self {
         let end = TokenId::new(256);
         let bytes = Vocabulary::builder().all_bytes().special(end, "<end of text>").end_of_text(end).build();
         Self { compiler: Compiler::new(bytes.expect("a vocabulary of bytes")), options }
     }
 
     /// What becomes of a case, and how long reading the schema and all the rest took.
-    pub fn decide(&self, case: &Case) -> (Outcome, Duration, Duration) {
+    pub(crate) fn decide(&self, case: &Case) -> (Outcome, Duration, Duration) {
         let start = Instant::now();
         let limits = Limits::default();
         let grammar = match self.options.parse(&case.schema, &limits) {
@@ -152,7 +152,7 @@ fn tests(tests: &[Test]) -> Vec<(String, bool)> {
 }
 
 /// The official suite; `optional` says which half.
-pub fn official(file: &Path, draft: &str, optional: bool) -> Vec<Case> {
+pub(crate) fn official(file: &Path, draft: &str, optional: bool) -> Vec<Case> {
     rows::<OfficialRow>(file)
         .into_iter()
         .filter(|row| row.draft == draft && row.optional == optional)
@@ -166,7 +166,7 @@ pub fn official(file: &Path, draft: &str, optional: bool) -> Vec<Case> {
 }
 
 /// The documents that the official suite refers to: address and text.
-pub fn remotes(file: &Path) -> Vec<(String, String)> {
+pub(crate) fn remotes(file: &Path) -> Vec<(String, String)> {
     #[derive(Deserialize)]
     struct Row {
         uri: String,
@@ -176,7 +176,7 @@ pub fn remotes(file: &Path) -> Vec<(String, String)> {
 }
 
 /// Rows of MaskBench.
-pub fn maskbench(file: &Path) -> Vec<Case> {
+pub(crate) fn maskbench(file: &Path) -> Vec<Case> {
     rows::<MaskBenchRow>(file)
         .into_iter()
         .map(|row| Case {
@@ -194,7 +194,7 @@ fn rows<T: for<'de> Deserialize<'de>>(file: &Path) -> Vec<T> {
 }
 
 /// Decides all cases; calls `tell` after each.
-pub fn run(
+pub(crate) fn run(
     decider: &Decider,
     cases: &[Case],
     mut tell: impl FnMut(&Case, &Outcome, Duration, Duration),
