@@ -210,9 +210,8 @@ impl Algebra<'_> {
             if count.min > 0 && count.of == Formulas::NEVER || count.max.is_some_and(|max| max < count.min) {
                 return None;
             }
-            shape.min = shape.min.max(count.min.saturating_add(count.from as u64).min(u64::MAX - 1));
-            if count.min == 0 {
-                continue;
+            if count.min > 0 {
+                shape.min = shape.min.max(count.min.saturating_add(count.from as u64));
             }
         }
         shape.counts.retain(|count| count.min > 0 || count.max.is_some());

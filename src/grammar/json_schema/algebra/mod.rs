@@ -33,7 +33,7 @@ const MOST_SHAPES: usize = 2_048;
 /// Constraints that may be copied in all. About 50 ns each.
 const MOST_WORK: usize = 20_000_000;
 /// Levels of `$ref`, `allOf`, `anyOf` ... within one value. Each takes a few kB of stack.
-const MOST_LEVELS: usize = 160;
+const MOST_LEVELS: usize = 80;
 /// Formulas of one schema. About 100 bytes each.
 const MOST_FORMULAS: usize = 2_000_000;
 

@@ -187,6 +187,9 @@ impl Algebra<'_> {
                 parts.push(self.formulas.not(schema));
             }
             "if" => parts.push(self.conditional(site, value)?),
+            "x-kubernetes-int-or-string" if self.is_true(value) && site.dialect == Dialect::Tolerant => {
+                parts.push(self.integer_or_string());
+            }
             "unevaluatedProperties" | "unevaluatedItems" => {}
             _ if SILENT.contains(&keyword) => {}
             _ => {

@@ -113,7 +113,12 @@ impl Algebra<'_> {
         if schema == Formulas::ANY {
             return Ok(schema);
         }
+        let before = self.relaxed.len();
         let strings = self.expand(schema)?.strings.clone();
+        // A set that is too large must not be complemented.
+        if let Some(problem) = self.relaxed.get(before).cloned() {
+            return Ok(self.unknown(problem));
+        }
         let other = self.fitting(strings.complement())?;
         let keys = self.keys.strings(Rc::new(other));
         let shape = ObjectShape { every: vec![(keys, Formulas::NEVER)], ..ObjectShape::default() };

@@ -46,8 +46,21 @@ impl Algebra<'_> {
             }
         }
         let nullable = self.sibling(site, "nullable").filter(|_| site.dialect == Dialect::Tolerant);
-        shape.null |= nullable.is_some_and(|node| *self.resolver.documents.value(node) == Value::Bool(true));
+        shape.null |= nullable.is_some_and(|node| self.is_true(node));
         Ok(self.leaf(shape))
+    }
+
+    /// Is the value `true`?
+    pub(super) fn is_true(&self, node: NodeId) -> bool {
+        *self.resolver.documents.value(node) == Value::Bool(true)
+    }
+
+    /// What Kubernetes calls int-or-string.
+    pub(super) fn integer_or_string(&mut self) -> FormulaId {
+        let mut shape = (*self.ends.never).clone();
+        shape.numbers = Rc::new(NumberSet::integers(Integers::ByValue));
+        shape.strings = self.ends.any.strings.clone();
+        self.leaf(shape)
     }
 
     /// `enum`: numbers and strings as one set each.
