@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{CHARS, CharDfa, NONE, Row, explore, too_many_states};
+use super::{CHARS, CharClass, CharDfa, NONE, Row, explore, too_many_states};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// Steps of following all states at once, in states visited. A few ns each.
@@ -151,6 +151,28 @@ impl CharDfa {
             };
         }
         Self::from_table(self.alphabet().clone(), table)
+    }
+
+    /// If its strings are all those of `min` to `max` characters of one class: these. Linear.
+    pub(in crate::grammar::json_schema) fn one_class(&self) -> Option<(CharClass, u64, u64)> {
+        let (mut state, mut length, mut min, mut class) = (0, 0, None, None);
+        let longest = self.longest()?;
+        loop {
+            if self.accepts(state) {
+                min.get_or_insert(length);
+            } else if min.is_some() {
+                return None;
+            }
+            if length == longest {
+                return Some((class?, min?, longest));
+            }
+            let mut ways = self.ways(state);
+            let (to, here) = ways.pop().filter(|_| ways.is_empty())?;
+            if class.get_or_insert_with(|| here.clone()) != &here {
+                return None;
+            }
+            (state, length) = (to, length + 1);
+        }
     }
 
     /// How many strings there are, at most `limit + 1`; infinitely many count as that.

@@ -30,6 +30,8 @@ const COUNTED_BY_STATES: u64 = 32;
 const MAX_STRINGS: usize = 100_000;
 /// Characters of a string that is too long for one automaton, by piece.
 const PIECE_CHARS: usize = 256;
+/// States of an automaton from which on it is worth a try to count without them.
+const COUNTED_STATES: usize = 64;
 /// States beside counts of a grammar over characters.
 const MAX_COUNTED: usize = 60_000;
 /// Ways into the last loop of a pattern whose length is counted.
@@ -63,6 +65,7 @@ impl StringSet {
                 continue;
             }
             match dfa.within(min, max) {
+                Ok(part) if part.len() > COUNTED_STATES && emitter.counts(&part, dfa, (min, max)) => {}
                 // As one automaton if they fit into one.
                 Ok(part) => {
                     let both = small.as_ref().map_or(Ok(part.clone()), |(small, _)| small.or(&part));
@@ -120,8 +123,13 @@ impl Emitter<'_> {
 
     /// All strings of `min` to `max` characters.
     fn counted(&mut self, min: u64, max: Option<u64>) -> Result<(), LeafError> {
+        self.class_string(&CharClass::all(), min, max)
+    }
+
+    /// The strings of `min` to `max` characters of a class.
+    fn class_string(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         let open = self.quote()?;
-        let characters = self.characters(&CharClass::all(), min, max)?;
+        let characters = self.characters(class, min, max)?;
         let close = self.quote()?;
         let whole = self.builder.sequence(vec![open, characters, close], self.span)?;
         self.parts.push(whole);
@@ -138,6 +146,19 @@ impl Emitter<'_> {
         let one = spell(&CharDfa::one_of(class), self.style, (false, false))?;
         let one = self.pattern(one)?;
         Ok(self.builder.repeat(one, min, max, self.span)?)
+    }
+
+    /// Do counted characters say the same as a large automaton? Then they are emitted: `^.{1,255}$`, or a last loop.
+    fn counts(&mut self, part: &CharDfa, whole: &CharDfa, bounds: (u64, Option<u64>)) -> bool {
+        let parts = self.parts.len();
+        let made = match part.one_class() {
+            Some((class, min, max)) => self.class_string(&class, min, Some(max)),
+            None => self.last_loops(whole, bounds, LeafError::Number(String::new())),
+        };
+        if made.is_err() {
+            self.parts.truncate(parts);
+        }
+        made.is_ok()
     }
 
     /// The strings of `part`, which are those of `whole` within the bounds.

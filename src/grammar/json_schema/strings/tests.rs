@@ -208,12 +208,13 @@ proptest! {
         min in 0..40_u64,
         max in 150..400_u64,
         length in 0..500_usize,
-        kind in 0..4_usize,
+        kind in 0..5_usize,
     ) {
         let (pattern, text) = [
             ("^[a-z]+$", "a".repeat(length)),
             (r"^(?=.*\d)(?=.*[a-z])[a-z\d]*(-[a-z\d]+)*(x{9}|y{8}|z{7})?$", format!("1{}-a", "a".repeat(length))),
             (r"\S", format!(" {}b", " ".repeat(length))),
+            ("^[^a]{3,300}$", "é".repeat(length)),
             (r"^\p{L}[\p{L}\p{N}_]*(\.\p{L}[\p{L}\p{N}_]*)*$", format!("é{}.a_", "b".repeat(length))),
         ][kind].clone();
         let set = StringSet::from_pattern(pattern).unwrap().with_length(min, Some(max)).unwrap();
