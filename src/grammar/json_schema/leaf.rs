@@ -1,4 +1,5 @@
-//! What the leaves of a schema, strings and numbers, have in common: how values are spelled, and what can go wrong.
+//! What the leaves of a schema, strings and numbers, have in common: how values are spelled, and what can go
+//! wrong.
 
 use crate::limits::LimitExceeded;
 

@@ -87,9 +87,9 @@ impl CharDfa {
         }
         let states = u64::try_from(self.len()).unwrap_or(u64::MAX);
         let infinite = self.longest().is_none();
-        // A cycle has at most as many characters as there are states, so lengths of an infinite language are no
-        // further apart than that.
-        if infinite && max.is_none_or(|max| max - min >= states) {
+        // A cycle has at most as many characters as there are states, so lengths of an infinite language are
+        // no further apart than that.
+        if infinite && max.is_none_or(|max| max - min >= states - 1) {
             return Ok(true);
         }
         // A finite language has no string longer than its longest.
@@ -215,7 +215,8 @@ impl CharDfa {
 /// A state, and the characters read so far; `None` once their number no longer matters.
 pub(in crate::grammar::json_schema) type Place = (u32, Option<u64>);
 
-/// The states of an automaton beside a count of characters, which is forgotten where no bound can be met any more.
+/// The states of an automaton beside a count of characters, which is forgotten where no bound can be met any
+/// more.
 pub(in crate::grammar::json_schema) struct Counted<'a> {
     dfa: &'a CharDfa,
     remaining: Vec<Option<u64>>,

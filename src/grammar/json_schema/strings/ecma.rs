@@ -1,8 +1,8 @@
 //! ECMA-262 regular expressions -> syntax trees.
 //!
-//! The dialect is that of Unicode mode, with the liberties that most readers take without it: `{`, `}` and `]` may stand
-//! for themselves, and so may any escaped character that is no letter or digit. Capturing groups are groups, lazy
-//! repetition is repetition: only which strings match counts.
+//! The dialect is that of Unicode mode, with the liberties that most readers take without it: `{`, `}` and
+//! `]` may stand for themselves, and so may any escaped character that is no letter or digit. Capturing
+//! groups are groups, lazy repetition is repetition: only which strings match counts.
 
 use super::super::{
     dfa::{Assertion, CharClass},

@@ -1,9 +1,10 @@
 //! Sets of strings -> expressions of a grammar.
 //!
-//! An automaton where that stays small. Counted characters where only lengths are bounded, since the engine counts
-//! without states of its own; likewise the last loop of a pattern such as `^[a-z]\w*$` under a large `maxLength`.
-//! Lists of strings too long for one automaton become several. What is left, such as `format: email` of at most 255
-//! characters, becomes a grammar over characters, with a nonterminal for each state and count.
+//! An automaton where that stays small. Counted characters where only lengths are bounded, since the engine
+//! counts without states of its own; likewise the last loop of a pattern such as `^[a-z]\w*$` under a large
+//! `maxLength`. Lists of strings too long for one automaton become several. What is left, such as `format:
+//! email` of at most 255 characters, becomes a grammar over characters, with a nonterminal for each state and
+//! count.
 
 use std::sync::OnceLock;
 
@@ -38,12 +39,13 @@ const MAX_COUNTED: usize = 60_000;
 const MAX_ENTRIES: usize = 64;
 
 impl StringSet {
-    /// The JSON texts of its strings, with their quotes. `\uXXXX` is read in either case, and as a pair of surrogates
-    /// where one is needed; a lone surrogate is no text of any string.
+    /// The JSON texts of its strings, with their quotes. `\uXXXX` is read in either case, and as a pair of
+    /// surrogates where one is needed; a lone surrogate is no text of any string.
     ///
-    /// All strings are the same automaton in every schema, so that grammars share what is worked out about it. Where
-    /// an automaton would be too large with every escape, characters that no common writer escapes stand for
-    /// themselves. Strings of more than 4,294,967,295 characters are left out where their length is counted.
+    /// All strings are the same automaton in every schema, so that grammars share what is worked out about
+    /// it. Where an automaton would be too large with every escape, characters that no common writer escapes
+    /// stand for themselves. Strings of more than 4,294,967,295 characters are left out where their length is
+    /// counted.
     ///
     /// # Errors
     /// If the automaton would still be too large, or the grammar.
@@ -148,7 +150,8 @@ impl Emitter<'_> {
         Ok(self.builder.repeat(one, min, max, self.span)?)
     }
 
-    /// Do counted characters say the same as a large automaton? Then they are emitted: `^.{1,255}$`, or a last loop.
+    /// Do counted characters say the same as a large automaton? Then they are emitted: `^.{1,255}$`, or a
+    /// last loop.
     fn counts(&mut self, part: &CharDfa, whole: &CharDfa, bounds: (u64, Option<u64>)) -> bool {
         let parts = self.parts.len();
         let made = match part.one_class() {
@@ -214,8 +217,9 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The strings of `dfa` within the bounds, where their automaton is too large for one terminal: a right-linear
-    /// grammar over characters, of states beside counts. What does not depend on the count is an automaton again.
+    /// The strings of `dfa` within the bounds, where their automaton is too large for one terminal: a
+    /// right-linear grammar over characters, of states beside counts. What does not depend on the count is an
+    /// automaton again.
     fn counted_states(
         &mut self,
         dfa: &CharDfa,
@@ -243,8 +247,8 @@ impl Emitter<'_> {
             }
         }
         let mut classes: HashMap<CharClass, ExprId> = HashMap::new();
-        // What a place leads to is made before it: places without count, then those after more characters, which were
-        // found later.
+        // What a place leads to is made before it: places without count, then those after more characters,
+        // which were found later.
         let (counted, free): (Vec<Place>, Vec<Place>) = order.iter().partition(|place| place.1.is_some());
         for &place in free.iter().chain(counted.iter().rev()) {
             let made = self.place(dfa, &count, place, &ways[place.0 as usize], &places, &mut classes)?;
@@ -294,8 +298,8 @@ impl Emitter<'_> {
         Ok(self.builder.alternatives(parts, self.span)?)
     }
 
-    /// The strings of `dfa` of `min` to `max` characters, where its only cycles are states that never leave again:
-    /// a few characters, then counted ones of a class. Otherwise `error`.
+    /// The strings of `dfa` of `min` to `max` characters, where its only cycles are states that never leave
+    /// again: a few characters, then counted ones of a class. Otherwise `error`.
     fn last_loops(
         &mut self,
         dfa: &CharDfa,
