@@ -1,6 +1,8 @@
 //! JSON Schema -> grammar IR.
 
 mod dfa;
+#[cfg(test)]
+mod engine_tests;
 pub mod leaf;
 pub mod numbers;
 #[cfg(test)]

@@ -68,12 +68,6 @@ impl CharClass {
         }
         Self(ranges)
     }
-
-    #[cfg(test)]
-    pub(in crate::grammar::json_schema) fn has(&self, character: char) -> bool {
-        let at = index(character);
-        self.0.iter().any(|&(first, last)| first <= at && at <= last)
-    }
 }
 
 /// A partition of all characters into classes.

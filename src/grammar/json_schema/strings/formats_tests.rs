@@ -1,3 +1,5 @@
+//! Formats against strings that the RFCs allow and forbid.
+
 use super::*;
 use crate::grammar::{
     Span,
