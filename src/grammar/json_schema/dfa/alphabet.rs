@@ -119,6 +119,23 @@ impl Alphabet {
         (alphabet, members)
     }
 
+    /// A class for each of these characters, which ascend, and one for all others. Linear.
+    pub(super) fn singles(characters: &[u32]) -> Self {
+        let mut alphabet = Self { starts: Vec::new(), class: Vec::new() };
+        let mut next = 0;
+        for (class, &character) in (1..).zip(characters) {
+            if next < character {
+                alphabet.push(next, 0);
+            }
+            alphabet.push(character, class);
+            next = character + 1;
+        }
+        if next < CHARS {
+            alphabet.push(next, 0);
+        }
+        alphabet
+    }
+
     fn push(&mut self, start: u32, class: u32) {
         if self.class.last() != Some(&class) {
             self.starts.push(start);

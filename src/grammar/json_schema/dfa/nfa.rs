@@ -12,6 +12,9 @@ use crate::grammar::json_schema::leaf::LeafError;
 /// States of an NFA.
 pub(in crate::grammar::json_schema) const MAX_NFA: usize = 50_000;
 
+/// Different sets of characters of an NFA; a table has a row and a column for each.
+const MAX_SETS: usize = 2_000;
+
 /// NFA states looked at in all subset constructions of one NFA. A few ns each.
 const MAX_VISITS: usize = 20_000_000;
 
@@ -94,6 +97,12 @@ impl Nfa {
         let set = match self.known.get(class) {
             Some(&set) => set,
             None => {
+                if self.sets.len() >= MAX_SETS {
+                    return Err(LeafError::Budget {
+                        what: "different classes of a pattern",
+                        limit: MAX_SETS,
+                    });
+                }
                 let set = u32::try_from(self.sets.len()).unwrap_or(NONE);
                 self.sets.push(class.clone());
                 self.known.insert(class.clone(), set);

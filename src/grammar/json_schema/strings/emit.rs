@@ -35,6 +35,8 @@ const PIECE_CHARS: usize = 256;
 const COUNTED_STATES: usize = 64;
 /// States beside counts of a grammar over characters.
 const MAX_COUNTED: usize = 60_000;
+/// States of all the automata in such a grammar.
+const MAX_RESTS: usize = 400_000;
 /// Ways into the last loop of a pattern whose length is counted.
 const MAX_ENTRIES: usize = 64;
 
@@ -246,10 +248,13 @@ impl Emitter<'_> {
                 return Err(error);
             }
         }
+        let (counted, free): (Vec<Place>, Vec<Place>) = order.iter().partition(|place| place.1.is_some());
+        if free.len() * dfa.len() > MAX_RESTS {
+            return Err(error);
+        }
         let mut classes: HashMap<CharClass, ExprId> = HashMap::new();
         // What a place leads to is made before it: places without count, then those after more characters,
         // which were found later.
-        let (counted, free): (Vec<Place>, Vec<Place>) = order.iter().partition(|place| place.1.is_some());
         for &place in free.iter().chain(counted.iter().rev()) {
             let made = self.place(dfa, &count, place, &ways[place.0 as usize], &places, &mut classes)?;
             places.insert(place, Some(made));
