@@ -1,11 +1,11 @@
 //! Deterministic byte automata as leaves of a grammar.
 //!
-//! Some languages have small automata and only huge regular expressions: complements, products, multiples of a number.
-//! They come as they are.
+//! Some languages have small automata and only huge regular expressions: complements, products, multiples of
+//! a number. They come as they are.
 //!
-//! Invariant: states are reachable and live (but for the start of the empty language), the start is state 0, states are
-//! numbered breadth-first over ascending bytes, and the edges of a state are ascending with equal neighbours joined. So
-//! automata of the same shape are equal values. They need not be minimal.
+//! Invariant: states are reachable and live (but for the start of the empty language), the start is state 0,
+//! states are numbered breadth-first over ascending bytes, and the edges of a state are ascending with equal
+//! neighbours joined. So automata of the same shape are equal values. They need not be minimal.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What the leaves of a schema, strings and numbers, have in common: how values are spelled, and what can go wrong.
+//! What the leaves of a schema, strings and numbers, have in common: how values are spelled, and what can go
+//! wrong.
 
 use crate::limits::LimitExceeded;
 
@@ -53,4 +54,24 @@ pub enum LeafError {
     /// The grammar would become too large.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
+}
+
+impl LeafError {
+    /// What the author of the schema can do about it, in one line.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Syntax { .. } => "patterns are those of ECMA-262, as in JavaScript".to_owned(),
+            Self::Unsupported { .. } => {
+                "which strings match must be a regular language: say it without, or with look-ahead outside of \
+                 repetitions"
+                    .to_owned()
+            }
+            Self::Number(_) => "numbers are decimals of at most 5,000 digits; divisors are greater than 0".to_owned(),
+            Self::Budget { .. } => {
+                "bring counts and lengths down, or leave out one of the keywords that meet here".to_owned()
+            }
+            Self::Limit(limit) => limit.hint(),
+        }
+    }
 }

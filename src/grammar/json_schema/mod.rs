@@ -16,6 +16,8 @@ mod dfa;
 mod dialect;
 mod document;
 mod emit;
+#[cfg(test)]
+mod engine_tests;
 mod error;
 pub mod leaf;
 pub mod numbers;

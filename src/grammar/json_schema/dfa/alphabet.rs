@@ -68,12 +68,6 @@ impl CharClass {
         }
         Self(ranges)
     }
-
-    #[cfg(test)]
-    pub(in crate::grammar::json_schema) fn has(&self, character: char) -> bool {
-        let at = index(character);
-        self.0.iter().any(|&(first, last)| first <= at && at <= last)
-    }
 }
 
 /// A partition of all characters into classes.
@@ -123,6 +117,23 @@ impl Alphabet {
             .map(|set| signatures.iter().map(|bits| bits[set / 64] >> (set % 64) & 1 == 1).collect())
             .collect();
         (alphabet, members)
+    }
+
+    /// A class for each of these characters, which ascend, and one for all others. Linear.
+    pub(super) fn singles(characters: &[u32]) -> Self {
+        let mut alphabet = Self { starts: Vec::new(), class: Vec::new() };
+        let mut next = 0;
+        for (class, &character) in (1..).zip(characters) {
+            if next < character {
+                alphabet.push(next, 0);
+            }
+            alphabet.push(character, class);
+            next = character + 1;
+        }
+        if next < CHARS {
+            alphabet.push(next, 0);
+        }
+        alphabet
     }
 
     fn push(&mut self, start: u32, class: u32) {

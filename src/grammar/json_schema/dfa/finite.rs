@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::{Alphabet, CharClass, CharDfa, MAX_CELLS, NONE, Table, char_at, index};
+use super::{Alphabet, CharDfa, MAX_CELLS, NONE, Table, char_at, index};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// A node under construction: does it accept, and where do its characters lead?
@@ -100,8 +100,7 @@ impl Frozen {
             self.nodes.iter().flat_map(|(_, edges)| edges.iter().map(|(character, _)| *character)).collect();
         used.sort_unstable();
         used.dedup();
-        let classes: Vec<CharClass> = used.iter().map(|&at| CharClass::one(char_at(at))).collect();
-        let (alphabet, _) = Alphabet::of(&classes);
+        let alphabet = Alphabet::singles(&used);
         let width = alphabet.classes();
         let cells = self.nodes.len().saturating_mul(width);
         if cells > MAX_CELLS {

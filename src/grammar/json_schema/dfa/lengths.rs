@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{CHARS, CharDfa, NONE, Row, explore, too_many_states};
+use super::{CHARS, CharClass, CharDfa, NONE, Row, explore, too_many_states};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// Steps of following all states at once, in states visited. A few ns each.
@@ -87,9 +87,9 @@ impl CharDfa {
         }
         let states = u64::try_from(self.len()).unwrap_or(u64::MAX);
         let infinite = self.longest().is_none();
-        // A cycle has at most as many characters as there are states, so lengths of an infinite language are no
-        // further apart than that.
-        if infinite && max.is_none_or(|max| max - min >= states) {
+        // A cycle has at most as many characters as there are states, so lengths of an infinite language are
+        // no further apart than that.
+        if infinite && max.is_none_or(|max| max - min >= states - 1) {
             return Ok(true);
         }
         // A finite language has no string longer than its longest.
@@ -153,6 +153,28 @@ impl CharDfa {
         Self::from_table(self.alphabet().clone(), table)
     }
 
+    /// If its strings are all those of `min` to `max` characters of one class: these. Linear.
+    pub(in crate::grammar::json_schema) fn one_class(&self) -> Option<(CharClass, u64, u64)> {
+        let (mut state, mut length, mut min, mut class) = (0, 0, None, None);
+        let longest = self.longest()?;
+        loop {
+            if self.accepts(state) {
+                min.get_or_insert(length);
+            } else if min.is_some() {
+                return None;
+            }
+            if length == longest {
+                return Some((class?, min?, longest));
+            }
+            let mut ways = self.ways(state);
+            let (to, here) = ways.pop().filter(|_| ways.is_empty())?;
+            if class.get_or_insert_with(|| here.clone()) != &here {
+                return None;
+            }
+            (state, length) = (to, length + 1);
+        }
+    }
+
     /// How many strings there are, at most `limit + 1`; infinitely many count as that.
     pub(in crate::grammar::json_schema) fn count(&self, limit: usize) -> usize {
         let over = limit.saturating_add(1);
@@ -193,7 +215,8 @@ impl CharDfa {
 /// A state, and the characters read so far; `None` once their number no longer matters.
 pub(in crate::grammar::json_schema) type Place = (u32, Option<u64>);
 
-/// The states of an automaton beside a count of characters, which is forgotten where no bound can be met any more.
+/// The states of an automaton beside a count of characters, which is forgotten where no bound can be met any
+/// more.
 pub(in crate::grammar::json_schema) struct Counted<'a> {
     dfa: &'a CharDfa,
     remaining: Vec<Option<u64>>,

@@ -1,10 +1,11 @@
 //! Minimal DFAs over characters: the regular languages that strings and spellings of numbers are made of.
 //!
-//! Boolean operations by product, Hopcroft's minimisation, and one canonical numbering, so that equal languages are equal
-//! values. Characters are classed: a class is a set of characters that the automaton treats alike.
+//! Boolean operations by product, Hopcroft's minimisation, and one canonical numbering, so that equal
+//! languages are equal values. Characters are classed: a class is a set of characters that the automaton
+//! treats alike.
 //!
-//! Invariant: states are reachable and live, the start is state 0, states are numbered breadth-first over classes in
-//! order of their least characters. The empty language has no states.
+//! Invariant: states are reachable and live, the start is state 0, states are numbered breadth-first over
+//! classes in order of their least characters. The empty language has no states.
 
 mod alphabet;
 mod finite;
@@ -126,8 +127,8 @@ impl CharDfa {
         Some(self.row(state)[self.0.alphabet.class_of(character)]).filter(|to| *to != NONE)
     }
 
-    /// The ways out of a state: from and to an index of characters, both inclusive, and the state they lead to.
-    /// Ascending, neighbours joined.
+    /// The ways out of a state: from and to an index of characters, both inclusive, and the state they lead
+    /// to. Ascending, neighbours joined.
     pub(super) fn edges(&self, state: u32) -> Vec<(u32, u32, u32)> {
         let row = self.row(state);
         let mut edges: Vec<(u32, u32, u32)> = Vec::new();

@@ -1,7 +1,8 @@
 //! NFAs over characters with assertions, and their subset construction.
 //!
-//! An assertion looks at the characters on both sides of a place. So a state of the DFA is a set of NFA states *before*
-//! their silent moves, and what was read last; the silent moves are made when the next character is known.
+//! An assertion looks at the characters on both sides of a place. So a state of the DFA is a set of NFA
+//! states *before* their silent moves, and what was read last; the silent moves are made when the next
+//! character is known.
 
 use std::cell::Cell;
 
@@ -10,6 +11,9 @@ use crate::grammar::json_schema::leaf::LeafError;
 
 /// States of an NFA.
 pub(in crate::grammar::json_schema) const MAX_NFA: usize = 50_000;
+
+/// Different sets of characters of an NFA; a table has a row and a column for each.
+const MAX_SETS: usize = 2_000;
 
 /// NFA states looked at in all subset constructions of one NFA. A few ns each.
 const MAX_VISITS: usize = 20_000_000;
@@ -93,6 +97,12 @@ impl Nfa {
         let set = match self.known.get(class) {
             Some(&set) => set,
             None => {
+                if self.sets.len() >= MAX_SETS {
+                    return Err(LeafError::Budget {
+                        what: "different classes of a pattern",
+                        limit: MAX_SETS,
+                    });
+                }
                 let set = u32::try_from(self.sets.len()).unwrap_or(NONE);
                 self.sets.push(class.clone());
                 self.known.insert(class.clone(), set);
@@ -132,8 +142,8 @@ impl Nfa {
         looks.words || looks.start
     }
 
-    /// The texts in which reading on from `start` comes to [`State::Found`] or to the end of a path there, if `prev`
-    /// stands before the text; with `search` from any place of the text.
+    /// The texts in which reading on from `start` comes to [`State::Found`] or to the end of a path there, if
+    /// `prev` stands before the text; with `search` from any place of the text.
     pub(in crate::grammar::json_schema) fn determinise(
         &self,
         start: u32,
@@ -154,38 +164,29 @@ impl Nfa {
             let Some((core, prev)) = state else {
                 return Ok(Row { accepts: true, to: vec![Some(None); width] });
             };
-            let at_end = subset.closure(core, *prev, Next::End)?;
+            let accepts = subset.closure(core, *prev, Next::End)?.is_none();
+            // By what comes next: a word character or not.
             let mut closures: [Option<Option<Vec<u32>>>; 2] = [None, None];
-            let mut to = Vec::with_capacity(width);
-            for class in 0..width {
-                let next = if is_word(class) { Next::Word } else { Next::Other };
-                let slot = usize::from(next == Next::Word);
-                let closure = match &mut closures[slot] {
+            let mut step = |class: usize| {
+                let (next, read) =
+                    if is_word(class) { (Next::Word, Prev::Word) } else { (Next::Other, Prev::Other) };
+                let closure = match &mut closures[usize::from(next == Next::Word)] {
                     Some(closure) => closure,
                     empty => empty.insert(subset.closure(core, *prev, next)?),
                 };
-                let Some(closure) = closure else {
-                    to.push(Some(None));
-                    continue;
-                };
-                let mut after: Vec<u32> = Vec::new();
+                let Some(closure) = closure else { return Ok(Some(None)) };
                 subset.visit(closure.len())?;
-                for &state in closure.iter() {
-                    if let State::Set(set, next) = self.states[state as usize]
-                        && members[set as usize][class]
-                    {
-                        after.push(next);
-                    }
-                }
-                if search {
-                    after.push(start);
-                }
+                let reads = |&state: &u32| match self.states[state as usize] {
+                    State::Set(set, next) if members[set as usize][class] => Some(next),
+                    _ => None,
+                };
+                let mut after: Vec<u32> = closure.iter().filter_map(reads).collect();
+                after.extend(search.then_some(start));
                 after.sort_unstable();
                 after.dedup();
-                let read = if is_word(class) { Prev::Word } else { Prev::Other };
-                to.push((!after.is_empty()).then(|| Some((after, looks.blur(read)))));
-            }
-            Ok(Row { accepts: at_end.is_none(), to })
+                Ok((!after.is_empty()).then(|| Some((after, looks.blur(read)))))
+            };
+            Ok(Row { accepts, to: (0..width).map(&mut step).collect::<Result<_, LeafError>>()? })
         })
     }
 }

@@ -1,8 +1,9 @@
 //! Comparing the text of a number with a bound, digit by digit.
 //!
-//! A text is unsigned here, and in normal form if it has an exponent: one digit other than 0 before the point, or no
-//! digit but 0 at all. So `d.dd` is compared with the bound's digits, the exponent with the bound's decade, and all of
-//! that by a finite automaton. Whether an exponent follows is not known before it does: both readings go on.
+//! A text is unsigned here, and in normal form if it has an exponent: one digit other than 0 before the
+//! point, or no digit but 0 at all. So `d.dd` is compared with the bound's digits, the exponent with the
+//! bound's decade, and all of that by a finite automaton. Whether an exponent follows is not known before it
+//! does: both readings go on.
 
 use std::cmp::Ordering;
 
@@ -87,8 +88,8 @@ enum At {
         count: i64,
         order: Ordering,
     },
-    /// After the point (`after` digits), with the comparison of the number as it stands and, if it may have an
-    /// exponent, of its digits.
+    /// After the point (`after` digits), with the comparison of the number as it stands and, if it may have
+    /// an exponent, of its digits.
     Fraction {
         after: i64,
         plain: Ordering,
@@ -99,7 +100,8 @@ enum At {
         digits: Mantissa,
         sign: Option<bool>,
     },
-    /// In the exponent: whether negative, digits without leading zeros, how they compare with the bound's decade.
+    /// In the exponent: whether negative, digits without leading zeros, how they compare with the bound's
+    /// decade.
     Power {
         digits: Mantissa,
         negative: bool,

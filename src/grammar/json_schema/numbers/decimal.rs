@@ -157,7 +157,8 @@ impl Decimal {
         Self::new(left.lcm(&right), unit)
     }
 
-    /// The greatest whole number of `unit`s (positive) that is at most the number, and whether it is all of it.
+    /// The greatest whole number of `unit`s (positive) that is at most the number, and whether it is all of
+    /// it.
     pub(super) fn units(&self, unit: &Self) -> (BigInt, bool) {
         let (value, unit, _) = self.aligned(unit);
         let (count, rest) = value.div_mod_floor(&unit);

@@ -1,10 +1,10 @@
 //! Sets of numbers, and how JSON writes them.
 //!
-//! Values are exact decimals. A set knows which values it has, and in draft 4, where `1` is an integer and `1.0` is
-//! none, which it has if they are written without fraction and exponent.
+//! Values are exact decimals. A set knows which values it has, and in draft 4, where `1` is an integer and
+//! `1.0` is none, which it has if they are written without fraction and exponent.
 //!
-//! What is what: `decimal` numbers, `residues` functions of divisors, `reals` sets of values; `bounds` and `multiples`
-//! read texts digit by digit, `texts` puts these together.
+//! What is what: `decimal` numbers, `residues` functions of divisors, `reals` sets of values; `bounds` and
+//! `multiples` read texts digit by digit, `texts` puts these together.
 
 mod bounds;
 mod decimal;
@@ -43,8 +43,8 @@ pub enum Integers {
 
 /// A set of numbers: intervals, multiples, single numbers, and what Boolean operations make of them.
 ///
-/// Operations fail with [`LeafError::Budget`] where there is too much to tell apart. `Eq` compares constructions: equal
-/// values are equal sets.
+/// Operations fail with [`LeafError::Budget`] where there is too much to tell apart. `Eq` compares
+/// constructions: equal values are equal sets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NumberSet {
     /// By value, however written, unless `plain` says otherwise.
@@ -111,7 +111,8 @@ impl NumberSet {
     /// What is in both.
     ///
     /// # Errors
-    /// If there are too many divisors or bounds, or it takes too long to find out whether an interval has any number.
+    /// If there are too many divisors or bounds, or it takes too long to find out whether an interval has any
+    /// number.
     pub fn intersect(&self, other: &Self) -> Result<Self, LeafError> {
         if self.is_all() || other.is_empty() || self == other {
             return Ok(other.clone());
@@ -201,12 +202,13 @@ impl NumberSet {
         Ok(Self { values, plain: (!same).then_some(plain) })
     }
 
-    /// The JSON texts of its numbers. Every text is of a number of the set, and every number has the texts that
-    /// writers use: without exponent, with any zeros at the end of a fraction, and as `d.ddde+dd`.
+    /// The JSON texts of its numbers. Every text is of a number of the set, and every number has the texts
+    /// that writers use: without exponent, with any zeros at the end of a fraction, and as `d.ddde+dd`.
     ///
-    /// All numbers may be written in any way. Otherwise an exponent follows one digit before the point (not `12e3`, not
-    /// `0.5e1`), and where multiples matter at most 20 digits after it; of a multiple of a number with more than two
-    /// digits, none. Of more than 400 single numbers only the texts of common writers are taken.
+    /// All numbers may be written in any way. Otherwise an exponent follows one digit before the point (not
+    /// `12e3`, not `0.5e1`), and where multiples matter at most 20 digits after it; of a multiple of a number
+    /// with more than two digits, none. Of more than 400 single numbers only the texts of common writers are
+    /// taken.
     ///
     /// # Errors
     /// If automata would be too large: remainders of large multiples without bounds, or the grammar.

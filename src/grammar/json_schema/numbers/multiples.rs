@@ -1,10 +1,10 @@
 //! Is the text of a number one of a multiple? A remainder automaton.
 //!
-//! The divisor is `n` times a power of ten, `10^e`. Digits are read into a remainder modulo `n`. Where `e < 0`, the
-//! remainder goes on into the fraction, for `-e` digits; where `e > 0`, the last `e` digits must be 0, so they are held
-//! back until it is known what follows. With an exponent, `M * 10^p` (`M` without trailing zeros) is a multiple if and
-//! only if `p >= e` and `n` divides `M * 10^(p-e)`: from some exponent on, or never. So the automaton remembers from
-//! which.
+//! The divisor is `n` times a power of ten, `10^e`. Digits are read into a remainder modulo `n`. Where `e <
+//! 0`, the remainder goes on into the fraction, for `-e` digits; where `e > 0`, the last `e` digits must be
+//! 0, so they are held back until it is known what follows. With an exponent, `M * 10^p` (`M` without
+//! trailing zeros) is a multiple if and only if `p >= e` and `n` divides `M * 10^(p-e)`: from some exponent
+//! on, or never. So the automaton remembers from which.
 
 use super::{
     bounds::{Mark, marks},
@@ -17,9 +17,11 @@ use crate::grammar::json_schema::{
 
 /// Remainders that an automaton may have to tell apart.
 const MAX_REMAINDERS: u64 = 5_000;
-/// Digits after the point that numbers with an exponent may have, where their remainder matters: `f64` needs 16.
+/// Digits after the point that numbers with an exponent may have, where their remainder matters: `f64` needs
+/// 16.
 const FRACTION: u64 = 20;
-/// Remainders from which on only digits without fraction may stand before an exponent, to keep automata small.
+/// Remainders from which on only digits without fraction may stand before an exponent, to keep automata
+/// small.
 const FEW_REMAINDERS: u64 = 100;
 
 /// How many digits may stand between point and exponent where remainders of this divisor are looked at.
@@ -27,8 +29,8 @@ pub(super) fn fraction_digits(divisor: &Decimal) -> u64 {
     if divisor.mantissa().is_some_and(|n| n <= FEW_REMAINDERS) { FRACTION } else { 0 }
 }
 
-/// The unsigned texts, in normal form, of multiples of a positive number; those with an exponent have at most as many
-/// digits between point and exponent as given, of which only all or the last is not 0.
+/// The unsigned texts, in normal form, of multiples of a positive number; those with an exponent have at most
+/// as many digits between point and exponent as given, of which only all or the last is not 0.
 ///
 /// # Errors
 /// If there are too many remainders.
@@ -70,7 +72,8 @@ enum At {
     Start,
     /// After `0`.
     Zero,
-    /// In the whole part: the remainder of the digits but the last `zeros`, which are 0; the digit if there is one only.
+    /// In the whole part: the remainder of the digits but the last `zeros`, which are 0; the digit if there
+    /// is one only.
     Whole {
         rest: u64,
         zeros: u64,
@@ -108,7 +111,8 @@ struct Plain {
     after: u64,
 }
 
-/// Digits before an exponent: the first, the remainder of all, how many after the point; is the last one not 0?
+/// Digits before an exponent: the first, the remainder of all, how many after the point; is the last one not
+/// 0?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Scientific {
     /// While there are only zeros after it.
@@ -199,7 +203,8 @@ impl Remainders {
         }
     }
 
-    /// One more digit of the whole part. A zero may be one of the last; then it only counts once others follow.
+    /// One more digit of the whole part. A zero may be one of the last; then it only counts once others
+    /// follow.
     fn whole(&self, rest: u64, zeros: u64, digit: u8) -> At {
         if digit == 0 && zeros < self.zeros {
             return At::Whole { rest, zeros: zeros + 1, only: None };

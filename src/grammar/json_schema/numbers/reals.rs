@@ -1,4 +1,5 @@
-//! Sets of numbers by value: the number line, cut at some numbers, and between the cuts functions of divisors.
+//! Sets of numbers by value: the number line, cut at some numbers, and between the cuts functions of
+//! divisors.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -13,8 +14,8 @@ const MAX_CUTS: usize = 200_000;
 
 /// A set of numbers.
 ///
-/// Invariant: cuts ascend, each is there for a reason (its sides differ, or it differs from them), and functions that
-/// hold for no number of their gap are false, those that hold for all of them true.
+/// Invariant: cuts ascend, each is there for a reason (its sides differ, or it differs from them), and
+/// functions that hold for no number of their gap are false, those that hold for all of them true.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Reals {
     /// Cuts, and whether each is in the set.
@@ -128,8 +129,8 @@ impl Reals {
                 simple.gaps.push(gap);
             }
         }
-        // A gap that became wider may no longer be what its function says of all numbers, but what is false or true
-        // throughout stays so, and others were equal.
+        // A gap that became wider may no longer be what its function says of all numbers, but what is false
+        // or true throughout stays so, and others were equal.
         Ok(simple)
     }
 
@@ -161,8 +162,8 @@ impl Reals {
 }
 
 impl Gap<'_> {
-    /// The least and greatest multiples of `unit` in it, in units; `None` if there is no end to them. There are none if
-    /// the greatest is less.
+    /// The least and greatest multiples of `unit` in it, in units; `None` if there is no end to them. There
+    /// are none if the greatest is less.
     fn multiples(&self, unit: &Decimal) -> Option<(BigInt, BigInt)> {
         let (first, _) = self.after?.units(unit);
         let (last, whole) = self.before?.units(unit);

@@ -6,8 +6,8 @@ use crate::grammar::json_schema::leaf::LeafError;
 /// Different divisors in one function.
 const MAX_DIVISORS: usize = 6;
 
-/// A Boolean function of which divisors divide a number, as its truth table. Row `bits` is that of the numbers that
-/// just the divisors at the places of its set bits divide.
+/// A Boolean function of which divisors divide a number, as its truth table. Row `bits` is that of the
+/// numbers that just the divisors at the places of its set bits divide.
 ///
 /// Invariant: divisors ascend, the function depends on each, and rows that no number is in are false.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -89,8 +89,8 @@ impl Residues {
         of.cloned().reduce(|left, right| left.lcm(&right))
     }
 
-    /// Is there a number in the row? One that its divisors divide is divided by their least common multiple, and so
-    /// by all that divide that.
+    /// Is there a number in the row? One that its divisors divide is divided by their least common multiple,
+    /// and so by all that divide that.
     fn is_possible(&self, row: usize) -> bool {
         let bits: Vec<bool> = (0..self.divisors.len()).map(|place| row >> place & 1 == 1).collect();
         let Some(unit) = self.unit(&bits) else { return true };

@@ -1,8 +1,8 @@
 //! Sets of numbers -> regular languages of their JSON texts.
 //!
-//! Each interval is an automaton of comparisons (`bounds`), each function of divisors one of remainders (`multiples`);
-//! Boolean operations put them together. A complement is taken within the texts that the automata understand, so what
-//! is too odd to be understood is left out of both, never in both.
+//! Each interval is an automaton of comparisons (`bounds`), each function of divisors one of remainders
+//! (`multiples`); Boolean operations put them together. A complement is taken within the texts that the
+//! automata understand, so what is too odd to be understood is left out of both, never in both.
 
 use std::{cmp::Ordering, sync::OnceLock};
 
@@ -82,8 +82,8 @@ fn with_remainders(fraction: u64) -> Result<CharDfa, LeafError> {
     if fraction == 0 { ZEROS.get() } else { FRACTIONS.get() }
 }
 
-/// The texts of the numbers of a set: all texts of all numbers, and otherwise of every number those in normal form,
-/// with fractions before an exponent of at most 20 digits where multiples matter.
+/// The texts of the numbers of a set: all texts of all numbers, and otherwise of every number those in normal
+/// form, with fractions before an exponent of at most 20 digits where multiples matter.
 pub(super) fn texts(reals: &Reals) -> Result<CharDfa, LeafError> {
     if reals.is(true) {
         return all();
@@ -219,8 +219,8 @@ fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, LeafError> 
     })
 }
 
-/// The texts of some numbers: all in normal form if there are few or if `complete`, and otherwise those that writers
-/// use.
+/// The texts of some numbers: all in normal form if there are few or if `complete`, and otherwise those that
+/// writers use.
 fn numbers_texts(numbers: &[Decimal], complete: bool) -> Result<CharDfa, LeafError> {
     if numbers.is_empty() {
         return Ok(CharDfa::none());
@@ -257,7 +257,8 @@ fn without_exponent(digits: &str, decade: i64) -> Option<(String, String)> {
     })
 }
 
-/// Regular expressions of the texts of a number in normal form; long ones without exponent only if `complete`.
+/// Regular expressions of the texts of a number in normal form; long ones without exponent only if
+/// `complete`.
 fn expressions(number: &Decimal, complete: bool) -> Vec<String> {
     if number.is_zero() {
         return vec![r"-?0(?:\.0+)?(?:[eE][+-]?\d+)?".to_owned()];

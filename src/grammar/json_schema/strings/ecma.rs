@@ -1,8 +1,10 @@
 //! ECMA-262 regular expressions -> syntax trees.
 //!
-//! The dialect is that of Unicode mode, with the liberties that most readers take without it: `{`, `}` and `]` may stand
-//! for themselves, and so may any escaped character that is no letter or digit. Capturing groups are groups, lazy
-//! repetition is repetition: only which strings match counts.
+//! The dialect is that of Unicode mode, with the liberties that most readers take without it: `{`, `}` and
+//! `]` may stand for themselves, and so may any escaped character that is no letter or digit. Capturing
+//! groups are groups, lazy repetition is repetition: only which strings match counts.
+
+use hashbrown::HashMap;
 
 use super::super::{
     dfa::{Assertion, CharClass},
@@ -10,6 +12,8 @@ use super::super::{
 };
 use super::classes;
 
+/// Characters of an expression.
+const MAX_LENGTH: usize = 100_000;
 /// Groups open at once; building automata recurses as deep.
 const MAX_DEPTH: usize = 200;
 
@@ -32,7 +36,10 @@ pub(super) enum Node {
 
 /// Reads a regular expression.
 pub(super) fn parse(pattern: &str) -> Result<Node, LeafError> {
-    let mut parser = Parser { text: pattern.chars().collect(), at: 0, depth: 0 };
+    if pattern.len() > MAX_LENGTH {
+        return Err(LeafError::Budget { what: "bytes of a pattern", limit: MAX_LENGTH });
+    }
+    let mut parser = Parser { text: pattern.chars().collect(), at: 0, depth: 0, properties: HashMap::new() };
     let node = parser.alternatives()?;
     match parser.peek() {
         None => Ok(node),
@@ -44,6 +51,8 @@ struct Parser {
     text: Vec<char>,
     at: usize,
     depth: usize,
+    /// Properties that were looked up before: each takes a while.
+    properties: HashMap<String, CharClass>,
 }
 
 impl Parser {
@@ -359,8 +368,12 @@ impl Parser {
         }
         let name: String = self.text[self.at..].iter().take_while(|&&character| character != '}').collect();
         self.at += name.chars().count();
-        let known = if self.eat("}") { classes::property(&name) } else { None };
-        match known {
+        let closed = self.eat("}");
+        let known = self.properties.get(&name).cloned().or_else(|| classes::property(&name));
+        if let Some(known) = &known {
+            self.properties.entry_ref(&name).or_insert_with(|| known.clone());
+        }
+        match known.filter(|_| closed) {
             Some(class) => Ok(if negated { class.complement() } else { class }),
             None => Err(LeafError::Syntax { message: format!("there is no property `{name}`"), at }),
         }

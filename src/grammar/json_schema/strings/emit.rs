@@ -1,9 +1,10 @@
 //! Sets of strings -> expressions of a grammar.
 //!
-//! An automaton where that stays small. Counted characters where only lengths are bounded, since the engine counts
-//! without states of its own; likewise the last loop of a pattern such as `^[a-z]\w*$` under a large `maxLength`.
-//! Lists of strings too long for one automaton become several. What is left, such as `format: email` of at most 255
-//! characters, becomes a grammar over characters, with a nonterminal for each state and count.
+//! An automaton where that stays small. Counted characters where only lengths are bounded, since the engine
+//! counts without states of its own; likewise the last loop of a pattern such as `^[a-z]\w*$` under a large
+//! `maxLength`. Lists of strings too long for one automaton become several. What is left, such as `format:
+//! email` of at most 255 characters, becomes a grammar over characters, with a nonterminal for each state and
+//! count.
 
 use std::sync::OnceLock;
 
@@ -30,18 +31,23 @@ const COUNTED_BY_STATES: u64 = 32;
 const MAX_STRINGS: usize = 100_000;
 /// Characters of a string that is too long for one automaton, by piece.
 const PIECE_CHARS: usize = 256;
+/// States of an automaton from which on it is worth a try to count without them.
+const COUNTED_STATES: usize = 64;
 /// States beside counts of a grammar over characters.
 const MAX_COUNTED: usize = 60_000;
+/// States of all the automata in such a grammar.
+const MAX_RESTS: usize = 400_000;
 /// Ways into the last loop of a pattern whose length is counted.
 const MAX_ENTRIES: usize = 64;
 
 impl StringSet {
-    /// The JSON texts of its strings, with their quotes. `\uXXXX` is read in either case, and as a pair of surrogates
-    /// where one is needed; a lone surrogate is no text of any string.
+    /// The JSON texts of its strings, with their quotes. `\uXXXX` is read in either case, and as a pair of
+    /// surrogates where one is needed; a lone surrogate is no text of any string.
     ///
-    /// All strings are the same automaton in every schema, so that grammars share what is worked out about it. Where
-    /// an automaton would be too large with every escape, characters that no common writer escapes stand for
-    /// themselves. Strings of more than 4,294,967,295 characters are left out where their length is counted.
+    /// All strings are the same automaton in every schema, so that grammars share what is worked out about
+    /// it. Where an automaton would be too large with every escape, characters that no common writer escapes
+    /// stand for themselves. Strings of more than 4,294,967,295 characters are left out where their length is
+    /// counted.
     ///
     /// # Errors
     /// If the automaton would still be too large, or the grammar.
@@ -63,6 +69,7 @@ impl StringSet {
                 continue;
             }
             match dfa.within(min, max) {
+                Ok(part) if part.len() > COUNTED_STATES && emitter.counts(&part, dfa, (min, max)) => {}
                 // As one automaton if they fit into one.
                 Ok(part) => {
                     let both = small.as_ref().map_or(Ok(part.clone()), |(small, _)| small.or(&part));
@@ -120,8 +127,13 @@ impl Emitter<'_> {
 
     /// All strings of `min` to `max` characters.
     fn counted(&mut self, min: u64, max: Option<u64>) -> Result<(), LeafError> {
+        self.class_string(&CharClass::all(), min, max)
+    }
+
+    /// The strings of `min` to `max` characters of a class.
+    fn class_string(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         let open = self.quote()?;
-        let characters = self.characters(&CharClass::all(), min, max)?;
+        let characters = self.characters(class, min, max)?;
         let close = self.quote()?;
         let whole = self.builder.sequence(vec![open, characters, close], self.span)?;
         self.parts.push(whole);
@@ -138,6 +150,20 @@ impl Emitter<'_> {
         let one = spell(&CharDfa::one_of(class), self.style, (false, false))?;
         let one = self.pattern(one)?;
         Ok(self.builder.repeat(one, min, max, self.span)?)
+    }
+
+    /// Do counted characters say the same as a large automaton? Then they are emitted: `^.{1,255}$`, or a
+    /// last loop.
+    fn counts(&mut self, part: &CharDfa, whole: &CharDfa, bounds: (u64, Option<u64>)) -> bool {
+        let parts = self.parts.len();
+        let made = match part.one_class() {
+            Some((class, min, max)) => self.class_string(&class, min, Some(max)),
+            None => self.last_loops(whole, bounds, LeafError::Number(String::new())),
+        };
+        if made.is_err() {
+            self.parts.truncate(parts);
+        }
+        made.is_ok()
     }
 
     /// The strings of `part`, which are those of `whole` within the bounds.
@@ -193,8 +219,9 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The strings of `dfa` within the bounds, where their automaton is too large for one terminal: a right-linear
-    /// grammar over characters, of states beside counts. What does not depend on the count is an automaton again.
+    /// The strings of `dfa` within the bounds, where their automaton is too large for one terminal: a
+    /// right-linear grammar over characters, of states beside counts. What does not depend on the count is an
+    /// automaton again.
     fn counted_states(
         &mut self,
         dfa: &CharDfa,
@@ -221,10 +248,13 @@ impl Emitter<'_> {
                 return Err(error);
             }
         }
-        let mut classes: HashMap<CharClass, ExprId> = HashMap::new();
-        // What a place leads to is made before it: places without count, then those after more characters, which were
-        // found later.
         let (counted, free): (Vec<Place>, Vec<Place>) = order.iter().partition(|place| place.1.is_some());
+        if free.len() * dfa.len() > MAX_RESTS {
+            return Err(error);
+        }
+        let mut classes: HashMap<CharClass, ExprId> = HashMap::new();
+        // What a place leads to is made before it: places without count, then those after more characters,
+        // which were found later.
         for &place in free.iter().chain(counted.iter().rev()) {
             let made = self.place(dfa, &count, place, &ways[place.0 as usize], &places, &mut classes)?;
             places.insert(place, Some(made));
@@ -273,8 +303,8 @@ impl Emitter<'_> {
         Ok(self.builder.alternatives(parts, self.span)?)
     }
 
-    /// The strings of `dfa` of `min` to `max` characters, where its only cycles are states that never leave again:
-    /// a few characters, then counted ones of a class. Otherwise `error`.
+    /// The strings of `dfa` of `min` to `max` characters, where its only cycles are states that never leave
+    /// again: a few characters, then counted ones of a class. Otherwise `error`.
     fn last_loops(
         &mut self,
         dfa: &CharDfa,

@@ -1,16 +1,17 @@
 //! The named formats.
 //!
-//! Each is a regular expression of the RFC that JSON Schema names for it, so a format is a set like any other. Where the
-//! RFC asks for more than a regular language says, the set is wider (or, rarely, narrower); [`FORMATS`] says how:
+//! Each is a regular expression of the RFC that JSON Schema names for it, so a format is a set like any
+//! other. Where the RFC asks for more than a regular language says, the set is wider (or, rarely, narrower);
+//! [`FORMATS`] says how:
 //!
 //! | format | here |
 //! |---|---|
 //! | `date` | exact (RFC 3339): days of months, leap years |
 //! | `time`, `date-time` | exact, but leap seconds in offsets of whole and half hours only |
 //! | `duration` | exact (RFC 3339, appendix A) |
-//! | `email`, `idn-email` | RFC 5321 and 6531 without limits of length, and without address literals of other networks |
+//! | `email`, `idn-email` | RFC 5321 and 6531; no limits of length, no address literals of other networks |
 //! | `hostname` | RFC 1123, up to 3 labels of 63 characters or 8 of 30; no punycode (`xn--`) |
-//! | `idn-hostname` | letters, marks, digits and inner hyphens; not lengths nor the rules of RFC 5892; no punycode |
+//! | `idn-hostname` | letters, marks, digits, inner hyphens; no lengths, no rules of RFC 5892, no punycode |
 //! | `ipv4`, `ipv6`, `uuid` | exact |
 //! | `uri`, `uri-reference`, `iri`, `iri-reference` | exact (RFC 3986, 3987) |
 //! | `uri-template` | exact (RFC 6570) |
@@ -123,3 +124,7 @@ fn expression(name: &str) -> Option<String> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+#[path = "formats_tests.rs"]
+mod tests;

@@ -1,10 +1,10 @@
 //! Sets of Unicode strings, and how JSON writes them.
 //!
-//! A set is a list of pieces: which regular language it agrees with, by length of the string. So `minLength` of a
-//! billion takes no states, and Boolean operations work piece by piece.
+//! A set is a list of pieces: which regular language it agrees with, by length of the string. So `minLength`
+//! of a billion takes no states, and Boolean operations work piece by piece.
 //!
-//! What is what: `ecma` and `pattern` read regular expressions, `formats` knows the named formats, `spelling` turns
-//! automata over characters into automata over the bytes of JSON text, `emit` makes grammars of sets.
+//! What is what: `ecma` and `pattern` read regular expressions, `formats` knows the named formats, `spelling`
+//! turns automata over characters into automata over the bytes of JSON text, `emit` makes grammars of sets.
 
 mod classes;
 mod ecma;
@@ -22,9 +22,9 @@ use super::{dfa::CharDfa, leaf::LeafError};
 
 /// A set of strings of Unicode scalar values.
 ///
-/// Operations fail with [`LeafError::Budget`] where automata would become too large. `Eq` compares constructions: equal
-/// values are equal sets; equal sets are equal values unless bounds on length are involved; [`same`](Self::same) is
-/// exact. Clones share automata.
+/// Operations fail with [`LeafError::Budget`] where automata would become too large. `Eq` compares
+/// constructions: equal values are equal sets; equal sets are equal values unless bounds on length are
+/// involved; [`same`](Self::same) is exact. Clones share automata.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StringSet {
     /// Lengths from which on each piece holds, ascending from 0, and what it agrees with.
@@ -64,18 +64,19 @@ impl StringSet {
         Ok(Self::regular(CharDfa::of(strings)?))
     }
 
-    /// The strings in which an ECMA-262 regular expression finds a match: `^` and `$` are the ends of the string, `\d`,
-    /// `\w` and `\b` are ASCII, `\s` is Unicode. Look-ahead is exact but inside of unbounded repetition.
+    /// The strings in which an ECMA-262 regular expression finds a match: `^` and `$` are the ends of the
+    /// string, `\d`, `\w` and `\b` are ASCII, `\s` is Unicode. Look-ahead is exact but inside of unbounded
+    /// repetition.
     ///
     /// # Errors
-    /// If the expression is none of ECMA-262, has look-behind, a back-reference, flags, or look-ahead inside a
-    /// repetition, or needs a larger automaton than the budget allows.
+    /// If the expression is none of ECMA-262, has look-behind, a back-reference, flags, or look-ahead inside
+    /// a repetition, or needs a larger automaton than the budget allows.
     pub fn from_pattern(pattern: &str) -> Result<Self, LeafError> {
         Ok(Self::regular(pattern::language(pattern)?))
     }
 
-    /// The strings of a format, or `None` if the format is unknown, and so an annotation. How exact each format is says
-    /// [`FORMATS`].
+    /// The strings of a format, or `None` if the format is unknown, and so an annotation. How exact each
+    /// format is says [`FORMATS`].
     ///
     /// # Errors
     /// If a budget is used up, which no known format does.
@@ -205,8 +206,8 @@ impl StringSet {
         }
     }
 
-    /// Pieces without strings agree with nothing, pieces of all strings with everything, and neighbours that one
-    /// automaton describes are one piece.
+    /// Pieces without strings agree with nothing, pieces of all strings with everything, and neighbours that
+    /// one automaton describes are one piece.
     fn simplified(self) -> Result<Self, LeafError> {
         if self.pieces.len() == 1 {
             return Ok(self);
@@ -236,8 +237,8 @@ impl StringSet {
     }
 }
 
-/// Does `dfa` agree with `plain`, which is nothing or everything, on strings of `min` to `max` characters? `false` if
-/// `plain` is anything else.
+/// Does `dfa` agree with `plain`, which is nothing or everything, on strings of `min` to `max` characters?
+/// `false` if `plain` is anything else.
 fn agrees(dfa: &CharDfa, plain: &CharDfa, min: u64, max: Option<u64>) -> Result<bool, LeafError> {
     if plain.is_empty() {
         return Ok(!dfa.has_length(min, max)?);

@@ -1,9 +1,9 @@
 //! ECMA-262 regular expressions -> automata.
 //!
-//! The NFA is built from the end to the start (continuations are states), so that at a look-ahead what follows is
-//! already there. `(?=X)Y` is then the intersection of two languages of texts that reach to the end, "X and anything"
-//! and "Y and what follows"; its automaton takes the place of Y. That is exact wherever what follows does not come back
-//! to the look-ahead, so only one inside an unbounded repetition is refused.
+//! The NFA is built from the end to the start (continuations are states), so that at a look-ahead what
+//! follows is already there. `(?=X)Y` is then the intersection of two languages of texts that reach to the
+//! end, "X and anything" and "Y and what follows"; its automaton takes the place of Y. That is exact wherever
+//! what follows does not come back to the look-ahead, so only one inside an unbounded repetition is refused.
 
 use super::super::{
     dfa::{Assertion, CharDfa, Nfa, Prev, State},

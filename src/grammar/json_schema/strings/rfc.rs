@@ -20,7 +20,8 @@ pub(super) fn date() -> String {
     format!("[0-9]{{4}}-(?:{common})|(?:{leap})-02-29")
 }
 
-/// RFC 3339, `full-time`. A leap second is the last of a day in UTC; offsets of whole and half hours are tried.
+/// RFC 3339, `full-time`. A leap second is the last of a day in UTC; offsets of whole and half hours are
+/// tried.
 pub(super) fn time() -> String {
     let offset = "[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]";
     let fraction = r"(?:\.[0-9]+)?";
@@ -57,7 +58,8 @@ pub(super) fn ipv4() -> String {
     format!(r"{octet}(?:\.{octet}){{3}}")
 }
 
-/// RFC 4291: eight groups, of which `::` stands for at least one; the last two may be written as an IPv4 address.
+/// RFC 4291: eight groups, of which `::` stands for at least one; the last two may be written as an IPv4
+/// address.
 pub(super) fn ipv6() -> String {
     let group = "[0-9A-Fa-f]{1,4}";
     let last = format!("(?:{group}:{group}|{})", ipv4());
@@ -79,8 +81,8 @@ pub(super) fn ipv6() -> String {
     address
 }
 
-/// RFC 1123: labels of letters, digits and inner hyphens, of 63 characters at most. Three of these stay below the
-/// 253 characters of a whole name, and so do eight of 30; counting both at once would take 30,000 states.
+/// RFC 1123: labels of letters, digits and inner hyphens, of 63 characters at most. Three of these stay below
+/// the 253 characters of a whole name, and so do eight of 30; counting both at once would take 30,000 states.
 pub(super) fn host_name() -> String {
     let labels = |length: usize, count: usize| {
         let label = format!("[0-9A-Za-z](?:[0-9A-Za-z-]{{0,{}}}[0-9A-Za-z])?", length - 2);
@@ -94,8 +96,8 @@ pub(super) fn ace_label() -> &'static str {
     r"(?:^|\.)[Xx][Nn]--"
 }
 
-/// RFC 5890, without its rules about neighbours: labels of letters, marks, digits and inner hyphens, with the full
-/// stops of RFC 3490. Characters that are only legal beside certain others are left out.
+/// RFC 5890, without its rules about neighbours: labels of letters, marks, digits and inner hyphens, with the
+/// full stops of RFC 3490. Characters that are only legal beside certain others are left out.
 pub(super) fn international_host_name() -> String {
     let inner = r"\p{L}\p{M}\p{N}\u06fd\u06fe\u0f0b";
     let label = format!("[\\p{{L}}\\p{{N}}\\u06fd\\u06fe](?:[{inner}-]*[{inner}])?");
@@ -132,8 +134,8 @@ fn unreserved(characters: Characters) -> String {
 const ENCODED: &str = "%[0-9A-Fa-f]{2}";
 const SUB_DELIMS: &str = "!$&'()*+,;=";
 
-/// Authority with path, query and fragment of RFC 3986 and 3987. `first` is a class of characters that the first
-/// segment of a path without slash in front may have besides.
+/// Authority with path, query and fragment of RFC 3986 and 3987. `first` is a class of characters that the
+/// first segment of a path without slash in front may have besides.
 fn after_scheme(characters: Characters, first: &str) -> String {
     let plain = unreserved(characters);
     let private = match characters {

@@ -1,9 +1,9 @@
 //! Automata over characters -> automata over the bytes of JSON strings.
 //!
-//! A character is written in UTF-8, as a short escape, as `\uXXXX`, or as two of these. Each way is a number written in
-//! digits of some base: UTF-8 in bits of the code point, escapes in hex. So one recursion over digits serves all: a
-//! block of code points that lead to the same state needs one shared tail, and only blocks in which ways part are
-//! looked into.
+//! A character is written in UTF-8, as a short escape, as `\uXXXX`, or as two of these. Each way is a number
+//! written in digits of some base: UTF-8 in bits of the code point, escapes in hex. So one recursion over
+//! digits serves all: a block of code points that lead to the same state needs one shared tail, and only
+//! blocks in which ways part are looked into.
 
 use hashbrown::HashMap;
 
@@ -34,7 +34,7 @@ impl Style {
     }
 
     /// The code points that may be written as `\uXXXX`: ranges.
-    fn escaped(self) -> &'static [(u32, u32)] {
+    fn escaped(self) -> Ranges {
         match self {
             Self::All => &[(0, 0x10_ffff)],
             // Besides, Go and .NET escape what HTML gives a meaning.
@@ -130,11 +130,14 @@ const UNIT: &[Digit] = &[ANY_HEX, ANY_HEX, ANY_HEX, ANY_HEX];
 const PAIR: &[Digit] =
     &[hex(8, 4), ANY_HEX, ANY_HEX, byte(b'\\', 1), byte(b'u', 1), hex(0xd, 1), hex(0xc, 4), ANY_HEX, ANY_HEX];
 
+/// Code points: first and last of each range.
+type Ranges = &'static [(u32, u32)];
+
 /// Code points, first and last, and the state they lead to.
 type Way = (u32, u32, u32);
 
-/// The JSON strings of the strings of `dfa`, each with the quotes asked for: before and after. Linear in the edges and
-/// in the states made.
+/// The JSON strings of the strings of `dfa`, each with the quotes asked for: before and after. Linear in the
+/// edges and in the states made.
 pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result<Automaton, LeafError> {
     let count = dfa.len();
     let number = |state: usize| u32::try_from(state).unwrap_or(u32::MAX);
@@ -209,7 +212,7 @@ impl Speller {
     /// The edges of a state at the start of a character.
     fn character(&mut self, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
         let mut edges = Vec::new();
-        let raw: [(&'static [Digit], &[(u32, u32)]); 4] = [
+        let raw: [(&'static [Digit], Ranges); 4] = [
             (ASCII, &[(0x20, 0x21), (0x23, 0x5b), (0x5d, 0x7f)]),
             (TWO_BYTES, &[(0x80, 0x7ff)]),
             (THREE_BYTES, &[(0x800, 0xffff)]),

@@ -1,5 +1,5 @@
-//! Held against slow, obvious deciders: regular expressions against `regress`, which follows ECMA-262; sets against
-//! their definition; spellings against `serde_json`.
+//! Held against slow, obvious deciders: regular expressions against `regress`, which follows ECMA-262; sets
+//! against their definition; spellings against `serde_json`.
 
 use proptest::prelude::*;
 
@@ -27,9 +27,10 @@ fn is_match(pattern: &str, text: &str) -> bool {
 fn patterns() -> impl Strategy<Value = String> {
     let atom = prop_oneof![
         4 => prop::sample::select(vec![
-            "a", "b", "1", "_", "é", "😀", "-", ".", r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"\.", r"\/", r"\n",
-            r"\u0061", r"\u{1F600}", r"\uD83D\uDE00", r"\x62", r"\cJ", r"\p{L}", r"\P{L}", r"\p{Script=Latin}",
-            "[ab]", "[^ab]", r"[a-b1_]", r"[^\w]", r"[\s\S]", "[]", "[^]", r"[a\-1]", "[&&a]", "[+--b]", "[~~a]",
+            "a", "b", "1", "_", "é", "😀", "-", ".", r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"\.",
+            r"\/", r"\n", r"\u0061", r"\u{1F600}", r"\uD83D\uDE00", r"\x62", r"\cJ", r"\p{L}", r"\P{L}",
+            r"\p{Script=Latin}", "[ab]", "[^ab]", r"[a-b1_]", r"[^\w]", r"[\s\S]", "[]", "[^]", r"[a\-1]",
+            "[&&a]", "[+--b]", "[~~a]",
             r"[\u{1F600}-\u{1F64F}é]", r"[\b]", "[.]", "[$^]",
         ]).prop_map(str::to_owned),
         1 => prop::sample::select(vec!["^", "$", r"\b", r"\B"]).prop_map(str::to_owned),
@@ -38,7 +39,8 @@ fn patterns() -> impl Strategy<Value = String> {
         let quantifier = prop::sample::select(vec!["*", "+", "?", "{2}", "{0,2}", "{1,}", "*?", "+?", "??"]);
         prop_oneof![
             3 => prop::collection::vec(inner.clone(), 1..4).prop_map(|parts| parts.concat()),
-            1 => prop::collection::vec(inner.clone(), 2..4).prop_map(|parts| format!("(?:{})", parts.join("|"))),
+            1 => prop::collection::vec(inner.clone(), 2..4)
+                .prop_map(|parts| format!("(?:{})", parts.join("|"))),
             1 => prop::collection::vec(inner.clone(), 2..4).prop_map(|parts| parts.join("|")),
             2 => (inner.clone(), quantifier).prop_map(|(part, quantifier)| format!("({part}){quantifier}")),
             1 => inner.clone().prop_map(|part| format!("(?={part})")),
@@ -173,8 +175,8 @@ proptest! {
         let (all, minimal) = (emitted(&set, ALL), emitted(&set, MINIMAL));
         for (text, choices) in cases {
             let written = |choose: &dyn Fn(usize, &[String]) -> String| -> String {
-                let inside: String =
-                    text.chars().enumerate().map(|(at, character)| choose(at, &spellings(character))).collect();
+                let ways = text.chars().map(spellings).enumerate();
+                let inside: String = ways.map(|(at, ways)| choose(at, &ways)).collect();
                 format!("\"{inside}\"")
             };
             let any = written(&|at, ways| ways[choices[at] % ways.len()].clone());
@@ -190,7 +192,10 @@ proptest! {
     #[test]
     fn what_is_accepted_is_a_json_string(
         tree in trees(),
-        inside in r#"([ab1é😀/&"\\ ]|\\["\\/bfnrtux]|\\u00[0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9]{2}|\\u[0-9a-f]{1,4}){0,6}"#,
+        inside in concat!(
+            r#"([ab1é😀/&"\\ ]|\\["\\/bfnrtux]|\\u00[0-9a-fA-F]{2}"#,
+            r"|\\u[dD][89a-fA-F][0-9]{2}|\\u[0-9a-f]{1,4}){0,6}",
+        ),
     ) {
         let text = format!("\"{inside}\"");
         let accepted = accepts(&emitted(&tree.set(), ALL), text.as_bytes());
@@ -208,12 +213,16 @@ proptest! {
         min in 0..40_u64,
         max in 150..400_u64,
         length in 0..500_usize,
-        kind in 0..4_usize,
+        kind in 0..5_usize,
     ) {
         let (pattern, text) = [
             ("^[a-z]+$", "a".repeat(length)),
-            (r"^(?=.*\d)(?=.*[a-z])[a-z\d]*(-[a-z\d]+)*(x{9}|y{8}|z{7})?$", format!("1{}-a", "a".repeat(length))),
+            (
+                r"^(?=.*\d)(?=.*[a-z])[a-z\d]*(-[a-z\d]+)*(x{9}|y{8}|z{7})?$",
+                format!("1{}-a", "a".repeat(length)),
+            ),
             (r"\S", format!(" {}b", " ".repeat(length))),
+            ("^[^a]{3,300}$", "é".repeat(length)),
             (r"^\p{L}[\p{L}\p{N}_]*(\.\p{L}[\p{L}\p{N}_]*)*$", format!("é{}.a_", "b".repeat(length))),
         ][kind].clone();
         let set = StringSet::from_pattern(pattern).unwrap().with_length(min, Some(max)).unwrap();
@@ -352,150 +361,4 @@ fn all_strings_are_one_automaton() {
     let shown = |grammar: &Grammar| format!("{:?}", grammar.exprs().collect::<Vec<_>>());
     assert_eq!(shown(&emitted(&set, ALL)), shown(&emitted(&StringSet::all(), ALL)));
     assert_eq!(emitted(&set, ALL).exprs().len(), 1);
-}
-
-/// Valid and invalid strings by format.
-const FIXTURES: &[(&str, &[&str], &[&str])] = &[
-    (
-        "date",
-        &["2024-02-29", "2000-02-29", "1999-12-31", "2023-11-30"],
-        &[
-            "2023-02-29",
-            "1900-02-29",
-            "2023-11-31",
-            "2023-13-01",
-            "2023-00-10",
-            "2023-01-00",
-            "23-01-01",
-            "2023-1-1",
-        ],
-    ),
-    (
-        "time",
-        &["23:59:59Z", "00:00:00.123+05:45", "23:59:60Z", "15:59:60-08:00", "05:29:60.5+05:30", "12:00:00z"],
-        &[
-            "24:00:00Z",
-            "12:60:00Z",
-            "22:59:60Z",
-            "23:59:60+01:00",
-            "12:00:00",
-            "12:00:00+24:00",
-            "12:00:00,5Z",
-        ],
-    ),
-    (
-        "date-time",
-        &["1990-12-31T23:59:60Z", "2024-02-29t00:00:00.0-00:00"],
-        &["2023-02-29T00:00:00Z", "2024-02-29 00:00:00Z", "2024-02-29T00:00Z"],
-    ),
-    (
-        "duration",
-        &["P4DT12H30M5S", "P2W", "PT36H", "P1Y2M"],
-        &["P", "PT", "P1Y2W", "P1Y2D", "PT1H2S", "P0.5D"],
-    ),
-    (
-        "email",
-        &["a.b@c.de", "\"a b\"@c", "a@[127.0.0.1]", "a@[IPv6:::1]", "te~st@x-y.z"],
-        &["a", ".a@b", "a.@b", "a..b@c", "a b@c", "a@-b", "a@b=c", "a@[300.0.0.1]", "é@a.b"],
-    ),
-    ("idn-email", &["실례@실례.테스트", "é@a.b"], &["a", "@a", "a@"]),
-    ("hostname", &["a", "a-b.c1", "1a"], &["", "-a", "a-", "a..b", "a_b", "a.", "xn--x", "a.XN--b"]),
-    ("idn-hostname", &["실례.테스트", "a。b"], &["-ä", "ä-", "a b", "l·"]),
-    ("ipv4", &["0.0.0.0", "255.249.199.9"], &["256.0.0.0", "01.2.3.4", "1.2.3", "1.2.3.4.5", "1.2.3.4 "]),
-    (
-        "ipv6",
-        &[
-            "::",
-            "::1",
-            "1::",
-            "1:2:3:4:5:6:7:8",
-            "1:2:3:4:5:6:7::",
-            "::2:3:4:5:6:7:8",
-            "::ffff:1.2.3.4",
-            "1::3:4",
-        ],
-        &[
-            "",
-            ":",
-            "1",
-            "1:2:3:4:5:6:7",
-            "1:2:3:4:5:6:7:8:9",
-            "1::2::3",
-            "12345::",
-            "::1.2.3.400",
-            "::1%eth0",
-            "1:2:3:4:5:6:7:8::",
-            "1:2:3:4:5:6:7:1.2.3.4",
-        ],
-    ),
-    (
-        "uuid",
-        &["2EB8AA08-aa98-11ea-B4Aa-73B441D16380"],
-        &["2eb8aa08aa9811eab4aa73b441d16380", "2eb8aa08-aa98-11ea-b4aa-73b441d1638"],
-    ),
-    (
-        "uri",
-        &[
-            "http://a.b/c?d=e#f",
-            "urn:isbn:1",
-            "mailto:a@b",
-            "http://[::1]:80/",
-            "ldap://[2001:db8::7]/c=GB?o?o",
-            "a:",
-        ],
-        &[
-            "//a/b",
-            "/a",
-            "a b:c",
-            "http:// a",
-            "http://a/<b>",
-            ":a",
-            "http://a/%zz",
-            "http://[::1",
-            "http://a:b",
-            "hé:x",
-        ],
-    ),
-    (
-        "uri-reference",
-        &["", "/a", "//a/b", "a/b:c", "#f", "?q", "http://a"],
-        &["\\\\a", "a b", "#f\\g", "1:b:c"],
-    ),
-    (
-        "iri",
-        &["http://ƒøø.ßår/?∂éœ=π", "http://a/\u{1f600}"],
-        &["/abc", "http://a b", "âππ", "http://\u{fffe}"],
-    ),
-    ("iri-reference", &["âππ", "/ä"], &["\\\\W\\x", "#ƒräg\\mênt"]),
-    (
-        "uri-template",
-        &["a/{b:1}/{+c*,d}", "", "a%41", "{x.y}"],
-        &["{", "}", "{}", "{a", "{a:0}", "a b", "%4", "{a:10000}"],
-    ),
-    ("json-pointer", &["", "/", "/a~0~1/b", "/ "], &["a", "/~", "/~2", "#"]),
-    ("relative-json-pointer", &["0", "1/a", "10#"], &["", "01", "-1", "/a", "0##", "1 "]),
-    ("regex", &["a", "("], &[]),
-];
-
-#[test]
-fn formats_have_the_strings_they_should() {
-    for (name, inside, outside) in FIXTURES {
-        let set = StringSet::from_format(name).unwrap().unwrap();
-        inside.iter().for_each(|text| assert!(set.contains(text), "{name}: {text:?}"));
-        outside.iter().for_each(|text| assert!(!set.contains(text), "{name}: {text:?}"));
-        let grammar = emitted(&set, ALL);
-        for (texts, expected) in [(inside, true), (outside, false)] {
-            for text in *texts {
-                let quoted = serde_json::to_string(text).unwrap();
-                assert_eq!(accepts(&grammar, quoted.as_bytes()), expected, "{name}: {quoted}");
-            }
-        }
-    }
-    let names: Vec<&str> = FIXTURES.iter().map(|(name, ..)| *name).collect();
-    assert_eq!(names, FORMATS.iter().map(|format| format.name).collect::<Vec<_>>());
-    assert_eq!(StringSet::from_format("phone").unwrap(), None);
-    let label = "a".repeat(63);
-    let host = StringSet::from_format("hostname").unwrap().unwrap();
-    assert!(host.contains(&format!("{label}.{label}")) && !host.contains(&format!("{label}a.b")));
-    assert!(!host.contains(&[&*label; 4].join(".")));
 }
