@@ -13,6 +13,8 @@ mod cli_compile;
 #[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]
+mod cli_schema;
+#[cfg(feature = "cli")]
 mod cli_speculate;
 #[cfg(feature = "cli")]
 mod cli_trace;

@@ -2,10 +2,10 @@
 //!
 //!     schema_engine [--order any] [--cold] [--lenient]
 //!
-//! The first line is `{"vocab": FILE of id, tab, bytes in hexadecimal, "eos": ID}`, answered with `{"ready": true,
-//! "call_us": what an empty call takes}`. Each further line is a schema with texts as tokens, answered with the time
-//! from the schema's text to its first mask, and the time of each mask and each step. Tables of the vocabulary are kept
-//! between schemas unless `--cold` is given.
+//! The first line is `{"vocab": FILE of id, tab, bytes in hexadecimal, "eos": ID}`, answered with `{"ready":
+//! true, "call_us": what an empty call takes}`. Each further line is a schema with texts as tokens, answered
+//! with the time from the schema's text to its first mask, and the time of each mask and each step. Tables of
+//! the vocabulary are kept between schemas unless `--cold` is given.
 
 use std::{
     error::Error,

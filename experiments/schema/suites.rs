@@ -85,7 +85,8 @@ impl Decider {
             Err(error) if *error.kind() == SchemaErrorKind::NoInstance => {
                 let valid = case.tests.iter().enumerate().filter(|(_, (_, valid))| *valid);
                 let valid: Vec<usize> = valid.map(|(index, _)| index).collect();
-                let outcome = if valid.is_empty() { Outcome::Right } else { Outcome::Wrong(valid, Vec::new()) };
+                let outcome =
+                    if valid.is_empty() { Outcome::Right } else { Outcome::Wrong(valid, Vec::new()) };
                 return (outcome, start.elapsed(), Duration::ZERO);
             }
             Err(error) => return (refused(&error), start.elapsed(), Duration::ZERO),
@@ -102,7 +103,9 @@ impl Decider {
             let mut state = compiled.constraint();
             let accepted = match state.advance_bytes(text.as_bytes()) {
                 Ok(length) => length == text.len() && state.is_complete(),
-                Err(error) => return (Outcome::Refused("step".to_owned(), error.to_string()), read, start.elapsed()),
+                Err(error) => {
+                    return (Outcome::Refused("step".to_owned(), error.to_string()), read, start.elapsed());
+                }
             };
             match (accepted, valid) {
                 (true, false) => invalid_accepted.push(index),

@@ -38,17 +38,20 @@ fn towers() {
 
 #[test]
 fn products() {
-    let alternatives: Vec<String> =
-        (0..12).map(|number| format!(r#"{{"required":["p{number}"]}},{{"minProperties":{number}}}"#)).collect();
+    let alternatives: Vec<String> = (0..12)
+        .map(|number| format!(r#"{{"required":["p{number}"]}},{{"minProperties":{number}}}"#))
+        .collect();
     let all: Vec<String> = alternatives.iter().map(|pair| format!(r#"{{"anyOf":[{pair}]}}"#)).collect();
     answer("all of any", &format!(r#"{{"allOf":[{}]}}"#, all.join(",")));
     answer("one of many", &format!(r#"{{"oneOf":[{}]}}"#, alternatives.join(",")));
     answer("not one of many", &format!(r#"{{"not":{{"oneOf":[{}]}}}}"#, alternatives.join(",")));
-    let cases: Vec<String> =
-        (0..20).map(|number| format!(r#"{{"properties":{{"p{number}":true}},"required":["p{number}"]}}"#)).collect();
+    let cases: Vec<String> = (0..20)
+        .map(|number| format!(r#"{{"properties":{{"p{number}":true}},"required":["p{number}"]}}"#))
+        .collect();
     let schema = format!(r#"{{"anyOf":[{}],"unevaluatedProperties":false}}"#, cases.join(","));
     answer("unevaluated", &schema);
-    let patterns: Vec<String> = (0..16).map(|number| format!(r#""x.*{number}":{{"minimum":{number}}}"#)).collect();
+    let patterns: Vec<String> =
+        (0..16).map(|number| format!(r#""x.*{number}":{{"minimum":{number}}}"#)).collect();
     answer("patterns of keys", &format!(r#"{{"patternProperties":{{{}}}}}"#, patterns.join(",")));
 }
 

@@ -35,7 +35,8 @@ fn object<'k>(members: Vec<(&'k str, Value)>) -> Value {
 fn keyword(schema: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
     let key = || prop::sample::select(&KEYS[..]);
     let count = 0..3_u32;
-    let types = prop::sample::select(vec!["null", "boolean", "integer", "number", "string", "array", "object"]);
+    let types =
+        prop::sample::select(vec!["null", "boolean", "integer", "number", "string", "array", "object"]);
     let several = prop::collection::vec(schema.clone(), 1..4);
     let named = prop::collection::vec((key(), schema.clone()), 0..3).prop_map(object);
     let names = prop::collection::btree_set(key(), 0..3).prop_map(|names| json!(names));
@@ -47,7 +48,8 @@ fn keyword(schema: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
         prop::collection::vec(instance(), 1..4).prop_map(|values| json!({ "enum": values })),
         (prop::sample::select(vec!["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]), -1..4)
             .prop_map(|(keyword, bound)| json!({ keyword: bound })),
-        prop::sample::select(vec![json!(2), json!(0.5), json!(1.5)]).prop_map(|step| json!({ "multipleOf": step })),
+        prop::sample::select(vec![json!(2), json!(0.5), json!(1.5)])
+            .prop_map(|step| json!({ "multipleOf": step })),
         (prop::sample::select(vec!["minLength", "maxLength"]), count.clone())
             .prop_map(|(keyword, count)| json!({ keyword: count })),
         pattern.clone().prop_map(|pattern| json!({ "pattern": pattern })),
@@ -56,7 +58,8 @@ fn keyword(schema: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
         named.clone().prop_map(|named| json!({ "properties": named })),
         names.clone().prop_map(|names| json!({ "required": names })),
         schema.clone().prop_map(|schema| json!({ "additionalProperties": schema })),
-        (pattern, schema.clone()).prop_map(|(pattern, schema)| json!({ "patternProperties": { pattern: schema } })),
+        (pattern, schema.clone())
+            .prop_map(|(pattern, schema)| json!({ "patternProperties": { pattern: schema } })),
         schema.clone().prop_map(|schema| json!({ "propertyNames": schema })),
         (prop::sample::select(vec!["minProperties", "maxProperties"]), count.clone())
             .prop_map(|(keyword, count)| json!({ keyword: count })),

@@ -41,7 +41,8 @@ fn official_7() {
     assert!(counts.right * 100 >= counts.cases * 97, "{counts:?}");
 }
 
-/// Each tenth schema, in the order of the schema: valid instances that stand in another order count as refused.
+/// Each tenth schema, in the order of the schema: valid instances that stand in another order count as
+/// refused.
 #[test]
 fn maskbench() {
     let Some(file) = shared("data/jsonschema/maskbench_sample.jsonl") else { return };

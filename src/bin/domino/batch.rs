@@ -16,7 +16,7 @@ use crate::{
     check::{byte_vocabulary, judge},
     describe,
     failure::Exit,
-    notation::Notation,
+    notation::{Notation, relaxed_as_json},
     schema::RowOptions,
 };
 
@@ -50,7 +50,13 @@ struct Answer {
     /// `None`: there is no answer, and `error` says why.
     accepted: Option<bool>,
     error: Option<String>,
+    /// What the grammar allows beyond its schema.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    relaxed: Vec<Value>,
 }
+
+/// A grammar ready to judge, and what it allows beyond its schema.
+type Compiled = (CompiledGrammar, Vec<Value>);
 
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
@@ -80,7 +86,7 @@ pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
 struct Judge {
     compiler: Compiler,
     /// By notation, text and options, which only schemas have.
-    compiled: HashMap<(Notation, String, SchemaOptions), Result<CompiledGrammar, String>>,
+    compiled: HashMap<(Notation, String, SchemaOptions), Result<Compiled, String>>,
     /// How schemas are read where rows do not say.
     options: SchemaOptions,
 }
@@ -92,7 +98,12 @@ impl Judge {
             Ok(row) => row,
             Err(error) => {
                 let id = serde_json::from_slice(line).map_or(Value::Null, |row: OnlyId| row.id);
-                return Answer { id, accepted: None, error: Some(format!("not a row: {error}")) };
+                return Answer {
+                    id,
+                    accepted: None,
+                    error: Some(format!("not a row: {error}")),
+                    relaxed: Vec::new(),
+                };
             }
         };
         let id = row.id.clone();
@@ -100,21 +111,21 @@ impl Judge {
         let accepted = catch_unwind(AssertUnwindSafe(|| self.accepted(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
         match accepted {
-            Ok(accepted) => Answer { id, accepted: Some(accepted), error: None },
-            Err(error) => Answer { id, accepted: None, error: Some(error) },
+            Ok((accepted, relaxed)) => Answer { id, accepted: Some(accepted), error: None, relaxed },
+            Err(error) => Answer { id, accepted: None, error: Some(error), relaxed: Vec::new() },
         }
     }
 
-    /// Is the row's text in its language?
-    fn accepted(&mut self, row: Row) -> Result<bool, String> {
+    /// Is the row's text in its language? With it, what the language allows beyond its schema.
+    fn accepted(&mut self, row: Row) -> Result<(bool, Vec<Value>), String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
         let options = match notation {
             Notation::JsonSchema => row.options.beside(&self.options)?,
             _ => SchemaOptions::default(),
         };
-        let grammar = self.compile(notation, row.grammar, options)?;
+        let (grammar, relaxed) = self.compile(notation, row.grammar, options)?;
         let verdict = judge(&grammar, row.text.as_bytes()).map_err(|error| describe::step_error(&error))?;
-        Ok(verdict.accepted(row.prefix.unwrap_or(false)))
+        Ok((verdict.accepted(row.prefix.unwrap_or(false)), relaxed))
     }
 
     fn compile(
@@ -122,7 +133,7 @@ impl Judge {
         notation: Notation,
         text: String,
         options: SchemaOptions,
-    ) -> Result<CompiledGrammar, String> {
+    ) -> Result<Compiled, String> {
         if self.compiled.len() >= MOST_KEPT {
             self.compiled.clear();
         }
@@ -130,7 +141,8 @@ impl Judge {
         let entry = self.compiled.entry((notation, text, options));
         let compile = |(notation, text, options): &(Notation, String, SchemaOptions)| {
             let parsed = notation.read(text.as_bytes(), options).map_err(|error| error.to_string())?;
-            compiler.compile(&parsed.grammar).map_err(|error| error.to_string())
+            let compiled = compiler.compile(&parsed.grammar).map_err(|error| error.to_string())?;
+            Ok((compiled, relaxed_as_json(&parsed.relaxed)))
         };
         entry.or_insert_with_key(compile).clone()
     }

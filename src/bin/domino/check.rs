@@ -11,13 +11,14 @@ use domino::{
     CompiledGrammar, Compiler, Constraint, StepError, TokenId, Vocabulary, VocabularyError,
     grammar::{Source, Span},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     advice,
     args::{Check, Input},
     describe,
-    failure::{Exit, Paint},
+    failure::{BadInput, Exit, Paint},
+    notation::relaxed_as_json,
     progress,
 };
 
@@ -64,7 +65,13 @@ pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, S
 /// Checks all inputs.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
     let compiler = Compiler::new(byte_vocabulary()?);
-    let grammar = command.grammar.compile(&compiler)?;
+    let (grammar, relaxed) = progress::during(format!("compiling {}", command.grammar.name()), || {
+        let text = command.grammar.load()?;
+        let parsed = text.read()?;
+        text.warn(&parsed.relaxed);
+        let compiled = text.compile_parsed(&parsed.grammar, &compiler)?;
+        Ok::<_, BadInput>((compiled, relaxed_as_json(&parsed.relaxed)))
+    })?;
     let mut exit = Exit::Success;
     let mut advised = false;
     for input in &command.inputs {
@@ -95,7 +102,7 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         if !accepted && exit == Exit::Success {
             exit = Exit::Failure;
         }
-        tell(command, input, &text, &mut verdict)?;
+        tell(command, input, &text, &mut verdict, &relaxed)?;
     }
     Ok(exit)
 }
@@ -111,13 +118,19 @@ fn no_verdict(error: &str, input: &Input, json: bool) -> io::Result<()> {
 }
 
 /// Prints the verdict on one input.
-fn tell(command: &Check, input: &Input, text: &[u8], verdict: &mut Verdict) -> anyhow::Result<()> {
+fn tell(
+    command: &Check,
+    input: &Input,
+    text: &[u8],
+    verdict: &mut Verdict,
+    relaxed: &[Value],
+) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     let name = input.name();
     if verdict.accepted(command.prefix) {
         if command.json {
             let object = json!({
-                "file": name, "accepted": true, "complete": verdict.complete, "error": null,
+                "file": name, "accepted": true, "complete": verdict.complete, "error": null, "relaxed": relaxed,
             });
             writeln!(out, "{object}")?;
         } else {
@@ -141,7 +154,7 @@ fn tell(command: &Check, input: &Input, text: &[u8], verdict: &mut Verdict) -> a
         let object = json!({
             "file": name, "accepted": false, "complete": verdict.complete, "error": what,
             "offset": verdict.viable, "line": position.line, "column": position.column,
-            "expected": expected, "terminals": terminals,
+            "expected": expected, "terminals": terminals, "relaxed": relaxed,
         });
         writeln!(out, "{object}")?;
         return Ok(());

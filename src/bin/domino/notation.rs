@@ -10,6 +10,7 @@ use domino::{
     CompiledGrammar, Compiler, Grammar, GrammarError, Limits, Syntax,
     grammar::json_schema::{Relaxed, SchemaOptions},
 };
+use serde_json::{Value, json};
 
 use crate::{
     failure::{BadInput, Paint},
@@ -35,6 +36,15 @@ pub(crate) struct Parsed {
     pub(crate) grammar: Grammar,
     /// What it allows that its schema does not.
     pub(crate) relaxed: Vec<Relaxed>,
+}
+
+/// What a grammar allows beyond its schema, as JSON.
+pub(crate) fn relaxed_as_json(relaxed: &[Relaxed]) -> Vec<Value> {
+    let one = |relaxed: &Relaxed| {
+        let Relaxed { pointer, keyword, why } = relaxed;
+        json!({ "pointer": pointer, "keyword": keyword, "why": why })
+    };
+    relaxed.iter().map(one).collect()
 }
 
 impl Notation {
@@ -203,18 +213,23 @@ impl GrammarText {
 
     /// Parses it, and warns of what it allows beyond its schema.
     pub(crate) fn parse(&self) -> Result<Grammar, BadInput> {
-        let parsed = self.parse_quietly()?;
-        let paint = Paint::for_stderr();
-        for Relaxed { pointer, keyword, why } in &parsed.relaxed {
-            eprintln!("{} {}: {pointer}: `{keyword}` is not exact: {why}", paint.cyan("warning:"), self.name);
-        }
+        let parsed = self.read()?;
+        self.warn(&parsed.relaxed);
         Ok(parsed.grammar)
     }
 
     /// Parses it.
-    pub(crate) fn parse_quietly(&self) -> Result<Parsed, BadInput> {
+    pub(crate) fn read(&self) -> Result<Parsed, BadInput> {
         let parsed = self.notation.read(&self.text, &self.schema);
         parsed.map_err(|error| BadInput::new(format!("{}: {error}", self.name)))
+    }
+
+    /// Says what it allows beyond its schema.
+    pub(crate) fn warn(&self, relaxed: &[Relaxed]) {
+        let paint = Paint::for_stderr();
+        for Relaxed { pointer, keyword, why } in relaxed {
+            eprintln!("{} {}: {pointer}: `{keyword}` is not exact: {why}", paint.cyan("warning:"), self.name);
+        }
     }
 
     /// Parses and compiles it.

@@ -19,8 +19,8 @@ pub(crate) struct LowSchema {
     /// Whether `format` restricts strings. Default: assert.
     #[arg(long, value_name = "WHAT")]
     format: Option<LowFormat>,
-    /// White space between the parts of a value: flexible (any, in bounded runs), compact, pretty:N (N blanks a
-    /// level) or any. Default: flexible; any for `check`.
+    /// White space between the parts of a value: flexible (any, in bounded runs), compact, pretty:N (N blanks
+    /// a level) or any. Default: flexible; any for `check`.
     #[arg(long, value_name = "HOW", value_parser = white_space)]
     whitespace: Option<WhiteSpace>,
     /// The order of an object's members: that of the schema, or any. Default: schema; any for `check`.
@@ -38,7 +38,8 @@ pub(crate) struct LowSchema {
     /// Allow more than the schema where it cannot be had exactly, and say where.
     #[arg(long)]
     lenient: bool,
-    /// A folder of schemas that references may lead to, by their `$id` or their path in it. Nothing is fetched.
+    /// A folder of schemas that references may lead to, by their `$id` or their path in it. Nothing is
+    /// fetched.
     #[arg(long, value_name = "DIR")]
     documents: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
 //! Addresses of schemas: URI references, taken apart and resolved as RFC 3986, section 5.2 says.
 //!
-//! Schemas in use hold addresses that are no URIs at all, so nothing is refused here: what cannot be taken apart
-//! is a path.
+//! Schemas in use hold addresses that are no URIs at all, so nothing is refused here: what cannot be taken
+//! apart is a path.
 
 /// A reference without its fragment, and the fragment.
 pub(super) fn split_fragment(reference: &str) -> (&str, &str) {

@@ -7,8 +7,8 @@ use super::{document::Value, options::Draft};
 pub(super) enum Dialect {
     /// As this draft says.
     Of(Draft),
-    /// As 2020-12, with the spellings of older drafts that 2020-12 does not have: for the half of all schemas that
-    /// name no draft.
+    /// As 2020-12, with the spellings of older drafts that 2020-12 does not have: for the half of all schemas
+    /// that name no draft.
     Tolerant,
 }
 

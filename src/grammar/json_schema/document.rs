@@ -1,8 +1,9 @@
-//! JSON texts as an arena of values that keeps what schemas need: order of keys, numbers as written, and places.
+//! JSON texts as an arena of values that keeps what schemas need: order of keys, numbers as written, and
+//! places.
 //!
-//! All documents of one schema share one arena, so a node's id says which document it is in. The reader works with
-//! a stack of its own: deep input costs no stack. Every value knows its parent, which is enough to write the JSON
-//! pointer of any place without keeping pointers.
+//! All documents of one schema share one arena, so a node's id says which document it is in. The reader works
+//! with a stack of its own: deep input costs no stack. Every value knows its parent, which is enough to write
+//! the JSON pointer of any place without keeping pointers.
 
 use std::collections::HashSet;
 

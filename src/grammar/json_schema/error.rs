@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::document::{Documents, NodeId};
+use super::{
+    document::{Documents, NodeId},
+    leaf::LeafError,
+};
 use crate::{
     grammar::{GrammarError, GrammarErrorKind, source::Source},
     limits::LimitExceeded,
@@ -142,6 +145,20 @@ impl Problem {
 
     pub(super) fn unsupported(node: NodeId, keyword: &'static str, reason: impl Into<String>) -> Box<Self> {
         Self::new(SchemaErrorKind::Unsupported, node, Some(keyword), reason)
+    }
+
+    /// A keyword of strings or numbers whose language cannot be had.
+    pub(super) fn of_leaf(node: NodeId, keyword: Option<&'static str>, error: LeafError) -> Box<Self> {
+        let kind = match error {
+            LeafError::Syntax { .. } | LeafError::Number(_) => SchemaErrorKind::Invalid,
+            LeafError::Unsupported { .. } => SchemaErrorKind::Unsupported,
+            LeafError::Budget { .. } | LeafError::Limit(_) => SchemaErrorKind::Limit,
+        };
+        let mut problem = Self::new(kind, node, keyword, error.to_string()).with_hint(error.hint());
+        if let LeafError::Limit(limit) = error {
+            problem.limit = Some(limit);
+        }
+        problem
     }
 
     pub(super) fn with_hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {

@@ -7,8 +7,9 @@
 //! 4. `algebra`: a formula is a union of shapes by type, one level at a time.
 //! 5. `emit`: each set of values that is met is a rule of the grammar.
 //!
-//! The promise: every text of the grammar is a valid instance, and every valid value has a spelling in the grammar.
-//! What cannot be had exactly is an error, or is listed in [`SchemaGrammar::relaxed`] where the options allow it.
+//! The promise: every text of the grammar is a valid instance, and every valid value has a spelling in the
+//! grammar. What cannot be had exactly is an error, or is listed in [`SchemaGrammar::relaxed`] where the
+//! options allow it.
 
 mod address;
 mod algebra;

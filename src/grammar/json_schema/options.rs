@@ -79,7 +79,8 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct SchemaOptions {
-    /// The draft of schemas that name none in `$schema`; `None` reads them as 2020-12 with the older spellings.
+    /// The draft of schemas that name none in `$schema`; `None` reads them as 2020-12 with the older
+    /// spellings.
     pub draft: Option<Draft>,
     /// Whether `format` restricts strings.
     pub format: Format,
@@ -169,7 +170,8 @@ impl SchemaOptions {
     /// Linear in the text for schemas without combinators; where they are multiplied out, budgets bound it.
     ///
     /// # Errors
-    /// Where the text is not a schema, allows no value, asks for what cannot be had exactly, or uses up a budget.
+    /// Where the text is not a schema, allows no value, asks for what cannot be had exactly, or uses up a
+    /// budget.
     pub fn parse(&self, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
         super::parse(self, text, limits)
     }

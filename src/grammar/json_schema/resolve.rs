@@ -1,11 +1,12 @@
 //! Resources, anchors, and where references lead.
 //!
-//! A *resource* is a schema with an address of its own: a document, or a schema inside one that has `$id`. Only
-//! places where the draft has schemas are looked at, so an `$id` inside `enum` or under an unknown keyword is none.
+//! A *resource* is a schema with an address of its own: a document, or a schema inside one that has `$id`.
+//! Only places where the draft has schemas are looked at, so an `$id` inside `enum` or under an unknown
+//! keyword is none.
 //!
 //! `$dynamicRef` asks for the outermost resource entered that has an anchor of that name. What was entered is
-//! kept as a [`Scope`], the anchors bound so far: there are finitely many, so recursion through dynamic references
-//! closes like any other.
+//! kept as a [`Scope`], the anchors bound so far: there are finitely many, so recursion through dynamic
+//! references closes like any other.
 
 use std::{collections::HashMap, rc::Rc};
 

@@ -130,7 +130,8 @@ impl Algebra<'_> {
         Ok(both)
     }
 
-    /// Is every object of the one surely in the other? Meant for the small shapes that complements are made of.
+    /// Is every object of the one surely in the other? Meant for the small shapes that complements are made
+    /// of.
     fn implies(&mut self, one: &ObjectShape, other: &ObjectShape) -> Checked<bool> {
         let plain = other.required.iter().all(|name| one.required.contains(name))
             && other.some.iter().all(|some| one.some.contains(some))
@@ -314,8 +315,8 @@ impl Algebra<'_> {
         (!surely).then_some(shape)
     }
 
-    /// Where only a few names may come and one of them alone may be the wanted member, that one must be there. False if
-    /// none may be.
+    /// Where only a few names may come and one of them alone may be the wanted member, that one must be
+    /// there. False if none may be.
     fn settle_some(&mut self, shape: &mut ObjectShape) -> bool {
         let closed = shape.every.iter().find_map(|&(keys, value)| match self.keys.get(keys) {
             Keys::Rest { names, sets } if value == Formulas::NEVER && sets.is_empty() => Some(names.clone()),
@@ -380,8 +381,8 @@ impl Algebra<'_> {
 
     /// A union of objects with one constraint broken each.
     ///
-    /// Tags, members that must be there with one of few values, come first, and all other alternatives hold them:
-    /// so the complements of many tagged shapes have a meet of few alternatives.
+    /// Tags, members that must be there with one of few values, come first, and all other alternatives hold
+    /// them: so the complements of many tagged shapes have a meet of few alternatives.
     fn object_complement(&mut self, shape: &ObjectShape) -> Checked<Vec<Rc<ObjectShape>>> {
         let any = ObjectShape::default;
         let (mut tags, mut broken) = (ObjectShape::default(), Vec::new());

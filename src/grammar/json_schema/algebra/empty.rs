@@ -1,7 +1,8 @@
 //! Sets that surely have no value, by a look a few levels deep.
 //!
-//! It prunes combinations while they are multiplied out and tells alternatives of `oneOf` apart. "No" means "not
-//! within this depth": what is empty for other reasons is found when the grammar is reduced, which is exact.
+//! It prunes combinations while they are multiplied out and tells alternatives of `oneOf` apart. "No" means
+//! "not within this depth": what is empty for other reasons is found when the grammar is reduced, which is
+//! exact.
 
 use super::{Algebra, ArrayShape, FormulaId, Formulas, ObjectShape};
 

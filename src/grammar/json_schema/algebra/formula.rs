@@ -1,7 +1,8 @@
 //! Formulas over sets of values, hash-consed: equal formulas have equal ids.
 //!
-//! A formula is in negation normal form over finitely many atoms, the schemas of the text and their keywords. So
-//! the formulas met while values are taken apart level by level are finitely many too, and recursion closes.
+//! A formula is in negation normal form over finitely many atoms, the schemas of the text and their keywords.
+//! So the formulas met while values are taken apart level by level are finitely many too, and recursion
+//! closes.
 
 use std::rc::Rc;
 
@@ -117,8 +118,8 @@ impl Formulas {
         self.ids.get(&flipped).copied()
     }
 
-    /// All values but those of `id`. Recursion is as deep as formulas are nested in one schema object, which is
-    /// a small constant.
+    /// All values but those of `id`. Recursion is as deep as formulas are nested in one schema object, which
+    /// is a small constant.
     pub(in super::super) fn not(&mut self, id: FormulaId) -> FormulaId {
         let flipped = match self.get(id).clone() {
             Formula::Any => return Self::NEVER,

@@ -1,8 +1,8 @@
 //! Sets of JSON values: formulas over schemas, and the shapes that they come to.
 //!
-//! The method is that of alternating tree automata made nondeterministic, as far as needed: a formula is expanded
-//! to a [`Shape`], whose members and items are formulas again. Expansion is memoised, so recursive schemas close.
-//! Every product has a budget.
+//! The method is that of alternating tree automata made nondeterministic, as far as needed: a formula is
+//! expanded to a [`Shape`], whose members and items are formulas again. Expansion is memoised, so recursive
+//! schemas close. Every product has a budget.
 
 mod combine;
 mod empty;
@@ -132,6 +132,12 @@ impl<'o> Algebra<'o> {
         self.site.last().copied().unwrap_or_default()
     }
 
+    /// Notes which schema is at work while nothing is being expanded.
+    pub(super) fn stand_at(&mut self, node: NodeId) {
+        self.site.clear();
+        self.site.push(node);
+    }
+
     /// A budget is used up at the schema at work.
     pub(super) fn too_large(&self, what: &str) -> Box<Problem> {
         Problem::new(SchemaErrorKind::Limit, self.here(), None, what.to_owned())
@@ -140,7 +146,7 @@ impl<'o> Algebra<'o> {
 
     /// Turns a budget of a leaf language into a problem of the schema at work.
     pub(super) fn fitting<T>(&self, result: Result<T, LeafError>) -> Checked<T> {
-        result.map_err(|error| self.too_large(&error.to_string()))
+        result.map_err(|error| Problem::of_leaf(self.here(), None, error))
     }
 
     /// Notes work that is about to be done.
@@ -221,8 +227,8 @@ impl<'o> Algebra<'o> {
         }
     }
 
-    /// What is in all of the parts. Those that ask for exactly one of some schemas come last: what the others say,
-    /// such as that a tag is required, may tell the schemas apart.
+    /// What is in all of the parts. Those that ask for exactly one of some schemas come last: what the others
+    /// say, such as that a tag is required, may tell the schemas apart.
     fn expand_all(&mut self, parts: &[FormulaId]) -> Checked<Rc<Shape>> {
         let (mut plain, mut choices) = (Vec::new(), Vec::new());
         self.sort_choices(parts, &mut plain, &mut choices)?;
@@ -244,8 +250,9 @@ impl<'o> Algebra<'o> {
         Ok(whole)
     }
 
-    /// Splits parts into those that ask for exactly one of some schemas, also where they do so by a reference, and all
-    /// others. A schema is looked into once, so a loop of references stays for its expansion to find.
+    /// Splits parts into those that ask for exactly one of some schemas, also where they do so by a
+    /// reference, and all others. A schema is looked into once, so a loop of references stays for its
+    /// expansion to find.
     fn sort_choices(
         &mut self,
         parts: &[FormulaId],
@@ -323,7 +330,8 @@ impl<'o> Algebra<'o> {
 
     /// The formula of `oneOf`: each of the parts without those of the others that it may overlap.
     ///
-    /// Parts that are provably apart within `context`, as those that a tag tells apart are, need no complement.
+    /// Parts that are provably apart within `context`, as those that a tag tells apart are, need no
+    /// complement.
     fn exactly_one(&mut self, parts: &[FormulaId], context: FormulaId) -> Checked<FormulaId> {
         let mut without: Vec<Vec<FormulaId>> = vec![Vec::new(); parts.len()];
         for (first, &one) in parts.iter().enumerate() {

@@ -1,8 +1,9 @@
 //! Shapes: sets of values, type by type.
 //!
-//! A shape is a union over the six JSON types. Its arrays and objects are unions of *conjunctions* of constraints,
-//! which are closed under intersection (put the constraints together) and complement (a union with one constraint
-//! broken each). What is inside members and items is a formula that nobody has looked at yet.
+//! A shape is a union over the six JSON types. Its arrays and objects are unions of *conjunctions* of
+//! constraints, which are closed under intersection (put the constraints together) and complement (a union
+//! with one constraint broken each). What is inside members and items is a formula that nobody has looked at
+//! yet.
 
 use std::rc::Rc;
 

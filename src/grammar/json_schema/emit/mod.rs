@@ -139,6 +139,7 @@ impl Emitter<'_, '_> {
     fn rule(&mut self, id: FormulaId, level: u32, name: &str) -> Checked<()> {
         if let Formula::Schema { node, .. } | Formula::Value { node, .. } = *self.algebra.formulas.get(id) {
             self.node = node;
+            self.algebra.stand_at(node);
             if self.algebra.resolver.documents.document(node) == 0 {
                 self.span = self.algebra.resolver.documents.span(node);
             }

@@ -5,8 +5,8 @@ use crate::{
     ids::ExprId,
 };
 
-/// Does the start rule have a text? A list of expressions whose parts changed is worked off, so the time is linear in
-/// the grammar but for long sequences, which are looked at once for each part.
+/// Does the start rule have a text? A list of expressions whose parts changed is worked off, so the time is
+/// linear in the grammar but for long sequences, which are looked at once for each part.
 pub(super) fn has_text(grammar: &Grammar) -> bool {
     let mut exprs = vec![false; grammar.exprs().len()];
     let mut rules = vec![false; grammar.rules().len()];

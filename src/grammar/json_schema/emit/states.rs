@@ -1,8 +1,8 @@
 //! Rules of a list with commas whose parts depend on what came before: members of objects, items of arrays.
 //!
-//! The list is a finite automaton that the caller describes state by state; a state becomes two right-linear rules,
-//! what comes after a part (`next`) and what a part may be (`step`). Parts that lead back to the same state are
-//! written as repetition, so that long lists do not pile up in the parser.
+//! The list is a finite automaton that the caller describes state by state; a state becomes two right-linear
+//! rules, what comes after a part (`next`) and what a part may be (`step`). Parts that lead back to the same
+//! state are written as repetition, so that long lists do not pile up in the parser.
 
 use hashbrown::HashMap;
 

@@ -1,7 +1,7 @@
 //! Schemas -> formulas.
 //!
-//! Each keyword of a schema object is a formula over shapes of one type and over other schemas; the schema is all
-//! of them, in the order of the text. Nothing is expanded here, so the depth of schemas does not matter.
+//! Each keyword of a schema object is a formula over shapes of one type and over other schemas; the schema is
+//! all of them, in the order of the text. Nothing is expanded here, so the depth of schemas does not matter.
 
 mod applicators;
 mod array;
@@ -209,8 +209,7 @@ impl Algebra<'_> {
 
     /// A number as written, exactly.
     pub(super) fn decimal(&self, node: NodeId, text: &str) -> Checked<Decimal> {
-        Decimal::parse(text)
-            .map_err(|error| Problem::new(super::SchemaErrorKind::Limit, node, None, error.to_string()))
+        Decimal::parse(text).map_err(|error| Problem::of_leaf(node, None, error))
     }
 
     /// The number under a keyword.

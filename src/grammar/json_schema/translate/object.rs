@@ -103,7 +103,7 @@ impl Algebra<'_> {
         }
         match StringSet::from_pattern(pattern) {
             Ok(set) => Ok(self.keys.pattern(pattern, set)),
-            Err(error) => Err(Problem::unsupported(site.node, "patternProperties", error.to_string())),
+            Err(error) => Err(Problem::of_leaf(site.node, Some("patternProperties"), error)),
         }
     }
 

@@ -150,7 +150,7 @@ impl Algebra<'_> {
         };
         match NumberSet::multiples_of(&step) {
             Ok(set) => Ok(self.only_numbers(set)),
-            Err(error) => Ok(self.unknown(Problem::unsupported(site.node, "multipleOf", error.to_string()))),
+            Err(error) => Ok(self.unknown(Problem::of_leaf(site.node, Some("multipleOf"), error))),
         }
     }
 
@@ -167,7 +167,7 @@ impl Algebra<'_> {
             Ok(set) => Ok(self.only_strings(set)),
             Err(error) => {
                 let keyword = if max.is_some() { "maxLength" } else { "minLength" };
-                Ok(self.unknown(Problem::unsupported(site.node, keyword, error.to_string())))
+                Ok(self.unknown(Problem::of_leaf(site.node, Some(keyword), error)))
             }
         }
     }
@@ -179,7 +179,7 @@ impl Algebra<'_> {
         };
         match StringSet::from_pattern(pattern) {
             Ok(set) => Ok(self.only_strings(set)),
-            Err(error) => Ok(self.unknown(Problem::unsupported(site.node, "pattern", error.to_string()))),
+            Err(error) => Ok(self.unknown(Problem::of_leaf(site.node, Some("pattern"), error))),
         }
     }
 
@@ -198,7 +198,7 @@ impl Algebra<'_> {
                 Ok(Formulas::ANY)
             }
             Ok(Some(set)) => Ok(self.only_strings(set)),
-            Err(error) => Ok(self.unknown(Problem::unsupported(site.node, "format", error.to_string()))),
+            Err(error) => Ok(self.unknown(Problem::of_leaf(site.node, Some("format"), error))),
         }
     }
 

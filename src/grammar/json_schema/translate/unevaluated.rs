@@ -1,9 +1,9 @@
 //! `unevaluatedProperties` and `unevaluatedItems`.
 //!
-//! They see what the neighbours of their schema object have looked at, which depends on which alternatives hold.
-//! So a schema object is split into *cases*: a formula, and what is evaluated wherever that formula holds. More is
-//! evaluated when more alternatives hold, and more evaluated means more allowed; so the union over all sets of
-//! alternatives is exact without saying that the others do not hold.
+//! They see what the neighbours of their schema object have looked at, which depends on which alternatives
+//! hold. So a schema object is split into *cases*: a formula, and what is evaluated wherever that formula
+//! holds. More is evaluated when more alternatives hold, and more evaluated means more allowed; so the union
+//! over all sets of alternatives is exact without saying that the others do not hold.
 
 use std::rc::Rc;
 
