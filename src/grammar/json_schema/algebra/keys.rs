@@ -19,12 +19,15 @@ pub(in super::super) enum Keys {
     Rest { names: Rc<[Rc<str>]>, sets: Rc<[KeysId]> },
 }
 
+/// Names and sets that a set leaves out.
+type LeftOut = (Rc<[Rc<str>]>, Rc<[KeysId]>);
+
 /// All sets of keys; equal ones by pattern or by what they leave out have equal ids.
 #[derive(Debug, Default)]
 pub(in super::super) struct KeySets {
     sets: Vec<Keys>,
     by_pattern: HashMap<Box<str>, KeysId>,
-    by_rest: HashMap<(Rc<[Rc<str>]>, Rc<[KeysId]>), KeysId>,
+    by_rest: HashMap<LeftOut, KeysId>,
 }
 
 impl KeySets {
@@ -58,7 +61,7 @@ impl KeySets {
     pub(in super::super) fn rest(&mut self, names: Vec<Rc<str>>, mut sets: Vec<KeysId>) -> KeysId {
         sets.sort_unstable();
         sets.dedup();
-        let key: (Rc<[Rc<str>]>, Rc<[KeysId]>) = (names.into(), sets.into());
+        let key: LeftOut = (names.into(), sets.into());
         if let Some(&known) = self.by_rest.get(&key) {
             return known;
         }

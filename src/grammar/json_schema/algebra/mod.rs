@@ -55,7 +55,7 @@ pub(super) struct Algebra<'o> {
     pub(super) keys: KeySets,
     pub(super) ends: Ends,
     /// What was allowed beyond the schema.
-    pub(super) relaxed: Vec<Box<Problem>>,
+    pub(super) relaxed: Vec<Problem>,
     /// Keywords without a meaning here.
     pub(super) ignored: BTreeSet<String>,
     leaves: Vec<Leaf>,
@@ -323,7 +323,7 @@ impl<'o> Algebra<'o> {
         let known =
             self.relaxed.iter().any(|known| known.node == problem.node && known.keyword == problem.keyword);
         if !known {
-            self.relaxed.push(problem);
+            self.relaxed.push(*problem);
         }
         Ok(())
     }

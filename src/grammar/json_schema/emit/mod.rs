@@ -46,7 +46,7 @@ pub(super) struct Emitter<'a, 'o> {
     /// Sets of strings and numbers that have been written, by address; `kept` keeps the addresses theirs.
     strings: HashMap<*const StringSet, ExprId>,
     numbers: HashMap<*const NumberSet, ExprId>,
-    kept: Vec<(Option<Rc<StringSet>>, Option<Rc<NumberSet>>)>,
+    kept: (Vec<Rc<StringSet>>, Vec<Rc<NumberSet>>),
     keys: HashMap<Rc<str>, ExprId>,
     literals: HashMap<&'static str, ExprId>,
     /// Where what is being written comes from.
@@ -76,7 +76,7 @@ pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) 
         open: Vec::new(),
         strings: HashMap::new(),
         numbers: HashMap::new(),
-        kept: Vec::new(),
+        kept: (Vec::new(), Vec::new()),
         keys: HashMap::new(),
         literals: HashMap::new(),
         span: Span::default(),
@@ -182,7 +182,7 @@ impl Emitter<'_, '_> {
         let wanted = if set.is_all() { "string" } else { "strings" };
         let expr = self.as_rule(wanted, written)?;
         self.strings.insert(Rc::as_ptr(set), expr);
-        self.kept.push((Some(set.clone()), None));
+        self.kept.0.push(set.clone());
         Ok(expr)
     }
 
@@ -195,7 +195,7 @@ impl Emitter<'_, '_> {
         let wanted = if set.is_all() { "number" } else { "numbers" };
         let expr = self.as_rule(wanted, written)?;
         self.numbers.insert(Rc::as_ptr(set), expr);
-        self.kept.push((None, Some(set.clone())));
+        self.kept.1.push(set.clone());
         Ok(expr)
     }
 

@@ -117,7 +117,7 @@ impl Algebra<'_> {
         let strings = self.expand(schema)?.strings.clone();
         // A set that is too large must not be complemented.
         if let Some(problem) = self.relaxed.get(before).cloned() {
-            return Ok(self.unknown(problem));
+            return Ok(self.unknown(Box::new(problem)));
         }
         let other = self.fitting(strings.complement())?;
         let keys = self.keys.strings(Rc::new(other));
