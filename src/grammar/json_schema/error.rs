@@ -1,6 +1,6 @@
 //! What is wrong with a schema, where, and what may help.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use super::{
     document::{Documents, NodeId},
@@ -10,6 +10,9 @@ use crate::{
     grammar::{GrammarError, GrammarErrorKind, source::Source},
     limits::LimitExceeded,
 };
+
+/// Characters shown of a pointer or a reason.
+const MOST_SHOWN: usize = 300;
 
 /// Kinds of [`SchemaError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,7 +182,7 @@ impl Problem {
     pub(super) fn finish(self, documents: &Documents) -> SchemaError {
         let pointer = documents.pointer(self.node);
         let about = self.keyword.map_or_else(String::new, |keyword| format!("`{keyword}`: "));
-        let message = format!("{pointer}: {about}{}", self.reason);
+        let message = format!("{}: {about}{}", shortened(&pointer), shortened(&self.reason));
         let kind = match (&self.kind, self.limit) {
             (_, Some(limit)) => GrammarErrorKind::Limit(limit),
             (SchemaErrorKind::Unsupported | SchemaErrorKind::Limit, None) => GrammarErrorKind::Unsupported,
@@ -190,12 +193,20 @@ impl Problem {
             let source = Source::new(documents.text(documents.document(node)));
             let place = self.keyword.filter(|_| label.is_empty());
             let place = place.and_then(|keyword| documents.member(node, keyword)).unwrap_or(node);
-            shown = shown.at(source, documents.span(place), label);
+            shown = shown.at(source, documents.span(place), shortened(&label));
         }
         if let Some(hint) = self.hint {
             shown = shown.with_hint(hint);
         }
         let keyword = self.keyword.map(str::to_owned);
         SchemaError { kind: self.kind, pointer, keyword, shown: Box::new(shown) }
+    }
+}
+
+/// Cut to a length that people read.
+pub(super) fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => Cow::Owned(format!("{}\u{2026}", &text[..end])),
+        None => Cow::Borrowed(text),
     }
 }

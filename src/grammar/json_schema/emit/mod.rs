@@ -16,7 +16,7 @@ use super::{
     NumberSet, Spelling, StringSet,
     algebra::{Algebra, Formula, FormulaId, Formulas},
     document::NodeId,
-    error::{Checked, Problem, SchemaErrorKind},
+    error::{Checked, Problem, SchemaErrorKind, shortened},
     options::WhiteSpace,
 };
 use crate::{
@@ -119,7 +119,7 @@ impl Emitter<'_, '_> {
         let name = match self.rules.get(&(id, level)) {
             Some(name) => name.clone(),
             None => {
-                let name = self.name(&self.algebra.label(id));
+                let name = self.name(&shortened(&self.algebra.label(id)));
                 self.rules.insert((id, level), name.clone());
                 self.open.push((id, level, name.clone()));
                 name
