@@ -1,5 +1,7 @@
 //! Formats against strings that the RFCs allow and forbid.
 
+use std::io::Write as _;
+
 use super::*;
 use crate::grammar::{
     Span,
@@ -163,7 +165,12 @@ fn the_official_suite_agrees() {
         || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"),
         std::path::PathBuf::from,
     );
-    let Ok(text) = std::fs::read_to_string(root.join("data/jsonschema/official_suite.jsonl")) else { return };
+    let file = root.join("data/jsonschema/official_suite.jsonl");
+    let Ok(text) = std::fs::read_to_string(&file) else {
+        let message = format!("SKIPPED: {} is not there (set DOMINO_SHARED)\n", file.display());
+        std::io::stderr().write_all(message.as_bytes()).unwrap();
+        return;
+    };
     let mut decided = 0;
     for row in text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {
         // Outside of the optional part formats are annotations.
