@@ -85,8 +85,8 @@ impl CharDfa {
         Self(Arc::new(Inner { alphabet, table, spelled: OnceLock::new() }))
     }
 
-    /// Its automaton over bytes, which `spell` makes the first time. Clones share it, so that formats are spelled
-    /// once.
+    /// Its automaton over bytes, which `spell` makes the first time. Clones share it, so that formats are
+    /// spelled once.
     pub(super) fn spelled(
         &self,
         spell: impl FnOnce(&Self) -> Result<Automaton, LeafError>,

@@ -157,8 +157,8 @@ fn formats_have_the_strings_they_should() {
     assert!(!host.contains(&[&*label; 4].join(".")));
 }
 
-/// The official test suite, where it is at hand: a format that is exact decides all of its cases right, one that is
-/// wider refuses nothing valid, one that is narrower takes nothing invalid.
+/// The official test suite, where it is at hand: a format that is exact decides all of its cases right, one
+/// that is wider refuses nothing valid, one that is narrower takes nothing invalid.
 #[test]
 fn the_official_suite_agrees() {
     let root = std::env::var_os("DOMINO_SHARED").map_or_else(
