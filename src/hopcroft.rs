@@ -1,8 +1,8 @@
 //! Hopcroft's minimisation of partial DFAs.
 //!
 //! "No transition" is a sink state of its own that no other state is equal to, because the input is
-//! trimmed: every other state can still accept. States and symbols are numbers, so automata over bytes and over
-//! characters share this.
+//! trimmed: every other state can still accept. States and symbols are numbers, so automata over bytes and
+//! over characters share this.
 
 /// "No transition."
 pub(crate) const NONE: u32 = u32::MAX;

@@ -50,7 +50,8 @@
 //! Modules stand in the order in which data flows, and use only those above them. The engine knows
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
-//! * [`ids`], [`limits`], `interner`, `hopcroft`: indices, budgets, equal values as equal numbers, minimal automata.
+//! * [`ids`], [`limits`], `interner`: indices, budgets, equal values as equal numbers.
+//! * `hopcroft`: minimal automata.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * `gguf`: what a GGUF file says before its tensors.
 //! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.

@@ -1,7 +1,7 @@
 //! Which expressions are regular, how large their automata may get, and their regular expression.
 //!
-//! An expression is regular if no recursive rule is below it. One with an automaton below has no regular expression of
-//! reasonable size: it is regular, but never folded. Sizes are estimates of NFA states; they
+//! An expression is regular if no recursive rule is below it. One with an automaton below has no regular
+//! expression of reasonable size: it is regular, but never folded. Sizes are estimates of NFA states; they
 //! saturate, and only bound the work that `emit` is ready to try.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};

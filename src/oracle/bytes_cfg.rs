@@ -184,7 +184,7 @@ impl Builder {
         Ok(())
     }
 
-    /// `head` derives what the automaton accepts: a nonterminal for each state, which reads a byte and goes on.
+    /// `head` derives what the automaton accepts: a nonterminal for each state reads a byte and goes on.
     fn automaton(&mut self, head: u32, automaton: &Automaton) -> Result<(), LimitExceeded> {
         let states: Vec<u32> = automaton.states().iter().map(|_| self.nonterminal()).collect();
         self.production(head, &[Symbol::Nonterminal(states[0])])?;

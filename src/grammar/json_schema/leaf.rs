@@ -63,11 +63,13 @@ impl LeafError {
         match self {
             Self::Syntax { .. } => "patterns are those of ECMA-262, as in JavaScript".to_owned(),
             Self::Unsupported { .. } => {
-                "which strings match must be a regular language: say it without, or with look-ahead outside of \
-                 repetitions"
+                "which strings match must be a regular language: say it without, or with look-ahead outside \
+                 of repetitions"
                     .to_owned()
             }
-            Self::Number(_) => "numbers are decimals of at most 5,000 digits; divisors are greater than 0".to_owned(),
+            Self::Number(_) => {
+                "numbers are decimals of at most 5,000 digits; divisors are greater than 0".to_owned()
+            }
             Self::Budget { .. } => {
                 "bring counts and lengths down, or leave out one of the keywords that meet here".to_owned()
             }

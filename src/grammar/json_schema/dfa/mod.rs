@@ -15,7 +15,10 @@ mod ops;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{
+    hash::{Hash, Hasher},
+    sync::{Arc, OnceLock},
+};
 
 pub(super) use alphabet::{Alphabet, CHARS, CharClass, char_at, index};
 pub(super) use lengths::{Counted, Place};
@@ -23,7 +26,10 @@ pub(super) use nfa::{Assertion, Nfa, Prev, State};
 pub(super) use ops::{Row, explore};
 
 use super::leaf::LeafError;
-use crate::hopcroft::{NONE, Table, minimize};
+use crate::{
+    grammar::Automaton,
+    hopcroft::{NONE, Table, minimize},
+};
 
 /// States of an automaton over characters, before it is minimised.
 pub(super) const MAX_STATES: usize = 20_000;
@@ -39,23 +45,57 @@ pub(super) fn too_many_states() -> LeafError {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct CharDfa(Arc<Inner>);
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 struct Inner {
     alphabet: Alphabet,
     table: Table,
+    /// Made from the others when it is first asked for.
+    spelled: OnceLock<Automaton>,
+}
+
+impl PartialEq for Inner {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.alphabet, &self.table) == (&other.alphabet, &other.table)
+    }
+}
+
+impl Eq for Inner {}
+
+impl Hash for Inner {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.alphabet, &self.table).hash(state);
+    }
 }
 
 impl CharDfa {
     /// No string.
     pub(super) fn none() -> Self {
         let table = Table { width: 1, transitions: Vec::new(), accepting: Vec::new() };
-        Self(Arc::new(Inner { alphabet: Alphabet::one_class(), table }))
+        Self::made(Alphabet::one_class(), table)
     }
 
     /// All strings.
     pub(super) fn all() -> Self {
         let table = Table { width: 1, transitions: vec![0], accepting: vec![true] };
-        Self(Arc::new(Inner { alphabet: Alphabet::one_class(), table }))
+        Self::made(Alphabet::one_class(), table)
+    }
+
+    /// Of parts that are canonical.
+    fn made(alphabet: Alphabet, table: Table) -> Self {
+        Self(Arc::new(Inner { alphabet, table, spelled: OnceLock::new() }))
+    }
+
+    /// Its automaton over bytes, which `spell` makes the first time. Clones share it, so that formats are
+    /// spelled once.
+    pub(super) fn spelled(
+        &self,
+        spell: impl FnOnce(&Self) -> Result<Automaton, LeafError>,
+    ) -> Result<Automaton, LeafError> {
+        if let Some(known) = self.0.spelled.get() {
+            return Ok(known.clone());
+        }
+        let made = spell(self)?;
+        Ok(self.0.spelled.get_or_init(|| made).clone())
     }
 
     /// The strings of one character of `class`.
@@ -73,7 +113,8 @@ impl CharDfa {
     fn from_table(alphabet: Alphabet, table: Table) -> Self {
         let Some(trimmed) = trim(table) else { return Self::none() };
         let minimal = minimize(&trimmed);
-        Self(Arc::new(canonical(&alphabet, &minimal)))
+        let (alphabet, table) = canonical(&alphabet, &minimal);
+        Self::made(alphabet, table)
     }
 
     /// The strings that come to a state in `accepting` without leaving a state in `closed`.
@@ -202,7 +243,7 @@ fn trim(mut table: Table) -> Option<Table> {
 }
 
 /// Drops what cannot be reached, merges classes that are treated alike and numbers all anew.
-fn canonical(alphabet: &Alphabet, table: &Table) -> Inner {
+fn canonical(alphabet: &Alphabet, table: &Table) -> (Alphabet, Table) {
     let width = table.width;
     let by_least = alphabet.by_least();
     let mut number = vec![NONE; table.accepting.len()];
@@ -239,8 +280,5 @@ fn canonical(alphabet: &Alphabet, table: &Table) -> Inner {
     let transitions =
         (0..order.len()).flat_map(|state| columns.iter().map(move |column| column[state])).collect();
     let accepting = order.iter().map(|&state| table.accepting[state as usize]).collect();
-    Inner {
-        alphabet: alphabet.renamed(&renamed),
-        table: Table { width: columns.len(), transitions, accepting },
-    }
+    (alphabet.renamed(&renamed), Table { width: columns.len(), transitions, accepting })
 }

@@ -21,6 +21,8 @@ use crate::grammar::json_schema::{
 
 /// Sets of up to as many numbers are written number by number.
 const FEW_NUMBERS: usize = 32;
+/// Numbers of a set that is too much for automata of intervals.
+const MAX_LISTED: usize = 10_000;
 /// Numbers whose texts are all given; of more only the usual texts are.
 const MANY_NUMBERS: usize = 400;
 /// Length of a text without exponent that is given for a number by itself.
@@ -91,6 +93,16 @@ pub(super) fn texts(reals: &Reals) -> Result<CharDfa, LeafError> {
     if let Some(numbers) = reals.finite(FEW_NUMBERS) {
         return numbers_texts(&numbers, false);
     }
+    let by_intervals = intervals(reals);
+    // Multiples of a large number in a small interval, for instance, are a list.
+    match by_intervals.is_err().then(|| reals.finite(MAX_LISTED)).flatten() {
+        Some(numbers) => numbers_texts(&numbers, false),
+        None => by_intervals,
+    }
+}
+
+/// The texts of the numbers of a set, interval by interval.
+fn intervals(reals: &Reals) -> Result<CharDfa, LeafError> {
     let mut sum = CharDfa::none();
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     let gaps: Vec<Gap<'_>> = reals.gaps().collect();

@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 
 use super::{
     StringSet,
-    spelling::{Style, spell},
+    spelling::{Style, quoted, spell},
 };
 use crate::{
     grammar::{
@@ -73,7 +73,7 @@ impl StringSet {
                 // As one automaton if they fit into one.
                 Ok(part) => {
                     let both = small.as_ref().map_or(Ok(part.clone()), |(small, _)| small.or(&part));
-                    let spelled = both.and_then(|both| Ok((spell(&both, style, (true, true))?, both)));
+                    let spelled = both.and_then(|both| Ok((quoted(&both, style)?, both)));
                     match spelled {
                         Ok((automaton, both)) => small = Some((both, automaton)),
                         Err(_) => emitter.regular(&part, dfa, (min, max))?,
@@ -92,14 +92,8 @@ impl StringSet {
 
 /// Any string with its quotes; made once.
 fn any_string(style: Style) -> Result<Automaton, LeafError> {
-    static ALL: OnceLock<Automaton> = OnceLock::new();
-    static MINIMAL: OnceLock<Automaton> = OnceLock::new();
-    let known = if style == Style::Minimal { &MINIMAL } else { &ALL };
-    if let Some(known) = known.get() {
-        return Ok(known.clone());
-    }
-    let made = spell(&CharDfa::all(), style, (true, true))?;
-    Ok(known.get_or_init(|| made).clone())
+    static ALL: OnceLock<CharDfa> = OnceLock::new();
+    quoted(ALL.get_or_init(CharDfa::all), style)
 }
 
 struct Emitter<'a> {
@@ -173,12 +167,12 @@ impl Emitter<'_> {
         whole: &CharDfa,
         bounds: (u64, Option<u64>),
     ) -> Result<(), LeafError> {
-        let error = match spell(part, self.style, (true, true)) {
+        let error = match quoted(part, self.style) {
             Ok(automaton) => return self.automaton(automaton),
             Err(error) => error,
         };
         if self.style == Style::All
-            && let Ok(automaton) = spell(part, Style::Usual, (true, true))
+            && let Ok(automaton) = quoted(part, Style::Usual)
         {
             return self.automaton(automaton);
         }
@@ -192,8 +186,7 @@ impl Emitter<'_> {
     fn strings(&mut self, strings: &[String]) -> Result<(), LeafError> {
         let mut open = vec![strings];
         while let Some(strings) = open.pop() {
-            if let Ok(automaton) = CharDfa::of(strings).and_then(|dfa| spell(&dfa, self.style, (true, true)))
-            {
+            if let Ok(automaton) = CharDfa::of(strings).and_then(|dfa| quoted(&dfa, self.style)) {
                 self.automaton(automaton)?;
             } else if let [only] = strings {
                 self.long(only)?;
@@ -338,7 +331,7 @@ impl Emitter<'_> {
         }
         let rest = rest.within(min, max)?;
         if !rest.is_empty() {
-            self.automaton(spell(&rest, self.style, (true, true))?)?;
+            self.automaton(quoted(&rest, self.style)?)?;
         }
         for (before, class, length) in row.into_iter().filter(|(before, ..)| !before.is_empty()) {
             let open = self.pattern(spell(&before, self.style, (true, false))?)?;

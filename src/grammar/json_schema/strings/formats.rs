@@ -36,6 +36,8 @@ pub enum Precision {
     Wider(&'static str),
     /// Not all strings of the format, but no others.
     Narrower(&'static str),
+    /// Not all strings of the format, and some others.
+    Near(&'static str),
 }
 
 /// A format and how it is read.
@@ -64,7 +66,7 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "idn-hostname",
-        precision: Precision::Wider(
+        precision: Precision::Near(
             "the rules of RFC 5892 about characters and their neighbours, and lengths, are not looked at",
         ),
     },

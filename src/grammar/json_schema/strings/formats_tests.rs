@@ -1,5 +1,7 @@
 //! Formats against strings that the RFCs allow and forbid.
 
+use std::io::Write as _;
+
 use super::*;
 use crate::grammar::{
     Span,
@@ -153,4 +155,41 @@ fn formats_have_the_strings_they_should() {
     let host = StringSet::from_format("hostname").unwrap().unwrap();
     assert!(host.contains(&format!("{label}.{label}")) && !host.contains(&format!("{label}a.b")));
     assert!(!host.contains(&[&*label; 4].join(".")));
+}
+
+/// The official test suite, where it is at hand: a format that is exact decides all of its cases right, one
+/// that is wider refuses nothing valid, one that is narrower takes nothing invalid.
+#[test]
+fn the_official_suite_agrees() {
+    let root = std::env::var_os("DOMINO_SHARED").map_or_else(
+        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"),
+        std::path::PathBuf::from,
+    );
+    let file = root.join("data/jsonschema/official_suite.jsonl");
+    let Ok(text) = std::fs::read_to_string(&file) else {
+        let message = format!("SKIPPED: {} is not there (set DOMINO_SHARED)\n", file.display());
+        std::io::stderr().write_all(message.as_bytes()).unwrap();
+        return;
+    };
+    let mut decided = 0;
+    for row in text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()) {
+        // Outside of the optional part formats are annotations.
+        let format = row["schema"]["format"].as_str().filter(|_| row["optional"] == true);
+        let Some(format) = format.and_then(|name| FORMATS.iter().find(|format| format.name == name)) else {
+            continue;
+        };
+        let set = StringSet::from_format(format.name).unwrap().unwrap();
+        for test in row["tests"].as_array().unwrap() {
+            let (Some(string), valid) = (test["data"].as_str(), test["valid"] == true) else { continue };
+            let excused = match format.precision {
+                Precision::Exact => false,
+                Precision::Wider(_) => !valid,
+                Precision::Narrower(_) => valid,
+                Precision::Near(_) => true,
+            };
+            decided += usize::from(!excused);
+            assert!(excused || set.contains(string) == valid, "{}: {test}", format.name);
+        }
+    }
+    assert!(decided > 400, "{decided}");
 }

@@ -136,6 +136,14 @@ type Ranges = &'static [(u32, u32)];
 /// Code points, first and last, and the state they lead to.
 type Way = (u32, u32, u32);
 
+/// The JSON strings of the strings of `dfa`, with quotes.
+pub(super) fn quoted(dfa: &CharDfa, style: Style) -> Result<Automaton, LeafError> {
+    match style {
+        Style::All => dfa.spelled(|dfa| spell(dfa, style, (true, true))),
+        _ => spell(dfa, style, (true, true)),
+    }
+}
+
 /// The JSON strings of the strings of `dfa`, each with the quotes asked for: before and after. Linear in the
 /// edges and in the states made.
 pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result<Automaton, LeafError> {
