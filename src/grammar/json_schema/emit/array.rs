@@ -34,6 +34,9 @@ struct Items {
 impl Emitter<'_, '_> {
     /// The arrays of a shape.
     pub(super) fn array(&mut self, shape: &ArrayShape, level: u32, name: &str) -> Checked<ExprId> {
+        if shape.max.is_some_and(|max| max < shape.min) {
+            return self.alternatives(Vec::new());
+        }
         let mut shape = shape.clone();
         if let Some(node) = shape.repeated {
             let problem =

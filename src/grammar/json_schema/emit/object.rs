@@ -32,6 +32,9 @@ struct Members {
 impl Emitter<'_, '_> {
     /// The objects of a shape.
     pub(super) fn object(&mut self, shape: &ObjectShape, level: u32, name: &str) -> Checked<ExprId> {
+        if shape.max.is_some_and(|max| max < shape.min) {
+            return self.alternatives(Vec::new());
+        }
         let plan = self.algebra.plan(shape)?;
         let free = plan.members.len() > 1 || !plan.members.is_empty() && !plan.regions.is_empty();
         let any_order = self.algebra.options.order == Order::Any && free;
