@@ -1,10 +1,14 @@
-//! Random schemas and instances, judged by the crate `jsonschema`.
+//! Random schemas and instances, judged by the crate `jsonschema`: `cargo test` in this folder, with `PROPTEST_CASES` for
+//! more than the few hundred schemas of CI.
 
 use domino::grammar::json_schema::SchemaErrorKind;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Schema, checking};
+#[path = "../../../../tests/schema/deciding.rs"]
+mod deciding;
+
+use deciding::{Schema, checking};
 
 /// Keys of instances and of schemas.
 const KEYS: [&str; 4] = ["a", "b", "ab", "c"];
