@@ -52,6 +52,7 @@
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
 //! * [`ids`], [`limits`], `interner`: indices, budgets, equal values as equal numbers.
+//! * `hopcroft`: minimal automata.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * `gguf`: what a GGUF file says before its tensors.
 //! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.
@@ -99,6 +100,7 @@
 pub mod ids;
 pub mod limits;
 
+mod hopcroft;
 mod interner;
 
 pub mod store;

@@ -50,3 +50,8 @@ fn artefact() {
 fn token_trace() {
     replay("token_trace", checks::token_trace::check);
 }
+
+#[test]
+fn json_schema() {
+    replay("json_schema", checks::json_schema::check);
+}

@@ -21,6 +21,8 @@ mod cli_natural;
 #[cfg(feature = "cli")]
 mod cli_regex;
 #[cfg(feature = "cli")]
+mod cli_schema;
+#[cfg(feature = "cli")]
 mod cli_speculate;
 #[cfg(feature = "cli")]
 mod cli_trace;
@@ -42,6 +44,7 @@ mod model_batch;
 mod natural;
 mod promises;
 mod regex_dialects;
+mod schema;
 #[cfg(feature = "mistralrs")]
 mod serve;
 mod sessions;

@@ -6,9 +6,10 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 20] = [
+const LAYERS: [&str; 21] = [
     "ids",
     "limits",
+    "hopcroft",
     "interner",
     "store",
     "gguf",

@@ -16,10 +16,10 @@ fn shown(grammar: &Grammar) -> String {
             parts.iter().map(|part| &*texts[part.index()]).collect::<Vec<_>>().join(between)
         };
         let text = match expr {
-            Expr::Pattern(pattern) => match pattern.hir().kind() {
+            Expr::Pattern(pattern) => match pattern.hir().unwrap().kind() {
                 HirKind::Empty => String::from("''"),
                 HirKind::Literal(literal) => format!("'{}'", literal.0.escape_ascii()),
-                _ => pattern.hir().to_string(),
+                _ => pattern.hir().unwrap().to_string(),
             },
             Expr::Rule(rule) => grammar.rule_name(*rule).to_owned(),
             Expr::Sequence(parts) => format!("({})", all(parts, " ")),
@@ -99,7 +99,7 @@ fn texts_mean_what_llama_cpp_says() {
 fn any_character_is_any_scalar() {
     let grammar = read("root ::= .").expect("reads");
     let Expr::Pattern(pattern) = grammar.expr(grammar.rule_body(grammar.root())) else { panic!("a pattern") };
-    let HirKind::Class(regex_syntax::hir::Class::Unicode(class)) = pattern.hir().kind() else {
+    let HirKind::Class(regex_syntax::hir::Class::Unicode(class)) = pattern.hir().unwrap().kind() else {
         panic!("a class")
     };
     let ranges: Vec<_> = class.iter().map(|range| (range.start(), range.end())).collect();

@@ -3,7 +3,9 @@
 //! Each front end is text -> [`GrammarBuilder`] calls and no analysis; all of them speak of mistakes
 //! through [`GrammarError`]. Knows nothing of vocabularies, scanners or parsing with the grammar.
 
+pub mod automaton;
 pub mod ir;
+pub mod json_schema;
 pub mod pattern;
 pub mod source;
 
@@ -17,9 +19,10 @@ mod regex_text;
 mod suggest;
 mod warning;
 
+pub use automaton::Automaton;
 pub use error::{GrammarError, GrammarErrorKind, Place};
 pub use ir::{Expr, Grammar, GrammarBuilder};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 pub use warning::{GrammarWarning, GrammarWarningKind};
 
@@ -36,6 +39,8 @@ pub enum Syntax {
     /// those reads in another way is among the [warnings](Grammar::warnings). POSIX classes are ASCII, all
     /// others Unicode.
     Regex,
+    /// JSON Schema, read with [`SchemaOptions::default`](json_schema::SchemaOptions).
+    JsonSchema,
 }
 
 impl Grammar {
@@ -66,6 +71,7 @@ impl Grammar {
         match syntax {
             Syntax::Gbnf => gbnf::parse(text, limits),
             Syntax::Regex => regex::parse(text, limits),
+            Syntax::JsonSchema => json_schema::parse_grammar(text, limits),
         }
     }
 

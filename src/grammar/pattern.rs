@@ -1,16 +1,26 @@
-//! A terminal's byte language: a regular expression without look-around, over bytes.
+//! A terminal's byte language: a regular expression without look-around, or an automaton, over bytes.
 //!
-//! Invariant: the [`Hir`] inside has no look-around, so that every pattern is a regular language of
+//! Invariant: a [`Hir`] inside has no look-around, so that every pattern is a regular language of
 //! byte strings. It may be empty or contain the empty string.
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
+use super::automaton::Automaton;
 use crate::limits::PATTERN_NESTING;
 
 /// The byte language of a leaf of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    hir: Hir,
+    kind: PatternKind,
+}
+
+/// How a [`Pattern`] is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PatternKind {
+    /// By a regular expression without look-around, matched as a whole.
+    Expression(Hir),
+    /// By an automaton, which stays a terminal of its own.
+    Automaton(Automaton),
 }
 
 /// Why a regular expression cannot be a [`Pattern`].
@@ -29,18 +39,28 @@ impl Pattern {
     /// Exactly these bytes.
     #[must_use]
     pub fn literal(bytes: &[u8]) -> Self {
-        Self { hir: Hir::literal(bytes) }
+        Self::expression(Hir::literal(bytes))
     }
 
     /// One character of the class, in UTF-8.
     #[must_use]
     pub fn class(class: ClassUnicode) -> Self {
-        Self { hir: Hir::class(Class::Unicode(class)) }
+        Self::expression(Hir::class(Class::Unicode(class)))
     }
 
     /// One character, in UTF-8, or one byte of the class.
     pub(crate) fn byte_class(class: Class) -> Self {
-        Self { hir: Hir::class(class) }
+        Self::expression(Hir::class(class))
+    }
+
+    /// The language of an automaton.
+    #[must_use]
+    pub fn automaton(automaton: Automaton) -> Self {
+        Self { kind: PatternKind::Automaton(automaton) }
+    }
+
+    fn expression(hir: Hir) -> Self {
+        Self { kind: PatternKind::Expression(hir) }
     }
 
     /// The language of `hir`, matched as a whole.
@@ -50,7 +70,7 @@ impl Pattern {
     pub fn from_hir(hir: Hir) -> Result<Self, PatternError> {
         use regex_syntax::hir::Look;
         let name = match hir.properties().look_set().iter().next() {
-            None if nested_within(&hir, PATTERN_NESTING) => return Ok(Self { hir }),
+            None if nested_within(&hir, PATTERN_NESTING) => return Ok(Self::expression(hir)),
             None => return Err(PatternError::TooDeep(PATTERN_NESTING)),
             Some(Look::Start | Look::End) => "`^`, `$`, `\\A` or `\\z`",
             Some(Look::StartLF | Look::EndLF | Look::StartCRLF | Look::EndCRLF) => "multi-line `^` or `$`",
@@ -59,16 +79,25 @@ impl Pattern {
         Err(PatternError::LookAround(name))
     }
 
-    /// The expression.
+    /// How it is given.
     #[must_use]
-    pub fn hir(&self) -> &Hir {
-        &self.hir
+    pub fn kind(&self) -> &PatternKind {
+        &self.kind
+    }
+
+    /// The expression, if it is given by one.
+    #[must_use]
+    pub fn hir(&self) -> Option<&Hir> {
+        match &self.kind {
+            PatternKind::Expression(hir) => Some(hir),
+            PatternKind::Automaton(_) => None,
+        }
     }
 
     /// The bytes, if the language is written as one literal.
     #[must_use]
     pub fn as_literal(&self) -> Option<&[u8]> {
-        match self.hir.kind() {
+        match self.hir()?.kind() {
             HirKind::Literal(literal) => Some(&literal.0),
             HirKind::Empty => Some(&[]),
             _ => None,

@@ -15,7 +15,7 @@ fn parse(text: &str) -> Result<Grammar, GrammarError> {
 fn hir(text: &str) -> Hir {
     let grammar = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     match grammar.expr(grammar.rule_body(grammar.root())) {
-        Expr::Pattern(pattern) => pattern.hir().clone(),
+        Expr::Pattern(pattern) => pattern.hir().unwrap().clone(),
         other => panic!("{other:?}"),
     }
 }

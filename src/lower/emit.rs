@@ -14,7 +14,7 @@ use super::{
     work::WorkGrammar,
 };
 use crate::{
-    grammar::{Expr, Span},
+    grammar::{Expr, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
@@ -154,7 +154,7 @@ impl Emitter<'_> {
             }
         };
         self.here = mention;
-        let regular = self.regular.is_within(body, usize::MAX);
+        let regular = self.regular.is_regular(body);
         self.out.rules[rule.index()] = Some(RuleSymbol { symbol, folded: folded.is_some(), regular });
         Ok(symbol)
     }
@@ -196,10 +196,10 @@ impl Emitter<'_> {
             if let Some(literal) = pattern.as_literal().filter(|literal| literal.len() > LITERAL_BYTES) {
                 return Ok(Some(self.long_literal(literal)?));
             }
-            let hir = pattern.hir();
-            let dfa =
-                scanner::build(hir, self.limits.dfa_states, self.limits).map_err(CompileError::limit)?;
-            return Ok(Some(self.terminal(dfa, &|| name.map_or_else(|| shown(hir), str::to_owned))?));
+            let kind = pattern.kind();
+            let dfa = scanner::build_pattern(kind, self.limits.dfa_states, self.limits)
+                .map_err(CompileError::limit)?;
+            return Ok(Some(self.terminal(dfa, &|| name.map_or_else(|| shown_kind(kind), str::to_owned))?));
         }
         let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);
         if self.unfoldable >= MAX_UNFOLDABLE || !self.regular.is_within(expr, worth_trying) {
@@ -406,6 +406,17 @@ impl Emitter<'_> {
             shorter = Some(longer);
         }
         Ok(())
+    }
+}
+
+/// An automaton by its size and a text of it, as it has no short notation.
+fn shown_kind(kind: &PatternKind) -> String {
+    match kind {
+        PatternKind::Expression(hir) => shown(hir),
+        PatternKind::Automaton(automaton) => {
+            let example = automaton.shortest().unwrap_or_default();
+            format!("automaton of {} states, as {}", automaton.states().len(), shown_literal(&example))
+        }
     }
 }
 

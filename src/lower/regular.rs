@@ -1,24 +1,26 @@
 //! Which expressions are regular, how large their automata may get, and their regular expression.
 //!
-//! An expression is regular if no recursive rule is below it. Sizes are estimates of NFA states; they
+//! An expression is regular if no recursive rule is below it. One with an automaton below has no regular
+//! expression of reasonable size: it is regular, but never folded. Sizes are estimates of NFA states; they
 //! saturate, and only bound the work that `emit` is ready to try.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use super::work::WorkGrammar;
 use crate::{
-    grammar::Expr,
+    grammar::{Expr, PatternKind},
     ids::{ExprId, RuleId},
 };
 
 /// Nesting of expressions beyond which nothing is folded, so that recursion over a [`Hir`] is shallow.
 const MAX_DEPTH: u32 = 100;
 
-/// Size and nesting of a regular expression.
+/// Size and nesting of a regular expression, and whether there is one: automata have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extent {
     size: u32,
     depth: u32,
+    opaque: bool,
 }
 
 /// What [`analyse`] found.
@@ -28,10 +30,16 @@ pub(super) struct Regular {
 }
 
 impl Regular {
-    /// Is the expression regular with at most about `max_size` NFA states?
+    /// Is the expression regular?
+    pub(super) fn is_regular(&self, expr: ExprId) -> bool {
+        self.exprs[expr.index()].is_some_and(|extent| extent.depth <= MAX_DEPTH)
+    }
+
+    /// Has the expression a regular expression with at most about `max_size` NFA states?
     pub(super) fn is_within(&self, expr: ExprId, max_size: usize) -> bool {
-        self.exprs[expr.index()]
-            .is_some_and(|extent| extent.depth <= MAX_DEPTH && extent.size as usize <= max_size)
+        self.exprs[expr.index()].is_some_and(|extent| {
+            !extent.opaque && extent.depth <= MAX_DEPTH && extent.size as usize <= max_size
+        })
     }
 
     /// About how many NFA states the expression needs; as many as can be said if it is not regular.
@@ -50,7 +58,8 @@ impl Regular {
     /// Recursion is as deep as the expression, which is at most `MAX_DEPTH`.
     pub(super) fn hir(&self, work: &WorkGrammar, expr: ExprId) -> Hir {
         match work.expr(expr) {
-            Expr::Pattern(pattern) => pattern.hir().clone(),
+            // Where there is an automaton, the answer was no.
+            Expr::Pattern(pattern) => pattern.hir().map_or_else(Hir::fail, Hir::clone),
             Expr::Rule(rule) => self.hir(work, work.body(*rule)),
             Expr::Sequence(parts) => Hir::concat(parts.iter().map(|&part| self.hir(work, part)).collect()),
             Expr::Alternatives(parts) => {
@@ -97,18 +106,30 @@ pub(super) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular
 fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<Extent> {
     let of = |part: &ExprId| known[part.index()];
     let join = |parts: &[ExprId]| {
-        parts.iter().try_fold(Extent { size: 1, depth: 1 }, |sum, part| {
+        parts.iter().try_fold(Extent { size: 1, depth: 1, opaque: false }, |sum, part| {
             let part = of(part)?;
-            Some(Extent { size: sum.size.saturating_add(part.size), depth: sum.depth.max(part.depth + 1) })
+            Some(Extent {
+                size: sum.size.saturating_add(part.size),
+                depth: sum.depth.max(part.depth + 1),
+                opaque: sum.opaque || part.opaque,
+            })
         })
     };
     match work.expr(expr) {
-        Expr::Pattern(pattern) => Some(Extent { size: hir_size(pattern.hir()), depth: 1 }),
+        Expr::Pattern(pattern) => Some(match pattern.kind() {
+            PatternKind::Expression(hir) => Extent { size: hir_size(hir), depth: 1, opaque: false },
+            PatternKind::Automaton(automaton) => Extent {
+                size: u32::try_from(automaton.states().len()).unwrap_or(u32::MAX),
+                depth: 1,
+                opaque: true,
+            },
+        }),
         Expr::Rule(rule) => of(&work.body(*rule)).map(|body| Extent { depth: body.depth + 1, ..body }),
         Expr::Sequence(parts) | Expr::Alternatives(parts) => join(parts),
         Expr::Repeat { part, min, max } => of(part).map(|part| Extent {
             size: part.size.saturating_mul(max.unwrap_or(min.saturating_add(1)).max(1)),
             depth: part.depth + 1,
+            opaque: part.opaque,
         }),
     }
 }

@@ -7,7 +7,7 @@ use regex_syntax::hir::{Hir, HirKind};
 
 use super::components::components;
 use crate::{
-    grammar::{Expr, Grammar, Pattern, Span},
+    grammar::{Expr, Grammar, Pattern, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
 };
@@ -47,16 +47,16 @@ impl WorkGrammar {
         for (id, expr) in grammar.exprs() {
             let all = |parts: &[ExprId]| parts.iter().map(|part| renamed[part.index()]).collect();
             let new = match expr {
-                Expr::Pattern(pattern) => {
-                    let opened = work.open_pattern(pattern.hir(), limits)?;
-                    if !matches!(
-                        pattern.hir().kind(),
-                        HirKind::Literal(_) | HirKind::Class(_) | HirKind::Empty
-                    ) {
-                        work.regexes.insert(opened);
+                Expr::Pattern(pattern) => match pattern.kind() {
+                    PatternKind::Expression(hir) => {
+                        let opened = work.open_pattern(hir, limits)?;
+                        if !matches!(hir.kind(), HirKind::Literal(_) | HirKind::Class(_) | HirKind::Empty) {
+                            work.regexes.insert(opened);
+                        }
+                        opened
                     }
-                    opened
-                }
+                    PatternKind::Automaton(_) => work.push(expr.clone(), limits)?,
+                },
                 Expr::Rule(rule) => work.push(Expr::Rule(*rule), limits)?,
                 Expr::Sequence(parts) => work.push(Expr::Sequence(all(parts)), limits)?,
                 Expr::Alternatives(parts) => work.push(Expr::Alternatives(all(parts)), limits)?,

@@ -234,6 +234,8 @@ impl Pass<'_> {
         }
         let known = |part: &ExprId| self.known[part.index()];
         match work.expr(expr) {
+            // An automaton is a terminal by itself, whatever stands beside it.
+            Expr::Pattern(pattern) if pattern.hir().is_none() => None,
             Expr::Pattern(pattern) => match pattern.as_literal() {
                 Some(literal) => Lexeme::literal(literal),
                 None => Some(Lexeme { class: true, single: true, character: true, ..Lexeme::EMPTY }),

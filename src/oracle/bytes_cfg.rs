@@ -12,7 +12,7 @@ use regex_syntax::{
 
 use super::OracleError;
 use crate::{
-    grammar::{Expr, Grammar},
+    grammar::{Automaton, Expr, Grammar, PatternKind},
     limits::{Budget, LimitExceeded},
 };
 
@@ -58,7 +58,10 @@ impl BytesCfg {
         for (expr, meaning) in grammar.exprs() {
             let head = of_expr(expr.index());
             match meaning {
-                Expr::Pattern(pattern) => builder.pattern(head, pattern.hir())?,
+                Expr::Pattern(pattern) => match pattern.kind() {
+                    PatternKind::Expression(hir) => builder.pattern(head, hir)?,
+                    PatternKind::Automaton(automaton) => builder.automaton(head, automaton)?,
+                },
                 Expr::Rule(rule) => builder.production(head, &[Symbol::Nonterminal(rule.raw())])?,
                 Expr::Sequence(parts) => {
                     let body: Vec<_> =
@@ -176,6 +179,22 @@ impl Builder {
                     self.production(head, &body)?;
                 }
                 HirKind::Alternation(parts) => work.extend(parts.iter().map(|part| (head, part))),
+            }
+        }
+        Ok(())
+    }
+
+    /// `head` derives what the automaton accepts: a nonterminal for each state reads a byte and goes on.
+    fn automaton(&mut self, head: u32, automaton: &Automaton) -> Result<(), LimitExceeded> {
+        let states: Vec<u32> = automaton.states().iter().map(|_| self.nonterminal()).collect();
+        self.production(head, &[Symbol::Nonterminal(states[0])])?;
+        for (state, &from) in automaton.states().iter().zip(&states) {
+            if state.accepts {
+                self.production(from, &[])?;
+            }
+            for edge in &state.edges {
+                let rest = Symbol::Nonterminal(states[edge.to as usize]);
+                self.production(from, &[Symbol::Byte(edge.first, edge.last), rest])?;
             }
         }
         Ok(())

@@ -10,13 +10,62 @@ use regex_automata::{
 use regex_syntax::hir::Hir;
 
 use super::dfa::{NONE, RawDfa, TerminalDfa};
-use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::{
+    grammar::{self, PatternKind},
+    limits::{Budget, LimitExceeded, Limits},
+};
 
 /// Bytes of memory that `regex-automata` spends per DFA state at most: a row of 256 and its set of NFA states.
 const BYTES_PER_STATE: usize = 2048;
 
 /// States of its table, and memory beside it in as many, that are none of ours: dead, match at the end, and such.
 const MORE_STATES: usize = 64;
+
+/// The DFA of a pattern's language, or `None` if that is empty. Budgets as those of [`build`].
+pub(crate) fn build_pattern(
+    pattern: &PatternKind,
+    max_states: usize,
+    limits: &Limits,
+) -> Result<Option<TerminalDfa>, LimitExceeded> {
+    match pattern {
+        PatternKind::Expression(hir) => build(hir, max_states, limits),
+        PatternKind::Automaton(automaton) if automaton.states().len() > max_states => {
+            Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states))
+        }
+        PatternKind::Automaton(automaton) => Ok(TerminalDfa::from_raw(table(automaton))),
+    }
+}
+
+/// An automaton's edges as a table. Bytes between two neighbouring ends of edges are a class.
+fn table(automaton: &grammar::Automaton) -> RawDfa {
+    let states = automaton.states();
+    let mut begins = [false; 256];
+    for edge in states.iter().flat_map(|state| &state.edges) {
+        begins[usize::from(edge.first)] = true;
+        if let Some(after) = edge.last.checked_add(1) {
+            begins[usize::from(after)] = true;
+        }
+    }
+    let mut classes = Box::new([0_u8; 256]);
+    for byte in 1..256 {
+        classes[byte] = classes[byte - 1] + u8::from(begins[byte]);
+    }
+    let class_count = usize::from(classes[255]) + 1;
+    let mut transitions = vec![NONE; states.len() * class_count];
+    for (state, row) in states.iter().zip(transitions.chunks_exact_mut(class_count)) {
+        for edge in &state.edges {
+            let span =
+                usize::from(classes[usize::from(edge.first)])..=usize::from(classes[usize::from(edge.last)]);
+            row[span].fill(edge.to);
+        }
+    }
+    RawDfa {
+        classes,
+        class_count,
+        transitions,
+        accepting: states.iter().map(|state| state.accepts).collect(),
+    }
+}
 
 /// The DFA of `hir`'s language, or `None` if that is empty.
 ///

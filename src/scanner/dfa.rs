@@ -5,10 +5,11 @@
 //! numbered in breadth-first order over classes in order of their least byte, so that equal minimal
 //! automata are equal values.
 
-use crate::store::Writer;
-
-/// "No transition."
-pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) use crate::hopcroft::NONE;
+use crate::{
+    hopcroft::{self, Table},
+    store::Writer,
+};
 
 /// A minimal, trimmed DFA. `Eq` and `Hash` tell languages apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,8 +40,13 @@ impl TerminalDfa {
     /// `O(n c log n)` for `n` states and `c` classes.
     pub(crate) fn from_raw(raw: RawDfa) -> Option<Self> {
         let trimmed = trim(raw)?;
-        let minimal = super::minimize::minimize(&trimmed);
-        Some(canonical(&minimal))
+        let table = Table {
+            width: trimmed.class_count,
+            transitions: trimmed.transitions,
+            accepting: trimmed.accepting,
+        };
+        let minimal = hopcroft::minimize(&table);
+        Some(canonical(&RawDfa { transitions: minimal.transitions, accepting: minimal.accepting, ..trimmed }))
     }
 
     /// The DFA of exactly these bytes (at least one). Linear.

@@ -3,10 +3,9 @@
 mod build;
 mod dfa;
 mod distance;
-mod minimize;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod scanner;
 
-pub(crate) use build::build;
+pub(crate) use build::{build, build_pattern};
 pub(crate) use dfa::{NONE, TerminalDfa};
 pub(crate) use scanner::Scanner;

@@ -30,7 +30,7 @@ fn name(grammar: &Grammar, rule: RuleId) -> String {
 fn expr(grammar: &Grammar, id: ExprId) -> Option<String> {
     let parts = |parts: &[ExprId]| parts.iter().map(|&part| expr(grammar, part)).collect::<Option<Vec<_>>>();
     Some(match grammar.expr(id) {
-        Expr::Pattern(pattern) => hir(pattern.hir())?,
+        Expr::Pattern(pattern) => hir(pattern.hir()?)?,
         Expr::Rule(rule) => name(grammar, *rule),
         Expr::Sequence(list) => sequence(&parts(list)?),
         Expr::Alternatives(list) => alternatives(&parts(list)?),

@@ -2,6 +2,7 @@
 //!
 //! `PROPTEST_CASES=5000 cargo test --test main promises` looks longer.
 
+mod automata;
 mod bounded;
 mod completion;
 mod explore;

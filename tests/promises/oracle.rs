@@ -169,7 +169,7 @@ fn begin_other_characters(meaning: &mut Meaning, class: &regex_syntax::hir::Clas
 /// The meaning of the start rule.
 fn meaning(grammar: &Grammar) -> Meaning {
     let characters = characters();
-    let pattern = |pattern: &Pattern| hir_meaning(pattern.hir(), &characters);
+    let pattern = |pattern: &Pattern| hir_meaning(pattern.hir().unwrap(), &characters);
     let mut all: Vec<Meaning> = grammar
         .exprs()
         .map(|(_, expr)| if let Expr::Pattern(leaf) = expr { pattern(leaf) } else { Meaning::default() })

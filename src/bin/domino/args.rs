@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use domino::store::CacheFolder;
+use domino::{grammar::json_schema::SchemaOptions, store::CacheFolder};
 
 use crate::{
     bench_model::{BenchModel, LowBenchModel},
@@ -19,6 +19,7 @@ use crate::{
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
     numbers,
     reach::{LowReach, Reach},
+    schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
     trace::args::{LowTrace, Trace},
 };
@@ -81,8 +82,8 @@ enum LowVerb {
 /// Which grammar.
 #[derive(Debug, Args)]
 pub(crate) struct LowGrammar {
-    /// The grammar: a file (its notation by its ending, .gbnf or .regex), or the name of a grammar that
-    /// comes with the program (see `domino grammars`).
+    /// The grammar: a file (its notation by its ending, .gbnf, .regex, or .json for a JSON Schema), or the name
+    /// of a grammar that comes with the program (see `domino grammars`).
     #[arg(long, short = 'g', value_name = "FILE|NAME")]
     grammar: Option<PathBuf>,
     /// A regular expression that the whole text must match, instead of a grammar.
@@ -113,21 +114,40 @@ pub(crate) struct LowGrammar {
     /// The notation of the grammar file, when its ending does not say.
     #[arg(long, value_name = "SYNTAX", requires = "grammar")]
     syntax: Option<Notation>,
+    #[command(flatten)]
+    schema: LowSchema,
 }
 
 impl LowGrammar {
     /// The grammar, if one was given.
     pub(crate) fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
-        match (self.grammar, self.regex) {
-            (Some(grammar), _) => GrammarSource::resolve(&grammar, self.syntax).map(Some),
-            (None, Some(regex)) => Ok(Some(GrammarSource::Regex(regex))),
-            (None, None) => Ok(None),
+        self.resolve_beside(SchemaOptions::default())
+    }
+
+    /// The grammar, if one was given, with these options where flags say nothing.
+    fn resolve_beside(self, defaults: SchemaOptions) -> Result<Option<GrammarSource>, BadInput> {
+        let has_options = self.schema.is_given();
+        let options = self.schema.resolve(defaults)?;
+        let source = match (self.grammar, self.regex) {
+            (Some(grammar), _) => Some(GrammarSource::resolve(&grammar, self.syntax, options)?),
+            (None, Some(regex)) => Some(GrammarSource::Regex(regex)),
+            (None, None) => None,
+        };
+        if has_options && !matches!(source, Some(GrammarSource::File(_, Notation::JsonSchema, _))) {
+            return Err(BadInput::new("a flag for JSON Schemas was given without one")
+                .hint("give --grammar FILE.json, or --syntax json_schema for other endings"));
         }
+        Ok(source)
     }
 
     /// The grammar, which must have been given.
     pub(crate) fn required(self) -> Result<GrammarSource, BadInput> {
-        self.resolve()?.ok_or_else(|| {
+        self.required_beside(SchemaOptions::default())
+    }
+
+    /// The same with these options where flags say nothing.
+    fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
+        self.resolve_beside(defaults)?.ok_or_else(|| {
             BadInput::new("no grammar given").hint("give --grammar FILE, --grammar json, or --regex REGEX")
         })
     }
@@ -147,8 +167,9 @@ impl LowGrammar {
 /// expected, more_expected (how many more there are) and terminals; where a budget ends line, column, rules and
 /// terminals.
 ///
-/// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf|regex", "grammar": "..", "text":
-/// "..", "prefix": false}, and for each a line {"id": .., "accepted": true|false|null, "error": ..} is
+/// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf|regex|json_schema", "grammar": "..",
+/// "text": "..", "prefix": false}, with the flags for JSON Schemas as further keys if need be ("order":
+/// "schema", "max_depth": 3), and for each a line {"id": .., "accepted": true|false|null, "error": ..} is
 /// printed at once; accepted is null, with an error, where there is no answer, such as for a grammar that is
 /// wrong. Where it is false, the line also has message, offset, line, column and so on, as with --json. Equal
 /// grammars are compiled once. The exit code is then 0 if all lines were read.
@@ -277,6 +298,8 @@ pub(crate) struct Batch {
     pub(crate) input: Input,
     /// Of a line.
     pub(crate) max_bytes: u64,
+    /// How schemas are read where rows do not say.
+    pub(crate) options: SchemaOptions,
 }
 
 /// `domino mask`.
@@ -350,12 +373,15 @@ impl LowCheck {
     fn resolve(self, json: bool) -> Result<Command, BadInput> {
         let mut inputs: Vec<Input> = self.files.into_iter().map(Input::new).collect();
         if !self.batch {
-            let grammar = self.grammar.required()?;
+            let grammar = self.grammar.required_beside(schema::for_checking())?;
             let Self { prefix, max_bytes, .. } = self;
             return Ok(Command::Check(Check { grammar, prefix, inputs, max_bytes, json }));
         }
         match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
-            (input, true) => Ok(Command::Batch(Batch { input, max_bytes: self.max_bytes })),
+            (input, true) => {
+                let options = self.grammar.schema.resolve(schema::for_checking())?;
+                Ok(Command::Batch(Batch { input, max_bytes: self.max_bytes, options }))
+            }
             _ => Err(BadInput::new("--batch takes one file of JSON lines, or - for standard input")),
         }
     }

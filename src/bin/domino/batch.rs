@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
-use domino::{CompiledGrammar, Compiler, grammar::GrammarWarning};
+use domino::{CompiledGrammar, Compiler, grammar::json_schema::SchemaOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -16,7 +16,8 @@ use crate::{
     check::{Verdict, byte_vocabulary, judge},
     failure::{self, BadInput, Exit},
     lines,
-    notation::Notation,
+    notation::{Notation, relaxed_as_json},
+    schema::RowOptions,
     stdout, warned,
 };
 
@@ -32,6 +33,8 @@ struct Row {
     grammar: String,
     text: String,
     prefix: Option<bool>,
+    #[serde(flatten)]
+    options: RowOptions,
 }
 
 /// Saves the id of a line that is otherwise wrong.
@@ -54,29 +57,38 @@ struct Answer {
     /// The grammar's.
     #[serde(skip_serializing_if = "Option::is_none")]
     grammar_warnings: Option<Value>,
+    /// What the grammar allows beyond its schema.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    relaxed: Vec<Value>,
 }
 
 impl Answer {
     fn without(id: Value, error: String) -> Self {
-        Self { id, accepted: None, error: Some(error), leaving: Map::new(), grammar_warnings: None }
+        let (leaving, relaxed) = (Map::new(), Vec::new());
+        Self { id, accepted: None, error: Some(error), leaving, grammar_warnings: None, relaxed }
     }
 
-    fn of(id: Value, verdict: &Verdict, prefix: bool, warnings: &[GrammarWarning]) -> Self {
+    fn of(id: Value, verdict: &Verdict, prefix: bool, compiled: Compiled) -> Self {
+        let (grammar, relaxed) = compiled;
         let accepted = verdict.accepted(prefix);
         let mut leaving = Map::new();
         if let Some(found) = verdict.leaving().filter(|_| !accepted) {
             leaving.insert("message".to_owned(), found.what.clone().into());
             leaving.extend(found.fields());
         }
+        let warnings = grammar.grammar_warnings();
         let grammar_warnings = (!warnings.is_empty()).then(|| warned::list(warnings));
-        Self { id, accepted: Some(accepted), error: None, leaving, grammar_warnings }
+        Self { id, accepted: Some(accepted), error: None, leaving, grammar_warnings, relaxed }
     }
 }
 
+/// A grammar ready to judge, and what it allows beyond its schema.
+type Compiled = (CompiledGrammar, Vec<Value>);
+
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
-    let mut judge =
-        Judge { compiler: crate::budgets::compiler(byte_vocabulary()?), compiled: HashMap::new() };
+    let compiler = crate::budgets::compiler(byte_vocabulary()?);
+    let mut judge = Judge { compiler, compiled: HashMap::new(), options: command.options.clone() };
     let mut lines = command.input.open()?;
     let mut out = stdout::lock();
     let mut line = Vec::new();
@@ -108,8 +120,10 @@ pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
 
 struct Judge {
     compiler: Compiler,
-    /// By notation and text.
-    compiled: HashMap<(Notation, String), Result<CompiledGrammar, String>>,
+    /// By notation, text and options, which only schemas have.
+    compiled: HashMap<(Notation, String, SchemaOptions), Result<Compiled, String>>,
+    /// How schemas are read where rows do not say.
+    options: SchemaOptions,
 }
 
 impl Judge {
@@ -127,28 +141,40 @@ impl Judge {
         let verdict = catch_unwind(AssertUnwindSafe(|| self.verdict(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
         match verdict {
-            Ok((verdict, grammar)) => Answer::of(id, &verdict, prefix, grammar.grammar_warnings()),
+            Ok((verdict, compiled)) => Answer::of(id, &verdict, prefix, compiled),
             Err(error) => Answer::without(id, error),
         }
     }
 
     /// What the row's grammar says about its text, and the grammar.
-    fn verdict(&mut self, row: Row) -> Result<(Verdict, CompiledGrammar), String> {
+    fn verdict(&mut self, row: Row) -> Result<(Verdict, Compiled), String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
-        let grammar = self.compile(notation, row.grammar)?;
-        let verdict = judge(&grammar, row.text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
-        Ok((verdict, grammar))
+        let options = match notation {
+            Notation::JsonSchema => row.options.beside(&self.options)?,
+            _ => SchemaOptions::default(),
+        };
+        let compiled = self.compile(notation, row.grammar, options)?;
+        let verdict =
+            judge(&compiled.0, row.text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
+        Ok((verdict, compiled))
     }
 
-    fn compile(&mut self, notation: Notation, text: String) -> Result<CompiledGrammar, String> {
+    fn compile(
+        &mut self,
+        notation: Notation,
+        text: String,
+        options: SchemaOptions,
+    ) -> Result<Compiled, String> {
         if self.compiled.len() >= MOST_KEPT {
             self.compiled.clear();
         }
         let compiler = &self.compiler;
-        let entry = self.compiled.entry((notation, text));
-        let compile = |(notation, text): &(Notation, String)| {
-            let grammar = notation.parse(text.as_bytes()).map_err(|error| failure::told(&error).line())?;
-            compiler.compile(&grammar).map_err(|error| failure::told(&error).line())
+        let entry = self.compiled.entry((notation, text, options));
+        let compile = |(notation, text, options): &(Notation, String, SchemaOptions)| {
+            let parsed =
+                notation.read(text.as_bytes(), options).map_err(|error| failure::told(&error).line())?;
+            let compiled = compiler.compile(&parsed.grammar).map_err(|error| failure::told(&error).line())?;
+            Ok((compiled, relaxed_as_json(&parsed.relaxed)))
         };
         entry.or_insert_with_key(compile).clone()
     }

@@ -15,6 +15,7 @@ use crate::{
     advice,
     args::{Check, Input},
     failure::{self, BadInput, Exit, Paint, Told},
+    notation::relaxed_as_json,
     progress,
     reading::{End, Leaving, Reading, Unanswered},
     stdout, warned,
@@ -121,7 +122,8 @@ fn answer(grammar: &CompiledGrammar, input: &Input, most: u64) -> Result<Verdict
 /// Checks all inputs.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
     let compiler = crate::budgets::compiler(byte_vocabulary()?);
-    let grammar = command.grammar.compile(&compiler)?;
+    let (grammar, relaxed) = command.grammar.compile_beyond(&compiler)?;
+    let relaxed = relaxed_as_json(&relaxed);
     let mut exits = Vec::new();
     let mut advised = false;
     for input in &command.inputs {
@@ -136,7 +138,7 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         }
         exits.push(match judged {
             Ok(verdict) => {
-                tell(command, input, &verdict, grammar.grammar_warnings())?;
+                tell(command, input, &verdict, grammar.grammar_warnings(), &relaxed)?;
                 if verdict.accepted(command.prefix) { Exit::Success } else { Exit::Failure }
             }
             Err(trouble) => no_verdict(trouble, input, command.json)?,
@@ -181,6 +183,7 @@ fn tell(
     input: &Input,
     verdict: &Verdict,
     warnings: &[GrammarWarning],
+    relaxed: &[Value],
 ) -> anyhow::Result<()> {
     let mut out = stdout::lock();
     let name = input.name();
@@ -189,7 +192,7 @@ fn tell(
     if command.json {
         let mut object = json!({
             "file": name, "accepted": wrong.is_none(), "complete": complete,
-            "error": wrong.map(|leaving| &leaving.what),
+            "error": wrong.map(|leaving| &leaving.what), "relaxed": relaxed,
         });
         if let Some(leaving) = wrong {
             extend(&mut object, leaving.fields());

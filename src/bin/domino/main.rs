@@ -31,6 +31,7 @@ mod progress;
 mod reach;
 mod reading;
 mod runner;
+mod schema;
 mod serve;
 mod speculate;
 mod stdout;

@@ -6,9 +6,16 @@ use std::{
 };
 
 use clap::ValueEnum;
-use domino::{CompiledGrammar, Compiler, Grammar, Syntax};
+use domino::{
+    CompiledGrammar, Compiler, Grammar, GrammarError, Syntax,
+    grammar::json_schema::{Relaxed, SchemaOptions},
+};
+use serde_json::{Value, json};
 
-use crate::{failure::BadInput, progress, warned};
+use crate::{
+    failure::{BadInput, Paint, note},
+    progress, warned,
+};
 
 /// The notations, under the names that flags and batches use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
@@ -17,6 +24,27 @@ pub(crate) enum Notation {
     Gbnf,
     /// One regular expression for the whole text (`*.regex`).
     Regex,
+    /// JSON Schema (`*.json`).
+    #[value(name = "json_schema", alias = "json-schema")]
+    JsonSchema,
+}
+
+/// A grammar that was read.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    /// The grammar.
+    pub(crate) grammar: Grammar,
+    /// What it allows that its schema does not.
+    pub(crate) relaxed: Vec<Relaxed>,
+}
+
+/// What a grammar allows beyond its schema, as JSON.
+pub(crate) fn relaxed_as_json(relaxed: &[Relaxed]) -> Vec<Value> {
+    let one = |relaxed: &Relaxed| {
+        let Relaxed { pointer, keyword, why } = relaxed;
+        json!({ "pointer": pointer, "keyword": keyword, "why": why })
+    };
+    relaxed.iter().map(one).collect()
 }
 
 impl Notation {
@@ -35,7 +63,8 @@ impl Notation {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
             "regex" | "re" => Ok(Self::Regex),
-            "lark" | "ebnf" | "json" => Err(BadInput::new(format!(
+            "json" => Ok(Self::JsonSchema),
+            "lark" | "ebnf" => Err(BadInput::new(format!(
                 "{}: grammars in .{extension} files are not supported",
                 path.display()
             ))
@@ -48,12 +77,28 @@ impl Notation {
         match self {
             Self::Gbnf => Syntax::Gbnf,
             Self::Regex => Syntax::Regex,
+            Self::JsonSchema => Syntax::JsonSchema,
         }
     }
 
-    /// Reads a grammar in this notation.
-    pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, domino::GrammarError> {
-        Grammar::parse_bytes(self.syntax(), text, &crate::budgets::limits())
+    /// Reads a grammar in this notation, a schema with default options.
+    pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, GrammarError> {
+        Ok(self.read(text, &SchemaOptions::default())?.grammar)
+    }
+
+    /// Reads a grammar in this notation. The options are for schemas.
+    pub(crate) fn read(self, text: &[u8], options: &SchemaOptions) -> Result<Parsed, GrammarError> {
+        let limits = crate::budgets::limits();
+        match (self, std::str::from_utf8(text)) {
+            (Self::JsonSchema, Ok(text)) => {
+                let schema = options.parse(text, &limits)?;
+                Ok(Parsed { grammar: schema.grammar, relaxed: schema.relaxed })
+            }
+            _ => {
+                let grammar = Grammar::parse_bytes(self.syntax(), text, &limits)?;
+                Ok(Parsed { grammar, relaxed: Vec::new() })
+            }
+        }
     }
 }
 
@@ -90,7 +135,7 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
 #[derive(Debug, Clone)]
 pub(crate) enum GrammarSource {
     /// In a file.
-    File(PathBuf, Notation),
+    File(PathBuf, Notation, Box<SchemaOptions>),
     /// In the program.
     Shipped(&'static Shipped),
     /// A regular expression given as it is.
@@ -99,7 +144,11 @@ pub(crate) enum GrammarSource {
 
 impl GrammarSource {
     /// What `--grammar NAME` and `--syntax` mean: a file if there is one, else a grammar of the program.
-    pub(crate) fn resolve(name: &Path, notation: Option<Notation>) -> Result<Self, BadInput> {
+    pub(crate) fn resolve(
+        name: &Path,
+        notation: Option<Notation>,
+        options: SchemaOptions,
+    ) -> Result<Self, BadInput> {
         if !name.exists() {
             let shipped = SHIPPED.iter().find(|shipped| name.as_os_str() == shipped.name);
             return shipped.map(Self::Shipped).ok_or_else(|| {
@@ -109,13 +158,13 @@ impl GrammarSource {
             });
         }
         let notation = notation.map_or_else(|| Notation::of_file(name), Ok)?;
-        Ok(Self::File(name.to_path_buf(), notation))
+        Ok(Self::File(name.to_path_buf(), notation, Box::new(options)))
     }
 
     /// What to call it in messages.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::File(path, _) => path.display().to_string(),
+            Self::File(path, ..) => path.display().to_string(),
             Self::Shipped(shipped) => shipped.name.to_owned(),
             Self::Regex(_) => "--regex".to_owned(),
         }
@@ -123,8 +172,10 @@ impl GrammarSource {
 
     /// Its text.
     pub(crate) fn load(&self) -> Result<GrammarText, BadInput> {
+        let mut schema = SchemaOptions::default();
         let (notation, text) = match self {
-            Self::File(path, notation) => {
+            Self::File(path, notation, options) => {
+                schema = (**options).clone();
                 let mut text = std::fs::read(path)
                     .map_err(|error| BadInput::new(format!("cannot read {}: {error}", path.display())))?;
                 // Editors end files with a line feed that nobody means as a part of the expression.
@@ -136,15 +187,28 @@ impl GrammarSource {
             Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
             Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
         };
-        Ok(GrammarText { name: self.name(), notation, text })
+        Ok(GrammarText { name: self.name(), notation, text, schema })
     }
 
-    /// Reads and compiles it.
+    /// Reads and compiles it, and warns of what may not be meant.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
-        let compiled =
-            progress::during(format!("compiling {}", self.name()), || self.load()?.compile(compiler))?;
+        Ok(self.compile_beyond(compiler)?.0)
+    }
+
+    /// As [`compile`](Self::compile), with what the grammar allows beyond its schema.
+    pub(crate) fn compile_beyond(
+        &self,
+        compiler: &Compiler,
+    ) -> Result<(CompiledGrammar, Vec<Relaxed>), BadInput> {
+        let (compiled, relaxed) = progress::during(format!("compiling {}", self.name()), || {
+            let text = self.load()?;
+            let parsed = text.read()?;
+            text.warn(&parsed.relaxed);
+            let compiled = text.compile_parsed(&parsed.grammar, compiler)?;
+            Ok::<_, BadInput>((compiled, parsed.relaxed))
+        })?;
         warned::tell(&self.name(), compiled.grammar_warnings());
-        Ok(compiled)
+        Ok((compiled, relaxed))
     }
 }
 
@@ -154,6 +218,7 @@ pub(crate) struct GrammarText {
     name: String,
     notation: Notation,
     text: Cow<'static, [u8]>,
+    schema: SchemaOptions,
 }
 
 impl GrammarText {
@@ -162,9 +227,25 @@ impl GrammarText {
         String::from_utf8_lossy(&self.text)
     }
 
-    /// Parses it.
+    /// Parses it, and warns of what it allows beyond its schema.
     pub(crate) fn parse(&self) -> Result<Grammar, BadInput> {
-        self.notation.parse(&self.text).map_err(|error| BadInput::in_file(&self.name, &error))
+        let parsed = self.read()?;
+        self.warn(&parsed.relaxed);
+        Ok(parsed.grammar)
+    }
+
+    /// Parses it.
+    pub(crate) fn read(&self) -> Result<Parsed, BadInput> {
+        let parsed = self.notation.read(&self.text, &self.schema);
+        parsed.map_err(|error| BadInput::in_file(&self.name, &error))
+    }
+
+    /// Says what it allows beyond its schema.
+    pub(crate) fn warn(&self, relaxed: &[Relaxed]) {
+        let paint = Paint::for_stderr();
+        for Relaxed { pointer, keyword, why } in relaxed {
+            note!("{} {}: {pointer}: `{keyword}` is not exact: {why}", paint.cyan("warning:"), self.name);
+        }
     }
 
     /// Parses and compiles it.

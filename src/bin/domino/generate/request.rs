@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domino::{CompiledGrammar, Compiler};
+use domino::{CompiledGrammar, Compiler, grammar::json_schema::SchemaOptions};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -104,7 +104,9 @@ impl GrammarName {
     /// Where it is from, if it has a name.
     pub(super) fn source(&self) -> Result<Option<GrammarSource>, BadInput> {
         match self {
-            Self::Named(name) => GrammarSource::resolve(Path::new(name), None).map(Some),
+            Self::Named(name) => {
+                GrammarSource::resolve(Path::new(name), None, SchemaOptions::default()).map(Some)
+            }
             Self::Text(..) => Ok(None),
         }
     }
@@ -112,7 +114,9 @@ impl GrammarName {
     /// Reads and compiles it.
     pub(super) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
         match self {
-            Self::Named(name) => GrammarSource::resolve(Path::new(name), None)?.compile(compiler),
+            Self::Named(name) => {
+                GrammarSource::resolve(Path::new(name), None, SchemaOptions::default())?.compile(compiler)
+            }
             Self::Text(notation, text) => {
                 let grammar = notation
                     .parse(text.as_bytes())

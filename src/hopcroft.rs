@@ -1,9 +1,22 @@
 //! Hopcroft's minimisation of partial DFAs.
 //!
 //! "No transition" is a sink state of its own that no other state is equal to, because the input is
-//! trimmed: every other state can still accept.
+//! trimmed: every other state can still accept. States and symbols are numbers, so automata over bytes and
+//! over characters share this.
 
-use super::dfa::{NONE, RawDfa};
+/// "No transition."
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A partial DFA as a table; the start is state 0.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Table {
+    /// Number of symbols.
+    pub(crate) width: usize,
+    /// `state * width + symbol` -> state or [`NONE`].
+    pub(crate) transitions: Vec<u32>,
+    /// Which states accept.
+    pub(crate) accepting: Vec<bool>,
+}
 
 /// Blocks of a partition of `0..n`, each a range of `order`.
 struct Partition {
@@ -81,8 +94,8 @@ impl Partition {
 }
 
 /// The minimal DFA of a trimmed one. `O(n c log n)`.
-pub(super) fn minimize(dfa: &RawDfa) -> RawDfa {
-    let (count, width) = (dfa.accepting.len(), dfa.class_count);
+pub(crate) fn minimize(dfa: &Table) -> Table {
+    let (count, width) = (dfa.accepting.len(), dfa.width);
     // Predecessors by class, in compressed rows: `from[first[class * count + to] ..]`.
     let mut first = vec![0_u32; count * width + 1];
     for (at, &to) in dfa.transitions.iter().enumerate() {
@@ -128,8 +141,8 @@ pub(super) fn minimize(dfa: &RawDfa) -> RawDfa {
 }
 
 /// One state per block; the block of state 0 first.
-fn quotient(dfa: &RawDfa, partition: &Partition) -> RawDfa {
-    let width = dfa.class_count;
+fn quotient(dfa: &Table, partition: &Partition) -> Table {
+    let width = dfa.width;
     let blocks = partition.blocks.len();
     let start = partition.block_of[0];
     // Swap the names of block 0 and the start's block.
@@ -151,5 +164,5 @@ fn quotient(dfa: &RawDfa, partition: &Partition) -> RawDfa {
             }
         }
     }
-    RawDfa { classes: dfa.classes.clone(), class_count: width, transitions, accepting }
+    Table { width, transitions, accepting }
 }

@@ -1,0 +1,152 @@
+//! Our engine under the harness for JSON Schema engines: lines of JSON in, lines of JSON out.
+//!
+//!     schema_engine [--order any] [--cold] [--lenient]
+//!
+//! The first line is `{"vocab": FILE of id, tab, bytes in hexadecimal, "eos": ID}`, answered with `{"ready":
+//! true, "call_us": what an empty call takes}`. Each further line is a schema with texts as tokens, answered
+//! with the time from the schema's text to its first mask, and the time of each mask and each step. Tables of
+//! the vocabulary are kept between schemas unless `--cold` is given.
+
+use std::{
+    error::Error,
+    fs,
+    io::{BufRead, Write},
+    time::Instant,
+};
+
+use domino::{
+    CompiledGrammar, Compiler, Limits, TokenId, Vocabulary,
+    grammar::json_schema::{Order, SchemaOptions},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Bytes of an error message that are passed on.
+const MOST_MESSAGE: usize = 300;
+/// Calls from which the cost of an empty one is taken.
+const EMPTY_CALLS: usize = 2_001;
+
+#[derive(Debug, Deserialize)]
+struct Head {
+    vocab: String,
+    eos: u32,
+}
+
+#[derive(Debug, Deserialize)]
+struct Job {
+    id: Value,
+    schema: Value,
+    tests: Vec<Test>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Test {
+    tokens: Vec<u32>,
+    valid: bool,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let order = if has("any") { Order::Any } else { Order::Schema };
+    let options = SchemaOptions::default().with_order(order).with_lenient(has("--lenient"));
+    let mut lines = std::io::stdin().lock().lines();
+    let mut out = std::io::stdout().lock();
+    let head: Head = serde_json::from_str(&lines.next().ok_or("no first line")??)?;
+    let vocabulary = vocabulary(&head)?;
+    let mut compiler = Compiler::new(vocabulary.clone());
+    let call = empty_call(&compiler)?;
+    writeln!(out, "{}", json!({ "ready": true, "call_us": call }))?;
+    out.flush()?;
+    for line in lines {
+        let job: Job = serde_json::from_str(&line?)?;
+        if has("--cold") {
+            compiler = Compiler::new(vocabulary.clone());
+        }
+        writeln!(out, "{}", answer(&compiler, &options, &job))?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn vocabulary(head: &Head) -> Result<Vocabulary, Box<dyn Error>> {
+    let mut builder = Vocabulary::builder();
+    for line in fs::read_to_string(&head.vocab)?.lines() {
+        let (id, hex) = line.split_once('\t').ok_or("a line of the vocabulary has no tab")?;
+        let id = id.parse()?;
+        let digits = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16);
+        let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(digits).collect::<Result<_, _>>()?;
+        if id != head.eos && !bytes.is_empty() {
+            builder = builder.token(TokenId::new(id), bytes);
+        }
+    }
+    let end = TokenId::new(head.eos);
+    Ok(builder.special(end, "<end of text>").end_of_text(end).build()?)
+}
+
+/// Median time of a call that does next to nothing, in microseconds.
+fn empty_call(compiler: &Compiler) -> Result<f64, Box<dyn Error>> {
+    let schema = SchemaOptions::default().parse(r#"{"type": "integer"}"#, &Limits::default())?;
+    let state = compiler.compile(&schema.grammar)?.constraint();
+    let mut times: Vec<f64> = Vec::with_capacity(EMPTY_CALLS);
+    for _ in 0..EMPTY_CALLS {
+        let start = Instant::now();
+        std::hint::black_box(state.is_complete());
+        times.push(micros(start));
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[EMPTY_CALLS / 2])
+}
+
+fn micros(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e6
+}
+
+fn answer(compiler: &Compiler, options: &SchemaOptions, job: &Job) -> Value {
+    let text = job.schema.to_string();
+    let start = Instant::now();
+    let first = || -> Result<CompiledGrammar, String> {
+        let schema = options.parse(&text, &Limits::default()).map_err(|error| error.to_string())?;
+        let compiled = compiler.compile(&schema.grammar).map_err(|error| error.to_string())?;
+        compiled.constraint().mask().map_err(|error| error.to_string())?;
+        Ok(compiled)
+    };
+    let compiled = match first() {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            let error: String = error.chars().take(MOST_MESSAGE).collect();
+            return json!({ "id": job.id, "engine": "domino", "status": "refused", "error": error });
+        }
+    };
+    let first_mask = micros(start);
+    let (mut steps, mut masks, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, test) in job.tests.iter().enumerate() {
+        let accepted = accepts(&compiled, &test.tokens, &mut steps, &mut masks);
+        if accepted != test.valid {
+            wrong.push(json!([number, if test.valid { "valid refused" } else { "invalid accepted" }]));
+        }
+    }
+    let status = if wrong.is_empty() { "ok" } else { "wrong" };
+    json!({
+        "id": job.id, "engine": "domino", "status": status, "ttfm_us": first_mask, "steps_us": steps,
+        "masks_us": masks, "tests": job.tests.len(), "wrong": wrong,
+    })
+}
+
+/// Is the text accepted token by token? A step that runs out of budget refuses.
+fn accepts(compiled: &CompiledGrammar, tokens: &[u32], steps: &mut Vec<f64>, masks: &mut Vec<f64>) -> bool {
+    let mut state = compiled.constraint();
+    for &token in tokens {
+        let token = TokenId::new(token);
+        let start = Instant::now();
+        let allowed = state.mask().is_ok_and(|mask| mask.contains(token));
+        let mask = micros(start);
+        let advanced = allowed && state.advance(token).is_ok();
+        masks.push(mask);
+        steps.push(micros(start));
+        if !advanced {
+            return false;
+        }
+    }
+    state.is_complete()
+}

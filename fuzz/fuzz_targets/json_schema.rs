@@ -1,0 +1,5 @@
+//! See `domino_fuzz::json_schema`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| domino_fuzz::json_schema::check(data));

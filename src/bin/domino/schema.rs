@@ -1,0 +1,207 @@
+//! How JSON Schemas are read: flags, and the same options in rows of a batch.
+
+use std::{fs, path::PathBuf, str::FromStr};
+
+use clap::{Args, ValueEnum};
+use domino::grammar::json_schema::{Draft, Escapes, Format, Order, SchemaOptions, WhiteSpace};
+use serde::Deserialize;
+
+use crate::failure::BadInput;
+
+/// Flags for grammars that are JSON Schemas.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "JSON Schema")]
+pub(crate) struct LowSchema {
+    /// The draft of a schema that names none: 4, 6, 7, 2019-09 or 2020-12. Default: 2020-12, with the older
+    /// spellings that it does not have.
+    #[arg(long, value_name = "DRAFT", value_parser = draft)]
+    draft: Option<Draft>,
+    /// Whether `format` restricts strings. Default: assert.
+    #[arg(long, value_name = "WHAT")]
+    format: Option<LowFormat>,
+    /// White space between the parts of a value: flexible (any, in bounded runs), compact, pretty:N (N blanks
+    /// a level) or any. Default: flexible; any for `check`.
+    #[arg(long, value_name = "HOW", value_parser = white_space)]
+    whitespace: Option<WhiteSpace>,
+    /// The order of an object's members: that of the schema, or any. Default: schema; any for `check`.
+    #[arg(long, value_name = "WHICH")]
+    order: Option<LowOrder>,
+    /// Ways to write a character: all that JSON has, or escapes only where they must be. Default: all.
+    #[arg(long, value_name = "WHICH")]
+    escapes: Option<LowEscapes>,
+    /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
+    #[arg(long)]
+    closed: bool,
+    /// Levels of nesting that values may have. Default: any number.
+    #[arg(long, value_name = "N")]
+    max_depth: Option<u32>,
+    /// Allow more than the schema where it cannot be had exactly, and say where.
+    #[arg(long)]
+    lenient: bool,
+    /// A folder of schemas that references may lead to, by their `$id` or their path in it. Nothing is
+    /// fetched.
+    #[arg(long, value_name = "DIR")]
+    documents: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LowFormat {
+    Assert,
+    Annotate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LowOrder {
+    Schema,
+    Any,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LowEscapes {
+    All,
+    Minimal,
+}
+
+/// The options of one row of a batch, under the names of the flags; what is absent is as the flags say.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct RowOptions {
+    draft: Option<String>,
+    format: Option<LowFormat>,
+    whitespace: Option<String>,
+    order: Option<LowOrder>,
+    escapes: Option<LowEscapes>,
+    closed: Option<bool>,
+    max_depth: Option<u32>,
+    lenient: Option<bool>,
+}
+
+impl LowSchema {
+    /// Was any of the flags given?
+    pub(crate) fn is_given(&self) -> bool {
+        let Self { draft, format, whitespace, order, escapes, closed, max_depth, lenient, documents } = self;
+        draft.is_some()
+            || format.is_some()
+            || whitespace.is_some()
+            || order.is_some()
+            || escapes.is_some()
+            || max_depth.is_some()
+            || documents.is_some()
+            || *closed
+            || *lenient
+    }
+
+    /// What the flags mean beside `defaults`.
+    pub(crate) fn resolve(self, defaults: SchemaOptions) -> Result<SchemaOptions, BadInput> {
+        let mut options = defaults;
+        options.draft = self.draft.or(options.draft);
+        options.white_space = self.whitespace.unwrap_or(options.white_space);
+        options.format = self.format.map_or(options.format, LowFormat::meaning);
+        options.order = self.order.map_or(options.order, LowOrder::meaning);
+        options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
+        options.closed |= self.closed;
+        options.lenient |= self.lenient;
+        options.max_depth = self.max_depth.or(options.max_depth);
+        if let Some(folder) = self.documents {
+            options.documents = documents(&folder)?;
+        }
+        Ok(options)
+    }
+}
+
+/// The options for judging texts that others wrote.
+pub(crate) fn for_checking() -> SchemaOptions {
+    SchemaOptions::default().with_white_space(WhiteSpace::Any).with_order(Order::Any)
+}
+
+impl RowOptions {
+    /// What the row says beside what the flags say.
+    pub(crate) fn beside(&self, flags: &SchemaOptions) -> Result<SchemaOptions, String> {
+        let mut options = flags.clone();
+        if let Some(name) = &self.draft {
+            options.draft = Some(draft(name)?);
+        }
+        if let Some(name) = &self.whitespace {
+            options.white_space = white_space(name)?;
+        }
+        options.format = self.format.map_or(options.format, LowFormat::meaning);
+        options.order = self.order.map_or(options.order, LowOrder::meaning);
+        options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
+        options.closed = self.closed.unwrap_or(options.closed);
+        options.lenient = self.lenient.unwrap_or(options.lenient);
+        options.max_depth = self.max_depth.or(options.max_depth);
+        Ok(options)
+    }
+}
+
+impl LowFormat {
+    fn meaning(self) -> Format {
+        match self {
+            Self::Assert => Format::Assert,
+            Self::Annotate => Format::Annotate,
+        }
+    }
+}
+
+impl LowOrder {
+    fn meaning(self) -> Order {
+        match self {
+            Self::Schema => Order::Schema,
+            Self::Any => Order::Any,
+        }
+    }
+}
+
+impl LowEscapes {
+    fn meaning(self) -> Escapes {
+        match self {
+            Self::All => Escapes::All,
+            Self::Minimal => Escapes::Minimal,
+        }
+    }
+}
+
+fn draft(name: &str) -> Result<Draft, String> {
+    let named = Draft::NAMED.iter().find(|(known, _)| *known == name);
+    named.map(|&(_, draft)| draft).ok_or_else(|| "the drafts are 4, 6, 7, 2019-09 and 2020-12".to_owned())
+}
+
+fn white_space(name: &str) -> Result<WhiteSpace, String> {
+    match name {
+        "flexible" => return Ok(WhiteSpace::Flexible),
+        "compact" => return Ok(WhiteSpace::Compact),
+        "any" => return Ok(WhiteSpace::Any),
+        _ => {}
+    }
+    let width = name.strip_prefix("pretty:").map(u8::from_str);
+    match width {
+        Some(Ok(width)) => Ok(WhiteSpace::Pretty(width)),
+        _ => Err("it is flexible, compact, any, or pretty:N with N from 0 to 255".to_owned()),
+    }
+}
+
+/// The schemas of a folder and the folders in it: address and text.
+fn documents(folder: &std::path::Path) -> Result<Vec<(String, String)>, BadInput> {
+    let unreadable = |path: &std::path::Path, error: &std::io::Error| {
+        BadInput::new(format!("cannot read {}: {error}", path.display()))
+    };
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(here) = open.pop() {
+        let entries = fs::read_dir(&here).map_err(|error| unreadable(&here, &error))?;
+        for entry in entries {
+            let path = entry.map_err(|error| unreadable(&here, &error))?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "json") {
+                let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+                let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+                found.push((format!("schema:///{name}"), text));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,151 @@
+//! Formulas over sets of values, hash-consed: equal formulas have equal ids.
+//!
+//! A formula is in negation normal form over finitely many atoms, the schemas of the text and their keywords.
+//! So the formulas met while values are taken apart level by level are finitely many too, and recursion
+//! closes.
+
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+
+use super::super::{document::NodeId, resolve::Scope};
+
+/// A formula in the arena.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in super::super) struct FormulaId(u32);
+
+/// A set of values, by what it is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in super::super) enum Formula {
+    /// All values.
+    Any,
+    /// No value.
+    Never,
+    /// What a schema allows, or forbids.
+    Schema { node: NodeId, scope: Scope, negated: bool },
+    /// The value that stands at a node, or all others.
+    Value { node: NodeId, negated: bool },
+    /// A shape, by its number, or its complement.
+    Leaf { leaf: u32, negated: bool },
+    /// What is in all of them, in order of first mention.
+    And(Rc<[FormulaId]>),
+    /// What is in one of them at least.
+    Or(Rc<[FormulaId]>),
+    /// What is in exactly one of them, or all else.
+    One { of: Rc<[FormulaId]>, negated: bool },
+}
+
+/// All formulas.
+#[derive(Debug)]
+pub(in super::super) struct Formulas {
+    formulas: Vec<Formula>,
+    ids: HashMap<Formula, FormulaId>,
+}
+
+impl Formulas {
+    /// All values.
+    pub(in super::super) const ANY: FormulaId = FormulaId(0);
+    /// No value.
+    pub(in super::super) const NEVER: FormulaId = FormulaId(1);
+
+    pub(in super::super) fn new() -> Self {
+        let mut formulas = Self { formulas: Vec::new(), ids: HashMap::new() };
+        formulas.intern(Formula::Any);
+        formulas.intern(Formula::Never);
+        formulas
+    }
+
+    pub(in super::super) fn len(&self) -> usize {
+        self.formulas.len()
+    }
+
+    pub(in super::super) fn get(&self, id: FormulaId) -> &Formula {
+        &self.formulas[id.0 as usize]
+    }
+
+    pub(in super::super) fn intern(&mut self, formula: Formula) -> FormulaId {
+        let next = FormulaId(u32::try_from(self.formulas.len()).unwrap_or(u32::MAX));
+        let formulas = &mut self.formulas;
+        *self.ids.entry(formula).or_insert_with_key(|formula| {
+            formulas.push(formula.clone());
+            next
+        })
+    }
+
+    /// What is in all of `parts`.
+    pub(in super::super) fn and(&mut self, parts: impl IntoIterator<Item = FormulaId>) -> FormulaId {
+        self.join(parts, true)
+    }
+
+    /// What is in one of `parts`.
+    pub(in super::super) fn or(&mut self, parts: impl IntoIterator<Item = FormulaId>) -> FormulaId {
+        self.join(parts, false)
+    }
+
+    /// Nested joins of the same kind are flattened, so a part is never of the kind of the whole.
+    fn join(&mut self, parts: impl IntoIterator<Item = FormulaId>, all: bool) -> FormulaId {
+        let (neutral, absorbing) = if all { (Self::ANY, Self::NEVER) } else { (Self::NEVER, Self::ANY) };
+        let mut flat: Vec<FormulaId> = Vec::new();
+        for part in parts {
+            match self.get(part) {
+                Formula::And(inner) if all => flat.extend(inner.iter()),
+                Formula::Or(inner) if !all => flat.extend(inner.iter()),
+                _ => flat.push(part),
+            }
+        }
+        let mut seen = hashbrown::HashSet::new();
+        flat.retain(|&part| part != neutral && seen.insert(part));
+        if seen.contains(&absorbing)
+            || flat.iter().any(|&part| self.opposite(part).is_some_and(|not| seen.contains(&not)))
+        {
+            return absorbing;
+        }
+        match flat[..] {
+            [] => neutral,
+            [only] => only,
+            _ => self.intern(if all { Formula::And(flat.into()) } else { Formula::Or(flat.into()) }),
+        }
+    }
+
+    /// The complement of an atom, if it is one and its complement was met.
+    fn opposite(&self, id: FormulaId) -> Option<FormulaId> {
+        let flipped = match *self.get(id) {
+            Formula::Schema { node, scope, negated } => Formula::Schema { node, scope, negated: !negated },
+            Formula::Value { node, negated } => Formula::Value { node, negated: !negated },
+            Formula::Leaf { leaf, negated } => Formula::Leaf { leaf, negated: !negated },
+            _ => return None,
+        };
+        self.ids.get(&flipped).copied()
+    }
+
+    /// All values but those of `id`. Recursion is as deep as formulas are nested in one schema object, which
+    /// is a small constant.
+    pub(in super::super) fn not(&mut self, id: FormulaId) -> FormulaId {
+        let flipped = match self.get(id).clone() {
+            Formula::Any => return Self::NEVER,
+            Formula::Never => return Self::ANY,
+            Formula::Schema { node, scope, negated } => Formula::Schema { node, scope, negated: !negated },
+            Formula::Value { node, negated } => Formula::Value { node, negated: !negated },
+            Formula::Leaf { leaf, negated } => Formula::Leaf { leaf, negated: !negated },
+            Formula::One { of, negated } => Formula::One { of, negated: !negated },
+            Formula::And(parts) => {
+                let parts: Vec<_> = parts.iter().map(|&part| self.not(part)).collect();
+                return self.or(parts);
+            }
+            Formula::Or(parts) => {
+                let parts: Vec<_> = parts.iter().map(|&part| self.not(part)).collect();
+                return self.and(parts);
+            }
+        };
+        self.intern(flipped)
+    }
+
+    /// What is in exactly one of `parts`.
+    pub(in super::super) fn exactly_one(&mut self, parts: Vec<FormulaId>) -> FormulaId {
+        match parts[..] {
+            [] => Self::NEVER,
+            [only] => only,
+            _ => self.intern(Formula::One { of: parts.into(), negated: false }),
+        }
+    }
+}

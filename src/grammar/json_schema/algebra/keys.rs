@@ -1,0 +1,82 @@
+//! Sets of keys: what `patternProperties`, `additionalProperties` and `propertyNames` speak of.
+
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+
+use super::super::StringSet;
+
+/// A set of keys in the arena.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in super::super) struct KeysId(u32);
+
+/// Some keys.
+#[derive(Debug, Clone)]
+pub(in super::super) enum Keys {
+    /// By a language of strings.
+    Strings(Rc<StringSet>),
+    /// All but these names and what is in these sets.
+    Rest { names: Rc<[Rc<str>]>, sets: Rc<[KeysId]> },
+}
+
+/// Names and sets that a set leaves out.
+type LeftOut = (Rc<[Rc<str>]>, Rc<[KeysId]>);
+
+/// All sets of keys; equal ones by pattern or by what they leave out have equal ids.
+#[derive(Debug, Default)]
+pub(in super::super) struct KeySets {
+    sets: Vec<Keys>,
+    by_pattern: HashMap<Box<str>, KeysId>,
+    by_rest: HashMap<LeftOut, KeysId>,
+}
+
+impl KeySets {
+    pub(in super::super) fn get(&self, id: KeysId) -> &Keys {
+        &self.sets[id.0 as usize]
+    }
+
+    fn push(&mut self, keys: Keys) -> KeysId {
+        self.sets.push(keys);
+        KeysId(u32::try_from(self.sets.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// The set that was made for a pattern.
+    pub(in super::super) fn known(&self, pattern: &str) -> Option<KeysId> {
+        self.by_pattern.get(pattern).copied()
+    }
+
+    /// The keys that a pattern matches.
+    pub(in super::super) fn pattern(&mut self, pattern: &str, strings: StringSet) -> KeysId {
+        let id = self.strings(Rc::new(strings));
+        self.by_pattern.insert(pattern.into(), id);
+        id
+    }
+
+    /// The keys of a language.
+    pub(in super::super) fn strings(&mut self, strings: Rc<StringSet>) -> KeysId {
+        self.push(Keys::Strings(strings))
+    }
+
+    /// All keys but these.
+    pub(in super::super) fn rest(&mut self, names: Vec<Rc<str>>, mut sets: Vec<KeysId>) -> KeysId {
+        sets.sort_unstable();
+        sets.dedup();
+        let key: LeftOut = (names.into(), sets.into());
+        if let Some(&known) = self.by_rest.get(&key) {
+            return known;
+        }
+        let id = self.push(Keys::Rest { names: key.0.clone(), sets: key.1.clone() });
+        self.by_rest.insert(key, id);
+        id
+    }
+
+    /// Is the key in the set? Sets left out are languages of strings, so this recurses once.
+    pub(in super::super) fn contains(&self, id: KeysId, key: &str) -> bool {
+        match self.get(id) {
+            Keys::Strings(strings) => strings.contains(key),
+            Keys::Rest { names, sets } => {
+                names.iter().all(|name| **name != *key) && sets.iter().all(|&set| !self.contains(set, key))
+            }
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Sets of JSON values: formulas over schemas, and the shapes that they come to.
+//!
+//! The method is that of alternating tree automata made nondeterministic, as far as needed: a formula is
+//! expanded to a [`Shape`], whose members and items are formulas again. Expansion is memoised, so recursive
+//! schemas close. Every product has a budget.
+
+mod combine;
+mod empty;
+mod finite;
+mod formula;
+mod keys;
+mod shape;
+
+use std::{collections::BTreeSet, rc::Rc};
+
+use hashbrown::{HashMap, HashSet};
+
+pub(super) use empty::Depth;
+pub(super) use formula::{Formula, FormulaId, Formulas};
+pub(super) use keys::{KeySets, Keys, KeysId};
+pub(super) use shape::{ArrayShape, Count, Ends, ObjectShape, Shape};
+
+use super::{
+    LeafError, NumberSet, StringSet,
+    document::{NodeId, Value},
+    error::{Checked, Problem, SchemaErrorKind},
+    options::SchemaOptions,
+    resolve::{Resolver, Scope},
+};
+
+/// Array and object shapes of one set of values.
+const MOST_SHAPES: usize = 2_048;
+/// Constraints that may be copied in all. About 50 ns each.
+const MOST_WORK: usize = 20_000_000;
+/// Levels of `$ref`, `allOf`, `anyOf` ... within one value. Each takes a few kB of stack.
+const MOST_LEVELS: usize = 80;
+/// Formulas of one schema. About 100 bytes each.
+const MOST_FORMULAS: usize = 2_000_000;
+
+/// A leaf of formulas.
+#[derive(Debug)]
+pub(super) enum Leaf {
+    /// A set of values.
+    Shape(Rc<Shape>),
+    /// What a keyword says cannot be had exactly: an error, or all values where that is allowed.
+    Unknown(Box<Problem>),
+}
+
+/// All that is known of the sets of values of one schema.
+#[derive(Debug)]
+pub(super) struct Algebra<'o> {
+    pub(super) options: &'o SchemaOptions,
+    pub(super) resolver: Resolver,
+    pub(super) formulas: Formulas,
+    pub(super) keys: KeySets,
+    pub(super) ends: Ends,
+    /// What was allowed beyond the schema.
+    pub(super) relaxed: Vec<Problem>,
+    /// Keywords without a meaning here.
+    pub(super) ignored: BTreeSet<String>,
+    leaves: Vec<Leaf>,
+    /// The formula of each schema that was read.
+    pub(super) read: HashMap<(NodeId, Scope), FormulaId>,
+    shapes: HashMap<FormulaId, Rc<Shape>>,
+    /// Formulas being expanded.
+    open: HashSet<FormulaId>,
+    /// Schemas being expanded, the innermost last.
+    pub(super) site: Vec<NodeId>,
+    /// Formulas known to have no value.
+    empty: HashSet<FormulaId>,
+    /// Formulas that seem to have a value when looked at so deep.
+    filled: HashMap<FormulaId, Depth>,
+    work: usize,
+}
+
+impl<'o> Algebra<'o> {
+    pub(super) fn new(resolver: Resolver, options: &'o SchemaOptions) -> Self {
+        Self {
+            options,
+            resolver,
+            formulas: Formulas::new(),
+            keys: KeySets::default(),
+            ends: Ends::new(),
+            relaxed: Vec::new(),
+            ignored: BTreeSet::new(),
+            leaves: Vec::new(),
+            read: HashMap::new(),
+            shapes: HashMap::new(),
+            open: HashSet::new(),
+            site: Vec::new(),
+            empty: HashSet::new(),
+            filled: HashMap::new(),
+            work: 0,
+        }
+    }
+
+    /// The schema at a node, entered from a scope.
+    pub(super) fn schema(&mut self, node: NodeId, scope: Scope) -> FormulaId {
+        match self.resolver.documents.value(node) {
+            Value::Bool(true) => return Formulas::ANY,
+            Value::Bool(false) => return Formulas::NEVER,
+            Value::Object(members) if members.is_empty() => return Formulas::ANY,
+            _ => {}
+        }
+        let scope = self.resolver.enter(scope, node);
+        self.formulas.intern(Formula::Schema { node, scope, negated: false })
+    }
+
+    /// A leaf: all values but some of one type.
+    pub(super) fn leaf(&mut self, shape: Shape) -> FormulaId {
+        self.any_leaf(Leaf::Shape(Rc::new(shape)))
+    }
+
+    /// What cannot be had exactly.
+    pub(super) fn unknown(&mut self, problem: Box<Problem>) -> FormulaId {
+        self.any_leaf(Leaf::Unknown(problem))
+    }
+
+    fn any_leaf(&mut self, leaf: Leaf) -> FormulaId {
+        let index = u32::try_from(self.leaves.len()).unwrap_or(u32::MAX);
+        self.leaves.push(leaf);
+        self.formulas.intern(Formula::Leaf { leaf: index, negated: false })
+    }
+
+    /// All values, to be narrowed in one type.
+    pub(super) fn any_shape(&self) -> Shape {
+        (*self.ends.any).clone()
+    }
+
+    /// The innermost schema at work.
+    pub(super) fn here(&self) -> NodeId {
+        self.site.last().copied().unwrap_or_default()
+    }
+
+    /// Notes which schema is at work while nothing is being expanded.
+    pub(super) fn stand_at(&mut self, node: NodeId) {
+        self.site.clear();
+        self.site.push(node);
+    }
+
+    /// A budget is used up at the schema at work.
+    pub(super) fn too_large(&self, what: &str) -> Box<Problem> {
+        Problem::new(SchemaErrorKind::Limit, self.here(), None, what.to_owned())
+            .with_hint("combine fewer alternatives, or patterns with smaller counts")
+    }
+
+    /// Turns a budget of a leaf language into a problem of the schema at work.
+    pub(super) fn fitting<T>(&self, result: Result<T, LeafError>) -> Checked<T> {
+        result.map_err(|error| Problem::of_leaf(self.here(), None, error))
+    }
+
+    /// Notes work that is about to be done.
+    pub(super) fn spend(&mut self, units: usize) -> Checked<()> {
+        self.work += units;
+        if self.work > MOST_WORK || self.formulas.len() > MOST_FORMULAS {
+            return Err(self.too_large("the schema's combinations are too many to multiply out"));
+        }
+        Ok(())
+    }
+
+    /// What a formula comes to, one level deep.
+    pub(super) fn expand(&mut self, id: FormulaId) -> Checked<Rc<Shape>> {
+        if let Some(known) = self.shapes.get(&id) {
+            return Ok(known.clone());
+        }
+        if self.open.len() >= MOST_LEVELS {
+            return Err(
+                self.too_large(&format!("schemas refer to schemas more than {MOST_LEVELS} levels deep"))
+            );
+        }
+        if !self.open.insert(id) {
+            let node = match *self.formulas.get(id) {
+                Formula::Schema { node, .. } => node,
+                _ => self.here(),
+            };
+            let reason = "the schema refers to itself before it says anything of a value";
+            return Err(Problem::new(SchemaErrorKind::Loop, node, Some("$ref"), reason)
+                .with_hint("a reference back must stand below `properties`, `items` or the like"));
+        }
+        let shape = self.expand_new(id);
+        self.open.remove(&id);
+        let shape = shape?;
+        self.spend(1 + shape.arrays.len() + shape.objects.len())?;
+        self.shapes.insert(id, shape.clone());
+        Ok(shape)
+    }
+
+    fn expand_new(&mut self, id: FormulaId) -> Checked<Rc<Shape>> {
+        match self.formulas.get(id).clone() {
+            Formula::Any => Ok(self.ends.any.clone()),
+            Formula::Never => Ok(self.ends.never.clone()),
+            Formula::Schema { node, scope, negated } => {
+                self.site.push(node);
+                let shape = self.expand_schema(node, scope, negated);
+                self.site.pop();
+                shape
+            }
+            Formula::Value { node, negated } => {
+                let shape = self.shape_of_value(node)?;
+                if negated { self.complement(&shape).map(Rc::new) } else { Ok(Rc::new(shape)) }
+            }
+            Formula::Leaf { leaf, negated } => match &self.leaves[leaf as usize] {
+                Leaf::Shape(shape) if !negated => Ok(shape.clone()),
+                Leaf::Shape(shape) => {
+                    let shape = shape.clone();
+                    self.complement(&shape).map(Rc::new)
+                }
+                Leaf::Unknown(problem) => {
+                    let problem = problem.clone();
+                    self.relax(problem)?;
+                    Ok(self.ends.any.clone())
+                }
+            },
+            Formula::And(parts) => self.expand_all(&parts),
+            Formula::Or(parts) => {
+                let mut shapes = Vec::with_capacity(parts.len());
+                for &part in &*parts {
+                    shapes.push(self.expand(part)?);
+                }
+                self.union(&shapes).map(Rc::new)
+            }
+            Formula::One { of, negated } => {
+                let spelt =
+                    if negated { self.not_exactly_one(&of)? } else { self.exactly_one(&of, Formulas::ANY)? };
+                self.expand(spelt)
+            }
+        }
+    }
+
+    /// What is in all of the parts. Those that ask for exactly one of some schemas come last: what the others
+    /// say, such as that a tag is required, may tell the schemas apart.
+    fn expand_all(&mut self, parts: &[FormulaId]) -> Checked<Rc<Shape>> {
+        let (mut plain, mut choices) = (Vec::new(), Vec::new());
+        self.sort_choices(parts, &mut plain, &mut choices)?;
+        let mut whole = self.ends.any.clone();
+        for part in plain {
+            let part = self.expand(part)?;
+            whole = self.narrowed(whole, &part)?;
+        }
+        for of in choices {
+            let context = if Rc::ptr_eq(&whole, &self.ends.any) {
+                Formulas::ANY
+            } else {
+                self.any_leaf(Leaf::Shape(whole.clone()))
+            };
+            let part = self.exactly_one(&of, context)?;
+            let part = self.expand(part)?;
+            whole = self.narrowed(whole, &part)?;
+        }
+        Ok(whole)
+    }
+
+    /// Splits parts into those that ask for exactly one of some schemas, also where they do so by a
+    /// reference, and all others. A schema is looked into once, so a loop of references stays for its
+    /// expansion to find.
+    fn sort_choices(
+        &mut self,
+        parts: &[FormulaId],
+        plain: &mut Vec<FormulaId>,
+        choices: &mut Vec<Rc<[FormulaId]>>,
+    ) -> Checked<()> {
+        let mut open: Vec<FormulaId> = parts.iter().rev().copied().collect();
+        let mut seen = HashSet::new();
+        while let Some(part) = open.pop() {
+            match self.formulas.get(part).clone() {
+                Formula::One { of, negated: false } => choices.push(of),
+                Formula::Schema { node, scope, negated: false } if seen.insert(part) => {
+                    self.site.push(node);
+                    let meaning = self.formula_of(node, scope);
+                    self.site.pop();
+                    let meaning = meaning?;
+                    match self.formulas.get(meaning).clone() {
+                        Formula::And(inner) if inner.iter().any(|&part| self.may_choose(part)) => {
+                            open.extend(inner.iter().rev());
+                        }
+                        Formula::One { .. } | Formula::Schema { .. } => open.push(meaning),
+                        _ => plain.push(part),
+                    }
+                }
+                _ => plain.push(part),
+            }
+        }
+        Ok(())
+    }
+
+    /// Is it a choice, or a schema that may be one?
+    fn may_choose(&self, id: FormulaId) -> bool {
+        matches!(
+            self.formulas.get(id),
+            Formula::One { negated: false, .. } | Formula::Schema { negated: false, .. }
+        )
+    }
+
+    fn expand_schema(&mut self, node: NodeId, scope: Scope, negated: bool) -> Checked<Rc<Shape>> {
+        let formula = self.formula_of(node, scope)?;
+        let formula = if negated { self.formulas.not(formula) } else { formula };
+        self.expand(formula)
+    }
+
+    /// The intersection; if it is too large and that is allowed, the left side.
+    fn narrowed(&mut self, whole: Rc<Shape>, part: &Rc<Shape>) -> Checked<Rc<Shape>> {
+        if Rc::ptr_eq(&whole, &self.ends.any) {
+            return Ok(part.clone());
+        }
+        if Rc::ptr_eq(part, &self.ends.any) {
+            return Ok(whole);
+        }
+        match self.intersection(&whole, part) {
+            Ok(shape) => Ok(Rc::new(shape)),
+            Err(problem) if problem.kind == SchemaErrorKind::Limit && self.work <= MOST_WORK => {
+                self.relax(problem)?;
+                Ok(whole)
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Notes that something is allowed that the schema does not, or ends there.
+    pub(super) fn relax(&mut self, problem: Box<Problem>) -> Checked<()> {
+        if !self.options.lenient {
+            return Err(problem);
+        }
+        let known =
+            self.relaxed.iter().any(|known| known.node == problem.node && known.keyword == problem.keyword);
+        if !known {
+            self.relaxed.push(*problem);
+        }
+        Ok(())
+    }
+
+    /// The formula of `oneOf`: each of the parts without those of the others that it may overlap.
+    ///
+    /// Parts that are provably apart within `context`, as those that a tag tells apart are, need no
+    /// complement.
+    fn exactly_one(&mut self, parts: &[FormulaId], context: FormulaId) -> Checked<FormulaId> {
+        let mut without: Vec<Vec<FormulaId>> = vec![Vec::new(); parts.len()];
+        for (first, &one) in parts.iter().enumerate() {
+            for (second, &other) in parts.iter().enumerate().skip(first + 1) {
+                self.spend(10)?;
+                let both = self.formulas.and([context, one, other]);
+                if !self.is_surely_empty(both, Depth::DISJOINT) {
+                    without[first].push(other);
+                    without[second].push(one);
+                }
+            }
+        }
+        let mut alternatives = Vec::with_capacity(parts.len());
+        for (&part, others) in parts.iter().zip(&without) {
+            let others: Vec<_> = others.iter().map(|&other| self.formulas.not(other)).collect();
+            alternatives.push(self.formulas.and(std::iter::once(part).chain(others)));
+        }
+        Ok(self.formulas.or(alternatives))
+    }
+
+    /// None of the parts, or two of them.
+    fn not_exactly_one(&mut self, parts: &[FormulaId]) -> Checked<FormulaId> {
+        let none: Vec<_> = parts.iter().map(|&part| self.formulas.not(part)).collect();
+        let mut alternatives = vec![self.formulas.and(none)];
+        for (index, &one) in parts.iter().enumerate() {
+            for &other in &parts[index + 1..] {
+                self.spend(10)?;
+                alternatives.push(self.formulas.and([one, other]));
+            }
+        }
+        Ok(self.formulas.or(alternatives))
+    }
+
+    /// Exactly the value at a node.
+    fn shape_of_value(&mut self, node: NodeId) -> Checked<Shape> {
+        let mut shape = (*self.ends.never).clone();
+        match self.resolver.documents.value(node).clone() {
+            Value::Null => shape.null = true,
+            Value::Bool(value) => shape.booleans[usize::from(value)] = true,
+            Value::Number(text) => shape.numbers = Rc::new(NumberSet::of([self.decimal(node, &text)?])),
+            Value::String(text) => shape.strings = Rc::new(self.fitting(StringSet::one(&text))?),
+            Value::Array(items) => {
+                let length = items.len() as u64;
+                let prefix = items.iter().map(|&item| self.value(item)).collect();
+                shape.arrays.push(Rc::new(ArrayShape {
+                    prefix,
+                    rest: Formulas::NEVER,
+                    min: length,
+                    max: Some(length),
+                    ..ArrayShape::any()
+                }));
+            }
+            Value::Object(members) => {
+                let names: Vec<Rc<str>> = members.iter().map(|(key, _)| Rc::from(&**key)).collect();
+                let values: Vec<_> = members.iter().map(|&(_, value)| self.value(value)).collect();
+                let others = self.keys.rest(names.clone(), Vec::new());
+                shape.objects.push(Rc::new(ObjectShape {
+                    properties: names.iter().cloned().zip(values).collect(),
+                    required: names,
+                    every: vec![(others, Formulas::NEVER)],
+                    ..ObjectShape::default()
+                }));
+            }
+        }
+        Ok(shape)
+    }
+
+    /// The value that stands at a node.
+    pub(super) fn value(&mut self, node: NodeId) -> FormulaId {
+        self.formulas.intern(Formula::Value { node, negated: false })
+    }
+}

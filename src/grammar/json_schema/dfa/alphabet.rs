@@ -1,0 +1,203 @@
+//! Characters as numbers without gap, sets of them, and partitions into classes.
+
+use hashbrown::HashMap;
+
+/// Number of characters: all code points but the surrogates.
+pub(in crate::grammar::json_schema) const CHARS: u32 = 0x11_0000 - 0x800;
+
+/// The number of a character. Surrogates leave no gap.
+pub(in crate::grammar::json_schema) fn index(character: char) -> u32 {
+    let code = u32::from(character);
+    if code < 0xd800 { code } else { code - 0x800 }
+}
+
+/// The character of a number below [`CHARS`].
+pub(in crate::grammar::json_schema) fn char_at(index: u32) -> char {
+    let code = if index < 0xd800 { index } else { index + 0x800 };
+    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+/// A set of characters: inclusive ranges of their numbers, ascending, with gaps between them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(in crate::grammar::json_schema) struct CharClass(Vec<(u32, u32)>);
+
+impl CharClass {
+    /// The characters of these inclusive ranges, in any order.
+    pub(in crate::grammar::json_schema) fn new(ranges: impl IntoIterator<Item = (char, char)>) -> Self {
+        Self::of_numbers(ranges.into_iter().map(|(first, last)| (index(first), index(last))).collect())
+    }
+
+    fn of_numbers(mut ranges: Vec<(u32, u32)>) -> Self {
+        ranges.retain(|(first, last)| first <= last);
+        ranges.sort_unstable();
+        let mut joined: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+        for (first, last) in ranges {
+            match joined.last_mut() {
+                Some((_, end)) if first <= *end + 1 => *end = last.max(*end),
+                _ => joined.push((first, last)),
+            }
+        }
+        Self(joined)
+    }
+
+    /// One character.
+    pub(in crate::grammar::json_schema) fn one(character: char) -> Self {
+        Self(vec![(index(character), index(character))])
+    }
+
+    /// All characters.
+    pub(in crate::grammar::json_schema) fn all() -> Self {
+        Self(vec![(0, CHARS - 1)])
+    }
+
+    pub(in crate::grammar::json_schema) fn union(&self, other: &Self) -> Self {
+        Self::of_numbers(self.0.iter().chain(&other.0).copied().collect())
+    }
+
+    pub(in crate::grammar::json_schema) fn complement(&self) -> Self {
+        let mut ranges = Vec::with_capacity(self.0.len() + 1);
+        let mut next = 0;
+        for &(first, last) in &self.0 {
+            if next < first {
+                ranges.push((next, first - 1));
+            }
+            next = last + 1;
+        }
+        if next < CHARS {
+            ranges.push((next, CHARS - 1));
+        }
+        Self(ranges)
+    }
+}
+
+/// A partition of all characters into classes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::grammar::json_schema) struct Alphabet {
+    /// First character of each interval, ascending from 0.
+    starts: Vec<u32>,
+    /// Class of each interval.
+    class: Vec<u32>,
+}
+
+impl Alphabet {
+    /// All characters alike.
+    pub(super) fn one_class() -> Self {
+        Self { starts: vec![0], class: vec![0] }
+    }
+
+    /// The coarsest partition that respects these sets, and by set and class: is the class in it?
+    pub(in crate::grammar::json_schema) fn of(sets: &[CharClass]) -> (Self, Vec<Vec<bool>>) {
+        // Sweep over all ends of ranges; `inside` is the signature of the interval at hand.
+        let mut events: Vec<(u32, u32)> = Vec::new();
+        for (set, class) in (0_u32..).zip(sets) {
+            for &(first, last) in &class.0 {
+                events.push((first, set));
+                events.push((last + 1, set));
+            }
+        }
+        events.sort_unstable();
+        let mut inside = vec![0_u64; sets.len().div_ceil(64).max(1)];
+        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+        let mut signatures: Vec<Vec<u64>> = Vec::new();
+        let mut alphabet = Self { starts: Vec::new(), class: Vec::new() };
+        let (mut at, mut next) = (0, 0);
+        while at < CHARS {
+            while let Some(&(_, set)) = events.get(next).filter(|(place, _)| *place == at) {
+                inside[set as usize / 64] ^= 1 << (set % 64);
+                next += 1;
+            }
+            let class = *known.entry(inside.clone()).or_insert_with(|| {
+                signatures.push(inside.clone());
+                u32::try_from(signatures.len() - 1).unwrap_or(u32::MAX)
+            });
+            alphabet.push(at, class);
+            at = events.get(next).map_or(CHARS, |(place, _)| *place);
+        }
+        let members = (0..sets.len())
+            .map(|set| signatures.iter().map(|bits| bits[set / 64] >> (set % 64) & 1 == 1).collect())
+            .collect();
+        (alphabet, members)
+    }
+
+    /// A class for each of these characters, which ascend, and one for all others. Linear.
+    pub(super) fn singles(characters: &[u32]) -> Self {
+        let mut alphabet = Self { starts: Vec::new(), class: Vec::new() };
+        let mut next = 0;
+        for (class, &character) in (1..).zip(characters) {
+            if next < character {
+                alphabet.push(next, 0);
+            }
+            alphabet.push(character, class);
+            next = character + 1;
+        }
+        if next < CHARS {
+            alphabet.push(next, 0);
+        }
+        alphabet
+    }
+
+    fn push(&mut self, start: u32, class: u32) {
+        if self.class.last() != Some(&class) {
+            self.starts.push(start);
+            self.class.push(class);
+        }
+    }
+
+    /// The coarsest partition that refines both, and by class the classes it is part of.
+    pub(super) fn joined(&self, other: &Self) -> (Self, Vec<(usize, usize)>) {
+        let mut known: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut pairs = Vec::new();
+        let mut joined = Self { starts: Vec::new(), class: Vec::new() };
+        let (mut left, mut right) = (0, 0);
+        loop {
+            let start = self.starts[left].max(other.starts[right]);
+            let pair = (self.class[left], other.class[right]);
+            let class = *known.entry(pair).or_insert_with(|| {
+                pairs.push((pair.0 as usize, pair.1 as usize));
+                u32::try_from(pairs.len() - 1).unwrap_or(u32::MAX)
+            });
+            joined.push(start, class);
+            let end = |starts: &[u32], at: usize| starts.get(at + 1).copied().unwrap_or(CHARS);
+            let (left_end, right_end) = (end(&self.starts, left), end(&other.starts, right));
+            if left_end == CHARS && right_end == CHARS {
+                return (joined, pairs);
+            }
+            left += usize::from(left_end <= right_end);
+            right += usize::from(right_end <= left_end);
+        }
+    }
+
+    /// Number of classes.
+    pub(in crate::grammar::json_schema) fn classes(&self) -> usize {
+        self.class.iter().max().map_or(0, |&most| most as usize + 1)
+    }
+
+    /// Classes in order of their least characters.
+    pub(super) fn by_least(&self) -> Vec<usize> {
+        let mut seen = vec![false; self.classes()];
+        let fresh = |class: &usize| !std::mem::replace(&mut seen[*class], true);
+        self.class.iter().map(|&class| class as usize).filter(fresh).collect()
+    }
+
+    /// With other numbers for the classes, several of which may become one.
+    pub(super) fn renamed(&self, names: &[usize]) -> Self {
+        let mut renamed = Self { starts: Vec::new(), class: Vec::new() };
+        for (&start, &class) in self.starts.iter().zip(&self.class) {
+            renamed.push(start, u32::try_from(names[class as usize]).unwrap_or(u32::MAX));
+        }
+        renamed
+    }
+
+    /// First and last character of each interval, and its class.
+    pub(in crate::grammar::json_schema) fn intervals(&self) -> impl Iterator<Item = (u32, u32, usize)> {
+        let ends = self.starts.iter().skip(1).copied().chain([CHARS]);
+        let first = self.starts.iter().zip(ends).zip(&self.class);
+        first.map(|((&first, end), &class)| (first, end - 1, class as usize))
+    }
+
+    /// The class of a character, by binary search.
+    pub(in crate::grammar::json_schema) fn class_of(&self, index: u32) -> usize {
+        let after = self.starts.partition_point(|&start| start <= index);
+        self.class[after - 1] as usize
+    }
+}

@@ -1,0 +1,121 @@
+//! Finite languages: automata of lists of strings, and lists of strings of automata.
+
+use hashbrown::HashMap;
+
+use super::{Alphabet, CharDfa, MAX_CELLS, NONE, Table, char_at, index};
+use crate::grammar::json_schema::leaf::LeafError;
+
+/// A node under construction: does it accept, and where do its characters lead?
+type Node = (bool, Vec<(u32, u32)>);
+
+impl CharDfa {
+    /// Exactly these strings: Daciuk's construction of a minimal automaton from sorted words. `O(n log n)`.
+    ///
+    /// # Errors
+    /// If the table of transitions would be too large.
+    pub(in crate::grammar::json_schema) fn of<S: AsRef<str>>(
+        strings: impl IntoIterator<Item = S>,
+    ) -> Result<Self, LeafError> {
+        let mut words: Vec<Vec<u32>> =
+            strings.into_iter().map(|string| string.as_ref().chars().map(index).collect()).collect();
+        words.sort_unstable();
+        words.dedup();
+        if words.is_empty() {
+            return Ok(Self::none());
+        }
+        let mut frozen = Frozen::default();
+        // The nodes along the last word, and the characters between them.
+        let (mut path, mut last): (Vec<Node>, Vec<u32>) = (vec![(false, Vec::new())], Vec::new());
+        for word in words {
+            let common = word.iter().zip(&last).take_while(|(left, right)| left == right).count();
+            frozen.close(&mut path, &last, common);
+            path.resize_with(word.len() + 1, Node::default);
+            if let Some(end) = path.last_mut() {
+                end.0 = true;
+            }
+            last = word;
+        }
+        frozen.close(&mut path, &last, 0);
+        let root = frozen.id(path.pop().unwrap_or_default());
+        frozen.automaton(root)
+    }
+
+    /// Its strings, in order of their characters, if there are at most `limit`.
+    pub(in crate::grammar::json_schema) fn strings(&self, limit: usize) -> Option<Vec<String>> {
+        if self.count(limit) > limit {
+            return None;
+        }
+        let mut found = Vec::new();
+        if self.is_empty() {
+            return Some(found);
+        }
+        let mut text: Vec<char> = Vec::new();
+        let mut open = vec![(0_usize, None, 0_u32)];
+        while let Some((length, character, state)) = open.pop() {
+            text.truncate(length.saturating_sub(1));
+            text.extend(character);
+            if self.accepts(state) {
+                found.push(text.iter().collect());
+            }
+            for (first, last, to) in self.edges(state).into_iter().rev() {
+                open.extend((first..=last).rev().map(|at| (length + 1, Some(char_at(at)), to)));
+            }
+        }
+        Some(found)
+    }
+}
+
+/// Nodes that will not change any more, equal ones once.
+#[derive(Debug, Default)]
+struct Frozen {
+    nodes: Vec<Node>,
+    known: HashMap<Node, u32>,
+}
+
+impl Frozen {
+    fn id(&mut self, node: Node) -> u32 {
+        if let Some(&id) = self.known.get(&node) {
+            return id;
+        }
+        let id = u32::try_from(self.nodes.len()).unwrap_or(NONE);
+        self.nodes.push(node.clone());
+        self.known.insert(node, id);
+        id
+    }
+
+    /// Freezes the nodes of `path` after the first `keep + 1`; `word` leads along it.
+    fn close(&mut self, path: &mut Vec<Node>, word: &[u32], keep: usize) {
+        while path.len() > keep + 1 {
+            let Some(node) = path.pop() else { return };
+            let id = self.id(node);
+            let character = path.len().checked_sub(1).and_then(|at| word.get(at));
+            if let (Some(parent), Some(&character)) = (path.last_mut(), character) {
+                parent.1.push((character, id));
+            }
+        }
+    }
+
+    fn automaton(self, root: u32) -> Result<CharDfa, LeafError> {
+        let mut used: Vec<u32> =
+            self.nodes.iter().flat_map(|(_, edges)| edges.iter().map(|(character, _)| *character)).collect();
+        used.sort_unstable();
+        used.dedup();
+        let alphabet = Alphabet::singles(&used);
+        let width = alphabet.classes();
+        let cells = self.nodes.len().saturating_mul(width);
+        if cells > MAX_CELLS {
+            return Err(LeafError::Budget { what: "transitions of a list of strings", limit: MAX_CELLS });
+        }
+        // The root was frozen last; it becomes state 0.
+        let state = |node: u32| root - node;
+        let mut transitions = vec![NONE; cells];
+        let mut accepting = vec![false; self.nodes.len()];
+        for (node, (accepts, edges)) in (0..).zip(&self.nodes) {
+            accepting[state(node) as usize] = *accepts;
+            for &(character, to) in edges {
+                transitions[state(node) as usize * width + alphabet.class_of(character)] = state(to);
+            }
+        }
+        Ok(CharDfa::from_table(alphabet, Table { width, transitions, accepting }))
+    }
+}

@@ -1,0 +1,261 @@
+//! How long the strings of a language are.
+
+use std::collections::VecDeque;
+
+use super::{CHARS, CharClass, CharDfa, NONE, Row, explore, too_many_states};
+use crate::grammar::json_schema::leaf::LeafError;
+
+/// Steps of following all states at once, in states visited. A few ns each.
+const MAX_STEPS: u64 = 50_000_000;
+
+impl CharDfa {
+    /// The length of the shortest string. Linear.
+    pub(in crate::grammar::json_schema) fn shortest(&self) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut seen = vec![false; self.len()];
+        seen[0] = true;
+        let mut open = VecDeque::from([(0_u32, 0_u64)]);
+        while let Some((state, length)) = open.pop_front() {
+            if self.accepts(state) {
+                return Some(length);
+            }
+            for &to in self.row(state).iter().filter(|to| **to != NONE) {
+                if !std::mem::replace(&mut seen[to as usize], true) {
+                    open.push_back((to, length + 1));
+                }
+            }
+        }
+        None
+    }
+
+    /// By state the length of the longest string read from there on; `None` if there is none. Linear.
+    pub(in crate::grammar::json_schema) fn remaining(&self) -> Vec<Option<u64>> {
+        let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
+        let mut open_edges = vec![0_usize; self.len()];
+        let states = 0..u32::try_from(self.len()).unwrap_or(NONE);
+        for state in states.clone() {
+            for &to in self.row(state).iter().filter(|to| **to != NONE) {
+                incoming[to as usize].push(state);
+                open_edges[state as usize] += 1;
+            }
+        }
+        // Kahn's algorithm from the ends: states that come to a cycle are never taken.
+        let mut remaining: Vec<Option<u64>> = vec![None; self.len()];
+        let mut open: Vec<u32> = states.filter(|&state| open_edges[state as usize] == 0).collect();
+        while let Some(state) = open.pop() {
+            let next = self.row(state).iter().filter(|to| **to != NONE);
+            let longest = next.filter_map(|&to| remaining[to as usize]).max();
+            // Every state is live, so one without a way on accepts.
+            remaining[state as usize] = Some(longest.map_or(0, |longest| longest + 1));
+            for &from in &incoming[state as usize] {
+                open_edges[from as usize] -= 1;
+                if open_edges[from as usize] == 0 {
+                    open.push(from);
+                }
+            }
+        }
+        remaining
+    }
+
+    /// The length of the longest string, if the language is finite and not empty. Linear.
+    pub(in crate::grammar::json_schema) fn longest(&self) -> Option<u64> {
+        self.remaining().first().copied().flatten()
+    }
+
+    /// Is there a string of `min` to `max` characters?
+    ///
+    /// # Errors
+    /// If that takes too long to find out, as it can where `min` is large and close to `max`.
+    pub(in crate::grammar::json_schema) fn has_length(
+        &self,
+        min: u64,
+        max: Option<u64>,
+    ) -> Result<bool, LeafError> {
+        let Some(shortest) = self.shortest() else { return Ok(false) };
+        if max.is_some_and(|max| max < shortest || max < min) {
+            return Ok(false);
+        }
+        if min <= shortest {
+            return Ok(true);
+        }
+        if let Some(longest) = self.longest()
+            && longest < min
+        {
+            return Ok(false);
+        }
+        let states = u64::try_from(self.len()).unwrap_or(u64::MAX);
+        let infinite = self.longest().is_none();
+        // A cycle has at most as many characters as there are states, so lengths of an infinite language are
+        // no further apart than that.
+        if infinite && max.is_none_or(|max| max - min >= states - 1) {
+            return Ok(true);
+        }
+        // A finite language has no string longer than its longest.
+        let last = max.unwrap_or(u64::MAX).min(self.longest().unwrap_or(u64::MAX));
+        let mut now = vec![false; self.len()];
+        now[0] = true;
+        let mut steps = 0;
+        for length in 0..=last {
+            let here = || now.iter().zip(0_u32..).filter(|(here, _)| **here).map(|(_, state)| state);
+            if length >= min && here().any(|state| self.accepts(state)) {
+                return Ok(true);
+            }
+            let mut next = vec![false; self.len()];
+            for state in here() {
+                self.row(state).iter().filter(|to| **to != NONE).for_each(|&to| next[to as usize] = true);
+            }
+            now = next;
+            steps += states * u64::try_from(self.alphabet().classes()).unwrap_or(1);
+            if steps > MAX_STEPS {
+                return Err(too_many_states());
+            }
+        }
+        Ok(false)
+    }
+
+    /// Its strings of `min` to `max` characters.
+    ///
+    /// # Errors
+    /// If counting takes too many states.
+    pub(in crate::grammar::json_schema) fn within(
+        &self,
+        min: u64,
+        max: Option<u64>,
+    ) -> Result<Self, LeafError> {
+        if self.is_empty() || (min == 0 && max.is_none()) {
+            return Ok(self.clone());
+        }
+        let count = Counted::new(self, min, max);
+        explore(self.alphabet().clone(), count.start(), |&at| {
+            let to = self.row(at.0).iter().map(|&to| count.step(at, to)).collect();
+            Ok(Row { accepts: count.accepts(at), to })
+        })
+    }
+
+    /// The language read from a state on.
+    pub(in crate::grammar::json_schema) fn rest(&self, state: u32) -> Self {
+        let mut table = self.0.table.clone();
+        let (start, state) = (0..table.width, state as usize * table.width);
+        for (start, other) in start.zip(state..) {
+            table.transitions.swap(start, other);
+        }
+        let state = state / table.width.max(1);
+        table.accepting.swap(0, state);
+        for to in &mut table.transitions {
+            *to = match *to {
+                0 => u32::try_from(state).unwrap_or(NONE),
+                to if to as usize == state => 0,
+                to => to,
+            };
+        }
+        Self::from_table(self.alphabet().clone(), table)
+    }
+
+    /// If its strings are all those of `min` to `max` characters of one class: these. Linear.
+    pub(in crate::grammar::json_schema) fn one_class(&self) -> Option<(CharClass, u64, u64)> {
+        let (mut state, mut length, mut min, mut class) = (0, 0, None, None);
+        let longest = self.longest()?;
+        loop {
+            if self.accepts(state) {
+                min.get_or_insert(length);
+            } else if min.is_some() {
+                return None;
+            }
+            if length == longest {
+                return Some((class?, min?, longest));
+            }
+            let mut ways = self.ways(state);
+            let (to, here) = ways.pop().filter(|_| ways.is_empty())?;
+            if class.get_or_insert_with(|| here.clone()) != &here {
+                return None;
+            }
+            (state, length) = (to, length + 1);
+        }
+    }
+
+    /// How many strings there are, at most `limit + 1`; infinitely many count as that.
+    pub(in crate::grammar::json_schema) fn count(&self, limit: usize) -> usize {
+        let over = limit.saturating_add(1);
+        if self.is_empty() {
+            return 0;
+        }
+        if self.longest().is_none() {
+            return over;
+        }
+        // Depth-first with memory, by hand: an automaton may be deep.
+        let mut counts: Vec<Option<usize>> = vec![None; self.len()];
+        let mut open = vec![0_u32];
+        while let Some(&state) = open.last() {
+            let unknown: Vec<u32> = self
+                .row(state)
+                .iter()
+                .copied()
+                .filter(|&to| to != NONE && counts[to as usize].is_none())
+                .collect();
+            if !unknown.is_empty() {
+                open.extend(unknown);
+                continue;
+            }
+            let mut count = usize::from(self.accepts(state));
+            for (first, last, class) in self.alphabet().intervals() {
+                let to = self.row(state)[class];
+                let below = counts.get(to as usize).copied().flatten().unwrap_or(0);
+                let characters = usize::try_from((last - first + 1).min(CHARS)).unwrap_or(over);
+                count = count.saturating_add(below.saturating_mul(characters)).min(over);
+            }
+            counts[state as usize] = Some(count);
+            open.pop();
+        }
+        counts[0].unwrap_or(over)
+    }
+}
+
+/// A state, and the characters read so far; `None` once their number no longer matters.
+pub(in crate::grammar::json_schema) type Place = (u32, Option<u64>);
+
+/// The states of an automaton beside a count of characters, which is forgotten where no bound can be met any
+/// more.
+pub(in crate::grammar::json_schema) struct Counted<'a> {
+    dfa: &'a CharDfa,
+    remaining: Vec<Option<u64>>,
+    min: u64,
+    max: Option<u64>,
+}
+
+impl<'a> Counted<'a> {
+    /// Strings of `min` to `max` characters of an automaton that is not empty.
+    pub(in crate::grammar::json_schema) fn new(dfa: &'a CharDfa, min: u64, max: Option<u64>) -> Self {
+        Self { dfa, remaining: dfa.remaining(), min, max }
+    }
+
+    /// Before the first character.
+    pub(in crate::grammar::json_schema) fn start(&self) -> Place {
+        self.blurred(0, 0)
+    }
+
+    fn blurred(&self, state: u32, length: u64) -> Place {
+        let free = match (self.max, self.remaining[state as usize]) {
+            (None, _) => true,
+            (Some(max), Some(more)) => length + more <= max,
+            (Some(_), None) => false,
+        };
+        (state, (length < self.min || !free).then_some(length))
+    }
+
+    /// May the string end here?
+    pub(in crate::grammar::json_schema) fn accepts(&self, (state, length): Place) -> bool {
+        let fits = |length| length >= self.min && self.max.is_none_or(|max| length <= max);
+        self.dfa.accepts(state) && length.is_none_or(fits)
+    }
+
+    /// After one more character, which leads to the state `to`.
+    pub(in crate::grammar::json_schema) fn step(&self, (_, length): Place, to: u32) -> Option<Place> {
+        if to == NONE {
+            return None;
+        }
+        let Some(length) = length else { return Some((to, None)) };
+        self.max.is_none_or(|max| length < max).then(|| self.blurred(to, length + 1))
+    }
+}

@@ -1,0 +1,284 @@
+//! Minimal DFAs over characters: the regular languages that strings and spellings of numbers are made of.
+//!
+//! Boolean operations by product, Hopcroft's minimisation, and one canonical numbering, so that equal
+//! languages are equal values. Characters are classed: a class is a set of characters that the automaton
+//! treats alike.
+//!
+//! Invariant: states are reachable and live, the start is state 0, states are numbered breadth-first over
+//! classes in order of their least characters. The empty language has no states.
+
+mod alphabet;
+mod finite;
+mod lengths;
+mod nfa;
+mod ops;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    hash::{Hash, Hasher},
+    sync::{Arc, OnceLock},
+};
+
+pub(super) use alphabet::{Alphabet, CHARS, CharClass, char_at, index};
+pub(super) use lengths::{Counted, Place};
+pub(super) use nfa::{Assertion, Nfa, Prev, State};
+pub(super) use ops::{Row, explore};
+
+use super::leaf::LeafError;
+use crate::{
+    grammar::Automaton,
+    hopcroft::{NONE, Table, minimize},
+};
+
+/// States of an automaton over characters, before it is minimised.
+pub(super) const MAX_STATES: usize = 20_000;
+
+/// Cells of a table of transitions. Four bytes each; a cell takes 10 to 50 ns to make.
+pub(super) const MAX_CELLS: usize = 4_000_000;
+
+pub(super) fn too_many_states() -> LeafError {
+    LeafError::Budget { what: "states of an automaton over characters", limit: MAX_STATES }
+}
+
+/// A regular language over characters. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct CharDfa(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    alphabet: Alphabet,
+    table: Table,
+    /// Made from the others when it is first asked for.
+    spelled: OnceLock<Automaton>,
+}
+
+impl PartialEq for Inner {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.alphabet, &self.table) == (&other.alphabet, &other.table)
+    }
+}
+
+impl Eq for Inner {}
+
+impl Hash for Inner {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.alphabet, &self.table).hash(state);
+    }
+}
+
+impl CharDfa {
+    /// No string.
+    pub(super) fn none() -> Self {
+        let table = Table { width: 1, transitions: Vec::new(), accepting: Vec::new() };
+        Self::made(Alphabet::one_class(), table)
+    }
+
+    /// All strings.
+    pub(super) fn all() -> Self {
+        let table = Table { width: 1, transitions: vec![0], accepting: vec![true] };
+        Self::made(Alphabet::one_class(), table)
+    }
+
+    /// Of parts that are canonical.
+    fn made(alphabet: Alphabet, table: Table) -> Self {
+        Self(Arc::new(Inner { alphabet, table, spelled: OnceLock::new() }))
+    }
+
+    /// Its automaton over bytes, which `spell` makes the first time. Clones share it, so that formats are
+    /// spelled once.
+    pub(super) fn spelled(
+        &self,
+        spell: impl FnOnce(&Self) -> Result<Automaton, LeafError>,
+    ) -> Result<Automaton, LeafError> {
+        if let Some(known) = self.0.spelled.get() {
+            return Ok(known.clone());
+        }
+        let made = spell(self)?;
+        Ok(self.0.spelled.get_or_init(|| made).clone())
+    }
+
+    /// The strings of one character of `class`.
+    pub(super) fn one_of(class: &CharClass) -> Self {
+        let (alphabet, members) = Alphabet::of(std::slice::from_ref(class));
+        let width = alphabet.classes();
+        let mut transitions = vec![NONE; 2 * width];
+        for (cell, member) in transitions.iter_mut().zip(&members[0]) {
+            *cell = if *member { 1 } else { NONE };
+        }
+        Self::from_table(alphabet, Table { width, transitions, accepting: vec![false, true] })
+    }
+
+    /// The language of any partial automaton. `O(n c log n)` for `n` states and `c` classes.
+    fn from_table(alphabet: Alphabet, table: Table) -> Self {
+        let Some(trimmed) = trim(table) else { return Self::none() };
+        let minimal = minimize(&trimmed);
+        let (alphabet, table) = canonical(&alphabet, &minimal);
+        Self::made(alphabet, table)
+    }
+
+    /// The strings that come to a state in `accepting` without leaving a state in `closed`.
+    pub(super) fn rerouted(&self, accepting: impl Fn(u32) -> bool, closed: impl Fn(u32) -> bool) -> Self {
+        let table = &self.0.table;
+        let mut edited = table.clone();
+        for (row, state) in edited.transitions.chunks_exact_mut(table.width).zip(0_u32..) {
+            if closed(state) {
+                row.fill(NONE);
+            }
+            edited.accepting[state as usize] = accepting(state);
+        }
+        if edited.accepting.is_empty() {
+            return self.clone();
+        }
+        Self::from_table(self.0.alphabet.clone(), edited)
+    }
+
+    /// Is there no string in it?
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.table.accepting.is_empty()
+    }
+
+    /// Is every string in it?
+    pub(super) fn is_all(&self) -> bool {
+        // The minimal automaton of all strings is a state that accepts and stays.
+        self.len() == 1 && self.accepts(0) && self.0.table.transitions == [0]
+    }
+
+    /// Number of states.
+    pub(super) fn len(&self) -> usize {
+        self.0.table.accepting.len()
+    }
+
+    pub(super) fn accepts(&self, state: u32) -> bool {
+        self.0.table.accepting[state as usize]
+    }
+
+    pub(super) fn alphabet(&self) -> &Alphabet {
+        &self.0.alphabet
+    }
+
+    /// The successors of a state by class, [`NONE`] where there is none.
+    pub(super) fn row(&self, state: u32) -> &[u32] {
+        let width = self.0.table.width;
+        &self.0.table.transitions[state as usize * width..][..width]
+    }
+
+    /// The state that a character (by number) leads to.
+    pub(super) fn next(&self, state: u32, character: u32) -> Option<u32> {
+        Some(self.row(state)[self.0.alphabet.class_of(character)]).filter(|to| *to != NONE)
+    }
+
+    /// The ways out of a state: from and to an index of characters, both inclusive, and the state they lead
+    /// to. Ascending, neighbours joined.
+    pub(super) fn edges(&self, state: u32) -> Vec<(u32, u32, u32)> {
+        let row = self.row(state);
+        let mut edges: Vec<(u32, u32, u32)> = Vec::new();
+        for (first, last, class) in self.0.alphabet.intervals() {
+            let to = row[class];
+            match edges.last_mut() {
+                _ if to == NONE => {}
+                Some((_, end, last_to)) if *last_to == to && *end + 1 == first => *end = last,
+                _ => edges.push((first, last, to)),
+            }
+        }
+        edges
+    }
+
+    /// The states that a state leads to, each with all characters that do.
+    pub(super) fn ways(&self, state: u32) -> Vec<(u32, CharClass)> {
+        let mut ways: Vec<(u32, Vec<(char, char)>)> = Vec::new();
+        for (first, last, to) in self.edges(state) {
+            let range = (char_at(first), char_at(last));
+            match ways.iter_mut().find(|(known, _)| *known == to) {
+                Some((_, ranges)) => ranges.push(range),
+                None => ways.push((to, vec![range])),
+            }
+        }
+        ways.into_iter().map(|(to, ranges)| (to, CharClass::new(ranges))).collect()
+    }
+
+    /// Is the string in it?
+    pub(super) fn contains(&self, string: &str) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let mut state = 0;
+        for character in string.chars() {
+            state = self.row(state)[self.0.alphabet.class_of(index(character))];
+            if state == NONE {
+                return false;
+            }
+        }
+        self.accepts(state)
+    }
+}
+
+/// Drops transitions into states from which nothing is accepted; `None` if the start is one.
+fn trim(mut table: Table) -> Option<Table> {
+    let count = table.accepting.len();
+    let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for (from, row) in table.transitions.chunks_exact(table.width.max(1)).enumerate() {
+        for &to in row.iter().filter(|to| **to != NONE) {
+            incoming[to as usize].push(u32::try_from(from).ok()?);
+        }
+    }
+    let mut live = table.accepting.clone();
+    let mut open: Vec<usize> = (0..count).filter(|&state| live[state]).collect();
+    while let Some(state) = open.pop() {
+        for &from in &incoming[state] {
+            if !std::mem::replace(&mut live[from as usize], true) {
+                open.push(from as usize);
+            }
+        }
+    }
+    if !live.first().copied().unwrap_or(false) {
+        return None;
+    }
+    for to in &mut table.transitions {
+        if *to != NONE && !live[*to as usize] {
+            *to = NONE;
+        }
+    }
+    Some(table)
+}
+
+/// Drops what cannot be reached, merges classes that are treated alike and numbers all anew.
+fn canonical(alphabet: &Alphabet, table: &Table) -> (Alphabet, Table) {
+    let width = table.width;
+    let by_least = alphabet.by_least();
+    let mut number = vec![NONE; table.accepting.len()];
+    number[0] = 0;
+    let mut order = vec![0_u32];
+    let mut next = 0;
+    while next < order.len() {
+        let row = order[next] as usize * width;
+        for &class in &by_least {
+            let to = table.transitions[row + class];
+            if to != NONE && number[to as usize] == NONE {
+                number[to as usize] = u32::try_from(order.len()).unwrap_or(NONE);
+                order.push(to);
+            }
+        }
+        next += 1;
+    }
+    let column = |class: usize| -> Vec<u32> {
+        let cell = |&state: &u32| match table.transitions[state as usize * width + class] {
+            NONE => NONE,
+            to => number[to as usize],
+        };
+        order.iter().map(cell).collect()
+    };
+    let mut columns: Vec<Vec<u32>> = Vec::new();
+    let mut seen: hashbrown::HashMap<Vec<u32>, usize> = hashbrown::HashMap::new();
+    let mut renamed = vec![0; width];
+    for &class in &by_least {
+        renamed[class] = *seen.entry(column(class)).or_insert_with_key(|column| {
+            columns.push(column.clone());
+            columns.len() - 1
+        });
+    }
+    let transitions =
+        (0..order.len()).flat_map(|state| columns.iter().map(move |column| column[state])).collect();
+    let accepting = order.iter().map(|&state| table.accepting[state as usize]).collect();
+    (alphabet.renamed(&renamed), Table { width: columns.len(), transitions, accepting })
+}

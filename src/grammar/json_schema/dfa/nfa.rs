@@ -1,0 +1,275 @@
+//! NFAs over characters with assertions, and their subset construction.
+//!
+//! An assertion looks at the characters on both sides of a place. So a state of the DFA is a set of NFA
+//! states *before* their silent moves, and what was read last; the silent moves are made when the next
+//! character is known.
+
+use std::cell::Cell;
+
+use super::{Alphabet, CharClass, CharDfa, NONE, Row, explore};
+use crate::grammar::json_schema::leaf::LeafError;
+
+/// States of an NFA.
+pub(in crate::grammar::json_schema) const MAX_NFA: usize = 50_000;
+
+/// Different sets of characters of an NFA; a table has a row and a column for each.
+const MAX_SETS: usize = 2_000;
+
+/// NFA states looked at in all subset constructions of one NFA. A few ns each.
+const MAX_VISITS: usize = 20_000_000;
+
+/// What stands before a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::grammar::json_schema) enum Prev {
+    /// Nothing: the text starts here.
+    Start,
+    /// A word character.
+    Word,
+    /// Another character.
+    Other,
+}
+
+/// What stands after a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    End,
+    Word,
+    Other,
+}
+
+/// A condition on a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::grammar::json_schema) enum Assertion {
+    /// The text starts here.
+    Start,
+    /// The text ends here.
+    End,
+    /// `\b`, or with `false` `\B`.
+    Boundary(bool),
+    /// This stands before.
+    After(Prev),
+}
+
+/// A state of an NFA. States it leads to are numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::grammar::json_schema) enum State {
+    /// One character of a set, by the set's number.
+    Set(u32, u32),
+    /// Silent moves.
+    Split(Vec<u32>),
+    /// A silent move where the assertion holds.
+    Assert(Assertion, u32),
+    /// A match was found; what follows does not matter.
+    Found,
+}
+
+/// An NFA.
+#[derive(Debug, Default)]
+pub(in crate::grammar::json_schema) struct Nfa {
+    sets: Vec<CharClass>,
+    known: hashbrown::HashMap<CharClass, u32>,
+    states: Vec<State>,
+    /// States looked at in all subset constructions so far.
+    visits: Cell<usize>,
+}
+
+impl Nfa {
+    /// A new state.
+    pub(in crate::grammar::json_schema) fn push(&mut self, state: State) -> Result<u32, LeafError> {
+        if self.states.len() >= MAX_NFA {
+            return Err(LeafError::Budget { what: "states of a pattern", limit: MAX_NFA });
+        }
+        self.states.push(state);
+        Ok(u32::try_from(self.states.len() - 1).unwrap_or(NONE))
+    }
+
+    /// Gives a state that was pushed before another meaning, for loops.
+    pub(in crate::grammar::json_schema) fn set(&mut self, id: u32, state: State) {
+        self.states[id as usize] = state;
+    }
+
+    /// A state that reads one character of `class`.
+    pub(in crate::grammar::json_schema) fn class(
+        &mut self,
+        class: &CharClass,
+        next: u32,
+    ) -> Result<u32, LeafError> {
+        let set = match self.known.get(class) {
+            Some(&set) => set,
+            None => {
+                if self.sets.len() >= MAX_SETS {
+                    return Err(LeafError::Budget {
+                        what: "different classes of a pattern",
+                        limit: MAX_SETS,
+                    });
+                }
+                let set = u32::try_from(self.sets.len()).unwrap_or(NONE);
+                self.sets.push(class.clone());
+                self.known.insert(class.clone(), set);
+                set
+            }
+        };
+        self.push(State::Set(set, next))
+    }
+
+    /// The start of a copy of `dfa`, whose strings must reach to the end of the text.
+    pub(in crate::grammar::json_schema) fn embed(&mut self, dfa: &CharDfa) -> Result<u32, LeafError> {
+        let found = self.push(State::Found)?;
+        let end = self.push(State::Assert(Assertion::End, found))?;
+        let states = u32::try_from(dfa.len()).unwrap_or(NONE);
+        let first = u32::try_from(self.states.len()).unwrap_or(NONE);
+        // An empty language still has a start.
+        for _ in 0..states.max(1) {
+            self.push(State::Split(Vec::new()))?;
+        }
+        for state in 0..states {
+            let by_target = dfa.ways(state);
+            let mut out = Vec::with_capacity(by_target.len() + 1);
+            for (target, class) in by_target {
+                out.push(self.class(&class, first + target)?);
+            }
+            if dfa.accepts(state) {
+                out.push(end);
+            }
+            self.set(first + state, State::Split(out));
+        }
+        Ok(first)
+    }
+
+    /// Does any assertion ask what stands before it?
+    pub(in crate::grammar::json_schema) fn looks_back(&self) -> bool {
+        let looks = Looks::of(&self.states);
+        looks.words || looks.start
+    }
+
+    /// The texts in which reading on from `start` comes to [`State::Found`] or to the end of a path there, if
+    /// `prev` stands before the text; with `search` from any place of the text.
+    pub(in crate::grammar::json_schema) fn determinise(
+        &self,
+        start: u32,
+        prev: Prev,
+        search: bool,
+        word: &CharClass,
+    ) -> Result<CharDfa, LeafError> {
+        let mut sets = self.sets.clone();
+        sets.push(word.clone());
+        let looks = Looks::of(&self.states);
+        let (alphabet, members) = if looks.words { Alphabet::of(&sets) } else { Alphabet::of(&self.sets) };
+        let width = alphabet.classes();
+        let is_word = |class: usize| looks.words && members[self.sets.len()][class];
+        let mut subset = Subset { nfa: self, mark: vec![0; self.states.len()], round: 0 };
+        // `None` is the state in which a match was found.
+        let first = Some((vec![start], looks.blur(prev)));
+        explore(alphabet, first, |state: &Option<(Vec<u32>, Prev)>| {
+            let Some((core, prev)) = state else {
+                return Ok(Row { accepts: true, to: vec![Some(None); width] });
+            };
+            let accepts = subset.closure(core, *prev, Next::End)?.is_none();
+            // By what comes next: a word character or not.
+            let mut closures: [Option<Option<Vec<u32>>>; 2] = [None, None];
+            let mut step = |class: usize| {
+                let (next, read) =
+                    if is_word(class) { (Next::Word, Prev::Word) } else { (Next::Other, Prev::Other) };
+                let closure = match &mut closures[usize::from(next == Next::Word)] {
+                    Some(closure) => closure,
+                    empty => empty.insert(subset.closure(core, *prev, next)?),
+                };
+                let Some(closure) = closure else { return Ok(Some(None)) };
+                subset.visit(closure.len())?;
+                let reads = |&state: &u32| match self.states[state as usize] {
+                    State::Set(set, next) if members[set as usize][class] => Some(next),
+                    _ => None,
+                };
+                let mut after: Vec<u32> = closure.iter().filter_map(reads).collect();
+                after.extend(search.then_some(start));
+                after.sort_unstable();
+                after.dedup();
+                Ok((!after.is_empty()).then(|| Some((after, looks.blur(read)))))
+            };
+            Ok(Row { accepts, to: (0..width).map(&mut step).collect::<Result<_, LeafError>>()? })
+        })
+    }
+}
+
+/// What the assertions of an NFA look at; the rest need not be remembered.
+#[derive(Debug, Clone, Copy)]
+struct Looks {
+    words: bool,
+    start: bool,
+}
+
+impl Looks {
+    fn of(states: &[State]) -> Self {
+        let mut looks = Self { words: false, start: false };
+        for state in states {
+            match state {
+                State::Assert(Assertion::Boundary(_), _) => looks.words = true,
+                State::Assert(Assertion::Start, _) => looks.start = true,
+                State::Assert(Assertion::After(_), _) => (looks.words, looks.start) = (true, true),
+                _ => {}
+            }
+        }
+        looks
+    }
+
+    fn blur(self, prev: Prev) -> Prev {
+        match prev {
+            Prev::Start if !self.start => Prev::Other,
+            Prev::Word if !self.words => Prev::Other,
+            prev => prev,
+        }
+    }
+}
+
+struct Subset<'a> {
+    nfa: &'a Nfa,
+    /// Round in which each state was met last.
+    mark: Vec<u32>,
+    round: u32,
+}
+
+impl Subset<'_> {
+    fn visit(&self, states: usize) -> Result<(), LeafError> {
+        let visits = &self.nfa.visits;
+        visits.set(visits.get() + states);
+        if visits.get() > MAX_VISITS {
+            return Err(LeafError::Budget {
+                what: "steps of making a pattern's automaton",
+                limit: MAX_VISITS,
+            });
+        }
+        Ok(())
+    }
+
+    /// The states reached by silent moves that read a character, or `None` if a match was found.
+    fn closure(&mut self, core: &[u32], prev: Prev, next: Next) -> Result<Option<Vec<u32>>, LeafError> {
+        self.round += 1;
+        let (mut open, mut reading) = (core.to_vec(), Vec::new());
+        while let Some(state) = open.pop() {
+            if std::mem::replace(&mut self.mark[state as usize], self.round) == self.round {
+                continue;
+            }
+            self.visit(1)?;
+            match &self.nfa.states[state as usize] {
+                State::Set(..) => reading.push(state),
+                State::Split(to) => open.extend(to),
+                State::Assert(assertion, to) => {
+                    if holds(*assertion, prev, next) {
+                        open.push(*to);
+                    }
+                }
+                State::Found => return Ok(None),
+            }
+        }
+        Ok(Some(reading))
+    }
+}
+
+fn holds(assertion: Assertion, prev: Prev, next: Next) -> bool {
+    match assertion {
+        Assertion::Start => prev == Prev::Start,
+        Assertion::End => next == Next::End,
+        Assertion::Boundary(wanted) => ((prev == Prev::Word) != (next == Next::Word)) == wanted,
+        Assertion::After(wanted) => prev == wanted,
+    }
+}

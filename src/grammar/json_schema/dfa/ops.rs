@@ -1,0 +1,134 @@
+//! Automata made by exploring: of any deterministic step function, and Boolean operations by it.
+
+use std::hash::Hash;
+
+use hashbrown::HashMap;
+
+use super::{Alphabet, CharDfa, MAX_CELLS, MAX_STATES, NONE, Table, too_many_states};
+use crate::grammar::json_schema::leaf::LeafError;
+
+/// What is to be known of a state: does it accept, and where does each class lead?
+pub(in crate::grammar::json_schema) struct Row<S> {
+    pub(in crate::grammar::json_schema) accepts: bool,
+    pub(in crate::grammar::json_schema) to: Vec<Option<S>>,
+}
+
+/// The automaton of all states reachable from `start`, minimised.
+///
+/// # Errors
+/// If there are more than [`MAX_STATES`], or `row` fails.
+pub(in crate::grammar::json_schema) fn explore<S: Clone + Eq + Hash>(
+    alphabet: Alphabet,
+    start: S,
+    mut row: impl FnMut(&S) -> Result<Row<S>, LeafError>,
+) -> Result<CharDfa, LeafError> {
+    let width = alphabet.classes();
+    let mut number: HashMap<S, u32> = HashMap::from([(start.clone(), 0)]);
+    let mut order = vec![start];
+    let mut table = Table { width, transitions: Vec::new(), accepting: Vec::new() };
+    while table.accepting.len() < order.len() {
+        let Row { accepts, to } = row(&order[table.accepting.len()])?;
+        table.accepting.push(accepts);
+        for class in 0..width {
+            let Some(to) = to.get(class).and_then(Option::as_ref) else {
+                table.transitions.push(NONE);
+                continue;
+            };
+            let id = match number.get(to) {
+                Some(&id) => id,
+                None => {
+                    let fresh = u32::try_from(order.len()).unwrap_or(NONE);
+                    number.insert(to.clone(), fresh);
+                    order.push(to.clone());
+                    fresh
+                }
+            };
+            table.transitions.push(id);
+        }
+        if order.len() > MAX_STATES || table.transitions.len() > MAX_CELLS {
+            return Err(too_many_states());
+        }
+    }
+    Ok(CharDfa::from_table(alphabet, table))
+}
+
+/// A Boolean operation that is false of two strings' absence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    And,
+    Or,
+    Minus,
+}
+
+impl CharDfa {
+    /// What is in both.
+    pub(in crate::grammar::json_schema) fn and(&self, other: &Self) -> Result<Self, LeafError> {
+        if self.is_all() || other.is_empty() || self == other {
+            return Ok(other.clone());
+        }
+        if other.is_all() || self.is_empty() {
+            return Ok(self.clone());
+        }
+        self.product(other, Op::And)
+    }
+
+    /// What is in either.
+    pub(in crate::grammar::json_schema) fn or(&self, other: &Self) -> Result<Self, LeafError> {
+        if self.is_all() || other.is_empty() || self == other {
+            return Ok(self.clone());
+        }
+        if other.is_all() || self.is_empty() {
+            return Ok(other.clone());
+        }
+        self.product(other, Op::Or)
+    }
+
+    /// What is in it but not in `other`.
+    pub(in crate::grammar::json_schema) fn minus(&self, other: &Self) -> Result<Self, LeafError> {
+        if self.is_empty() || other.is_empty() {
+            return Ok(self.clone());
+        }
+        if other.is_all() || self == other {
+            return Ok(Self::none());
+        }
+        self.product(other, Op::Minus)
+    }
+
+    /// What is not in it. Linear.
+    pub(in crate::grammar::json_schema) fn not(&self) -> Self {
+        let table = &self.0.table;
+        let sink = u32::try_from(table.accepting.len()).unwrap_or(NONE);
+        let complete = |to: &u32| if *to == NONE { sink } else { *to };
+        let mut transitions: Vec<u32> = table.transitions.iter().map(complete).collect();
+        transitions.extend(std::iter::repeat_n(sink, table.width));
+        let accepting = table.accepting.iter().map(|accepts| !accepts).chain([true]).collect();
+        Self::from_table(self.0.alphabet.clone(), Table { width: table.width, transitions, accepting })
+    }
+
+    /// [`NONE`] stands for the state in which one side can no longer accept.
+    fn product(&self, other: &Self, op: Op) -> Result<Self, LeafError> {
+        let (alphabet, pairs) = self.0.alphabet.joined(&other.0.alphabet);
+        explore(alphabet, (0_u32, 0_u32), |&(left, right)| {
+            let accepts = |dfa: &Self, state: u32| state != NONE && dfa.accepts(state);
+            let (in_left, in_right) = (accepts(self, left), accepts(other, right));
+            let accepts = match op {
+                Op::And => in_left && in_right,
+                Op::Or => in_left || in_right,
+                Op::Minus => in_left && !in_right,
+            };
+            let step = |dfa: &Self, state: u32, class: usize| {
+                if state == NONE { NONE } else { dfa.row(state)[class] }
+            };
+            let to = pairs.iter().map(|&(left_class, right_class)| {
+                let to = (step(self, left, left_class), step(other, right, right_class));
+                let dead = match op {
+                    Op::And => to.0 == NONE || to.1 == NONE,
+                    Op::Or => to == (NONE, NONE),
+                    Op::Minus => to.0 == NONE,
+                };
+                (!dead).then_some(to)
+            });
+            Ok(Row { accepts, to: to.collect() })
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Which keywords a schema has, by its draft.
+
+use super::{document::Value, options::Draft};
+
+/// How a schema document is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Dialect {
+    /// As this draft says.
+    Of(Draft),
+    /// As 2020-12, with the spellings of older drafts that 2020-12 does not have: for the half of all schemas
+    /// that name no draft.
+    Tolerant,
+}
+
+/// Keywords that only some drafts have: the first and the last one.
+const SOME: &[(&str, Draft, Draft)] = &[
+    ("const", Draft::Draft6, Draft::Draft202012),
+    ("contains", Draft::Draft6, Draft::Draft202012),
+    ("propertyNames", Draft::Draft6, Draft::Draft202012),
+    ("$id", Draft::Draft6, Draft::Draft202012),
+    ("id", Draft::Draft4, Draft::Draft4),
+    ("if", Draft::Draft7, Draft::Draft202012),
+    ("then", Draft::Draft7, Draft::Draft202012),
+    ("else", Draft::Draft7, Draft::Draft202012),
+    ("dependencies", Draft::Draft4, Draft::Draft7),
+    ("dependentRequired", Draft::Draft201909, Draft::Draft202012),
+    ("dependentSchemas", Draft::Draft201909, Draft::Draft202012),
+    ("minContains", Draft::Draft201909, Draft::Draft202012),
+    ("maxContains", Draft::Draft201909, Draft::Draft202012),
+    ("unevaluatedItems", Draft::Draft201909, Draft::Draft202012),
+    ("unevaluatedProperties", Draft::Draft201909, Draft::Draft202012),
+    ("$anchor", Draft::Draft201909, Draft::Draft202012),
+    ("$recursiveRef", Draft::Draft201909, Draft::Draft201909),
+    ("$recursiveAnchor", Draft::Draft201909, Draft::Draft201909),
+    ("prefixItems", Draft::Draft202012, Draft::Draft202012),
+    ("$dynamicRef", Draft::Draft202012, Draft::Draft202012),
+    ("$dynamicAnchor", Draft::Draft202012, Draft::Draft202012),
+    ("additionalItems", Draft::Draft4, Draft::Draft201909),
+];
+
+impl Dialect {
+    /// The dialect that `$schema` names, if it is one of the drafts.
+    pub(super) fn by_address(address: &str) -> Option<Self> {
+        let address = address.trim_end_matches('#').trim_end_matches('/');
+        let path = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))?;
+        let draft = match path {
+            "json-schema.org/draft-03/schema" | "json-schema.org/draft-04/schema" => Draft::Draft4,
+            "json-schema.org/draft-06/schema" => Draft::Draft6,
+            "json-schema.org/draft-07/schema" => Draft::Draft7,
+            "json-schema.org/draft/2019-09/schema" => Draft::Draft201909,
+            "json-schema.org/draft/2020-12/schema" => Draft::Draft202012,
+            _ => return None,
+        };
+        Some(Self::Of(draft))
+    }
+
+    /// Does the keyword mean anything here? It must be one of some draft.
+    pub(super) fn knows(self, keyword: &str) -> bool {
+        let Self::Of(draft) = self else { return true };
+        SOME.iter()
+            .find(|&&(name, ..)| name == keyword)
+            .is_none_or(|&(_, first, last)| first <= draft && draft <= last)
+    }
+
+    /// Does `$ref` make its neighbours meaningless?
+    pub(super) fn ref_stands_alone(self) -> bool {
+        matches!(self, Self::Of(Draft::Draft4 | Draft::Draft6 | Draft::Draft7))
+    }
+
+    /// Is an array under `items` a schema for each place?
+    pub(super) fn has_item_lists(self) -> bool {
+        self != Self::Of(Draft::Draft202012)
+    }
+
+    /// Are `exclusiveMinimum` and `exclusiveMaximum` true or false?
+    pub(super) fn has_boolean_bounds(self) -> bool {
+        matches!(self, Self::Of(Draft::Draft4) | Self::Tolerant)
+    }
+}
+
+/// What a keyword of any draft holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// A schema, or an array of them.
+    Schemas,
+    /// An object whose values are schemas.
+    Named,
+}
+
+/// Where the schemas are below a schema object.
+pub(super) fn holds(keyword: &str, value: &Value) -> Option<Holds> {
+    Some(match keyword {
+        "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
+        | "dependencies"
+            if matches!(value, Value::Object(_)) =>
+        {
+            Holds::Named
+        }
+        "allOf"
+        | "anyOf"
+        | "oneOf"
+        | "prefixItems"
+        | "items"
+        | "additionalItems"
+        | "contains"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "additionalProperties"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => Holds::Schemas,
+        _ => return None,
+    })
+}

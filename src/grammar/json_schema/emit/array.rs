@@ -1,0 +1,183 @@
+//! Arrays: items by place, then all others; counts of items in sets; items that must differ.
+
+use hashbrown::HashMap;
+
+use super::{
+    Emitter,
+    states::{Automaton, Frame, State, Steps},
+};
+use crate::{
+    grammar::json_schema::{
+        algebra::{ArrayShape, FormulaId, Formulas},
+        error::{Checked, Problem},
+    },
+    ids::ExprId,
+};
+
+/// Different items of an array whose sets are written out one by one.
+const MOST_DIFFERENT: usize = 10;
+/// Bits for each count in a state.
+const COUNT_BITS: u32 = 20;
+/// Counts of one array.
+const MOST_COUNTS: usize = 3;
+
+/// An array being written.
+struct Items {
+    shape: ArrayShape,
+    /// The values of which each may come once, where items must differ.
+    values: Vec<FormulaId>,
+    /// What a set of items comes to, by formula.
+    known: HashMap<FormulaId, ExprId>,
+    level: u32,
+}
+
+impl Emitter<'_, '_> {
+    /// The arrays of a shape.
+    pub(super) fn array(&mut self, shape: &ArrayShape, level: u32, name: &str) -> Checked<ExprId> {
+        if shape.max.is_some_and(|max| max < shape.min) {
+            return self.alternatives(Vec::new());
+        }
+        let mut shape = shape.clone();
+        if let Some(node) = shape.repeated {
+            let problem =
+                Problem::unsupported(node, "uniqueItems", "arrays that do repeat an item are not supported");
+            self.algebra.relax(problem)?;
+            shape.repeated = None;
+        }
+        if shape.max.is_some_and(|max| max <= 1) {
+            shape.unique = None;
+        }
+        let mut values = Vec::new();
+        if let Some(node) = shape.unique {
+            let item = self.algebra.formulas.or(shape.prefix.iter().copied().chain([shape.rest]));
+            match self.algebra.few_values(item, MOST_DIFFERENT)? {
+                Some(few) => values = few,
+                None => {
+                    let reason =
+                        format!("items that must differ are supported for at most {MOST_DIFFERENT} values");
+                    let problem = Problem::unsupported(node, "uniqueItems", reason)
+                        .with_hint("give the items an `enum`, or allow repeated ones with `--lenient`");
+                    self.algebra.relax(problem)?;
+                    shape.unique = None;
+                }
+            }
+        }
+        let large = shape.counts.iter().any(|count| count.max.unwrap_or(count.min) >= 1 << (COUNT_BITS - 1));
+        if shape.counts.len() > MOST_COUNTS || large {
+            return Err(self.algebra.too_large("`contains` counts too much"));
+        }
+        let mut items = Items { shape, values, known: HashMap::new(), level };
+        self.list(&mut items, Frame { open: "[", close: "]", level }, name)
+    }
+}
+
+impl Items {
+    /// Do only places and length matter?
+    fn is_plain(&self) -> bool {
+        self.shape.counts.is_empty() && self.shape.unique.is_none()
+    }
+
+    fn expr(&mut self, emitter: &mut Emitter<'_, '_>, item: FormulaId) -> Checked<ExprId> {
+        if let Some(&known) = self.known.get(&item) {
+            return Ok(known);
+        }
+        let expr = emitter.value(item, self.level + 1)?;
+        self.known.insert(item, expr);
+        Ok(expr)
+    }
+
+    /// How often items of a set have come, as far as it matters.
+    fn found(state: State, index: usize) -> u64 {
+        let shift = u32::try_from(index).unwrap_or(0) * COUNT_BITS;
+        state.found >> shift & ((1 << COUNT_BITS) - 1)
+    }
+
+    /// What the next item may be, with the state after it.
+    fn ways(&self, emitter: &mut Emitter<'_, '_>, state: State) -> Vec<(FormulaId, State)> {
+        let place = usize::try_from(state.count).unwrap_or(usize::MAX);
+        let mut after = state;
+        after.count = (state.count + 1).min(self.enough());
+        let mut ways = vec![(self.shape.item(place), after)];
+        for (index, count) in self.shape.counts.iter().enumerate() {
+            if place < count.from {
+                continue;
+            }
+            let enough = count.max.map_or(count.min, |max| max + 1);
+            let mut split = Vec::new();
+            for (item, after) in ways {
+                let had = Self::found(state, index);
+                let inside = emitter.algebra.formulas.and([item, count.of]);
+                let mut counted = after;
+                if had < enough {
+                    counted.found += 1 << (u32::try_from(index).unwrap_or(0) * COUNT_BITS);
+                }
+                if count.max.is_none_or(|max| had < max) && counted != after {
+                    split.push((inside, counted));
+                }
+                // Where only a least count matters, items inside need not be counted.
+                let outside = match count.max {
+                    None => item,
+                    Some(_) => {
+                        let not = emitter.algebra.formulas.not(count.of);
+                        emitter.algebra.formulas.and([item, not])
+                    }
+                };
+                split.push((outside, after));
+            }
+            ways = split;
+        }
+        if self.shape.unique.is_some() {
+            let mut split = Vec::new();
+            for (item, after) in ways {
+                for (index, &value) in self.values.iter().enumerate() {
+                    if state.used >> index & 1 == 0 {
+                        let one = emitter.algebra.formulas.and([item, value]);
+                        split.push((one, State { used: after.used | 1 << index, ..after }));
+                    }
+                }
+            }
+            ways = split;
+        }
+        ways.retain(|&(item, _)| item != Formulas::NEVER);
+        ways
+    }
+
+    /// Lengths from which on nothing changes any more.
+    fn enough(&self) -> u64 {
+        let places = self.shape.counts.iter().map(|count| count.from).chain([self.shape.prefix.len()]).max();
+        let places = places.unwrap_or(0) as u64;
+        match self.shape.max {
+            Some(max) => max.max(places),
+            None => self.shape.min.max(places),
+        }
+    }
+}
+
+impl Automaton for Items {
+    fn steps(&mut self, emitter: &mut Emitter<'_, '_>, state: State) -> Checked<Steps> {
+        let enough = |index: usize| {
+            let count = &self.shape.counts[index];
+            let had = Self::found(state, index);
+            had >= count.min && count.max.is_none_or(|max| had <= max)
+        };
+        let counted = (0..self.shape.counts.len()).all(enough);
+        let mut steps = Steps { end: counted && state.count >= self.shape.min, ..Steps::default() };
+        if self.shape.max.is_some_and(|max| state.count >= max) {
+            return Ok(steps);
+        }
+        let places = self.shape.prefix.len() as u64;
+        if self.is_plain() && state.count >= places {
+            if self.shape.rest == Formulas::NEVER {
+                return Ok(steps);
+            }
+            let item = self.expr(emitter, self.shape.rest)?;
+            let min = self.shape.min.saturating_sub(state.count);
+            steps.tail = Some((item, min, self.shape.max.map(|max| max - state.count)));
+            return Ok(steps);
+        }
+        for (item, after) in self.ways(emitter, state) {
+            steps.parts.push((self.expr(emitter, item)?, after));
+        }
+        Ok(steps)
+    }
+}

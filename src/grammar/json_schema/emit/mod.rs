@@ -1,0 +1,352 @@
+//! Sets of values -> grammar IR: one rule for each set that is met, found from the start on by a loop.
+
+mod array;
+mod object;
+mod plan;
+mod productive;
+mod space;
+mod states;
+
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+
+use self::space::Space;
+use super::{
+    NumberSet, Spelling, StringSet,
+    algebra::{Algebra, Formula, FormulaId, Formulas},
+    document::NodeId,
+    error::{Checked, Problem, SchemaErrorKind, shortened},
+    options::WhiteSpace,
+};
+use crate::{
+    grammar::{Grammar, GrammarBuilder, Pattern, source::Span},
+    ids::ExprId,
+    limits::{LimitExceeded, Limits},
+};
+
+/// Levels of nesting when each level is written differently and no bound is given.
+const PRETTY_LEVELS: u32 = 24;
+/// Steps along references that say nothing themselves.
+const MOST_ALIASES: usize = 64;
+
+/// Builds the grammar.
+pub(super) struct Emitter<'a, 'o> {
+    algebra: &'a mut Algebra<'o>,
+    builder: GrammarBuilder,
+    space: Space,
+    spelling: Spelling,
+    /// The levels that values may have, if each level has rules of its own.
+    levels: Option<u32>,
+    rules: HashMap<(FormulaId, u32), String>,
+    /// How often each name was wanted.
+    names: HashMap<String, u32>,
+    /// Rules without a body yet.
+    open: Vec<(FormulaId, u32, String)>,
+    /// Sets of strings and numbers that have been written, by address; `kept` keeps the addresses theirs.
+    strings: HashMap<*const StringSet, ExprId>,
+    numbers: HashMap<*const NumberSet, ExprId>,
+    kept: (Vec<Rc<StringSet>>, Vec<Rc<NumberSet>>),
+    keys: HashMap<Rc<str>, ExprId>,
+    literals: HashMap<&'static str, ExprId>,
+    /// Where what is being written comes from.
+    span: Span,
+    node: NodeId,
+}
+
+/// The grammar of a set of values.
+pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) -> Checked<Grammar> {
+    let options = algebra.options;
+    let mut builder = GrammarBuilder::new(limits);
+    let start = algebra.here();
+    let space = Space::new(options.white_space, &mut builder).map_err(|limit| exceeded(start, limit))?;
+    let levels = match (options.max_depth, options.white_space) {
+        (Some(levels), _) => Some(levels),
+        (None, WhiteSpace::Pretty(_)) => Some(PRETTY_LEVELS),
+        (None, _) => None,
+    };
+    let mut emitter = Emitter {
+        spelling: Spelling { escapes: options.escapes },
+        algebra,
+        builder,
+        space,
+        levels,
+        rules: HashMap::new(),
+        names: HashMap::new(),
+        open: Vec::new(),
+        strings: HashMap::new(),
+        numbers: HashMap::new(),
+        kept: (Vec::new(), Vec::new()),
+        keys: HashMap::new(),
+        literals: HashMap::new(),
+        span: Span::default(),
+        node: start,
+    };
+    emitter.root(root)?;
+    while let Some((id, level, name)) = emitter.open.pop() {
+        emitter.rule(id, level, &name)?;
+    }
+    let problem = |reason| Problem::new(SchemaErrorKind::Invalid, start, None, reason);
+    let grammar = emitter.builder.finish("root").map_err(|_| problem("the grammar is not whole"))?;
+    if !productive::has_text(&grammar) {
+        return Err(algebra.nothing_allowed(root));
+    }
+    Ok(grammar)
+}
+
+/// A budget of the grammar was used up.
+fn exceeded(node: NodeId, limit: LimitExceeded) -> Box<Problem> {
+    let mut problem =
+        Problem::new(SchemaErrorKind::Limit, node, None, limit.to_string()).with_hint(limit.hint());
+    problem.limit = Some(limit);
+    problem
+}
+
+impl Emitter<'_, '_> {
+    /// The start rule: the value, with the white space that may be around it.
+    fn root(&mut self, id: FormulaId) -> Checked<()> {
+        let value = self.value(id, 0)?;
+        let around = self.space.around();
+        let parts = around.into_iter().chain([value]).chain(around).collect();
+        let body = self.sequence(parts)?;
+        self.define("root", body)
+    }
+
+    /// A use of the rule of a set.
+    fn value(&mut self, id: FormulaId, level: u32) -> Checked<ExprId> {
+        let id = self.algebra.without_aliases(id)?;
+        let level = if self.levels.is_some() { level } else { 0 };
+        let name = match self.rules.get(&(id, level)) {
+            Some(name) => name.clone(),
+            None => {
+                let name = self.name(&shortened(&self.algebra.label(id)));
+                self.rules.insert((id, level), name.clone());
+                self.open.push((id, level, name.clone()));
+                name
+            }
+        };
+        self.rule_ref(&name)
+    }
+
+    /// A name that no other rule has.
+    fn name(&mut self, wanted: &str) -> String {
+        let count = self.names.entry(wanted.to_owned()).or_insert(0);
+        *count += 1;
+        if *count == 1 { wanted.to_owned() } else { format!("{wanted}~{count}") }
+    }
+
+    /// The body of a rule.
+    fn rule(&mut self, id: FormulaId, level: u32, name: &str) -> Checked<()> {
+        if let Formula::Schema { node, .. } | Formula::Value { node, .. } = *self.algebra.formulas.get(id) {
+            self.node = node;
+            self.algebra.stand_at(node);
+            if self.algebra.resolver.documents.document(node) == 0 {
+                self.span = self.algebra.resolver.documents.span(node);
+            }
+        }
+        let shape = self.algebra.expand(id)?;
+        let mut alternatives = Vec::new();
+        if shape.null {
+            alternatives.push(self.literal("null")?);
+        }
+        for (value, text) in ["false", "true"].into_iter().enumerate() {
+            if shape.booleans[value] {
+                alternatives.push(self.literal(text)?);
+            }
+        }
+        if !shape.numbers.is_empty() {
+            alternatives.push(self.number_set(&shape.numbers)?);
+        }
+        if !shape.strings.is_empty() {
+            alternatives.push(self.string_set(&shape.strings)?);
+        }
+        if self.levels.is_none_or(|levels| level < levels) {
+            for array in &shape.arrays {
+                alternatives.push(self.array(array, level, name)?);
+            }
+            for object in &shape.objects {
+                alternatives.push(self.object(object, level, name)?);
+            }
+        }
+        let body = self.alternatives(alternatives)?;
+        self.define(name, body)
+    }
+
+    fn string_set(&mut self, set: &Rc<StringSet>) -> Checked<ExprId> {
+        if let Some(&known) = self.strings.get(&Rc::as_ptr(set)) {
+            return Ok(known);
+        }
+        let written = set.emit(&mut self.builder, self.spelling, self.span);
+        let written = self.algebra.fitting(written)?;
+        // A rule is one terminal or one nonterminal, however often it is used.
+        let wanted = if set.is_all() { "string" } else { "strings" };
+        let expr = self.as_rule(wanted, written)?;
+        self.strings.insert(Rc::as_ptr(set), expr);
+        self.kept.0.push(set.clone());
+        Ok(expr)
+    }
+
+    fn number_set(&mut self, set: &Rc<NumberSet>) -> Checked<ExprId> {
+        if let Some(&known) = self.numbers.get(&Rc::as_ptr(set)) {
+            return Ok(known);
+        }
+        let written = set.emit(&mut self.builder, self.spelling, self.span);
+        let written = self.algebra.fitting(written)?;
+        let wanted = if set.is_all() { "number" } else { "numbers" };
+        let expr = self.as_rule(wanted, written)?;
+        self.numbers.insert(Rc::as_ptr(set), expr);
+        self.kept.1.push(set.clone());
+        Ok(expr)
+    }
+
+    /// A key in quotes.
+    fn key(&mut self, key: &Rc<str>) -> Checked<ExprId> {
+        if let Some(&known) = self.keys.get(key) {
+            return Ok(known);
+        }
+        let set = self.algebra.fitting(StringSet::one(key))?;
+        let expr = set.emit(&mut self.builder, self.spelling, self.span);
+        let expr = self.algebra.fitting(expr)?;
+        self.keys.insert(key.clone(), expr);
+        Ok(expr)
+    }
+
+    /// A rule of its own for an expression, and a use of it.
+    fn as_rule(&mut self, wanted: &str, body: ExprId) -> Checked<ExprId> {
+        let name = self.name(wanted);
+        self.define(&name, body)?;
+        self.rule_ref(&name)
+    }
+
+    fn literal(&mut self, text: &'static str) -> Checked<ExprId> {
+        if let Some(&known) = self.literals.get(text) {
+            return Ok(known);
+        }
+        let expr = self.builder.pattern(Pattern::literal(text.as_bytes()), Span::default());
+        let expr = expr.map_err(|limit| exceeded(self.node, limit))?;
+        self.literals.insert(text, expr);
+        Ok(expr)
+    }
+
+    fn sequence(&mut self, parts: Vec<ExprId>) -> Checked<ExprId> {
+        self.builder.sequence(parts, self.span).map_err(|limit| exceeded(self.node, limit))
+    }
+
+    fn alternatives(&mut self, parts: Vec<ExprId>) -> Checked<ExprId> {
+        self.builder.alternatives(parts, self.span).map_err(|limit| exceeded(self.node, limit))
+    }
+
+    /// `min` to `max` times; a `max` that no text reaches counts as none.
+    fn repeat(&mut self, part: ExprId, min: u64, max: Option<u64>) -> Checked<ExprId> {
+        let too_many = || self.algebra.too_large(&format!("at least {min} items or members are too many"));
+        let min = u32::try_from(min).map_err(|_| too_many())?;
+        let max = max.and_then(|max| u32::try_from(max).ok());
+        self.builder.repeat(part, min, max, self.span).map_err(|limit| exceeded(self.node, limit))
+    }
+
+    fn rule_ref(&mut self, name: &str) -> Checked<ExprId> {
+        self.builder.rule_ref(name, self.span).map_err(|limit| exceeded(self.node, limit))
+    }
+
+    fn define(&mut self, name: &str, body: ExprId) -> Checked<()> {
+        match self.builder.define(name, body, self.span) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.algebra.too_large("two rules have one name")),
+        }
+    }
+}
+
+impl Algebra<'_> {
+    /// The schema that a schema of nothing but a reference stands for.
+    fn without_aliases(&mut self, id: FormulaId) -> Checked<FormulaId> {
+        let mut here = id;
+        for _ in 0..MOST_ALIASES {
+            let Formula::Schema { node, scope, negated: false } = *self.formulas.get(here) else { break };
+            let meaning = self.formula_of(node, scope)?;
+            if !matches!(self.formulas.get(meaning), Formula::Schema { .. } | Formula::Any | Formula::Never) {
+                break;
+            }
+            here = meaning;
+        }
+        Ok(here)
+    }
+
+    /// What to call the rule of a set: the pointer of its first schema.
+    fn label(&self, id: FormulaId) -> String {
+        match self.formulas.get(id) {
+            Formula::Any => "any".to_owned(),
+            Formula::Schema { node, negated, .. } => {
+                let pointer = self.resolver.documents.pointer(*node);
+                if *negated { format!("not {pointer}") } else { pointer }
+            }
+            Formula::And(parts) | Formula::Or(parts) | Formula::One { of: parts, .. } => {
+                let first = parts.iter().find_map(|&part| match *self.formulas.get(part) {
+                    Formula::Schema { node, .. } => Some(self.resolver.documents.pointer(node)),
+                    _ => None,
+                });
+                format!("{}...", first.unwrap_or_else(|| "value".to_owned()))
+            }
+            Formula::Never | Formula::Value { .. } | Formula::Leaf { .. } => "value".to_owned(),
+        }
+    }
+
+    /// That no value is valid, and which schemas contradict each other.
+    ///
+    /// Goes down from the start along members and items that must be there and cannot.
+    fn nothing_allowed(&mut self, root: FormulaId) -> Box<Problem> {
+        let mut here = root;
+        for _ in 0..MOST_ALIASES {
+            here = self.without_aliases(here).unwrap_or(here);
+            let Ok(shape) = self.expand(here) else { break };
+            let below = match (&shape.objects[..], &shape.arrays[..]) {
+                ([object], []) => {
+                    let values = self.required_values(object);
+                    values.into_iter().find(|&value| self.is_surely_empty(value, super::algebra::Depth::ITEM))
+                }
+                ([], [array]) if array.min > 0 => Some(array.item(0)),
+                _ => None,
+            };
+            match below {
+                Some(below) if below != here && below != Formulas::NEVER => here = below,
+                _ => break,
+            }
+        }
+        let mut nodes = Vec::new();
+        self.schemas_of(here, &mut nodes);
+        let node = nodes.first().copied().unwrap_or_default();
+        let reason = "no value is valid: what is asked for contradicts itself, or would have to be endless";
+        let mut problem = Problem::new(SchemaErrorKind::NoInstance, node, None, reason);
+        problem.more =
+            nodes.into_iter().skip(1).map(|node| (node, "together with this".to_owned())).collect();
+        for (node, label) in &mut problem.more {
+            *label = format!("together with {}", self.resolver.documents.pointer(*node));
+        }
+        problem
+    }
+
+    /// The schemas that a formula is made of, in order.
+    fn schemas_of(&mut self, id: FormulaId, nodes: &mut Vec<NodeId>) {
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            match self.formulas.get(id).clone() {
+                Formula::Schema { node, scope, .. } => {
+                    if nodes.len() < 8 && !nodes.contains(&node) {
+                        nodes.push(node);
+                        if let Some(&meaning) = self.read.get(&(node, scope)) {
+                            open.push(meaning);
+                        }
+                    }
+                }
+                Formula::Value { node, .. } => {
+                    if nodes.len() < 8 && !nodes.contains(&node) {
+                        nodes.push(node);
+                    }
+                }
+                Formula::And(parts) | Formula::Or(parts) | Formula::One { of: parts, .. } => {
+                    open.extend(parts.iter().rev());
+                }
+                Formula::Any | Formula::Never | Formula::Leaf { .. } => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! An object shape as members: which keys there are by name, which by language, and what each may hold.
+
+use std::rc::Rc;
+
+use super::super::{
+    StringSet,
+    algebra::{Algebra, FormulaId, Formulas, Keys, KeysId, ObjectShape},
+    error::Checked,
+};
+
+/// Languages of keys that one object tells apart.
+const MOST_REGIONS: usize = 256;
+/// Members that must be there under one of several keys, at a time.
+pub(super) const MOST_SOME: usize = 8;
+
+/// A member under one key.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) key: Rc<str>,
+    pub(super) required: bool,
+    pub(super) ways: Vec<Way>,
+}
+
+/// Members under the keys of a language.
+#[derive(Debug)]
+pub(super) struct Region {
+    pub(super) keys: Rc<StringSet>,
+    pub(super) ways: Vec<Way>,
+}
+
+/// What a member may hold, and which of the wanted members it then is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way {
+    pub(super) value: FormulaId,
+    pub(super) found: u64,
+}
+
+/// An object, ready to be written.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) members: Vec<Member>,
+    pub(super) regions: Vec<Region>,
+    /// Bits of all wanted members.
+    pub(super) wanted: u64,
+    pub(super) min: u64,
+    pub(super) max: Option<u64>,
+}
+
+impl Algebra<'_> {
+    /// Takes an object shape apart.
+    pub(super) fn plan(&mut self, shape: &ObjectShape) -> Checked<Plan> {
+        if shape.some.len() > MOST_SOME {
+            return Err(
+                self.too_large(&format!("more than {MOST_SOME} members wanted under keys of some kind"))
+            );
+        }
+        let mut members: Vec<Member> = Vec::new();
+        let required: hashbrown::HashSet<Rc<str>> = shape.required.iter().cloned().collect();
+        let mut known: hashbrown::HashSet<Rc<str>> = hashbrown::HashSet::new();
+        let declared = shape.properties.iter().cloned();
+        let others = shape.required.iter().map(|name| (name.clone(), Formulas::ANY));
+        let left_out =
+            shape.every.iter().chain(&shape.some).filter_map(|&(keys, _)| match self.keys.get(keys) {
+                Keys::Rest { names, .. } => Some(names.clone()),
+                Keys::Strings(_) => None,
+            });
+        let left_out: Vec<_> =
+            left_out.flat_map(|names| names.to_vec()).map(|name| (name, Formulas::ANY)).collect();
+        for (key, value) in declared.chain(others).chain(left_out) {
+            if known.insert(key.clone()) {
+                let value = self.narrowed_by_keys(shape, &key, value);
+                let ways = self.ways(shape, value, |algebra, keys| algebra.keys.contains(keys, &key));
+                members.push(Member { required: required.contains(&key), key, ways });
+            }
+        }
+        // A member that cannot be is left out; if it must be, it stays, and with it the object cannot be.
+        members
+            .retain(|member| member.required || member.ways.iter().any(|way| way.value != Formulas::NEVER));
+        let regions = self.regions(shape, known)?;
+        let least = members.iter().filter(|member| member.required).count() as u64;
+        let most = regions.is_empty().then_some(members.len() as u64);
+        Ok(Plan {
+            min: if shape.min <= least { 0 } else { shape.min },
+            max: shape.max.filter(|&max| most.is_none_or(|most| max < most)),
+            members,
+            regions,
+            wanted: (1 << shape.some.len()) - 1,
+        })
+    }
+
+    /// What a member may hold so that it is some of the wanted ones whose keys it has.
+    fn ways(
+        &mut self,
+        shape: &ObjectShape,
+        value: FormulaId,
+        has_key: impl Fn(&Self, KeysId) -> bool,
+    ) -> Vec<Way> {
+        let mut ways = vec![Way { value, found: 0 }];
+        for (index, &(keys, wanted)) in shape.some.iter().enumerate() {
+            if !has_key(self, keys) {
+                continue;
+            }
+            for way in ways.clone() {
+                let value = self.formulas.and([way.value, wanted]);
+                if value != Formulas::NEVER {
+                    ways.push(Way { value, found: way.found | 1 << index });
+                }
+            }
+        }
+        ways
+    }
+
+    /// The keys without a name of their own, split by the languages that the shape speaks of.
+    fn regions(&mut self, shape: &ObjectShape, named: hashbrown::HashSet<Rc<str>>) -> Checked<Vec<Region>> {
+        let mut languages: Vec<(KeysId, Rc<StringSet>)> = Vec::new();
+        let mut add = |algebra: &Self, keys: KeysId| {
+            if let Keys::Strings(strings) = algebra.keys.get(keys)
+                && languages.iter().all(|&(known, _)| known != keys)
+            {
+                languages.push((keys, strings.clone()));
+            }
+        };
+        for &(keys, _) in shape.every.iter().chain(&shape.some) {
+            add(self, keys);
+            if let Keys::Rest { sets, .. } = self.keys.get(keys) {
+                sets.iter().for_each(|&set| add(self, set));
+            }
+        }
+        let mut left: Vec<(Rc<StringSet>, Vec<KeysId>)> = Vec::new();
+        let free = if named.is_empty() {
+            self.ends.any.strings.clone()
+        } else {
+            let mut named: Vec<Rc<str>> = named.into_iter().collect();
+            named.sort();
+            let names = self.fitting(StringSet::of(named))?;
+            Rc::new(self.fitting(names.complement())?)
+        };
+        left.push((free, Vec::new()));
+        for (id, language) in languages {
+            let other = self.fitting(language.complement())?;
+            let mut split = Vec::new();
+            for (keys, inside) in left {
+                let within = self.fitting(keys.intersect(&language))?;
+                let without = self.fitting(keys.intersect(&other))?;
+                if !without.is_empty() {
+                    split.push((Rc::new(without), inside.clone()));
+                }
+                if !within.is_empty() {
+                    let inside = inside.iter().copied().chain([id]).collect();
+                    split.push((Rc::new(within), inside));
+                }
+            }
+            if split.len() > MOST_REGIONS {
+                return Err(self.too_large("the patterns of keys overlap in too many ways"));
+            }
+            left = split;
+        }
+        let mut regions = Vec::new();
+        for (keys, inside) in left {
+            let has = |algebra: &Self, set: KeysId| match algebra.keys.get(set) {
+                Keys::Strings(_) => inside.contains(&set),
+                Keys::Rest { sets, .. } => sets.iter().all(|set| !inside.contains(set)),
+            };
+            let parts: Vec<FormulaId> =
+                shape.every.iter().filter(|&&(set, _)| has(self, set)).map(|&(_, value)| value).collect();
+            let value = self.formulas.and(parts);
+            // What is closed has no members but those that the schema speaks of.
+            let unspoken = value == Formulas::ANY && inside.is_empty();
+            if value == Formulas::NEVER || self.options.closed && unspoken && !shape.properties.is_empty() {
+                continue;
+            }
+            regions.push(Region { keys, ways: self.ways(shape, value, has) });
+        }
+        Ok(regions)
+    }
+}

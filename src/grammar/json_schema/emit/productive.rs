@@ -1,0 +1,51 @@
+//! Does a grammar have any text? The least fixpoint of "all parts of one alternative have a text".
+
+use crate::{
+    grammar::{Expr, Grammar},
+    ids::ExprId,
+};
+
+/// Does the start rule have a text? A list of expressions whose parts changed is worked off, so the time is
+/// linear in the grammar but for long sequences, which are looked at once for each part.
+pub(super) fn has_text(grammar: &Grammar) -> bool {
+    let mut exprs = vec![false; grammar.exprs().len()];
+    let mut rules = vec![false; grammar.rules().len()];
+    let mut users: Vec<Vec<ExprId>> = vec![Vec::new(); rules.len()];
+    let mut parents: Vec<Vec<ExprId>> = vec![Vec::new(); exprs.len()];
+    let mut open = Vec::new();
+    for (id, expr) in grammar.exprs() {
+        match expr {
+            Expr::Rule(rule) => users[rule.index()].push(id),
+            Expr::Sequence(parts) | Expr::Alternatives(parts) => {
+                parts.iter().for_each(|part| parents[part.index()].push(id));
+            }
+            Expr::Repeat { part, .. } => parents[part.index()].push(id),
+            _ => {}
+        }
+        open.push(id);
+    }
+    let mut bodies: Vec<Vec<usize>> = vec![Vec::new(); exprs.len()];
+    for rule in grammar.rules() {
+        bodies[grammar.rule_body(rule).index()].push(rule.index());
+    }
+    while let Some(id) = open.pop() {
+        let has = |part: &ExprId| exprs[part.index()];
+        let holds = match grammar.expr(id) {
+            Expr::Rule(rule) => rules[rule.index()],
+            Expr::Sequence(parts) => parts.iter().all(has),
+            Expr::Alternatives(parts) => parts.iter().any(has),
+            Expr::Repeat { part, min, .. } => *min == 0 || has(part),
+            _ => true,
+        };
+        if !holds || std::mem::replace(&mut exprs[id.index()], true) {
+            continue;
+        }
+        open.extend(&parents[id.index()]);
+        for &rule in &bodies[id.index()] {
+            if !std::mem::replace(&mut rules[rule], true) {
+                open.extend(&users[rule]);
+            }
+        }
+    }
+    rules[grammar.root().index()]
+}

@@ -1,0 +1,217 @@
+//! Rules of a list with commas whose parts depend on what came before: members of objects, items of arrays.
+//!
+//! The list is a finite automaton that the caller describes state by state; a state becomes two right-linear
+//! rules, what comes after a part (`next`) and what a part may be (`step`). Parts that lead back to the same
+//! state are written as repetition, so that long lists do not pile up in the parser.
+
+use hashbrown::HashMap;
+
+use super::{Emitter, space::Spot};
+use crate::{grammar::json_schema::error::Checked, ids::ExprId};
+
+/// States of one object or array.
+const MOST_STATES: usize = 20_000;
+
+/// A place in a list, as numbers that the caller gives a meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct State {
+    /// The members passed: how many of them, or which.
+    pub(super) used: u64,
+    /// Parts so far, as far as they count.
+    pub(super) count: u64,
+    /// What has been found, or how often.
+    pub(super) found: u64,
+}
+
+/// What may come in a state.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    /// May the list end?
+    pub(super) end: bool,
+    /// A part, and the state after it.
+    pub(super) parts: Vec<(ExprId, State)>,
+    /// A state whose parts may come as well, as if it had been reached already.
+    pub(super) skip: Option<State>,
+    /// From here on only this, so often, instead of everything above.
+    pub(super) tail: Option<(ExprId, u64, Option<u64>)>,
+}
+
+/// Opening and closing of a list at a level.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) open: &'static str,
+    pub(super) close: &'static str,
+    pub(super) level: u32,
+}
+
+/// Says what may come in a state.
+pub(super) trait Automaton {
+    fn steps(&mut self, emitter: &mut Emitter<'_, '_>, state: State) -> Checked<Steps>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    /// After a part.
+    Next,
+    /// A part.
+    Step,
+}
+
+/// Rules that were mentioned, and those still without a body.
+struct Rules {
+    base: String,
+    names: HashMap<(Kind, State), String>,
+    open: Vec<(Kind, State)>,
+}
+
+impl Emitter<'_, '_> {
+    /// The list that an automaton describes from its start state on, with its brackets.
+    pub(super) fn list(
+        &mut self,
+        automaton: &mut dyn Automaton,
+        frame: Frame,
+        base: &str,
+    ) -> Checked<ExprId> {
+        let mut rules = Rules { base: base.to_owned(), names: HashMap::new(), open: Vec::new() };
+        let start = State::default();
+        let steps = automaton.steps(self, start)?;
+        let mut ways = Vec::new();
+        if steps.end || steps.tail.is_some_and(|(_, min, _)| min == 0) {
+            let mut empty = vec![self.literal(frame.open)?];
+            empty.extend(self.space_at(Spot::InEmpty, frame.level)?);
+            empty.push(self.literal(frame.close)?);
+            ways.push(self.sequence(empty)?);
+        }
+        let parts = self.parts(&mut rules, start, &steps, frame)?;
+        if !parts.is_empty() {
+            let mut filled = vec![self.literal(frame.open)?];
+            filled.extend(self.space_at(Spot::AfterOpen, frame.level)?);
+            filled.push(self.alternatives(parts)?);
+            ways.push(self.sequence(filled)?);
+        }
+        while let Some((kind, state)) = rules.open.pop() {
+            if rules.names.len() > MOST_STATES {
+                return Err(self
+                    .algebra
+                    .too_large(&format!("counts and keys make more than {MOST_STATES} states")));
+            }
+            let steps = automaton.steps(self, state)?;
+            let body = match kind {
+                Kind::Next => self.next_body(&mut rules, state, &steps, frame)?,
+                Kind::Step => {
+                    let parts = self.parts(&mut rules, state, &steps, frame)?;
+                    self.alternatives(parts)?
+                }
+            };
+            let name = rules.names[&(kind, state)].clone();
+            self.define(&name, body)?;
+        }
+        self.alternatives(ways)
+    }
+
+    /// Ways to begin with a part in a state; each goes on to the end of the list.
+    fn parts(
+        &mut self,
+        rules: &mut Rules,
+        state: State,
+        steps: &Steps,
+        frame: Frame,
+    ) -> Checked<Vec<ExprId>> {
+        if let Some((part, min, max)) = steps.tail {
+            if max == Some(0) {
+                return Ok(Vec::new());
+            }
+            let rest = self.tail(part, min.saturating_sub(1), max.map(|max| max - 1), frame)?;
+            return Ok(vec![self.sequence(vec![part, rest])?]);
+        }
+        let mut ways = Vec::new();
+        for &(part, to) in &steps.parts {
+            let next = self.state_rule(rules, Kind::Next, to)?;
+            ways.push(self.sequence(vec![part, next])?);
+        }
+        if let Some(to) = steps.skip.filter(|&to| to != state) {
+            ways.push(self.state_rule(rules, Kind::Step, to)?);
+        }
+        Ok(ways)
+    }
+
+    /// What comes after a part.
+    fn next_body(&mut self, rules: &mut Rules, state: State, steps: &Steps, frame: Frame) -> Checked<ExprId> {
+        if let Some((part, min, max)) = steps.tail {
+            return self.tail(part, min, max, frame);
+        }
+        let (loops, others): (Vec<_>, Vec<_>) = steps.parts.iter().copied().partition(|&(_, to)| to == state);
+        let mut ways = Vec::new();
+        if steps.end {
+            ways.push(self.close(frame)?);
+        }
+        let more = Steps { parts: others, skip: steps.skip, ..Steps::default() };
+        let more = self.parts(rules, state, &more, frame)?;
+        if !more.is_empty() {
+            let more = self.alternatives(more)?;
+            let comma = self.comma(frame.level)?;
+            ways.push(self.sequence(vec![comma, more])?);
+        }
+        let rest = self.alternatives(ways)?;
+        if loops.is_empty() {
+            return Ok(rest);
+        }
+        let again = self.alternatives(loops.into_iter().map(|(part, _)| part).collect())?;
+        let comma = self.comma(frame.level)?;
+        let again = self.sequence(vec![comma, again])?;
+        let again = self.repeat(again, 0, None)?;
+        self.sequence(vec![again, rest])
+    }
+
+    /// So many parts, each with a comma before it, and the end.
+    fn tail(&mut self, part: ExprId, min: u64, max: Option<u64>, frame: Frame) -> Checked<ExprId> {
+        let comma = self.comma(frame.level)?;
+        let one = self.sequence(vec![comma, part])?;
+        let more = self.repeat(one, min, max)?;
+        let close = self.close(frame)?;
+        self.sequence(vec![more, close])
+    }
+
+    fn state_rule(&mut self, rules: &mut Rules, kind: Kind, state: State) -> Checked<ExprId> {
+        let name = match rules.names.get(&(kind, state)) {
+            Some(name) => name.clone(),
+            None => {
+                let suffix = if kind == Kind::Next { "after" } else { "at" };
+                let name = self.name(&format!("{}.{suffix}", rules.base));
+                rules.names.insert((kind, state), name.clone());
+                rules.open.push((kind, state));
+                name
+            }
+        };
+        self.rule_ref(&name)
+    }
+
+    fn comma(&mut self, level: u32) -> Checked<ExprId> {
+        let mut parts = Vec::new();
+        parts.extend(self.space_at(Spot::BeforeComma, level)?);
+        parts.push(self.literal(",")?);
+        parts.extend(self.space_at(Spot::AfterComma, level)?);
+        self.sequence(parts)
+    }
+
+    fn close(&mut self, frame: Frame) -> Checked<ExprId> {
+        let mut parts = Vec::new();
+        parts.extend(self.space_at(Spot::BeforeClose, frame.level)?);
+        parts.push(self.literal(frame.close)?);
+        self.sequence(parts)
+    }
+
+    /// The white space at a spot, if there may be any.
+    pub(super) fn space_at(&mut self, spot: Spot, level: u32) -> Checked<Option<ExprId>> {
+        match self.space.at(spot, level) {
+            Ok(run) => Ok(run),
+            Err(text) => self.text(&text).map(Some),
+        }
+    }
+
+    /// A text as it is.
+    fn text(&mut self, text: &str) -> Checked<ExprId> {
+        let pattern = crate::grammar::Pattern::literal(text.as_bytes());
+        self.builder.pattern(pattern, self.span).map_err(|limit| super::exceeded(self.node, limit))
+    }
+}

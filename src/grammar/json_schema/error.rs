@@ -1,0 +1,212 @@
+//! What is wrong with a schema, where, and what may help.
+
+use std::{borrow::Cow, fmt};
+
+use super::{
+    document::{Documents, NodeId},
+    leaf::LeafError,
+};
+use crate::{
+    grammar::{GrammarError, GrammarErrorKind, source::Source},
+    limits::LimitExceeded,
+};
+
+/// Characters shown of a pointer or a reason.
+const MOST_SHOWN: usize = 300;
+
+/// Kinds of [`SchemaError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SchemaErrorKind {
+    /// The text is not JSON.
+    NotJson,
+    /// A keyword has a value that the draft does not allow.
+    Invalid,
+    /// A reference that leads nowhere, or out of the given documents.
+    Reference,
+    /// References that lead back to where they began without describing anything.
+    Loop,
+    /// No value is valid.
+    NoInstance,
+    /// Something that cannot be had exactly.
+    Unsupported,
+    /// A budget is used up.
+    Limit,
+}
+
+/// A schema that cannot be used. `Display` prints where, what is wrong, the line of the text, and a hint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaError {
+    kind: SchemaErrorKind,
+    pointer: String,
+    keyword: Option<String>,
+    shown: Box<GrammarError>,
+}
+
+impl SchemaError {
+    /// What kind of mistake it is.
+    #[must_use]
+    pub fn kind(&self) -> &SchemaErrorKind {
+        &self.kind
+    }
+
+    /// The JSON pointer of the place, as a URI fragment: `#/properties/a`.
+    #[must_use]
+    pub fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// The keyword it is about.
+    #[must_use]
+    pub fn keyword(&self) -> Option<&str> {
+        self.keyword.as_deref()
+    }
+
+    /// What is wrong, in one line of words.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        self.shown.message()
+    }
+
+    /// What may help.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.shown.hint()
+    }
+
+    /// The same error with the text before it as other notations have it.
+    pub(super) fn of_text(shown: GrammarError) -> Self {
+        let kind = match shown.kind() {
+            GrammarErrorKind::Limit(_) => SchemaErrorKind::Limit,
+            _ => SchemaErrorKind::NotJson,
+        };
+        Self { kind, pointer: "#".to_owned(), keyword: None, shown: Box::new(shown) }
+    }
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.shown, f)
+    }
+}
+
+impl std::error::Error for SchemaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.shown.source()
+    }
+}
+
+impl From<SchemaError> for GrammarError {
+    fn from(error: SchemaError) -> Self {
+        *error.shown
+    }
+}
+
+/// Something that was allowed though the schema does not, because [`SchemaOptions::lenient`] asked for it.
+///
+/// [`SchemaOptions::lenient`]: super::SchemaOptions::lenient
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relaxed {
+    /// Where, as a URI fragment.
+    pub pointer: String,
+    /// Which keyword.
+    pub keyword: String,
+    /// Why it could not be had exactly.
+    pub why: String,
+}
+
+/// A [`SchemaError`] in the making: places are nodes.
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    pub(super) kind: SchemaErrorKind,
+    pub(super) node: NodeId,
+    pub(super) keyword: Option<&'static str>,
+    pub(super) reason: String,
+    pub(super) hint: Option<String>,
+    /// More places, with what is said about them.
+    pub(super) more: Vec<(NodeId, String)>,
+    pub(super) limit: Option<LimitExceeded>,
+}
+
+/// The result of whatever can be wrong with a schema.
+pub(super) type Checked<T> = Result<T, Box<Problem>>;
+
+impl Problem {
+    pub(super) fn new(
+        kind: SchemaErrorKind,
+        node: NodeId,
+        keyword: Option<&'static str>,
+        reason: impl Into<String>,
+    ) -> Box<Self> {
+        let reason = reason.into();
+        Box::new(Self { kind, node, keyword, reason, hint: None, more: Vec::new(), limit: None })
+    }
+
+    pub(super) fn invalid(node: NodeId, keyword: &'static str, reason: impl Into<String>) -> Box<Self> {
+        Self::new(SchemaErrorKind::Invalid, node, Some(keyword), reason)
+    }
+
+    pub(super) fn unsupported(node: NodeId, keyword: &'static str, reason: impl Into<String>) -> Box<Self> {
+        Self::new(SchemaErrorKind::Unsupported, node, Some(keyword), reason)
+    }
+
+    /// A keyword of strings or numbers whose language cannot be had.
+    pub(super) fn of_leaf(node: NodeId, keyword: Option<&'static str>, error: LeafError) -> Box<Self> {
+        let kind = match error {
+            LeafError::Syntax { .. } | LeafError::Number(_) => SchemaErrorKind::Invalid,
+            LeafError::Unsupported { .. } => SchemaErrorKind::Unsupported,
+            LeafError::Budget { .. } | LeafError::Limit(_) => SchemaErrorKind::Limit,
+        };
+        let mut problem = Self::new(kind, node, keyword, error.to_string()).with_hint(error.hint());
+        if let LeafError::Limit(limit) = error {
+            problem.limit = Some(limit);
+        }
+        problem
+    }
+
+    pub(super) fn with_hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// As something that was allowed all the same.
+    pub(super) fn relaxed(&self, documents: &Documents) -> Relaxed {
+        Relaxed {
+            pointer: documents.pointer(self.node),
+            keyword: self.keyword.unwrap_or_default().to_owned(),
+            why: self.reason.clone(),
+        }
+    }
+
+    /// With places and the text that they are in.
+    pub(super) fn finish(self, documents: &Documents) -> SchemaError {
+        let pointer = documents.pointer(self.node);
+        let about = self.keyword.map_or_else(String::new, |keyword| format!("`{keyword}`: "));
+        let message = format!("{}: {about}{}", shortened(&pointer), shortened(&self.reason));
+        let kind = match (&self.kind, self.limit) {
+            (_, Some(limit)) => GrammarErrorKind::Limit(limit),
+            (SchemaErrorKind::Unsupported | SchemaErrorKind::Limit, None) => GrammarErrorKind::Unsupported,
+            _ => GrammarErrorKind::Syntax,
+        };
+        let mut shown = GrammarError::new(kind, message);
+        for (node, label) in std::iter::once((self.node, String::new())).chain(self.more) {
+            let source = Source::new(documents.text(documents.document(node)));
+            let place = self.keyword.filter(|_| label.is_empty());
+            let place = place.and_then(|keyword| documents.member(node, keyword)).unwrap_or(node);
+            shown = shown.at(source, documents.span(place), shortened(&label));
+        }
+        if let Some(hint) = self.hint {
+            shown = shown.with_hint(hint);
+        }
+        let keyword = self.keyword.map(str::to_owned);
+        SchemaError { kind: self.kind, pointer, keyword, shown: Box::new(shown) }
+    }
+}
+
+/// Cut to a length that people read.
+pub(super) fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => Cow::Owned(format!("{}\u{2026}", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}

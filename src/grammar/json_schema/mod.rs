@@ -1,0 +1,108 @@
+//! JSON Schema -> grammar IR, exactly.
+//!
+//! The passes, and what holds after each:
+//! 1. `document`: the text is JSON, as an arena that knows order, numbers as written, and places.
+//! 2. `resolve`, `dialect`: where references lead and which keywords mean something.
+//! 3. `translate`: a schema is a formula over keywords and other schemas.
+//! 4. `algebra`: a formula is a union of shapes by type, one level at a time.
+//! 5. `emit`: each set of values that is met is a rule of the grammar.
+//!
+//! The promise: every text of the grammar is a valid instance, and every valid value has a spelling in the
+//! grammar. What cannot be had exactly is an error, or is listed in [`SchemaGrammar::relaxed`] where the
+//! options allow it.
+
+mod address;
+mod algebra;
+mod dfa;
+mod dialect;
+mod document;
+mod emit;
+#[cfg(test)]
+mod engine_tests;
+mod error;
+pub mod leaf;
+pub mod numbers;
+mod options;
+#[cfg(test)]
+mod probe;
+mod resolve;
+pub mod strings;
+mod translate;
+
+pub use error::{Relaxed, SchemaError, SchemaErrorKind};
+pub use leaf::Escapes;
+use leaf::{LeafError, Spelling};
+use numbers::{Decimal, Integers, NumberSet};
+pub use options::{Draft, Format, Order, SchemaOptions, WhiteSpace};
+use strings::StringSet;
+
+use self::{
+    algebra::Algebra,
+    document::{Documents, NodeId},
+    error::Checked,
+    resolve::Resolver,
+};
+use super::{Grammar, GrammarError, source::Source};
+use crate::limits::{Budget, LimitExceeded, Limits};
+
+/// A schema as a grammar, and what of the schema is not in it.
+#[derive(Debug, Clone)]
+pub struct SchemaGrammar {
+    /// The texts of all valid values.
+    pub grammar: Grammar,
+    /// What is allowed beyond the schema; empty unless [`SchemaOptions::lenient`] is set.
+    pub relaxed: Vec<Relaxed>,
+    /// Keywords and formats that were met and restrict nothing, in alphabetical order.
+    pub ignored: Vec<String>,
+}
+
+/// Reads a schema with the default options, as one notation of many.
+pub(super) fn parse_grammar(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
+    Ok(parse(&SchemaOptions::default(), text, limits)?.grammar)
+}
+
+fn parse(options: &SchemaOptions, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
+    let mut documents = Documents::default();
+    let mut roots = vec![(String::new(), read(&mut documents, text, limits)?)];
+    for (address, text) in &options.documents {
+        roots.push((address.clone(), read(&mut documents, text, limits)?));
+    }
+    let mut resolver = Resolver::new(documents, &roots, options);
+    let root = roots[0].1;
+    let scope = resolver.enter(Resolver::NOTHING, root);
+    let mut algebra = Algebra::new(resolver, options);
+    match whole(&mut algebra, root, scope, limits) {
+        Ok(grammar) => {
+            let documents = &algebra.resolver.documents;
+            let relaxed = algebra.relaxed.iter().map(|problem| problem.relaxed(documents)).collect();
+            Ok(SchemaGrammar { grammar, relaxed, ignored: algebra.ignored.into_iter().collect() })
+        }
+        Err(problem) => Err(problem.finish(&algebra.resolver.documents)),
+    }
+}
+
+fn whole(
+    algebra: &mut Algebra<'_>,
+    root: NodeId,
+    scope: resolve::Scope,
+    limits: &Limits,
+) -> Checked<Grammar> {
+    algebra.formula_of(root, scope)?;
+    let start = algebra.schema(root, scope);
+    emit::emit(algebra, start, limits)
+}
+
+/// Reads one document.
+fn read(documents: &mut Documents, text: &str, limits: &Limits) -> Result<NodeId, SchemaError> {
+    if text.len() > limits.grammar_bytes {
+        let limit = LimitExceeded::new(Budget::GrammarBytes, "bytes of schema text", limits.grammar_bytes);
+        return Err(SchemaError::of_text(GrammarError::limit(limit)));
+    }
+    documents.read(text).map_err(|wrong| {
+        let shown = GrammarError::syntax(wrong.message).at(Source::new(text), wrong.span, "");
+        SchemaError::of_text(match wrong.hint {
+            Some(hint) => shown.with_hint(hint),
+            None => shown,
+        })
+    })
+}

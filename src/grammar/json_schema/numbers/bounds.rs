@@ -1,0 +1,245 @@
+//! Comparing the text of a number with a bound, digit by digit.
+//!
+//! A text is unsigned here, and in normal form if it has an exponent: one digit other than 0 before the
+//! point, or no digit but 0 at all. So `d.dd` is compared with the bound's digits, the exponent with the
+//! bound's decade, and all of that by a finite automaton. Whether an exponent follows is not known before it
+//! does: both readings go on.
+
+use std::cmp::Ordering;
+
+use super::decimal::Decimal;
+use crate::grammar::json_schema::{
+    dfa::{Alphabet, CharClass, CharDfa, Row, explore},
+    leaf::LeafError,
+};
+
+/// Which results of a comparison are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) less: bool,
+    pub(super) equal: bool,
+    pub(super) greater: bool,
+}
+
+impl Wanted {
+    fn has(self, order: Ordering) -> bool {
+        match order {
+            Ordering::Less => self.less,
+            Ordering::Equal => self.equal,
+            Ordering::Greater => self.greater,
+        }
+    }
+}
+
+/// Characters of numbers, by what they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Digit(u8),
+    Point,
+    Exponent,
+    Plus,
+    Minus,
+}
+
+/// The characters of numbers: a partition, and what each class is, if it is of numbers.
+pub(super) fn marks() -> (Alphabet, Vec<Option<Mark>>) {
+    let mut marks: Vec<(CharClass, Mark)> =
+        (b'0'..=b'9').map(|digit| (CharClass::one(char::from(digit)), Mark::Digit(digit - b'0'))).collect();
+    marks.push((CharClass::one('.'), Mark::Point));
+    marks.push((CharClass::new([('e', 'e'), ('E', 'E')]), Mark::Exponent));
+    marks.push((CharClass::one('+'), Mark::Plus));
+    marks.push((CharClass::one('-'), Mark::Minus));
+    let sets: Vec<CharClass> = marks.iter().map(|(set, _)| set.clone()).collect();
+    let (alphabet, members) = Alphabet::of(&sets);
+    let classes = (0..alphabet.classes())
+        .map(|class| members.iter().position(|member| member[class]).map(|set| marks[set].1))
+        .collect();
+    (alphabet, classes)
+}
+
+/// The unsigned texts whose value compares with a positive `bound` as wanted.
+///
+/// # Errors
+/// If the bound has thousands of digits, or an exponent as large.
+pub(super) fn compared(bound: &Decimal, wanted: Wanted) -> Result<CharDfa, LeafError> {
+    let (alphabet, classes) = marks();
+    let digits = bound.digits();
+    let point = i64::try_from(digits.len()).unwrap_or(i64::MAX).saturating_add(bound.exponent());
+    let comparison = Comparison { digits, point };
+    explore(alphabet, At::Start, |at| {
+        let accepts = comparison.result(*at).is_some_and(|order| wanted.has(order));
+        let step = |mark: &Option<Mark>| mark.and_then(|mark| comparison.step(*at, mark));
+        Ok(Row { accepts, to: classes.iter().map(step).collect() })
+    })
+}
+
+/// A bound: `0.digits` times ten to the `point`.
+struct Comparison {
+    digits: Vec<u8>,
+    point: i64,
+}
+
+/// Where in a text one is, and how it compares so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum At {
+    Start,
+    /// In the whole part: digits, up to one more than the bound has; how they compare with the bound's first.
+    Whole {
+        count: i64,
+        order: Ordering,
+    },
+    /// After the point (`after` digits), with the comparison of the number as it stands and, if it may have
+    /// an exponent, of its digits.
+    Fraction {
+        after: i64,
+        plain: Ordering,
+        digits: Option<Mantissa>,
+    },
+    /// After `e`; then after its sign.
+    Exponent {
+        digits: Mantissa,
+        sign: Option<bool>,
+    },
+    /// In the exponent: whether negative, digits without leading zeros, how they compare with the bound's
+    /// decade.
+    Power {
+        digits: Mantissa,
+        negative: bool,
+        count: usize,
+        order: Ordering,
+    },
+}
+
+/// The digits before an exponent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Mantissa {
+    /// All are 0.
+    Zero,
+    /// How they compare with the bound's.
+    Compares(Ordering),
+}
+
+impl Comparison {
+    /// The bound's digit at a place of its mantissa; 0 outside.
+    fn digit(&self, place: i64) -> u8 {
+        usize::try_from(place).ok().and_then(|place| self.digits.get(place)).copied().unwrap_or(0)
+    }
+
+    fn compare(&self, order: Ordering, digit: u8, place: i64) -> Ordering {
+        order.then_with(|| digit.cmp(&self.digit(place)))
+    }
+
+    /// How a whole part of `count` digits (0 for `0`) compares; `Equal` if what follows decides.
+    fn whole(&self, count: i64, order: Ordering) -> Ordering {
+        count.cmp(&self.point.max(0)).then(order)
+    }
+
+    /// After as many digits of a fraction nothing but a digit that is not 0 can change the comparison.
+    fn last_place(&self) -> i64 {
+        let digits = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
+        digits.max(digits.saturating_sub(self.point)).saturating_add(1)
+    }
+
+    /// Equal digits are less than the bound if the bound has further ones.
+    fn ended(&self, order: Ordering, places: i64) -> Ordering {
+        let digits = i64::try_from(self.digits.len()).unwrap_or(i64::MAX);
+        order.then(if places < digits { Ordering::Less } else { Ordering::Equal })
+    }
+
+    fn step(&self, at: At, mark: Mark) -> Option<At> {
+        match (at, mark) {
+            (At::Start, Mark::Digit(0)) => Some(At::Whole { count: 0, order: Ordering::Equal }),
+            (At::Start, Mark::Digit(digit)) => {
+                Some(At::Whole { count: 1, order: self.compare(Ordering::Equal, digit, 0) })
+            }
+            (At::Whole { count, order }, Mark::Digit(digit)) if count > 0 => Some(At::Whole {
+                count: (count + 1).min(self.point.max(1) + 1),
+                order: if count < self.point { self.compare(order, digit, count) } else { order },
+            }),
+            (At::Whole { count, order }, Mark::Point) => {
+                let digits = match count {
+                    0 => Some(Mantissa::Zero),
+                    1 => Some(Mantissa::Compares(order)),
+                    _ => None,
+                };
+                Some(At::Fraction { after: 0, plain: self.whole(count, order), digits })
+            }
+            (At::Whole { count: 0, .. }, Mark::Exponent) => {
+                Some(At::Exponent { digits: Mantissa::Zero, sign: None })
+            }
+            (At::Whole { count: 1, order }, Mark::Exponent) => {
+                Some(At::Exponent { digits: Mantissa::Compares(self.ended(order, 1)), sign: None })
+            }
+            (At::Fraction { after, plain, digits }, Mark::Digit(digit)) => {
+                let digits = match digits {
+                    Some(Mantissa::Zero) if digit != 0 => None,
+                    Some(Mantissa::Compares(order)) => {
+                        Some(Mantissa::Compares(self.compare(order, digit, after + 1)))
+                    }
+                    digits => digits,
+                };
+                let plain = self.compare(plain, digit, self.point + after);
+                Some(At::Fraction { after: (after + 1).min(self.last_place()), plain, digits })
+            }
+            (At::Fraction { after, digits: Some(digits), .. }, Mark::Exponent) if after > 0 => {
+                let digits = match digits {
+                    Mantissa::Compares(order) => Mantissa::Compares(self.ended(order, after + 1)),
+                    digits => digits,
+                };
+                Some(At::Exponent { digits, sign: None })
+            }
+            (At::Exponent { digits, sign: None }, Mark::Plus | Mark::Minus) => {
+                Some(At::Exponent { digits, sign: Some(mark == Mark::Minus) })
+            }
+            (At::Exponent { digits, sign }, Mark::Digit(digit)) => {
+                let negative = sign == Some(true);
+                Some(self.power(digits, negative, 0, Ordering::Equal, digit))
+            }
+            (At::Power { digits, negative, count, order }, Mark::Digit(digit)) => {
+                Some(self.power(digits, negative, count, order, digit))
+            }
+            _ => None,
+        }
+    }
+
+    /// The digits of the decade of the bound, without its sign.
+    fn decade(&self) -> (bool, Vec<u8>) {
+        let decade = self.point - 1;
+        let digits = decade.unsigned_abs().to_string().into_bytes();
+        (decade < 0, if decade == 0 { Vec::new() } else { digits })
+    }
+
+    /// One more digit of the exponent.
+    fn power(&self, digits: Mantissa, negative: bool, count: usize, order: Ordering, digit: u8) -> At {
+        if count == 0 && digit == 0 {
+            return At::Power { digits, negative, count, order };
+        }
+        let (_, decade) = self.decade();
+        let order = match decade.get(count) {
+            Some(known) => order.then_with(|| (digit + b'0').cmp(known)),
+            None => order,
+        };
+        At::Power { digits, negative, count: (count + 1).min(decade.len() + 1), order }
+    }
+
+    /// How the text compares if it ends here, if it may.
+    fn result(&self, at: At) -> Option<Ordering> {
+        match at {
+            At::Whole { count, order } => Some(self.ended(self.whole(count, order), count.max(self.point))),
+            At::Fraction { after, plain, .. } if after > 0 => Some(self.ended(plain, self.point + after)),
+            At::Power { digits: Mantissa::Zero, .. } => Some(Ordering::Less),
+            At::Power { digits: Mantissa::Compares(mantissa), negative, count, order } => {
+                let (bound_negative, decade) = self.decade();
+                let size = count.cmp(&decade.len()).then(order);
+                let power = match (negative && count > 0, bound_negative) {
+                    (false, false) => size,
+                    (true, true) => size.reverse(),
+                    (true, false) => Ordering::Less,
+                    (false, true) => Ordering::Greater,
+                };
+                Some(power.then(mantissa))
+            }
+            _ => None,
+        }
+    }
+}

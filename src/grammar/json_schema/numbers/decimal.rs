@@ -1,0 +1,200 @@
+//! Exact decimal numbers of any length.
+
+use std::{cmp::Ordering, fmt};
+
+use num_bigint::{BigInt, BigUint, Sign};
+use num_integer::Integer;
+use num_traits::{ToPrimitive, Zero};
+
+use crate::grammar::json_schema::leaf::LeafError;
+
+/// Digits of a number, and its exponent to either side, beyond which it is refused.
+const MAX_DIGITS: usize = 5_000;
+
+/// A decimal number: an integer that 10 does not divide, times a power of ten.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Decimal {
+    mantissa: BigInt,
+    /// 0 for 0.
+    exponent: i64,
+}
+
+impl Decimal {
+    /// Reads a JSON number. Quadratic in its digits, of which there are at most 5,000.
+    ///
+    /// # Errors
+    /// If the text is no JSON number, or longer than that, or if its exponent is as large.
+    pub fn parse(text: &str) -> Result<Self, LeafError> {
+        let wrong = || {
+            let start: String = text.chars().take(40).collect();
+            LeafError::Number(format!("`{start}` is not a JSON number"))
+        };
+        let long = || LeafError::Number(format!("a number has more than {MAX_DIGITS} digits"));
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+            None => (text, None),
+        };
+        let unsigned = mantissa.strip_prefix('-').unwrap_or(mantissa);
+        let (whole, fraction) = match unsigned.split_once('.') {
+            Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
+            Some(_) => return Err(wrong()),
+            None => (unsigned, ""),
+        };
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let leads = whole.len() > 1 && whole.starts_with('0');
+        if whole.is_empty() || leads || !digits(whole) || !digits(fraction) {
+            return Err(wrong());
+        }
+        if whole.len() + fraction.len() > MAX_DIGITS {
+            return Err(long());
+        }
+        let power = match exponent {
+            None => 0,
+            Some(exponent) => {
+                let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+                if unsigned.is_empty() || !digits(unsigned) {
+                    return Err(wrong());
+                }
+                let size = unsigned.trim_start_matches('0');
+                let size = if size.is_empty() { 0 } else { size.parse::<i64>().unwrap_or(i64::MAX) };
+                if exponent.starts_with('-') { -size } else { size }
+            }
+        };
+        let value = BigUint::parse_bytes(format!("{whole}{fraction}").as_bytes(), 10).ok_or_else(wrong)?;
+        if value.is_zero() {
+            return Ok(Self::new(BigInt::zero(), 0));
+        }
+        if power.unsigned_abs() > MAX_DIGITS as u64 {
+            return Err(long());
+        }
+        let sign = if mantissa.starts_with('-') { Sign::Minus } else { Sign::Plus };
+        let shift = i64::try_from(fraction.len()).map_err(|_| long())?;
+        Ok(Self::new(BigInt::from_biguint(sign, value), power - shift))
+    }
+
+    /// `mantissa` times ten to the `exponent`.
+    pub(super) fn new(mantissa: BigInt, exponent: i64) -> Self {
+        if mantissa.is_zero() {
+            return Self { mantissa, exponent: 0 };
+        }
+        let (sign, digits) = (mantissa.sign(), mantissa.magnitude().to_str_radix(10));
+        let kept = digits.trim_end_matches('0');
+        let zeros = digits.len() - kept.len();
+        if zeros == 0 {
+            return Self { mantissa, exponent };
+        }
+        let kept = BigUint::parse_bytes(kept.as_bytes(), 10).unwrap_or_default();
+        Self {
+            mantissa: BigInt::from_biguint(sign, kept),
+            exponent: exponent + i64::try_from(zeros).unwrap_or(0),
+        }
+    }
+
+    /// Is it less than zero?
+    #[must_use]
+    pub fn is_negative(&self) -> bool {
+        self.mantissa.sign() == Sign::Minus
+    }
+
+    /// Is it zero?
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.mantissa.is_zero()
+    }
+
+    /// Is it a whole number?
+    #[must_use]
+    pub fn is_integer(&self) -> bool {
+        self.exponent >= 0
+    }
+
+    /// Its value, if that is whole, not negative and below 2^64.
+    #[must_use]
+    pub fn to_u64(&self) -> Option<u64> {
+        if self.is_negative() || !self.is_integer() || self.exponent > 20 {
+            return None;
+        }
+        self.scaled(0).to_u64()
+    }
+
+    /// The digits of its mantissa, from 0 to 9 each.
+    pub(super) fn digits(&self) -> Vec<u8> {
+        self.mantissa.magnitude().to_radix_be(10)
+    }
+
+    /// The power of ten of its mantissa.
+    pub(super) fn exponent(&self) -> i64 {
+        self.exponent
+    }
+
+    /// The size of its mantissa, if that fits.
+    pub(super) fn mantissa(&self) -> Option<u64> {
+        self.mantissa.magnitude().to_u64()
+    }
+
+    /// In units of ten to the `exponent`, which is at most its own.
+    fn scaled(&self, exponent: i64) -> BigInt {
+        let power = u32::try_from(self.exponent - exponent).unwrap_or(0);
+        &self.mantissa * BigInt::from(10).pow(power)
+    }
+
+    /// Both in the finer unit of the two.
+    fn aligned(&self, other: &Self) -> (BigInt, BigInt, i64) {
+        let unit = self.exponent.min(other.exponent);
+        (self.scaled(unit), other.scaled(unit), unit)
+    }
+
+    /// Is it a multiple of `divisor`, which is not zero?
+    #[must_use]
+    pub fn is_multiple_of(&self, divisor: &Self) -> bool {
+        let (value, divisor, _) = self.aligned(divisor);
+        !divisor.is_zero() && (value % divisor).is_zero()
+    }
+
+    /// The least positive number that is a multiple of both, which are positive.
+    pub(super) fn lcm(&self, other: &Self) -> Self {
+        let (left, right, unit) = self.aligned(other);
+        Self::new(left.lcm(&right), unit)
+    }
+
+    /// The greatest whole number of `unit`s (positive) that is at most the number, and whether it is all of
+    /// it.
+    pub(super) fn units(&self, unit: &Self) -> (BigInt, bool) {
+        let (value, unit, _) = self.aligned(unit);
+        let (count, rest) = value.div_mod_floor(&unit);
+        (count, rest.is_zero())
+    }
+
+    /// So many times the number.
+    pub(super) fn times(&self, count: &BigInt) -> Self {
+        Self::new(&self.mantissa * count, self.exponent)
+    }
+}
+
+impl From<i64> for Decimal {
+    fn from(value: i64) -> Self {
+        Self::new(BigInt::from(value), 0)
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (left, right, _) = self.aligned(other);
+        left.cmp(&right)
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.exponent {
+            0..=20 => write!(f, "{}", self.scaled(0)),
+            exponent => write!(f, "{}e{exponent}", self.mantissa),
+        }
+    }
+}

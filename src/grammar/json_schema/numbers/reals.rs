@@ -1,0 +1,218 @@
+//! Sets of numbers by value: the number line, cut at some numbers, and between the cuts functions of
+//! divisors.
+
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+
+use super::{decimal::Decimal, residues::Residues};
+use crate::grammar::json_schema::leaf::LeafError;
+
+/// Multiples looked at to find one that no other divisor divides.
+const MAX_TRIES: usize = 10_000;
+/// Numbers at which a set is cut.
+const MAX_CUTS: usize = 200_000;
+
+/// A set of numbers.
+///
+/// Invariant: cuts ascend, each is there for a reason (its sides differ, or it differs from them), and
+/// functions that hold for no number of their gap are false, those that hold for all of them true.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Reals {
+    /// Cuts, and whether each is in the set.
+    cuts: Vec<(Decimal, bool)>,
+    /// Before the first cut, between cuts, after the last: which numbers are in the set.
+    gaps: Vec<Residues>,
+}
+
+/// The numbers between two cuts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gap<'a> {
+    pub(super) after: Option<&'a Decimal>,
+    pub(super) before: Option<&'a Decimal>,
+    pub(super) residues: &'a Residues,
+}
+
+impl Reals {
+    pub(super) fn always(value: bool) -> Self {
+        Self { cuts: Vec::new(), gaps: vec![Residues::always(value)] }
+    }
+
+    pub(super) fn multiples(divisor: Decimal) -> Self {
+        Self { cuts: Vec::new(), gaps: vec![Residues::multiples(divisor)] }
+    }
+
+    /// Exactly these.
+    pub(super) fn of(mut numbers: Vec<Decimal>) -> Self {
+        numbers.sort_unstable();
+        numbers.dedup();
+        let gaps = vec![Residues::always(false); numbers.len() + 1];
+        Self { cuts: numbers.into_iter().map(|number| (number, true)).collect(), gaps }
+    }
+
+    /// What is below `cut`, the cut, and what is above it: are they in the set?
+    pub(super) fn cut(cut: Decimal, below: bool, at: bool, above: bool) -> Self {
+        Self { cuts: vec![(cut, at)], gaps: vec![Residues::always(below), Residues::always(above)] }
+    }
+
+    pub(super) fn is(&self, value: bool) -> bool {
+        self.cuts.is_empty() && self.gaps[0].is(value)
+    }
+
+    pub(super) fn contains(&self, number: &Decimal) -> bool {
+        match self.cuts.binary_search_by(|(cut, _)| cut.cmp(number)) {
+            Ok(place) => self.cuts[place].1,
+            Err(place) => self.gaps[place].of(number),
+        }
+    }
+
+    pub(super) fn cuts(&self) -> &[(Decimal, bool)] {
+        &self.cuts
+    }
+
+    pub(super) fn gaps(&self) -> impl Iterator<Item = Gap<'_>> {
+        self.gaps.iter().enumerate().map(|(place, residues)| Gap {
+            after: place.checked_sub(1).map(|before| &self.cuts[before].0),
+            before: self.cuts.get(place).map(|(cut, _)| cut),
+            residues,
+        })
+    }
+
+    /// Its whole numbers.
+    pub(super) fn whole(&self) -> Result<Self, LeafError> {
+        self.combine(&Self::multiples(Decimal::from(1)), |left, right| left && right)
+    }
+
+    pub(super) fn not(&self) -> Result<Self, LeafError> {
+        let cuts = self.cuts.iter().map(|(cut, inside)| (cut.clone(), !inside)).collect();
+        Self { cuts, gaps: self.gaps.iter().map(Residues::not).collect() }.simplified()
+    }
+
+    /// `op` of both.
+    pub(super) fn combine(&self, other: &Self, op: fn(bool, bool) -> bool) -> Result<Self, LeafError> {
+        let (mut cuts, mut gaps) = (Vec::new(), vec![self.gaps[0].combine(&other.gaps[0], op)?]);
+        let (mut left, mut right) = (0, 0);
+        loop {
+            let cut = match (self.cuts.get(left), other.cuts.get(right)) {
+                (None, None) => break,
+                (Some((cut, _)), None) | (None, Some((cut, _))) => cut,
+                (Some((one, _)), Some((two, _))) => one.min(two),
+            };
+            cuts.push((cut.clone(), op(self.contains(cut), other.contains(cut))));
+            let passes =
+                |cuts: &[(Decimal, bool)], at: usize| cuts.get(at).is_some_and(|(here, _)| here == cut);
+            let (passed_left, passed_right) = (passes(&self.cuts, left), passes(&other.cuts, right));
+            left += usize::from(passed_left);
+            right += usize::from(passed_right);
+            gaps.push(self.gaps[left].combine(&other.gaps[right], op)?);
+            if cuts.len() > MAX_CUTS {
+                return Err(LeafError::Budget { what: "bounds of a set of numbers", limit: MAX_CUTS });
+            }
+        }
+        Self { cuts, gaps }.simplified()
+    }
+
+    fn simplified(self) -> Result<Self, LeafError> {
+        if self.cuts.is_empty() {
+            return Ok(self);
+        }
+        let mut decided = Vec::with_capacity(self.gaps.len());
+        for gap in self.gaps() {
+            decided.push(gap.decided()?);
+        }
+        let mut simple = Self { cuts: Vec::new(), gaps: Vec::new() };
+        let mut gaps = decided.into_iter();
+        simple.gaps.extend(gaps.next());
+        for ((cut, inside), gap) in self.cuts.into_iter().zip(gaps) {
+            let goes_on = simple.gaps.last().is_some_and(|last| *last == gap && gap.of(&cut) == inside);
+            if !goes_on {
+                simple.cuts.push((cut, inside));
+                simple.gaps.push(gap);
+            }
+        }
+        // A gap that became wider may no longer be what its function says of all numbers, but what is false
+        // or true throughout stays so, and others were equal.
+        Ok(simple)
+    }
+
+    /// Its numbers in ascending order, if there are at most `limit`.
+    pub(super) fn finite(&self, limit: usize) -> Option<Vec<Decimal>> {
+        let inside = |(cut, inside): &(Decimal, bool)| inside.then(|| cut.clone());
+        let mut found: Vec<Decimal> = self.cuts.iter().filter_map(inside).collect();
+        for gap in self.gaps().filter(|gap| !gap.residues.is(false)) {
+            let room = limit.checked_sub(found.len())?;
+            let mut here = Vec::new();
+            for row in gap.residues.true_rows() {
+                let (first, last) = gap.multiples(&gap.residues.unit(&row)?)?;
+                let count = (&last - &first + 1_u32).to_usize()?;
+                let unit = gap.residues.unit(&row)?;
+                // Some of them may belong to other rows.
+                if count > room.saturating_add(MAX_TRIES) {
+                    return None;
+                }
+                let numbers = (0..count).map(|at| unit.times(&(&first + at)));
+                here.extend(numbers.filter(|number| gap.residues.of(number)));
+            }
+            here.sort_unstable();
+            here.dedup();
+            found.extend(here);
+        }
+        found.sort_unstable();
+        (found.len() <= limit).then_some(found)
+    }
+}
+
+impl Gap<'_> {
+    /// The least and greatest multiples of `unit` in it, in units; `None` if there is no end to them. There
+    /// are none if the greatest is less.
+    fn multiples(&self, unit: &Decimal) -> Option<(BigInt, BigInt)> {
+        let (first, _) = self.after?.units(unit);
+        let (last, whole) = self.before?.units(unit);
+        Some((first + 1_u32, if whole { last - 1_u32 } else { last }))
+    }
+
+    /// Its function, made plain where it is the same for all numbers of the gap.
+    fn decided(&self) -> Result<Residues, LeafError> {
+        let residues = self.residues;
+        if residues.divisors().is_empty() {
+            return Ok(residues.clone());
+        }
+        if !self.has_any(residues)? {
+            return Ok(Residues::always(false));
+        }
+        if !self.has_any(&residues.not())? {
+            return Ok(Residues::always(true));
+        }
+        Ok(residues.clone())
+    }
+
+    /// Is the function true of any number here?
+    fn has_any(&self, residues: &Residues) -> Result<bool, LeafError> {
+        for row in residues.true_rows() {
+            // Numbers that nothing divides are everywhere.
+            let Some(unit) = residues.unit(&row) else { return Ok(true) };
+            // A row that is possible at all is so in any period.
+            let Some((first, last)) = self.multiples(&unit) else { return Ok(true) };
+            if last < first {
+                continue;
+            }
+            let period = residues.divisors().iter().fold(unit.clone(), |sum, divisor| sum.lcm(divisor));
+            let (period, _) = period.units(&unit);
+            let count: BigInt = &last - &first + 1_u32;
+            if count >= period {
+                return Ok(true);
+            }
+            for at in 0..count.to_usize().unwrap_or(usize::MAX).min(MAX_TRIES) {
+                if residues.of(&unit.times(&(&first + at))) {
+                    return Ok(true);
+                }
+            }
+            if count > BigInt::from(MAX_TRIES) {
+                return Err(LeafError::Budget {
+                    what: "multiples looked at in an interval",
+                    limit: MAX_TRIES,
+                });
+            }
+        }
+        Ok(false)
+    }
+}

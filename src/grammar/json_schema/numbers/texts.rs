@@ -1,0 +1,335 @@
+//! Sets of numbers -> regular languages of their JSON texts.
+//!
+//! Each interval is an automaton of comparisons (`bounds`), each function of divisors one of remainders
+//! (`multiples`); Boolean operations put them together. A complement is taken within the texts that the
+//! automata understand, so what is too odd to be understood is left out of both, never in both.
+
+use std::{cmp::Ordering, sync::OnceLock};
+
+use super::{
+    bounds::{Mark, Wanted, compared, marks},
+    decimal::Decimal,
+    multiples::{fraction_digits, multiples},
+    reals::{Gap, Reals},
+    residues::Residues,
+};
+use crate::grammar::json_schema::{
+    dfa::{CharDfa, Row, explore},
+    leaf::LeafError,
+    strings::pattern,
+};
+
+/// Sets of up to as many numbers are written number by number.
+const FEW_NUMBERS: usize = 32;
+/// Numbers of a set that is too much for automata of intervals.
+const MAX_LISTED: usize = 10_000;
+/// Numbers whose texts are all given; of more only the usual texts are.
+const MANY_NUMBERS: usize = 400;
+/// Length of a text without exponent that is given for a number by itself.
+const LONG_TEXT: usize = 1_100;
+/// Pieces of the number line.
+const MAX_RUNS: usize = 64;
+
+/// A language that is made once.
+struct Known {
+    language: OnceLock<CharDfa>,
+    expression: &'static str,
+}
+
+impl Known {
+    const fn new(expression: &'static str) -> Self {
+        Self { language: OnceLock::new(), expression }
+    }
+
+    fn get(&self) -> Result<CharDfa, LeafError> {
+        if let Some(known) = self.language.get() {
+            return Ok(known.clone());
+        }
+        let made = pattern::language(self.expression)?;
+        Ok(self.language.get_or_init(|| made).clone())
+    }
+}
+
+/// All texts of numbers.
+pub(super) fn all() -> Result<CharDfa, LeafError> {
+    static ALL: Known = Known::new(r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$");
+    ALL.get()
+}
+
+/// All texts without fraction and exponent.
+pub(super) fn plain_integers() -> Result<CharDfa, LeafError> {
+    static PLAIN: Known = Known::new(r"^-?(?:0|[1-9]\d*)$");
+    PLAIN.get()
+}
+
+/// Unsigned texts of zero.
+fn zeros() -> Result<CharDfa, LeafError> {
+    static ZEROS: Known = Known::new(r"^0(?:\.0+)?(?:[eE][+-]?\d+)?$");
+    ZEROS.get()
+}
+
+/// Unsigned texts in normal form: with an exponent, one digit before the point, 0 only if all are.
+fn normal() -> Result<CharDfa, LeafError> {
+    static NORMAL: Known =
+        Known::new(r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|(?:0(?:\.0+)?|[1-9](?:\.\d+)?)[eE][+-]?\d+)$");
+    NORMAL.get()
+}
+
+/// Those whose remainders are looked at: with a fraction before an exponent, or with zeros only there.
+fn with_remainders(fraction: u64) -> Result<CharDfa, LeafError> {
+    static FRACTIONS: Known = Known::new(
+        r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|(?:0(?:\.0+)?|[1-9](?:\.0+|\.\d{0,19}[1-9])?)[eE][+-]?\d+)$",
+    );
+    static ZEROS: Known = Known::new(r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|\d(?:\.0+)?[eE][+-]?\d+)$");
+    if fraction == 0 { ZEROS.get() } else { FRACTIONS.get() }
+}
+
+/// The texts of the numbers of a set: all texts of all numbers, and otherwise of every number those in normal
+/// form, with fractions before an exponent of at most 20 digits where multiples matter.
+pub(super) fn texts(reals: &Reals) -> Result<CharDfa, LeafError> {
+    if reals.is(true) {
+        return all();
+    }
+    if let Some(numbers) = reals.finite(FEW_NUMBERS) {
+        return numbers_texts(&numbers, false);
+    }
+    let by_intervals = intervals(reals);
+    // Multiples of a large number in a small interval, for instance, are a list.
+    match by_intervals.is_err().then(|| reals.finite(MAX_LISTED)).flatten() {
+        Some(numbers) => numbers_texts(&numbers, false),
+        None => by_intervals,
+    }
+}
+
+/// The texts of the numbers of a set, interval by interval.
+fn intervals(reals: &Reals) -> Result<CharDfa, LeafError> {
+    let mut sum = CharDfa::none();
+    let (mut added, mut removed) = (Vec::new(), Vec::new());
+    let gaps: Vec<Gap<'_>> = reals.gaps().collect();
+    let cuts = reals.cuts();
+    let (mut first, mut runs) = (0, 0);
+    while first < gaps.len() {
+        // Gaps with the same function, and the cuts between them, are one interval with exceptions.
+        let residues = gaps[first].residues;
+        let same = gaps[first..].iter().take_while(|gap| gap.residues == residues).count();
+        let last = first + same - 1;
+        for (cut, inside) in &cuts[first..last] {
+            match (residues.of(cut), *inside) {
+                (true, false) => removed.push(cut.clone()),
+                (false, true) => added.push(cut.clone()),
+                _ => {}
+            }
+        }
+        added.extend(cuts.get(last).filter(|(_, inside)| *inside).map(|(cut, _)| cut.clone()));
+        if !residues.is(false) {
+            runs += 1;
+            let run = interval(gaps[first].after, gaps[last].before, residues)?;
+            sum = sum.or(&run)?;
+        }
+        first = last + 1;
+        if runs > MAX_RUNS {
+            return Err(LeafError::Budget { what: "intervals of a set of numbers", limit: MAX_RUNS });
+        }
+    }
+    let sum = sum.minus(&numbers_texts(&removed, true)?)?;
+    sum.or(&numbers_texts(&added, false)?)
+}
+
+/// The texts of the numbers strictly between two bounds of which a function is true.
+fn interval(
+    after: Option<&Decimal>,
+    before: Option<&Decimal>,
+    residues: &Residues,
+) -> Result<CharDfa, LeafError> {
+    let zero = Decimal::from(0);
+    let inside = residues_texts(residues)?;
+    // Numbers of one sign, by their size; `None` if there are none.
+    let side = |low: Option<&Decimal>, high: Option<Decimal>| -> Result<CharDfa, LeafError> {
+        let mut texts = inside.clone();
+        match low.map(|low| (low, low.cmp(&zero))) {
+            Some((low, Ordering::Greater)) => {
+                let above = Wanted { less: false, equal: false, greater: true };
+                texts = texts.and(&compared(low, above)?)?;
+            }
+            Some((_, Ordering::Equal)) => texts = texts.minus(&zeros()?)?,
+            _ => {}
+        }
+        match high {
+            Some(high) if high <= zero => Ok(CharDfa::none()),
+            Some(high) => {
+                let below = Wanted { less: true, equal: false, greater: false };
+                texts.and(&compared(&high, below)?)
+            }
+            None => Ok(texts),
+        }
+    };
+    let minus = |number: &Decimal| number.times(&(-1).into());
+    let positive = side(after, before.cloned())?;
+    let negative = side(before.map(minus).as_ref(), after.map(minus))?;
+    signed(&positive, &negative)
+}
+
+/// The unsigned texts of numbers of which a function is true.
+fn residues_texts(residues: &Residues) -> Result<CharDfa, LeafError> {
+    let fraction = residues.divisors().iter().map(fraction_digits).min().unwrap_or(0);
+    if residues.divisors().is_empty() {
+        return if residues.is(true) { normal() } else { Ok(CharDfa::none()) };
+    }
+    static INTEGERS: OnceLock<CharDfa> = OnceLock::new();
+    let integers = (*residues == Residues::multiples(Decimal::from(1))).then_some(&INTEGERS);
+    if let Some(known) = integers.and_then(OnceLock::get) {
+        return Ok(known.clone());
+    }
+    let known = with_remainders(fraction)?;
+    let parts: Vec<CharDfa> =
+        residues.divisors().iter().map(|divisor| multiples(divisor, fraction)).collect::<Result<_, _>>()?;
+    let mut sum = CharDfa::none();
+    for row in residues.true_rows() {
+        let mut texts = known.clone();
+        for (part, divides) in parts.iter().zip(row) {
+            texts = if divides { texts.and(part)? } else { texts.minus(part)? };
+        }
+        sum = sum.or(&texts)?;
+    }
+    Ok(integers.map_or(sum.clone(), |known| known.get_or_init(|| sum).clone()))
+}
+
+/// The texts of one language, and those of the other after a minus.
+fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, LeafError> {
+    /// Before the first character, or in one of both.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    enum At {
+        Start,
+        Positive(u32),
+        Negative(u32),
+    }
+    let (alphabet, classes) = marks();
+    let representative: Vec<Option<u32>> = {
+        let mut first = vec![None; alphabet.classes()];
+        for (start, _, class) in alphabet.intervals() {
+            first[class].get_or_insert(start);
+        }
+        first
+    };
+    let step = |dfa: &CharDfa, state: u32, class: usize| {
+        let character = representative[class].filter(|_| !dfa.is_empty())?;
+        dfa.next(state, character)
+    };
+    explore(alphabet, At::Start, |at| {
+        let accepts = match *at {
+            At::Start => false,
+            At::Positive(state) => positive.accepts(state),
+            At::Negative(state) => negative.accepts(state),
+        };
+        let to = classes.iter().enumerate().map(|(class, mark)| match *at {
+            At::Start if *mark == Some(Mark::Minus) => (!negative.is_empty()).then_some(At::Negative(0)),
+            At::Start => step(positive, 0, class).map(At::Positive),
+            At::Positive(state) => step(positive, state, class).map(At::Positive),
+            At::Negative(state) => step(negative, state, class).map(At::Negative),
+        });
+        Ok(Row { accepts, to: to.collect() })
+    })
+}
+
+/// The texts of some numbers: all in normal form if there are few or if `complete`, and otherwise those that
+/// writers use.
+fn numbers_texts(numbers: &[Decimal], complete: bool) -> Result<CharDfa, LeafError> {
+    if numbers.is_empty() {
+        return Ok(CharDfa::none());
+    }
+    if numbers.len() > MANY_NUMBERS {
+        if complete {
+            return Err(LeafError::Budget { what: "numbers left out of an interval", limit: MANY_NUMBERS });
+        }
+        return CharDfa::of(numbers.iter().flat_map(usual_texts));
+    }
+    let texts: Vec<String> = numbers.iter().flat_map(|number| expressions(number, complete)).collect();
+    pattern::language(&format!("^(?:{})$", texts.join("|")))
+}
+
+/// The sign of a number, its digits, and its decade.
+fn parts(number: &Decimal) -> (&'static str, String, i64) {
+    let digits: String = number.digits().into_iter().map(|digit| char::from(b'0' + digit)).collect();
+    let decade = number.exponent() + i64::try_from(digits.len()).unwrap_or(i64::MAX) - 1;
+    (if number.is_negative() { "-" } else { "" }, digits, decade)
+}
+
+/// The number without exponent: whole part and fraction. `None` if that is long.
+fn without_exponent(digits: &str, decade: i64) -> Option<(String, String)> {
+    let count = usize::try_from(decade.unsigned_abs()).unwrap_or(usize::MAX);
+    if count > LONG_TEXT * 10 {
+        return None;
+    }
+    Some(if decade < 0 {
+        ("0".to_owned(), format!("{}{digits}", "0".repeat(count - 1)))
+    } else if count + 1 >= digits.len() {
+        (format!("{digits}{}", "0".repeat(count + 1 - digits.len())), String::new())
+    } else {
+        (digits[..=count].to_owned(), digits[count + 1..].to_owned())
+    })
+}
+
+/// Regular expressions of the texts of a number in normal form; long ones without exponent only if
+/// `complete`.
+fn expressions(number: &Decimal, complete: bool) -> Vec<String> {
+    if number.is_zero() {
+        return vec![r"-?0(?:\.0+)?(?:[eE][+-]?\d+)?".to_owned()];
+    }
+    let (sign, digits, decade) = parts(number);
+    let mut found = Vec::new();
+    let plain = without_exponent(&digits, decade);
+    if let Some((whole, fraction)) =
+        plain.filter(|(whole, fraction)| complete || whole.len() + fraction.len() <= LONG_TEXT)
+    {
+        found.push(match &*fraction {
+            "" => format!(r"{sign}{whole}(?:\.0+)?"),
+            fraction => format!(r"{sign}{whole}\.{fraction}0*"),
+        });
+    }
+    let (first, rest) = digits.split_at(1);
+    let mantissa = match rest {
+        "" => format!(r"{first}(?:\.0+)?"),
+        rest => format!(r"{first}\.{rest}0*"),
+    };
+    let size = decade.unsigned_abs();
+    let power = match decade.cmp(&0) {
+        Ordering::Less => format!("-0*{size}"),
+        Ordering::Equal => "[+-]?0+".to_owned(),
+        Ordering::Greater => format!(r"\+?0*{size}"),
+    };
+    found.push(format!("{sign}{mantissa}[eE]{power}"));
+    found
+}
+
+/// The texts that writers use for a number.
+fn usual_texts(number: &Decimal) -> Vec<String> {
+    let (sign, digits, decade) = parts(number);
+    let mut found = Vec::new();
+    if number.is_zero() {
+        found.extend(["-0", "-0.0"].map(str::to_owned));
+    }
+    if let Some((whole, fraction)) = without_exponent(&digits, decade)
+        && whole.len() + fraction.len() <= LONG_TEXT
+    {
+        if fraction.is_empty() {
+            found.push(format!("{sign}{whole}"));
+            found.push(format!("{sign}{whole}.0"));
+        } else {
+            found.push(format!("{sign}{whole}.{fraction}"));
+        }
+    }
+    let (first, rest) = digits.split_at(1);
+    let mantissas = match rest {
+        "" => vec![first.to_owned(), format!("{first}.0")],
+        rest => vec![format!("{first}.{rest}")],
+    };
+    for mantissa in mantissas {
+        for letter in ['e', 'E'] {
+            found.push(format!("{sign}{mantissa}{letter}{decade}"));
+            // Python writes two digits at least.
+            found.push(format!("{sign}{mantissa}{letter}{decade:+03}"));
+            found.push(format!("{sign}{mantissa}{letter}{decade:+}"));
+        }
+    }
+    found
+}

@@ -1,0 +1,178 @@
+//! What can be chosen when a schema is read.
+
+use super::{Escapes, SchemaError, SchemaGrammar};
+use crate::limits::Limits;
+
+/// A version of JSON Schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Draft {
+    /// Draft 4: `id`, boolean `exclusiveMinimum`, and `1.0` is not an integer.
+    Draft4,
+    /// Draft 6.
+    Draft6,
+    /// Draft 7.
+    Draft7,
+    /// Draft 2019-09.
+    Draft201909,
+    /// Draft 2020-12.
+    Draft202012,
+}
+
+impl Draft {
+    /// All drafts, oldest first, with the names that options use.
+    pub const NAMED: [(&'static str, Self); 5] = [
+        ("4", Self::Draft4),
+        ("6", Self::Draft6),
+        ("7", Self::Draft7),
+        ("2019-09", Self::Draft201909),
+        ("2020-12", Self::Draft202012),
+    ];
+}
+
+/// Whether `format` restricts strings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Format {
+    /// A string must be of its format.
+    #[default]
+    Assert,
+    /// Formats are remarks.
+    Annotate,
+}
+
+/// The white space between the parts of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum WhiteSpace {
+    /// Any, in runs of at most two line breaks and 80 blanks or tabs, and none around the value. Models left
+    /// alone with endless white space get stuck in it.
+    #[default]
+    Flexible,
+    /// None.
+    Compact,
+    /// Line breaks, and this many blanks for each level, as `json.dumps(indent=N)` writes them.
+    Pretty(u8),
+    /// All that JSON allows, also around the value: for texts that others wrote.
+    Any,
+}
+
+/// The order of an object's members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Order {
+    /// As the schema mentions them.
+    #[default]
+    Schema,
+    /// Any.
+    Any,
+}
+
+/// How a schema is read. The defaults are those for generating text.
+///
+/// # Examples
+/// ```
+/// use domino::{Limits, grammar::json_schema::{SchemaOptions, WhiteSpace}};
+///
+/// let options = SchemaOptions::default().with_white_space(WhiteSpace::Compact);
+/// let schema = options.parse(r#"{"type": "boolean", "title": "Yes or no"}"#, &Limits::default())?;
+/// assert_eq!(schema.ignored, ["title"]);
+/// # Ok::<(), domino::grammar::json_schema::SchemaError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct SchemaOptions {
+    /// The draft of schemas that name none in `$schema`; `None` reads them as 2020-12 with the older
+    /// spellings.
+    pub draft: Option<Draft>,
+    /// Whether `format` restricts strings.
+    pub format: Format,
+    /// The white space between the parts of a value.
+    pub white_space: WhiteSpace,
+    /// The order of an object's members.
+    pub order: Order,
+    /// How characters may be written.
+    pub escapes: Escapes,
+    /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
+    pub closed: bool,
+    /// Levels of nesting that values may have; `None`: any number.
+    pub max_depth: Option<u32>,
+    /// Allow more than the schema does where it cannot be had exactly, and report it in
+    /// [`SchemaGrammar::relaxed`].
+    pub lenient: bool,
+    /// Documents that references may lead to: their address and their text. Nothing is ever fetched.
+    pub documents: Vec<(String, String)>,
+}
+
+impl SchemaOptions {
+    /// The same with [`draft`](Self::draft).
+    #[must_use]
+    pub fn with_draft(mut self, draft: Draft) -> Self {
+        self.draft = Some(draft);
+        self
+    }
+
+    /// The same with [`format`](Self::format).
+    #[must_use]
+    pub fn with_format(mut self, format: Format) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// The same with [`white_space`](Self::white_space).
+    #[must_use]
+    pub fn with_white_space(mut self, white_space: WhiteSpace) -> Self {
+        self.white_space = white_space;
+        self
+    }
+
+    /// The same with [`order`](Self::order).
+    #[must_use]
+    pub fn with_order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// The same with [`escapes`](Self::escapes).
+    #[must_use]
+    pub fn with_escapes(mut self, escapes: Escapes) -> Self {
+        self.escapes = escapes;
+        self
+    }
+
+    /// The same with [`closed`](Self::closed).
+    #[must_use]
+    pub fn with_closed(mut self, closed: bool) -> Self {
+        self.closed = closed;
+        self
+    }
+
+    /// The same with [`max_depth`](Self::max_depth).
+    #[must_use]
+    pub fn with_max_depth(mut self, levels: Option<u32>) -> Self {
+        self.max_depth = levels;
+        self
+    }
+
+    /// The same with [`lenient`](Self::lenient).
+    #[must_use]
+    pub fn with_lenient(mut self, lenient: bool) -> Self {
+        self.lenient = lenient;
+        self
+    }
+
+    /// The same with one more of the [`documents`](Self::documents).
+    #[must_use]
+    pub fn with_document(mut self, address: impl Into<String>, text: impl Into<String>) -> Self {
+        self.documents.push((address.into(), text.into()));
+        self
+    }
+
+    /// Reads a schema.
+    ///
+    /// Linear in the text for schemas without combinators; where they are multiplied out, budgets bound it.
+    ///
+    /// # Errors
+    /// Where the text is not a schema, allows no value, asks for what cannot be had exactly, or uses up a
+    /// budget.
+    pub fn parse(&self, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
+        super::parse(self, text, limits)
+    }
+}

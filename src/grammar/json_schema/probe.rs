@@ -1,0 +1,83 @@
+//! A slow, obvious reader of grammars for tests: which ends can an expression have?
+
+use std::collections::BTreeSet;
+
+use regex_syntax::hir::HirKind;
+
+use crate::{
+    grammar::{Expr, Grammar, GrammarBuilder, PatternKind, Span, automaton::Automaton},
+    ids::ExprId,
+    limits::Limits,
+};
+
+/// The grammar of one expression.
+pub(super) fn grammar(make: impl FnOnce(&mut GrammarBuilder) -> ExprId) -> Grammar {
+    let mut builder = GrammarBuilder::new(&Limits::default());
+    let body = make(&mut builder);
+    builder.define("root", body, Span::default()).unwrap();
+    builder.finish("root").unwrap()
+}
+
+/// Is `text` a sentence of `grammar`, which has one rule and no expressions but literals and automata?
+pub(super) fn accepts(grammar: &Grammar, text: &[u8]) -> bool {
+    let starts = BTreeSet::from([0]);
+    ends(grammar, grammar.rule_body(grammar.root()), text, &starts).contains(&text.len())
+}
+
+fn ends(grammar: &Grammar, expr: ExprId, text: &[u8], starts: &BTreeSet<usize>) -> BTreeSet<usize> {
+    if starts.is_empty() {
+        return BTreeSet::new();
+    }
+    match grammar.expr(expr) {
+        Expr::Pattern(pattern) => match pattern.kind() {
+            PatternKind::Automaton(automaton) => {
+                starts.iter().flat_map(|&start| runs(automaton, text, start)).collect()
+            }
+            PatternKind::Expression(hir) => match hir.kind() {
+                HirKind::Literal(literal) => starts
+                    .iter()
+                    .filter(|&&start| text[start..].starts_with(&literal.0))
+                    .map(|start| start + literal.0.len())
+                    .collect(),
+                other => panic!("{other:?}"),
+            },
+        },
+        Expr::Sequence(parts) => {
+            parts.iter().fold(starts.clone(), |starts, part| ends(grammar, *part, text, &starts))
+        }
+        Expr::Alternatives(parts) => {
+            parts.iter().flat_map(|part| ends(grammar, *part, text, starts)).collect()
+        }
+        Expr::Repeat { part, min, max } => {
+            let (mut now, mut found) = (starts.clone(), BTreeSet::new());
+            let most = max.unwrap_or(u32::MAX).min(u32::try_from(text.len() + 1).unwrap().max(*min));
+            for count in 0..=most {
+                if count >= *min {
+                    found.extend(&now);
+                }
+                now = ends(grammar, *part, text, &now);
+                if now.is_empty() {
+                    break;
+                }
+            }
+            found
+        }
+        Expr::Rule(rule) => panic!("{rule:?}"),
+    }
+}
+
+/// Where a text of the automaton that begins at `start` can end.
+fn runs(automaton: &Automaton, text: &[u8], start: usize) -> Vec<usize> {
+    let (mut state, mut found) = (&automaton.states()[0], Vec::new());
+    for at in start.. {
+        if state.accepts {
+            found.push(at);
+        }
+        let edge = text
+            .get(at)
+            .and_then(|byte| state.edges.iter().find(|edge| (edge.first..=edge.last).contains(byte)));
+        let Some(edge) = edge else { break };
+        state = &automaton.states()[edge.to as usize];
+    }
+    found
+}

@@ -1,0 +1,267 @@
+//! Resources, anchors, and where references lead.
+//!
+//! A *resource* is a schema with an address of its own: a document, or a schema inside one that has `$id`.
+//! Only places where the draft has schemas are looked at, so an `$id` inside `enum` or under an unknown
+//! keyword is none.
+//!
+//! `$dynamicRef` asks for the outermost resource entered that has an anchor of that name. What was entered is
+//! kept as a [`Scope`], the anchors bound so far: there are finitely many, so recursion through dynamic
+//! references closes like any other.
+
+use std::{collections::HashMap, rc::Rc};
+
+use super::{
+    address::{percent_decoded, resolve, split_fragment},
+    dialect::{Dialect, Holds, holds},
+    document::{Documents, NodeId, Value},
+    error::{Checked, Problem, SchemaErrorKind},
+    options::SchemaOptions,
+};
+
+/// The address of a document that names none.
+const NOWHERE: &str = "schema:///";
+/// The name under which `$recursiveAnchor` is kept; no anchor can be called so.
+const RECURSIVE: &str = "#";
+
+/// Dynamic anchors that are bound, by their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Scope(u32);
+
+#[derive(Debug)]
+struct Resource {
+    address: String,
+    root: NodeId,
+    dialect: Dialect,
+    anchors: HashMap<String, NodeId>,
+    dynamic: Vec<(Rc<str>, NodeId)>,
+}
+
+/// Sorted pairs of a name and the schema it is bound to.
+type Bindings = Rc<[(Rc<str>, NodeId)]>;
+
+/// Knows all resources.
+#[derive(Debug)]
+pub(super) struct Resolver {
+    pub(super) documents: Documents,
+    resources: Vec<Resource>,
+    /// Roots of resources.
+    roots: HashMap<NodeId, usize>,
+    /// In use, schemas share addresses; that matters only to references that lead there.
+    by_address: HashMap<String, Vec<usize>>,
+    scopes: Vec<Bindings>,
+    scope_ids: HashMap<Bindings, Scope>,
+}
+
+impl Resolver {
+    /// The scope in which nothing is bound.
+    pub(super) const NOTHING: Scope = Scope(0);
+
+    /// Over documents whose roots are given; the first is the schema.
+    pub(super) fn new(documents: Documents, roots: &[(String, NodeId)], options: &SchemaOptions) -> Self {
+        let nothing: Bindings = Rc::new([]);
+        let mut resolver = Self {
+            documents,
+            resources: Vec::new(),
+            roots: HashMap::new(),
+            by_address: HashMap::new(),
+            scopes: vec![nothing.clone()],
+            scope_ids: HashMap::from([(nothing, Self::NOTHING)]),
+        };
+        let fallback = options.draft.map_or(Dialect::Tolerant, Dialect::Of);
+        for (address, root) in roots {
+            resolver.enter_document(address, *root, fallback);
+        }
+        resolver
+    }
+
+    /// Finds all resources of a document, by a loop over the places where schemas are.
+    fn enter_document(&mut self, address: &str, root: NodeId, fallback: Dialect) {
+        let address = if address.is_empty() { NOWHERE } else { split_fragment(address).0 };
+        let first = self.add_resource(address.to_owned(), root, fallback);
+        let mut open = vec![(root, first)];
+        while let Some((node, mut resource)) = open.pop() {
+            let dialect = self.resources[resource].dialect;
+            let Value::Object(members) = self.documents.value(node) else { continue };
+            let members = members.clone();
+            let alone = dialect.ref_stands_alone() && self.documents.member(node, "$ref").is_some();
+            if !alone {
+                resource = self.names_of(node, resource, &members);
+            }
+            for (keyword, value) in &members {
+                match holds(keyword, self.documents.value(*value)) {
+                    None => {}
+                    Some(Holds::Named) => {
+                        if let Value::Object(named) = self.documents.value(*value) {
+                            open.extend(named.iter().map(|&(_, schema)| (schema, resource)));
+                        }
+                    }
+                    Some(Holds::Schemas) => match self.documents.value(*value) {
+                        Value::Array(schemas) => {
+                            open.extend(schemas.iter().map(|&schema| (schema, resource)))
+                        }
+                        _ => open.push((*value, resource)),
+                    },
+                }
+            }
+        }
+    }
+
+    /// Reads the address and the anchors of a schema; returns the resource it belongs to.
+    fn names_of(&mut self, node: NodeId, mut resource: usize, members: &[(Box<str>, NodeId)]) -> usize {
+        let dialect = self.resources[resource].dialect;
+        let address =
+            ["$id", "id"].into_iter().filter(|keyword| dialect.knows(keyword)).find_map(|keyword| {
+                let id = self.documents.member(node, keyword)?;
+                self.documents.string(id).map(str::to_owned)
+            });
+        if let Some(reference) = address {
+            let (plain, fragment) = split_fragment(&reference);
+            if !plain.is_empty() {
+                let address = resolve(&self.resources[resource].address, plain);
+                if self.roots.contains_key(&node) {
+                    // The root of a document has been entered under the address the document came from.
+                    self.address(address.clone(), resource);
+                    self.resources[resource].address = address;
+                } else {
+                    resource = self.add_resource(address, node, dialect);
+                }
+            }
+            if !fragment.is_empty() && !fragment.starts_with('/') {
+                self.resources[resource].anchors.insert(fragment.to_owned(), node);
+            }
+        }
+        let dialect = self.resources[resource].dialect;
+        for (keyword, value) in members {
+            let Some(name) = self.documents.string(*value).map(str::to_owned) else { continue };
+            let is_dynamic = match &**keyword {
+                "$anchor" => false,
+                "$dynamicAnchor" => true,
+                _ => continue,
+            };
+            if dialect.knows(keyword) {
+                if is_dynamic {
+                    self.resources[resource].dynamic.push((name.as_str().into(), node));
+                }
+                self.resources[resource].anchors.insert(name, node);
+            }
+        }
+        let recursive =
+            self.documents.member(node, "$recursiveAnchor").filter(|_| dialect.knows("$recursiveAnchor"));
+        if recursive.is_some_and(|value| *self.documents.value(value) == Value::Bool(true)) {
+            self.resources[resource].dynamic.push((RECURSIVE.into(), node));
+        }
+        resource
+    }
+
+    /// Adds a resource, which may say its dialect itself.
+    fn add_resource(&mut self, address: String, root: NodeId, outer: Dialect) -> usize {
+        let named = self.documents.member(root, "$schema").and_then(|value| self.documents.string(value));
+        let dialect = named.and_then(Dialect::by_address).unwrap_or(outer);
+        let index = self.resources.len();
+        self.roots.insert(root, index);
+        self.address(address.clone(), index);
+        self.resources.push(Resource {
+            address,
+            root,
+            dialect,
+            anchors: HashMap::new(),
+            dynamic: Vec::new(),
+        });
+        index
+    }
+
+    fn address(&mut self, address: String, resource: usize) {
+        let known = self.by_address.entry(address).or_default();
+        if !known.contains(&resource) {
+            known.push(resource);
+        }
+    }
+
+    /// The resource that a node is in.
+    fn resource(&self, node: NodeId) -> usize {
+        let mut here = Some(node);
+        while let Some(node) = here {
+            if let Some(&resource) = self.roots.get(&node) {
+                return resource;
+            }
+            here = self.documents.parent(node);
+        }
+        0
+    }
+
+    /// The dialect of the resource that a node is in.
+    pub(super) fn dialect(&self, node: NodeId) -> Dialect {
+        self.resources[self.resource(node)].dialect
+    }
+
+    /// What is bound once the resource of `node` is entered from `scope`.
+    pub(super) fn enter(&mut self, scope: Scope, node: NodeId) -> Scope {
+        let resource = self.resource(node);
+        if self.resources[resource].dynamic.is_empty() {
+            return scope;
+        }
+        let mut bindings = self.scopes[scope.0 as usize].to_vec();
+        for (name, node) in &self.resources[resource].dynamic {
+            if bindings.iter().all(|(bound, _)| bound != name) {
+                bindings.push((name.clone(), *node));
+            }
+        }
+        bindings.sort();
+        let bindings: Bindings = bindings.into();
+        let next = Scope(u32::try_from(self.scopes.len()).unwrap_or(u32::MAX));
+        let scopes = &mut self.scopes;
+        *self.scope_ids.entry(bindings.clone()).or_insert_with(|| {
+            scopes.push(bindings);
+            next
+        })
+    }
+
+    /// Where the reference under `keyword` of the schema `node` leads.
+    pub(super) fn reference(&self, node: NodeId, keyword: &'static str, scope: Scope) -> Checked<NodeId> {
+        let wrong = |reason: String| Problem::new(SchemaErrorKind::Reference, node, Some(keyword), reason);
+        let value = self.documents.member(node, keyword);
+        let Some(reference) = value.and_then(|value| self.documents.string(value)) else {
+            return Err(Problem::invalid(node, keyword, "a reference is a string"));
+        };
+        let base = &self.resources[self.resource(node)];
+        let (plain, fragment) = split_fragment(reference);
+        let address = resolve(&base.address, plain);
+        let Some(resources) = self.by_address.get(&address) else {
+            return Err(wrong(format!("there is no document {address}")).with_hint(
+                "documents are never fetched: give those that references lead to beside the schema",
+            ));
+        };
+        let resource = &self.resources[resources[0]];
+        let own = self.documents.document(resource.root);
+        let same = |other: usize| self.documents.document(self.resources[other].root) == own;
+        if let Some(&other) = resources[1..].iter().find(|&&other| same(other)) {
+            let mut problem = wrong(format!("two schemas have the address {address}"));
+            problem.more.push((resource.root, "one".to_owned()));
+            problem.more.push((self.resources[other].root, "the other".to_owned()));
+            return Err(problem);
+        }
+        let fragment = percent_decoded(fragment);
+        let target = if fragment.is_empty() {
+            resource.root
+        } else if fragment.starts_with('/') {
+            self.documents
+                .at_pointer(resource.root, &fragment)
+                .ok_or_else(|| wrong(format!("{reference:?} leads nowhere")))?
+        } else {
+            *resource
+                .anchors
+                .get(&fragment)
+                .ok_or_else(|| wrong(format!("there is no anchor {fragment:?} in {address}")))?
+        };
+        let name = match keyword {
+            "$dynamicRef" => &*fragment,
+            "$recursiveRef" => RECURSIVE,
+            _ => return Ok(target),
+        };
+        // Only a reference that arrives at a dynamic anchor looks further out.
+        let owner = &self.resources[self.resource(target)];
+        let is_dynamic = owner.dynamic.iter().any(|(anchor, node)| **anchor == *name && *node == target);
+        let bound = self.scopes[scope.0 as usize].iter().find(|(bound, _)| **bound == *name);
+        Ok(bound.filter(|_| is_dynamic).map_or(target, |&(_, node)| node))
+    }
+}

@@ -1,0 +1,346 @@
+//! Sets of strings -> expressions of a grammar.
+//!
+//! An automaton where that stays small. Counted characters where only lengths are bounded, since the engine
+//! counts without states of its own; likewise the last loop of a pattern such as `^[a-z]\w*$` under a large
+//! `maxLength`. Lists of strings too long for one automaton become several. What is left, such as `format:
+//! email` of at most 255 characters, becomes a grammar over characters, with a nonterminal for each state and
+//! count.
+
+use std::sync::OnceLock;
+
+use hashbrown::HashMap;
+
+use super::{
+    StringSet,
+    spelling::{Style, quoted, spell},
+};
+use crate::{
+    grammar::{
+        Automaton, GrammarBuilder, Pattern, Span,
+        json_schema::{
+            dfa::{CharClass, CharDfa, Counted, Place, char_at},
+            leaf::{LeafError, Spelling},
+        },
+    },
+    ids::ExprId,
+};
+
+/// Least length of otherwise unbounded strings up to which they are one automaton.
+const COUNTED_BY_STATES: u64 = 32;
+/// Strings of a finite set that is spelled in several automata.
+const MAX_STRINGS: usize = 100_000;
+/// Characters of a string that is too long for one automaton, by piece.
+const PIECE_CHARS: usize = 256;
+/// States of an automaton from which on it is worth a try to count without them.
+const COUNTED_STATES: usize = 64;
+/// States beside counts of a grammar over characters.
+const MAX_COUNTED: usize = 60_000;
+/// States of all the automata in such a grammar.
+const MAX_RESTS: usize = 400_000;
+/// Ways into the last loop of a pattern whose length is counted.
+const MAX_ENTRIES: usize = 64;
+
+impl StringSet {
+    /// The JSON texts of its strings, with their quotes. `\uXXXX` is read in either case, and as a pair of
+    /// surrogates where one is needed; a lone surrogate is no text of any string.
+    ///
+    /// All strings are the same automaton in every schema, so that grammars share what is worked out about
+    /// it. Where an automaton would be too large with every escape, characters that no common writer escapes
+    /// stand for themselves. Strings of more than 4,294,967,295 characters are left out where their length is
+    /// counted.
+    ///
+    /// # Errors
+    /// If the automaton would still be too large, or the grammar.
+    pub fn emit(
+        &self,
+        builder: &mut GrammarBuilder,
+        spelling: Spelling,
+        span: Span,
+    ) -> Result<ExprId, LeafError> {
+        let style = Style::of(spelling.escapes);
+        if self.is_all() {
+            return Ok(builder.pattern(Pattern::automaton(any_string(style)?), span)?);
+        }
+        let mut emitter = Emitter { builder, style, span, parts: Vec::new() };
+        let mut small: Option<(CharDfa, Automaton)> = None;
+        for (min, max, dfa) in self.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
+            if dfa.is_all() && (max.is_some_and(|max| max > 0) || min > COUNTED_BY_STATES) {
+                emitter.counted(min, max)?;
+                continue;
+            }
+            match dfa.within(min, max) {
+                Ok(part) if part.len() > COUNTED_STATES && emitter.counts(&part, dfa, (min, max)) => {}
+                // As one automaton if they fit into one.
+                Ok(part) => {
+                    let both = small.as_ref().map_or(Ok(part.clone()), |(small, _)| small.or(&part));
+                    let spelled = both.and_then(|both| Ok((quoted(&both, style)?, both)));
+                    match spelled {
+                        Ok((automaton, both)) => small = Some((both, automaton)),
+                        Err(_) => emitter.regular(&part, dfa, (min, max))?,
+                    }
+                }
+                Err(error) => emitter.counted_states(dfa, (min, max), error)?,
+            }
+        }
+        if let Some((_, automaton)) = small {
+            emitter.automaton(automaton)?;
+        }
+        let Emitter { builder, parts, .. } = emitter;
+        Ok(builder.alternatives(parts, span)?)
+    }
+}
+
+/// Any string with its quotes; made once.
+fn any_string(style: Style) -> Result<Automaton, LeafError> {
+    static ALL: OnceLock<CharDfa> = OnceLock::new();
+    quoted(ALL.get_or_init(CharDfa::all), style)
+}
+
+struct Emitter<'a> {
+    builder: &'a mut GrammarBuilder,
+    style: Style,
+    span: Span,
+    /// Alternatives so far.
+    parts: Vec<ExprId>,
+}
+
+impl Emitter<'_> {
+    fn pattern(&mut self, automaton: Automaton) -> Result<ExprId, LeafError> {
+        Ok(self.builder.pattern(Pattern::automaton(automaton), self.span)?)
+    }
+
+    fn automaton(&mut self, automaton: Automaton) -> Result<(), LeafError> {
+        let part = self.pattern(automaton)?;
+        self.parts.push(part);
+        Ok(())
+    }
+
+    fn quote(&mut self) -> Result<ExprId, LeafError> {
+        Ok(self.builder.pattern(Pattern::literal(b"\""), self.span)?)
+    }
+
+    /// All strings of `min` to `max` characters.
+    fn counted(&mut self, min: u64, max: Option<u64>) -> Result<(), LeafError> {
+        self.class_string(&CharClass::all(), min, max)
+    }
+
+    /// The strings of `min` to `max` characters of a class.
+    fn class_string(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<(), LeafError> {
+        let open = self.quote()?;
+        let characters = self.characters(class, min, max)?;
+        let close = self.quote()?;
+        let whole = self.builder.sequence(vec![open, characters, close], self.span)?;
+        self.parts.push(whole);
+        Ok(())
+    }
+
+    /// `min` to `max` characters of a class.
+    fn characters(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
+        let min = u32::try_from(min).map_err(|_| LeafError::Budget {
+            what: "characters that a string must have",
+            limit: u32::MAX as usize,
+        })?;
+        let max = max.map(|max| u32::try_from(max).unwrap_or(u32::MAX));
+        let one = spell(&CharDfa::one_of(class), self.style, (false, false))?;
+        let one = self.pattern(one)?;
+        Ok(self.builder.repeat(one, min, max, self.span)?)
+    }
+
+    /// Do counted characters say the same as a large automaton? Then they are emitted: `^.{1,255}$`, or a
+    /// last loop.
+    fn counts(&mut self, part: &CharDfa, whole: &CharDfa, bounds: (u64, Option<u64>)) -> bool {
+        let parts = self.parts.len();
+        let made = match part.one_class() {
+            Some((class, min, max)) => self.class_string(&class, min, Some(max)),
+            None => self.last_loops(whole, bounds, LeafError::Number(String::new())),
+        };
+        if made.is_err() {
+            self.parts.truncate(parts);
+        }
+        made.is_ok()
+    }
+
+    /// The strings of `part`, which are those of `whole` within the bounds.
+    fn regular(
+        &mut self,
+        part: &CharDfa,
+        whole: &CharDfa,
+        bounds: (u64, Option<u64>),
+    ) -> Result<(), LeafError> {
+        let error = match quoted(part, self.style) {
+            Ok(automaton) => return self.automaton(automaton),
+            Err(error) => error,
+        };
+        if self.style == Style::All
+            && let Ok(automaton) = quoted(part, Style::Usual)
+        {
+            return self.automaton(automaton);
+        }
+        match part.strings(MAX_STRINGS) {
+            Some(strings) => self.strings(&strings),
+            None => self.counted_states(whole, bounds, error),
+        }
+    }
+
+    /// These strings, in several automata. Sorted strings share their beginnings, so neighbours go together.
+    fn strings(&mut self, strings: &[String]) -> Result<(), LeafError> {
+        let mut open = vec![strings];
+        while let Some(strings) = open.pop() {
+            if let Ok(automaton) = CharDfa::of(strings).and_then(|dfa| quoted(&dfa, self.style)) {
+                self.automaton(automaton)?;
+            } else if let [only] = strings {
+                self.long(only)?;
+            } else {
+                let (before, after) = strings.split_at(strings.len() / 2);
+                open.extend([after, before]);
+            }
+        }
+        Ok(())
+    }
+
+    /// One string in pieces.
+    fn long(&mut self, string: &str) -> Result<(), LeafError> {
+        let characters: Vec<char> = string.chars().collect();
+        let mut row = vec![self.quote()?];
+        for piece in characters.chunks(PIECE_CHARS) {
+            let piece = CharDfa::of([piece.iter().collect::<String>()])?;
+            row.push(self.pattern(spell(&piece, self.style, (false, false))?)?);
+        }
+        row.push(self.quote()?);
+        let whole = self.builder.sequence(row, self.span)?;
+        self.parts.push(whole);
+        Ok(())
+    }
+
+    /// The strings of `dfa` within the bounds, where their automaton is too large for one terminal: a
+    /// right-linear grammar over characters, of states beside counts. What does not depend on the count is an
+    /// automaton again.
+    fn counted_states(
+        &mut self,
+        dfa: &CharDfa,
+        bounds: (u64, Option<u64>),
+        error: LeafError,
+    ) -> Result<(), LeafError> {
+        let Err(error) = self.last_loops(dfa, bounds, error) else { return Ok(()) };
+        let count = Counted::new(dfa, bounds.0, bounds.1);
+        let ways: Vec<Vec<(u32, CharClass)>> =
+            (0..u32::try_from(dfa.len()).unwrap_or(u32::MAX)).map(|state| dfa.ways(state)).collect();
+        let mut places = HashMap::from([(count.start(), None::<ExprId>)]);
+        let mut order = vec![count.start()];
+        let mut next = 0;
+        while let Some(&place) = order.get(next) {
+            next += 1;
+            // Places whose count is forgotten are automata; others lead on.
+            let targets = ways[place.0 as usize].iter().filter(|_| place.1.is_some());
+            for to in targets.filter_map(|(to, _)| count.step(place, *to)) {
+                if places.insert(to, None).is_none() {
+                    order.push(to);
+                }
+            }
+            if order.len() > MAX_COUNTED {
+                return Err(error);
+            }
+        }
+        let (counted, free): (Vec<Place>, Vec<Place>) = order.iter().partition(|place| place.1.is_some());
+        if free.len() * dfa.len() > MAX_RESTS {
+            return Err(error);
+        }
+        let mut classes: HashMap<CharClass, ExprId> = HashMap::new();
+        // What a place leads to is made before it: places without count, then those after more characters,
+        // which were found later.
+        for &place in free.iter().chain(counted.iter().rev()) {
+            let made = self.place(dfa, &count, place, &ways[place.0 as usize], &places, &mut classes)?;
+            places.insert(place, Some(made));
+        }
+        let open = self.quote()?;
+        if let Some(Some(first)) = places.get(&count.start()) {
+            let whole = self.builder.sequence(vec![open, *first], self.span)?;
+            self.parts.push(whole);
+        }
+        Ok(())
+    }
+
+    /// What is read from a place on, with the closing quote.
+    fn place(
+        &mut self,
+        dfa: &CharDfa,
+        count: &Counted<'_>,
+        place: Place,
+        ways: &[(u32, CharClass)],
+        places: &HashMap<Place, Option<ExprId>>,
+        classes: &mut HashMap<CharClass, ExprId>,
+    ) -> Result<ExprId, LeafError> {
+        if place.1.is_none() {
+            let rest = spell(&dfa.rest(place.0), self.style, (false, true))?;
+            return self.pattern(rest);
+        }
+        let mut parts = Vec::new();
+        if count.accepts(place) {
+            parts.push(self.quote()?);
+        }
+        for (to, class) in ways {
+            let Some(Some(rest)) = count.step(place, *to).and_then(|to| places.get(&to).copied()) else {
+                continue;
+            };
+            let one = match classes.get(class) {
+                Some(&one) => one,
+                None => {
+                    let one = spell(&CharDfa::one_of(class), self.style, (false, false))?;
+                    let one = self.pattern(one)?;
+                    classes.insert(class.clone(), one);
+                    one
+                }
+            };
+            parts.push(self.builder.sequence(vec![one, rest], self.span)?);
+        }
+        Ok(self.builder.alternatives(parts, self.span)?)
+    }
+
+    /// The strings of `dfa` of `min` to `max` characters, where its only cycles are states that never leave
+    /// again: a few characters, then counted ones of a class. Otherwise `error`.
+    fn last_loops(
+        &mut self,
+        dfa: &CharDfa,
+        (min, max): (u64, Option<u64>),
+        error: LeafError,
+    ) -> Result<(), LeafError> {
+        let count = u32::try_from(dfa.len()).unwrap_or(u32::MAX);
+        let is_last = |state: u32| {
+            let edges = dfa.edges(state);
+            dfa.accepts(state) && !edges.is_empty() && edges.iter().all(|(_, _, to)| *to == state)
+        };
+        let last: Vec<u32> = (0..count).filter(|&state| is_last(state)).collect();
+        let mut row = Vec::new();
+        for &state in &last {
+            let before = dfa.rerouted(|at| at == state, |at| last.contains(&at));
+            let (Some(shortest), Some(longest)) = (before.shortest(), before.longest()) else {
+                return Err(error);
+            };
+            let edges = dfa.edges(state);
+            let class = CharClass::new(edges.iter().map(|&(first, last, _)| (char_at(first), char_at(last))));
+            for length in shortest..=longest.min(max.unwrap_or(u64::MAX)) {
+                row.push((before.within(length, Some(length))?, class.clone(), length));
+                if row.len() > MAX_ENTRIES {
+                    return Err(error);
+                }
+            }
+        }
+        let rest = dfa.rerouted(|at| dfa.accepts(at) && !last.contains(&at), |at| last.contains(&at));
+        if !rest.is_empty() && rest.longest().is_none() {
+            return Err(error);
+        }
+        let rest = rest.within(min, max)?;
+        if !rest.is_empty() {
+            self.automaton(quoted(&rest, self.style)?)?;
+        }
+        for (before, class, length) in row.into_iter().filter(|(before, ..)| !before.is_empty()) {
+            let open = self.pattern(spell(&before, self.style, (true, false))?)?;
+            let rest = max.map(|max| max - length);
+            let characters = self.characters(&class, min.saturating_sub(length), rest)?;
+            let close = self.quote()?;
+            let whole = self.builder.sequence(vec![open, characters, close], self.span)?;
+            self.parts.push(whole);
+        }
+        Ok(())
+    }
+}

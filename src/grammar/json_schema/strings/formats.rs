@@ -1,0 +1,132 @@
+//! The named formats.
+//!
+//! Each is a regular expression of the RFC that JSON Schema names for it, so a format is a set like any
+//! other. Where the RFC asks for more than a regular language says, the set is wider (or, rarely, narrower);
+//! [`FORMATS`] says how:
+//!
+//! | format | here |
+//! |---|---|
+//! | `date` | exact (RFC 3339): days of months, leap years |
+//! | `time`, `date-time` | exact, but leap seconds in offsets of whole and half hours only |
+//! | `duration` | exact (RFC 3339, appendix A) |
+//! | `email`, `idn-email` | RFC 5321 and 6531; no limits of length, no address literals of other networks |
+//! | `hostname` | RFC 1123, up to 3 labels of 63 characters or 8 of 30; no punycode (`xn--`) |
+//! | `idn-hostname` | letters, marks, digits, inner hyphens; no lengths, no rules of RFC 5892, no punycode |
+//! | `ipv4`, `ipv6`, `uuid` | exact |
+//! | `uri`, `uri-reference`, `iri`, `iri-reference` | exact (RFC 3986, 3987) |
+//! | `uri-template` | exact (RFC 6570) |
+//! | `json-pointer`, `relative-json-pointer` | exact (RFC 6901, and the draft without index manipulation) |
+//! | `regex` | any string: brackets nest |
+
+use std::sync::OnceLock;
+
+use super::{
+    StringSet, pattern,
+    rfc::{self, Characters},
+};
+use crate::grammar::json_schema::{dfa::CharDfa, leaf::LeafError};
+
+/// How near a format's set is to what its RFC says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Precision {
+    /// Just the strings of the format.
+    Exact,
+    /// All strings of the format and more.
+    Wider(&'static str),
+    /// Not all strings of the format, but no others.
+    Narrower(&'static str),
+    /// Not all strings of the format, and some others.
+    Near(&'static str),
+}
+
+/// A format and how it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format {
+    /// As schemas name it.
+    pub name: &'static str,
+    /// How exactly it is checked, and why not better.
+    pub precision: Precision,
+}
+
+const LEAP: &str = "a leap second is only taken in an offset of whole or half hours";
+const LENGTHS: &str = "limits of length (64 characters before the `@`) are not looked at";
+
+/// All formats that restrict strings.
+pub const FORMATS: &[Format] = &[
+    Format { name: "date", precision: Precision::Exact },
+    Format { name: "time", precision: Precision::Narrower(LEAP) },
+    Format { name: "date-time", precision: Precision::Narrower(LEAP) },
+    Format { name: "duration", precision: Precision::Exact },
+    Format { name: "email", precision: Precision::Wider(LENGTHS) },
+    Format { name: "idn-email", precision: Precision::Wider(LENGTHS) },
+    Format {
+        name: "hostname",
+        precision: Precision::Narrower("up to 3 labels of 63 characters or 8 of 30; no punycode (`xn--`)"),
+    },
+    Format {
+        name: "idn-hostname",
+        precision: Precision::Near(
+            "the rules of RFC 5892 about characters and their neighbours, and lengths, are not looked at",
+        ),
+    },
+    Format { name: "ipv4", precision: Precision::Exact },
+    Format { name: "ipv6", precision: Precision::Exact },
+    Format { name: "uuid", precision: Precision::Exact },
+    Format { name: "uri", precision: Precision::Exact },
+    Format { name: "uri-reference", precision: Precision::Exact },
+    Format { name: "iri", precision: Precision::Exact },
+    Format { name: "iri-reference", precision: Precision::Exact },
+    Format { name: "uri-template", precision: Precision::Exact },
+    Format { name: "json-pointer", precision: Precision::Exact },
+    Format {
+        name: "relative-json-pointer",
+        precision: Precision::Narrower("no index manipulation (`0+1`), which only some drafts have"),
+    },
+    Format { name: "regex", precision: Precision::Wider("brackets nest, so any string is taken") },
+];
+
+/// The strings of a format, or `None` if it is unknown. Made once for each.
+pub(super) fn language(name: &str) -> Result<Option<StringSet>, LeafError> {
+    static KNOWN: [OnceLock<CharDfa>; FORMATS.len()] = [const { OnceLock::new() }; FORMATS.len()];
+    let Some(place) = FORMATS.iter().position(|format| format.name == name) else { return Ok(None) };
+    if let Some(known) = KNOWN[place].get() {
+        return Ok(Some(StringSet::regular(known.clone())));
+    }
+    let Some(expression) = expression(name) else { return Ok(Some(StringSet::all())) };
+    let mut made = pattern::language(&format!("^(?:{expression})$"))?;
+    if name.ends_with("hostname") {
+        made = made.minus(&pattern::language(rfc::ace_label())?)?;
+    }
+    Ok(Some(StringSet::regular(KNOWN[place].get_or_init(|| made).clone())))
+}
+
+/// The regular expression of a format, or `None` if any string is of it.
+fn expression(name: &str) -> Option<String> {
+    let ascii = Characters::Ascii;
+    Some(match name {
+        "date" => rfc::date(),
+        "time" => rfc::time(),
+        "date-time" => format!("(?:{})[Tt](?:{})", rfc::date(), rfc::time()),
+        "duration" => rfc::duration(),
+        "email" => rfc::mailbox(ascii),
+        "idn-email" => rfc::mailbox(Characters::International),
+        "hostname" => rfc::host_name(),
+        "idn-hostname" => rfc::international_host_name(),
+        "ipv4" => rfc::ipv4(),
+        "ipv6" => rfc::ipv6(),
+        "uuid" => "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}".to_owned(),
+        "uri" => rfc::identifier(ascii),
+        "uri-reference" => rfc::reference(ascii),
+        "iri" => rfc::identifier(Characters::International),
+        "iri-reference" => rfc::reference(Characters::International),
+        "uri-template" => rfc::template(),
+        "json-pointer" => rfc::pointer(),
+        "relative-json-pointer" => format!("(?:0|[1-9][0-9]*)(?:#|{})", rfc::pointer()),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+#[path = "formats_tests.rs"]
+mod tests;

@@ -1,0 +1,247 @@
+//! Sets of Unicode strings, and how JSON writes them.
+//!
+//! A set is a list of pieces: which regular language it agrees with, by length of the string. So `minLength`
+//! of a billion takes no states, and Boolean operations work piece by piece.
+//!
+//! What is what: `ecma` and `pattern` read regular expressions, `formats` knows the named formats, `spelling`
+//! turns automata over characters into automata over the bytes of JSON text, `emit` makes grammars of sets.
+
+mod classes;
+mod ecma;
+mod emit;
+mod formats;
+pub(super) mod pattern;
+mod rfc;
+mod spelling;
+#[cfg(test)]
+mod tests;
+
+pub use formats::{FORMATS, Format, Precision};
+
+use super::{dfa::CharDfa, leaf::LeafError};
+
+/// A set of strings of Unicode scalar values.
+///
+/// Operations fail with [`LeafError::Budget`] where automata would become too large. `Eq` compares
+/// constructions: equal values are equal sets; equal sets are equal values unless bounds on length are
+/// involved; [`same`](Self::same) is exact. Clones share automata.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StringSet {
+    /// Lengths from which on each piece holds, ascending from 0, and what it agrees with.
+    pieces: Vec<(u64, CharDfa)>,
+}
+
+impl StringSet {
+    /// All strings.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::regular(CharDfa::all())
+    }
+
+    /// No string.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::regular(CharDfa::none())
+    }
+
+    fn regular(dfa: CharDfa) -> Self {
+        Self { pieces: vec![(0, dfa)] }
+    }
+
+    /// Exactly this string.
+    ///
+    /// # Errors
+    /// If the string has hundreds of thousands of characters.
+    pub fn one(string: &str) -> Result<Self, LeafError> {
+        Self::of([string])
+    }
+
+    /// Exactly these strings. `O(n log n)` in their characters.
+    ///
+    /// # Errors
+    /// If the table of their automaton is over budget.
+    pub fn of<S: AsRef<str>>(strings: impl IntoIterator<Item = S>) -> Result<Self, LeafError> {
+        Ok(Self::regular(CharDfa::of(strings)?))
+    }
+
+    /// The strings in which an ECMA-262 regular expression finds a match: `^` and `$` are the ends of the
+    /// string, `\d`, `\w` and `\b` are ASCII, `\s` is Unicode. Look-ahead is exact but inside of unbounded
+    /// repetition.
+    ///
+    /// # Errors
+    /// If the expression is none of ECMA-262, has look-behind, a back-reference, flags, or look-ahead inside
+    /// a repetition, or needs a larger automaton than the budget allows.
+    pub fn from_pattern(pattern: &str) -> Result<Self, LeafError> {
+        Ok(Self::regular(pattern::language(pattern)?))
+    }
+
+    /// The strings of a format, or `None` if the format is unknown, and so an annotation. How exact each
+    /// format is says [`FORMATS`].
+    ///
+    /// # Errors
+    /// If a budget is used up, which no known format does.
+    pub fn from_format(name: &str) -> Result<Option<Self>, LeafError> {
+        formats::language(name)
+    }
+
+    /// Those of `min` to `max` characters. Any bounds: they are not spelled out.
+    ///
+    /// # Errors
+    /// As [`intersect`](Self::intersect).
+    pub fn with_length(&self, min: u64, max: Option<u64>) -> Result<Self, LeafError> {
+        let mut pieces = Vec::with_capacity(3);
+        if min > 0 {
+            pieces.push((0, CharDfa::none()));
+        }
+        if max.is_none_or(|max| max >= min) {
+            pieces.push((min, CharDfa::all()));
+            if let Some(after) = max.and_then(|max| max.checked_add(1)) {
+                pieces.push((after, CharDfa::none()));
+            }
+        }
+        self.intersect(&Self { pieces })
+    }
+
+    /// What is in both.
+    ///
+    /// # Errors
+    /// If an automaton would be too large.
+    pub fn intersect(&self, other: &Self) -> Result<Self, LeafError> {
+        self.combine(other, CharDfa::and)
+    }
+
+    /// What is in either.
+    ///
+    /// # Errors
+    /// As [`intersect`](Self::intersect).
+    pub fn union(&self, other: &Self) -> Result<Self, LeafError> {
+        self.combine(other, CharDfa::or)
+    }
+
+    /// What is not in it.
+    ///
+    /// # Errors
+    /// As [`intersect`](Self::intersect).
+    pub fn complement(&self) -> Result<Self, LeafError> {
+        Self { pieces: self.pieces.iter().map(|(from, dfa)| (*from, dfa.not())).collect() }.simplified()
+    }
+
+    /// What is in it but not in `other`.
+    ///
+    /// # Errors
+    /// As [`intersect`](Self::intersect).
+    pub fn subtract(&self, other: &Self) -> Result<Self, LeafError> {
+        self.combine(other, CharDfa::minus)
+    }
+
+    /// Are these the same strings?
+    ///
+    /// # Errors
+    /// As [`intersect`](Self::intersect).
+    pub fn same(&self, other: &Self) -> Result<bool, LeafError> {
+        Ok(self == other || (self.subtract(other)?.is_empty() && other.subtract(self)?.is_empty()))
+    }
+
+    /// Is there no string in it?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.iter().all(|(_, dfa)| dfa.is_empty())
+    }
+
+    /// Is every string in it?
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.pieces.iter().all(|(_, dfa)| dfa.is_all())
+    }
+
+    /// Is `string` in it? Linear in the string.
+    #[must_use]
+    pub fn contains(&self, string: &str) -> bool {
+        let length = u64::try_from(string.chars().count()).unwrap_or(u64::MAX);
+        let piece = self.pieces.iter().rev().find(|(from, _)| *from <= length);
+        piece.is_some_and(|(_, dfa)| dfa.contains(string))
+    }
+
+    /// Its strings in order of their characters, if there are at most `limit`.
+    #[must_use]
+    pub fn as_finite(&self, limit: usize) -> Option<Vec<String>> {
+        let mut strings = Vec::new();
+        for (min, max, dfa) in self.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
+            // Two lengths of all strings are a million strings at least.
+            if dfa.is_all() && max != Some(0) {
+                return None;
+            }
+            strings.extend(dfa.within(min, max).ok()?.strings(limit.checked_sub(strings.len())?)?);
+        }
+        strings.sort_unstable();
+        Some(strings)
+    }
+
+    /// Least and greatest length of each piece, and what it agrees with.
+    fn windows(&self) -> impl Iterator<Item = (u64, Option<u64>, &CharDfa)> {
+        let ends = self.pieces.iter().skip(1).map(|(from, _)| Some(from - 1)).chain([None]);
+        self.pieces.iter().zip(ends).map(|((from, dfa), end)| (*from, end, dfa))
+    }
+
+    fn combine(
+        &self,
+        other: &Self,
+        op: impl Fn(&CharDfa, &CharDfa) -> Result<CharDfa, LeafError>,
+    ) -> Result<Self, LeafError> {
+        let mut pieces = Vec::with_capacity(self.pieces.len() + other.pieces.len());
+        let (mut left, mut right) = (0, 0);
+        loop {
+            let ((left_from, left_dfa), (right_from, right_dfa)) = (&self.pieces[left], &other.pieces[right]);
+            pieces.push((*left_from.max(right_from), op(left_dfa, right_dfa)?));
+            let after = |pieces: &[(u64, CharDfa)], at: usize| pieces.get(at + 1).map(|(from, _)| *from);
+            match (after(&self.pieces, left), after(&other.pieces, right)) {
+                (None, None) => return Self { pieces }.simplified(),
+                (Some(_), None) => left += 1,
+                (None, Some(_)) => right += 1,
+                (Some(next_left), Some(next_right)) => {
+                    left += usize::from(next_left <= next_right);
+                    right += usize::from(next_right <= next_left);
+                }
+            }
+        }
+    }
+
+    /// Pieces without strings agree with nothing, pieces of all strings with everything, and neighbours that
+    /// one automaton describes are one piece.
+    fn simplified(self) -> Result<Self, LeafError> {
+        if self.pieces.len() == 1 {
+            return Ok(self);
+        }
+        let mut pieces: Vec<(u64, CharDfa)> = Vec::with_capacity(self.pieces.len());
+        for (min, max, dfa) in self.windows() {
+            let mut dfa = dfa.clone();
+            if !dfa.is_empty() && !dfa.has_length(min, max)? {
+                dfa = CharDfa::none();
+            } else if !dfa.is_all() && !dfa.not().has_length(min, max)? {
+                dfa = CharDfa::all();
+            }
+            let Some((from, last)) = pieces.last_mut() else {
+                pieces.push((min, dfa));
+                continue;
+            };
+            if *last == dfa || agrees(last, &dfa, min, max)? {
+                continue;
+            }
+            if min > 0 && agrees(&dfa, last, *from, Some(min - 1))? {
+                *last = dfa;
+                continue;
+            }
+            pieces.push((min, dfa));
+        }
+        Ok(Self { pieces })
+    }
+}
+
+/// Does `dfa` agree with `plain`, which is nothing or everything, on strings of `min` to `max` characters?
+/// `false` if `plain` is anything else.
+fn agrees(dfa: &CharDfa, plain: &CharDfa, min: u64, max: Option<u64>) -> Result<bool, LeafError> {
+    if plain.is_empty() {
+        return Ok(!dfa.has_length(min, max)?);
+    }
+    Ok(plain.is_all() && !dfa.not().has_length(min, max)?)
+}

@@ -1,0 +1,127 @@
+//! ECMA-262 regular expressions -> automata.
+//!
+//! The NFA is built from the end to the start (continuations are states), so that at a look-ahead what
+//! follows is already there. `(?=X)Y` is then the intersection of two languages of texts that reach to the
+//! end, "X and anything" and "Y and what follows"; its automaton takes the place of Y. That is exact wherever
+//! what follows does not come back to the look-ahead, so only one inside an unbounded repetition is refused.
+
+use super::super::{
+    dfa::{Assertion, CharDfa, Nfa, Prev, State},
+    leaf::LeafError,
+};
+use super::{
+    classes,
+    ecma::{self, Node},
+};
+
+/// Copies of a look-ahead that a counted repetition may make.
+const MAX_LOOKS: u32 = 8;
+
+/// The strings in which `pattern` finds a match.
+pub(in crate::grammar::json_schema) fn language(pattern: &str) -> Result<CharDfa, LeafError> {
+    let node = ecma::parse(pattern)?;
+    let mut nfa = Nfa::default();
+    let found = nfa.push(State::Found)?;
+    let start = build(&mut nfa, &node, Place { next: found, at_start: false, in_loop: false })?;
+    nfa.determinise(start, Prev::Start, true, &classes::word())
+}
+
+/// Where a part of an expression stands.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// The state that follows.
+    next: u32,
+    /// Is it known that the text starts here?
+    at_start: bool,
+    /// Can what follows come back here?
+    in_loop: bool,
+}
+
+/// The state from which `node` and then what follows is read. Recursion is as deep as groups are nested.
+fn build(nfa: &mut Nfa, node: &Node, place: Place) -> Result<u32, LeafError> {
+    match node {
+        Node::Class(class) => nfa.class(class, place.next),
+        Node::Sequence(parts) => {
+            let mut at_start = place.at_start;
+            let known: Vec<bool> = parts
+                .iter()
+                .map(|part| {
+                    let here = at_start;
+                    at_start = match part {
+                        Node::Assert(Assertion::Start) => true,
+                        Node::Assert(_) | Node::Ahead { .. } => here,
+                        _ => false,
+                    };
+                    here
+                })
+                .collect();
+            let mut next = place.next;
+            for (part, at_start) in parts.iter().zip(known).rev() {
+                next = build(nfa, part, Place { next, at_start, ..place })?;
+            }
+            Ok(next)
+        }
+        Node::Alternatives(parts) => {
+            let starts = parts.iter().map(|part| build(nfa, part, place)).collect::<Result<_, _>>()?;
+            nfa.push(State::Split(starts))
+        }
+        Node::Repeat { node, min, max } => repeat(nfa, node, *min, *max, place),
+        Node::Assert(assertion) => nfa.push(State::Assert(*assertion, place.next)),
+        Node::Ahead { wanted, node, at } => {
+            if place.in_loop {
+                return Err(LeafError::Unsupported { what: "look-ahead inside a repetition", at: *at });
+            }
+            ahead(nfa, node, *wanted, place)
+        }
+    }
+}
+
+fn repeat(nfa: &mut Nfa, node: &Node, min: u32, max: Option<u32>, place: Place) -> Result<u32, LeafError> {
+    let in_loop = place.in_loop || max.is_none_or(|max| max > MAX_LOOKS);
+    let inner = |next: u32| Place { next, at_start: false, in_loop };
+    let mut start = match max {
+        Some(max) => {
+            let mut start = place.next;
+            for _ in min..max {
+                let body = build(nfa, node, inner(start))?;
+                start = nfa.push(State::Split(vec![body, place.next]))?;
+            }
+            start
+        }
+        None => {
+            let again = nfa.push(State::Split(Vec::new()))?;
+            let body = build(nfa, node, inner(again))?;
+            nfa.set(again, State::Split(vec![body, place.next]));
+            again
+        }
+    };
+    for _ in 0..min {
+        let body = build(nfa, node, inner(start))?;
+        // A state for each copy, so that the budget counts those of nothing too.
+        start = nfa.push(State::Split(vec![body]))?;
+    }
+    Ok(start)
+}
+
+/// What follows, where `node` does or does not match from here on.
+fn ahead(nfa: &mut Nfa, node: &Node, wanted: bool, place: Place) -> Result<u32, LeafError> {
+    let found = nfa.push(State::Found)?;
+    let inside = build(nfa, node, Place { next: found, ..place })?;
+    let word = classes::word();
+    let both = |nfa: &Nfa, prev: Prev| -> Result<CharDfa, LeafError> {
+        let looked = nfa.determinise(inside, prev, false, &word)?;
+        let rest = nfa.determinise(place.next, prev, false, &word)?;
+        if wanted { rest.and(&looked) } else { rest.minus(&looked) }
+    };
+    if place.at_start || !nfa.looks_back() {
+        let dfa = both(nfa, if place.at_start { Prev::Start } else { Prev::Other })?;
+        return nfa.embed(&dfa);
+    }
+    let mut cases = Vec::new();
+    for prev in [Prev::Start, Prev::Word, Prev::Other] {
+        let dfa = both(nfa, prev)?;
+        let start = nfa.embed(&dfa)?;
+        cases.push(nfa.push(State::Assert(Assertion::After(prev), start))?);
+    }
+    nfa.push(State::Split(cases))
+}

@@ -1,0 +1,185 @@
+//! Regular expressions of RFCs, in the words of their grammars.
+
+use std::fmt::Write as _;
+
+/// Which characters an identifier may be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Characters {
+    /// Those of URIs and of plain mail addresses.
+    Ascii,
+    /// Those of IRIs and of international mail addresses.
+    International,
+}
+
+/// RFC 3339, `full-date`, with the days that months have.
+pub(super) fn date() -> String {
+    let common = "(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|\
+                  02-(?:0[1-9]|1[0-9]|2[0-8])";
+    // Years that 4 divides, but of the centuries only those that 400 divides.
+    let leap = "[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00";
+    format!("[0-9]{{4}}-(?:{common})|(?:{leap})-02-29")
+}
+
+/// RFC 3339, `full-time`. A leap second is the last of a day in UTC; offsets of whole and half hours are
+/// tried.
+pub(super) fn time() -> String {
+    let offset = "[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]";
+    let fraction = r"(?:\.[0-9]+)?";
+    let mut time =
+        format!("(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]{fraction}(?:{offset})|23:59:60{fraction}[Zz]");
+    for local in (29..24 * 60_u32).step_by(30) {
+        // Local time is UTC's 23:59 plus the offset.
+        let east = (local + 1) % (24 * 60);
+        let west = (24 * 60 - east) % (24 * 60);
+        let _ = write!(
+            time,
+            r"|{:02}:{:02}:60{fraction}(?:\+{:02}:{:02}|-{:02}:{:02})",
+            local / 60,
+            local % 60,
+            east / 60,
+            east % 60,
+            west / 60,
+            west % 60
+        );
+    }
+    time
+}
+
+/// RFC 3339, appendix A.
+pub(super) fn duration() -> String {
+    let time = "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)";
+    let date = "[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D";
+    format!("P(?:(?:{date})(?:{time})?|{time}|[0-9]+W)")
+}
+
+/// RFC 2673, `dotted-quad`, with decimal octets.
+pub(super) fn ipv4() -> String {
+    let octet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+    format!(r"{octet}(?:\.{octet}){{3}}")
+}
+
+/// RFC 4291: eight groups, of which `::` stands for at least one; the last two may be written as an IPv4
+/// address.
+pub(super) fn ipv6() -> String {
+    let group = "[0-9A-Fa-f]{1,4}";
+    let last = format!("(?:{group}:{group}|{})", ipv4());
+    let mut address = format!("(?:{group}:){{6}}{last}");
+    for before in 0..=7 {
+        let head = match before {
+            0 => String::new(),
+            1 => format!("(?:{group})?"),
+            _ => format!("(?:(?:{group}:){{0,{}}}{group})?", before - 1),
+        };
+        let after = 7 - before;
+        let tail = match after {
+            0 => String::new(),
+            1 => group.to_owned(),
+            _ => format!("(?:{group}:){{{}}}{last}", after - 2),
+        };
+        let _ = write!(address, "|{head}::{tail}");
+    }
+    address
+}
+
+/// RFC 1123: labels of letters, digits and inner hyphens, of 63 characters at most. Three of these stay below
+/// the 253 characters of a whole name, and so do eight of 30; counting both at once would take 30,000 states.
+pub(super) fn host_name() -> String {
+    let labels = |length: usize, count: usize| {
+        let label = format!("[0-9A-Za-z](?:[0-9A-Za-z-]{{0,{}}}[0-9A-Za-z])?", length - 2);
+        format!(r"{label}(?:\.{label}){{0,{}}}", count - 1)
+    };
+    format!("{}|{}", labels(63, 3), labels(30, 8))
+}
+
+/// A label that claims to be punycode.
+pub(super) fn ace_label() -> &'static str {
+    r"(?:^|\.)[Xx][Nn]--"
+}
+
+/// RFC 5890, without its rules about neighbours: labels of letters, marks, digits and inner hyphens, with the
+/// full stops of RFC 3490. Characters that are only legal beside certain others are left out.
+pub(super) fn international_host_name() -> String {
+    let inner = r"\p{L}\p{M}\p{N}\u06fd\u06fe\u0f0b";
+    let label = format!("[\\p{{L}}\\p{{N}}\\u06fd\\u06fe](?:[{inner}-]*[{inner}])?");
+    format!(r"{label}(?:[.\u3002\uff0e\uff61]{label})*")
+}
+
+/// RFC 5321 and 6531, `Mailbox`.
+pub(super) fn mailbox(characters: Characters) -> String {
+    let more = match characters {
+        Characters::Ascii => "",
+        Characters::International => r"\u0080-\u{10ffff}",
+    };
+    let atom = format!("[0-9A-Za-z!#$%&'*+/=?^_`{{|}}~{more}-]+");
+    let quoted = format!(r#""(?:[ !#-\[\]-~{more}]|\\[ -~])*""#);
+    let label = format!("[0-9A-Za-z{more}](?:[0-9A-Za-z{more}-]*[0-9A-Za-z{more}])?");
+    let literal = format!(r"\[(?:{}|IPv6:(?:{}))\]", ipv4(), ipv6());
+    format!(r"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|{literal})")
+}
+
+/// Characters that stand for themselves everywhere in an identifier.
+fn unreserved(characters: Characters) -> String {
+    let mut set = "0-9A-Za-z._~".to_owned();
+    if characters == Characters::International {
+        set.push_str(r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef");
+        // `ucschar` of planes 1 to 14: all but their last two characters, and in plane 14 from `E1000` on.
+        for plane in 1..=14 {
+            let first = if plane == 14 { 0x1000 } else { 0 };
+            let _ = write!(set, r"\u{{{plane:x}{first:04x}}}-\u{{{plane:x}fffd}}");
+        }
+    }
+    set
+}
+
+const ENCODED: &str = "%[0-9A-Fa-f]{2}";
+const SUB_DELIMS: &str = "!$&'()*+,;=";
+
+/// Authority with path, query and fragment of RFC 3986 and 3987. `first` is a class of characters that the
+/// first segment of a path without slash in front may have besides.
+fn after_scheme(characters: Characters, first: &str) -> String {
+    let plain = unreserved(characters);
+    let private = match characters {
+        Characters::Ascii => "",
+        Characters::International => r"\ue000-\uf8ff\u{f0000}-\u{ffffd}\u{100000}-\u{10fffd}",
+    };
+    let some = |extra: &str| format!("(?:[{plain}{SUB_DELIMS}{extra}-]|{ENCODED})");
+    let pchar = some(":@");
+    let user = some(":");
+    let name = some("");
+    let future = format!(r"[Vv][0-9A-Fa-f]+\.[0-9A-Za-z._~{SUB_DELIMS}:-]+");
+    let host = format!(r"(?:\[(?:{}|{future})\]|{name}*)", ipv6());
+    let authority = format!("(?:{user}*@)?{host}(?::[0-9]*)?");
+    let segments = format!("(?:/{pchar}*)*");
+    let rootless = format!("{}+{segments}", some(first));
+    let absolute = format!("/(?:{pchar}+{segments})?");
+    let query = format!(r"(?:\?(?:{pchar}|[/?{private}])*)?");
+    let fragment = format!("(?:#(?:{pchar}|[/?])*)?");
+    format!("(?://{authority}{segments}|{absolute}|{rootless}|){query}{fragment}")
+}
+
+/// `URI` or `IRI`.
+pub(super) fn identifier(characters: Characters) -> String {
+    format!("[A-Za-z][0-9A-Za-z+.-]*:{}", after_scheme(characters, ":@"))
+}
+
+/// `URI-reference` or `IRI-reference`.
+pub(super) fn reference(characters: Characters) -> String {
+    format!("(?:{})|(?:{})", identifier(characters), after_scheme(characters, "@"))
+}
+
+/// RFC 6570.
+pub(super) fn template() -> String {
+    let ucs = unreserved(Characters::International);
+    let ucs = ucs.trim_start_matches("0-9A-Za-z._~");
+    let private = r"\ue000-\uf8ff\u{f0000}-\u{ffffd}\u{100000}-\u{10fffd}";
+    let literal = format!(r"[!#$&-;=?-\[\]_a-z~{ucs}{private}]|{ENCODED}");
+    let character = format!("(?:[0-9A-Z_a-z]|{ENCODED})");
+    let name = format!(r"{character}(?:\.?{character})*");
+    let variable = format!(r"{name}(?::[1-9][0-9]{{0,3}}|\*)?");
+    format!(r"(?:{literal}|\{{[+#./;?&=,!@|]?{variable}(?:,{variable})*\}})*")
+}
+
+/// RFC 6901.
+pub(super) fn pointer() -> String {
+    r"(?:/(?:[^~/]|~[01])*)*".to_owned()
+}

@@ -1,0 +1,188 @@
+//! Keywords of objects.
+
+use std::rc::Rc;
+
+use super::{
+    super::{
+        StringSet,
+        algebra::{Algebra, FormulaId, Formulas, KeysId, ObjectShape},
+        document::{NodeId, Value},
+        error::{Checked, Problem},
+    },
+    Site,
+};
+
+/// What one schema object says of keys, by itself.
+#[derive(Debug, Default)]
+pub(super) struct Declared {
+    pub(super) names: Vec<Rc<str>>,
+    pub(super) sets: Vec<KeysId>,
+}
+
+impl Algebra<'_> {
+    /// `properties`, `patternProperties`, `additionalProperties`, `required` and the counts of members.
+    pub(super) fn members(&mut self, site: Site) -> Checked<FormulaId> {
+        let mut shape = ObjectShape {
+            min: self.count(site, "minProperties")?.unwrap_or(0),
+            max: self.count(site, "maxProperties")?,
+            ..ObjectShape::default()
+        };
+        let mut unknown = Vec::new();
+        for (name, schema) in self.named(site, "properties")? {
+            shape.properties.push((name, self.schema(schema, site.scope)));
+        }
+        let mut declared = Declared { names: names(&shape), sets: Vec::new() };
+        for (pattern, schema) in self.named(site, "patternProperties")? {
+            let value = self.schema(schema, site.scope);
+            match self.keys_of_pattern(site, &pattern) {
+                Ok(keys) => {
+                    declared.sets.push(keys);
+                    if value != Formulas::ANY {
+                        shape.every.push((keys, value));
+                    }
+                }
+                Err(problem) => unknown.push(self.unknown(problem)),
+            }
+        }
+        if let Some(schema) = self.sibling(site, "additionalProperties") {
+            let value = self.schema(schema, site.scope);
+            // Which keys are additional is not known without all patterns.
+            if value != Formulas::ANY && unknown.is_empty() {
+                let keys = self.keys.rest(declared.names, declared.sets);
+                shape.every.push((keys, value));
+            }
+        }
+        self.required(site, &mut shape)?;
+        let mut whole = self.any_shape();
+        whole.objects = vec![Rc::new(shape)];
+        unknown.push(self.leaf(whole));
+        Ok(self.formulas.and(unknown))
+    }
+
+    fn required(&mut self, site: Site, shape: &mut ObjectShape) -> Checked<()> {
+        let Some(node) = self.sibling(site, "required") else { return Ok(()) };
+        let documents = &self.resolver.documents;
+        match documents.value(node) {
+            Value::Array(names) => {
+                let mut seen = hashbrown::HashSet::new();
+                for &name in names {
+                    let Some(name) = documents.string(name) else {
+                        return Err(Problem::invalid(site.node, "required", "the names must be strings"));
+                    };
+                    if seen.insert(name) {
+                        shape.required.push(name.into());
+                    }
+                }
+                Ok(())
+            }
+            // Draft 3 marks single properties so. Later drafts know no such keyword, and it was meant for the
+            // object around, not for this one.
+            Value::Bool(_) => {
+                self.ignored.insert("required: true".to_owned());
+                Ok(())
+            }
+            _ => Err(Problem::invalid(site.node, "required", "the names must be in an array")),
+        }
+    }
+
+    /// The members of the object under a keyword; no such keyword has none.
+    pub(super) fn named(&self, site: Site, keyword: &'static str) -> Checked<Vec<(Rc<str>, NodeId)>> {
+        let Some(node) = self.sibling(site, keyword) else { return Ok(Vec::new()) };
+        match self.resolver.documents.value(node) {
+            Value::Object(members) => {
+                Ok(members.iter().map(|(name, node)| (Rc::from(&**name), *node)).collect())
+            }
+            _ => Err(Problem::invalid(site.node, keyword, "the value must be an object")),
+        }
+    }
+
+    /// The keys that a pattern of `patternProperties` matches.
+    pub(super) fn keys_of_pattern(&mut self, site: Site, pattern: &str) -> Checked<KeysId> {
+        if let Some(known) = self.keys.known(pattern) {
+            return Ok(known);
+        }
+        match StringSet::from_pattern(pattern) {
+            Ok(set) => Ok(self.keys.pattern(pattern, set)),
+            Err(error) => Err(Problem::of_leaf(site.node, Some("patternProperties"), error)),
+        }
+    }
+
+    /// `propertyNames`: all keys outside of the schema's strings are forbidden.
+    pub(super) fn property_names(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+        let schema = self.schema(value, site.scope);
+        if schema == Formulas::ANY {
+            return Ok(schema);
+        }
+        let before = self.relaxed.len();
+        let strings = self.expand(schema)?.strings.clone();
+        // A set that is too large must not be complemented.
+        if let Some(problem) = self.relaxed.get(before).cloned() {
+            return Ok(self.unknown(Box::new(problem)));
+        }
+        let other = self.fitting(strings.complement())?;
+        let keys = self.keys.strings(Rc::new(other));
+        let shape = ObjectShape { every: vec![(keys, Formulas::NEVER)], ..ObjectShape::default() };
+        Ok(self.only_objects(shape))
+    }
+
+    /// `dependentRequired`, `dependentSchemas`, and `dependencies`, which is both.
+    pub(super) fn dependent(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+        let Value::Object(members) = self.resolver.documents.value(value).clone() else {
+            return Err(Problem::invalid(site.node, "dependencies", "the value must be an object"));
+        };
+        let mut parts = Vec::new();
+        for (name, node) in members {
+            let name: Rc<str> = (&*name).into();
+            let then = self.depends(site, node)?;
+            let without = self.only_objects(ObjectShape {
+                properties: vec![(name.clone(), Formulas::NEVER)],
+                ..ObjectShape::default()
+            });
+            let with = self.has_member(&name);
+            let with = self.formulas.and([with, then]);
+            // Whatever is no object passes the first.
+            parts.push(self.formulas.or([without, with]));
+        }
+        Ok(self.formulas.and(parts))
+    }
+
+    /// What must hold of an object that has some member.
+    fn depends(&mut self, site: Site, node: NodeId) -> Checked<FormulaId> {
+        let documents = &self.resolver.documents;
+        let names: Vec<NodeId> = match documents.value(node) {
+            Value::Array(names) => names.clone(),
+            // Draft 3 has single names.
+            Value::String(_) => vec![node],
+            _ => return Ok(self.schema(node, site.scope)),
+        };
+        let mut required: Vec<Rc<str>> = Vec::new();
+        for name in names {
+            let Some(name) = documents.string(name) else {
+                return Err(Problem::invalid(site.node, "dependencies", "the names must be strings"));
+            };
+            if required.iter().all(|known| **known != *name) {
+                required.push(name.into());
+            }
+        }
+        Ok(self.only_objects(ObjectShape { required, ..ObjectShape::default() }))
+    }
+
+    /// Objects that have the member, and nothing else.
+    pub(super) fn has_member(&mut self, name: &Rc<str>) -> FormulaId {
+        let mut shape = (*self.ends.never).clone();
+        let required = vec![name.clone()];
+        shape.objects = vec![Rc::new(ObjectShape { required, ..ObjectShape::default() })];
+        self.leaf(shape)
+    }
+
+    /// Objects of a shape, and all that is no object.
+    pub(super) fn only_objects(&mut self, shape: ObjectShape) -> FormulaId {
+        let mut whole = self.any_shape();
+        whole.objects = vec![Rc::new(shape)];
+        self.leaf(whole)
+    }
+}
+
+fn names(shape: &ObjectShape) -> Vec<Rc<str>> {
+    shape.properties.iter().map(|(name, _)| name.clone()).collect()
+}

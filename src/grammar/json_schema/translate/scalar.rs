@@ -1,0 +1,210 @@
+//! Keywords of values without parts: types, constants, numbers and strings.
+
+use std::rc::Rc;
+
+use super::{
+    super::{
+        Decimal, Integers, NumberSet, StringSet,
+        algebra::{Algebra, FormulaId, Formulas},
+        dialect::Dialect,
+        document::{NodeId, Value},
+        error::{Checked, Problem, SchemaErrorKind},
+        options::{Draft, Format},
+    },
+    Site,
+};
+
+impl Algebra<'_> {
+    /// `type`, with OpenAPI's `nullable` beside it.
+    pub(super) fn types(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+        let documents = &self.resolver.documents;
+        let named: Vec<NodeId> = match documents.value(value) {
+            Value::Array(types) => types.clone(),
+            _ => vec![value],
+        };
+        let integers = match site.dialect {
+            Dialect::Of(Draft::Draft4) => Integers::BySpelling,
+            _ => Integers::ByValue,
+        };
+        let any = self.ends.any.clone();
+        let mut shape = (*self.ends.never).clone();
+        for node in named {
+            match documents.string(node) {
+                Some("null") => shape.null = true,
+                Some("boolean") => shape.booleans = [true; 2],
+                Some("number") => shape.numbers = any.numbers.clone(),
+                Some("integer") if Rc::ptr_eq(&shape.numbers, &any.numbers) => {}
+                Some("integer") => shape.numbers = Rc::new(NumberSet::integers(integers)),
+                Some("string") => shape.strings = any.strings.clone(),
+                Some("array") => shape.arrays.clone_from(&any.arrays),
+                Some("object") => shape.objects.clone_from(&any.objects),
+                _ => {
+                    return Err(Problem::invalid(site.node, "type", "there is no such type").with_hint(
+                        "the types are null, boolean, integer, number, string, array and object",
+                    ));
+                }
+            }
+        }
+        let nullable = self.sibling(site, "nullable").filter(|_| site.dialect == Dialect::Tolerant);
+        shape.null |= nullable.is_some_and(|node| self.is_true(node));
+        Ok(self.leaf(shape))
+    }
+
+    /// Is the value `true`?
+    pub(super) fn is_true(&self, node: NodeId) -> bool {
+        *self.resolver.documents.value(node) == Value::Bool(true)
+    }
+
+    /// What Kubernetes calls int-or-string.
+    pub(super) fn integer_or_string(&mut self) -> FormulaId {
+        let mut shape = (*self.ends.never).clone();
+        shape.numbers = Rc::new(NumberSet::integers(Integers::ByValue));
+        shape.strings = self.ends.any.strings.clone();
+        self.leaf(shape)
+    }
+
+    /// `enum`: numbers and strings as one set each.
+    pub(super) fn enumeration(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+        let Value::Array(values) = self.resolver.documents.value(value).clone() else {
+            return Err(Problem::invalid(site.node, "enum", "the values must be in an array"));
+        };
+        if values.is_empty() {
+            let reason = "an empty enum allows no value";
+            return Err(Problem::new(SchemaErrorKind::NoInstance, site.node, Some("enum"), reason));
+        }
+        let mut shape = (*self.ends.never).clone();
+        let (mut strings, mut numbers, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        for node in values {
+            match self.resolver.documents.value(node) {
+                Value::Null => shape.null = true,
+                Value::Bool(value) => shape.booleans[usize::from(*value)] = true,
+                Value::String(text) => strings.push(&**text),
+                Value::Number(text) => numbers.push(self.decimal(node, text)?),
+                Value::Array(_) | Value::Object(_) => parts.push(node),
+            }
+        }
+        if !strings.is_empty() {
+            shape.strings = Rc::new(self.fitting(StringSet::of(strings))?);
+        }
+        if !numbers.is_empty() {
+            shape.numbers = Rc::new(NumberSet::of(numbers));
+        }
+        let mut parts: Vec<FormulaId> = parts.into_iter().map(|node| self.value(node)).collect();
+        let is_nothing = !shape.null
+            && shape.booleans == [false; 2]
+            && shape.strings.is_empty()
+            && shape.numbers.is_empty();
+        if !is_nothing {
+            parts.push(self.leaf(shape));
+        }
+        Ok(self.formulas.or(parts))
+    }
+
+    /// `minimum`, `maximum`, and the exclusive ones in both their forms.
+    pub(super) fn bounds(&mut self, site: Site) -> Checked<FormulaId> {
+        let mut set = NumberSet::all();
+        let mut narrow = |algebra: &Self, part: NumberSet| -> Checked<()> {
+            set = algebra.fitting(set.intersect(&part))?;
+            Ok(())
+        };
+        let lower = self.bound(site, "minimum", "exclusiveMinimum")?;
+        let upper = self.bound(site, "maximum", "exclusiveMaximum")?;
+        if let Some(at) = lower.0 {
+            narrow(self, NumberSet::at_least(&at, false))?;
+        }
+        if let Some(at) = lower.1 {
+            narrow(self, NumberSet::at_least(&at, true))?;
+        }
+        if let Some(at) = upper.0 {
+            narrow(self, NumberSet::at_most(&at, false))?;
+        }
+        if let Some(at) = upper.1 {
+            narrow(self, NumberSet::at_most(&at, true))?;
+        }
+        Ok(self.only_numbers(set))
+    }
+
+    /// A bound that may be reached, and one that may not.
+    fn bound(
+        &self,
+        site: Site,
+        inclusive: &'static str,
+        exclusive: &'static str,
+    ) -> Checked<(Option<Decimal>, Option<Decimal>)> {
+        let plain = self.number(site, inclusive)?;
+        let Some(node) = self.sibling(site, exclusive) else { return Ok((plain, None)) };
+        match self.resolver.documents.value(node) {
+            Value::Bool(false) if site.dialect.has_boolean_bounds() => Ok((plain, None)),
+            Value::Bool(true) if site.dialect.has_boolean_bounds() => Ok((None, plain)),
+            Value::Number(_) if site.dialect.knows("const") => Ok((plain, self.number(site, exclusive)?)),
+            _ => Err(Problem::invalid(site.node, exclusive, "the value is not what this draft has here")
+                .with_hint("draft 4 has true or false here, all others a number")),
+        }
+    }
+
+    /// `multipleOf`.
+    pub(super) fn multiples(&mut self, site: Site, _value: NodeId) -> Checked<FormulaId> {
+        let step = self.number(site, "multipleOf")?;
+        let Some(step) = step.filter(|step| !step.is_zero() && !step.is_negative()) else {
+            return Err(Problem::invalid(site.node, "multipleOf", "the number must be above 0"));
+        };
+        match NumberSet::multiples_of(&step) {
+            Ok(set) => Ok(self.only_numbers(set)),
+            Err(error) => Ok(self.unknown(Problem::of_leaf(site.node, Some("multipleOf"), error))),
+        }
+    }
+
+    fn only_numbers(&mut self, set: NumberSet) -> FormulaId {
+        let mut shape = self.any_shape();
+        shape.numbers = Rc::new(set);
+        self.leaf(shape)
+    }
+
+    /// `minLength` and `maxLength`.
+    pub(super) fn lengths(&mut self, site: Site) -> Checked<FormulaId> {
+        let (min, max) = (self.count(site, "minLength")?, self.count(site, "maxLength")?);
+        match StringSet::all().with_length(min.unwrap_or(0), max) {
+            Ok(set) => Ok(self.only_strings(set)),
+            Err(error) => {
+                let keyword = if max.is_some() { "maxLength" } else { "minLength" };
+                Ok(self.unknown(Problem::of_leaf(site.node, Some(keyword), error)))
+            }
+        }
+    }
+
+    /// `pattern`.
+    pub(super) fn pattern(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+        let Some(pattern) = self.resolver.documents.string(value) else {
+            return Err(Problem::invalid(site.node, "pattern", "a pattern is a string"));
+        };
+        match StringSet::from_pattern(pattern) {
+            Ok(set) => Ok(self.only_strings(set)),
+            Err(error) => Ok(self.unknown(Problem::of_leaf(site.node, Some("pattern"), error))),
+        }
+    }
+
+    /// `format`, where it restricts.
+    pub(super) fn format(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
+        let Some(name) = self.resolver.documents.string(value).map(str::to_owned) else {
+            return Err(Problem::invalid(site.node, "format", "a format is a string"));
+        };
+        let set = match self.options.format {
+            Format::Assert => StringSet::from_format(&name),
+            Format::Annotate => Ok(None),
+        };
+        match set {
+            Ok(None) => {
+                self.ignored.insert(format!("format: {name}"));
+                Ok(Formulas::ANY)
+            }
+            Ok(Some(set)) => Ok(self.only_strings(set)),
+            Err(error) => Ok(self.unknown(Problem::of_leaf(site.node, Some("format"), error))),
+        }
+    }
+
+    fn only_strings(&mut self, set: StringSet) -> FormulaId {
+        let mut shape = self.any_shape();
+        shape.strings = Rc::new(set);
+        self.leaf(shape)
+    }
+}

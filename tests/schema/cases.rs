@@ -1,0 +1,166 @@
+//! What users see: order, spelling, white space, options, errors.
+
+use domino::grammar::json_schema::{
+    Draft, Escapes, Format, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
+};
+
+use super::{Schema, checking};
+
+fn generating() -> SchemaOptions {
+    SchemaOptions::default()
+}
+
+fn check(options: &SchemaOptions, schema: &str, accepted: &[&str], refused: &[&str]) {
+    let ours = Schema::new(options, schema).unwrap_or_else(|error| panic!("{schema}: {error}"));
+    for text in accepted {
+        assert!(ours.accepts(text), "{schema} must accept {text}");
+    }
+    for text in refused {
+        assert!(!ours.accepts(text), "{schema} must refuse {text}");
+    }
+}
+
+const PERSON: &str = r#"{
+    "type": "object",
+    "properties": { "name": { "type": "string" }, "age": { "type": "integer", "minimum": 0 } },
+    "required": ["name", "id"],
+    "additionalProperties": { "type": "boolean" }
+}"#;
+
+#[test]
+fn members_stand_in_the_order_of_the_schema() {
+    check(
+        &generating(),
+        PERSON,
+        &[
+            r#"{"name": "x", "age": 3, "id": true}"#,
+            r#"{"name":"x","id":false}"#,
+            r#"{"name":"x","id":false,"more":true,"most":true}"#,
+        ],
+        &[
+            r#"{"age": 3, "name": "x", "id": true}"#,
+            r#"{"name": "x", "age": -1, "id": true}"#,
+            r#"{"name": "x"}"#,
+            r#"{"name": "x", "id": 1}"#,
+            r#"{"name": "x", "id": true, "name": true}"#,
+            r#"{"name": "x", "id": true, "\u006eame": true}"#,
+            r#"{"name": "x", "id": true,}"#,
+        ],
+    );
+    check(
+        &checking(),
+        PERSON,
+        &[r#"{"id": true, "more": false, "age": 3, "name": "x"}"#],
+        &[r#"{"id": true}"#],
+    );
+}
+
+#[test]
+fn white_space_is_as_asked() {
+    let schema = r#"{"type": "object", "properties": {"a": {"type": "array", "items": {"type": "null"}}}}"#;
+    let with = |space| generating().with_white_space(space);
+    let pretty = "{\n  \"a\": [\n    null,\n    null\n  ]\n}";
+    check(&generating(), schema, &[r#"{ "a" : [ null ,null] }"#, pretty], &[" {}", "{} ", "{\n\n\n}"]);
+    check(&with(WhiteSpace::Compact), schema, &[r#"{"a":[null,null]}"#, "{}"], &[r#"{"a": [null]}"#, pretty]);
+    check(&with(WhiteSpace::Pretty(2)), schema, &[pretty, "{}"], &[r#"{"a":[null,null]}"#, r#"{ }"#]);
+    check(&with(WhiteSpace::Any), schema, &["\n\n\n {\t}\r\n", pretty], &[]);
+}
+
+#[test]
+fn characters_may_be_escaped() {
+    let schema =
+        r#"{"properties": {"é/": {"const": "\"/"}}, "additionalProperties": false, "type": "object"}"#;
+    let plain = r#"{"é/": "\"/"}"#;
+    let escaped = r#"{"\u00E9\/": "\u0022\/"}"#;
+    check(&generating(), schema, &[plain, escaped], &[r#"{"e/": "\"/"}"#]);
+    check(&generating().with_escapes(Escapes::Minimal), schema, &[plain], &[escaped]);
+}
+
+#[test]
+fn options_change_the_meaning() {
+    let tuple = r#"{"type": "array", "items": [{"type": "null"}], "additionalItems": false}"#;
+    check(&generating(), tuple, &["[]", "[null]"], &["[1]", "[null,null]"]);
+    let integer = r#"{"type": "integer"}"#;
+    check(&generating(), integer, &["1", "1.0", "-3"], &["1.5"]);
+    check(&generating().with_draft(Draft::Draft4), integer, &["1"], &["1.0"]);
+    let date = r#"{"type": "string", "format": "date"}"#;
+    check(&generating(), date, &[r#""2024-02-29""#], &[r#""2024-02-30""#, r#""x""#]);
+    check(&generating().with_format(Format::Annotate), date, &[r#""x""#], &["1"]);
+    let open = r#"{"type": "object", "properties": {"a": true}}"#;
+    check(&generating(), open, &[r#"{"a":1,"b":2}"#], &[]);
+    check(&generating().with_closed(true), open, &[r#"{"a":1}"#, "{}"], &[r#"{"b":2}"#]);
+    let tree = r##"{"type": "array", "items": {"$ref": "#"}}"##;
+    check(&generating(), tree, &["[]", "[[[],[]]]"], &["[1]"]);
+    check(&generating().with_max_depth(Some(2)), tree, &["[[]]"], &["[[[]]]"]);
+}
+
+#[test]
+fn what_cannot_be_exact_is_refused_or_reported() {
+    let schema = r#"{"type": "array", "items": {"type": "string"}, "uniqueItems": true, "title": "Tags"}"#;
+    let limits = domino::Limits::default();
+    let error = generating().parse(schema, &limits).unwrap_err();
+    assert_eq!(*error.kind(), SchemaErrorKind::Unsupported);
+    assert_eq!((error.pointer(), error.keyword()), ("#", Some("uniqueItems")));
+    let relaxed = generating().with_lenient(true).parse(schema, &limits).unwrap();
+    assert_eq!(relaxed.ignored, ["title"]);
+    let [relaxed] = &relaxed.relaxed[..] else { panic!("{:?}", relaxed.relaxed) };
+    assert_eq!((&*relaxed.pointer, &*relaxed.keyword), ("#", "uniqueItems"));
+}
+
+#[test]
+fn errors_say_where() {
+    let limits = domino::Limits::default();
+    for (schema, kind, pointer, keyword) in [
+        ("{", SchemaErrorKind::NotJson, "#", None),
+        ("[]", SchemaErrorKind::Invalid, "#", None),
+        (
+            r#"{"properties": {"a/b": {"type": "text"}}}"#,
+            SchemaErrorKind::Invalid,
+            "#/properties/a~1b",
+            Some("type"),
+        ),
+        (r##"{"$ref": "#/$defs/x"}"##, SchemaErrorKind::Reference, "#", Some("$ref")),
+        (
+            r#"{"items": {"$ref": "http://example.com/x"}}"#,
+            SchemaErrorKind::Reference,
+            "#/items",
+            Some("$ref"),
+        ),
+        (r##"{"$ref": "#"}"##, SchemaErrorKind::Loop, "#", Some("$ref")),
+        (r#"{"type": "string", "const": 1}"#, SchemaErrorKind::NoInstance, "#", None),
+        (
+            r##"{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}"##,
+            SchemaErrorKind::NoInstance,
+            "#",
+            None,
+        ),
+        (r#"{"multipleOf": 0}"#, SchemaErrorKind::Invalid, "#", Some("multipleOf")),
+        (r#"{"minItems": -1}"#, SchemaErrorKind::Invalid, "#", Some("minItems")),
+        (r#"{"pattern": "(a)\\1"}"#, SchemaErrorKind::Unsupported, "#", Some("pattern")),
+        (r#"{"enum": []}"#, SchemaErrorKind::NoInstance, "#", Some("enum")),
+        (r#"{"pattern": "("}"#, SchemaErrorKind::Invalid, "#", Some("pattern")),
+    ] {
+        let error = generating().parse(schema, &limits).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.pointer(), error.keyword()),
+            (&kind, pointer, keyword),
+            "{schema}: {error}"
+        );
+    }
+}
+
+#[test]
+fn references_lead_into_given_documents_only() {
+    let schema = r#"{"$ref": "other.json#/$defs/yes"}"#;
+    let other = r#"{"$defs": {"yes": {"const": "yes"}}}"#;
+    let options = generating().with_document("schema:///other.json", other);
+    check(&options, schema, &[r#""yes""#], &[r#""no""#]);
+}
+
+#[test]
+fn any_order_is_refused_by_name_where_it_is_too_large() {
+    let names: Vec<String> = (0..12).map(|number| format!(r#""p{number}": true"#)).collect();
+    let schema = format!(r#"{{"properties": {{{}}}}}"#, names.join(","));
+    let error = generating().with_order(Order::Any).parse(&schema, &domino::Limits::default()).unwrap_err();
+    assert_eq!(*error.kind(), SchemaErrorKind::Unsupported);
+}
