@@ -84,7 +84,8 @@ enum LowVerb {
 pub(crate) struct LowGrammar {
     /// The grammar: a file (its notation by its ending, .gbnf, .regex, or .json for a JSON Schema), or the name
     /// of a grammar that comes with the program (see `domino grammars`).
-    #[arg(long, short = 'g', value_name = "FILE|NAME")]
+    // Derived groups leave out the fields of structs that have flags of other structs.
+    #[arg(long, short = 'g', value_name = "FILE|NAME", group = "LowGrammar")]
     grammar: Option<PathBuf>,
     /// A regular expression that the whole text must match, instead of a grammar.
     ///
@@ -107,6 +108,7 @@ pub(crate) struct LowGrammar {
         long,
         short = 'r',
         value_name = "REGEX",
+        group = "LowGrammar",
         allow_hyphen_values = true,
         conflicts_with = "grammar"
     )]
