@@ -1,7 +1,9 @@
 //! Domino as an engine to walk with.
 
 use clap::ValueEnum;
-use domino::{CompiledGrammar, Compiler, Constraint, Lookahead, StepError, Terminals, TokenId, Vocabulary};
+use domino::{
+    CompiledGrammar, Compiler, Constraint, Lookahead, Patience, StepError, Terminals, TokenId, Vocabulary,
+};
 use serde::Serialize;
 
 use super::walk::{Digest, Engine};
@@ -62,7 +64,10 @@ impl Setup {
     }
 
     fn fresh(&self) -> Compiler {
-        crate::budgets::compiler(self.vocabulary.clone()).lookahead(self.lookahead).terminals(self.terminals)
+        Compiler::new(self.vocabulary.clone())
+            .patience(Patience::whole())
+            .lookahead(self.lookahead)
+            .terminals(self.terminals)
     }
 
     /// From now on the tables of this grammar's terminals are there.
