@@ -28,7 +28,8 @@ impl Patience {
         Self { whole: false, step_time: None, text_time: None }
     }
 
-    /// A call goes on until the step is done, up to [`Limits::step_total`] a step and [`Limits::text_total`] a text.
+    /// A call goes on until the step is done: up to [`Limits::step_units`] a step and [`Limits::text_units`]
+    /// a text, both for each node of the trie.
     #[must_use]
     pub const fn whole() -> Self {
         Self { whole: true, step_time: None, text_time: None }
