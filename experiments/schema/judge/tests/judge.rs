@@ -32,7 +32,7 @@ fn instance() -> impl Strategy<Value = Value> {
     })
 }
 
-fn object<'k>(members: Vec<(&'k str, Value)>) -> Value {
+fn object(members: Vec<(&str, Value)>) -> Value {
     Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
 }
 
