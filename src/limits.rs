@@ -96,7 +96,7 @@ impl Default for Limits {
 const LEAST_NODES: usize = 1 << 16;
 
 impl Limits {
-    /// The same limits with so many bytes for all that a compiled grammar keeps: parser sets, constraint states, trees and
+    /// The same limits with `bytes` bytes for all that a compiled grammar keeps: parser sets, constraint states, trees and
     /// masks, in the proportions of the defaults.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
@@ -111,7 +111,7 @@ impl Limits {
         self
     }
 
-    /// Units of one step over a vocabulary whose trie has so many nodes; at least one piece.
+    /// Units of one step over a vocabulary whose trie has `nodes` nodes; at least one piece.
     pub(crate) fn step_total(&self, nodes: usize) -> usize {
         self.step_units.saturating_mul(nodes.max(LEAST_NODES)).max(self.step_work)
     }
@@ -346,6 +346,11 @@ impl Work {
     /// Is less than half of it left?
     pub(crate) fn is_half_spent(&self) -> bool {
         self.left < self.limit / 2
+    }
+
+    /// How much there was.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
     }
 
     /// How much of it is left.

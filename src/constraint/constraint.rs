@@ -391,7 +391,7 @@ impl Constraint {
         self.run_over(state, 1, step)
     }
 
-    /// As [`run`](Self::run), for a step that may cost as much as so many.
+    /// As [`run`](Self::run), with the totals of `steps` steps: text is reckoned by the byte.
     fn run_over<T>(
         &mut self,
         state: &mut StateId,

@@ -22,7 +22,8 @@ impl History {
         Self { states: VecDeque::new(), forgotten: 0, window }
     }
 
-    /// Notes a step from `state`, after so many bytes. Past the window the oldest step is forgotten.
+    /// Notes a step from `state`, before which the text has `bytes` bytes. Past the window the oldest step is
+    /// forgotten.
     pub(super) fn push(&mut self, state: StateId, bytes: u32) {
         if self.states.len() >= self.window {
             self.forgotten += 1;

@@ -24,8 +24,8 @@ const VISIT_WORK: usize = 8;
 /// costs, so that trying trees in vain costs little beside it.
 const NODES_OF_TREE_WORK: usize = 2;
 
-/// Each failure of trees halves the work that they get for the next mask, up to so many times: exponential back-off. Trees
-/// that are there already need little.
+/// Exponential back-off: each failure of trees halves the work that they get for the next mask, at most this many times.
+/// Trees that are there already need little.
 const MOST_FAILURES: u32 = 5;
 
 /// Makes masks; keeps the trees.
@@ -91,13 +91,16 @@ impl MaskMaker {
         let mut part = Work::new(work.left().min(most));
         let made = self.by_trees(shared, parser, threads, also, &mut part);
         work.spend(part.spent())?;
+        let had_all = part.limit() == most;
         let made = match made {
             Err(limit) if limit.budget() == Budget::StepWork => None,
             made => made?,
         };
         self.failures = match made {
             Some(_) => self.failures.saturating_sub(1),
-            None => (self.failures + 1).min(MOST_FAILURES),
+            // At the end of a piece there may have been too little work to tell.
+            None if had_all => (self.failures + 1).min(MOST_FAILURES),
+            None => self.failures,
         };
         Ok(made)
     }

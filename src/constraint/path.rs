@@ -31,7 +31,7 @@ impl CountedSets {
         Self { sets: vec![start], index: HashMap::new(), moves: HashMap::new() }
     }
 
-    /// The set after one more byte, or `None` if no token of at most so many further terminals goes on like this.
+    /// The set after one more byte, or `None` if no token of at most `most` further terminals goes on like this.
     pub(super) fn step(
         &mut self,
         machine: &mut Machine,

@@ -68,14 +68,14 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// A step over a vocabulary whose trie has so many nodes, which may cost as much as so many steps.
+    /// A step over a vocabulary whose trie has `nodes` nodes. Its total is that of `steps` steps.
     pub(super) fn new(patience: Patience, limits: &Limits, nodes: usize, steps: usize) -> Self {
         let whole = limits.step_total(nodes).saturating_mul(steps.max(1));
         let total = if patience.whole { whole } else { limits.step_work };
         Self { patience, total, spent: 0, since: None }
     }
 
-    /// Units of the next piece.
+    /// Units of the next piece. Never none before the total is reached: nothing compiles with pieces of no work.
     pub(super) fn next(&self, limits: &Limits) -> usize {
         limits.step_work.min(self.total - self.spent)
     }
