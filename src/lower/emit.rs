@@ -403,8 +403,8 @@ impl Emitter<'_> {
         Ok(Symbol::Nonterminal(made))
     }
 
-    /// `made ::= cm | ... | cn` for `m` from `least` on, with `c1 ::= x`, `c(i+1) ::= ci x`: counts from the left, so the
-    /// parser's stack stays flat.
+    /// `made ::= cm | ... | cn` for `m` from `least` on, with `c1 ::= x`, `c(i+1) ::= ci x`: counts from the left,
+    /// so the parser's stack stays flat.
     fn up_to(&mut self, made: u32, symbol: Symbol, least: u32, count: u32) -> Result<(), LimitExceeded> {
         let mut shorter = None;
         for at in 1..=count {

@@ -1,16 +1,17 @@
 //! Counted repeats: which dotted rules allow all that others do (simulation of dotted rules).
 //!
-//! In `X{0,9}` the items that have used 2 and 5 of the 9 parts differ by their count alone. Begun at the same place, the
-//! one with the least count allows all that the other does: it may end where that may, and have more parts. So a
-//! parser set needs the least count only; otherwise all combinations of counts at all levels of nesting would be sets
-//! of their own. Below the minimum of `X{3,9}` counts stay apart.
+//! In `X{0,9}` the items that have used 2 and 5 of the 9 parts differ by their count alone. Begun at the same
+//! place, the one with the least count allows all that the other does: it may end where that may, and have
+//! more parts. So a parser set needs the least count only; otherwise all combinations of counts at all levels
+//! of nesting would be sets of their own. Below the minimum of `X{3,9}` counts stay apart.
 //!
-//! This is seen in the productions, whatever they were made of. A nonterminal that occurs at the beginning of productions
-//! alone is completed into those productions, so what may follow it is known from them: its *contexts*, each a
-//! production's left-hand side and the symbols that are left of it. `A` ranks before `B` if each context of `B` is one
-//! of `A`, or has the same symbols left and a left-hand side that ranks behind that of one of `A`. Both have to be
-//! predicted in the same sets, which holds if all ways to predict them begin at one nonterminal. Nonterminals that rank
-//! one behind the other make a *chain*. Linear in the productions, but for a few comparisons for each nonterminal.
+//! This is seen in the productions, whatever they were made of. A nonterminal that occurs at the beginning of
+//! productions alone is completed into those productions, so what may follow it is known from them: its
+//! *contexts*, each a production's left-hand side and the symbols that are left of it. `A` ranks before `B`
+//! if each context of `B` is one of `A`, or has the same symbols left and a left-hand side that ranks behind
+//! that of one of `A`. Both have to be predicted in the same sets, which holds if all ways to predict them
+//! begin at one nonterminal. Nonterminals that rank one behind the other make a *chain*. Linear in the
+//! productions, but for a few comparisons for each nonterminal.
 
 use hashbrown::HashMap;
 
@@ -22,8 +23,8 @@ const MAX_CONTEXTS: usize = 16;
 /// Chains of one place that a nonterminal is tried on, the newest first.
 const MAX_CHAINS: usize = 8;
 
-/// Where a dotted rule stands among those of its class. Of the items of one class and one origin, the one that comes first
-/// allows all that the others do.
+/// Where a dotted rule stands among those of its class. Of the items of one class and one origin, the one
+/// that comes first allows all that the others do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rank {
     /// Dotted rules with the same symbols left, in productions whose left-hand sides are comparable.

@@ -291,7 +291,8 @@ impl Parser {
         Ok(origin)
     }
 
-    /// Puts an item on the work list of [`complete`](Self::complete), once, unless another one allows all that it does.
+    /// Puts an item on the work list of [`complete`](Self::complete), once, unless another one allows all that it
+    /// does.
     fn add(&mut self, cfg: &Cfg, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
         self.effort += 1;
         if self.making.firsts.meet(cfg, item) && self.making.seen.insert(item) {
