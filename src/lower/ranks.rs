@@ -201,11 +201,11 @@ impl Chains {
             let place = if outer.all(|other| other == first) { first } else { new };
             places[new.index()] = Some(place);
             let lasts = lasts.entry(place).or_default();
-            let known = lasts
-                .iter_mut()
-                .rev()
-                .take(MAX_CHAINS)
-                .find(|last| chains.is_before(starts.contexts(new), starts.contexts(**last)));
+            // Alternatives of one rule have the same contexts, and rarely anything to compare.
+            let known = lasts.iter_mut().rev().take(MAX_CHAINS).find(|last| {
+                let (general, special) = (starts.contexts(new), starts.contexts(**last));
+                general != special && chains.is_before(general, special)
+            });
             match known {
                 Some(last) => {
                     chains.append(new, *last);
