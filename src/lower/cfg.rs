@@ -3,6 +3,7 @@
 //! Invariants: reduced (see `reduce`); a dot's successor in its production is the next number;
 //! production 0 is `start ::= root`, where `start` occurs nowhere else.
 
+use super::ranks::{Rank, Ranks};
 use crate::{ids::TerminalId, store::Writer};
 
 /// A nonterminal of the reduced grammar.
@@ -51,6 +52,7 @@ pub(crate) struct Cfg {
     /// First dots of each nonterminal's productions.
     pub(super) productions: Vec<Vec<Dot>>,
     pub(super) nullable: Vec<bool>,
+    pub(super) ranks: Ranks,
 }
 
 impl Cfg {
@@ -100,6 +102,23 @@ impl Cfg {
         self.nullable[nonterminal.index()]
     }
 
+    /// Where a dotted rule stands among those that it can be compared with, if there are any.
+    pub(crate) fn rank(&self, dot: Dot) -> Option<Rank> {
+        self.ranks.get(dot)
+    }
+
+    /// The same grammar, of whose items all are kept.
+    #[cfg(test)]
+    pub(crate) fn without_ranks(mut self) -> Self {
+        self.ranks = Ranks::default();
+        self
+    }
+
+    /// Has any dotted rule a rank?
+    pub(crate) fn has_ranks(&self) -> bool {
+        !self.ranks.is_empty()
+    }
+
     /// Number of dots.
     pub(crate) fn dot_count(&self) -> usize {
         self.slots.len()
@@ -130,6 +149,7 @@ impl Cfg {
         self.slots.len() * size_of::<Slot>()
             + self.lhs.len() * size_of::<NonterminalId>()
             + self.nullable.len()
+            + self.ranks.bytes()
             + productions.sum::<usize>()
     }
 

@@ -113,6 +113,8 @@ struct Emitter<'a> {
 enum RepeatKind {
     Exactly,
     UpTo,
+    /// At least so many.
+    From(u32),
     AnyNumber,
 }
 
@@ -338,6 +340,10 @@ impl Emitter<'_> {
                 return Ok(vec![Symbol::Nonterminal(list)]);
             }
             None => Some((RepeatKind::AnyNumber, 0)),
+            // Counted from one place on, so that the parser can compare counts.
+            Some(max) if 0 < min && min < max && max <= BLOCK => {
+                return Ok(vec![self.counted(symbol, RepeatKind::From(min), max)?]);
+            }
             Some(max) => (max > min).then_some((RepeatKind::UpTo, max - min)),
         };
         if min > 0 {
@@ -375,7 +381,11 @@ impl Emitter<'_> {
                 }
                 self.produce(made, row)?;
             }
-            RepeatKind::UpTo if count <= BLOCK => self.up_to(made, symbol, count)?,
+            RepeatKind::UpTo if count <= BLOCK => {
+                self.produce(made, Vec::new())?;
+                self.up_to(made, symbol, 1, count)?;
+            }
+            RepeatKind::From(least) => self.up_to(made, symbol, least, count)?,
             RepeatKind::UpTo => {
                 let block = self.counted(symbol, RepeatKind::Exactly, BLOCK)?;
                 let mut fewer = vec![self.counted(symbol, RepeatKind::UpTo, BLOCK - 1)?];
@@ -393,16 +403,17 @@ impl Emitter<'_> {
         Ok(Symbol::Nonterminal(made))
     }
 
-    /// `made ::= epsilon | c1 | ... | cn` with `c1 ::= x`, `c(i+1) ::= ci x`: counts from the left, so the
-    /// parser's stack stays flat.
-    fn up_to(&mut self, made: u32, symbol: Symbol, count: u32) -> Result<(), LimitExceeded> {
-        self.produce(made, Vec::new())?;
+    /// `made ::= cm | ... | cn` for `m` from `least` on, with `c1 ::= x`, `c(i+1) ::= ci x`: counts from the left,
+    /// so the parser's stack stays flat.
+    fn up_to(&mut self, made: u32, symbol: Symbol, least: u32, count: u32) -> Result<(), LimitExceeded> {
         let mut shorter = None;
-        for _ in 0..count {
+        for at in 1..=count {
             let longer = self.nonterminal(String::new())?;
             let row = shorter.map(Symbol::Nonterminal).into_iter().chain([symbol]).collect();
             self.produce(longer, row)?;
-            self.produce(made, vec![Symbol::Nonterminal(longer)])?;
+            if at >= least {
+                self.produce(made, vec![Symbol::Nonterminal(longer)])?;
+            }
             shorter = Some(longer);
         }
         Ok(())

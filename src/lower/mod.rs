@@ -16,6 +16,7 @@ mod emit;
 mod error;
 mod follow;
 mod provenance;
+mod ranks;
 mod recursion;
 mod reduce;
 mod regular;
@@ -33,6 +34,7 @@ pub(crate) use emit::Symbol;
 pub use error::{CompileError, CompileErrorKind};
 pub(crate) use follow::Follow;
 pub(crate) use provenance::{Place, Provenance, RuleFate};
+pub(crate) use ranks::Rank;
 pub(crate) use shortest::{NEVER, Uses, rests, shortest};
 pub use terminals::Terminals;
 

@@ -6,6 +6,7 @@ use super::{
     cfg::{Cfg, Dot, NonterminalId, Slot},
     emit::{Emitted, Symbol},
     provenance::Origin,
+    ranks::Ranks,
 };
 use crate::{ids::TerminalId, scanner::TerminalDfa};
 
@@ -62,7 +63,8 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     }
     let nullable = nullable(&slots, &productions);
     let lhs = left_hand_sides(&slots);
-    let cfg = Cfg { slots, lhs, productions, nullable };
+    let mut cfg = Cfg { slots, lhs, productions, nullable, ranks: Ranks::default() };
+    cfg.ranks = Ranks::of(&cfg);
 
     let origins = &emitted.nonterminals;
     let nonterminal_origins = numbers.order.iter().map(|&old| origins[old as usize].clone()).collect();

@@ -34,7 +34,11 @@ impl Scratch {
         for nonterminal in self.open.drain(..) {
             self.predicted[nonterminal.index()] = false;
         }
-        filled.map(|()| core)
+        filled?;
+        if cfg.has_ranks() {
+            core.keep_firsts(cfg);
+        }
+        Ok(core)
     }
 
     fn fill(

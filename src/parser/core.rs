@@ -6,12 +6,14 @@
 
 use std::ops::Range;
 
+use hashbrown::HashMap;
+
 use super::closure::Scratch;
 use crate::{
     ids::TerminalId,
     interner::Index,
     limits::{Budget, LimitExceeded, Work},
-    lower::{Cfg, Dot, NonterminalId},
+    lower::{Cfg, Dot, NonterminalId, Rank},
 };
 
 /// Number of a core.
@@ -79,6 +81,23 @@ pub(super) struct Core {
 pub(super) struct OpenCore {
     pub(super) by_terminal: Vec<(TerminalId, Dot, Begun)>,
     pub(super) by_nonterminal: Vec<(NonterminalId, Dot, Begun)>,
+}
+
+impl OpenCore {
+    /// Of the rules begun here that can be compared, keeps those that allow all that the others do.
+    pub(super) fn keep_firsts(&mut self, cfg: &Cfg) {
+        let mut firsts: HashMap<u32, u32> = HashMap::new();
+        let rules = |(dot, begun): (Dot, Begun)| cfg.rank(dot).filter(|_| begun == Begun::Here);
+        let of_terminals = self.by_terminal.iter().map(|&(_, dot, begun)| (dot, begun));
+        let of_nonterminals = self.by_nonterminal.iter().map(|&(_, dot, begun)| (dot, begun));
+        for Rank { class, place } in of_terminals.chain(of_nonterminals).filter_map(rules) {
+            let first = firsts.entry(class).or_insert(place);
+            *first = place.min(*first);
+        }
+        let keeps = |dot, begun| rules((dot, begun)).is_none_or(|rank| firsts[&rank.class] == rank.place);
+        self.by_terminal.retain(|&(_, dot, begun)| keeps(dot, begun));
+        self.by_nonterminal.retain(|&(_, dot, begun)| keeps(dot, begun));
+    }
 }
 
 impl Core {

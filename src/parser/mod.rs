@@ -5,6 +5,9 @@
 
 mod closure;
 mod core;
+mod firsts;
+#[cfg(test)]
+mod firsts_tests;
 mod item;
 mod memo;
 mod origin;

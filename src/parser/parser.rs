@@ -4,7 +4,7 @@ use std::{collections::VecDeque, ops::Range};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{core::Begun, item::Item, memo::Memo, origin::Origins, sets::Sets};
+use super::{core::Begun, firsts::Firsts, item::Item, memo::Memo, origin::Origins, sets::Sets};
 use crate::{
     ids::{SetId, TerminalId},
     limits::{Budget, LimitExceeded, Limits, Work},
@@ -28,6 +28,8 @@ struct Making {
     kernel: Vec<Item>,
     /// May the text end here?
     complete: bool,
+    /// Of the items that can be compared, those that allow all that the others do.
+    firsts: Firsts,
 }
 
 impl Making {
@@ -35,11 +37,13 @@ impl Making {
     fn clear(&mut self) {
         if self.seen.capacity() > 2 * KEPT_ITEMS {
             self.seen = HashSet::new();
+            self.firsts = Firsts::default();
         }
         self.open.clear();
         self.seen.clear();
         self.kernel.clear();
         self.complete = false;
+        self.firsts.clear();
     }
 }
 
@@ -72,7 +76,7 @@ impl Parser {
             max_bytes: limits.parser_bytes,
             effort: 0,
         };
-        parser.add(Item::START, work)?;
+        parser.add(cfg, Item::START, work)?;
         parser.start = parser.complete(cfg, work)?;
         parser.making.clear();
         Ok(parser)
@@ -191,6 +195,13 @@ impl Parser {
         self.effort += u64::try_from(kernel.len()).unwrap_or(u64::MAX);
         kernel.sort_unstable();
         kernel.dedup();
+        if cfg.has_ranks() {
+            let mut firsts = Firsts::default();
+            kernel.iter().for_each(|&item| {
+                firsts.meet(cfg, item);
+            });
+            kernel.retain(|&item| firsts.keeps(cfg, item));
+        }
         self.intern(cfg, &kernel, complete, work)
     }
 
@@ -243,11 +254,11 @@ impl Parser {
         match begun {
             Begun::Here => {
                 let origin = self.origin(cfg, set, cfg.lhs(dot), work)?;
-                self.add(Item { dot: dot.next(), origin }, work)
+                self.add(cfg, Item { dot: dot.next(), origin }, work)
             }
             Begun::Before => {
                 for at in self.sets.with_dot(set, dot) {
-                    self.add(self.sets.item(at).next(), work)?;
+                    self.add(cfg, self.sets.item(at).next(), work)?;
                 }
                 Ok(())
             }
@@ -280,10 +291,11 @@ impl Parser {
         Ok(origin)
     }
 
-    /// Puts an item on the work list of [`complete`](Self::complete), once.
-    fn add(&mut self, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
+    /// Puts an item on the work list of [`complete`](Self::complete), once, unless another one allows all that it
+    /// does.
+    fn add(&mut self, cfg: &Cfg, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
         self.effort += 1;
-        if self.making.seen.insert(item) {
+        if self.making.firsts.meet(cfg, item) && self.making.seen.insert(item) {
             self.making.open.push(item);
             work.spend(4)?;
         }
@@ -301,6 +313,7 @@ impl Parser {
             }
         }
         let mut kernel = std::mem::take(&mut self.making.kernel);
+        kernel.retain(|&item| self.making.firsts.keeps(cfg, item));
         kernel.sort_unstable();
         let set = self.intern(cfg, &kernel, self.making.complete, work);
         self.making.kernel = kernel;
@@ -313,7 +326,7 @@ impl Parser {
             Slot::Terminal(_) => self.making.kernel.push(item),
             Slot::Nonterminal(nonterminal) => {
                 if cfg.is_nullable(nonterminal) {
-                    self.add(item.next(), work)?;
+                    self.add(cfg, item.next(), work)?;
                 }
                 self.making.kernel.push(item);
             }

@@ -1,5 +1,9 @@
-//! Random grammars of the kinds that people write: markup, markdown, nested quotes, lists in lists, comments, templates,
-//! shell words. Each has recursion, repeats of overlapping terminals next to each other, and bounded repeats at once.
+//! Random grammars of the kinds that people write: markup, markdown, nested quotes, lists in lists, comments,
+//! templates, shell words. Each has recursion, repeats of overlapping terminals next to each other, and
+//! bounded repeats at once.
+
+#[path = "others.rs"]
+mod others;
 
 /// Repeatable choices (xorshift).
 pub(crate) struct Dice(u64);
@@ -32,25 +36,29 @@ impl Dice {
     }
 }
 
+/// Makes a grammar of one kind.
+type Kind = (&'static str, fn(&mut Dice) -> String);
+
 /// The kinds of grammars.
-pub(crate) const KINDS: [&str; 8] =
-    ["markup", "markdown", "quotes", "lists", "comments", "templates", "shell", "prose"];
+pub(crate) const KINDS: [Kind; 8] = [
+    ("markup", markup),
+    ("markdown", markdown),
+    ("quotes", quotes),
+    ("lists", lists),
+    ("comments", comments),
+    ("templates", templates),
+    ("shell", shell),
+    ("prose", prose),
+];
+
+/// The first number of the kinds of `others`.
+pub(crate) const OTHERS: u64 = 1_000_000;
 
 /// The grammar of a number, in GBNF, and its kind.
 pub(crate) fn grammar(number: u64) -> (&'static str, String) {
-    let dice = &mut Dice::new(number);
-    let kind = usize::try_from(number).unwrap_or(0) % KINDS.len();
-    let text = match kind {
-        0 => markup(dice),
-        1 => markdown(dice),
-        2 => quotes(dice),
-        3 => lists(dice),
-        4 => comments(dice),
-        5 => templates(dice),
-        6 => shell(dice),
-        _ => prose(dice),
-    };
-    (KINDS[kind], text)
+    let kinds: &[Kind] = if number < OTHERS { &KINDS } else { &others::KINDS };
+    let (kind, make) = kinds[usize::try_from(number % kinds.len() as u64).unwrap_or(0)];
+    (kind, make(&mut Dice::new(number)))
 }
 
 /// How often a part may come: any number, some, or counted.

@@ -258,6 +258,30 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
     vec(rule(), 2..=6).prop_map(Rules)
 }
 
+/// A random grammar of counted repeats inside each other, whose parts can be counted in many ways.
+fn counted_rules() -> impl Strategy<Value = Rules> {
+    let literal = |text: &str| Node::Literal(text.into());
+    let around = move |mark: &str, rule| Node::Sequence(vec![literal(mark), Node::Rule(rule), literal(mark)]);
+    let part = prop_oneof![
+        3 => proptest::sample::select(&["a", "b", "aa", "ab", "c"][..]).prop_map(literal),
+        2 => proptest::sample::select(&REGEXES[..]).prop_map(Node::Regex),
+        3 => (0..3_u8).prop_map(move |rule| around("a", rule)),
+        2 => (0..3_u8).prop_map(move |rule| around("aa", rule)),
+        1 => (0..3_u8).prop_map(move |rule| Node::Sequence(vec![literal("b"), Node::Rule(rule)])),
+        1 => (1..3_u8).prop_map(Node::Rule),
+    ];
+    let counts = (0..4_u32, prop::option::weighted(0.9, 0..10_u32))
+        .prop_map(|(min, more)| (min, more.map(|more| min + more)));
+    let repeat = (vec(part, 1..=4), counts)
+        .prop_map(|(parts, (min, max))| Node::Repeat(Box::new(Node::Alternatives(parts)), min, max));
+    let rule = prop_oneof![3 => repeat.clone(), 1 => vec(repeat, 2..=3).prop_map(Node::Sequence)];
+    vec(rule, 3).prop_map(|mut rules| {
+        // A language that has a text, whatever the others are.
+        rules[0] = Node::Alternatives(vec![rules[0].clone(), Node::Literal(b"c".to_vec())]);
+        Rules(rules)
+    })
+}
+
 /// A vocabulary to be.
 #[derive(Clone)]
 pub(super) struct Words {
@@ -339,8 +363,17 @@ pub(super) struct Case {
 
 /// A random case with a walk of up to `steps` steps.
 pub(super) fn case(steps: usize) -> impl Strategy<Value = Case> {
+    case_of(rules(), steps)
+}
+
+/// The same of counted repeats inside each other.
+pub(super) fn counted_case(steps: usize) -> impl Strategy<Value = Case> {
+    case_of(counted_rules(), steps)
+}
+
+fn case_of(rules: impl Strategy<Value = Rules>, steps: usize) -> impl Strategy<Value = Case> {
     let texts = vec(vec(any::<u8>(), 1..10), 0..4);
-    (rules(), words(), texts, vec(any::<u16>(), 1..=steps)).prop_map(|(rules, words, texts, choices)| Case {
+    (rules, words(), texts, vec(any::<u16>(), 1..=steps)).prop_map(|(rules, words, texts, choices)| Case {
         rules,
         words,
         texts,

@@ -8,7 +8,7 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::{Case, World, case, config};
+use super::generate::{Case, World, case, config, counted_case};
 
 const MOST: u32 = 3;
 
@@ -72,6 +72,11 @@ proptest! {
 
     #[test]
     fn finite_lookahead_counts_further_terminals(case in case(6), written: bool) {
+        walk(&case, if written { Terminals::Written } else { Terminals::Folded });
+    }
+
+    #[test]
+    fn finite_lookahead_counts_further_terminals_of_counted_parts(case in counted_case(6), written: bool) {
         walk(&case, if written { Terminals::Written } else { Terminals::Folded });
     }
 

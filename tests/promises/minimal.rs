@@ -4,7 +4,7 @@
 use domino::{Compiler, Constraint, Lookahead, StepErrorKind, TokenId, TokenSet, oracle::Oracle};
 use proptest::prelude::*;
 
-use super::generate::{Case, Node, Rules, World, case, config};
+use super::generate::{Case, Node, Rules, World, case, config, counted_case};
 
 /// Asks the constraint all it can be asked after `text` and compares with the oracle's `mask`.
 fn compare(world: &World, constraint: &mut Constraint, text: &[u8], mask: &TokenSet) {
@@ -138,6 +138,11 @@ proptest! {
 
     #[test]
     fn masks_are_exact(case in case(12)) {
+        walk(&case);
+    }
+
+    #[test]
+    fn masks_of_counted_parts_are_exact(case in counted_case(12)) {
         walk(&case);
     }
 

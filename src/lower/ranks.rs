@@ -1,0 +1,262 @@
+//! Counted repeats: which dotted rules allow all that others do (simulation of dotted rules).
+//!
+//! In `X{0,9}` the items that have used 2 and 5 of the 9 parts differ by their count alone. Begun at the same
+//! place, the one with the least count allows all that the other does: it may end where that may, and have
+//! more parts. So a parser set needs the least count only; otherwise all combinations of counts at all levels
+//! of nesting would be sets of their own. Below the minimum of `X{3,9}` counts stay apart.
+//!
+//! This is seen in the productions, whatever they were made of. A nonterminal that occurs at the beginning of
+//! productions alone is completed into those productions, so what may follow it is known from them: its
+//! *contexts*, each a production's left-hand side and the symbols that are left of it. `A` ranks before `B`
+//! if each context of `B` is one of `A`, or has the same symbols left and a left-hand side that ranks behind
+//! that of one of `A`. Both have to be predicted in the same sets, which holds if all ways to predict them
+//! begin at one nonterminal. Nonterminals that rank one behind the other make a *chain*. Linear in the
+//! productions, but for a few comparisons for each nonterminal.
+
+use hashbrown::HashMap;
+
+use super::cfg::{Cfg, Dot, NonterminalId, Slot};
+
+/// Contexts of a nonterminal beyond which it is in no chain. A part of a counted repeat has three.
+const MAX_CONTEXTS: usize = 16;
+
+/// Chains of one place that a nonterminal is tried on, the newest first.
+const MAX_CHAINS: usize = 8;
+
+/// Where a dotted rule stands among those of its class. Of the items of one class and one origin, the one
+/// that comes first allows all that the others do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rank {
+    /// Dotted rules with the same symbols left, in productions whose left-hand sides are comparable.
+    pub(crate) class: u32,
+    /// Its place in the class.
+    pub(crate) place: u32,
+}
+
+/// The ranks of a grammar's dotted rules.
+#[derive(Debug, Default)]
+pub(super) struct Ranks {
+    /// By dot; empty if there is no class of two.
+    ranks: Vec<Option<Rank>>,
+}
+
+impl Ranks {
+    pub(super) fn get(&self, dot: Dot) -> Option<Rank> {
+        self.ranks.get(dot.0 as usize).copied().flatten()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.ranks)
+    }
+
+    /// The ranks of `cfg`, which does not have them yet.
+    pub(super) fn of(cfg: &Cfg) -> Self {
+        let mut suffixes = Suffixes::default();
+        let starts = Starts::of(cfg, &mut suffixes);
+        let chains = Chains::of(&starts);
+        let mut classes: HashMap<(Owner, u32), Vec<Dot>> = HashMap::new();
+        for first in cfg.first_dots() {
+            let chain = chains.of_nonterminal(cfg.lhs(first));
+            let after_chain = match cfg.slot(first) {
+                Slot::Nonterminal(corner) => chains.of_nonterminal(corner).is_some(),
+                _ => false,
+            };
+            if chain.is_none() && !after_chain {
+                continue;
+            }
+            let owner = chain.map_or(Owner::Nonterminal(cfg.lhs(first)), Owner::Chain);
+            let mut dot = first;
+            for (at, suffix) in suffixes.of(cfg, first).into_iter().enumerate() {
+                if at > 0 || chain.is_some() {
+                    classes.entry((owner, suffix)).or_default().push(dot);
+                }
+                dot = dot.next();
+            }
+        }
+        let mut classes: Vec<Vec<Dot>> = classes.into_values().filter(|dots| dots.len() > 1).collect();
+        // In an order that does not depend on hashes.
+        classes.iter_mut().for_each(|dots| dots.sort_by_key(|&dot| (chains.place(cfg.lhs(dot)), dot)));
+        classes.sort();
+        let mut ranks = vec![None; if classes.is_empty() { 0 } else { cfg.dot_count() }];
+        for (class, dots) in (0..).zip(&classes) {
+            for (place, dot) in (0..).zip(dots) {
+                ranks[dot.0 as usize] = Some(Rank { class, place });
+            }
+        }
+        Self { ranks }
+    }
+}
+
+/// Whose left-hand sides a class has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Owner {
+    Nonterminal(NonterminalId),
+    Chain(u32),
+}
+
+/// Rests of productions, numbered by their symbols.
+#[derive(Debug, Default)]
+struct Suffixes(HashMap<(Slot, u32), u32>);
+
+impl Suffixes {
+    /// The numbers of what is left before each symbol of a production, and at its end, where it is 0.
+    fn of(&mut self, cfg: &Cfg, first: Dot) -> Vec<u32> {
+        let mut numbers = vec![0];
+        for slot in cfg.symbols(first).collect::<Vec<_>>().into_iter().rev() {
+            // Fewer than dots, which are numbered in 32 bits.
+            let next = u32::try_from(self.0.len() + 1).unwrap_or(u32::MAX);
+            let rest = numbers[numbers.len() - 1];
+            numbers.push(*self.0.entry((slot, rest)).or_insert(next));
+        }
+        numbers.reverse();
+        numbers
+    }
+}
+
+/// What follows a nonterminal at the beginning of a production, and that production's left-hand side.
+type Context = (u32, NonterminalId);
+
+/// The nonterminals that occur at the beginning of productions alone.
+#[derive(Debug)]
+struct Starts {
+    /// By nonterminal; empty for others.
+    contexts: Vec<Vec<Context>>,
+    /// Those nonterminals, each behind the left-hand sides of its contexts, cycles apart.
+    order: Vec<NonterminalId>,
+}
+
+impl Starts {
+    fn of(cfg: &Cfg, suffixes: &mut Suffixes) -> Self {
+        let count = cfg.nonterminal_count();
+        let (mut uses, mut only_first) = (vec![Vec::new(); count], vec![true; count]);
+        for first in cfg.first_dots() {
+            for (at, slot) in cfg.symbols(first).enumerate() {
+                match slot {
+                    Slot::Nonterminal(symbol) if at == 0 => uses[symbol.index()].push(first),
+                    Slot::Nonterminal(symbol) => only_first[symbol.index()] = false,
+                    _ => {}
+                }
+            }
+        }
+        let mut contexts = vec![Vec::new(); count];
+        for (at, uses) in uses.iter().enumerate() {
+            if only_first[at] && uses.len() <= MAX_CONTEXTS {
+                let context = |&first: &Dot| (suffixes.of(cfg, first)[1], cfg.lhs(first));
+                contexts[at] = uses.iter().map(context).collect();
+            }
+        }
+        let order = outside_in(&contexts);
+        Self { contexts, order }
+    }
+
+    fn contexts(&self, nonterminal: NonterminalId) -> &[Context] {
+        &self.contexts[nonterminal.index()]
+    }
+}
+
+/// The nonterminals with contexts, each behind the left-hand sides of these (depth-first search, post-order).
+fn outside_in(contexts: &[Vec<Context>]) -> Vec<NonterminalId> {
+    let mut order = Vec::new();
+    let mut seen = vec![false; contexts.len()];
+    for start in (0..).map(NonterminalId).take(contexts.len()) {
+        let mut open = vec![(start, 0)];
+        while let Some((nonterminal, next)) = open.pop() {
+            let contexts = &contexts[nonterminal.index()];
+            if contexts.is_empty() || (next == 0 && std::mem::replace(&mut seen[nonterminal.index()], true)) {
+                continue;
+            }
+            match contexts.get(next) {
+                Some(&(_, outer)) => open.extend([(nonterminal, next + 1), (outer, 0)]),
+                None => order.push(nonterminal),
+            }
+        }
+    }
+    order
+}
+
+/// Nonterminals that rank one behind the other.
+#[derive(Debug)]
+struct Chains {
+    /// By nonterminal: its chain, and how many rank behind it there.
+    members: Vec<Option<(u32, u32)>>,
+    lengths: Vec<u32>,
+}
+
+impl Chains {
+    fn of(starts: &Starts) -> Self {
+        let mut chains = Self { members: vec![None; starts.contexts.len()], lengths: Vec::new() };
+        // By nonterminal: one that is predicted wherever it is, and without which it never is.
+        let mut places: Vec<Option<NonterminalId>> = vec![None; starts.contexts.len()];
+        // By place: the last of each chain.
+        let mut lasts: HashMap<NonterminalId, Vec<NonterminalId>> = HashMap::new();
+        for &new in &starts.order {
+            let outer = starts.contexts(new).iter().map(|&(_, outer)| outer).filter(|&outer| outer != new);
+            let mut outer = outer.map(|outer| places[outer.index()].unwrap_or(outer));
+            let first = outer.next().unwrap_or(new);
+            let place = if outer.all(|other| other == first) { first } else { new };
+            places[new.index()] = Some(place);
+            let lasts = lasts.entry(place).or_default();
+            // Alternatives of one rule have the same contexts, and rarely anything to compare.
+            let known = lasts.iter_mut().rev().take(MAX_CHAINS).find(|last| {
+                let (general, special) = (starts.contexts(new), starts.contexts(**last));
+                general != special && chains.is_before(general, special)
+            });
+            match known {
+                Some(last) => {
+                    chains.append(new, *last);
+                    *last = new;
+                }
+                None => {
+                    chains.begin(new);
+                    lasts.push(new);
+                }
+            }
+        }
+        chains
+    }
+
+    /// Does what has the contexts `general` allow all that one with `special` does?
+    fn is_before(&self, general: &[Context], special: &[Context]) -> bool {
+        special.iter().all(|&(rest, outer)| {
+            general.iter().any(|&(other_rest, other)| {
+                let is_before = || match (self.members[other.index()], self.members[outer.index()]) {
+                    (Some((chain, at)), Some((other_chain, other_at))) => {
+                        chain == other_chain && at >= other_at
+                    }
+                    _ => false,
+                };
+                rest == other_rest && (other == outer || is_before())
+            })
+        })
+    }
+
+    fn begin(&mut self, nonterminal: NonterminalId) {
+        // Fewer than nonterminals, which are numbered in 32 bits.
+        let chain = u32::try_from(self.lengths.len()).unwrap_or(u32::MAX);
+        self.members[nonterminal.index()] = Some((chain, 0));
+        self.lengths.push(1);
+    }
+
+    fn append(&mut self, nonterminal: NonterminalId, last: NonterminalId) {
+        if let Some((chain, at)) = self.members[last.index()] {
+            self.members[nonterminal.index()] = Some((chain, at + 1));
+            self.lengths[chain as usize] += 1;
+        }
+    }
+
+    /// The chain of a nonterminal, if it is one of several there.
+    fn of_nonterminal(&self, nonterminal: NonterminalId) -> Option<u32> {
+        let (chain, _) = self.members[nonterminal.index()]?;
+        (self.lengths[chain as usize] > 1).then_some(chain)
+    }
+
+    /// How many of its chain rank before it.
+    fn place(&self, nonterminal: NonterminalId) -> u32 {
+        self.members[nonterminal.index()].map_or(0, |(chain, at)| self.lengths[chain as usize] - 1 - at)
+    }
+}
