@@ -7,6 +7,8 @@
 //!
 //! For processors that have AVX-512 with VNNI; the others unpack weights to floats ([`kernel`](super::kernel)).
 
+use pulp::{Arch, Simd, WithSimd};
+
 #[cfg(target_arch = "x86_64")]
 mod vnni;
 
@@ -50,14 +52,9 @@ impl RoundedRows {
     pub(super) fn new(x: &[f32], count: usize, inputs: usize) -> Self {
         let (row_groups, rest) = x.as_chunks::<GROUP>();
         debug_assert!(rest.is_empty() && row_groups.len() == count * inputs / GROUP);
-        let per_row = inputs / GROUP;
         let mut groups = vec![Group::default(); row_groups.len()];
-        for (row, x) in row_groups.chunks_exact(per_row.max(1)).enumerate() {
-            let first = row / BLOCK * BLOCK;
-            let block = BLOCK.min(count - first);
-            let places = groups[first * per_row..].iter_mut().skip(row - first).step_by(block);
-            places.zip(x).for_each(|(place, x)| *place = Group::new(x));
-        }
+        let per_row = (inputs / GROUP).max(1);
+        Arch::new().dispatch(Round { x: row_groups, per_row, groups: &mut groups });
         Self { groups, count, inputs }
     }
 
@@ -74,13 +71,40 @@ impl RoundedRows {
     }
 }
 
+/// Rounds groups, row by row, and puts them where the kernel reads them.
+struct Round<'a> {
+    x: &'a [[f32; GROUP]],
+    per_row: usize,
+    groups: &'a mut [Group],
+}
+
+impl WithSimd for Round<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let blocks = self.x.chunks(BLOCK * self.per_row).zip(self.groups.chunks_mut(BLOCK * self.per_row));
+        for (x, groups) in blocks {
+            let rows = x.len() / self.per_row;
+            for (row, x) in x.chunks_exact(self.per_row).enumerate() {
+                for (groups, x) in groups.chunks_exact_mut(rows).zip(x) {
+                    groups[row] = Group::new(x);
+                }
+            }
+        }
+    }
+}
+
 impl Group {
+    #[inline(always)]
     fn new(x: &[f32; GROUP]) -> Self {
-        // Numbers below 2^22 in magnitude are rounded to even by being added to this and taken from it.
+        // A small number added to this is rounded to a whole one, which the lowest bits then are.
         const ROUND: f32 = 12_582_912.0;
-        let largest = x.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        // Magnitudes compare as their bits do, in any order: so the processor takes many at a time.
+        let largest = x.iter().map(|value| value.to_bits() & (u32::MAX >> 1)).max().unwrap_or_default();
+        let largest = f32::from_bits(largest);
         // What is infinite or no number makes every output no number.
-        let is_finite = x.iter().fold(true, |all, value| all & value.is_finite());
+        let is_finite = largest.is_finite();
         let inverse = if largest > 0.0 && is_finite { 127.0 / largest } else { 0.0 };
         // Of subnormal numbers the inverse overflows: they are rounded to zero.
         let inverse = if inverse.is_finite() { inverse } else { 0.0 };
@@ -88,20 +112,30 @@ impl Group {
         let mut quants = [0_i8; GROUP];
         for (quant, value) in quants.iter_mut().zip(x) {
             #[expect(clippy::cast_possible_truncation, reason = "from -127 to 127")]
-            let rounded = (value * inverse + ROUND - ROUND) as i8;
-            *quant = rounded;
+            let rounded = (value * inverse + ROUND).to_bits() as u8;
+            *quant = rounded.cast_signed();
         }
         let (left, right) = quants.split_at(GROUP / 2);
         let sums = [left, right].map(|half| half.iter().map(|&quant| i32::from(quant)).sum());
         let mut words = [0; GROUP / 4];
-        for (index, word) in words.iter_mut().enumerate() {
-            let own = |byte: usize| quants[index / 2 * 8 + 2 * byte + index % 2];
-            *word = i32::from_le_bytes([own(0), own(1), own(2), own(3)].map(i8::cast_unsigned));
+        for (words, eight) in words.as_chunks_mut::<2>().0.iter_mut().zip(quants.as_chunks::<8>().0) {
+            let eight = u64::from_le_bytes(eight.map(i8::cast_unsigned));
+            *words = [even_bytes(eight), even_bytes(eight >> 8)].map(u32::cast_signed);
         }
         #[expect(clippy::cast_precision_loss, reason = "at most 32 times 127")]
         let sum = (sums[0] + sums[1]) as f32 * scale;
         Self { words, sums, scale, sum }
     }
+}
+
+/// The lowest byte of eight and every second after it.
+#[inline(always)]
+fn even_bytes(eight: u64) -> u32 {
+    let pairs = eight & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is wanted")]
+    let word = (fours | fours >> 16) as u32;
+    word
 }
 
 /// The products of neighbouring panels with rows, in tiles `[panel][row][PANEL]`; `panels` are of one format, and of a
