@@ -17,8 +17,10 @@ use super::super::{
 };
 use super::{BLOCK, GROUP, Group, RoundedRows};
 
-/// How far ahead weights are asked for, in bytes: a few groups of inputs.
-const AHEAD: usize = 2048;
+/// How far ahead weights are asked for, in bytes: some blocks of inputs.
+const AHEAD: usize = 8192;
+/// Up to so many rows the processor finds the next weights by itself; asking for them made it slower.
+const RUNS_AHEAD: usize = 4;
 /// Vectors of a group's weights.
 const VECTORS: usize = GROUP / 4;
 
@@ -162,8 +164,7 @@ fn block<T: Source, const R: usize>(task: &Task<'_>, tile: &mut [f32]) {
     let blocks = task.groups.as_chunks::<R>().0.chunks_exact(T::GROUPS);
     for (index, (packed, groups)) in task.panel.chunks_exact(T::PACKED).zip(blocks).enumerate() {
         let rest = task.rest.get(index * T::PACKED + AHEAD..).unwrap_or_default();
-        (0..T::PACKED / 64).for_each(|line| ahead.ask(rest, line));
-        add::<T, R>(packed, groups, &mut sums);
+        add::<T, R>(packed, groups, (ahead, rest), &mut sums);
     }
     for (tile, sums) in tile.as_chunks_mut::<PANEL>().0.iter_mut().zip(sums) {
         *tile = cast(sums);
@@ -173,7 +174,12 @@ fn block<T: Source, const R: usize>(task: &Task<'_>, tile: &mut [f32]) {
 /// Adds the products of a block of weights with `R` rows to the sums.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn add<T: Source, const R: usize>(packed: &[u8], groups: &[[Group; R]], sums: &mut [__m512; R]) {
+fn add<T: Source, const R: usize>(
+    packed: &[u8],
+    groups: &[[Group; R]],
+    (ahead, rest): (Ahead, &[u8]),
+    sums: &mut [__m512; R],
+) {
     let (head, chunks) = packed.split_at(2 * PANEL * T::FACTORS);
     let mut factors = [[0.0; PANEL]; 2];
     for (factors, halves) in factors.iter_mut().zip(head.chunks_exact(2 * PANEL)) {
@@ -186,10 +192,17 @@ fn add<T: Source, const R: usize>(packed: &[u8], groups: &[[Group; R]], sums: &m
         Some(high) => (PANEL * T::CHUNK / 2, PANEL * T::CHUNK * high as usize / 8),
     };
     let chunks = chunks.chunks_exact(scale_bytes + low_bytes + high_bytes);
+    let lines = (T::PACKED / (T::GROUPS * GROUP / T::CHUNK * shares)).div_ceil(64);
+    let mut line = 0;
     for (chunk, groups) in chunks.zip(groups.chunks_exact(T::CHUNK / GROUP)) {
         let (scales, planes) = chunk.split_at(scale_bytes);
         let (low, high) = planes.split_at(low_bytes);
         for share in 0..shares {
+            // With few rows the processor runs ahead by itself. A few at a time: it fetches only so many at once.
+            if R > RUNS_AHEAD {
+                (line..line + lines).for_each(|line| ahead.ask(rest, line));
+                line += lines;
+            }
             let kind = |kind: usize| match kind < T::SCALES {
                 true => &scales[(share * T::SCALES + kind) * PANEL..][..PANEL],
                 false => &[],
