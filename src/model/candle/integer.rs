@@ -5,17 +5,58 @@
 //! Invariant: the sums of a row's groups are added in the order of the inputs, whatever else is in the pass. A
 //! weight is read from memory and unpacked once for all rows of a block.
 //!
-//! For processors that have AVX-512 with VNNI; the others unpack weights to floats ([`kernel`](super::kernel)).
+//! For processors that have AVX-512 with VNNI, or AVX2: the same bits on all of them. Others unpack weights to floats
+//! ([`kernel`](super::kernel)).
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::format::Format;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod source;
 #[cfg(target_arch = "x86_64")]
 mod vnni;
 
 /// Inputs that share a scale.
 pub(super) const GROUP: usize = 32;
-/// Most rows of a block: their sums stay in registers beside the weights of a group.
-const BLOCK: usize = 8;
+/// What products are made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Instructions {
+    /// AVX-512 with VNNI.
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
+    /// AVX2 with FMA.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Instructions {
+    /// The best that this processor has; `None` if it has none of them.
+    pub(super) fn here() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if vnni::is_available() {
+                return Some(Self::Vnni);
+            }
+            if avx2::is_available() {
+                return Some(Self::Avx2);
+            }
+        }
+        None
+    }
+
+    /// Most rows of a block.
+    fn block(self) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Vnni => vnni::BLOCK,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::BLOCK,
+        }
+    }
+}
 
 /// Rows rounded to eight bits, in blocks.
 #[derive(Debug)]
@@ -24,6 +65,7 @@ pub(super) struct RoundedRows {
     groups: Vec<Group>,
     count: usize,
     inputs: usize,
+    instructions: Instructions,
 }
 
 /// Rounded inputs of a row.
@@ -39,35 +81,22 @@ struct Group {
     sum: f32,
 }
 
-/// Can products be made in whole numbers here?
-pub(super) fn is_available() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return vnni::is_available();
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
 impl RoundedRows {
-    /// Rounds `count` rows of `inputs`, which are whole groups.
-    pub(super) fn new(x: &[f32], count: usize, inputs: usize) -> Self {
-        let (row_groups, rest) = x.as_chunks::<GROUP>();
-        debug_assert!(rest.is_empty() && row_groups.len() == count * inputs / GROUP);
-        let mut groups = vec![Group::default(); row_groups.len()];
+    /// Rounds rows of `inputs`, which are whole groups, for products with these instructions.
+    pub(super) fn new(x: &[f32], inputs: usize, instructions: Instructions) -> Self {
+        let x = x.as_chunks::<GROUP>().0;
+        let mut groups = vec![Group::default(); x.len()];
         let per_row = (inputs / GROUP).max(1);
-        Arch::new().dispatch(Round { x: row_groups, per_row, groups: &mut groups });
-        Self { groups, count, inputs }
-    }
-
-    /// How many there are.
-    pub(super) fn count(&self) -> usize {
-        self.count
+        let round = Round { x, per_row, block: instructions.block(), groups: &mut groups };
+        Arch::new().dispatch(round);
+        Self { groups, count: x.len() / per_row, inputs, instructions }
     }
 
     /// The blocks: the first row, the number of rows, and their groups, `[group][row]`.
     fn blocks(&self) -> impl Iterator<Item = (usize, usize, &[Group])> {
-        let per_row = self.inputs / GROUP;
-        let blocks = self.groups.chunks((BLOCK * per_row).max(1)).enumerate();
-        blocks.map(move |(index, groups)| (index * BLOCK, groups.len() / per_row, groups))
+        let (per_row, most) = ((self.inputs / GROUP).max(1), self.instructions.block());
+        let blocks = self.groups.chunks(most * per_row).enumerate();
+        blocks.map(move |(index, groups)| (index * most, groups.len() / per_row, groups))
     }
 }
 
@@ -75,6 +104,8 @@ impl RoundedRows {
 struct Round<'a> {
     x: &'a [[f32; GROUP]],
     per_row: usize,
+    /// Most rows of a block.
+    block: usize,
     groups: &'a mut [Group],
 }
 
@@ -83,8 +114,8 @@ impl WithSimd for Round<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        let blocks = self.x.chunks(BLOCK * self.per_row).zip(self.groups.chunks_mut(BLOCK * self.per_row));
-        for (x, groups) in blocks {
+        let size = self.block * self.per_row;
+        for (x, groups) in self.x.chunks(size).zip(self.groups.chunks_mut(size)) {
             let rows = x.len() / self.per_row;
             for (row, x) in x.chunks_exact(self.per_row).enumerate() {
                 for (groups, x) in groups.chunks_exact_mut(rows).zip(x) {
@@ -140,11 +171,25 @@ fn even_bytes(eight: u64) -> u32 {
 
 /// The products of neighbouring panels with rows, in tiles `[panel][row][PANEL]`; `panels` are of one format, and of a
 /// multiple of [`GROUP`] inputs.
-pub(super) fn multiply(format: super::format::Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+pub(super) fn multiply(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+    match rows.instructions {
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Vnni => vnni::multiply(format, panels, rows, tiles),
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => avx2::multiply(format, panels, rows, tiles),
+    }
+}
+
+/// All that this processor has.
+#[cfg(test)]
+pub(super) fn all_instructions() -> Vec<Instructions> {
     #[cfg(target_arch = "x86_64")]
-    vnni::multiply(format, panels, rows, tiles);
+    return [(vnni::is_available(), Instructions::Vnni), (avx2::is_available(), Instructions::Avx2)]
+        .into_iter()
+        .filter_map(|(is_available, instructions)| is_available.then_some(instructions))
+        .collect();
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (format, panels, rows, tiles);
+    Vec::new()
 }
 
 #[cfg(test)]
@@ -174,47 +219,52 @@ mod tests {
     #[test]
     fn rounding_is_near_and_whole_numbers_stay() {
         let inputs = 96;
-        for count in [1, 3, 8, 9, 20] {
-            let x: Vec<f32> =
-                (0..inputs * count).map(|n| (n as f32 * 0.7).sin() * (1.0 + n as f32)).collect();
-            let rows = RoundedRows::new(&x, count, inputs);
-            assert_eq!(rows.count(), count);
-            for (x, rounded) in x.chunks(GROUP).zip(rows.rounded().chunks(GROUP)) {
-                let largest = x.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
-                for (x, rounded) in x.iter().zip(rounded) {
-                    assert!((x - rounded).abs() <= largest / 253.9, "{x} {rounded} {largest}");
+        let whole: Vec<f32> = (0..32).map(|n| 127.0 - 8.0 * n as f32).collect();
+        for instructions in all_instructions() {
+            for count in [1, 3, 8, 9, 20] {
+                let x: Vec<f32> =
+                    (0..inputs * count).map(|n| (n as f32 * 0.7).sin() * (1.0 + n as f32)).collect();
+                let rows = RoundedRows::new(&x, inputs, instructions);
+                assert_eq!(rows.count, count);
+                for (x, rounded) in x.chunks(GROUP).zip(rows.rounded().chunks(GROUP)) {
+                    let largest = x.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+                    for (x, rounded) in x.iter().zip(rounded) {
+                        assert!((x - rounded).abs() <= largest / 253.9, "{x} {rounded} {largest}");
+                    }
                 }
             }
+            assert_eq!(RoundedRows::new(&whole, 32, instructions).rounded(), whole);
         }
-        let whole: Vec<f32> = (0..32).map(|n| 127.0 - 8.0 * n as f32).collect();
-        assert_eq!(RoundedRows::new(&whole, 1, 32).rounded(), whole);
     }
 
     #[test]
     fn sums_are_those_of_the_rounded_inputs() {
         let x: Vec<f32> = (0..64).map(|n| (n as f32 * 1.3).cos()).collect();
-        let rows = RoundedRows::new(&x, 2, 32);
-        for (group, rounded) in rows.groups.iter().zip(rows.rounded().chunks(32)) {
-            let sum: f32 = rounded.iter().sum();
-            assert!((group.sum - sum).abs() < 1e-5, "{} {sum}", group.sum);
-            #[expect(clippy::cast_precision_loss, reason = "small")]
-            let halves = group.sums.map(|sum| sum as f32 * group.scale);
-            for (half, rounded) in halves.iter().zip(rounded.chunks(16)) {
-                assert!((half - rounded.iter().sum::<f32>()).abs() < 1e-5);
+        for instructions in all_instructions() {
+            let rows = RoundedRows::new(&x, 32, instructions);
+            for (group, rounded) in rows.groups.iter().zip(rows.rounded().chunks(32)) {
+                let sum: f32 = rounded.iter().sum();
+                assert!((group.sum - sum).abs() < 1e-5, "{} {sum}", group.sum);
+                let halves = group.sums.map(|sum| sum as f32 * group.scale);
+                for (half, rounded) in halves.iter().zip(rounded.chunks(16)) {
+                    assert!((half - rounded.iter().sum::<f32>()).abs() < 1e-5);
+                }
             }
         }
     }
 
     #[test]
     fn what_is_no_number_stays_none() {
-        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            let mut x = [1.0; 32];
-            x[5] = bad;
-            assert!(RoundedRows::new(&x, 1, 32).groups[0].scale.is_nan());
-        }
-        for none in [0.0, f32::MIN_POSITIVE / 64.0] {
-            let rounded = RoundedRows::new(&[none; 32], 1, 32).rounded();
-            assert!(rounded.iter().all(|value| *value == 0.0));
+        for instructions in all_instructions() {
+            for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let mut x = [1.0; 32];
+                x[5] = bad;
+                assert!(RoundedRows::new(&x, 32, instructions).groups[0].scale.is_nan());
+            }
+            for none in [0.0, f32::MIN_POSITIVE / 64.0] {
+                let rounded = RoundedRows::new(&[none; 32], 32, instructions).rounded();
+                assert!(rounded.iter().all(|value| *value == 0.0));
+            }
         }
     }
 }

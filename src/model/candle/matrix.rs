@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::{
     format::Format,
-    integer::{self, RoundedRows},
+    integer::{self, Instructions, RoundedRows},
     kernel::{FloatRows, Panels},
     packing::{self, CHUNK, PANEL},
 };
@@ -25,8 +25,8 @@ pub(super) struct Matrix {
     parts: Vec<Part>,
     inputs: usize,
     outputs: usize,
-    /// Are rows rounded for quantised weights, so that products are made in whole numbers?
-    rounds: bool,
+    /// What products of quantised weights are made with, in whole numbers; in floats if `None`.
+    instructions: Option<Instructions>,
 }
 
 /// A row of inputs, and the panels whose products with it are wanted: runs of neighbours.
@@ -104,14 +104,15 @@ impl Part {
 impl Matrix {
     /// No rows yet.
     pub(super) fn new(inputs: usize) -> Self {
-        Self { parts: Vec::new(), inputs, outputs: 0, rounds: integer::is_available() }
+        Self { parts: Vec::new(), inputs, outputs: 0, instructions: Instructions::here() }
     }
 
-    /// Rows as the products take them, rounded where there are quantised weights and `self.rounds`.
+    /// Rows as the products take them.
     fn arrange(&self, x: &[f32], count: usize) -> Rows {
-        let rounds = |part: &Part| self.rounds && part.is_quantised();
-        let rounded = self.parts.iter().any(rounds).then(|| RoundedRows::new(x, count, self.inputs));
-        let floats = self.parts.iter().any(|part| !rounds(part));
+        let is_quantised = self.parts.iter().any(Part::is_quantised);
+        let instructions = self.instructions.filter(|_| is_quantised);
+        let rounded = instructions.map(|instructions| RoundedRows::new(x, self.inputs, instructions));
+        let floats = rounded.is_none() || !self.parts.iter().all(Part::is_quantised);
         Rows { floats: floats.then(|| FloatRows::new(x, count, self.inputs)), rounded, count }
     }
 
@@ -353,7 +354,7 @@ mod tests {
             let (inputs, outputs) = (512, 70);
             let blocks = stored(format, outputs * inputs / format.block(), 7);
             let weights = dequantised(kind, &blocks, outputs, inputs);
-            let mut matrix = Matrix { rounds: false, ..Matrix::new(inputs) };
+            let mut matrix = Matrix { instructions: None, ..Matrix::new(inputs) };
             matrix.push(format, &blocks);
             let mut plain = Matrix::new(inputs);
             plain
@@ -380,15 +381,17 @@ mod tests {
             matrix.push(format, &blocks);
             for count in [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17] {
                 let x = numbers(inputs * count, 5);
-                let got = matrix.product(&x, count);
-                let rounded = match matrix.rounds {
-                    true => RoundedRows::new(&x, count, inputs).rounded(),
-                    false => x.clone(),
-                };
-                let error = error(&got, &weights, &rounded, inputs);
-                assert!(error <= 1e-6, "{format:?} {count}: {error}");
-                let alone: Vec<f32> = x.chunks(inputs).flat_map(|row| matrix.product(row, 1)).collect();
-                assert_eq!(got, alone, "{format:?} {count}");
+                let mut bits = None;
+                for instructions in integer::all_instructions() {
+                    matrix.instructions = Some(instructions);
+                    let got = matrix.product(&x, count);
+                    let rounded = RoundedRows::new(&x, inputs, instructions).rounded();
+                    let error = error(&got, &weights, &rounded, inputs);
+                    assert!(error <= 1e-6, "{format:?} {instructions:?} {count}: {error}");
+                    let alone: Vec<f32> = x.chunks(inputs).flat_map(|row| matrix.product(row, 1)).collect();
+                    assert_eq!(got, alone, "{format:?} {instructions:?} {count}");
+                    assert_eq!(bits.get_or_insert_with(|| got.clone()), &got, "{format:?} {instructions:?}");
+                }
             }
         }
     }
@@ -433,9 +436,9 @@ mod tests {
         // Once without threads, once with.
         for count in [1, 20] {
             let x = numbers(inputs * count, 6);
-            let rounded = match matrix.rounds {
-                true => RoundedRows::new(&x, count, inputs).rounded(),
-                false => x.clone(),
+            let rounded = match matrix.instructions {
+                Some(instructions) => RoundedRows::new(&x, inputs, instructions).rounded(),
+                None => x.clone(),
             };
             assert!(error(&matrix.product(&x, count), &weights, &rounded, inputs) <= 1e-6, "{count}");
         }

@@ -285,7 +285,7 @@ fn narrow_to_floats<S: Simd, const SIDE: u32>(simd: S, format: Format, plane: &[
 
 /// Sixteen halves.
 #[inline(always)]
-fn halves<S: Simd>(simd: S, bytes: &[u8]) -> Lanes {
+pub(super) fn halves<S: Simd>(simd: S, bytes: &[u8]) -> Lanes {
     let mut bits = [0; PANEL];
     for (bits, bytes) in bits.iter_mut().zip(bytes.as_chunks().0) {
         *bits = u32::from(u16::from_le_bytes(*bytes));

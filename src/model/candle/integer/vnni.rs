@@ -12,11 +12,16 @@ use pulp::bytemuck::{cast, pod_read_unaligned};
 use super::super::{
     ahead::Ahead,
     format::Format,
-    packing::{BIAS, PANEL, PLANE, panel_bytes},
-    scheme::{Lanes, Legacy, ScaleAndMin, Scheme, SignedScale},
+    packing::{PANEL, PLANE, panel_bytes},
+    scheme::{Legacy, ScaleAndMin, SignedScale},
 };
-use super::{BLOCK, GROUP, Group, RoundedRows};
+use super::{
+    GROUP, Group, RoundedRows,
+    source::{Bytes, Planes, Source, chunks, shares, start},
+};
 
+/// Most rows of a block: their sums stay in registers beside the weights of a group.
+pub(super) const BLOCK: usize = 8;
 /// How far ahead weights are asked for, in bytes: some blocks of inputs.
 const AHEAD: usize = 8192;
 /// Up to so many rows the processor finds the next weights by itself; asking for them made it slower.
@@ -94,67 +99,6 @@ struct Task<'a> {
     groups: &'a [Group],
 }
 
-/// How the weights of a block lie.
-trait Source {
-    /// Bytes of a block, of all outputs.
-    const PACKED: usize;
-    /// Groups of a block.
-    const GROUPS: usize;
-    /// Inputs that share a scale.
-    const SHARED: usize;
-    /// The quant that stands for zero; if none does, there are offsets.
-    const ZERO: Option<u8>;
-    /// Bits above the low four; none where quants are whole bytes.
-    const HIGH: Option<u32>;
-    /// Kinds of halves in a block.
-    const FACTORS: usize;
-    /// Kinds of small scales.
-    const SCALES: usize;
-    /// Inputs whose planes lie together.
-    const CHUNK: usize;
-
-    /// Scale and offset.
-    fn affine(factors: &[Lanes; 2], scales: [&[u8]; 2]) -> (Lanes, Lanes);
-}
-
-/// Whole bytes: `Q8_0`.
-struct Bytes;
-
-impl Source for Bytes {
-    const PACKED: usize = 34 * PANEL;
-    const GROUPS: usize = 1;
-    const SHARED: usize = GROUP;
-    const ZERO: Option<u8> = Some(BIAS);
-    const HIGH: Option<u32> = None;
-    const FACTORS: usize = 1;
-    const SCALES: usize = 0;
-    const CHUNK: usize = GROUP;
-
-    #[inline(always)]
-    fn affine(factors: &[Lanes; 2], _scales: [&[u8]; 2]) -> (Lanes, Lanes) {
-        (factors[0], [0.0; PANEL])
-    }
-}
-
-/// Planes of the low four bits and of those above.
-struct Planes<T>(std::marker::PhantomData<T>);
-
-impl<T: Scheme> Source for Planes<T> {
-    const PACKED: usize = T::PACKED;
-    const GROUPS: usize = T::BLOCK / GROUP;
-    const SHARED: usize = T::GROUP;
-    const ZERO: Option<u8> = T::ZERO;
-    const HIGH: Option<u32> = Some(T::HIGH);
-    const FACTORS: usize = T::FACTORS;
-    const SCALES: usize = T::SCALES;
-    const CHUNK: usize = T::CHUNK;
-
-    #[inline(always)]
-    fn affine(factors: &[Lanes; 2], scales: [&[u8]; 2]) -> (Lanes, Lanes) {
-        T::affine(factors, scales)
-    }
-}
-
 /// A panel with `R` rows.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
@@ -180,36 +124,21 @@ fn add<T: Source, const R: usize>(
     (ahead, rest): (Ahead, &[u8]),
     sums: &mut [__m512; R],
 ) {
-    let (head, chunks) = packed.split_at(2 * PANEL * T::FACTORS);
+    let (head, _) = packed.split_at(2 * PANEL * T::FACTORS);
     let mut factors = [[0.0; PANEL]; 2];
     for (factors, halves) in factors.iter_mut().zip(head.chunks_exact(2 * PANEL)) {
         *factors = cast(_mm512_cvtph_ps(pod_read_unaligned(halves)));
     }
-    let shares = T::CHUNK / T::SHARED;
-    let scale_bytes = PANEL * shares * T::SCALES;
-    let (low_bytes, high_bytes) = match T::HIGH {
-        None => (PANEL * T::CHUNK, 0),
-        Some(high) => (PANEL * T::CHUNK / 2, PANEL * T::CHUNK * high as usize / 8),
-    };
-    let chunks = chunks.chunks_exact(scale_bytes + low_bytes + high_bytes);
-    let lines = (T::PACKED / (T::GROUPS * GROUP / T::CHUNK * shares)).div_ceil(64);
+    let lines = (T::PACKED / (T::GROUPS * GROUP / T::SHARED)).div_ceil(64);
     let mut line = 0;
-    for (chunk, groups) in chunks.zip(groups.chunks_exact(T::CHUNK / GROUP)) {
-        let (scales, planes) = chunk.split_at(scale_bytes);
-        let (low, high) = planes.split_at(low_bytes);
-        for share in 0..shares {
+    for (chunk, groups) in chunks::<T>(packed).zip(groups.chunks_exact(T::CHUNK / GROUP)) {
+        for share in 0..shares::<T>() {
             // With few rows the processor runs ahead by itself. A few at a time: it fetches only so many at once.
             if R > RUNS_AHEAD {
                 (line..line + lines).for_each(|line| ahead.ask(rest, line));
                 line += lines;
             }
-            let kind = |kind: usize| match kind < T::SCALES {
-                true => &scales[(share * T::SCALES + kind) * PANEL..][..PANEL],
-                false => &[],
-            };
-            let (scale, offset) = T::affine(&factors, [kind(0), kind(1)]);
-            let low = &low[share * low_bytes / shares..][..low_bytes / shares];
-            let high = &high[share * high_bytes / shares..][..high_bytes / shares];
+            let ((scale, offset), low, high) = chunk.share::<T>(&factors, share);
             let weights = unpack::<T>(low, high);
             let first = share * T::SHARED % GROUP;
             let group = &groups[share * T::SHARED / GROUP];
@@ -265,12 +194,7 @@ fn dots<T: Source, const R: usize>(
 ) {
     let words = T::SHARED / 4;
     for (row, sum) in group.iter().zip(sums) {
-        let zero = match T::ZERO {
-            Some(zero) if T::SHARED == GROUP => -i32::from(zero) * (row.sums[0] + row.sums[1]),
-            Some(zero) => -i32::from(zero) * row.sums[first / T::SHARED],
-            None => 0,
-        };
-        let mut dot = _mm512_set1_epi32(zero);
+        let mut dot = _mm512_set1_epi32(start::<T>(row.sums, first));
         for (weights, &word) in weights[..words].iter().zip(&row.words[first / 4..][..words]) {
             dot = _mm512_dpbusd_epi32(dot, *weights, _mm512_set1_epi32(word));
         }
