@@ -19,7 +19,7 @@ const FLOATS: usize = CHUNK * PANEL;
 
 /// Rows of the input as the kernel reads them: in blocks (the last may have fewer), each by inputs.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct FloatRows {
     /// `[block][input][row]`.
     values: Vec<f32>,
     count: usize,
@@ -27,7 +27,7 @@ pub(super) struct Rows {
     block: usize,
 }
 
-impl Rows {
+impl FloatRows {
     /// Rearranges `count` rows of `inputs`.
     pub(super) fn new(x: &[f32], count: usize, inputs: usize) -> Self {
         // Blocks of about the same size, so that none is a small rest.
@@ -47,11 +47,6 @@ impl Rows {
             }
         }
         Self { values, count, block }
-    }
-
-    /// How many there are.
-    pub(super) fn count(&self) -> usize {
-        self.count
     }
 }
 
@@ -86,7 +81,7 @@ pub(super) struct Panels<'a> {
 
 impl<'a> Panels<'a> {
     /// Their products with `rows`, in tiles `[panel][row][PANEL]`.
-    pub(super) fn multiply(self, rows: &Rows, tiles: &mut [f32]) {
+    pub(super) fn multiply(self, rows: &FloatRows, tiles: &mut [f32]) {
         Arch::new().dispatch(Multiply { panels: self, rows, tiles });
     }
 
@@ -154,7 +149,7 @@ impl WithSimd for Unpack<'_> {
 
 struct Multiply<'a> {
     panels: Panels<'a>,
-    rows: &'a Rows,
+    rows: &'a FloatRows,
     tiles: &'a mut [f32],
 }
 

@@ -10,7 +10,8 @@ use rayon::prelude::*;
 
 use super::{
     format::Format,
-    kernel::{Panels, Rows},
+    integer::{self, Instructions, RoundedRows},
+    kernel::{FloatRows, Panels},
     packing::{self, CHUNK, PANEL},
 };
 
@@ -24,12 +25,21 @@ pub(super) struct Matrix {
     parts: Vec<Part>,
     inputs: usize,
     outputs: usize,
+    /// What products of quantised weights are made with, in whole numbers; in floats if `None`.
+    instructions: Option<Instructions>,
 }
 
 /// A row of inputs, and the panels whose products with it are wanted: runs of neighbours.
 pub(super) struct Wanted<'a> {
     pub(super) row: &'a [f32],
     pub(super) panels: &'a [Range<usize>],
+}
+
+/// Rows of inputs, as the products with the parts of a matrix take them.
+struct Rows {
+    floats: Option<FloatRows>,
+    rounded: Option<RoundedRows>,
+    count: usize,
 }
 
 /// Rows of one format, in panels; the last panel is filled up with zeros.
@@ -45,9 +55,20 @@ impl Part {
         Panels { format: self.format, inputs, floats: &self.floats, bytes: &self.bytes }
     }
 
+    /// Are its products made in whole numbers, where that can be done?
+    fn is_quantised(&self) -> bool {
+        self.format.block() > 1
+    }
+
     /// Panels `from ..`, at most `count`, with the products of `rows` in their tiles.
     fn multiply(&self, inputs: usize, from: usize, rows: &Rows, tiles: &mut [f32]) {
-        let count = tiles.len() / (rows.count() * PANEL);
+        let count = tiles.len() / (rows.count * PANEL);
+        if let (true, Some(rows)) = (self.is_quantised(), &rows.rounded) {
+            let size = packing::panel_bytes(self.format, inputs);
+            integer::multiply(self.format, &self.bytes[from * size..], rows, tiles);
+            return;
+        }
+        let Some(rows) = &rows.floats else { return };
         let mut panels = self.panels(inputs);
         if self.format == Format::F32 {
             panels.floats = &self.floats[from * inputs * PANEL..][..count * inputs * PANEL];
@@ -62,13 +83,13 @@ impl Part {
     fn product(&self, inputs: usize, from: usize, rows: &Rows, out: &mut [&mut [f32]]) {
         let outputs = out.first().map_or(0, |row| row.len());
         // A few panels at a time, so that the tiles stay in the cache.
-        let mut tiles = vec![0.0; SHARE.min(outputs.div_ceil(PANEL)) * rows.count() * PANEL];
+        let mut tiles = vec![0.0; SHARE.min(outputs.div_ceil(PANEL)) * rows.count * PANEL];
         for first in (0..outputs).step_by(SHARE * PANEL) {
             let range = first..outputs.min(first + SHARE * PANEL);
-            let tiles = &mut tiles[..range.len().div_ceil(PANEL) * rows.count() * PANEL];
+            let tiles = &mut tiles[..range.len().div_ceil(PANEL) * rows.count * PANEL];
             self.multiply(inputs, from + first / PANEL, rows, tiles);
             for (row, out) in out.iter_mut().enumerate() {
-                let tiles = tiles.chunks_exact(rows.count() * PANEL);
+                let tiles = tiles.chunks_exact(rows.count * PANEL);
                 let mut tiles = tiles.filter_map(|tile| tile[row * PANEL..].first_chunk::<PANEL>());
                 let (whole, rest) = out[range.clone()].as_chunks_mut::<PANEL>();
                 whole.iter_mut().zip(&mut tiles).for_each(|(out, tile)| *out = *tile);
@@ -83,7 +104,16 @@ impl Part {
 impl Matrix {
     /// No rows yet.
     pub(super) fn new(inputs: usize) -> Self {
-        Self { parts: Vec::new(), inputs, outputs: 0 }
+        Self { parts: Vec::new(), inputs, outputs: 0, instructions: Instructions::here() }
+    }
+
+    /// Rows as the products take them.
+    fn arrange(&self, x: &[f32], count: usize) -> Rows {
+        let is_quantised = self.parts.iter().any(Part::is_quantised);
+        let instructions = self.instructions.filter(|_| is_quantised);
+        let rounded = instructions.map(|instructions| RoundedRows::new(x, self.inputs, instructions));
+        let floats = rounded.is_none() || !self.parts.iter().all(Part::is_quantised);
+        Rows { floats: floats.then(|| FloatRows::new(x, count, self.inputs)), rounded, count }
     }
 
     /// Bytes that `rows` rows of `inputs` take, about.
@@ -184,7 +214,7 @@ impl Matrix {
     /// Products of some panels of a matrix of [one part](Self::is_of_one_part) with a row each: tiles of 16, in order.
     pub(super) fn panels(&self, wanted: &[Wanted<'_>]) -> Vec<f32> {
         let Some(part) = self.parts.first() else { return Vec::new() };
-        let rows: Vec<Rows> = wanted.iter().map(|wanted| Rows::new(wanted.row, 1, self.inputs)).collect();
+        let rows: Vec<Rows> = wanted.iter().map(|wanted| self.arrange(wanted.row, 1)).collect();
         let panels: usize = wanted.iter().flat_map(|wanted| wanted.panels).map(ExactSizeIterator::len).sum();
         let mut tiles = vec![0.0; panels * PANEL];
         let mut rest = &mut tiles[..];
@@ -221,7 +251,7 @@ impl Matrix {
         if count == 0 {
             return;
         }
-        let rows = &Rows::new(x, count, self.inputs);
+        let rows = &self.arrange(x, count);
         let threads = rayon::current_num_threads();
         let parallel = threads > 1 && count * self.outputs * self.inputs >= PARALLEL;
         let panels: usize = self.parts.iter().map(|part| part.outputs.div_ceil(PANEL)).sum();
@@ -324,7 +354,7 @@ mod tests {
             let (inputs, outputs) = (512, 70);
             let blocks = stored(format, outputs * inputs / format.block(), 7);
             let weights = dequantised(kind, &blocks, outputs, inputs);
-            let mut matrix = Matrix::new(inputs);
+            let mut matrix = Matrix { instructions: None, ..Matrix::new(inputs) };
             matrix.push(format, &blocks);
             let mut plain = Matrix::new(inputs);
             plain
@@ -338,6 +368,31 @@ mod tests {
             }
             let rows = matrix.rows(&[0, 69]).unwrap().to_vec2::<f32>().unwrap();
             assert_eq!(rows, [&weights[..inputs], &weights[69 * inputs..]]);
+        }
+    }
+
+    #[test]
+    fn whole_numbers_make_the_product() {
+        for (format, kind) in QUANTISED {
+            let (inputs, outputs) = (768, 70);
+            let blocks = stored(format, outputs * inputs / format.block(), 8);
+            let weights = dequantised(kind, &blocks, outputs, inputs);
+            let mut matrix = Matrix::new(inputs);
+            matrix.push(format, &blocks);
+            for count in [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17] {
+                let x = numbers(inputs * count, 5);
+                let mut bits = None;
+                for instructions in integer::all_instructions() {
+                    matrix.instructions = Some(instructions);
+                    let got = matrix.product(&x, count);
+                    let rounded = RoundedRows::new(&x, inputs, instructions).rounded();
+                    let error = error(&got, &weights, &rounded, inputs);
+                    assert!(error <= 1e-6, "{format:?} {instructions:?} {count}: {error}");
+                    let alone: Vec<f32> = x.chunks(inputs).flat_map(|row| matrix.product(row, 1)).collect();
+                    assert_eq!(got, alone, "{format:?} {instructions:?} {count}");
+                    assert_eq!(bits.get_or_insert_with(|| got.clone()), &got, "{format:?} {instructions:?}");
+                }
+            }
         }
     }
 
@@ -381,7 +436,11 @@ mod tests {
         // Once without threads, once with.
         for count in [1, 20] {
             let x = numbers(inputs * count, 6);
-            assert!(error(&matrix.product(&x, count), &weights, &x, inputs) <= 1e-6, "{count}");
+            let rounded = match matrix.instructions {
+                Some(instructions) => RoundedRows::new(&x, inputs, instructions).rounded(),
+                None => x.clone(),
+            };
+            assert!(error(&matrix.product(&x, count), &weights, &rounded, inputs) <= 1e-6, "{count}");
         }
         assert!(20 * matrix.outputs * inputs >= PARALLEL && matrix.outputs * inputs < PARALLEL);
         let rows = matrix.rows(&[20, 21, 150]).unwrap().to_vec2::<f32>().unwrap();

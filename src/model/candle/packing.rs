@@ -2,178 +2,29 @@
 //!
 //! Invariant: unpacked, a number is bit for bit what its format says it is in `f32`. In a panel the 16
 //! numbers of one input are neighbours, so that unpacking is the same work for 16 outputs at once. Narrow numbers
-//! lie in planes of 16 words of 32 bits, one for each row: the first input in the lowest bits. A quantised
-//! panel holds, per block, the 16 factors of each kind; then per chunk the 16 small scales of each kind and
-//! group, and the quants in planes: the low four bits, eight inputs a word, and the bits above them.
+//! lie in planes of 16 words of 32 bits, one for each row. A quantised panel holds, per block, the 16 factors of
+//! each kind; then per chunk the 16 small scales of each kind and group, and the quants in planes: the low four
+//! bits, eight inputs a word, the first in the lowest bits, and the bits above them.
+//!
+//! Of eight inputs, those of even and those of odd number can be had as the four bytes of a word each, by one shift
+//! and one mask of a plane, as products of whole numbers take them: [`integer`](super::integer). Whole bytes and the
+//! bits above the low four lie in that order.
 
 use pulp::{Simd, bytemuck::pod_read_unaligned};
 
-use super::format::Format;
+use super::{
+    format::Format,
+    scheme::{Block, LARGEST, Lanes, Legacy, ScaleAndMin, Scheme, SignedScale},
+};
 
 /// Outputs whose weights lie together.
 pub(super) const PANEL: usize = 16;
 /// Most inputs that are unpacked at once.
 pub(super) const CHUNK: usize = 64;
-/// Numbers in the largest block.
-const LARGEST: usize = 256;
-
-/// A number of each of a panel's rows.
-type Lanes = [f32; PANEL];
 /// Bytes of a word of each of a panel's rows.
-const PLANE: usize = 4 * PANEL;
+pub(super) const PLANE: usize = 4 * PANEL;
 /// Added to signed bytes, so that none is negative.
-const BIAS: u8 = 128;
-
-/// A block of one row, taken apart. Its numbers are `scale * quant + offset`, by group.
-struct Block {
-    quants: [u8; LARGEST],
-    /// As stored: halves.
-    factors: [[u8; 2]; 2],
-    /// By group, of each kind.
-    scales: [[u8; 2]; 16],
-}
-
-/// A kind of quantisation: how its blocks are made up.
-trait Scheme {
-    /// Numbers in a block.
-    const BLOCK: usize;
-    /// Numbers that share scale and offset.
-    const GROUP: usize;
-    /// Bits above the low four.
-    const HIGH: u32;
-    /// Kinds of halves in a block.
-    const FACTORS: usize;
-    /// Kinds of small scales in a group.
-    const SCALES: usize;
-
-    /// Inputs unpacked at once.
-    const CHUNK: usize = if Self::BLOCK < CHUNK { Self::BLOCK } else { CHUNK };
-    /// Bytes of a chunk's planes and scales, of all rows.
-    const CHUNK_BYTES: usize = PANEL
-        * (Self::CHUNK / Self::GROUP * Self::SCALES
-            + Self::CHUNK / 2
-            + Self::CHUNK * Self::HIGH as usize / 8);
-    /// Bytes of a block, of all rows.
-    const PACKED: usize = PANEL * 2 * Self::FACTORS + Self::BLOCK / Self::CHUNK * Self::CHUNK_BYTES;
-
-    /// Takes a stored block apart.
-    fn take_apart(stored: &[u8], block: &mut Block);
-
-    /// Scale and offset of a group.
-    fn affine(factors: &[Lanes; 2], scales: [&[u8]; 2]) -> (Lanes, Lanes);
-}
-
-/// One half as scale, and a zero point or another half as offset: `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1`.
-struct Legacy<const HIGH: u32, const OFFSET: bool>;
-
-impl<const HIGH: u32, const OFFSET: bool> Scheme for Legacy<HIGH, OFFSET> {
-    const BLOCK: usize = 32;
-    const GROUP: usize = 32;
-    const HIGH: u32 = HIGH;
-    const FACTORS: usize = if OFFSET { 2 } else { 1 };
-    const SCALES: usize = 0;
-
-    #[inline]
-    fn take_apart(stored: &[u8], block: &mut Block) {
-        let (factors, rest) = stored.as_chunks::<2>().0.split_at(Self::FACTORS);
-        block.factors[..Self::FACTORS].copy_from_slice(factors);
-        let (high, low) = rest.as_flattened().split_at(4 * HIGH as usize);
-        let high = high.as_chunks().0.first().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        for (index, &byte) in low.iter().enumerate() {
-            let bit = |index: usize| if high >> index & 1 == 1 { 16 } else { 0 };
-            block.quants[index] = byte & 15 | bit(index);
-            block.quants[index + 16] = byte >> 4 | bit(index + 16);
-        }
-    }
-
-    #[inline(always)]
-    fn affine(factors: &[Lanes; 2], _scales: [&[u8]; 2]) -> (Lanes, Lanes) {
-        let zero = if HIGH == 0 { -8.0 } else { -16.0 };
-        let offset = if OFFSET { factors[1] } else { factors[0].map(|factor| zero * factor) };
-        (factors[0], offset)
-    }
-}
-
-/// Small scales and offsets of groups, times a half each: `Q4_K`, `Q5_K`.
-struct ScaleAndMin<const HIGH: u32>;
-
-impl<const HIGH: u32> Scheme for ScaleAndMin<HIGH> {
-    const BLOCK: usize = 256;
-    const GROUP: usize = 32;
-    const HIGH: u32 = HIGH;
-    const FACTORS: usize = 2;
-    const SCALES: usize = 2;
-
-    #[inline]
-    fn take_apart(stored: &[u8], block: &mut Block) {
-        let (factors, rest) = stored.as_chunks::<2>().0.split_at(2);
-        block.factors.copy_from_slice(factors);
-        let (packed, rest) = rest.as_flattened().split_at(12);
-        for group in 0..8 {
-            // Six bits each: four groups in the low bits, four in two parts.
-            block.scales[group] = match group {
-                0..4 => [packed[group] & 63, packed[group + 4] & 63],
-                _ => [
-                    packed[group + 4] & 15 | packed[group - 4] >> 6 << 4,
-                    packed[group + 4] >> 4 | packed[group] >> 6 << 4,
-                ],
-            };
-        }
-        let (high, low) = rest.split_at(32 * HIGH as usize);
-        for (index, quant) in block.quants.iter_mut().enumerate() {
-            let (pair, side, place) = (index / 64, index / 32 % 2, index % 32);
-            let bit = high.get(place).map_or(0, |byte| byte >> (2 * pair + side) & 1);
-            *quant = low[32 * pair + place] >> (4 * side) & 15 | bit << 4;
-        }
-    }
-
-    #[inline(always)]
-    fn affine(factors: &[Lanes; 2], scales: [&[u8]; 2]) -> (Lanes, Lanes) {
-        let [mut scale, mut offset] = *factors;
-        for lane in 0..PANEL {
-            scale[lane] *= f32::from(scales[0][lane]);
-            offset[lane] *= -f32::from(scales[1][lane]);
-        }
-        (scale, offset)
-    }
-}
-
-/// Signed small scales of groups of 16, times a half: `Q6_K`.
-struct SignedScale;
-
-impl Scheme for SignedScale {
-    const BLOCK: usize = 256;
-    const GROUP: usize = 16;
-    const HIGH: u32 = 2;
-    const FACTORS: usize = 1;
-    const SCALES: usize = 1;
-
-    #[inline]
-    fn take_apart(stored: &[u8], block: &mut Block) {
-        let (low, rest) = stored.split_at(128);
-        let (high, rest) = rest.split_at(64);
-        let (scales, factor) = rest.split_at(16);
-        block.factors[0].copy_from_slice(factor);
-        for (own, &scale) in block.scales.iter_mut().zip(scales) {
-            own[0] = scale.wrapping_add(BIAS);
-        }
-        for (index, quant) in block.quants.iter_mut().enumerate() {
-            let (half, quarter, place) = (index / 128, index / 32 % 4, index % 32);
-            let low = low[64 * half + 32 * (quarter % 2) + place] >> (4 * (quarter / 2)) & 15;
-            let high = high[32 * half + place] >> (2 * quarter) & 3;
-            *quant = low | high << 4;
-        }
-    }
-
-    #[inline(always)]
-    fn affine(factors: &[Lanes; 2], scales: [&[u8]; 2]) -> (Lanes, Lanes) {
-        let mut scale = factors[0];
-        for lane in 0..PANEL {
-            scale[lane] *= f32::from(scales[0][lane]) - f32::from(BIAS);
-        }
-        (scale, scale.map(|scale| -32.0 * scale))
-    }
-}
+pub(super) const BIAS: u8 = 128;
 
 /// Bytes of a panel of `inputs`, whole blocks of them.
 pub(super) fn panel_bytes(format: Format, inputs: usize) -> usize {
@@ -216,7 +67,8 @@ pub(super) fn pack(format: Format, stored: &[u8], lane: usize, panel: &mut [u8])
             for (stored, packed) in stored.chunks_exact(34).zip(blocks) {
                 spread::<2>(&stored[..2], lane, packed);
                 for (input, quant) in stored[2..].iter().enumerate() {
-                    set::<8>(&mut packed[2 * PANEL..], input, lane, quant.wrapping_add(BIAS).into());
+                    let place = 4 * byte_word(input) + byte_of(input);
+                    set::<8>(&mut packed[2 * PANEL..], place, lane, quant.wrapping_add(BIAS).into());
                 }
             }
         }
@@ -228,6 +80,22 @@ pub(super) fn pack(format: Format, stored: &[u8], lane: usize, panel: &mut [u8])
         Format::Q5K => pack_blocks::<ScaleAndMin<1>>(format, stored, lane, panel),
         Format::Q6K => pack_blocks::<SignedScale>(format, stored, lane, panel),
     }
+}
+
+/// In which word of whole bytes an input lies: even and odd ones of eight in one each.
+fn byte_word(input: usize) -> usize {
+    input / 8 * 2 + input % 2
+}
+
+/// Which byte of its word an input is.
+fn byte_of(input: usize) -> usize {
+    input % 8 / 2
+}
+
+/// Where in a word, counted in things of `high` bits, the bits above the low four of an input are: in the byte in which
+/// its low bits will be, those of the first word lowest.
+fn high_place(high: u32, input: usize) -> usize {
+    8 / high.max(1) as usize * byte_of(input) + byte_word(input)
 }
 
 /// Copies things of `N` bytes to their lane.
@@ -264,10 +132,12 @@ fn pack_blocks<T: Scheme>(format: Format, stored: &[u8], lane: usize, panel: &mu
             let quants = &block.quants[index * T::CHUNK..][..T::CHUNK];
             for (input, quant) in quants.iter().enumerate() {
                 set::<4>(low, input, lane, u32::from(quant & 15));
+                let share = 32 / T::HIGH.max(1) as usize;
+                let place = input / share * share + high_place(T::HIGH, input % share);
                 match T::HIGH {
                     0 => {}
-                    1 => set::<1>(high, input, lane, u32::from(quant >> 4)),
-                    _ => set::<2>(high, input, lane, u32::from(quant >> 4)),
+                    1 => set::<1>(high, place, lane, u32::from(quant >> 4)),
+                    _ => set::<2>(high, place, lane, u32::from(quant >> 4)),
                 }
             }
         }
@@ -301,13 +171,13 @@ pub(super) fn unpack<S: Simd>(simd: S, format: Format, panel: &[u8], first: usiz
             let scale = halves(simd, scale);
             // Exact, and so is the sum.
             let offset = scale.map(|scale| -f32::from(BIAS) * scale);
-            let quants = quants.as_chunks::<PLANE>().0;
-            for (plane, out) in quants.iter().zip(out.as_chunks_mut::<{ 4 * PANEL }>().0) {
+            let pairs = quants.as_chunks::<PLANE>().0.as_chunks::<2>().0;
+            for (pair, out) in pairs.iter().zip(out.as_chunks_mut::<{ 8 * PANEL }>().0) {
                 for v in 0..PANEL / S::F32_LANES {
-                    let words = words::<S>(plane, v);
+                    let words = [words::<S>(&pair[0], v), words::<S>(&pair[1], v)];
                     let (scale, offset) = (S::as_simd_f32s(&scale).0[v], S::as_simd_f32s(&offset).0[v]);
                     for (input, out) in (0..).zip(out.as_chunks_mut::<PANEL>().0) {
-                        let quants = bits_of(simd, words, 8 * input, 255);
+                        let quants = bits_of(simd, words[input as usize % 2], 8 * (input / 2), 255);
                         S::as_mut_simd_f32s(out).0[v] =
                             simd.mul_add_e_f32s(float(simd, quants), scale, offset);
                     }
@@ -370,7 +240,8 @@ fn planes_to_floats<S: Simd, T: Scheme>(
             for (input, out) in (0..).zip(out) {
                 let mut quants = bits_of(simd, words, 4 * input, 15);
                 if T::HIGH > 0 {
-                    let bits = bits_of(simd, above, T::HIGH * (8 * plane + input), (1 << T::HIGH) - 1);
+                    let first = 8 * (input / 2) + T::HIGH * (2 * plane + input % 2);
+                    let bits = bits_of(simd, above, first, (1 << T::HIGH) - 1);
                     quants = simd.or_u32s(quants, simd.wrapping_dyn_shl_u32s(bits, simd.splat_u32s(4)));
                 }
                 let number = simd.mul_add_e_f32s(float(simd, quants), scale, offset);
@@ -414,7 +285,7 @@ fn narrow_to_floats<S: Simd, const SIDE: u32>(simd: S, format: Format, plane: &[
 
 /// Sixteen halves.
 #[inline(always)]
-fn halves<S: Simd>(simd: S, bytes: &[u8]) -> Lanes {
+pub(super) fn halves<S: Simd>(simd: S, bytes: &[u8]) -> Lanes {
     let mut bits = [0; PANEL];
     for (bits, bytes) in bits.iter_mut().zip(bytes.as_chunks().0) {
         *bits = u32::from(u16::from_le_bytes(*bytes));

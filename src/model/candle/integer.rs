@@ -1,0 +1,270 @@
+//! The product of packed quantised weights with a few rows, in whole numbers.
+//!
+//! A row is rounded to eight bits in groups of 32 inputs with a scale each, as llama.cpp rounds it; products of
+//! quants and rounded inputs are summed exactly, group by group, and each sum is multiplied by the two scales.
+//! Invariant: the sums of a row's groups are added in the order of the inputs, whatever else is in the pass. A
+//! weight is read from memory and unpacked once for all rows of a block.
+//!
+//! For processors that have AVX-512 with VNNI, or AVX2: the same bits on all of them. Others unpack weights to floats
+//! ([`kernel`](super::kernel)).
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::format::Format;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod source;
+#[cfg(target_arch = "x86_64")]
+mod vnni;
+
+/// Inputs that share a scale.
+pub(super) const GROUP: usize = 32;
+/// What products are made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Instructions {
+    /// AVX-512 with VNNI.
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
+    /// AVX2 with FMA.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Instructions {
+    /// The best that this processor has; `None` if it has none of them.
+    pub(super) fn here() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if vnni::is_available() {
+                return Some(Self::Vnni);
+            }
+            if avx2::is_available() {
+                return Some(Self::Avx2);
+            }
+        }
+        None
+    }
+
+    /// Most rows of a block.
+    fn block(self) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Vnni => vnni::BLOCK,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::BLOCK,
+        }
+    }
+}
+
+/// Rows rounded to eight bits, in blocks.
+#[derive(Debug)]
+pub(super) struct RoundedRows {
+    /// `[block][group][row]`.
+    groups: Vec<Group>,
+    count: usize,
+    inputs: usize,
+    instructions: Instructions,
+}
+
+/// Rounded inputs of a row.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    /// Four of eight inputs each, the even ones and the odd ones, the first in the lowest byte.
+    words: [i32; GROUP / 4],
+    /// The sums of the rounded inputs of both halves.
+    sums: [i32; 2],
+    /// What the rounded inputs are multiplied by.
+    scale: f32,
+    /// Their sum, so multiplied.
+    sum: f32,
+}
+
+impl RoundedRows {
+    /// Rounds rows of `inputs`, which are whole groups, for products with these instructions.
+    pub(super) fn new(x: &[f32], inputs: usize, instructions: Instructions) -> Self {
+        let x = x.as_chunks::<GROUP>().0;
+        let mut groups = vec![Group::default(); x.len()];
+        let per_row = (inputs / GROUP).max(1);
+        let round = Round { x, per_row, block: instructions.block(), groups: &mut groups };
+        Arch::new().dispatch(round);
+        Self { groups, count: x.len() / per_row, inputs, instructions }
+    }
+
+    /// The blocks: the first row, the number of rows, and their groups, `[group][row]`.
+    fn blocks(&self) -> impl Iterator<Item = (usize, usize, &[Group])> {
+        let (per_row, most) = ((self.inputs / GROUP).max(1), self.instructions.block());
+        let blocks = self.groups.chunks(most * per_row).enumerate();
+        blocks.map(move |(index, groups)| (index * most, groups.len() / per_row, groups))
+    }
+}
+
+/// Rounds groups, row by row, and puts them where the kernel reads them.
+struct Round<'a> {
+    x: &'a [[f32; GROUP]],
+    per_row: usize,
+    /// Most rows of a block.
+    block: usize,
+    groups: &'a mut [Group],
+}
+
+impl WithSimd for Round<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let size = self.block * self.per_row;
+        for (x, groups) in self.x.chunks(size).zip(self.groups.chunks_mut(size)) {
+            let rows = x.len() / self.per_row;
+            for (row, x) in x.chunks_exact(self.per_row).enumerate() {
+                for (groups, x) in groups.chunks_exact_mut(rows).zip(x) {
+                    groups[row] = Group::new(x);
+                }
+            }
+        }
+    }
+}
+
+impl Group {
+    #[inline(always)]
+    fn new(x: &[f32; GROUP]) -> Self {
+        // A small number added to this is rounded to a whole one, which the lowest bits then are.
+        const ROUND: f32 = 12_582_912.0;
+        // Magnitudes compare as their bits do, in any order: so the processor takes many at a time.
+        let largest = x.iter().map(|value| value.to_bits() & (u32::MAX >> 1)).max().unwrap_or_default();
+        let largest = f32::from_bits(largest);
+        // What is infinite or no number makes every output no number.
+        let is_finite = largest.is_finite();
+        let inverse = if largest > 0.0 && is_finite { 127.0 / largest } else { 0.0 };
+        // Of subnormal numbers the inverse overflows: they are rounded to zero.
+        let inverse = if inverse.is_finite() { inverse } else { 0.0 };
+        let scale = if is_finite { largest / 127.0 } else { f32::NAN };
+        let mut quants = [0_i8; GROUP];
+        for (quant, value) in quants.iter_mut().zip(x) {
+            #[expect(clippy::cast_possible_truncation, reason = "from -127 to 127")]
+            let rounded = (value * inverse + ROUND).to_bits() as u8;
+            *quant = rounded.cast_signed();
+        }
+        let (left, right) = quants.split_at(GROUP / 2);
+        let sums = [left, right].map(|half| half.iter().map(|&quant| i32::from(quant)).sum());
+        let mut words = [0; GROUP / 4];
+        for (words, eight) in words.as_chunks_mut::<2>().0.iter_mut().zip(quants.as_chunks::<8>().0) {
+            let eight = u64::from_le_bytes(eight.map(i8::cast_unsigned));
+            *words = [even_bytes(eight), even_bytes(eight >> 8)].map(u32::cast_signed);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "at most 32 times 127")]
+        let sum = (sums[0] + sums[1]) as f32 * scale;
+        Self { words, sums, scale, sum }
+    }
+}
+
+/// The lowest byte of eight and every second after it.
+#[inline(always)]
+fn even_bytes(eight: u64) -> u32 {
+    let pairs = eight & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is wanted")]
+    let word = (fours | fours >> 16) as u32;
+    word
+}
+
+/// The products of neighbouring panels with rows, in tiles `[panel][row][PANEL]`; `panels` are of one format, and of a
+/// multiple of [`GROUP`] inputs.
+pub(super) fn multiply(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+    match rows.instructions {
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Vnni => vnni::multiply(format, panels, rows, tiles),
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => avx2::multiply(format, panels, rows, tiles),
+    }
+}
+
+/// All that this processor has.
+#[cfg(test)]
+pub(super) fn all_instructions() -> Vec<Instructions> {
+    #[cfg(target_arch = "x86_64")]
+    return [(vnni::is_available(), Instructions::Vnni), (avx2::is_available(), Instructions::Avx2)]
+        .into_iter()
+        .filter_map(|(is_available, instructions)| is_available.then_some(instructions))
+        .collect();
+    #[cfg(not(target_arch = "x86_64"))]
+    Vec::new()
+}
+
+#[cfg(test)]
+impl RoundedRows {
+    /// What the rows were rounded to, one after the other.
+    pub(super) fn rounded(&self) -> Vec<f32> {
+        let per_row = self.inputs / GROUP;
+        let mut out = vec![0.0; self.count * self.inputs];
+        for (first, block, groups) in self.blocks() {
+            for (index, group) in groups.iter().enumerate() {
+                let start = (first + index % block) * self.inputs + index / block * GROUP;
+                assert!(index / block < per_row);
+                for (input, out) in out[start..start + GROUP].iter_mut().enumerate() {
+                    let word = group.words[input / 8 * 2 + input % 2].to_le_bytes();
+                    *out = f32::from(word[input % 8 / 2].cast_signed()) * group.scale;
+                }
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_near_and_whole_numbers_stay() {
+        let inputs = 96;
+        let whole: Vec<f32> = (0..32).map(|n| 127.0 - 8.0 * n as f32).collect();
+        for instructions in all_instructions() {
+            for count in [1, 3, 8, 9, 20] {
+                let x: Vec<f32> =
+                    (0..inputs * count).map(|n| (n as f32 * 0.7).sin() * (1.0 + n as f32)).collect();
+                let rows = RoundedRows::new(&x, inputs, instructions);
+                assert_eq!(rows.count, count);
+                for (x, rounded) in x.chunks(GROUP).zip(rows.rounded().chunks(GROUP)) {
+                    let largest = x.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+                    for (x, rounded) in x.iter().zip(rounded) {
+                        assert!((x - rounded).abs() <= largest / 253.9, "{x} {rounded} {largest}");
+                    }
+                }
+            }
+            assert_eq!(RoundedRows::new(&whole, 32, instructions).rounded(), whole);
+        }
+    }
+
+    #[test]
+    fn sums_are_those_of_the_rounded_inputs() {
+        let x: Vec<f32> = (0..64).map(|n| (n as f32 * 1.3).cos()).collect();
+        for instructions in all_instructions() {
+            let rows = RoundedRows::new(&x, 32, instructions);
+            for (group, rounded) in rows.groups.iter().zip(rows.rounded().chunks(32)) {
+                let sum: f32 = rounded.iter().sum();
+                assert!((group.sum - sum).abs() < 1e-5, "{} {sum}", group.sum);
+                let halves = group.sums.map(|sum| sum as f32 * group.scale);
+                for (half, rounded) in halves.iter().zip(rounded.chunks(16)) {
+                    assert!((half - rounded.iter().sum::<f32>()).abs() < 1e-5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_stays_none() {
+        for instructions in all_instructions() {
+            for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let mut x = [1.0; 32];
+                x[5] = bad;
+                assert!(RoundedRows::new(&x, 32, instructions).groups[0].scale.is_nan());
+            }
+            for none in [0.0, f32::MIN_POSITIVE / 64.0] {
+                let rounded = RoundedRows::new(&[none; 32], 32, instructions).rounded();
+                assert!(rounded.iter().all(|value| *value == 0.0));
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Products in whole numbers with AVX-512 VNNI: sixteen outputs at a time, four inputs an instruction.
+//!
+//! The instruction multiplies four bytes without a sign, of the weights, by four bytes with one, of a row, and
+//! adds the four products to a sum of 32 bits: at most 32 * 255 * 127, so nothing overflows.
+
+#![expect(clippy::wildcard_imports, reason = "the names of instructions are long and many")]
+
+use std::arch::x86_64::*;
+
+use pulp::bytemuck::{cast, pod_read_unaligned};
+
+use super::super::{
+    ahead::Ahead,
+    format::Format,
+    packing::{PANEL, PLANE, panel_bytes},
+    scheme::{Legacy, ScaleAndMin, SignedScale},
+};
+use super::{
+    GROUP, Group, RoundedRows,
+    source::{Bytes, Planes, Source, chunks, shares, start},
+};
+
+/// Most rows of a block: their sums stay in registers beside the weights of a group.
+pub(super) const BLOCK: usize = 8;
+/// How far ahead weights are asked for, in bytes: some blocks of inputs.
+const AHEAD: usize = 8192;
+/// Up to so many rows the processor finds the next weights by itself; asking for them made it slower.
+const RUNS_AHEAD: usize = 4;
+/// Vectors of a group's weights.
+const VECTORS: usize = GROUP / 4;
+
+/// Has this processor the instructions?
+pub(super) fn is_available() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vnni")
+}
+
+/// See [`multiply`](super::multiply). Does nothing where the instructions are not there.
+pub(super) fn multiply(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+    if !is_available() {
+        return;
+    }
+    // SAFETY: all that `multiply_here` demands of its caller is a processor with the features it is compiled for; these
+    // were just asked for. It is safe code otherwise. Tested by `whole_numbers_make_the_product` in `matrix.rs`.
+    #[expect(unsafe_code, reason = "a function for some processors only")]
+    unsafe {
+        multiply_here(format, panels, rows, tiles);
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn multiply_here(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+    match format {
+        Format::Q8_0 => panels_of::<Bytes>(format, panels, rows, tiles),
+        Format::Q4_0 => panels_of::<Planes<Legacy<0, false>>>(format, panels, rows, tiles),
+        Format::Q4_1 => panels_of::<Planes<Legacy<0, true>>>(format, panels, rows, tiles),
+        Format::Q5_0 => panels_of::<Planes<Legacy<1, false>>>(format, panels, rows, tiles),
+        Format::Q5_1 => panels_of::<Planes<Legacy<1, true>>>(format, panels, rows, tiles),
+        Format::Q4K => panels_of::<Planes<ScaleAndMin<0>>>(format, panels, rows, tiles),
+        Format::Q5K => panels_of::<Planes<ScaleAndMin<1>>>(format, panels, rows, tiles),
+        Format::Q6K => panels_of::<Planes<SignedScale>>(format, panels, rows, tiles),
+        Format::F32 | Format::F16 | Format::Bf16 => {}
+    }
+}
+
+/// All panels with all rows, a block of rows at a time.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn panels_of<T: Source>(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+    let size = panel_bytes(format, rows.inputs);
+    let tiles = tiles.chunks_exact_mut(rows.count * PANEL);
+    for (index, tile) in tiles.enumerate() {
+        let rest = &panels[index * size..];
+        for (first, count, groups) in rows.blocks() {
+            let task = Task { panel: &rest[..size], rest: if first == 0 { rest } else { &[] }, groups };
+            let tile = &mut tile[first * PANEL..][..count * PANEL];
+            match count {
+                1 => block::<T, 1>(&task, tile),
+                2 => block::<T, 2>(&task, tile),
+                3 => block::<T, 3>(&task, tile),
+                4 => block::<T, 4>(&task, tile),
+                5 => block::<T, 5>(&task, tile),
+                6 => block::<T, 6>(&task, tile),
+                7 => block::<T, 7>(&task, tile),
+                _ => block::<T, BLOCK>(&task, tile),
+            }
+        }
+    }
+}
+
+/// A panel and a block of rows.
+struct Task<'a> {
+    panel: &'a [u8],
+    /// This panel and those after it, as far as they are to be asked for.
+    rest: &'a [u8],
+    groups: &'a [Group],
+}
+
+/// A panel with `R` rows.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn block<T: Source, const R: usize>(task: &Task<'_>, tile: &mut [f32]) {
+    let mut sums = [_mm512_setzero_ps(); R];
+    let ahead = Ahead::new();
+    let blocks = task.groups.as_chunks::<R>().0.chunks_exact(T::GROUPS);
+    for (index, (packed, groups)) in task.panel.chunks_exact(T::PACKED).zip(blocks).enumerate() {
+        let rest = task.rest.get(index * T::PACKED + AHEAD..).unwrap_or_default();
+        add::<T, R>(packed, groups, (ahead, rest), &mut sums);
+    }
+    for (tile, sums) in tile.as_chunks_mut::<PANEL>().0.iter_mut().zip(sums) {
+        *tile = cast(sums);
+    }
+}
+
+/// Adds the products of a block of weights with `R` rows to the sums.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn add<T: Source, const R: usize>(
+    packed: &[u8],
+    groups: &[[Group; R]],
+    (ahead, rest): (Ahead, &[u8]),
+    sums: &mut [__m512; R],
+) {
+    let (head, _) = packed.split_at(2 * PANEL * T::FACTORS);
+    let mut factors = [[0.0; PANEL]; 2];
+    for (factors, halves) in factors.iter_mut().zip(head.chunks_exact(2 * PANEL)) {
+        *factors = cast(_mm512_cvtph_ps(pod_read_unaligned(halves)));
+    }
+    let lines = (T::PACKED / (T::GROUPS * GROUP / T::SHARED)).div_ceil(64);
+    let mut line = 0;
+    for (chunk, groups) in chunks::<T>(packed).zip(groups.chunks_exact(T::CHUNK / GROUP)) {
+        for share in 0..shares::<T>() {
+            // With few rows the processor runs ahead by itself. A few at a time: it fetches only so many at once.
+            if R > RUNS_AHEAD {
+                (line..line + lines).for_each(|line| ahead.ask(rest, line));
+                line += lines;
+            }
+            let ((scale, offset), low, high) = chunk.share::<T>(&factors, share);
+            let weights = unpack::<T>(low, high);
+            let first = share * T::SHARED % GROUP;
+            let group = &groups[share * T::SHARED / GROUP];
+            dots::<T, R>(&weights, (cast(scale), cast(offset)), group, first, sums);
+        }
+    }
+}
+
+/// The quants of the inputs that share a scale: four a vector, as the words of a [`Group`] have them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn unpack<T: Source>(low: &[u8], high: &[u8]) -> [__m512i; VECTORS] {
+    let mut weights = [_mm512_setzero_si512(); VECTORS];
+    let low = low.as_chunks::<PLANE>().0;
+    let Some(bits) = T::HIGH else {
+        weights.iter_mut().zip(low).for_each(|(weights, plane)| *weights = pod_read_unaligned(plane));
+        return weights;
+    };
+    let above = high.as_chunks::<PLANE>().0.first();
+    let above = above.map_or(_mm512_setzero_si512(), |plane| pod_read_unaligned(plane));
+    for (index, plane) in low.iter().enumerate() {
+        let plane: __m512i = pod_read_unaligned(plane);
+        for side in 0..2 {
+            let place = 2 * index + side;
+            let four = _mm512_srlv_epi32(plane, _mm512_set1_epi32(4 * side as i32));
+            let mut quants = _mm512_and_si512(four, _mm512_set1_epi8(15));
+            if bits > 0 {
+                // To the left where they lie too low, else to the right.
+                let by = bits as i32 * place as i32 - 4;
+                let moved = if by < 0 {
+                    _mm512_sllv_epi32(above, _mm512_set1_epi32(-by))
+                } else {
+                    _mm512_srlv_epi32(above, _mm512_set1_epi32(by))
+                };
+                let mask = _mm512_set1_epi8(((1 << bits) - 1) << 4);
+                quants = _mm512_or_si512(quants, _mm512_and_si512(moved, mask));
+            }
+            weights[place] = quants;
+        }
+    }
+    weights
+}
+
+/// Adds the products of inputs that share a scale, from `first` of the group on.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn dots<T: Source, const R: usize>(
+    weights: &[__m512i; VECTORS],
+    (scale, offset): (__m512, __m512),
+    group: &[Group; R],
+    first: usize,
+    sums: &mut [__m512; R],
+) {
+    let words = T::SHARED / 4;
+    for (row, sum) in group.iter().zip(sums) {
+        let mut dot = _mm512_set1_epi32(start::<T>(row.sums, first));
+        for (weights, &word) in weights[..words].iter().zip(&row.words[first / 4..][..words]) {
+            dot = _mm512_dpbusd_epi32(dot, *weights, _mm512_set1_epi32(word));
+        }
+        let factor = _mm512_mul_ps(scale, _mm512_set1_ps(row.scale));
+        *sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), factor, *sum);
+        if T::ZERO.is_none() {
+            *sum = _mm512_fmadd_ps(offset, _mm512_set1_ps(row.sum), *sum);
+        }
+    }
+}
