@@ -71,6 +71,7 @@ fn check(json: &str) -> usize {
     expected.len()
 }
 
+#[cfg(not(packaged))]
 #[test]
 fn fixtures_and_the_shipped_vocabulary() {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small/tokenizer.json");

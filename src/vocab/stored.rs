@@ -224,6 +224,7 @@ mod tests {
         }
     }
 
+    #[cfg(not(packaged))]
     #[test]
     fn the_shipped_vocabulary() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
