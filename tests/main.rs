@@ -29,6 +29,8 @@ mod cli_trace;
 mod corpus;
 mod decider;
 mod decode;
+#[cfg(all(feature = "cli", not(packaged)))]
+mod docs;
 #[cfg(not(packaged))]
 mod fuzz_replay;
 #[cfg(all(feature = "cli", feature = "oracle", not(packaged)))]
