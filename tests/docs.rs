@@ -216,7 +216,10 @@ fn unknown(command: &[String]) -> Option<String> {
                 .collect();
             let flags = words.iter().filter(|word| word.len() > 1 && word.starts_with('-'));
             let flags = flags.map(|flag| flag.split('=').next().unwrap_or(flag));
-            flags.clone().find(|flag| !known.contains(flag)).map(|flag| format!("domino {verb} has no {flag}"))
+            flags
+                .clone()
+                .find(|flag| !known.contains(flag))
+                .map(|flag| format!("domino {verb} has no {flag}"))
         }
         ("cargo", Some(verb)) => {
             let (root, benches) = (read("Cargo.toml"), read("benches/Cargo.toml"));
