@@ -1,4 +1,4 @@
-//! What users of other engines complain of, measured: `cargo bench --bench complaints`.
+//! What users of other engines complain of, measured: `cargo measure complaints`.
 //!
 //! 1. Masks and steps along 20,000 tokens of words, first and last thousand apart: flat, or growing with the text?
 //! 2. Text that avoids a byte sequence against plain text.
@@ -14,7 +14,7 @@ use std::{env, fmt::Write, fs, path::Path, time::Instant};
 use domino::{CompiledGrammar, Compiler, Constraint, Grammar, Limits, Patience, Syntax, TokenId, Vocabulary};
 
 fn main() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/domino-small");
     let vocabulary = Vocabulary::from_tokenizer_file(folder).expect("the shipped tokenizer");
     words(&vocabulary);
     avoiding(&vocabulary);
@@ -202,7 +202,7 @@ const UNITS: usize = 16;
 
 fn repeats() {
     println!("4. repeats of overlapping parts, ms: first mask after the opening, slowest of 40 steps");
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small")];
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/domino-small")];
     if let Some(shared) = env::var_os("DOMINO_SHARED") {
         let more = fs::read_dir(Path::new(&shared).join("data/tokenizers")).into_iter().flatten().flatten();
         folders.extend(more.map(|entry| entry.path()));

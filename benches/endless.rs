@@ -1,4 +1,4 @@
-//! Memory along a session of a million tokens: `cargo bench --bench endless -- [TOKENS]`.
+//! Memory along a session of a million tokens: `cargo measure endless -- [TOKENS]`.
 //!
 //! 1. Text that comes back to where it was: a record of JSON, over and over.
 //! 2. Text that never does: brackets of two kinds, opened and closed at random, so that what is open is new every time.
@@ -18,7 +18,7 @@ const DEPTH: usize = 300;
 
 fn main() {
     let most = env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(STAGES[3]);
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/domino-small");
     let vocabulary = Vocabulary::from_tokenizer_file(folder).expect("the shipped tokenizer");
     let token = |text: &str| {
         let found = vocabulary.text_tokens().find(|(_, bytes)| *bytes == text.as_bytes());

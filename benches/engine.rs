@@ -1,6 +1,6 @@
 //! What the engine's parts cost, on the paper's five grammars and the shipped tokenizer.
 //!
-//! `cargo bench --bench engine -- FILTER`. Nothing outside the repository is needed; with `DOMINO_SHARED` set, vocabularies are
+//! `cargo measure engine -- FILTER`. Nothing outside the repository is needed; with `DOMINO_SHARED` set, vocabularies are
 //! read for a tokenizer of 131,000 tokens too. The texts are the accepted
 //! examples of each grammar in the tokenizer's own tokens; times of `mask`, `allows` and `commit` are for all steps of
 //! all texts, and their throughput is in steps.
@@ -60,7 +60,7 @@ impl Case {
 }
 
 fn read(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -88,7 +88,7 @@ fn main() {
     vocabularies(
         &mut criterion,
         "vocabulary",
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small"),
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/domino-small"),
     );
     if let Some(shared) = std::env::var_os("DOMINO_SHARED") {
         let folder = Path::new(&shared).join("data/tokenizers/tekken-131k");

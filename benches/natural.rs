@@ -1,5 +1,5 @@
-//! Masks and steps of grammars that people write, on all vocabularies at hand: `cargo bench --bench natural
-//! -- [OPTIONS]`.
+//! Masks and steps of grammars that people write, on all vocabularies at hand: `cargo measure natural --
+//! [OPTIONS]`.
 //!
 //! `--grammars FROM..TO` numbers of random grammars (default 0..64), `--file GRAMMAR` one grammar instead,
 //! `--vocabulary NAME` those whose names contain it, `--steps N` tokens of each text (default 40).
@@ -62,7 +62,7 @@ fn question() -> Question {
 
 /// The vocabularies at hand, by name.
 fn vocabularies() -> Vec<(String, PathBuf)> {
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/domino-small");
     let mut found = vec![("domino-small".to_owned(), shipped)];
     if let Some(shared) = env::var_os("DOMINO_SHARED") {
         let folder = Path::new(&shared).join("data/tokenizers");

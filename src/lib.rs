@@ -152,3 +152,22 @@ pub use limits::{Budget, LimitExceeded, Limits};
 pub use lower::{CompileError, CompileErrorKind, Terminals};
 pub use subterminal::Lookahead;
 pub use vocab::{TokenSet, Vocabulary, VocabularyError};
+
+/// The programs in the pages, as doctests.
+#[cfg(doctest)]
+mod pages {
+    #[cfg(feature = "candle")]
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+
+    #[cfg(feature = "candle")]
+    #[doc = include_str!("../docs/library.md")]
+    mod library {}
+
+    #[doc = include_str!("../docs/json-schema.md")]
+    mod json_schema {}
+
+    #[cfg(feature = "mistralrs")]
+    #[doc = include_str!("../docs/mistralrs.md")]
+    mod mistralrs {}
+}

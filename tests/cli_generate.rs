@@ -275,6 +275,27 @@ fn prompts_and_the_default_model() {
     assert_eq!(run(&[], "").1, 1, "a model needs a token to go on from");
 }
 
+/// Where no model is at hand, the error leads to one.
+#[test]
+fn without_a_model_the_error_says_where_to_get_one() {
+    let folder = tempfile::tempdir().unwrap();
+    // The default model is also looked for beside the program and above it.
+    let deep = folder.path().join("a/b/c/d");
+    std::fs::create_dir_all(&deep).unwrap();
+    let copy = deep.join("domino");
+    let program = env!("CARGO_BIN_EXE_domino");
+    if std::fs::hard_link(program, &copy).is_err() {
+        std::fs::copy(program, &copy).unwrap();
+    }
+    let mut command = std::process::Command::new(copy);
+    command.env_remove("CARGO_MANIFEST_DIR").current_dir(folder.path());
+    let run = crate::cli::run(command.args(["generate", "--grammar", "json", "--prompt", "x"]), b"");
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    for words in ["no model given", "--model", "OWNER/NAME", "models/domino-small"] {
+        assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn bad_models_end_with_2() {
     let folder = tempfile::tempdir().unwrap();

@@ -89,6 +89,7 @@ fn the_engine_decides_every_example_as_said() {
 }
 
 /// Along every example, the bytes that may follow are those of the oracle, and the text may end where it says.
+#[cfg(feature = "oracle")]
 #[test]
 fn the_engine_agrees_with_the_oracle_at_every_byte() {
     use domino::{
@@ -124,6 +125,7 @@ fn the_engine_agrees_with_the_oracle_at_every_byte() {
     }
 }
 
+#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_decides_every_example_as_said() {
     check_examples::<domino::oracle::Oracle>();
@@ -171,6 +173,7 @@ fn the_engine_matches_whole_texts() {
     check_expressions::<Engine>();
 }
 
+#[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_matches_whole_texts() {
     check_expressions::<domino::oracle::Oracle>();

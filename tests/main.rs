@@ -4,11 +4,11 @@
 mod cli;
 #[cfg(feature = "cli")]
 mod cli_batch;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_bench_model;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_cache;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_compile;
 #[cfg(feature = "cli")]
 mod cli_generate;
@@ -16,7 +16,7 @@ mod cli_generate;
 mod cli_manners;
 #[cfg(feature = "cli")]
 mod cli_messages;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_natural;
 #[cfg(feature = "cli")]
 mod cli_regex;
@@ -24,34 +24,46 @@ mod cli_regex;
 mod cli_schema;
 #[cfg(feature = "cli")]
 mod cli_speculate;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", feature = "oracle", not(packaged)))]
 mod cli_trace;
 mod corpus;
 mod decider;
 mod decode;
+#[cfg(all(feature = "cli", not(packaged)))]
+mod docs;
+#[cfg(not(packaged))]
 mod fuzz_replay;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", feature = "oracle", not(packaged)))]
 mod generations;
+#[cfg(not(packaged))]
 mod gguf;
 mod hostile;
 #[cfg(feature = "hub")]
 mod hub;
 mod inspect;
-#[cfg(feature = "mistralrs")]
+mod left_out;
+#[cfg(all(feature = "mistralrs", not(packaged)))]
 mod mistralrs;
+#[cfg(not(packaged))]
 mod model;
+#[cfg(not(packaged))]
 mod model_batch;
+#[cfg(not(packaged))]
 mod natural;
+#[cfg(feature = "oracle")]
 mod promises;
 mod regex_dialects;
 mod schema;
-#[cfg(feature = "mistralrs")]
+#[cfg(all(feature = "serve", not(packaged)))]
 mod serve;
 mod sessions;
 mod shared_data;
+#[cfg(not(packaged))]
 mod speculation;
 mod spelling;
+#[cfg(not(packaged))]
 mod tensor;
+#[cfg(not(packaged))]
 mod tidy;
 mod tokenizers;
 mod vocabulary_cache;

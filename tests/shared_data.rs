@@ -181,6 +181,7 @@ mod by_the_engine {
     }
 }
 
+#[cfg(feature = "oracle")]
 mod by_the_oracle {
     use domino::{Grammar, Limits, Syntax, oracle::Oracle};
 

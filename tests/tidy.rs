@@ -52,7 +52,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
             match entry.extension() {
-                None if entry.is_dir() => open.push(entry),
+                None if entry.is_dir() && !entry.ends_with("target") => open.push(entry),
                 Some(extension) if extension == "rs" => found.push(entry),
                 _ => {}
             }

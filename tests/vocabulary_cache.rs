@@ -8,8 +8,6 @@ use std::{
 use domino::{Vocabulary, store::CacheFolder, vocab::VocabularyErrorKind};
 use proptest::prelude::*;
 
-use crate::shared_data::shared;
-
 const BYTE_LEVEL: &str = include_str!("fixtures/byte_level.json");
 
 fn built(path: &Path) -> Vocabulary {
@@ -36,6 +34,7 @@ fn assert_same(one: &Vocabulary, other: &Vocabulary) {
     assert_eq!(one.end_of_text(), other.end_of_text());
 }
 
+#[cfg(not(packaged))]
 #[test]
 fn loaded_is_built() {
     let names = [
@@ -47,7 +46,8 @@ fn loaded_is_built() {
         "qwen2-152k",
         "o200k-200k",
     ];
-    let shared = names.iter().filter_map(|name| shared(&format!("data/tokenizers/{name}")));
+    let shared =
+        names.iter().filter_map(|name| crate::shared_data::shared(&format!("data/tokenizers/{name}")));
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
     for path in shared.chain([shipped]) {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Domino and llguidance on the same texts, in the same process, by the same clock, one text after the other.
 //!
-//! `cargo bench --bench compare -- --vocab mistral32k`. Every mask of Domino is held against the exact one; a
+//! `cargo measure compare -- --vocab mistral32k`. Every mask of Domino is held against the exact one; a
 //! wrong one ends the run with exit code 1, and so does a run that compared nothing. Masks of llguidance that
 //! are not exact are counted. See `experiments/engine/README.md` for what is compared and what is not.
 
@@ -117,7 +117,7 @@ struct Texts {
 fn main() -> ExitCode {
     let args = Args::parse();
     let shared = env::var_os("DOMINO_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
     for missing in ["peers", "data/tokenizers"].map(|folder| shared.join(folder)) {
         if !missing.exists() {
             eprintln!(

@@ -1,6 +1,6 @@
 //! Texts a second when several are generated at once: 1, 2, 4 and 8, interleaved, the same prompts and seeds.
 //!
-//!     cargo run --release --example batch -- [--rounds N] [--tokens N] [--at-once N,N] [--model DIR] [--speculate]
+//!     cargo experiment batch -- [--rounds N] [--tokens N] [--at-once N,N] [--model DIR] [--speculate]
 //!
 //! Every text has its own constraint (the paper's five grammars in turn). That all sizes write the same texts is
 //! checked on the way. With `--speculate` each size takes its turn without and with drafts.
@@ -198,7 +198,7 @@ fn round(
 
 /// All prompts of all grammars, mixed.
 fn requests(args: &Args, tokenizer: &Tokenizer, vocabulary: &Vocabulary) -> anyhow::Result<Vec<Request>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let prompts = std::fs::read_to_string(root.join("experiments/train/prompts.jsonl"))?;
     let mut requests = Vec::new();
     for name in GRAMMARS {

@@ -1,6 +1,6 @@
 //! How long candle's own products take, on the matrices of the shapes that `domino bench-model --random` knows.
 //!
-//!     cargo run --release --example candle_products -- 110m q8_0 [REPEATS]
+//!     cargo experiment candle_products -- 110m q8_0 [REPEATS]
 //!
 //! Only the products of a pass, nothing else of it: what candle's whole pass takes is more. The numbers are for
 //! the README in this folder; no test depends on them.

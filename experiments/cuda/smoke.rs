@@ -1,6 +1,6 @@
 //! Does a card compute what the CPU computes, and does drawing there change nothing?
 //!
-//!     cargo run --release --features cuda --example cuda_smoke -- [DEVICE] [PRECISION] [MODEL]
+//!     cargo experiment cuda_smoke --features cuda -- [DEVICE] [PRECISION] [MODEL]
 //!
 //! DEVICE is `cuda` (default), `cuda:INDEX` or `cpu`, with which the program itself can be tried on any machine.
 //! PRECISION is f32 (default), f16 or bf16. MODEL is the shipped one unless named. Exit code 1 if logits differ

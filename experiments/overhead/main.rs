@@ -1,6 +1,6 @@
 //! What the constraint costs: the same tokens fed to the same model, with and without looking at a grammar.
 //!
-//!     cargo run --release --example overhead -- [--texts N] [--repeats N] [--model DIR]
+//!     cargo experiment overhead -- [--texts N] [--repeats N] [--model DIR]
 //!
 //! For each grammar, texts are generated under it first. Then each is gone through again, several times, in three
 //! ways that are interleaved: the model's pass and a draw (unconstrained); with a question about the draw, and a mask
@@ -90,7 +90,7 @@ fn main() -> anyhow::Result<()> {
     );
     println!("|---|---|---|---|---|---|---|---|");
     for name in &args.grammars {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let path = root.join("grammars").join(name).with_extension("gbnf");
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;

@@ -1,6 +1,6 @@
 //! How long does a pass take in this runner, beside `candle-transformers`' Llama on the same checkpoint?
 //!
-//!     cargo run --release --features peers --example runners -- [--model DIR | --random 110m] [--json]
+//!     cargo experiment runners --features peers -- [--model DIR | --random 110m] [--json]
 //!
 //! Both load one Hugging Face folder. First their logits are compared: if they differ by more than rounding explains,
 //! there is nothing to measure. Then both run n new tokens after the same context, taking turns within a round, and

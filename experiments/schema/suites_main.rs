@@ -1,13 +1,14 @@
 //! What becomes of the schemas of a suite: counts, by keyword what is refused, and what is decided wrongly.
 //!
-//!     cargo run --release --example schema_suites -- official FILE REMOTES [draft2020-12] [optional]
-//!     cargo run --release --example schema_suites -- maskbench FILE [EVERY]
+//!     cargo experiment schema_suites -- official FILE REMOTES [draft2020-12] [optional]
+//!     cargo experiment schema_suites -- maskbench FILE [EVERY]
 
 use std::{collections::BTreeMap, error::Error, path::Path, time::Duration};
 
 use domino::grammar::json_schema::{Draft, Format, Order, SchemaOptions, WhiteSpace};
 use suites::{Case, Counts, Decider, Outcome};
 
+#[path = "../../tests/schema/suites.rs"]
 mod suites;
 
 /// What takes longer is shown.

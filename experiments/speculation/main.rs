@@ -88,7 +88,7 @@ fn main() -> anyhow::Result<()> {
     let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
     let mut rows = Vec::new();
     for name in &args.grammars {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let path = root.join("grammars").join(name).with_extension("gbnf");
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let grammar = Grammar::parse(Syntax::Gbnf, &text, &Limits::default())?;

@@ -134,7 +134,6 @@ fn check(content: &Content) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use proptest::prelude::*;
 
@@ -224,9 +223,10 @@ mod tests {
         }
     }
 
+    #[cfg(not(packaged))]
     #[test]
     fn the_shipped_vocabulary() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");
         let vocabulary = Vocabulary::from_tokenizer_file(folder).unwrap();
         assert_same(&decoded(&encoded(&vocabulary)).unwrap(), &vocabulary);
     }

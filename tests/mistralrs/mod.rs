@@ -1,5 +1,6 @@
 //! The plugin for mistral.rs, in its own engine with the shipped model.
 
+#[cfg(feature = "cli")]
 mod cli;
 mod engine;
 mod masks;

@@ -6,7 +6,7 @@ use domino::{Compiler, Grammar, Limits, Patience, Syntax, TokenId, Vocabulary};
 
 use grammars::{Dice, OTHERS, grammar};
 
-/// Grammars that are tried of either set of kinds, all kinds in turn; `cargo bench --bench natural` tries any
+/// Grammars that are tried of either set of kinds, all kinds in turn; `cargo measure natural` tries any
 /// number on all vocabularies.
 const GRAMMARS: u64 = 48;
 const STEPS: usize = 12;

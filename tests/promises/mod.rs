@@ -13,6 +13,7 @@ mod lookahead;
 mod lossless;
 mod minimal;
 mod oracle;
+#[cfg(not(packaged))]
 pub(crate) mod real;
 mod rollback;
 mod sound;

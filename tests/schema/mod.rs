@@ -5,7 +5,6 @@ mod cases;
 mod deciding;
 mod hostile;
 mod suite;
-#[path = "../../experiments/schema/suites.rs"]
 mod suites;
 
 use deciding::{Schema, checking};

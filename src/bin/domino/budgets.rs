@@ -86,7 +86,7 @@ pub(crate) fn compiler(vocabulary: Vocabulary) -> Compiler {
 
 /// As [`compiler`], for whoever has others waiting: without a flag a step gets `step_time`; the long steps of a text
 /// get `text_time`.
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 pub(crate) fn shared_compiler(vocabulary: Vocabulary, step_time: Duration, text_time: Duration) -> Compiler {
     let flag = BUDGETS.get().and_then(|budgets| budgets.step_time);
     let patience = Patience::whole().step_time(flag.unwrap_or(step_time)).text_time(text_time);

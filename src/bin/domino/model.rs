@@ -77,8 +77,10 @@ fn default_model() -> Result<PathBuf, BadInput> {
         })
         .ok_or_else(|| {
             BadInput::new(format!("no model given, and no folder {DEFAULT_MODEL} here or beside the program"))
-                .hint(
-                    "name a model's folder, a GGUF file, or OWNER/NAME on the Hugging Face hub with --model",
-                )
+                .hint(format!(
+                    "name one with --model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub, such as \
+                     Qwen/Qwen2.5-0.5B-Instruct; or get the folder {DEFAULT_MODEL} from domino's repository: it \
+                     is not in the package"
+                ))
         })
 }

@@ -141,10 +141,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// `domino serve`.
 #[derive(Debug)]
-#[cfg_attr(
-    not(feature = "mistralrs"),
-    expect(dead_code, reason = "a build without a server refuses them all")
-)]
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct Serve {
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
@@ -165,10 +162,7 @@ pub(crate) struct Serve {
 
 /// How to speculate.
 #[derive(Debug, Clone)]
-#[cfg_attr(
-    not(feature = "mistralrs"),
-    expect(dead_code, reason = "a build without a server refuses them all")
-)]
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct Speculation {
     pub(crate) size: DraftSize,
     pub(crate) prior: Option<PathBuf>,
@@ -176,10 +170,7 @@ pub(crate) struct Speculation {
 
 /// What requests may take.
 #[derive(Debug, Clone)]
-#[cfg_attr(
-    not(feature = "mistralrs"),
-    expect(dead_code, reason = "a build without a server refuses them all")
-)]
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct ServerLimits {
     /// Texts written at once.
     pub(crate) running: NonZeroUsize,

@@ -11,58 +11,58 @@
 
 pub(crate) mod args;
 
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod answer;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod body;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod connections;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod engine;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod fields;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod gate;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod guessing;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod handlers;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod health;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod metrics;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod named;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod problem;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod recorder;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod registry;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod request;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod run;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod server;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod shelf;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod shown;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod visitors;
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 mod writing;
 
-#[cfg(feature = "mistralrs")]
+#[cfg(feature = "serve")]
 pub(crate) use run::run;
 
 /// Says that this build has no server.
-#[cfg(not(feature = "mistralrs"))]
+#[cfg(not(feature = "serve"))]
 pub(crate) fn run(
     _command: &args::Serve,
     _cache: &domino::store::CacheFolder,
 ) -> anyhow::Result<crate::failure::Exit> {
-    let hint = "build one that has: cargo build --release --features mistralrs (500 crates more)";
+    let hint = "build one that has: cargo build --release --features serve (500 crates more)";
     Err(crate::failure::BadInput::new("this build of domino has no server").hint(hint).into())
 }

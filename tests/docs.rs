@@ -1,0 +1,310 @@
+//! The pages that users read: widths, links, and that what they show can be done.
+//!
+//! A block of shell commands says what becomes of it in the line before it: `<!-- run -->` is run here, in order and in
+//! one folder for each page; `<!-- command: NAME -->` by `.ci/run`; `<!-- not run: REASON -->` by nobody, and then its
+//! commands and flags must exist. Blocks of Rust are doctests.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use domino::{Grammar, Limits, Syntax};
+
+use crate::cli::domino;
+
+/// Columns of a line, in characters.
+const WIDTH: usize = 110;
+/// Lines of the README.
+const README_LINES: usize = 150;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(root().join(&path))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
+}
+
+/// The pages, by their path from the root.
+fn pages() -> Vec<PathBuf> {
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(PathBuf::from).to_vec();
+    let docs = fs::read_dir(root().join("docs")).expect("the folder of pages");
+    let mut docs: Vec<PathBuf> =
+        docs.map(|entry| Path::new("docs").join(entry.expect("an entry").file_name())).collect();
+    docs.sort();
+    pages.append(&mut docs);
+    pages
+}
+
+/// A block between fences: where it stands, the words after the fence, the line before it, its text.
+struct Block {
+    at: String,
+    language: String,
+    before: String,
+    text: String,
+}
+
+fn blocks(page: &Path) -> Vec<Block> {
+    let text = read(page);
+    let (mut blocks, mut before) = (Vec::new(), "");
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let body: Vec<&str> =
+                lines.by_ref().map(|(_, line)| line).take_while(|line| !line.starts_with("```")).collect();
+            blocks.push(Block {
+                at: format!("{}:{}", page.display(), number + 1),
+                language: language.to_owned(),
+                before: before.to_owned(),
+                text: body.join("\n"),
+            });
+        }
+        before = line;
+    }
+    blocks
+}
+
+/// Lines outside of blocks.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    text.lines().filter(move |line| {
+        let fence = line.starts_with("```");
+        inside ^= fence;
+        !inside && !fence
+    })
+}
+
+/// The anchor that a heading gets.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().chars();
+    kept.filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() })
+        .collect()
+}
+
+/// What is wrong with the links of a page.
+fn broken_links(page: &Path) -> Vec<String> {
+    let text = read(page);
+    let mut wrong = Vec::new();
+    for line in prose(&text) {
+        for target in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.starts_with("https://") {
+                continue;
+            }
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = match path {
+                "" => page.to_owned(),
+                _ => page.parent().unwrap_or(Path::new("")).join(path),
+            };
+            if !root().join(&file).exists() {
+                wrong.push(format!("{}: there is no {target}", page.display()));
+            } else if !heading.is_empty()
+                && !prose(&read(&file)).any(|line| line.starts_with('#') && anchor(line) == heading)
+            {
+                wrong.push(format!("{}: {path} has no heading for #{heading}", page.display()));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn anchors_are_those_of_headings() {
+    assert_eq!(anchor("## A sweep over k and s"), "a-sweep-over-k-and-s");
+    assert_eq!(anchor("# `serve`: its bounds"), "serve-its-bounds");
+}
+
+#[test]
+fn lines_and_links() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let text = read(&page);
+        let long = text.lines().enumerate().filter(|(_, line)| line.chars().count() > WIDTH);
+        wrong.extend(long.map(|(number, _)| format!("{}:{} is too long", page.display(), number + 1)));
+        wrong.extend(broken_links(&page));
+    }
+    let lines = read("README.md").lines().count();
+    if lines > README_LINES {
+        wrong.push(format!("README.md has {lines} lines"));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every page is reached from the README by one link.
+#[test]
+fn the_readme_leads_everywhere() {
+    let readme = read("README.md");
+    let pages = pages();
+    let missing: Vec<_> = pages
+        .iter()
+        .map(|page| page.display().to_string())
+        .filter(|page| page != "README.md" && !readme.contains(&format!("]({page}")))
+        .collect();
+    assert!(missing.is_empty(), "the README has no link to {missing:?}");
+}
+
+#[test]
+fn rust_is_compiled_and_other_blocks_are_read() {
+    let doctests = read("src/lib.rs");
+    let (mut rust, mut others) = (0, 0);
+    for page in pages() {
+        for block in blocks(&page) {
+            let language = block.language.split(',').next().unwrap_or_default();
+            match language {
+                "rust" => {
+                    rust += 1;
+                    let named = format!("include_str!(\"../{}\")", page.display());
+                    assert!(doctests.contains(&named), "{}: src/lib.rs has no {named}", block.at);
+                    assert!(!block.language.contains("ignore"), "{}: not compiled", block.at);
+                }
+                "gbnf" => {
+                    others += 1;
+                    let read = Grammar::parse(Syntax::Gbnf, &block.text, &Limits::default());
+                    assert!(read.is_ok(), "{}: {}", block.at, read.unwrap_err());
+                }
+                "json" => {
+                    others += 1;
+                    serde_json::from_str::<serde_json::Value>(&block.text).expect(&block.at);
+                }
+                "sh" | "python" | "toml" | "bibtex" | "text" => {}
+                other => panic!("{}: a block of {other:?}", block.at),
+            }
+        }
+    }
+    assert!(rust >= 3 && others >= 1, "{rust} blocks of Rust, {others} others");
+}
+
+/// The commands of a block: lines joined where they go on, split at pipes and `;`.
+fn commands(text: &str) -> Vec<Vec<String>> {
+    let joined = text.replace("\\\n", " ");
+    let mut commands = Vec::new();
+    for line in joined.lines() {
+        let line = line.split(" # ").next().unwrap_or_default();
+        for part in line.split(['|', ';', '>']) {
+            let words: Vec<String> = part
+                .split_whitespace()
+                .skip_while(|word| word.contains('=') || ["do", "exec"].contains(word))
+                .map(str::to_owned)
+                .collect();
+            if !words.is_empty() {
+                commands.push(words);
+            }
+        }
+    }
+    commands
+}
+
+/// What is wrong with a command of ours: a subcommand, a flag, a feature or a program that there is not.
+fn unknown(command: &[String]) -> Option<String> {
+    let program = command[0].rsplit('/').next().unwrap_or_default();
+    let words: Vec<&str> = command[1..].iter().map(|word| word.trim_matches(['\'', '"'])).collect();
+    match (program, words.first()) {
+        ("domino", Some(verb)) => {
+            let help = domino(&[verb, "--help"], b"");
+            if help.code != Some(0) {
+                return Some(format!("there is no domino {verb}"));
+            }
+            let known: BTreeSet<&str> = help
+                .stdout
+                .split(|c: char| c.is_whitespace() || ",[]<>=()`".contains(c))
+                .filter(|word| word.starts_with('-'))
+                .collect();
+            let flags = words.iter().filter(|word| word.len() > 1 && word.starts_with('-'));
+            let flags = flags.map(|flag| flag.split('=').next().unwrap_or(flag));
+            flags
+                .clone()
+                .find(|flag| !known.contains(flag))
+                .map(|flag| format!("domino {verb} has no {flag}"))
+        }
+        ("cargo", Some(verb)) => {
+            let (root, benches) = (read("Cargo.toml"), read("benches/Cargo.toml"));
+            let own = match *verb {
+                "measure" | "experiment" => &benches,
+                _ => &root,
+            };
+            let features =
+                words.windows(2).filter(|pair| pair[0] == "--features").flat_map(|pair| pair[1].split(','));
+            let missing = features.into_iter().find(|feature| !own.contains(&format!("\n{feature} = [")));
+            let named = ["measure", "experiment"].contains(verb).then(|| words[1]);
+            let absent = named.filter(|name| !benches.contains(&format!("\nname = \"{name}\"\n")));
+            missing.or(absent).map(|name| format!("cargo {verb}: there is no {name}"))
+        }
+        (program, _) if command[0].contains('/') && !root().join(&command[0]).exists() => {
+            (!command[0].starts_with("target/")).then(|| format!("there is no {program}"))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn commands_that_are_not_run_exist() {
+    assert!(unknown(&["domino".into(), "generate".into(), "--klingon".into()]).is_some());
+    assert!(unknown(&["domino".into(), "klingon".into()]).is_some());
+    assert!(unknown(&["cargo".into(), "build".into(), "--features".into(), "klingon".into()]).is_some());
+    assert!(unknown(&["cargo".into(), "measure".into(), "klingon".into()]).is_some());
+    let (mut wrong, mut checked) = (Vec::new(), 0);
+    for page in pages() {
+        for block in blocks(&page).into_iter().filter(|block| block.language == "sh") {
+            for command in commands(&block.text) {
+                checked += 1;
+                wrong.extend(unknown(&command).map(|what| format!("{}: {what}", block.at)));
+            }
+        }
+        // Commands in the middle of a sentence.
+        for span in prose(&read(&page)).flat_map(|line| line.split('`').skip(1).step_by(2)) {
+            let command: Vec<String> = span.split_whitespace().map(str::to_owned).collect();
+            let ours = command.len() > 1 && command[0] == "domino";
+            if ours && command[1].chars().all(|c| c.is_ascii_lowercase() || c == '-') {
+                checked += 1;
+                wrong.extend(unknown(&command).map(|what| format!("{}: {what}", page.display())));
+            }
+        }
+    }
+    assert!(checked > 40, "only {checked} commands were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Runs the blocks of a page that are to be run, in a folder of their own with the models and the program at hand.
+#[cfg(unix)]
+fn run_page(page: &Path) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let bin = folder.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_domino"), bin.join("domino")).unwrap();
+    std::os::unix::fs::symlink(root().join("models"), folder.path().join("models")).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let mut run = 0;
+    for block in blocks(page).into_iter().filter(|block| block.language == "sh") {
+        let marked = |mark: &str| {
+            block.before.strip_prefix(mark).and_then(|rest| rest.strip_suffix(" -->")).map(str::trim)
+        };
+        if let Some(reason) = marked("<!-- not run:").or_else(|| marked("<!-- command:")) {
+            assert!(!reason.is_empty(), "{}: no reason", block.at);
+            continue;
+        }
+        assert_eq!(block.before, "<!-- run -->", "{}: what becomes of this block?", block.at);
+        run += 1;
+        let output = Command::new("bash")
+            .args(["-euo", "pipefail", "-c", &block.text])
+            .current_dir(folder.path())
+            .env("PATH", &path)
+            .env("DOMINO_NO_CACHE", "1")
+            .output()
+            .expect("bash");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {}\n{error}", block.at, output.status);
+    }
+    run
+}
+
+#[cfg(unix)]
+#[test]
+fn commands_run() {
+    let run: usize = pages().iter().map(|page| run_page(page)).sum();
+    assert!(run >= 4, "only {run} blocks were run");
+}
