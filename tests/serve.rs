@@ -1,6 +1,7 @@
 //! `domino serve` as its clients see it: plain HTTP against a running server with the shipped model.
 
 mod doors;
+mod schemas;
 
 use std::{
     fs,
@@ -252,12 +253,7 @@ fn what_is_refused_is_told_and_the_server_goes_on() {
         (gbnf(&"a".repeat(1025)), 400, "grammar_too_large", "grammar"),
         (json!({ "grammar": { "type": "named", "value": "klingon" } }), 404, "grammar_not_found", "grammar"),
         (json!({ "grammar": { "type": "lark", "value": "start: A" } }), 400, "unsupported", "grammar"),
-        (
-            json!({ "response_format": { "type": "json_schema", "json_schema": {} } }),
-            400,
-            "unsupported",
-            "response_format",
-        ),
+        (json!({ "response_format": { "type": "xml" } }), 400, "unsupported", "response_format"),
         (
             json!({ "grammar": regex, "response_format": { "type": "json_object" } }),
             400,

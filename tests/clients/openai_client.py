@@ -1,4 +1,4 @@
-"""The official client against a live server: chat, completions, streams, named grammars, errors.
+"""The official client against a live server: chat, completions, streams, named grammars, schemas, errors.
 
 OPENAI_BASE_URL, OPENAI_API_KEY and DOMINO (the program, for its verdict on texts) come from the environment.
 """
@@ -6,8 +6,10 @@ OPENAI_BASE_URL, OPENAI_API_KEY and DOMINO (the program, for its verdict on text
 import json
 import os
 import subprocess
+import tempfile
 
 import openai
+import pydantic
 
 client = openai.OpenAI(max_retries=0, timeout=120)
 PERSON = [{"role": "user", "content": "A JSON file describing a person: "}]
@@ -55,6 +57,70 @@ def test_json_object():
     if answer.choices[0].finish_reason == "stop":
         assert isinstance(json.loads(answer.choices[0].message.content), dict)
     in_language(answer.choices[0].message.content, ["-g", "rfc8259"], answer.choices[0].finish_reason == "stop")
+
+
+PET = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 20}, "legs": {"enum": [2, 4, 8]}},
+    "required": ["name", "legs"],
+    "additionalProperties": False,
+}
+
+
+def in_schema(text, schema, flags=()):
+    """Is the text an instance of the schema?"""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(schema, file)
+        file.flush()
+        in_language(text, ["-g", file.name, *flags], True)
+
+
+def test_json_schema():
+    for strict in [True, False, None]:
+        asked = {"type": "json_schema", "json_schema": {"name": "pet", "schema": PET, "strict": strict}}
+        choice = chat(seed=2, max_tokens=200, response_format=asked).choices[0]
+        assert choice.finish_reason == "stop", choice
+        pet = json.loads(choice.message.content)
+        assert list(pet) == ["name", "legs"] and pet["legs"] in (2, 4, 8), pet
+        in_schema(choice.message.content, PET)
+
+
+def test_grammar_of_a_schema():
+    for value in [PET, json.dumps(PET)]:
+        grammar = {"type": "json_schema", "value": value, "whitespace": "compact", "escapes": "minimal"}
+        choice = chat(seed=2, max_tokens=200, extra_body={"grammar": grammar}).choices[0]
+        text = choice.message.content
+        assert choice.finish_reason == "stop" and text.startswith('{"name":"'), choice
+        in_schema(text, PET, ["--whitespace", "compact"])
+
+
+class Wheel(pydantic.BaseModel):
+    inches: int = pydantic.Field(ge=10, le=29)
+    tubeless: bool
+
+
+class Bicycle(pydantic.BaseModel):
+    wheels: list[Wheel] = pydantic.Field(min_length=2, max_length=2)
+    bell: Wheel | None
+
+
+def test_parse():
+    """The client makes the schema of a model of pydantic, and reads the answer as one."""
+    for temperature in [0, 1]:
+        parsed = client.chat.completions.parse(
+            model="default", messages=PERSON, max_tokens=600, seed=1, temperature=temperature, response_format=Bicycle
+        )
+        bicycle = parsed.choices[0].message.parsed
+        assert isinstance(bicycle, Bicycle) and len(bicycle.wheels) == 2, parsed
+
+
+def test_relaxed():
+    schema = {"type": "array", "uniqueItems": True, "maxItems": 3, "items": {"type": "string", "maxLength": 5}}
+    asked = dict(seed=1, extra_body={"grammar": {"type": "json_schema", "value": schema, "lenient": True}})
+    relaxed = chat(**asked).model_extra["relaxed"]
+    assert [entry["keyword"] for entry in relaxed] == ["uniqueItems"], relaxed
+    events = list(chat(stream=True, **asked))
+    assert [(event.model_extra or {}).get("relaxed") for event in events] == [relaxed] + [None] * (len(events) - 1)
 
 
 def test_streams():
@@ -110,8 +176,11 @@ def test_errors():
     bad = openai.BadRequestError
     body = refused(bad, "invalid_grammar", lambda: chat(extra_body={"grammar": {"type": "gbnf", "value": "root ::= (\n"}}))
     assert body["line"] >= 1 and body["column"] >= 1, body
-    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
-    assert refused(bad, "unsupported", lambda: chat(response_format=schema))["param"] == "response_format"
+    for schema, strict, pointer in [({"type": "object"}, True, "#"), ({"anyOf": [{"type": "text"}]}, False, "#/anyOf/0")]:
+        asked = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema, "strict": strict}}
+        body = refused(bad, "invalid_json_schema", lambda: chat(response_format=asked))
+        assert body["param"] == "response_format" and f" {pointer}: " in body["message"], body
+        assert body["pointer"] == pointer, body
     tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
     both = dict(tools=tools, extra_body={"grammar": {"type": "named", "value": "json"}})
     assert refused(bad, "unsupported", lambda: chat(**both))["param"] == "tools"

@@ -1,7 +1,7 @@
 //! `domino serve`: a model over HTTP, with grammars.
 //!
 //! `engine` loads the model into mistral.rs; `server` has the addresses, `handlers` the two that write text:
-//! a body becomes a `request`, its grammar a compiled one (`named`, `registry`), each of its texts a task
+//! a body becomes a `request`, its grammar (`asked_grammar`, `schemas`) a compiled one (`named`, `registry`), each of its texts a task
 //! (`writing`) that hears the engine's tokens (`recorder`), and what comes of them an `answer`.
 //!
 //! Nobody is trusted who calls: `connections` bounds how long a request may take to come, `visitors` which
@@ -13,6 +13,8 @@ pub(crate) mod args;
 
 #[cfg(feature = "mistralrs")]
 mod answer;
+#[cfg(feature = "mistralrs")]
+mod asked_grammar;
 #[cfg(feature = "mistralrs")]
 mod body;
 #[cfg(feature = "mistralrs")]
@@ -43,6 +45,8 @@ mod registry;
 mod request;
 #[cfg(feature = "mistralrs")]
 mod run;
+#[cfg(feature = "mistralrs")]
+mod schemas;
 #[cfg(feature = "mistralrs")]
 mod server;
 #[cfg(feature = "mistralrs")]
