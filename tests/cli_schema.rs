@@ -1,6 +1,6 @@
 //! JSON Schemas on the command line.
 
-use crate::cli::domino;
+use crate::cli::{domino, last_line};
 
 #[test]
 fn schemas_take_options_per_row() {
@@ -55,4 +55,33 @@ fn files_of_schemas_are_known_by_their_ending() {
     let wrong = domino(&["check", "--grammar", wrong.to_str().unwrap(), "-"], b"{}");
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("#: `type`"), "{}", wrong.stderr);
+}
+
+/// Of a schema without a prior the template is guessed, by default, and that changes no token.
+#[cfg(feature = "candle")]
+#[test]
+fn templates_are_drafted_by_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("person.schema.json");
+    let schema = r#"{"type": "object", "required": ["kind of person", "age"], "additionalProperties": false,
+        "properties": {"kind of person": {"const": "a person of the town"}, "age": {"type": "integer"}}}"#;
+    std::fs::write(&path, schema).unwrap();
+    let generate = |more: &[&str]| {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+        let flags = ["generate", "--json", "-m", model, "-p", "A person: ", "-n", "40", "--seed", "3"];
+        let grammar = ["-g", path.to_str().unwrap(), "--escapes", "minimal", "--whitespace", "compact"];
+        last_line(&domino(&[&flags, &grammar[..], more].concat(), b""))
+    };
+    let (plain, found) = (generate(&["--speculate", "off"]), generate(&[]));
+    assert!(plain["drafted"].is_null() && plain["tokens"].as_u64() > Some(10), "{plain}");
+    assert_eq!(found["token_ids"], plain["token_ids"]);
+    let count = |key: &str| found[key].as_u64().unwrap();
+    assert!(count("drafted") > 0 && count("accepted") <= count("drafted"), "{found}");
+    assert!(found["prior"].is_null(), "{found}");
+    // All but the digits.
+    let text = found["text"].as_str().unwrap();
+    let digits = text.bytes().filter(|byte| byte.is_ascii_digit() || *byte == b'-').count() as u64;
+    assert!(count("forced_bytes") + digits + 3 >= text.len() as u64, "{found}");
+    assert!((0.5..=1.0).contains(&found["forced_share"].as_f64().unwrap()), "{found}");
+    assert_eq!(found["forced_bytes"], plain["forced_bytes"]);
 }

@@ -358,6 +358,14 @@ fn texts_are_the_same_with_speculation() {
         }
     }
     assert!(0 < accepted && accepted <= drafted, "{accepted} of {drafted}");
+    // Of a schema, of which nothing is known before.
+    let schema = json!({ "enum": ["a person of this town", "a person of that other town"] });
+    let grammar = json!({ "type": "json_schema", "value": schema, "escapes": "minimal" });
+    let body = json!({ "grammar": grammar, "max_tokens": 32 });
+    let answer = speculative.complete(&body).json();
+    expected.push(plain.texts(&body).remove(0));
+    found.push(answer["choices"][0]["text"].as_str().unwrap().to_owned());
+    assert!(answer["usage"]["domino"]["drafted"].as_u64() > Some(0), "{answer}");
     // Eight at once, as streams.
     let streams: Vec<String> = std::thread::scope(|scope| {
         let asked: Vec<_> = bodies
