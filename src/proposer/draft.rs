@@ -179,8 +179,8 @@ impl Drafter {
         Self { proposer, length, cost, account, passed: None, offered, first: Pass::whole(1), effort, rest }
     }
 
-    /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as pays:
-    /// for grammars of which nothing was learnt before. The tokenizer must be that of the vocabulary.
+    /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as
+    /// pays: for grammars of which nothing was learnt before. The tokenizer must be that of the vocabulary.
     #[must_use]
     pub fn of_forced_text(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
         Self::new(Box::new(ForcedText::new(tokenizer, vocabulary).with_spellings()), DraftLength::Auto)

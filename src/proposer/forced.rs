@@ -38,8 +38,8 @@ pub struct ForcedText {
     free: HashSet<Context>,
     /// Is text forced that could be spelled otherwise?
     spellings: bool,
-    /// Guesses of inner and of last tokens, and the right ones among them: where nothing else could follow, and
-    /// where other spellings could.
+    /// Guesses of inner and of last tokens, and the right ones among them: where nothing else could follow,
+    /// and where other spellings could.
     tallies: [[(f64, f64); 2]; 2],
 }
 
@@ -68,17 +68,17 @@ impl ForcedText {
         Self { tokenizer, vocabulary, plan: Plan::default(), free: HashSet::new(), spellings: false, tallies }
     }
 
-    /// The same, where text also counts as forced that could be spelled otherwise: with white space, which is guessed
-    /// to be as it was before, and with escapes, which are guessed not to come. For grammars of JSON, in which hardly
-    /// a byte is forced otherwise, and where nothing has learnt how the model spells.
+    /// The same, where text also counts as forced that could be spelled otherwise: with white space, which is
+    /// guessed to be as it was before, and with escapes, which are guessed not to come. For grammars of JSON,
+    /// in which hardly a byte is forced otherwise, and where nothing has learnt how the model spells.
     #[must_use]
     pub fn with_spellings(self) -> Self {
         Self { spellings: true, ..self }
     }
 
-    /// How many bytes of a text of this grammar are forced [but for their spelling](Self::with_spellings). The
-    /// constraint stands at the beginning of the text. 256 lookups a byte; `None` if the text leaves the language, or a
-    /// budget is used up.
+    /// How many bytes of a text of this grammar are forced [but for their spelling](Self::with_spellings).
+    /// The constraint stands at the beginning of the text. 256 lookups a byte; `None` if the text leaves the
+    /// language, or a budget is used up.
     #[must_use]
     pub fn count(constraint: &Constraint, text: &[u8]) -> Option<usize> {
         Template::count(constraint.fork(), text)
@@ -119,8 +119,8 @@ impl ForcedText {
         }
     }
 
-    /// The last bytes of what these tokens spell, back to the last one that spells nothing: at most `most`, whole
-    /// tokens.
+    /// The last bytes of what these tokens spell, back to the last one that spells nothing: at most `most`,
+    /// whole tokens.
     fn last_bytes(&self, tokens: &[TokenId], most: usize) -> Vec<u8> {
         let mut first = tokens.len();
         let mut length = 0;
@@ -134,8 +134,8 @@ impl ForcedText {
         self.vocabulary.concat(&tokens[first..])
     }
 
-    /// The tokens of `forced` after `tokens`, as the tokenizer splits them together; none where a token would begin before
-    /// and end inside.
+    /// The tokens of `forced` after `tokens`, as the tokenizer splits them together; none where a token would
+    /// begin before and end inside.
     fn split(&self, tokens: &[TokenId], forced: &[u8]) -> Vec<TokenId> {
         let before = self.last_bytes(tokens, BEFORE);
         let text = [&before[..], forced].concat();

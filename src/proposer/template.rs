@@ -1,9 +1,10 @@
 //! Text that a grammar leaves no choice about but for its spelling: the template of a JSON Schema.
 //!
-//! Strictly forced is a byte that alone may follow. In JSON hardly any is: white space may stand between the parts
-//! of a value, and a character of a key may be written as an escape. Writers use escapes only where they must, and
-//! white space as they used it before. So a backslash is passed over where one other byte may follow, and of white
-//! space the run is taken that stood after the same byte last. Both are guesses, like all that proposers say.
+//! Strictly forced is a byte that alone may follow. In JSON hardly any is: white space may stand between the
+//! parts of a value, and a character of a key may be written as an escape. Writers use escapes only where
+//! they must, and white space as they used it before. So a backslash is passed over where one other byte may
+//! follow, and of white space the run is taken that stood after the same byte last. Both are guesses, like
+//! all that proposers say.
 
 use std::collections::HashMap;
 
@@ -50,10 +51,7 @@ impl Template {
         let mut last = before.last().copied();
         while found.bytes.len() < most && !ahead.is_complete() {
             let Ok(next) = ahead.next_bytes() else { break };
-            let solid = |byte: &&u8| !byte.is_ascii_whitespace() && **byte != b'\\';
-            let mut solids = next.iter().filter(solid);
-            let only = solids.next().copied().filter(|_| solids.next().is_none());
-            let only = if let [byte] = next[..] { Some(byte) } else { only };
+            let only = without_choice(&next);
             // In a text that is free a blank after a comma is nobody's template.
             let in_template = only.is_some() || !found.bytes.is_empty();
             let run = if in_template && next.len() > 1 { habits.after(last) } else { &[] };
@@ -75,21 +73,28 @@ impl Template {
         found
     }
 
-    /// How many bytes of `text`, from the place of `ahead` on, leave no choice but that of their spelling. `None` if
-    /// the text leaves the language or a budget is used up. 256 lookups a byte.
+    /// How many bytes of `text`, from the place of `ahead` on, leave no choice but that of their spelling.
+    /// `None` if the text leaves the language or a budget is used up. 256 lookups a byte.
     pub(super) fn count(mut ahead: Constraint, text: &[u8]) -> Option<usize> {
         let mut count = 0;
         for &byte in text {
             if !ahead.is_complete() {
                 let next = ahead.next_bytes().ok()?;
-                let solid = |other: &&u8| !other.is_ascii_whitespace() && **other != b'\\';
-                let solids = next.iter().filter(solid).count();
-                count += usize::from(next.len() == 1 || (solids == 1 && solid(&&byte)));
+                count += usize::from(without_choice(&next) == Some(byte));
             }
             (ahead.advance_bytes(&[byte]) == Ok(1)).then_some(())?;
         }
         Some(count)
     }
+}
+
+/// The only one of these bytes that is more than spelling.
+fn without_choice(next: &[u8]) -> Option<u8> {
+    // In a string a blank is a character, and neither tabs nor line breaks can stand there.
+    let between = next.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r'));
+    let spelling = |byte: u8| byte == b'\\' || between && byte.is_ascii_whitespace();
+    let mut solid = next.iter().copied().filter(|&byte| next.len() == 1 || !spelling(byte));
+    solid.next().filter(|_| solid.next().is_none())
 }
 
 #[cfg(test)]
@@ -138,10 +143,9 @@ mod tests {
     fn bytes_without_a_choice_are_counted() {
         let schema = constraint(Syntax::JsonSchema, SCHEMA);
         let count = |text: &str| Template::count(schema.fork(), text.as_bytes());
-        // All but the name and its end.
+        // All but the name and its end, and the end of the apple, which may be a tree.
         let text = "{\"name\":\"abc\",\"kind\":\"apple\"}";
-        // After the quote that ends the name there is a comma or white space; after apple an end or a blank.
-        assert_eq!(count(text), Some(text.len() - "abc\"".len()));
+        assert_eq!(count(text), Some(text.len() - "abc\"".len() - 1));
         let spaced = text.replace(':', ": ");
         assert_eq!(count(&spaced), count(text), "white space is no template");
         assert_eq!(count("{}"), None);

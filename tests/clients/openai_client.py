@@ -109,19 +109,26 @@ def test_parse():
     """The client makes the schema of a model of pydantic, and reads the answer as one."""
     for temperature in [0, 1]:
         parsed = client.chat.completions.parse(
-            model="default", messages=PERSON, max_tokens=1500, seed=1, temperature=temperature, response_format=Person
+            model="default",
+            messages=PERSON,
+            max_tokens=1500,
+            seed=1,
+            temperature=temperature,
+            response_format=Person,
         )
         person = parsed.choices[0].message.parsed
         assert isinstance(person, Person) and 1 <= len(person.names) <= 2, parsed
 
 
 def test_relaxed():
-    schema = {"type": "array", "uniqueItems": True, "maxItems": 3, "items": {"type": "string", "maxLength": 5}}
+    items = {"type": "string", "maxLength": 5}
+    schema = {"type": "array", "uniqueItems": True, "maxItems": 3, "items": items}
     asked = dict(seed=1, extra_body={"grammar": {"type": "json_schema", "value": schema, "lenient": True}})
     relaxed = chat(**asked).model_extra["relaxed"]
     assert [entry["keyword"] for entry in relaxed] == ["uniqueItems"], relaxed
     events = list(chat(stream=True, **asked))
-    assert [(event.model_extra or {}).get("relaxed") for event in events] == [relaxed] + [None] * (len(events) - 1)
+    told = [(event.model_extra or {}).get("relaxed") for event in events]
+    assert told == [relaxed] + [None] * (len(events) - 1), told
 
 
 def test_streams():
@@ -177,7 +184,8 @@ def test_errors():
     bad = openai.BadRequestError
     body = refused(bad, "invalid_grammar", lambda: chat(extra_body={"grammar": {"type": "gbnf", "value": "root ::= (\n"}}))
     assert body["line"] >= 1 and body["column"] >= 1, body
-    for schema, strict, pointer in [({"type": "object"}, True, "#"), ({"anyOf": [{"type": "text"}]}, False, "#/anyOf/0")]:
+    wrong = [({"type": "object"}, True, "#"), ({"anyOf": [{"type": "text"}]}, False, "#/anyOf/0")]
+    for schema, strict, pointer in wrong:
         asked = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema, "strict": strict}}
         body = refused(bad, "invalid_json_schema", lambda: chat(response_format=asked))
         assert body["param"] == "response_format" and f" {pointer}: " in body["message"], body

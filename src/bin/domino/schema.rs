@@ -65,8 +65,8 @@ enum LowEscapes {
     Minimal,
 }
 
-/// The options of one row of a batch, or of a request to the server, under the names of the flags; what is absent
-/// is as the flags say.
+/// The options of one row of a batch, or of a request to the server, under the names of the flags; what is
+/// absent is as the flags say.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct RowOptions {
     draft: Option<String>,

@@ -24,10 +24,10 @@ use crate::{
 /// How to speculate. Part of the flags of `domino generate`.
 #[derive(Debug, Args)]
 pub(crate) struct LowSpeculate {
-    /// Guess tokens ahead and verify several in one pass of the model: auto (drafts as long as pays, none where none
-    /// does), N (drafts of up to N tokens) or off. The text is the same, the time is not. Default: auto; without a
-    /// prior for the grammar and the model only text that the grammar forces, but for white space and escapes, is
-    /// guessed, and with --engine mistralrs nothing.
+    /// Guess tokens ahead and verify several in one pass of the model: auto (drafts as long as pays, none
+    /// where none does), N (drafts of up to N tokens) or off. The text is the same, the time is not. Default:
+    /// auto; without a prior for the grammar and the model only text that the grammar forces, but for white
+    /// space and escapes, is guessed, and with --engine mistralrs nothing.
     #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,
     /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the model, for

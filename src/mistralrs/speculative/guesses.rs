@@ -26,9 +26,9 @@ pub struct Guesses {
 type SharedDrafter = Arc<Mutex<Drafter>>;
 
 impl Guesses {
-    /// Guesses for texts of `grammar`, by a prior for it, which may be [empty](Prior::new), by texts that are forced (which
-    /// the tokenizer splits into tokens), and by what came before in the same text. With an empty prior text counts as
-    /// forced too that could be [spelled otherwise](ForcedText::with_spellings).
+    /// Guesses for texts of `grammar`, by a prior for it, which may be [empty](Prior::new), by texts that are
+    /// forced (which the tokenizer splits into tokens), and by what came before in the same text. With an
+    /// empty prior text counts as forced too that could be [spelled otherwise](ForcedText::with_spellings).
     #[must_use]
     pub fn new(grammar: &CompiledGrammar, tokenizer: &Tokenizer, prior: Prior, learning: Learning) -> Self {
         let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());

@@ -125,8 +125,8 @@ fn one(
     Ok(ended.exit())
 }
 
-/// How many bytes of a text that was generated its grammar forced, but for their spelling; for machines, since it
-/// reads the text once more.
+/// How many bytes of a text that was generated its grammar forced, but for their spelling; for machines,
+/// since it reads the text once more.
 fn forced_bytes(grammar: Option<&CompiledGrammar>, generation: &Generation) -> Option<usize> {
     ForcedText::count(&grammar?.constraint(), &generation.text)
 }

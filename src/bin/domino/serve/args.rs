@@ -14,14 +14,15 @@ use crate::{failure::BadInput, schema::LowSchema};
 ///   "grammar": {"type": "gbnf" or "regex", "value": TEXT}
 ///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the program
 ///   "grammar": {"type": "json_schema", "value": SCHEMA}   an object, or its text
-///   "response_format": {"type": "json_schema", "json_schema": {"name": NAME, "schema": SCHEMA, "strict": true}}
+///   "response_format": {"type": "json_schema", "json_schema": {"name": NAME, "schema": SCHEMA}}
 ///   "response_format": {"type": "json_object"}
 ///
-/// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type json_schema
-/// takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order", "escapes",
-/// "closed", "max_depth", "lenient"); what it leaves out, and a response format, is as the flags say. A schema is
-/// never ignored: with "strict": false it is as binding as with true, and what cannot be had exactly is refused,
-/// or with --lenient allowed and listed in the field "relaxed" of the answer (of its first event, in a stream).
+/// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type
+/// json_schema takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
+/// "escapes", "closed", "max_depth", "lenient"); what it leaves out, and a response format, is as the flags
+/// say. A schema is never ignored: with "strict": false it is as binding as with true, and what cannot be had
+/// exactly is refused, or with --lenient allowed and listed in the field "relaxed" of the answer (of its
+/// first event, in a stream).
 ///
 /// Streamed or not, with n texts at once, with "seed": the same request writes the same text again, and text
 /// i of n is that of seed + i. What a text cost is in its usage, under "domino". Fields of OpenAI's API that
@@ -66,8 +67,9 @@ pub(crate) struct LowServe {
     /// NAME.prior of this folder, for the named grammars. Default: the folder priors of the model.
     #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
     prior: Option<PathBuf>,
-    /// Serve the grammars in this folder (*.gbnf, *.regex, *.json for JSON Schemas) by their names: what comes
-    /// before the ending, also before .schema.json. A file that is changed or added is seen by the next request.
+    /// Serve the grammars in this folder (*.gbnf, *.regex, *.json for JSON Schemas) by their names: what
+    /// comes before the ending, also before .schema.json. A file that is changed or added is seen by the next
+    /// request.
     #[arg(long, value_name = "DIR")]
     grammar_dir: Option<PathBuf>,
     /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ...

@@ -1,4 +1,5 @@
-//! JSON Schemas in requests: their text as it was sent, how they are read, and what OpenAI's strict mode asks for.
+//! JSON Schemas in requests: their text as it was sent, how they are read, and what OpenAI's strict mode asks
+//! for.
 
 use std::collections::HashMap;
 
@@ -47,8 +48,8 @@ pub(crate) fn options(
     Ok(options)
 }
 
-/// The text of a schema that is `value` in a body, at `path` of its bytes, as it was sent: there numbers have all
-/// their digits, and keys that come twice are seen. A schema may come as a string that holds its text.
+/// The text of a schema that is `value` in a body, at `path` of its bytes, as it was sent: there numbers have
+/// all their digits, and keys that come twice are seen. A schema may come as a string that holds its text.
 pub(crate) fn text_of(value: &Value, body: &[u8], path: &[&str]) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -92,8 +93,9 @@ pub(crate) fn of_format(asked: &Value, lenient_strict: bool) -> Result<&Value, P
     }
 }
 
-/// Refuses objects that OpenAI's strict mode refuses: open ones, and those with properties that are not required.
-/// Other schemas are taken, also where OpenAI does not know their keywords. The schema stands at `pointer`.
+/// Refuses objects that OpenAI's strict mode refuses: open ones, and those with properties that are not
+/// required. Other schemas are taken, also where OpenAI does not know their keywords. The schema stands at
+/// `pointer`.
 fn strict(schema: &Value, pointer: &mut String) -> Result<(), Problem> {
     let Some(keywords) = schema.as_object() else { return Ok(()) };
     if is_of_objects(keywords) {
@@ -154,7 +156,7 @@ fn is_of_objects(keywords: &Map<String, Value>) -> bool {
 
 fn refusal(pointer: &str, keyword: &str, message: &str) -> Problem {
     let message = format!("response_format: {pointer}: with `strict` {message}");
-    let hint = "say \"strict\": false, or start the server with --lenient-strict; texts are held to the schema anyway";
+    let hint = "say \"strict\": false, which is as binding, or start the server with --lenient-strict";
     Problem::bad_request("invalid_json_schema", message)
         .param("response_format")
         .with("pointer", pointer)
@@ -180,7 +182,9 @@ mod tests {
 
     #[test]
     fn strict_mode_asks_for_closed_objects_with_all_their_properties() {
-        let closed = json!({ "type": "object", "properties": { "a": {} }, "required": ["a"], "additionalProperties": false });
+        let closed = json!({
+            "type": "object", "properties": { "a": {} }, "required": ["a"], "additionalProperties": false,
+        });
         let open = json!({ "type": ["object", "null"] });
         let partial =
             json!({ "properties": { "a": {}, "b": {} }, "required": ["a"], "additionalProperties": false });
