@@ -37,7 +37,7 @@ fn learnt_drafts_give_the_same_text_in_fewer_passes() {
         learnt["observed"].as_u64().unwrap() > 30 && learnt["contexts"].as_u64().unwrap() > 10,
         "{learnt}"
     );
-    let plain = generate(folder.path(), &[]);
+    let plain = generate(folder.path(), &["--speculate", "off"]);
     assert_eq!(plain["drafted"], Value::Null);
     let file = prior.to_str().unwrap();
     for how in ["6", "1", "64"] {

@@ -21,6 +21,31 @@
 //! as ever (penalties, then this mask, then temperature, top-k, top-p and min-p), so every token is drawn as if the model
 //! gave the forbidden ones probability zero.
 //!
+//! A JSON Schema is a grammar too. In a program of mistral.rs that is three lines beside the request:
+//!
+//! ```no_run
+//! use std::{error::Error, sync::Arc};
+//! use domino::{
+//!     Compiler, Limits, grammar::json_schema::SchemaOptions,
+//!     mistralrs::{GrammarLogitsProcessor, vocabulary},
+//! };
+//! use mistralrs_core::{NormalRequest, Pipeline};
+//!
+//! fn constrain(
+//!     request: &mut NormalRequest,
+//!     schema: &str,
+//!     engine: &dyn Pipeline,
+//! ) -> Result<(), Box<dyn Error>> {
+//!     let schema = SchemaOptions::default().parse(schema, &Limits::default())?;
+//!     let compiled = Compiler::new(vocabulary(engine)?).compile(&schema.grammar)?; // once a schema
+//!     request.logits_processors = Some(vec![Arc::new(GrammarLogitsProcessor::new(compiled.constraint()))]);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! With a [`GrammarSpeculativeLoader`] the text that the schema's template forces is drafted, also without a
+//! prior: `Guesses::new(&grammar, &tokenizer, Prior::new(&grammar), Learning::Online)`.
+//!
 //! # What to know of mistral.rs 0.8.1
 //!
 //! * A request that has the engine's own constraint too (`NormalRequest::constraint`) is checked twice; leave that at

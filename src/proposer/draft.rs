@@ -6,6 +6,7 @@
 //! even gain what guessing and learning take, nothing is guessed and learnt either, for a while.
 
 use super::{
+    forced::ForcedText,
     median::Median,
     pass::{Pass, PassCost},
     propose::{Guess, Propose, Seen},
@@ -13,7 +14,10 @@ use super::{
     site::Site,
     worth::{Cut, Offered, Worth},
 };
-use crate::ids::TokenId;
+use crate::{
+    ids::TokenId,
+    vocab::{Tokenizer, Vocabulary},
+};
 
 /// How long drafts are.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -173,6 +177,13 @@ impl Drafter {
         let (cost, account) = (PassCost::default(), Account::default());
         let (offered, effort, rest) = (Vec::new(), Effort::default(), Rest::default());
         Self { proposer, length, cost, account, passed: None, offered, first: Pass::whole(1), effort, rest }
+    }
+
+    /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as
+    /// pays: for grammars of which nothing was learnt before. The tokenizer must be that of the vocabulary.
+    #[must_use]
+    pub fn of_forced_text(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
+        Self::new(Box::new(ForcedText::new(tokenizer, vocabulary).with_spellings()), DraftLength::Auto)
     }
 
     /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier run with the same

@@ -10,9 +10,10 @@ use std::collections::HashSet;
 use super::{
     propose::{Guess, Propose, Seen},
     site::Site,
+    template::Template,
 };
 use crate::{
-    constraint::Context,
+    constraint::{Constraint, Context},
     ids::TokenId,
     vocab::{Tokenizer, Vocabulary},
 };
@@ -21,6 +22,8 @@ use crate::{
 const AHEAD: usize = 128;
 /// Bytes before the forced text that are split with it.
 const BEFORE: usize = 24;
+/// Bytes of the text before from which habits of spelling are taken.
+const REMEMBERED: usize = 1024;
 /// Places known to force nothing that are remembered.
 const PLACES: usize = 10_000;
 
@@ -33,14 +36,19 @@ pub struct ForcedText {
     plan: Plan,
     /// Places that force nothing.
     free: HashSet<Context>,
-    /// Guesses of inner and of last tokens, and the right ones among them.
-    tallies: [(f64, f64); 2],
+    /// Is text forced that could be spelled otherwise?
+    spellings: bool,
+    /// Guesses of inner and of last tokens, and the right ones among them: where nothing else could follow,
+    /// and where other spellings could.
+    tallies: [[(f64, f64); 2]; 2],
 }
 
 #[derive(Debug, Clone, Default)]
 struct Plan {
     start: usize,
     tokens: Vec<TokenId>,
+    /// Could it be spelled otherwise?
+    loose: bool,
 }
 
 impl Plan {
@@ -56,8 +64,24 @@ impl ForcedText {
     /// Splits as `tokenizer` does, which must be that of the vocabulary.
     #[must_use]
     pub fn new(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
-        let tallies = [(8.0, 7.6), (8.0, 4.0)];
-        Self { tokenizer, vocabulary, plan: Plan::default(), free: HashSet::new(), tallies }
+        let tallies = [[(8.0, 7.6), (8.0, 4.0)], [(8.0, 6.4), (8.0, 3.2)]];
+        Self { tokenizer, vocabulary, plan: Plan::default(), free: HashSet::new(), spellings: false, tallies }
+    }
+
+    /// The same, where text also counts as forced that could be spelled otherwise: with white space, which is
+    /// guessed to be as it was before, and with escapes, which are guessed not to come. For grammars of JSON,
+    /// in which hardly a byte is forced otherwise, and where nothing has learnt how the model spells.
+    #[must_use]
+    pub fn with_spellings(self) -> Self {
+        Self { spellings: true, ..self }
+    }
+
+    /// How many bytes of a text of this grammar are forced [but for their spelling](Self::with_spellings).
+    /// The constraint stands at the beginning of the text. 256 lookups a byte; `None` if the text leaves the
+    /// language, or a budget is used up.
+    #[must_use]
+    pub fn count(constraint: &Constraint, text: &[u8]) -> Option<usize> {
+        Template::count(constraint.fork(), text)
     }
 
     /// The token that should come, and whether it is the last that is forced.
@@ -72,28 +96,48 @@ impl ForcedText {
         if self.free.contains(&place) {
             return None;
         }
-        let forced = site.forced_bytes(AHEAD);
+        let (forced, loose) = self.forced(site);
         if forced.is_empty() {
             if self.free.len() < PLACES {
                 self.free.insert(place);
             }
             return None;
         }
-        self.plan = Plan { start: site.tokens().len(), tokens: self.split(site.tokens(), &forced) };
+        self.plan = Plan { start: site.tokens().len(), tokens: self.split(site.tokens(), &forced), loose };
         self.plan.next(site.tokens())
     }
 
-    /// The tokens of `forced` after `tokens`, as the tokenizer splits them together; none where a token would begin before
-    /// and end inside.
-    fn split(&self, tokens: &[TokenId], forced: &[u8]) -> Vec<TokenId> {
-        let mut before = Vec::new();
-        for &token in tokens.iter().rev() {
-            let bytes = self.vocabulary.bytes(token).unwrap_or_default();
-            if bytes.is_empty() || before.len() + bytes.len() > BEFORE {
+    /// The text that is forced, and whether it could be spelled otherwise.
+    fn forced(&self, site: &Site<'_>) -> (Vec<u8>, bool) {
+        match site.fork().filter(|_| self.spellings) {
+            None => (site.forced_bytes(AHEAD), false),
+            Some(ahead) => {
+                let before = self.last_bytes(site.tokens(), REMEMBERED);
+                let Template { bytes, strict } = Template::read(ahead, &before, AHEAD);
+                (bytes, !strict)
+            }
+        }
+    }
+
+    /// The last bytes of what these tokens spell, back to the last one that spells nothing: at most `most`,
+    /// whole tokens.
+    fn last_bytes(&self, tokens: &[TokenId], most: usize) -> Vec<u8> {
+        let mut first = tokens.len();
+        let mut length = 0;
+        for (index, &token) in tokens.iter().enumerate().rev() {
+            let bytes = self.vocabulary.bytes(token).map_or(0, <[u8]>::len);
+            if bytes == 0 || length + bytes > most {
                 break;
             }
-            before.splice(0..0, bytes.iter().copied());
+            (first, length) = (index, length + bytes);
         }
+        self.vocabulary.concat(&tokens[first..])
+    }
+
+    /// The tokens of `forced` after `tokens`, as the tokenizer splits them together; none where a token would
+    /// begin before and end inside.
+    fn split(&self, tokens: &[TokenId], forced: &[u8]) -> Vec<TokenId> {
+        let before = self.last_bytes(tokens, BEFORE);
         let text = [&before[..], forced].concat();
         // What is forced may be cut in the middle of a character, and so may what is before.
         let text = String::from_utf8_lossy(&text);
@@ -116,7 +160,7 @@ impl ForcedText {
 impl Propose for ForcedText {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let (token, last) = self.next(site)?;
-        let (tried, right) = self.tallies[usize::from(last)];
+        let (tried, right) = self.tallies[usize::from(self.plan.loose)][usize::from(last)];
         Some(Guess { token, acceptance: right / tried })
     }
 
@@ -124,7 +168,7 @@ impl Propose for ForcedText {
         /// Guesses that the tallies look back on.
         const MEMORY: f64 = 256.0;
         let Some((token, last)) = self.plan.next(site.tokens()) else { return };
-        let (tried, right) = &mut self.tallies[usize::from(last)];
+        let (tried, right) = &mut self.tallies[usize::from(self.plan.loose)][usize::from(last)];
         let keep = (MEMORY / (*tried + 1.0)).min(1.0);
         *tried = (*tried + 1.0) * keep;
         *right = (*right + f64::from(u8::from(token == seen.token))) * keep;

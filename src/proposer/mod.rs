@@ -24,6 +24,7 @@ mod prior;
 mod propose;
 mod rest;
 mod site;
+mod template;
 mod worth;
 
 pub use best::BestOf;

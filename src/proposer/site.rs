@@ -100,7 +100,7 @@ impl<'a> Site<'a> {
     /// The text that must follow, up to `most` bytes: as long as a single byte can follow and the text cannot end.
     /// 256 lookups a byte.
     pub fn forced_bytes(&self, most: usize) -> Vec<u8> {
-        let Some(mut ahead) = self.constraint.as_ref().map(Constraint::fork) else { return Vec::new() };
+        let Some(mut ahead) = self.fork() else { return Vec::new() };
         let mut bytes = Vec::new();
         while bytes.len() < most && !ahead.is_complete() {
             match ahead.next_bytes().as_deref() {
@@ -109,6 +109,11 @@ impl<'a> Site<'a> {
             }
         }
         bytes
+    }
+
+    /// A copy of the constraint, at the end of the draft.
+    pub(super) fn fork(&self) -> Option<Constraint> {
+        self.constraint.as_ref().map(Constraint::fork)
     }
 
     /// Goes on by a token of the draft, if it may follow and does not end the text. Returns whether it did; it does not

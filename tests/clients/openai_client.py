@@ -1,4 +1,4 @@
-"""The official client against a live server: chat, completions, streams, named grammars, errors.
+"""The official client against a live server: chat, completions, streams, named grammars, schemas, errors.
 
 OPENAI_BASE_URL, OPENAI_API_KEY and DOMINO (the program, for its verdict on texts) come from the environment.
 """
@@ -6,8 +6,11 @@ OPENAI_BASE_URL, OPENAI_API_KEY and DOMINO (the program, for its verdict on text
 import json
 import os
 import subprocess
+import tempfile
+from typing import Literal
 
 import openai
+import pydantic
 
 client = openai.OpenAI(max_retries=0, timeout=120)
 PERSON = [{"role": "user", "content": "A JSON file describing a person: "}]
@@ -55,6 +58,77 @@ def test_json_object():
     if answer.choices[0].finish_reason == "stop":
         assert isinstance(json.loads(answer.choices[0].message.content), dict)
     in_language(answer.choices[0].message.content, ["-g", "rfc8259"], answer.choices[0].finish_reason == "stop")
+
+
+PET = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 20}, "legs": {"enum": [2, 4, 8]}},
+    "required": ["name", "legs"],
+    "additionalProperties": False,
+}
+
+
+def in_schema(text, schema, flags=()):
+    """Is the text an instance of the schema?"""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(schema, file)
+        file.flush()
+        in_language(text, ["-g", file.name, *flags], True)
+
+
+def test_json_schema():
+    for strict in [True, False, None]:
+        asked = {"type": "json_schema", "json_schema": {"name": "pet", "schema": PET, "strict": strict}}
+        choice = chat(seed=2, max_tokens=200, response_format=asked).choices[0]
+        assert choice.finish_reason == "stop", choice
+        pet = json.loads(choice.message.content)
+        assert list(pet) == ["name", "legs"] and pet["legs"] in (2, 4, 8), pet
+        in_schema(choice.message.content, PET)
+
+
+def test_grammar_of_a_schema():
+    for value in [PET, json.dumps(PET)]:
+        grammar = {"type": "json_schema", "value": value, "whitespace": "compact", "escapes": "minimal"}
+        choice = chat(seed=2, max_tokens=200, extra_body={"grammar": grammar}).choices[0]
+        text = choice.message.content
+        assert choice.finish_reason == "stop" and text.startswith('{"name":"'), choice
+        in_schema(text, PET, ["--whitespace", "compact"])
+
+
+class Name(pydantic.BaseModel):
+    first: Literal["Ada", "Alan", "Grace"]
+    last: str = pydantic.Field(max_length=8)
+
+
+class Person(pydantic.BaseModel):
+    names: list[Name] = pydantic.Field(min_length=1, max_length=2)
+    age: int | None
+
+
+def test_parse():
+    """The client makes the schema of a model of pydantic, and reads the answer as one."""
+    for temperature in [0, 1]:
+        parsed = client.chat.completions.parse(
+            model="default",
+            messages=PERSON,
+            max_tokens=1500,
+            seed=1,
+            temperature=temperature,
+            response_format=Person,
+        )
+        person = parsed.choices[0].message.parsed
+        assert isinstance(person, Person) and 1 <= len(person.names) <= 2, parsed
+
+
+def test_relaxed():
+    items = {"type": "string", "maxLength": 5}
+    schema = {"type": "array", "uniqueItems": True, "maxItems": 3, "items": items}
+    asked = dict(seed=1, extra_body={"grammar": {"type": "json_schema", "value": schema, "lenient": True}})
+    relaxed = chat(**asked).model_extra["relaxed"]
+    assert [entry["keyword"] for entry in relaxed] == ["uniqueItems"], relaxed
+    events = list(chat(stream=True, **asked))
+    told = [(event.model_extra or {}).get("relaxed") for event in events]
+    assert told == [relaxed] + [None] * (len(events) - 1), told
 
 
 def test_streams():
@@ -110,8 +184,12 @@ def test_errors():
     bad = openai.BadRequestError
     body = refused(bad, "invalid_grammar", lambda: chat(extra_body={"grammar": {"type": "gbnf", "value": "root ::= (\n"}}))
     assert body["line"] >= 1 and body["column"] >= 1, body
-    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
-    assert refused(bad, "unsupported", lambda: chat(response_format=schema))["param"] == "response_format"
+    wrong = [({"type": "object"}, True, "#"), ({"anyOf": [{"type": "text"}]}, False, "#/anyOf/0")]
+    for schema, strict, pointer in wrong:
+        asked = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema, "strict": strict}}
+        body = refused(bad, "invalid_json_schema", lambda: chat(response_format=asked))
+        assert body["param"] == "response_format" and f" {pointer}: " in body["message"], body
+        assert body["pointer"] == pointer, body
     tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
     both = dict(tools=tools, extra_body={"grammar": {"type": "named", "value": "json"}})
     assert refused(bad, "unsupported", lambda: chat(**both))["param"] == "tools"

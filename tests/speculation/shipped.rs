@@ -8,6 +8,7 @@ use std::path::Path;
 use domino::{
     Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
     decode::{Decoder, Penalties, Sampling},
+    grammar::json_schema::{SchemaOptions, WhiteSpace},
     model::{
         Model, Rows,
         candle::{CandleModel, LoadOptions},
@@ -85,6 +86,55 @@ fn texts_are_the_same() {
         decoder.set_drafter(None);
     }
     assert!(drafted > cases && accepted > cases, "{drafted} drafted, {accepted} accepted");
+}
+
+/// Without a prior, what the grammar leaves no choice about but that of its spelling is drafted.
+#[test]
+fn templates_of_schemas_are_drafted() {
+    const SCHEMA: &str = r#"{
+        "type": "object", "additionalProperties": false, "required": ["name", "kind", "tags"],
+        "properties": {
+            "name": {"type": "string", "maxLength": 8},
+            "kind": {"enum": ["a person of the town", "somebody from elsewhere"]},
+            "tags": {"type": "object", "additionalProperties": false, "required": ["first name", "age"],
+                "properties": {"first name": {"type": "null"}, "age": {"type": "integer", "maximum": 99}}}
+        }
+    }"#;
+    let folder = repository().join("models/domino-small");
+    let vocabulary = Vocabulary::from_tokenizer_file(&folder).unwrap();
+    let tokenizer = Tokenizer::from_tokenizer_file(&folder).unwrap();
+    let model = CandleModel::load(&folder, &LoadOptions::default()).unwrap();
+    let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build().unwrap();
+    let prompt = tokenizer.encode(PROMPTS[0], true).unwrap();
+    // Of `--escapes all`, where hardly a byte is forced, and of a grammar in which nearly all bytes are.
+    for options in [SchemaOptions::default(), SchemaOptions::default().with_white_space(WhiteSpace::Compact)]
+    {
+        let schema = options.parse(SCHEMA, &Limits::default()).unwrap();
+        let compiled = Compiler::new(vocabulary.clone()).compile(&schema.grammar).unwrap();
+        decoder.set_constraint(Some(compiled.constraint())).unwrap();
+        let (mut plain_passes, mut passes, mut accepted) = (0, 0, 0);
+        for number in 0..3 {
+            let set = decoder.options_mut();
+            (set.seed, set.sampling, set.max_new_tokens) = (number, sampling(number as usize), 30);
+            let plain = decoder.generate(&prompt).unwrap();
+            for length in [DraftLength::Auto, DraftLength::up_to(6, 0.3).unwrap()] {
+                let forced = ForcedText::new(tokenizer.clone(), vocabulary.clone()).with_spellings();
+                decoder.set_drafter(Some(match length {
+                    DraftLength::Auto => Drafter::of_forced_text(tokenizer.clone(), vocabulary.clone()),
+                    length => Drafter::new(Box::new(forced), length),
+                }));
+                let found = decoder.generate(&prompt).unwrap();
+                assert_eq!((&found.tokens, found.finish), (&plain.tokens, plain.finish), "case {number}");
+                if length != DraftLength::Auto {
+                    plain_passes += plain.stats.passes;
+                    passes += found.stats.passes;
+                    accepted += found.stats.accepted;
+                }
+                decoder.set_drafter(None);
+            }
+        }
+        assert!(accepted > 0 && passes < plain_passes, "{passes} passes and {plain_passes}");
+    }
 }
 
 /// The decoder with the shipped model, and a drafter that has learnt what was shipped for a grammar.

@@ -227,6 +227,12 @@ impl GrammarText {
         String::from_utf8_lossy(&self.text)
     }
 
+    /// The text and how it is read, if it is a schema.
+    pub(crate) fn schema(&self) -> Option<(&str, &SchemaOptions)> {
+        let text = std::str::from_utf8(&self.text).ok()?;
+        (self.notation == Notation::JsonSchema).then_some((text, &self.schema))
+    }
+
     /// Parses it, and warns of what it allows beyond its schema.
     pub(crate) fn parse(&self) -> Result<Grammar, BadInput> {
         let parsed = self.read()?;

@@ -65,7 +65,8 @@ enum LowEscapes {
     Minimal,
 }
 
-/// The options of one row of a batch, under the names of the flags; what is absent is as the flags say.
+/// The options of one row of a batch, or of a request to the server, under the names of the flags; what is
+/// absent is as the flags say.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct RowOptions {
     draft: Option<String>,
@@ -117,6 +118,11 @@ pub(crate) fn for_checking() -> SchemaOptions {
 }
 
 impl RowOptions {
+    /// The names of its fields.
+    #[cfg(feature = "serve")]
+    pub(crate) const NAMES: [&str; 8] =
+        ["draft", "format", "whitespace", "order", "escapes", "closed", "max_depth", "lenient"];
+
     /// What the row says beside what the flags say.
     pub(crate) fn beside(&self, flags: &SchemaOptions) -> Result<SchemaOptions, String> {
         let mut options = flags.clone();

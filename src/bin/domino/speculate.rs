@@ -24,9 +24,10 @@ use crate::{
 /// How to speculate. Part of the flags of `domino generate`.
 #[derive(Debug, Args)]
 pub(crate) struct LowSpeculate {
-    /// Guess tokens ahead and verify several in one pass of the model: auto (drafts as long as pays, none where none
-    /// does), N (drafts of up to N tokens) or off. The text is the same, the time is not. Default: auto where there
-    /// is a prior for the grammar and the model, otherwise off.
+    /// Guess tokens ahead and verify several in one pass of the model: auto (drafts as long as pays, none
+    /// where none does), N (drafts of up to N tokens) or off. The text is the same, the time is not. Default:
+    /// auto; without a prior for the grammar and the model only text that the grammar forces, but for white
+    /// space and escapes, is guessed, and with --engine mistralrs nothing.
     #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,
     /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the model, for
@@ -152,14 +153,14 @@ pub(crate) struct Fixed {
 }
 
 impl Speculation {
-    /// What drafts texts of `grammar`, if anything is to.
+    /// What drafts texts of `grammar`, if anything is to, and what learns meanwhile.
     pub(crate) fn drafter(
         &self,
         source: &GrammarSource,
         grammar: &CompiledGrammar,
         model: &Path,
         tokenizer: &Tokenizer,
-    ) -> Result<Option<(Drafter, Keeper)>, BadInput> {
+    ) -> Result<Option<(Drafter, Option<Keeper>)>, BadInput> {
         if self.how == Some(Speculate::Off) {
             return Ok(None);
         }
@@ -167,17 +168,18 @@ impl Speculation {
         let length = match self.how {
             Some(Speculate::To { length, .. }) => length,
             _ if self.compare || self.learning == Learning::Online || prior.is_some() => DraftLength::Auto,
-            _ => return Ok(None),
+            _ => {
+                let drafter = Drafter::of_forced_text(tokenizer.clone(), grammar.vocabulary().clone());
+                return Ok(Some((drafter, None)));
+            }
         };
+        let forced = forced_text(prior.as_ref(), grammar, tokenizer);
         let prior = prior.unwrap_or_else(|| Prior::new(grammar));
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, self.learning)));
-        let proposer = BestOf::new(vec![
-            Box::new(Arc::clone(&learner)),
-            Box::new(ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone())),
-            Box::new(Lookup::default()),
-        ]);
+        let proposer =
+            BestOf::new(vec![Box::new(Arc::clone(&learner)), Box::new(forced), Box::new(Lookup::default())]);
         let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
-        Ok(Some((Drafter::new(Box::new(proposer), length), Keeper { learner, file })))
+        Ok(Some((Drafter::new(Box::new(proposer), length), Some(Keeper { learner, file }))))
     }
 
     /// What drafts of all texts of a grammar in a batch are made of, if there are to be any. `source`: where the grammar
@@ -195,11 +197,14 @@ impl Speculation {
             None => None,
         };
         let prior = source.and_then(|source| shipped_prior(source, grammar, model));
-        let length = length.or_else(|| prior.is_some().then_some(DraftLength::Auto))?;
+        let forced = forced_text(prior.as_ref(), grammar, tokenizer);
+        let online = self.learning == Learning::Online;
+        if length.is_none() && prior.is_none() {
+            return Some(Shared { learner: None, online, forced, length: DraftLength::Auto });
+        }
         let prior = prior.unwrap_or_else(|| Prior::new(grammar));
-        let learner = Arc::new(Mutex::new(CountProposer::new(prior, self.learning)));
-        let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
-        Some(Shared { learner, online: self.learning == Learning::Online, forced, length })
+        let learner = Some(Arc::new(Mutex::new(CountProposer::new(prior, self.learning))));
+        Some(Shared { learner, online, forced, length: length.unwrap_or_default() })
     }
 
     /// The same for mistral.rs' engine, where drafts are of one length: the most tokens of a draft, and the prior.
@@ -252,7 +257,8 @@ impl Speculation {
 
 /// What drafts of several texts are made of.
 pub(crate) struct Shared {
-    learner: Learner,
+    /// `None`: only forced text is guessed.
+    learner: Option<Learner>,
     /// Do all texts learn for each other?
     online: bool,
     forced: ForcedText,
@@ -262,14 +268,23 @@ pub(crate) struct Shared {
 impl Shared {
     /// What drafts one of the texts.
     pub(crate) fn drafter(&self) -> Drafter {
+        let Some(learner) = &self.learner else {
+            return Drafter::new(Box::new(self.forced.clone()), self.length);
+        };
         let counts: Box<dyn Propose> = if self.online {
-            Box::new(Arc::clone(&self.learner))
+            Box::new(Arc::clone(learner))
         } else {
-            Box::new(self.learner.lock().unwrap_or_else(PoisonError::into_inner).another())
+            Box::new(learner.lock().unwrap_or_else(PoisonError::into_inner).another())
         };
         let proposer = BestOf::new(vec![counts, Box::new(self.forced.clone()), Box::new(Lookup::default())]);
         Drafter::new(Box::new(proposer), self.length)
     }
+}
+
+/// What guesses forced text: without a prior, also where the text could be spelled otherwise.
+fn forced_text(prior: Option<&Prior>, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> ForcedText {
+    let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
+    if prior.is_none() { forced.with_spellings() } else { forced }
 }
 
 /// The prior that comes with the model. One that is of no use, for instance since the grammar has changed, is passed over

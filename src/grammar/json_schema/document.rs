@@ -100,6 +100,12 @@ impl Documents {
         self.texts.get(document as usize).map_or("", String::as_str)
     }
 
+    /// All objects, in the order in which they begin.
+    pub(super) fn objects(&self) -> impl Iterator<Item = NodeId> {
+        let nodes = (0..).map(NodeId).zip(&self.nodes);
+        nodes.filter(|(_, node)| matches!(node.value, Value::Object(_))).map(|(id, _)| id)
+    }
+
     /// The member called `key`, if the node is an object that has one.
     pub(super) fn member(&self, node: NodeId, key: &str) -> Option<NodeId> {
         match self.value(node) {

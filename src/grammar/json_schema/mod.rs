@@ -23,21 +23,24 @@ mod error;
 pub mod leaf;
 pub mod numbers;
 mod options;
+mod places;
 #[cfg(test)]
 mod probe;
 mod resolve;
 pub mod strings;
 mod translate;
 
+pub use emit::Outline;
 pub use error::{Relaxed, SchemaError, SchemaErrorKind};
 pub use leaf::Escapes;
 use leaf::{LeafError, Spelling};
 use numbers::{Decimal, Integers, NumberSet};
 pub use options::{Draft, Format, Order, SchemaOptions, WhiteSpace};
+pub use places::SchemaPlaces;
 use strings::StringSet;
 
 use self::{
-    algebra::Algebra,
+    algebra::{Algebra, FormulaId},
     document::{Documents, NodeId},
     error::Checked,
     resolve::Resolver,
@@ -62,6 +65,20 @@ pub(super) fn parse_grammar(text: &str, limits: &Limits) -> Result<Grammar, Gram
 }
 
 fn parse(options: &SchemaOptions, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
+    let (grammar, algebra) =
+        with_algebra(options, text, limits, |algebra, start| emit::emit(algebra, start, limits))?;
+    let documents = &algebra.resolver.documents;
+    let relaxed = algebra.relaxed.iter().map(|problem| problem.relaxed(documents)).collect();
+    Ok(SchemaGrammar { grammar, relaxed, ignored: algebra.ignored.into_iter().collect() })
+}
+
+/// Reads a schema, and does something with the set of its values.
+fn with_algebra<'o, T>(
+    options: &'o SchemaOptions,
+    text: &str,
+    limits: &Limits,
+    work: impl FnOnce(&mut Algebra<'o>, FormulaId) -> Checked<T>,
+) -> Result<(T, Algebra<'o>), SchemaError> {
     let mut documents = Documents::default();
     let mut roots = vec![(String::new(), read(&mut documents, text, limits)?)];
     for (address, text) in &options.documents {
@@ -71,25 +88,24 @@ fn parse(options: &SchemaOptions, text: &str, limits: &Limits) -> Result<SchemaG
     let root = roots[0].1;
     let scope = resolver.enter(Resolver::NOTHING, root);
     let mut algebra = Algebra::new(resolver, options);
-    match whole(&mut algebra, root, scope, limits) {
-        Ok(grammar) => {
-            let documents = &algebra.resolver.documents;
-            let relaxed = algebra.relaxed.iter().map(|problem| problem.relaxed(documents)).collect();
-            Ok(SchemaGrammar { grammar, relaxed, ignored: algebra.ignored.into_iter().collect() })
-        }
+    let done = algebra.formula_of(root, scope).and_then(|_| {
+        let start = algebra.schema(root, scope);
+        work(&mut algebra, start)
+    });
+    match done {
+        Ok(done) => Ok((done, algebra)),
         Err(problem) => Err(problem.finish(&algebra.resolver.documents)),
     }
 }
 
-fn whole(
-    algebra: &mut Algebra<'_>,
-    root: NodeId,
-    scope: resolve::Scope,
+/// The sets of values of a schema, up to `most`, and whether these are all.
+fn outline(
+    options: &SchemaOptions,
+    text: &str,
     limits: &Limits,
-) -> Checked<Grammar> {
-    algebra.formula_of(root, scope)?;
-    let start = algebra.schema(root, scope);
-    emit::emit(algebra, start, limits)
+    most: usize,
+) -> Result<(Vec<Outline>, bool), SchemaError> {
+    Ok(with_algebra(options, text, limits, |algebra, start| emit::outline(algebra, start, most))?.0)
 }
 
 /// Reads one document.

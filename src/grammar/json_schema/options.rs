@@ -1,6 +1,6 @@
 //! What can be chosen when a schema is read.
 
-use super::{Escapes, SchemaError, SchemaGrammar};
+use super::{Escapes, Outline, SchemaError, SchemaGrammar};
 use crate::limits::Limits;
 
 /// A version of JSON Schema.
@@ -174,5 +174,32 @@ impl SchemaOptions {
     /// budget.
     pub fn parse(&self, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
         super::parse(self, text, limits)
+    }
+
+    /// The sets of values that a schema speaks of, in words, up to `most`, the outer ones first; and whether
+    /// these are all. Reads the schema as [`parse`](Self::parse) does.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    ///
+    /// # Examples
+    /// ```
+    /// use domino::{Limits, grammar::json_schema::SchemaOptions};
+    ///
+    /// let schema = r#"{"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}}"#;
+    /// let (sets, all) = SchemaOptions::default().outline(schema, &Limits::default(), 10)?;
+    /// assert_eq!(sets[0].shapes, ["an object {age?: #/properties/age}, open"]);
+    /// assert_eq!(sets[1].pointer, "#/properties/age");
+    /// assert_eq!(sets[1].shapes, ["an integer from 0"]);
+    /// assert!(all);
+    /// # Ok::<(), domino::grammar::json_schema::SchemaError>(())
+    /// ```
+    pub fn outline(
+        &self,
+        text: &str,
+        limits: &Limits,
+        most: usize,
+    ) -> Result<(Vec<Outline>, bool), SchemaError> {
+        super::outline(self, text, limits, most)
     }
 }

@@ -18,8 +18,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Guesses {
     learner: Arc<Mutex<CountProposer>>,
-    tokenizer: Tokenizer,
-    grammar: CompiledGrammar,
+    forced: ForcedText,
     /// For each length of drafts, which is one in most programs. How right the guesses are is learnt over all texts.
     drafters: Arc<Mutex<Vec<(DraftLength, SharedDrafter)>>>,
 }
@@ -27,13 +26,15 @@ pub struct Guesses {
 type SharedDrafter = Arc<Mutex<Drafter>>;
 
 impl Guesses {
-    /// Guesses for texts of `grammar`, by a prior for it, which may be [empty](Prior::new), by texts that are forced (which
-    /// the tokenizer splits into tokens), and by what came before in the same text.
+    /// Guesses for texts of `grammar`, by a prior for it, which may be [empty](Prior::new), by texts that are
+    /// forced (which the tokenizer splits into tokens), and by what came before in the same text. With an
+    /// empty prior text counts as forced too that could be [spelled otherwise](ForcedText::with_spellings).
     #[must_use]
     pub fn new(grammar: &CompiledGrammar, tokenizer: &Tokenizer, prior: Prior, learning: Learning) -> Self {
+        let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
+        let forced = if prior.summary().observed == 0 { forced.with_spellings() } else { forced };
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, learning)));
-        let (tokenizer, grammar) = (tokenizer.clone(), grammar.clone());
-        Self { learner, tokenizer, grammar, drafters: Arc::default() }
+        Self { learner, forced, drafters: Arc::default() }
     }
 
     /// What is known by now, to be saved as a prior.
@@ -64,7 +65,7 @@ impl Guesses {
     fn drafter(&self, length: DraftLength) -> Drafter {
         let proposer = BestOf::new(vec![
             Box::new(Arc::clone(&self.learner)),
-            Box::new(ForcedText::new(self.tokenizer.clone(), self.grammar.vocabulary().clone())),
+            Box::new(self.forced.clone()),
             Box::new(Lookup::default()),
         ]);
         Drafter::new(Box::new(proposer), length)

@@ -29,9 +29,11 @@ use crate::{
 /// interventions (null with --mask ahead, which does not ask what the model would have chosen by itself),
 /// mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
 /// finished_by: model, completion (with --finish: then there are appended, appended_bytes and
-/// appended_token_ids, and text has what was appended), or null where it is not finished; with speculation
-/// also drafted, accepted, acceptance, tokens_per_pass, and prior, with the lookahead (null: unbounded) and
-/// terminals it was learnt at; with --compare an object compare. Exit code 3 says that --max-tokens or the
+/// appended_token_ids, and text has what was appended), or null where it is not finished; with a
+/// grammar forced_bytes and forced_share, of the text (not with --batch): bytes that the grammar leaves no
+/// choice about but that of white space and escapes; with speculation drafted, accepted, acceptance and
+/// tokens_per_pass, and with a prior also prior, with the lookahead (null: unbounded) and terminals it was
+/// learnt at; with --compare an object compare. Exit code 3 says that --max-tokens or the
 /// model's context cut the text, or --stop before it was complete, and nothing finished it. Where a step
 /// fails, the object has the text so far with error and hint (completed with --finish, if that can be),
 /// finish is error, and the exit code is 4 for a budget and 1 for anything else.

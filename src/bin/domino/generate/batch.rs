@@ -296,6 +296,8 @@ impl Batch<'_> {
             vocabulary: &self.vocabulary,
             options: &options,
             speculative: drafted,
+            // It would keep the other texts waiting.
+            forced: None,
             comparison: None,
         };
         let mut object = json!({ "id": id });

@@ -10,7 +10,7 @@ use domino::{
 
 use super::{
     args::{Generate, Prompt},
-    compiler, grammar, prompt_text, prompt_tokens,
+    compiler, forced_bytes, grammar, prompt_text, prompt_tokens,
     report::{End, Ended},
     screen::Screen,
 };
@@ -73,6 +73,7 @@ pub(super) fn run(
     if let Some((file, guesses)) = file.zip(guesses.as_ref()) {
         Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
     }
+    let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     let ended = Ended {
         end: if interrupt::pressed() { End::Interrupted } else { End::Finished(generation.finish) },
         generation,
@@ -81,6 +82,7 @@ pub(super) fn run(
         appended: None,
         seconds,
         speculative: guesses.is_some(),
+        forced,
         comparison: None,
     };
     if command.json {

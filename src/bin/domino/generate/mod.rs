@@ -17,6 +17,7 @@ use domino::{
     CompiledGrammar, Compiler, StepError, TokenId, Vocabulary,
     decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Steps},
     model::candle::{LoadOptions, join_threads},
+    proposer::ForcedText,
     store::CacheFolder,
     vocab::Tokenizer,
 };
@@ -76,9 +77,11 @@ fn one(
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     interrupt::watch();
+    let speculative = speculation.is_some();
     let (mut drafter, keeper) = speculation.unzip();
+    let keeper = keeper.flatten();
     let mut comparison = None;
-    if let Some(grammar) = grammar.filter(|_| command.speculation.compare)
+    if let Some(grammar) = grammar.as_ref().filter(|_| command.speculation.compare)
         && let Some(compared) = drafter.take()
     {
         comparison = compare::run(&mut decoder, &grammar.constraint(), compared, &prompt)?;
@@ -90,6 +93,7 @@ fn one(
     let mut steps = decoder.steps(&prompt);
     let ended = stream(&mut steps, command.json, options.close)?;
     let generation = steps.into_generation();
+    let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     let ended = Ended {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
@@ -97,7 +101,8 @@ fn one(
         vocabulary: &vocabulary,
         options,
         seconds: begun.elapsed().as_secs_f64(),
-        speculative: keeper.is_some(),
+        speculative,
+        forced,
         comparison,
     };
     if command.json {
@@ -118,6 +123,12 @@ fn one(
         keeper.keep()?;
     }
     Ok(ended.exit())
+}
+
+/// How many bytes of a text that was generated its grammar forced, but for their spelling; for machines,
+/// since it reads the text once more.
+fn forced_bytes(grammar: Option<&CompiledGrammar>, generation: &Generation) -> Option<usize> {
+    ForcedText::count(&grammar?.constraint(), &generation.text)
 }
 
 /// Runs the steps to their end, to Ctrl-C or to a failure, showing the text as it comes unless it goes into

@@ -33,6 +33,8 @@ pub(super) struct Ended<'a> {
     pub(super) seconds: f64,
     /// Could tokens be drafted?
     pub(super) speculative: bool,
+    /// Bytes of the text that the grammar forced, but for their spelling, if that was found out.
+    pub(super) forced: Option<usize>,
     /// How it compares with other ways to make it.
     pub(super) comparison: Option<Comparison>,
 }
@@ -124,6 +126,10 @@ impl Ended<'_> {
             object["acceptance"] = acceptance(stats).into();
             object["tokens_per_pass"] = tokens_per_pass(stats).into();
             object["draft_seconds"] = stats.draft_time.as_secs_f64().into();
+        }
+        if let Some(forced) = self.forced {
+            object["forced_bytes"] = forced.into();
+            object["forced_share"] = ratio(forced, text.len()).into();
         }
         if let Some(comparison) = &self.comparison {
             object["compare"] = comparison.object();

@@ -42,9 +42,11 @@ Examples:
 /// which growth shows. A thread is a terminal that began at some place and is still open; threads are doubled where
 /// the text can be split in several ways; work counts items that the parser had to handle and could not look up.
 ///
-/// Without a stage: sizes, memory and times of all of them, and warnings: where the grammar is written in a way that
-/// costs, on which text that shows, and how to write it instead. "slow" marks what costs more with every step; "note"
-/// what costs some threads more at a few places.
+/// Without a stage: sizes, memory and times of all of them, and warnings: where the grammar is written in a
+/// way that costs, on which text that shows, and how to write it instead. Of a JSON Schema also its shapes,
+/// the sets of values it speaks of by their JSON pointers, and the pointers and keywords that its largest
+/// automata and the warnings come from (with --json: shapes, largest). "slow" marks what costs more with
+/// every step; "note" what costs some threads more at a few places.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LowInspect {

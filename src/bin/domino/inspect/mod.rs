@@ -6,6 +6,7 @@ mod along;
 pub(crate) mod args;
 mod dfas;
 mod dot;
+mod origins;
 mod place;
 mod rules;
 mod sets;
@@ -26,8 +27,11 @@ use domino::{
 };
 use serde_json::{Value, json};
 
-use self::args::{Form, Inspect, Stage, Text};
 pub(crate) use self::place::Places;
+use self::{
+    args::{Form, Inspect, Stage, Text},
+    origins::Origins,
+};
 use crate::{
     check::byte_vocabulary,
     failure::{BadInput, Exit},
@@ -44,6 +48,8 @@ struct Subject<'a> {
     inspection: Inspection,
     vocabulary: Vocabulary,
     places: Places,
+    /// `None`: the grammar is no schema.
+    origins: Option<Origins>,
     /// The rule that was asked for.
     rule: Option<RuleId>,
     /// The terminal that was asked for.
@@ -103,9 +109,23 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
             .hint("`domino inspect terminals` lists them")
             .into());
     }
+    let origins = match command.stage {
+        Stage::All | Stage::Terminals => Origins::of(&text, command.limit),
+        _ => None,
+    };
     let places = Places::new(text.text().into_owned());
-    let subject =
-        Subject { command, compiled, inspection, vocabulary, places, rule, terminal, reading, compiling };
+    let subject = Subject {
+        command,
+        compiled,
+        inspection,
+        vocabulary,
+        places,
+        origins,
+        rule,
+        terminal,
+        reading,
+        compiling,
+    };
     let mut out = stdout::lock();
     match command.stage {
         Stage::All => summary::show(&subject, &mut out)?,

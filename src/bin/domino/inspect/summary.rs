@@ -8,7 +8,7 @@ use std::{
 use domino::inspect::{Warning, WarningKind};
 use serde_json::{Value, json};
 
-use super::{Form, Subject, head, milliseconds, print_json, print_rest};
+use super::{Form, Subject, head, milliseconds, origins, print_json, print_rest};
 use crate::{describe, failure::Paint, progress, reach};
 
 /// Shows the sizes.
@@ -50,6 +50,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         object.insert("memory".to_owned(), json!(parts));
         let list: Vec<Value> =
             warnings.iter().take(subject.limit()).map(|warning| warning_json(subject, warning)).collect();
+        origins::add(subject, &mut object);
         object.insert("warning_count".to_owned(), json!(warnings.len()));
         object.insert("warnings".to_owned(), json!(list));
         return print_json(out, &Value::Object(object));
@@ -77,6 +78,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     for memory in memory {
         writeln!(out, "  {:>9}  bytes: {}", memory.bytes, memory.part)?;
     }
+    origins::show(subject, out)?;
     writeln!(out, "times")?;
     writeln!(out, "  {:>9.3}  ms reading the grammar", milliseconds(subject.reading))?;
     writeln!(out, "  {:>9.3}  ms compiling it", milliseconds(subject.compiling))?;
@@ -96,7 +98,8 @@ fn print_warning(subject: &Subject<'_>, warning: &Warning, out: &mut impl Write)
     let paint = Paint::for_stdout();
     let kind = if warning.kind.is_grave() { paint.red("slow:") } else { paint.cyan("note:") };
     let rule = describe::one_line(&warning.rule_name);
-    let place = subject.places.show(warning.span);
+    let origin = subject.origins.as_ref().and_then(|known| known.of_rule(&warning.rule_name, warning.span));
+    let place = origin.map_or_else(|| subject.places.show(warning.span), |origin| origin.words());
     writeln!(out, "  {kind} rule {rule} ({place}): {}", describe::one_line(&warning.message))?;
     writeln!(out, "        hint: {}", describe::one_line(&warning.hint))
 }
@@ -109,11 +112,16 @@ fn warning_json(subject: &Subject<'_>, warning: &Warning) -> Value {
         WarningKind::Overlap => "overlap",
         _ => "",
     };
-    json!({
+    let mut object = json!({
         "kind": kind, "grave": warning.kind.is_grave(), "rule": warning.rule_name,
         "place": subject.places.show(warning.span), "others": warning.others, "message": warning.message,
         "hint": warning.hint, "before": String::from_utf8_lossy(&warning.before),
         "repeated": String::from_utf8_lossy(&warning.repeated),
         "early_cost": warning.early_cost, "late_cost": warning.late_cost, "threads": warning.threads,
-    })
+    });
+    let origin = subject.origins.as_ref().and_then(|known| known.of_rule(&warning.rule_name, warning.span));
+    if let (Some(origin), Some(object)) = (origin, object.as_object_mut()) {
+        origin.into(object);
+    }
+    object
 }

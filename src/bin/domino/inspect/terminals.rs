@@ -50,7 +50,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
         };
         writeln!(
             out,
-            "  {:>6}  {:>6}  {:>7}  {tokens}{}; {}{}",
+            "  {:>6}  {:>6}  {:>7}  {tokens}{}; {}{}{}",
             terminal.terminal,
             terminal.states,
             terminal.byte_classes,
@@ -61,6 +61,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
             } else {
                 format!("  such as {}", row.examples.join(" "))
             },
+            subject.origin(terminal).map_or_else(String::new, |origin| format!("  from {}", origin.words())),
         )?;
     }
     print_rest(out, 2, rows.len(), total)
@@ -83,10 +84,14 @@ fn row(subject: &Subject<'_>, terminal: TerminalView) -> Row {
 
 fn row_json(subject: &Subject<'_>, row: &Row) -> Value {
     let terminal = &row.terminal;
-    json!({
+    let mut object = json!({
         "terminal": terminal.terminal.raw(), "name": terminal.name, "rule": subject.rule_name(terminal.rule),
         "place": subject.places.show(terminal.span), "states": terminal.states, "byte_classes": terminal.byte_classes,
         "finite": terminal.finite, "users": subject.rule_names(&terminal.users),
         "tokens_inside": row.tokens, "examples": row.examples,
-    })
+    });
+    if let (Some(origin), Some(object)) = (subject.origin(terminal), object.as_object_mut()) {
+        origin.into(object);
+    }
+    object
 }

@@ -3,8 +3,9 @@
 use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum};
+use domino::grammar::json_schema::SchemaOptions;
 
-use crate::failure::BadInput;
+use crate::{failure::BadInput, schema::LowSchema};
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///
@@ -12,13 +13,22 @@ use crate::failure::BadInput;
 ///
 ///   "grammar": {"type": "gbnf" or "regex", "value": TEXT}
 ///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the program
+///   "grammar": {"type": "json_schema", "value": SCHEMA}   an object, or its text
+///   "response_format": {"type": "json_schema", "json_schema": {"name": NAME, "schema": SCHEMA}}
 ///   "response_format": {"type": "json_object"}
+///
+/// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type
+/// json_schema takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
+/// "escapes", "closed", "max_depth", "lenient"); what it leaves out, and a response format, is as the flags
+/// say. A schema is never ignored: with "strict": false it is as binding as with true, and what cannot be had
+/// exactly is refused, or with --lenient allowed and listed in the field "relaxed" of the answer (of its
+/// first event, in a stream).
 ///
 /// Streamed or not, with n texts at once, with "seed": the same request writes the same text again, and text
 /// i of n is that of seed + i. What a text cost is in its usage, under "domino". Fields of OpenAI's API that
 /// are about its service ("user", "metadata", "store", ...) have no effect; a field that is not served is
 /// refused with 400. An error is OpenAI's object {"error": {message, type, param, code}}, and for a grammar
-/// its line and column too.
+/// its line and column too, for a schema its JSON pointer and keyword.
 ///
 /// GET /v1/models lists the model, GET /v1/grammars the named grammars, GET /metrics is for Prometheus, GET
 /// /health says whether a text can be made. There are no other addresses. On loopback (the default --host)
@@ -57,8 +67,9 @@ pub(crate) struct LowServe {
     /// NAME.prior of this folder, for the named grammars. Default: the folder priors of the model.
     #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
     prior: Option<PathBuf>,
-    /// Serve the grammars in this folder (*.gbnf, *.regex) by their names. A file that is changed or added is
-    /// seen by the next request.
+    /// Serve the grammars in this folder (*.gbnf, *.regex, *.json for JSON Schemas) by their names: what
+    /// comes before the ending, also before .schema.json. A file that is changed or added is seen by the next
+    /// request.
     #[arg(long, value_name = "DIR")]
     grammar_dir: Option<PathBuf>,
     /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ...
@@ -100,6 +111,12 @@ pub(crate) struct LowServe {
     /// How long running requests may take to finish after Ctrl-C or SIGTERM, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     drain_timeout: Duration,
+    /// Take schemas with "strict": true that OpenAI refuses: with objects that are open, or with properties
+    /// that are not required.
+    #[arg(long, help_heading = "JSON Schema")]
+    lenient_strict: bool,
+    #[command(flatten)]
+    schema: LowSchema,
 }
 
 /// Tokens of a guess.
@@ -157,7 +174,23 @@ pub(crate) struct Serve {
     pub(crate) dtype: Dtype,
     pub(crate) chat_template: Option<PathBuf>,
     pub(crate) limits: ServerLimits,
+    pub(crate) schemas: SchemaRules,
     pub(crate) json: bool,
+}
+
+/// How schemas of requests and files are read.
+#[derive(Debug, Clone, Default)]
+#[cfg_attr(
+    not(feature = "serve"),
+    expect(dead_code, reason = "a build without a server refuses them all")
+)]
+pub(crate) struct SchemaRules {
+    /// What requests may choose otherwise. Without documents, so that it is cheap to compare.
+    pub(crate) options: SchemaOptions,
+    /// Documents that references may lead to: their address and their text.
+    pub(crate) documents: Vec<(String, String)>,
+    /// Take schemas with `strict` that OpenAI refuses?
+    pub(crate) lenient_strict: bool,
 }
 
 /// How to speculate.
@@ -216,6 +249,9 @@ impl LowServe {
             stall: self.stall_timeout,
             drain: self.drain_timeout,
         };
+        let mut options = self.schema.resolve(SchemaOptions::default())?;
+        let documents = std::mem::take(&mut options.documents);
+        let schemas = SchemaRules { options, documents, lenient_strict: self.lenient_strict };
         Ok(Serve {
             model: self.model,
             host: self.host,
@@ -228,6 +264,7 @@ impl LowServe {
             dtype: self.dtype,
             chat_template: self.chat_template,
             limits,
+            schemas,
             json,
         })
     }

@@ -3,7 +3,7 @@
 use axum::{body::to_bytes, extract::Request, http::header};
 
 use super::{
-    args::ServerLimits,
+    args::{SchemaRules, ServerLimits},
     problem::Problem,
     request::{Asked, Endpoint},
     visitors::is_json,
@@ -15,6 +15,7 @@ pub(crate) async fn read(
     request: Request,
     endpoint: Endpoint,
     limits: &ServerLimits,
+    schemas: &SchemaRules,
 ) -> Result<Asked, Problem> {
     if !is_json(request.headers()) {
         return Err(Problem::media_type());
@@ -31,5 +32,5 @@ pub(crate) async fn read(
         message if message.contains("length limit") => Problem::too_large(most),
         message => Problem::bad_request("unreadable", format!("the body cannot be read: {message}")),
     })?;
-    Asked::read(&body, endpoint, limits.grammar)
+    Asked::read(&body, endpoint, limits.grammar, schemas)
 }

@@ -36,6 +36,7 @@ use super::{
     server::Server,
     writing::{self, GrammarOrder, Order, Piece, Pieces, patiently},
 };
+use crate::notation::relaxed_as_json;
 
 /// Between signs of life in a stream without tokens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -97,11 +98,13 @@ struct Begun {
 
 /// Has the texts begun, and waits for the first piece: until then an error has a status of its own.
 async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Result<Begun, Problem> {
-    let asked = body::read(request, endpoint, &server.limits).await?;
+    let asked = body::read(request, endpoint, &server.limits, &server.schemas).await?;
     let (stream, include_usage, choices) = (asked.stream, asked.include_usage, asked.choices);
     let order = order(server, endpoint, asked).await?;
+    let relaxed =
+        order.grammar.as_ref().map_or_else(Vec::new, |order| relaxed_as_json(&order.grammar.relaxed));
     let mut pieces = writing::begin(server, order, choices);
-    let form = Form::new(endpoint, &server.engine.name);
+    let form = Form::new(endpoint, &server.engine.name, relaxed);
     match pieces.recv().await {
         Some((_, Piece::Failed(problem))) => Err(problem),
         Some(first) => Ok(Begun { form, first, pieces, choices, stream, include_usage }),
@@ -305,6 +308,8 @@ async fn collect(begun: Begun) -> Result<Value, Problem> {
 /// An answer as a stream of events.
 struct Events {
     form: Form,
+    /// What the next event says beside its piece.
+    relaxed: Vec<Value>,
     pieces: Pieces,
     ready: VecDeque<Event>,
     /// For each text whether something of it was sent.
@@ -319,8 +324,10 @@ struct Events {
 
 impl Events {
     fn new(begun: Begun, receipt: Receipt) -> Self {
+        let (form, relaxed) = begun.form.in_parts();
         let mut events = Self {
-            form: begun.form,
+            form,
+            relaxed,
             pieces: begun.pieces,
             ready: VecDeque::new(),
             begun: vec![false; begun.choices],
@@ -340,19 +347,19 @@ impl Events {
         match piece {
             Piece::Text(text) => {
                 let choice = self.form.piece(&text, first, None);
-                self.say(&self.form.chunk(index, choice));
+                self.say(self.form.chunk(index, choice));
             }
-            Piece::Chunk(choice) | Piece::Whole(choice) => self.say(&self.form.chunk(index, choice)),
+            Piece::Chunk(choice) | Piece::Whole(choice) => self.say(self.form.chunk(index, choice)),
             Piece::End(finish, spent) => {
                 if finish.is_some() {
                     let choice = self.form.piece("", first, finish);
-                    self.say(&self.form.chunk(index, choice));
+                    self.say(self.form.chunk(index, choice));
                 }
                 self.spent = self.spent.and(spent);
                 self.open -= 1;
                 if self.open == 0 {
                     if self.include_usage {
-                        self.say(&self.form.usage_chunk(self.spent));
+                        self.say(self.form.usage_chunk(self.spent));
                     }
                     self.end(200);
                 }
@@ -362,11 +369,14 @@ impl Events {
     }
 
     fn fail(&mut self, problem: &Problem) {
-        self.say(&problem.to_json());
+        self.say(problem.to_json());
         self.end(problem.status().as_u16());
     }
 
-    fn say(&mut self, object: &Value) {
+    fn say(&mut self, mut object: Value) {
+        if !self.relaxed.is_empty() {
+            object["relaxed"] = std::mem::take(&mut self.relaxed).into();
+        }
         self.ready.push_back(Event::default().data(object.to_string()));
     }
 

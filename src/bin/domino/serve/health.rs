@@ -108,7 +108,7 @@ fn panicked() -> Problem {
 /// Has a text of one token written.
 async fn write(server: Arc<Server>) -> Result<(), Problem> {
     let written = async {
-        let mut asked = Asked::read(TEXT, Endpoint::Completions, 0)?;
+        let mut asked = Asked::read(TEXT, Endpoint::Completions, 0, &server.schemas)?;
         // It takes no place: those are for texts that somebody waits for.
         asked.choices = 0;
         let order = handlers::order(&server, Endpoint::Completions, asked).await?;
@@ -224,8 +224,9 @@ mod tests {
         let command = Line::parse_from(["serve", "--model", model]).serve.resolve(false).unwrap();
         let loaded = engine::load(&command, model.as_ref()).await.unwrap();
         let visitors = Visitors::new(IpAddr::V4(Ipv4Addr::LOCALHOST), &[]).unwrap();
-        let named = NamedGrammars::new(None).unwrap();
-        let server = Arc::new(run::server(&command, loaded, named, visitors, &CacheFolder::none()));
+        let named = NamedGrammars::new(None, Arc::default()).unwrap();
+        let schemas = Arc::default();
+        let server = Arc::new(run::server(&command, loaded, named, schemas, visitors, &CacheFolder::none()));
         assert_eq!(code(write(Arc::clone(&server)).await), None);
         assert_eq!(code(check(&server).await), None);
         // Removed, though it cannot be loaded again.

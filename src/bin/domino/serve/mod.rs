@@ -1,8 +1,9 @@
 //! `domino serve`: a model over HTTP, with grammars.
 //!
 //! `engine` loads the model into mistral.rs; `server` has the addresses, `handlers` the two that write text:
-//! a body becomes a `request`, its grammar a compiled one (`named`, `registry`), each of its texts a task
-//! (`writing`) that hears the engine's tokens (`recorder`), and what comes of them an `answer`.
+//! a body becomes a `request`, its grammar (`asked_grammar`, `schemas`) a compiled one (`named`, `registry`),
+//! each of its texts a task (`writing`) that hears the engine's tokens (`recorder`), and what comes of them
+//! an `answer`.
 //!
 //! Nobody is trusted who calls: `connections` bounds how long a request may take to come, `visitors` which
 //! pages of the web may send it, `body` how large it is, `fields` what it may ask for, `gate` how many wait.
@@ -13,6 +14,8 @@ pub(crate) mod args;
 
 #[cfg(feature = "serve")]
 mod answer;
+#[cfg(feature = "serve")]
+mod asked_grammar;
 #[cfg(feature = "serve")]
 mod body;
 #[cfg(feature = "serve")]
@@ -43,6 +46,8 @@ mod registry;
 mod request;
 #[cfg(feature = "serve")]
 mod run;
+#[cfg(feature = "serve")]
+mod schemas;
 #[cfg(feature = "serve")]
 mod server;
 #[cfg(feature = "serve")]

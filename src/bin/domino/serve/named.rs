@@ -5,9 +5,12 @@ use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use super::{problem::Problem, request::GrammarAsked};
+use domino::grammar::json_schema::SchemaOptions;
+
+use super::{args::SchemaRules, asked_grammar::GrammarAsked, problem::Problem};
 use crate::{
     failure::BadInput,
     notation::{Notation, SHIPPED, Shipped},
@@ -22,22 +25,36 @@ pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) notation: Notation,
     pub(crate) text: Cow<'static, str>,
+    /// How it is read, if it is a schema.
+    pub(crate) options: SchemaOptions,
+}
+
+impl Source {
+    fn new(name: &str, notation: Notation, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { name: name.to_owned(), notation, text: text.into(), options: SchemaOptions::default() }
+    }
+
+    fn read_by(mut self, options: &SchemaOptions) -> Self {
+        self.options = options.clone();
+        self
+    }
 }
 
 /// The named grammars.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedGrammars {
     folder: Option<PathBuf>,
+    schemas: Arc<SchemaRules>,
 }
 
 impl NamedGrammars {
     /// Those of `folder`, which must be there, hide those of the program.
-    pub(crate) fn new(folder: Option<PathBuf>) -> Result<Self, BadInput> {
-        let named = Self { folder };
+    pub(crate) fn new(folder: Option<PathBuf>, schemas: Arc<SchemaRules>) -> Result<Self, BadInput> {
+        let named = Self { folder, schemas };
         if let Some(folder) = &named.folder {
             named.files().map_err(|error| {
                 BadInput::new(format!("cannot read {}: {error}", folder.display()))
-                    .hint("--grammar-dir takes a folder with grammars (*.gbnf, *.regex)")
+                    .hint("--grammar-dir takes a folder with grammars (*.gbnf, *.regex, *.json)")
             })?;
         }
         Ok(named)
@@ -56,11 +73,13 @@ impl NamedGrammars {
 
     /// The files of the folder that are no grammars, and why.
     pub(crate) fn mistakes(&self) -> Vec<(String, String)> {
-        let mistake = |(name, path): (String, PathBuf)| {
-            let parsed = read(&path).map_err(|error| error.to_string()).and_then(|(notation, text)| {
-                notation.parse(text.as_bytes()).map_err(|error| error.to_string())
-            });
-            Some((name, parsed.err()?))
+        let mistake = |(name, path): (String, PathBuf)| match read(&path) {
+            Ok((Notation::JsonSchema, text)) => {
+                let wrong = self.schemas.read(&text, &self.schemas.options).err()?;
+                Some((name, wrong.to_string()))
+            }
+            Ok((notation, text)) => Some((name, notation.parse(text.as_bytes()).err()?.to_string())),
+            Err(error) => Some((name, error.to_string())),
         };
         self.files().unwrap_or_default().into_iter().filter_map(mistake).collect()
     }
@@ -68,14 +87,11 @@ impl NamedGrammars {
     /// The text that a request asks for. Reads a file where it names one.
     pub(crate) fn find(&self, asked: &GrammarAsked) -> Result<Source, Problem> {
         match asked {
-            GrammarAsked::Text(notation, text) => {
-                Ok(Source { name: "grammar".to_owned(), notation: *notation, text: text.clone().into() })
+            GrammarAsked::Text(notation, text) => Ok(Source::new("grammar", *notation, text.clone())),
+            GrammarAsked::Schema(text, options) | GrammarAsked::Format(text, options) => {
+                Ok(Source::new(asked.param(), Notation::JsonSchema, text.clone()).read_by(options))
             }
-            GrammarAsked::JsonObject => Ok(Source {
-                name: "json_object".to_owned(),
-                notation: Notation::Gbnf,
-                text: json_object().into(),
-            }),
+            GrammarAsked::JsonObject => Ok(Source::new("json_object", Notation::Gbnf, json_object())),
             GrammarAsked::Named(name) => self.named(name),
         }
     }
@@ -90,7 +106,7 @@ impl NamedGrammars {
                     format!("the server cannot read grammar {name:?}: {error}"),
                 )
             })?;
-            return Ok(Source { name: name.to_owned(), notation, text: text.into() });
+            return Ok(Source::new(name, notation, text).read_by(&self.schemas.options));
         }
         let shipped: Option<&Shipped> = SHIPPED.iter().find(|shipped| shipped.name == name);
         let shipped = shipped.ok_or_else(|| {
@@ -98,21 +114,22 @@ impl NamedGrammars {
             let message = format!("no grammar is named {name:?}; there are {}", known.join(", "));
             Problem::not_found("grammar_not_found", message).param("grammar")
         })?;
-        Ok(Source { name: name.to_owned(), notation: Notation::Gbnf, text: shipped.text.into() })
+        Ok(Source::new(name, Notation::Gbnf, shipped.text))
     }
 
     /// Files of the folder by the names of their grammars.
     fn files(&self) -> io::Result<BTreeMap<String, PathBuf>> {
         let Some(folder) = &self.folder else { return Ok(BTreeMap::new()) };
-        let mut files = BTreeMap::new();
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let name = path.file_stem().and_then(|name| name.to_str()).map(str::to_owned);
-            if let (Some(name), Some(_)) = (name, notation(&path)) {
-                files.insert(name, path);
-            }
-        }
-        Ok(files)
+        let paths = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+        let mut paths: Vec<PathBuf> = paths.collect::<io::Result<_>>()?;
+        // Of two files with one name always the same is served.
+        paths.sort_unstable();
+        let named = paths.into_iter().filter_map(|path| {
+            let (stem, notation) = (path.file_stem()?.to_str()?, notation(&path)?);
+            let schema = stem.strip_suffix(".schema").filter(|_| notation == Notation::JsonSchema);
+            Some((schema.unwrap_or(stem).to_owned(), path))
+        });
+        Ok(named.collect())
     }
 }
 
@@ -120,6 +137,7 @@ fn notation(path: &Path) -> Option<Notation> {
     match path.extension()?.to_str()? {
         "gbnf" => Some(Notation::Gbnf),
         "regex" => Some(Notation::Regex),
+        "json" => Some(Notation::JsonSchema),
         _ => None,
     }
 }
@@ -152,9 +170,13 @@ mod tests {
     use super::*;
     use crate::check::{byte_vocabulary, judge};
 
+    fn named_of(folder: Option<PathBuf>) -> Result<NamedGrammars, BadInput> {
+        NamedGrammars::new(folder, Arc::default())
+    }
+
     #[test]
     fn json_objects_are_json_with_an_object_at_the_top() {
-        let source = NamedGrammars::new(None).unwrap().find(&GrammarAsked::JsonObject).unwrap();
+        let source = named_of(None).unwrap().find(&GrammarAsked::JsonObject).unwrap();
         let grammar = source.notation.parse(source.text.as_bytes()).unwrap();
         let compiled = Compiler::new(byte_vocabulary().unwrap()).compile(&grammar).unwrap();
         for (text, accepted) in
@@ -172,11 +194,11 @@ mod tests {
         fs::write(folder.path().join("notes.txt"), "no grammar").unwrap();
         let inner = folder.path().join("grammars");
         fs::create_dir(&inner).unwrap();
-        let named = NamedGrammars::new(Some(folder.path().to_owned())).unwrap();
+        let named = named_of(Some(folder.path().to_owned())).unwrap();
         assert_eq!(named.named("c").unwrap().text, "root ::= \"c\"");
         assert_eq!(named.named("id").unwrap().text, "[a-z]+");
         assert!(named.named("json").unwrap().text.contains("root"));
-        let inside = NamedGrammars::new(Some(inner)).unwrap();
+        let inside = named_of(Some(inner)).unwrap();
         for name in ["../c", "../c.gbnf", "notes", "", "klingon"] {
             let problem = inside.named(name).unwrap_err();
             assert_eq!(problem.to_json()["error"]["code"], "grammar_not_found", "{name}");
@@ -184,6 +206,26 @@ mod tests {
         fs::write(folder.path().join("bad.gbnf"), "root ::= (").unwrap();
         assert_eq!(named.mistakes().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["bad"]);
         assert!(named.list().contains_key("id") && !named.list().contains_key("notes"));
-        assert!(NamedGrammars::new(Some(folder.path().join("none"))).is_err());
+        assert!(named_of(Some(folder.path().join("none"))).is_err());
+    }
+
+    #[test]
+    fn schemas_are_named_by_what_comes_before_their_endings() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SchemaOptions::default().with_closed(true);
+        let rules = SchemaRules { options: options.clone(), ..SchemaRules::default() };
+        for name in ["person.schema.json", "house.json"] {
+            fs::write(folder.path().join(name), r#"{"type": "object"}"#).unwrap();
+        }
+        let named = NamedGrammars::new(Some(folder.path().to_owned()), Arc::new(rules)).unwrap();
+        for name in ["person", "house"] {
+            let source = named.named(name).unwrap();
+            assert_eq!((source.notation, &source.options), (Notation::JsonSchema, &options), "{name}");
+        }
+        assert!(named.named("person.schema").is_err());
+        assert!(named.mistakes().is_empty());
+        fs::write(folder.path().join("bad.json"), r#"{"type": "text"}"#).unwrap();
+        let mistakes = named.mistakes();
+        assert!(mistakes[0].0 == "bad" && mistakes[0].1.contains("`type`"), "{mistakes:?}");
     }
 }

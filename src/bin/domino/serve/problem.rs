@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header::RETRY_AFTER},
     response::{IntoResponse, Response},
 };
-use domino::{CompileError, GrammarError};
+use domino::{CompileError, GrammarError, grammar::json_schema::SchemaError};
 use serde_json::{Value, json};
 
 /// An answer that is an error.
@@ -105,19 +105,38 @@ impl Problem {
         let place = error.places().first().map(domino::grammar::Place::position);
         let at =
             place.map_or_else(String::new, |place| format!(", line {}, column {}", place.line, place.column));
-        let mut problem = Self::bad_request("invalid_grammar", format!("{name}{at}: {}", error.message()));
-        if let Some(place) = place {
-            problem = problem.with("line", place.line).with("column", place.column);
+        let message = format!("{name}{at}: {}", error.message());
+        Self::bad_request("invalid_grammar", message).shown(error)
+    }
+
+    /// A schema that cannot be read; the message begins with the JSON pointer.
+    pub(crate) fn schema(name: &str, error: SchemaError) -> Self {
+        let message = format!("{name}: {}", error.message());
+        let problem = Self::bad_request("invalid_json_schema", message);
+        let problem = problem.with("pointer", error.pointer()).with("keyword", error.keyword());
+        problem.shown(&GrammarError::from(error))
+    }
+
+    /// Says where in a text a mistake is, shows it, and says what may help.
+    fn shown(mut self, error: &GrammarError) -> Self {
+        if let Some(place) = error.places().first().map(domino::grammar::Place::position) {
+            self = self.with("line", place.line).with("column", place.column);
         }
         if let Some(hint) = error.hint() {
-            problem = problem.with("hint", hint);
+            self = self.with("hint", hint);
         }
-        problem.with("detail", error.to_string())
+        self.with("detail", error.to_string())
     }
 
     /// A grammar that cannot be compiled.
     pub(crate) fn compile(name: &str, error: &CompileError) -> Self {
         Self::bad_request("invalid_grammar", format!("{name}: {error}"))
+    }
+
+    /// The same, with another name for the part of the request that it is about, if it is about one.
+    pub(crate) fn about(mut self, param: &str) -> Self {
+        self.param = self.param.map(|_| param.to_owned());
+        self
     }
 
     /// Names the part of the request that it is about.

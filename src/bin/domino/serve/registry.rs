@@ -8,15 +8,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use domino::{CompiledGrammar, Compiler, mistralrs::Guesses};
+use domino::{
+    CompiledGrammar, Compiler, Grammar,
+    grammar::json_schema::{Relaxed, SchemaOptions},
+    mistralrs::Guesses,
+};
 use tokio::sync::{Semaphore, watch};
 
 use super::{
+    args::SchemaRules,
+    asked_grammar::GrammarAsked,
     guessing::Guessing,
     metrics::Metrics,
     named::{NamedGrammars, Source},
     problem::Problem,
-    request::GrammarAsked,
     shelf::Shelf,
 };
 use crate::notation::Notation;
@@ -24,8 +29,8 @@ use crate::notation::Notation;
 /// Grammars that may wait to be compiled.
 const MOST_WAITING: usize = 64;
 
-/// What a grammar is known by: its notation, and the hash of its text.
-type Key = (Notation, blake3::Hash);
+/// What a grammar is known by: its notation, the hash of its text, and how it is read if it is a schema.
+type Key = (Notation, blake3::Hash, SchemaOptions);
 
 /// A grammar that texts can be written of.
 #[derive(Debug, Clone)]
@@ -33,6 +38,8 @@ pub(crate) struct Prepared {
     pub(crate) grammar: CompiledGrammar,
     /// What its texts are guessed by, if they are.
     pub(crate) guesses: Option<Guesses>,
+    /// What it allows beyond its schema.
+    pub(crate) relaxed: Arc<[Relaxed]>,
 }
 
 /// What became of a grammar.
@@ -44,6 +51,7 @@ pub(crate) struct Shop {
     pub(crate) compiler: Compiler,
     /// `None`: nothing is guessed.
     pub(crate) guessing: Option<Guessing>,
+    pub(crate) schemas: Arc<SchemaRules>,
 }
 
 /// A grammar that is compiled or will be.
@@ -94,6 +102,12 @@ impl Registry {
 
     /// The grammar that a request asks for.
     pub(crate) async fn get(self: &Arc<Self>, asked: GrammarAsked) -> Outcome {
+        let param = asked.param();
+        // Others may have asked for the same in another field.
+        self.found(asked).await.map_err(|problem| problem.about(param))
+    }
+
+    async fn found(self: &Arc<Self>, asked: GrammarAsked) -> Outcome {
         let named = self.named.clone();
         let found = tokio::task::spawn_blocking(move || named.find(&asked)).await;
         let source = found.map_err(|_| Problem::engine("looking for the grammar failed"))??;
@@ -119,7 +133,7 @@ impl Registry {
 
     /// Where the grammar is or will be.
     fn slot(self: &Arc<Self>, source: Source) -> Result<Slot, Problem> {
-        let key = (source.notation, blake3::hash(source.text.as_bytes()));
+        let key = (source.notation, blake3::hash(source.text.as_bytes()), source.options.clone());
         let mut shelf = self.shelf();
         if let Some(slot) = shelf.get(&key) {
             self.metrics.grammar_hits.add(1);
@@ -132,7 +146,7 @@ impl Registry {
         }
         self.metrics.grammar_misses.add(1);
         let (sender, slot) = watch::channel(None);
-        shelf.insert(key, slot.clone());
+        shelf.insert(key.clone(), slot.clone());
         drop(shelf);
         let registry = Arc::clone(self);
         tokio::spawn(async move { registry.work(key, source, sender).await });
@@ -183,22 +197,30 @@ impl Registry {
 
 impl Shop {
     fn prepare(&self, source: &Source) -> Outcome {
-        let grammar = source
-            .notation
-            .parse(source.text.as_bytes())
-            .map_err(|error| Problem::grammar(&source.name, &error).param("grammar"))?;
+        let (grammar, relaxed) = self.parse(source).map_err(|problem| problem.param("grammar"))?;
         let grammar = self
             .compiler
             .compile(&grammar)
             .map_err(|error| Problem::compile(&source.name, &error).param("grammar"))?;
         let guesses = self.guessing.as_ref().map(|guessing| guessing.guesses(&grammar));
-        Ok(Prepared { grammar, guesses })
+        Ok(Prepared { grammar, guesses, relaxed: relaxed.into() })
+    }
+
+    /// The grammar, and what it allows beyond its schema.
+    fn parse(&self, source: &Source) -> Result<(Grammar, Vec<Relaxed>), Problem> {
+        if source.notation == Notation::JsonSchema {
+            let read = self.schemas.read(&source.text, &source.options);
+            let schema = read.map_err(|error| Problem::schema(&source.name, error))?;
+            return Ok((schema.grammar, schema.relaxed));
+        }
+        let parsed = source.notation.parse(source.text.as_bytes());
+        parsed.map(|grammar| (grammar, Vec::new())).map_err(|error| Problem::grammar(&source.name, &error))
     }
 }
 
 fn weigh(slot: &Slot) -> usize {
     match &*slot.borrow() {
-        Some(Ok(Prepared { grammar, guesses })) => {
+        Some(Ok(Prepared { grammar, guesses, .. })) => {
             grammar.memory().total() + guesses.as_ref().map_or(0, Guesses::memory)
         }
         _ => 0,
@@ -211,8 +233,9 @@ mod tests {
     use crate::check::byte_vocabulary;
 
     fn registry(most_bytes: usize) -> Arc<Registry> {
-        let shop = Shop { compiler: Compiler::new(byte_vocabulary().unwrap()), guessing: None };
-        let named = NamedGrammars::new(None).unwrap();
+        let compiler = Compiler::new(byte_vocabulary().unwrap());
+        let shop = Shop { compiler, guessing: None, schemas: Arc::default() };
+        let named = NamedGrammars::new(None, Arc::default()).unwrap();
         let metrics = Arc::new(Metrics::default());
         Registry::new(shop, named, metrics, 2, most_bytes, Duration::from_secs(60))
     }
@@ -262,6 +285,26 @@ mod tests {
         let empty = GrammarAsked::Text(Notation::Gbnf, "root ::= root".to_owned());
         assert_eq!(registry.get(empty).await.unwrap_err().to_json()["error"]["code"], "invalid_grammar");
         assert_eq!(registry.size().0, 0);
+    }
+
+    #[tokio::test]
+    async fn schemas_are_known_by_their_options_and_told_by_their_field() {
+        let registry = registry(1 << 30);
+        let text = r#"{"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}}"#;
+        let schema = |options: &SchemaOptions| GrammarAsked::Schema(text.to_owned(), options.clone());
+        let lenient = SchemaOptions::default().with_lenient(true);
+        let prepared = registry.get(schema(&lenient)).await.unwrap();
+        assert!(prepared.relaxed[0].pointer.starts_with("#/properties/a"), "{:?}", prepared.relaxed);
+        registry.get(schema(&lenient.clone().with_closed(true))).await.unwrap();
+        assert_eq!(registry.size().0, 2);
+        let format = GrammarAsked::Format(text.to_owned(), SchemaOptions::default());
+        for (asked, param) in [(schema(&SchemaOptions::default()), "grammar"), (format, "response_format")] {
+            let error = registry.get(asked).await.unwrap_err().to_json()["error"].clone();
+            let message = error["message"].as_str().unwrap();
+            assert!(message.starts_with(&format!("{param}: #/properties/a")), "{error}");
+            assert_eq!((&error["param"], &error["code"]), (&param.into(), &"invalid_json_schema".into()));
+            assert_eq!(error["keyword"], "uniqueItems");
+        }
     }
 
     #[tokio::test]

@@ -4,8 +4,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{fields, problem::Problem};
-use crate::notation::Notation;
+use super::{
+    args::SchemaRules,
+    asked_grammar::{GrammarAsked, Reading},
+    fields,
+    problem::Problem,
+};
 
 /// Texts that one request may ask for.
 pub(crate) const MOST_CHOICES: usize = 16;
@@ -27,17 +31,6 @@ impl Endpoint {
     }
 }
 
-/// A grammar as a request names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum GrammarAsked {
-    /// Its text.
-    Text(Notation, String),
-    /// One of the server's.
-    Named(String),
-    /// `response_format: json_object`.
-    JsonObject,
-}
-
 /// A request.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -56,8 +49,13 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Reads a body. `most_grammar` bounds the text of a grammar, in bytes.
-    pub(crate) fn read(body: &[u8], endpoint: Endpoint, most_grammar: usize) -> Result<Self, Problem> {
-        let body: Value = serde_json::from_slice(body).map_err(|error| {
+    pub(crate) fn read(
+        bytes: &[u8],
+        endpoint: Endpoint,
+        most_grammar: usize,
+        schemas: &SchemaRules,
+    ) -> Result<Self, Problem> {
+        let body: Value = serde_json::from_slice(bytes).map_err(|error| {
             Problem::bad_request("invalid_json", format!("the body is not JSON: {error}"))
         })?;
         let Value::Object(mut body) = body else {
@@ -66,7 +64,7 @@ impl Asked {
         // Null means that nothing was said.
         body.retain(|_, value| !value.is_null());
         fields::of_body(&mut body, endpoint)?;
-        let grammar = grammar(&mut body, most_grammar)?;
+        let grammar = Reading { bytes, most: most_grammar, schemas }.grammar(&mut body)?;
         let choices = choices(&mut body)?;
         let stream = flag(&body, "stream")?;
         let include_usage = match body.shift_remove("stream_options") {
@@ -100,85 +98,6 @@ impl Asked {
             Endpoint::Completions => one_prompt(&mut body, grammar.is_some())?,
         }
         Ok(Self { grammar, choices, stream, include_usage, seed, rest: Value::Object(body) })
-    }
-}
-
-/// What `grammar` or `response_format` asks for.
-fn grammar(body: &mut Map<String, Value>, most: usize) -> Result<Option<GrammarAsked>, Problem> {
-    let grammar = body.shift_remove("grammar");
-    let format = body.shift_remove("response_format");
-    match (grammar, format) {
-        (None, None) => Ok(None),
-        (Some(grammar), None) => direct(&grammar, most).map(Some),
-        (None, Some(format)) => response_format(&format),
-        (Some(grammar), Some(format)) => match response_format(&format)? {
-            None => direct(&grammar, most).map(Some),
-            Some(_) => {
-                let message =
-                    "`grammar` and `response_format` were both given: each says what the text must be";
-                Err(Problem::bad_request("invalid_value", message).param("response_format"))
-            }
-        },
-    }
-}
-
-/// `{"type": .., "value": ..}`.
-fn direct(grammar: &Value, most: usize) -> Result<GrammarAsked, Problem> {
-    let wrong = |message: String| Problem::invalid("grammar", message);
-    let kind = grammar.get("type").and_then(Value::as_str);
-    let (Some(kind), Some(value)) = (kind, grammar.get("value")) else {
-        return Err(wrong("`grammar` must be an object {\"type\": .., \"value\": ..}".to_owned()));
-    };
-    if let Some(object) = grammar.as_object() {
-        fields::of_object(object, "grammar", &["type", "value"])?;
-    }
-    let text = || {
-        let text = value
-            .as_str()
-            .ok_or_else(|| wrong(format!("`grammar.value` of type {kind} must be a string")))?;
-        match text.len() > most {
-            true => {
-                let message = format!("the grammar has {} bytes; {most} are allowed", text.len());
-                Err(Problem::bad_request("grammar_too_large", message).param("grammar"))
-            }
-            false => Ok(text.to_owned()),
-        }
-    };
-    match kind {
-        "gbnf" => Ok(GrammarAsked::Text(Notation::Gbnf, text()?)),
-        "regex" => Ok(GrammarAsked::Text(Notation::Regex, text()?)),
-        "named" => Ok(GrammarAsked::Named(text()?)),
-        "lark" | "json_schema" => Err(not_yet("grammar", kind)),
-        "llguidance" => {
-            let message = "grammars of type llguidance are not served; write it as gbnf or regex";
-            Err(Problem::unsupported("grammar", message))
-        }
-        _ => {
-            let message = format!("no grammar type {kind:?}; there are gbnf, regex and named");
-            Err(Problem::unsupported("grammar", message))
-        }
-    }
-}
-
-/// A notation that Domino has yet to learn.
-fn not_yet(param: &str, kind: &str) -> Problem {
-    let message =
-        format!("{kind} is not supported yet; use a grammar of type gbnf, regex or named, or json_object");
-    Problem::unsupported(param, message)
-}
-
-fn response_format(format: &Value) -> Result<Option<GrammarAsked>, Problem> {
-    match format.get("type").and_then(Value::as_str) {
-        Some("text") => Ok(None),
-        Some("json_object") => Ok(Some(GrammarAsked::JsonObject)),
-        Some("json_schema") => Err(not_yet("response_format", "json_schema")),
-        Some(other) => {
-            let message = format!("no response format {other:?}; there are text and json_object");
-            Err(Problem::unsupported("response_format", message))
-        }
-        None => {
-            Err(Problem::invalid("response_format", "`response_format` must be an object {\"type\": ..}"))
-        }
     }
 }
 
@@ -286,11 +205,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::notation::Notation;
 
     fn chat(more: &Value) -> Result<Asked, Problem> {
         let mut body = json!({ "model": "default", "messages": [{ "role": "user", "content": "Hi" }] });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        Asked::read(body.to_string().as_bytes(), Endpoint::Chat, 100)
+        Asked::read(body.to_string().as_bytes(), Endpoint::Chat, 100, &SchemaRules::default())
     }
 
     fn problem(more: &Value) -> (String, Value) {
@@ -324,14 +244,13 @@ mod tests {
         let unsupported = |param: &str| ("unsupported".to_owned(), json!(param));
         let invalid = |param: &str| ("invalid_value".to_owned(), json!(param));
         let regex = json!({ "type": "regex", "value": "a" });
-        for kind in ["lark", "json_schema", "llguidance", "klingon"] {
+        for kind in ["lark", "llguidance", "klingon"] {
             let refused = problem(&json!({ "grammar": { "type": kind, "value": {} } }));
             assert_eq!(refused, unsupported("grammar"), "{kind}");
         }
         assert_eq!(problem(&json!({ "grammar": "a" })), invalid("grammar"));
         assert_eq!(problem(&json!({ "grammar": { "type": "gbnf", "value": 1 } })), invalid("grammar"));
-        let schema = json!({ "type": "json_schema", "json_schema": { "name": "a", "schema": {} } });
-        assert_eq!(problem(&json!({ "response_format": schema })), unsupported("response_format"));
+        assert_eq!(problem(&json!({ "response_format": { "type": "xml" } })), unsupported("response_format"));
         let both = json!({ "grammar": regex, "response_format": { "type": "json_object" } });
         assert_eq!(problem(&both), invalid("response_format"));
         let tools = json!({ "grammar": regex, "tools": [{ "type": "function" }] });
@@ -356,7 +275,7 @@ mod tests {
         assert_eq!(problem(&json!({ "messages": [] })), invalid("messages"));
         let image = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "/etc/hosts" } }] }]);
         assert_eq!(problem(&json!({ "messages": image })), unsupported("messages"));
-        let not_json = Asked::read(b"{", Endpoint::Chat, 100).unwrap_err().to_json();
+        let not_json = Asked::read(b"{", Endpoint::Chat, 100, &SchemaRules::default()).unwrap_err().to_json();
         assert_eq!(not_json["error"]["code"], "invalid_json");
     }
 
@@ -388,7 +307,9 @@ mod tests {
 
     #[test]
     fn completions_take_one_prompt() {
-        let read = |body: Value| Asked::read(body.to_string().as_bytes(), Endpoint::Completions, 100);
+        let read = |body: Value| {
+            Asked::read(body.to_string().as_bytes(), Endpoint::Completions, 100, &SchemaRules::default())
+        };
         assert_eq!(read(json!({ "prompt": ["a"] })).unwrap().rest["prompt"], "a");
         for wrong in [json!({}), json!({ "prompt": ["a", "b"] }), json!({ "prompt": [1, 2] })] {
             assert_eq!(read(wrong).unwrap_err().to_json()["error"]["param"], "prompt");

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::{net::TcpListener, sync::Semaphore};
 
 use super::{
-    args::Serve,
+    args::{SchemaRules, Serve},
     connections,
     engine::{self, Engine},
     gate::{Gate, Pulse},
@@ -43,7 +43,8 @@ const LAST_WAIT: Duration = Duration::from_millis(200);
 /// Serves until Ctrl-C or SIGTERM.
 pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let path = engine::find(command)?;
-    let named = NamedGrammars::new(command.grammar_dir.clone())?;
+    let schemas = Arc::new(command.schemas.clone());
+    let named = NamedGrammars::new(command.grammar_dir.clone(), Arc::clone(&schemas))?;
     let visitors = Visitors::new(command.host, &command.origins)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -56,7 +57,7 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         let loaded = progress::during(format!("loading {}", path.display()), || {
             tokio::task::block_in_place(|| runtime.block_on(engine::load(command, &path)))
         })?;
-        let server = Arc::new(server(command, loaded, named, visitors, cache));
+        let server = Arc::new(server(command, loaded, named, schemas, visitors, cache));
         warn_of_grammars(&server);
         serve(command, &server, listener, address).await
     });
@@ -80,6 +81,7 @@ pub(crate) fn server(
     command: &Serve,
     (engine, guessing): (Engine, Option<Guessing>),
     named: NamedGrammars,
+    schemas: Arc<SchemaRules>,
     visitors: Visitors,
     cache: &CacheFolder,
 ) -> Server {
@@ -88,7 +90,7 @@ pub(crate) fn server(
         crate::budgets::shared_compiler(engine.vocabulary.clone(), STEP_TIME, TEXT_TIME).cache(cache.clone());
     let metrics = Arc::new(Metrics::default());
     let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
-    let shop = Shop { compiler, guessing };
+    let shop = Shop { compiler, guessing, schemas: Arc::clone(&schemas) };
     let registry = Registry::new(shop, named, Arc::clone(&metrics), workers, limits.grammars, limits.compile);
     Server {
         engine,
@@ -100,6 +102,7 @@ pub(crate) fn server(
         visitors,
         turns: Arc::new(Semaphore::new(limits.running.get())),
         limits,
+        schemas,
         key: command.api_key.as_ref().map(|key| blake3::hash(key.as_bytes())),
     }
 }

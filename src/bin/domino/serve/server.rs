@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::{
-    args::ServerLimits,
+    args::{SchemaRules, ServerLimits},
     engine::Engine,
     gate::{Gate, Pulse},
     handlers,
@@ -42,6 +42,7 @@ pub(crate) struct Server {
     /// Whose turn it is to be written by the engine.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) limits: ServerLimits,
+    pub(crate) schemas: Arc<SchemaRules>,
     /// Of the key that clients must send.
     pub(crate) key: Option<blake3::Hash>,
 }

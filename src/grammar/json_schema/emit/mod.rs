@@ -2,6 +2,7 @@
 
 mod array;
 mod object;
+mod outline;
 mod plan;
 mod productive;
 mod space;
@@ -24,6 +25,9 @@ use crate::{
     ids::ExprId,
     limits::{LimitExceeded, Limits},
 };
+
+pub use outline::Outline;
+pub(super) use outline::outline;
 
 /// Levels of nesting when each level is written differently and no bound is given.
 const PRETTY_LEVELS: u32 = 24;

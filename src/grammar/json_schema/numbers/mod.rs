@@ -158,6 +158,13 @@ impl NumberSet {
         self.combine(other, |left, right| left && !right)
     }
 
+    /// The least and the greatest number that it may have, where it is bounded; they need not be in it.
+    pub(super) fn bounds(&self) -> (Option<&Decimal>, Option<&Decimal>) {
+        let least = self.values.gaps().next().filter(|gap| gap.residues.is(false)).and_then(|gap| gap.before);
+        let most = self.values.gaps().last().filter(|gap| gap.residues.is(false)).and_then(|gap| gap.after);
+        (least, most)
+    }
+
     /// Is there no number in it?
     #[must_use]
     pub fn is_empty(&self) -> bool {

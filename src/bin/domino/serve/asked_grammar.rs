@@ -1,0 +1,258 @@
+//! What the text of a request must be: its `grammar` or its `response_format`.
+
+use domino::grammar::json_schema::SchemaOptions;
+use serde_json::{Map, Value};
+
+use super::{args::SchemaRules, fields, problem::Problem, schemas};
+use crate::notation::Notation;
+
+/// A grammar as a request names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GrammarAsked {
+    /// Its text.
+    Text(Notation, String),
+    /// The text of a schema, and how it is to be read.
+    Schema(String, SchemaOptions),
+    /// The same, of a `response_format`.
+    Format(String, SchemaOptions),
+    /// One of the server's.
+    Named(String),
+    /// `response_format: json_object`.
+    JsonObject,
+}
+
+impl GrammarAsked {
+    /// The field of the body that asks for it.
+    pub(crate) fn param(&self) -> &'static str {
+        match self {
+            Self::Text(..) | Self::Schema(..) | Self::Named(_) => "grammar",
+            Self::Format(..) | Self::JsonObject => "response_format",
+        }
+    }
+}
+
+/// How a grammar is read from a body.
+pub(crate) struct Reading<'a> {
+    /// The body as it came.
+    pub(crate) bytes: &'a [u8],
+    /// Bytes of a grammar's text at most.
+    pub(crate) most: usize,
+    pub(crate) schemas: &'a SchemaRules,
+}
+
+impl Reading<'_> {
+    /// What `grammar` or `response_format` asks for.
+    pub(crate) fn grammar(&self, body: &mut Map<String, Value>) -> Result<Option<GrammarAsked>, Problem> {
+        let grammar = body.shift_remove("grammar");
+        let format = body.shift_remove("response_format");
+        match (grammar, format) {
+            (None, None) => Ok(None),
+            (Some(grammar), None) => self.direct(&grammar).map(Some),
+            (None, Some(format)) => self.response_format(&format),
+            (Some(grammar), Some(format)) => match self.response_format(&format)? {
+                None => self.direct(&grammar).map(Some),
+                Some(_) => {
+                    let message =
+                        "`grammar` and `response_format` were both given: each says what the text must be";
+                    Err(Problem::bad_request("invalid_value", message).param("response_format"))
+                }
+            },
+        }
+    }
+
+    /// `{"type": .., "value": ..}`.
+    fn direct(&self, grammar: &Value) -> Result<GrammarAsked, Problem> {
+        let wrong = |message: String| Problem::invalid("grammar", message);
+        let kind = grammar.get("type").and_then(Value::as_str);
+        let (Some(object), Some(kind), Some(value)) = (grammar.as_object(), kind, grammar.get("value"))
+        else {
+            return Err(wrong("`grammar` must be an object {\"type\": .., \"value\": ..}".to_owned()));
+        };
+        if kind == "json_schema" {
+            let options = schemas::options(object, "grammar", &["type", "value"], &self.schemas.options)?;
+            let text = schemas::text_of(value, self.bytes, &["grammar", "value"])
+                .ok_or_else(|| wrong("`grammar.value` must be a JSON Schema, or its text".to_owned()))?;
+            return Ok(GrammarAsked::Schema(self.bounded(text, "grammar")?, options));
+        }
+        fields::of_object(object, "grammar", &["type", "value"])?;
+        let text = || {
+            let text = value
+                .as_str()
+                .ok_or_else(|| wrong(format!("`grammar.value` of type {kind} must be a string")))?;
+            self.bounded(text.to_owned(), "grammar")
+        };
+        match kind {
+            "gbnf" => Ok(GrammarAsked::Text(Notation::Gbnf, text()?)),
+            "regex" => Ok(GrammarAsked::Text(Notation::Regex, text()?)),
+            "named" => Ok(GrammarAsked::Named(text()?)),
+            "lark" | "llguidance" => {
+                let message =
+                    format!("grammars of type {kind} are not served; write it as gbnf, regex or json_schema");
+                Err(Problem::unsupported("grammar", message))
+            }
+            _ => {
+                let message =
+                    format!("no grammar type {kind:?}; there are gbnf, regex, json_schema and named");
+                Err(Problem::unsupported("grammar", message))
+            }
+        }
+    }
+
+    fn response_format(&self, format: &Value) -> Result<Option<GrammarAsked>, Problem> {
+        const PARAM: &str = "response_format";
+        let (Some(object), Some(kind)) = (format.as_object(), format.get("type").and_then(Value::as_str))
+        else {
+            return Err(Problem::invalid(PARAM, "`response_format` must be an object {\"type\": ..}"));
+        };
+        match kind {
+            "text" | "json_object" => {
+                fields::of_object(object, PARAM, &["type"])?;
+                Ok((kind == "json_object").then_some(GrammarAsked::JsonObject))
+            }
+            "json_schema" => {
+                fields::of_object(object, PARAM, &["type", "json_schema"])?;
+                let asked = object.get("json_schema").unwrap_or(&Value::Null);
+                let schema = schemas::of_format(asked, self.schemas.lenient_strict)?;
+                let path = ["response_format", "json_schema", "schema"];
+                let text = schemas::text_of(schema, self.bytes, &path).unwrap_or_default();
+                let text = self.bounded(text, PARAM)?;
+                Ok(Some(GrammarAsked::Format(text, self.schemas.options.clone())))
+            }
+            other => {
+                let message =
+                    format!("no response format {other:?}; there are text, json_object and json_schema");
+                Err(Problem::unsupported(PARAM, message))
+            }
+        }
+    }
+
+    /// A grammar's text, if it is not too long.
+    fn bounded(&self, text: String, param: &str) -> Result<String, Problem> {
+        match text.len() > self.most {
+            true => {
+                let message = format!("the grammar has {} bytes; {} are allowed", text.len(), self.most);
+                Err(Problem::bad_request("grammar_too_large", message).param(param))
+            }
+            false => Ok(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domino::grammar::json_schema::{Order, WhiteSpace};
+    use serde_json::json;
+
+    use super::*;
+
+    fn read_by(body: &str, schemas: &SchemaRules) -> Result<Option<GrammarAsked>, Problem> {
+        let mut object = serde_json::from_str::<Value>(body).unwrap().as_object().unwrap().clone();
+        Reading { bytes: body.as_bytes(), most: 300, schemas }.grammar(&mut object)
+    }
+
+    fn read(body: &str) -> Result<Option<GrammarAsked>, Problem> {
+        read_by(body, &SchemaRules::default())
+    }
+
+    /// Code and parameter of a refusal, and its message.
+    fn refused(body: &Value) -> (String, String, String) {
+        let error = read(&body.to_string()).expect_err(&body.to_string()).to_json()["error"].clone();
+        let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
+        (text("code"), text("param"), text("message"))
+    }
+
+    #[test]
+    fn schemas_are_taken_as_they_were_sent() {
+        let number = "1.000000000000000000000000000001";
+        let schema = format!(r#"{{"const" : {number}}}"#);
+        let text = serde_json::to_string(&schema).unwrap();
+        for (body, param) in [
+            (format!(r#"{{"grammar": {{"type": "json_schema", "value": {schema}}}}}"#), "grammar"),
+            (format!(r#"{{"grammar": {{"value": {text}, "type": "json_schema"}}}}"#), "grammar"),
+            (
+                format!(
+                    r#"{{"response_format": {{"type": "json_schema",
+                        "json_schema": {{"name": "n", "strict": null, "schema": {schema}}}}}}}"#
+                ),
+                "response_format",
+            ),
+        ] {
+            let asked = read(&body).unwrap().unwrap();
+            assert_eq!(asked.param(), param);
+            let (GrammarAsked::Schema(text, options) | GrammarAsked::Format(text, options)) = asked else {
+                panic!("{asked:?}");
+            };
+            assert_eq!((text, options), (schema.clone(), SchemaOptions::default()), "{body}");
+        }
+    }
+
+    #[test]
+    fn options_are_fields_beside_those_of_the_server() {
+        let server = SchemaOptions::default().with_white_space(WhiteSpace::Pretty(2)).with_lenient(true);
+        let rules = SchemaRules { options: server.clone(), ..SchemaRules::default() };
+        let options = |more: Value| {
+            let mut grammar = json!({ "type": "json_schema", "value": true });
+            grammar.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            match read_by(&json!({ "grammar": grammar }).to_string(), &rules).unwrap() {
+                Some(GrammarAsked::Schema(_, options)) => options,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(options(json!({})), server);
+        assert_eq!(options(json!({ "order": "any" })), server.clone().with_order(Order::Any));
+        assert_eq!(options(json!({ "lenient": false, "draft": null })), server.clone().with_lenient(false));
+        let many = json!({ "whitespace": "compact", "max_depth": 3, "closed": true });
+        let wanted = server.with_white_space(WhiteSpace::Compact).with_max_depth(Some(3)).with_closed(true);
+        assert_eq!(options(many), wanted);
+    }
+
+    #[test]
+    fn what_is_refused_names_its_field() {
+        let grammar = |more: Value| {
+            let mut grammar = json!({ "type": "json_schema", "value": {} });
+            grammar.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({ "grammar": grammar })
+        };
+        let format =
+            |asked: Value| json!({ "response_format": { "type": "json_schema", "json_schema": asked } });
+        for (body, code, param) in [
+            (grammar(json!({ "value": 3 })), "invalid_value", "grammar"),
+            (grammar(json!({ "value": "a".repeat(301) })), "grammar_too_large", "grammar"),
+            (grammar(json!({ "whitespace": "loose" })), "invalid_value", "grammar.whitespace"),
+            (grammar(json!({ "draft": 7 })), "invalid_value", "grammar.draft"),
+            (grammar(json!({ "max_depth": -1 })), "invalid_value", "grammar.max_depth"),
+            (grammar(json!({ "documents": "/etc" })), "unknown_parameter", "grammar.documents"),
+            (
+                json!({ "response_format": { "type": "json_schema" } }),
+                "invalid_value",
+                "response_format.json_schema",
+            ),
+            (format(json!({ "name": "a" })), "invalid_value", "response_format.json_schema.schema"),
+            (format(json!({ "schema": "{}" })), "invalid_value", "response_format.json_schema.schema"),
+            (
+                format(json!({ "schema": {}, "strict": "yes" })),
+                "invalid_value",
+                "response_format.json_schema.strict",
+            ),
+            (format(json!({ "schema": {}, "name": 1 })), "invalid_value", "response_format.json_schema.name"),
+            (
+                format(json!({ "schema": {}, "draft": "7" })),
+                "unknown_parameter",
+                "response_format.json_schema.draft",
+            ),
+            (
+                format(json!({ "schema": { "title": "a".repeat(300) } })),
+                "grammar_too_large",
+                "response_format",
+            ),
+            (
+                format(json!({ "schema": { "type": "object" }, "strict": true })),
+                "invalid_json_schema",
+                "response_format",
+            ),
+        ] {
+            let refusal = refused(&body);
+            assert_eq!((refusal.0.as_str(), refusal.1.as_str()), (code, param), "{body}");
+        }
+    }
+}
