@@ -345,7 +345,7 @@ impl Constraint {
     fn items(&self, machine: &Machine, set: SetId, terminal: TerminalId) -> Vec<String> {
         let lowered = &self.program.lowered;
         let mut items: Vec<String> =
-            machine.parser().waiting(set, terminal).map(|dot| lowered.show(dot)).collect();
+            machine.parser().waiting(&lowered.cfg, set, terminal).map(|dot| lowered.show(dot)).collect();
         items.dedup();
         items
     }
@@ -441,7 +441,7 @@ impl Constraint {
             .flat_map(|set| machine.parser().accepts(set).iter().map(move |&terminal| (set, terminal)));
         let mut rules: Vec<String> = Vec::new();
         for (set, terminal) in inside.chain(starting).take(PLACE_THREADS) {
-            for dot in machine.parser().waiting(set, terminal).take(PLACE_RULES) {
+            for dot in machine.parser().waiting(&lowered.cfg, set, terminal).take(PLACE_RULES) {
                 let rule = &lowered.rule(lowered.cfg.lhs(dot)).name;
                 if rules.len() < PLACE_RULES && !rules.contains(rule) {
                     rules.push(rule.clone());

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{pattern::Pattern, source::Span, warning::GrammarWarning};
+use super::{any_order::AnyOrder, pattern::Pattern, source::Span, warning::GrammarWarning};
 use crate::{
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
@@ -33,6 +33,8 @@ pub enum Expr {
         /// Greatest count, at least `min`.
         max: Option<u32>,
     },
+    /// Parts in any order, with separators.
+    AnyOrder(Box<AnyOrder>),
 }
 
 /// A named rule.
@@ -246,6 +248,21 @@ impl GrammarBuilder {
     ) -> Result<ExprId, LimitExceeded> {
         debug_assert!(max.is_none_or(|max| min <= max));
         self.push(Expr::Repeat { part, min, max }, span)
+    }
+
+    /// Parts in any order. The caller sees to it that names are indices of
+    /// [`required`](AnyOrder::required), and that neither parts nor the separator match the empty text.
+    ///
+    /// # Errors
+    /// See [`rule_ref`](Self::rule_ref).
+    pub fn any_order(&mut self, parts: AnyOrder, span: Span) -> Result<ExprId, LimitExceeded> {
+        debug_assert!(
+            parts
+                .parts
+                .iter()
+                .all(|part| part.name.is_none_or(|name| (name as usize) < parts.required.len()))
+        );
+        self.push(Expr::AnyOrder(Box::new(parts)), span)
     }
 
     /// Gives the rule called `name` its body. `span` is that of the name where it is defined.

@@ -10,6 +10,7 @@
 //! 5. [`reduce`]: every symbol derives some text and occurs in some sentence, so "may follow" means
 //!    "a sentence follows".
 
+mod any_order;
 mod cfg;
 mod components;
 mod emit;
@@ -27,6 +28,7 @@ mod written;
 #[cfg(test)]
 mod written_tests;
 
+pub(crate) use any_order::{List, Prices};
 pub(crate) use cfg::{Cfg, Dot, NonterminalId, Slot};
 pub(crate) use components::components;
 pub(crate) use emit::Symbol;
@@ -94,6 +96,9 @@ pub(crate) fn lower(
         absorbed: &absorbed,
     };
     let cfg = reduced.cfg;
+    if cfg.lists().iter().any(|(_, list)| list.has_empty_part(&cfg)) {
+        return Err(CompileError::new(CompileErrorKind::EmptyPart));
+    }
     let rules =
         provenance::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
     clock.lap("reduction");

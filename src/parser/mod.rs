@@ -6,6 +6,7 @@
 mod closure;
 mod core;
 mod item;
+mod lists;
 mod memo;
 mod origin;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]

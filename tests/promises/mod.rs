@@ -2,6 +2,7 @@
 //!
 //! `PROPTEST_CASES=5000 cargo test --test main promises` looks longer.
 
+mod any_order;
 mod automata;
 mod bounded;
 mod completion;

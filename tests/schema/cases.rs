@@ -158,9 +158,60 @@ fn references_lead_into_given_documents_only() {
 }
 
 #[test]
-fn any_order_is_refused_by_name_where_it_is_too_large() {
-    let names: Vec<String> = (0..12).map(|number| format!(r#""p{number}": true"#)).collect();
-    let schema = format!(r#"{{"properties": {{{}}}}}"#, names.join(","));
-    let error = generating().with_order(Order::Any).parse(&schema, &domino::Limits::default()).unwrap_err();
-    assert_eq!(*error.kind(), SchemaErrorKind::Unsupported);
+fn sixty_members_stand_in_any_order() {
+    const COUNT: usize = 60;
+    let names: Vec<String> =
+        (0..COUNT).map(|number| format!(r#""p{number}": {{"type": "integer"}}"#)).collect();
+    let schema = format!(
+        r#"{{"type": "object", "properties": {{{}}}, "required": ["p7", "p50"],
+            "additionalProperties": {{"type": "boolean"}}, "maxProperties": 61}}"#,
+        names.join(",")
+    );
+    let ours = Schema::new(&checking(), &schema).unwrap();
+    let text = |members: &[String]| format!("{{{}}}", members.join(", "));
+    // Strides that meet every number once.
+    for stride in [1, 7, 11, 13, 17, 23, 29, 59] {
+        let order: Vec<usize> = (0..COUNT).map(|at| at * stride % COUNT).collect();
+        let mut members: Vec<String> = order.iter().map(|name| format!(r#""p{name}": {name}"#)).collect();
+        assert!(ours.accepts(&text(&members)), "{}", text(&members));
+        members.insert(stride, r#""more": true"#.to_owned());
+        assert!(ours.accepts(&text(&members)));
+        let without = |name: &str| {
+            let others = members.iter().filter(|member| !member.starts_with(name));
+            others.cloned().collect::<Vec<_>>()
+        };
+        assert!(ours.accepts(&text(&without("\"p8\""))));
+        assert!(!ours.accepts(&text(&without("\"p7\""))));
+        let mut twice = without("\"p8\"");
+        twice.push(r#""\u0070\u0039": 9"#.to_owned());
+        assert!(!ours.accepts(&text(&twice)));
+        members.push(r#""most": false"#.to_owned());
+        assert!(!ours.accepts(&text(&members)), "62 members");
+    }
+}
+
+#[test]
+fn wanted_members_and_counts_hold_in_any_order() {
+    // Some member is a string, and a key that begins with `x` holds `null`.
+    check(
+        &checking(),
+        r#"{
+            "type": "object", "properties": {"a": true, "b": true, "xc": true}, "minProperties": 2,
+            "not": {"anyOf": [
+                {"additionalProperties": {"not": {"type": "string"}}, "properties": {"none": true}},
+                {"patternProperties": {"^x": {"not": {"type": "null"}}}}
+            ]}
+        }"#,
+        &[
+            r#"{"xc": null, "b": "x"}"#,
+            r#"{"b": "x", "xd": null, "a": 1}"#,
+            r#"{"more": "x", "xc": null, "a": 1}"#,
+        ],
+        &[
+            r#"{"xc": null, "b": 1}"#,
+            r#"{"xc": "x", "b": "x"}"#,
+            r#"{"xc": null}"#,
+            r#"{"b": "x", "none": null}"#,
+        ],
+    );
 }

@@ -1,22 +1,22 @@
 //! Objects: members in order, then those under other keys.
 
 use super::{
-    Emitter,
+    Emitter, exceeded,
     plan::{Plan, Region, Way},
     space::Spot,
     states::{Automaton, Frame, State, Steps},
 };
 use crate::{
-    grammar::json_schema::{
-        algebra::{Formulas, ObjectShape},
-        error::{Checked, Problem},
-        options::Order,
+    grammar::{
+        any_order::{AnyOrder, AnyOrderPart},
+        json_schema::{
+            algebra::{Formulas, ObjectShape},
+            error::Checked,
+            options::Order,
+        },
     },
     ids::ExprId,
 };
-
-/// Members of an object whose orders are written out one by one.
-const MOST_PERMUTED: usize = 8;
 
 /// An object being written.
 struct Members {
@@ -25,8 +25,12 @@ struct Members {
     named: Vec<Option<Vec<(ExprId, u64)>>>,
     /// Those of all other members.
     others: Option<Vec<(ExprId, u64)>>,
-    any_order: bool,
     level: u32,
+}
+
+/// A member in any order: one of those of a key, and which of the wanted ones it is.
+fn part(expr: ExprId, name: Option<u32>, found: u64) -> AnyOrderPart {
+    AnyOrderPart { expr, name, marks: u8::try_from(found).unwrap_or(u8::MAX) }
 }
 
 impl Emitter<'_, '_> {
@@ -38,14 +42,43 @@ impl Emitter<'_, '_> {
         let plan = self.algebra.plan(shape)?;
         let free = plan.members.len() > 1 || !plan.members.is_empty() && !plan.regions.is_empty();
         let any_order = self.algebra.options.order == Order::Any && free;
-        if any_order && plan.members.len() > MOST_PERMUTED {
-            let reason = format!("more than {MOST_PERMUTED} members in any order are not supported");
-            return Err(Problem::unsupported(self.node, "properties", reason)
-                .with_hint("ask for the order of the schema: `--order schema`"));
-        }
         let named = plan.members.iter().map(|_| None).collect();
-        let mut members = Members { plan, named, others: None, any_order, level };
-        self.list(&mut members, Frame { open: "{", close: "}", level }, name)
+        let mut members = Members { plan, named, others: None, level };
+        let frame = Frame { open: "{", close: "}", level };
+        if any_order { self.any_order(&mut members, frame) } else { self.list(&mut members, frame, name) }
+    }
+
+    /// The objects with their members in any order.
+    fn any_order(&mut self, members: &mut Members, frame: Frame) -> Checked<ExprId> {
+        let mut parts = Vec::new();
+        for index in 0..members.plan.members.len() {
+            let name = u32::try_from(index).ok();
+            let ways = members.named(self, index)?;
+            parts.extend(ways.into_iter().map(|(expr, found)| part(expr, name, found)));
+        }
+        parts.extend(members.others(self)?.into_iter().map(|(expr, found)| part(expr, None, found)));
+        let plan = &members.plan;
+        let mut ways = Vec::new();
+        if members.may_end(State::default()) {
+            ways.push(self.nothing(frame)?);
+        }
+        if !parts.is_empty() {
+            let required = plan.members.iter().map(|member| member.required).collect();
+            let (wanted, min, max) = (plan.wanted, plan.min, plan.max);
+            let separator = self.comma(frame.level)?;
+            let mut all = AnyOrder::new(Vec::new(), Vec::new(), separator);
+            (all.parts, all.required, all.min, all.max) = (parts, required, min, max);
+            // There are at most as many wanted members as bits.
+            all.marks = u8::try_from(wanted).unwrap_or(u8::MAX);
+            let all = self.builder.any_order(all, self.span);
+            let all = all.map_err(|limit| exceeded(self.node, limit))?;
+            let mut filled = vec![self.literal(frame.open)?];
+            filled.extend(self.space_at(Spot::AfterOpen, frame.level)?);
+            filled.push(all);
+            filled.push(self.close(frame)?);
+            ways.push(self.sequence(filled)?);
+        }
+        self.alternatives(ways)
     }
 
     /// Key, colon and value.
@@ -66,11 +99,7 @@ impl Emitter<'_, '_> {
 
 impl Members {
     fn is_used(&self, state: State, index: usize) -> bool {
-        if self.any_order {
-            state.used >> index & 1 == 1
-        } else {
-            index < usize::try_from(state.used).unwrap_or(0)
-        }
+        index < usize::try_from(state.used).unwrap_or(0)
     }
 
     fn may_end(&self, state: State) -> bool {
@@ -124,7 +153,7 @@ impl Automaton for Members {
         }
         let count = self.plan.members.len();
         let at = usize::try_from(state.used).unwrap_or(count);
-        if !self.any_order && at < count {
+        if at < count {
             let required = self.plan.members[at].required;
             let passed = State { used: state.used + 1, ..state };
             for (part, found) in self.named(emitter, at)? {
@@ -133,19 +162,11 @@ impl Automaton for Members {
             steps.skip = (!required).then_some(passed);
             return Ok(steps);
         }
-        if self.any_order {
-            for index in (0..count).filter(|&index| !self.is_used(state, index)).collect::<Vec<_>>() {
-                let passed = State { used: state.used | 1 << index, ..state };
-                for (part, found) in self.named(emitter, index)? {
-                    steps.parts.push((part, self.counted(passed, found)));
-                }
-            }
-        }
         let others = self.others(emitter)?;
         if others.is_empty() {
             return Ok(steps);
         }
-        if !self.any_order && state.found == self.plan.wanted {
+        if state.found == self.plan.wanted {
             let plain: Vec<ExprId> = others.iter().map(|&(part, _)| part).collect();
             let part = emitter.alternatives(plain)?;
             let min = self.plan.min.saturating_sub(state.count);

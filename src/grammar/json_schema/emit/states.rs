@@ -77,10 +77,7 @@ impl Emitter<'_, '_> {
         let steps = automaton.steps(self, start)?;
         let mut ways = Vec::new();
         if steps.end || steps.tail.is_some_and(|(_, min, _)| min == 0) {
-            let mut empty = vec![self.literal(frame.open)?];
-            empty.extend(self.space_at(Spot::InEmpty, frame.level)?);
-            empty.push(self.literal(frame.close)?);
-            ways.push(self.sequence(empty)?);
+            ways.push(self.nothing(frame)?);
         }
         let parts = self.parts(&mut rules, start, &steps, frame)?;
         if !parts.is_empty() {
@@ -107,6 +104,14 @@ impl Emitter<'_, '_> {
             self.define(&name, body)?;
         }
         self.alternatives(ways)
+    }
+
+    /// The empty list.
+    pub(super) fn nothing(&mut self, frame: Frame) -> Checked<ExprId> {
+        let mut empty = vec![self.literal(frame.open)?];
+        empty.extend(self.space_at(Spot::InEmpty, frame.level)?);
+        empty.push(self.literal(frame.close)?);
+        self.sequence(empty)
     }
 
     /// Ways to begin with a part in a state; each goes on to the end of the list.
@@ -186,7 +191,7 @@ impl Emitter<'_, '_> {
         self.rule_ref(&name)
     }
 
-    fn comma(&mut self, level: u32) -> Checked<ExprId> {
+    pub(super) fn comma(&mut self, level: u32) -> Checked<ExprId> {
         let mut parts = Vec::new();
         parts.extend(self.space_at(Spot::BeforeComma, level)?);
         parts.push(self.literal(",")?);
@@ -194,7 +199,7 @@ impl Emitter<'_, '_> {
         self.sequence(parts)
     }
 
-    fn close(&mut self, frame: Frame) -> Checked<ExprId> {
+    pub(super) fn close(&mut self, frame: Frame) -> Checked<ExprId> {
         let mut parts = Vec::new();
         parts.extend(self.space_at(Spot::BeforeClose, frame.level)?);
         parts.push(self.literal(frame.close)?);
