@@ -1,6 +1,8 @@
 //! The session users hold: one text, what may follow, and the way back.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
+
+use hashbrown::HashSet;
 
 use super::{
     completion::Completion,
@@ -8,6 +10,7 @@ use super::{
     error::{StepError, StepErrorKind, TextPlace},
     history::History,
     host::{Host, SharedMachine, lock},
+    keys::{Begun, Keys},
     machine::Machine,
     patience::{Patience, Pieces, Spent},
     program::Program,
@@ -32,6 +35,9 @@ pub struct Constraint {
     /// Bytes of text so far, as far as 32 bits tell.
     bytes: u32,
     history: History,
+    /// What has come of keys, where none may come twice, and the same before each step of the history.
+    keys: Option<Keys>,
+    keys_before: VecDeque<Keys>,
     mask: Option<Arc<TokenSet>>,
     patience: Option<Patience>,
     spent: Spent,
@@ -92,7 +98,10 @@ impl Constraint {
         let start = lock(&machine).start();
         let history = History::new(program.limits.history);
         let (here, spent) = (Place::In(start), Spent::default());
-        Self { program, host, machine, here, bytes: 0, history, mask: None, patience: None, spent }
+        let keys = program.lowered.keys.map(|_| Keys::default());
+        let keys_before = VecDeque::new();
+        let (mask, patience) = (None, None);
+        Self { program, host, machine, here, bytes: 0, history, keys, keys_before, mask, patience, spent }
     }
 
     /// Sets how long the session stays with a step and with its text. Without it a call does one piece of a step.
@@ -119,7 +128,10 @@ impl Constraint {
         let mask = match self.mask.take() {
             Some(mask) => mask,
             None => match self.here {
-                Place::In(mut state) => self.run(&mut state, Machine::mask)?,
+                Place::In(mut state) => {
+                    let mask = self.run(&mut state, Machine::mask)?;
+                    self.without_repeated_keys(mask)?
+                }
                 Place::Ended(_) => Arc::new(TokenSet::empty(self.program.vocabulary.size())),
             },
         };
@@ -138,10 +150,12 @@ impl Constraint {
         }
         let program = Arc::clone(&self.program);
         match (program.lookahead, program.vocabulary.bytes(token), self.here) {
-            (Lookahead::Terminals(most), Some(bytes), Place::In(mut state)) if !bytes.is_empty() => self
-                .run(&mut state, |machine, program, state, work| {
+            (Lookahead::Terminals(most), Some(bytes), Place::In(mut state)) if !bytes.is_empty() => {
+                let reached = self.run(&mut state, |machine, program, state, work| {
                     machine.reaches(program, state, bytes, most, work)
-                }),
+                })?;
+                Ok(reached && (self.keys.is_none() || self.after(token)?.is_some()))
+            }
             _ => self.after(token).map(|place| place.is_some()),
         }
     }
@@ -162,9 +176,10 @@ impl Constraint {
     /// # Errors
     /// If the token cannot follow, or a budget is used up.
     pub fn advance(&mut self, token: TokenId) -> Result<(), StepError> {
-        let place = self.after(token)?.ok_or_else(|| StepError::new(StepErrorKind::Refused(token)))?;
+        let (place, keys) =
+            self.after(token)?.ok_or_else(|| StepError::new(StepErrorKind::Refused(token)))?;
         let bytes = self.program.vocabulary.bytes(token).map_or(0, <[u8]>::len);
-        self.go(place, bytes);
+        self.go(place, bytes, keys);
         Ok(())
     }
 
@@ -185,10 +200,14 @@ impl Constraint {
             taken += more;
             state = to;
             if more < chunk.len() {
-                return Ok(taken);
+                return Ok(self.keys_after(state, &bytes[..taken])?.err().unwrap_or(taken));
             }
         }
-        self.go(Place::In(state), bytes.len());
+        let keys = match self.keys_after(state, bytes)? {
+            Ok(keys) => keys,
+            Err(taken) => return Ok(taken),
+        };
+        self.go(Place::In(state), bytes.len(), keys);
         Ok(taken)
     }
 
@@ -203,6 +222,10 @@ impl Constraint {
             self.here = Place::In(state);
             self.bytes = bytes;
             self.mask = None;
+            if self.keys.is_some() {
+                self.keys_before.truncate(self.history.kept() + 1);
+                self.keys = self.keys_before.pop_back().or_else(|| self.keys.take());
+            }
         }
         Ok(())
     }
@@ -217,7 +240,7 @@ impl Constraint {
     /// [`CompiledGrammar::memory`](crate::CompiledGrammar::memory).
     #[must_use]
     pub fn history_bytes(&self) -> usize {
-        self.history.bytes()
+        self.history.bytes() + self.keys_before.iter().map(Keys::own_bytes).sum::<usize>()
     }
 
     /// Is the text so far in the language, so that it may end here or has ended?
@@ -269,6 +292,8 @@ impl Constraint {
             here: self.here,
             bytes: self.bytes,
             history,
+            keys: self.keys.clone(),
+            keys_before: VecDeque::new(),
             mask: self.mask.clone(),
             patience: self.patience,
             spent: self.spent,
@@ -286,15 +311,20 @@ impl Constraint {
     /// When a budget is used up.
     pub fn next_bytes(&mut self) -> Result<Vec<u8>, StepError> {
         let Place::In(mut state) = self.here else { return Ok(Vec::new()) };
-        self.run(&mut state, |machine, program, state, work| {
+        let mut found = self.run(&mut state, |machine, program, state, work| {
             let mut bytes = Vec::new();
             for byte in 0..=u8::MAX {
-                if machine.step(program, state, byte, work)?.is_some() {
-                    bytes.push(byte);
-                }
+                bytes.extend(machine.step(program, state, byte, work)?.map(|to| (byte, to)));
             }
             Ok(bytes)
-        })
+        })?;
+        if self.keys.is_some() {
+            let all = std::mem::take(&mut found);
+            for (byte, to) in all {
+                found.extend(self.keys_after(to, &[byte])?.is_ok().then_some((byte, to)));
+            }
+        }
+        Ok(found.into_iter().map(|(byte, _)| byte).collect())
     }
 
     /// The shortest text that makes this one complete: exactly as few bytes as can be. Of equally short ones, one
@@ -366,11 +396,12 @@ impl Constraint {
     }
 
     /// Where `token` leads, if it can follow.
-    fn after(&mut self, token: TokenId) -> Result<Option<Place>, StepError> {
+    fn after(&mut self, token: TokenId) -> Result<Option<(Place, Option<Keys>)>, StepError> {
         let Place::In(mut state) = self.here else { return Ok(None) };
         let program = Arc::clone(&self.program);
         if program.vocabulary.end_of_text().contains(&token) {
-            return Ok(lock(&self.machine).is_complete(state).then_some(Place::Ended(state)));
+            let complete = lock(&self.machine).is_complete(state);
+            return Ok(complete.then(|| (Place::Ended(state), self.keys.clone())));
         }
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
@@ -378,7 +409,105 @@ impl Constraint {
         let (to, taken) = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
             machine.walk(program, state, bytes, work)
         })?;
-        Ok((taken == bytes.len()).then_some(Place::In(to)))
+        if taken < bytes.len() {
+            return Ok(None);
+        }
+        Ok(self.keys_after(to, bytes)?.ok().map(|keys| (Place::In(to), keys)))
+    }
+
+    /// What has come of keys after `bytes`, which lead to `to`, where that matters; or how many of them can follow if a
+    /// key would come twice, or could only.
+    fn keys_after(
+        &mut self,
+        to: StateId,
+        bytes: &[u8],
+    ) -> Result<Result<Option<Keys>, usize>, StepError> {
+        let (Some(before), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(Ok(None)) };
+        let mut keys = before.clone();
+        let taken = keys.read(bytes)?;
+        if taken < bytes.len() {
+            return self.last_free(&bytes[..taken]).map(Err);
+        }
+        if rule.may_run_out && self.runs_out(to, &keys)? {
+            return self.last_free(&bytes[..taken.saturating_sub(1)]).map(Err);
+        }
+        Ok(Ok(Some(keys)))
+    }
+
+    /// How many of these bytes, which the grammar allows and in which no key comes twice, can follow.
+    fn last_free(&mut self, bytes: &[u8]) -> Result<usize, StepError> {
+        if self.program.lowered.keys.is_some_and(|rule| !rule.may_run_out) {
+            return Ok(bytes.len());
+        }
+        for end in (1..=bytes.len()).rev() {
+            let mut state = self.here.state();
+            let (to, _) = self.run_over(&mut state, end, |machine, program, state, work| {
+                machine.walk(program, state, &bytes[..end], work)
+            })?;
+            let mut keys = self.keys.clone().unwrap_or_default();
+            keys.read(&bytes[..end])?;
+            if !self.runs_out(to, &keys)? {
+                return Ok(end);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Is the text in a key that can only become one that has come before? Looks at the places of the grammar that
+    /// those keys lead to.
+    fn runs_out(&mut self, state: StateId, keys: &Keys) -> Result<bool, StepError> {
+        let mut open = vec![(state, keys.clone())];
+        let mut seen = HashSet::new();
+        while let Some((mut state, keys)) = open.pop() {
+            if !seen.insert((state, keys.spelt().into_owned())) {
+                continue;
+            }
+            // Inside of an escape nothing is known yet.
+            let begun = match keys.begun() {
+                None if !keys.is_in_escape() => return Ok(false),
+                begun => begun,
+            };
+            let steps = self.run(&mut state, |machine, program, state, work| {
+                let mut steps = Vec::new();
+                for byte in b' '..=u8::MAX {
+                    steps.extend(machine.step(program, state, byte, work)?.map(|to| (byte, to)));
+                }
+                Ok(steps)
+            })?;
+            for (byte, to) in steps {
+                let is_new = |begun: &Begun<'_>| match byte {
+                    b'"' => !begun.is_whole(),
+                    _ => begun.is_left_by(byte),
+                };
+                if begun.as_ref().is_some_and(is_new) {
+                    return Ok(false);
+                }
+                let mut after = keys.clone();
+                if begun.is_none() || byte != b'"' && after.read(&[byte])? == 1 {
+                    open.push((to, after));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The mask without the tokens with which a key would come twice.
+    fn without_repeated_keys(&mut self, mask: Arc<TokenSet>) -> Result<Arc<TokenSet>, StepError> {
+        let (Some(keys), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(mask) };
+        let mut refused = keys.repeating(&self.program, &mask)?;
+        if rule.may_run_out && keys.is_any() {
+            for token in mask.iter() {
+                if self.after(token)?.is_none() {
+                    refused.push(token);
+                }
+            }
+        }
+        if refused.is_empty() {
+            return Ok(mask);
+        }
+        let mut rest = TokenSet::clone(&mask);
+        refused.into_iter().for_each(|token| rest.remove(token));
+        Ok(Arc::new(rest))
     }
 
     /// Has the machine do something in `state`. If its memory is used up by what was there before, the session moves to
@@ -473,12 +602,19 @@ impl Constraint {
         *state = new(*state).unwrap_or(*state);
         self.here = self.here.renamed(new(self.here.state()).unwrap_or(self.here.state()));
         self.history.rename(new);
+        let lost = self.keys_before.len().saturating_sub(self.history.kept());
+        self.keys_before.drain(..lost);
         self.machine = machine;
         true
     }
 
-    fn go(&mut self, to: Place, bytes: usize) {
+    fn go(&mut self, to: Place, bytes: usize, keys: Option<Keys>) {
         self.history.push(self.here.state(), self.bytes);
+        if let Some(before) = std::mem::replace(&mut self.keys, keys) {
+            self.keys_before.push_back(before);
+            let lost = self.keys_before.len().saturating_sub(self.history.kept());
+            self.keys_before.drain(..lost);
+        }
         self.here = to;
         self.bytes = self.bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
         self.mask = None;

@@ -10,6 +10,7 @@ mod error;
 mod explore;
 mod history;
 mod host;
+mod keys;
 mod machine;
 mod mask;
 mod memory;

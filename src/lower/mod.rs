@@ -40,7 +40,11 @@ pub use terminals::Terminals;
 
 use std::time::{Duration, Instant};
 
-use crate::{grammar::Grammar, limits::Limits, scanner::Scanner};
+use crate::{
+    grammar::{DistinctKeys, Grammar},
+    limits::Limits,
+    scanner::Scanner,
+};
 
 /// A grammar as the parser and the scanner need it.
 #[derive(Debug)]
@@ -53,6 +57,8 @@ pub(crate) struct Lowered {
     pub(crate) terminal_names: Vec<String>,
     /// Which rules all of this comes from.
     pub(crate) provenance: Provenance,
+    /// May no key of an object come twice?
+    pub(crate) keys: Option<DistinctKeys>,
     /// What each pass took, in order.
     pub(crate) times: Vec<(&'static str, Duration)>,
 }
@@ -116,7 +122,8 @@ pub(crate) fn lower(
         terminals: reduced.terminal_origins,
         nonterminals: reduced.nonterminal_origins,
     };
-    Ok(Lowered { cfg, scanner, terminal_names: reduced.terminal_names, provenance, times: clock.laps })
+    let (terminal_names, keys) = (reduced.terminal_names, grammar.distinct_keys());
+    Ok(Lowered { cfg, scanner, terminal_names, provenance, keys, times: clock.laps })
 }
 
 /// Times passes, for display only.

@@ -10,6 +10,7 @@ mod explore;
 mod gbnf;
 mod generate;
 mod k_monotone;
+mod keys;
 mod lookahead;
 mod lossless;
 mod minimal;

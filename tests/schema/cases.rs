@@ -1,7 +1,7 @@
 //! What users see: order, spelling, white space, options, errors.
 
 use domino::grammar::json_schema::{
-    Draft, Escapes, Format, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
+    Draft, DuplicateKeys, Escapes, Format, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
 };
 
 use super::{Schema, checking};
@@ -187,6 +187,38 @@ fn sixty_members_stand_in_any_order() {
         assert!(!ours.accepts(&text(&twice)));
         members.push(r#""most": false"#.to_owned());
         assert!(!ours.accepts(&text(&members)), "62 members");
+    }
+}
+
+#[test]
+fn keys_come_once() {
+    for order in [Order::Schema, Order::Any] {
+        let options = checking().with_order(order);
+        let schema = r#"{"type": "object", "additionalProperties": {"type": ["integer", "object"]},
+            "minProperties": 2}"#;
+        let twice = [r#"{"a": 1, "a": 2}"#, r#"{"a": 1, "\u0061": 2}"#, r#"{"a": {"é": 1, "\u00e9": 2}, "b": 1}"#];
+        check(
+            &options,
+            schema,
+            &[r#"{"a": 1, "b": 2}"#, r#"{"a": {"a": 1}, "b": {"a": 1}}"#, r#"{"": 1, "a": {}}"#],
+            &[&twice[..], &[r#"{"a": {"b": 1}}"#]].concat(),
+        );
+        check(&options.clone().with_duplicate_keys(DuplicateKeys::Allow), schema, &twice, &[r#"{"a": 1}"#]);
+        let names = r#"{"type": "object", "propertyNames": {"enum": ["a", "b"]}, "properties": {"a": true}}"#;
+        check(
+            &options,
+            names,
+            &["{}", r#"{"a": 1, "b": 2}"#, r#"{"b": 2}"#],
+            &[r#"{"b": 1, "b": 2}"#, r#"{"a": 1, "b": 2, "b": 3}"#, r#"{"c": 1}"#],
+        );
+        let listed = r#"{"type": "object", "patternProperties": {"^[a-c]$": true, "^x": true},
+            "additionalProperties": false, "maxProperties": 3}"#;
+        check(
+            &options,
+            listed,
+            &[r#"{"c": 1, "x": 2, "a": 3}"#, r#"{"x": 1, "b": 2, "xx": 3}"#],
+            &[r#"{"c": 1, "x": 2, "c": 3}"#, r#"{"a": 1, "b": 2, "c": 3, "x": 1}"#, r#"{"x": 1, "x": 2}"#],
+        );
     }
 }
 

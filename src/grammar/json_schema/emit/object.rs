@@ -1,18 +1,19 @@
 //! Objects: members in order, then those under other keys.
 
 use super::{
-    Emitter, exceeded,
+    Emitter,
     plan::{Plan, Region, Way},
     space::Spot,
     states::{Automaton, Frame, State, Steps},
 };
 use crate::{
     grammar::{
+        DistinctKeys,
         any_order::{AnyOrder, AnyOrderPart},
         json_schema::{
             algebra::{Formulas, ObjectShape},
             error::Checked,
-            options::Order,
+            options::{DuplicateKeys, Order},
         },
     },
     ids::ExprId,
@@ -40,9 +41,11 @@ impl Emitter<'_, '_> {
             return self.alternatives(Vec::new());
         }
         let plan = self.algebra.plan(shape)?;
-        let free = plan.members.len() > 1 || !plan.members.is_empty() && !plan.regions.is_empty();
+        let others = plan.regions.len() + plan.listed.len();
+        let free = plan.members.len() + others > 1 && plan.members.len() + plan.listed.len() > 0;
+        self.note_keys(&plan);
         let any_order = self.algebra.options.order == Order::Any && free;
-        let named = plan.members.iter().map(|_| None).collect();
+        let named = plan.members.iter().chain(&plan.listed).map(|_| None).collect();
         let mut members = Members { plan, named, others: None, level };
         let frame = Frame { open: "{", close: "}", level };
         if any_order { self.any_order(&mut members, frame) } else { self.list(&mut members, frame, name) }
@@ -51,7 +54,7 @@ impl Emitter<'_, '_> {
     /// The objects with their members in any order.
     fn any_order(&mut self, members: &mut Members, frame: Frame) -> Checked<ExprId> {
         let mut parts = Vec::new();
-        for index in 0..members.plan.members.len() {
+        for index in 0..members.named.len() {
             let name = u32::try_from(index).ok();
             let ways = members.named(self, index)?;
             parts.extend(ways.into_iter().map(|(expr, found)| part(expr, name, found)));
@@ -63,15 +66,14 @@ impl Emitter<'_, '_> {
             ways.push(self.nothing(frame)?);
         }
         if !parts.is_empty() {
-            let required = plan.members.iter().map(|member| member.required).collect();
+            let required = plan.members.iter().chain(&plan.listed).map(|member| member.required).collect();
             let (wanted, min, max) = (plan.wanted, plan.min, plan.max);
             let separator = self.comma(frame.level)?;
             let mut all = AnyOrder::new(Vec::new(), Vec::new(), separator);
             (all.parts, all.required, all.min, all.max) = (parts, required, min, max);
             // There are at most as many wanted members as bits.
             all.marks = u8::try_from(wanted).unwrap_or(u8::MAX);
-            let all = self.builder.any_order(all, self.span);
-            let all = all.map_err(|limit| exceeded(self.node, limit))?;
+            let all = self.list_of(all)?;
             let mut filled = vec![self.literal(frame.open)?];
             filled.extend(self.space_at(Spot::AfterOpen, frame.level)?);
             filled.push(all);
@@ -79,6 +81,15 @@ impl Emitter<'_, '_> {
             ways.push(self.sequence(filled)?);
         }
         self.alternatives(ways)
+    }
+
+    /// Notes that no key may come twice, where the grammar does not say so.
+    fn note_keys(&mut self, plan: &Plan) {
+        if self.algebra.options.duplicate_keys == DuplicateKeys::Refuse && !plan.regions.is_empty() {
+            let known = self.distinct_keys.unwrap_or(DistinctKeys { may_run_out: false });
+            let may_run_out = known.may_run_out || plan.regions.iter().any(|region| region.keys.may_run_out());
+            self.distinct_keys = Some(DistinctKeys { may_run_out });
+        }
     }
 
     /// Key, colon and value.
@@ -124,7 +135,11 @@ impl Members {
         if let Some(known) = &self.named[index] {
             return Ok(known.clone());
         }
-        let member = &self.plan.members[index];
+        let members = self.plan.members.len();
+        let member = match index.checked_sub(members) {
+            Some(listed) => &self.plan.listed[listed],
+            None => &self.plan.members[index],
+        };
         let key = emitter.key(&member.key)?;
         let ways = member.ways.iter().filter(|way| way.value != Formulas::NEVER);
         let ways: Vec<_> = ways.map(|&way| emitter.member(key, way, self.level)).collect::<Checked<_>>()?;
@@ -162,7 +177,20 @@ impl Automaton for Members {
             steps.skip = (!required).then_some(passed);
             return Ok(steps);
         }
-        let others = self.others(emitter)?;
+        let mut others = self.others(emitter)?;
+        if !self.plan.listed.is_empty() && state.found == self.plan.wanted {
+            let mut parts: Vec<_> = others.into_iter().map(|(expr, found)| part(expr, None, found)).collect();
+            for (name, index) in (0..).zip(count..self.named.len()) {
+                let ways = self.named(emitter, index)?;
+                parts.extend(ways.into_iter().map(|(expr, found)| part(expr, Some(name), found)));
+            }
+            let min = self.plan.min.saturating_sub(state.count);
+            steps.list = Some((parts, min, self.plan.max.map(|max| max - state.count)));
+            return Ok(steps);
+        }
+        for index in count..self.named.len() {
+            others.extend(self.named(emitter, index)?);
+        }
         if others.is_empty() {
             return Ok(steps);
         }

@@ -7,7 +7,13 @@
 use hashbrown::HashMap;
 
 use super::{Emitter, space::Spot};
-use crate::{grammar::json_schema::error::Checked, ids::ExprId};
+use crate::{
+    grammar::{
+        any_order::{AnyOrder, AnyOrderPart},
+        json_schema::error::Checked,
+    },
+    ids::ExprId,
+};
 
 /// States of one object or array.
 const MOST_STATES: usize = 20_000;
@@ -34,6 +40,8 @@ pub(super) struct Steps {
     pub(super) skip: Option<State>,
     /// From here on only this, so often, instead of everything above.
     pub(super) tail: Option<(ExprId, u64, Option<u64>)>,
+    /// From here on these in any order, at least and at most so many, if any.
+    pub(super) list: Option<(Vec<AnyOrderPart>, u64, Option<u64>)>,
 }
 
 /// Opening and closing of a list at a level.
@@ -129,6 +137,9 @@ impl Emitter<'_, '_> {
             let rest = self.tail(part, min.saturating_sub(1), max.map(|max| max - 1), frame)?;
             return Ok(vec![self.sequence(vec![part, rest])?]);
         }
+        if let Some(list) = &steps.list {
+            return self.rest_in_any_order(list, frame);
+        }
         let mut ways = Vec::new();
         for &(part, to) in &steps.parts {
             let next = self.state_rule(rules, Kind::Next, to)?;
@@ -150,7 +161,7 @@ impl Emitter<'_, '_> {
         if steps.end {
             ways.push(self.close(frame)?);
         }
-        let more = Steps { parts: others, skip: steps.skip, ..Steps::default() };
+        let more = Steps { parts: others, skip: steps.skip, list: steps.list.clone(), ..Steps::default() };
         let more = self.parts(rules, state, &more, frame)?;
         if !more.is_empty() {
             let more = self.alternatives(more)?;
@@ -166,6 +177,23 @@ impl Emitter<'_, '_> {
         let again = self.sequence(vec![comma, again])?;
         let again = self.repeat(again, 0, None)?;
         self.sequence(vec![again, rest])
+    }
+
+    /// Parts in any order, and the end.
+    fn rest_in_any_order(
+        &mut self,
+        (parts, min, max): &(Vec<AnyOrderPart>, u64, Option<u64>),
+        frame: Frame,
+    ) -> Checked<Vec<ExprId>> {
+        if *max == Some(0) || parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names = parts.iter().filter_map(|part| part.name).max().map_or(0, |name| name as usize + 1);
+        let separator = self.comma(frame.level)?;
+        let mut list = AnyOrder::new(Vec::new(), Vec::new(), separator);
+        (list.parts, list.required, list.min, list.max) = (parts.clone(), vec![false; names], *min, *max);
+        let parts = vec![self.list_of(list)?, self.close(frame)?];
+        Ok(vec![self.sequence(parts)?])
     }
 
     /// So many parts, each with a comma before it, and the end.
