@@ -2,15 +2,13 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use hashbrown::HashSet;
-
 use super::{
     completion::Completion,
     context::Context,
     error::{StepError, StepErrorKind, TextPlace},
     history::History,
     host::{Host, SharedMachine, lock},
-    keys::{Begun, Keys},
+    keys::Keys,
     machine::Machine,
     patience::{Patience, Pieces, Spent},
     program::Program,
@@ -28,15 +26,15 @@ use crate::{
 /// everything else; clones go their own ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
 #[derive(Debug, Clone)]
 pub struct Constraint {
-    program: Arc<Program>,
+    pub(super) program: Arc<Program>,
     host: Host,
     machine: SharedMachine,
-    here: Place,
+    pub(super) here: Place,
     /// Bytes of text so far, as far as 32 bits tell.
     bytes: u32,
     history: History,
     /// What has come of keys, where none may come twice, and the same before each step of the history.
-    keys: Option<Keys>,
+    pub(super) keys: Option<Keys>,
     keys_before: VecDeque<Keys>,
     mask: Option<Arc<TokenSet>>,
     patience: Option<Patience>,
@@ -52,14 +50,14 @@ const STEP_BYTES: usize = 64;
 
 /// Where a text is: in a state, or past its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     In(StateId),
     /// End of text was advanced in this state.
     Ended(StateId),
 }
 
 impl Place {
-    fn state(self) -> StateId {
+    pub(super) fn state(self) -> StateId {
         match self {
             Self::In(state) | Self::Ended(state) => state,
         }
@@ -327,9 +325,11 @@ impl Constraint {
         Ok(found.into_iter().map(|(byte, _)| byte).collect())
     }
 
-    /// The shortest text that makes this one complete: exactly as few bytes as can be. Of equally short ones, one
-    /// of the fewest tokens of the vocabulary, as far as half of the budget goes; of those a fixed one. Empty if the
-    /// text is complete already. Nothing moves; [`advance_bytes`](Self::advance_bytes) appends it.
+    /// The shortest text that makes this one complete: exactly as few bytes as can be. Of equally short ones,
+    /// one of the fewest tokens of the vocabulary, as far as half of the budget goes; of those a fixed one.
+    /// Where a key would come twice that may not, it is one with another key, which may be a few bytes
+    /// longer. Empty if the text is complete already. Nothing moves; [`advance_bytes`](Self::advance_bytes)
+    /// appends it.
     ///
     /// Costs shortest paths over the parser sets that are open (Dijkstra's algorithm, over shortest texts of
     /// symbols by Knuth's), and lookups for each byte and each token on a way.
@@ -340,7 +340,9 @@ impl Constraint {
     pub fn shortest_completion(&mut self) -> Result<Completion, StepError> {
         match self.here {
             Place::In(mut state) => {
-                self.run(&mut state, |machine, program, state, _| machine.completion(program, state))
+                let found =
+                    self.run(&mut state, |machine, program, state, _| machine.completion(program, state))?;
+                self.with_new_keys(found)
             }
             Place::Ended(_) => Ok(Completion { bytes: Vec::new(), tokens: Some(Vec::new()) }),
         }
@@ -396,7 +398,7 @@ impl Constraint {
     }
 
     /// Where `token` leads, if it can follow.
-    fn after(&mut self, token: TokenId) -> Result<Option<(Place, Option<Keys>)>, StepError> {
+    pub(super) fn after(&mut self, token: TokenId) -> Result<Option<(Place, Option<Keys>)>, StepError> {
         let Place::In(mut state) = self.here else { return Ok(None) };
         let program = Arc::clone(&self.program);
         if program.vocabulary.end_of_text().contains(&token) {
@@ -415,104 +417,9 @@ impl Constraint {
         Ok(self.keys_after(to, bytes)?.ok().map(|keys| (Place::In(to), keys)))
     }
 
-    /// What has come of keys after `bytes`, which lead to `to`, where that matters; or how many of them can follow if a
-    /// key would come twice, or could only.
-    fn keys_after(
-        &mut self,
-        to: StateId,
-        bytes: &[u8],
-    ) -> Result<Result<Option<Keys>, usize>, StepError> {
-        let (Some(before), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(Ok(None)) };
-        let mut keys = before.clone();
-        let taken = keys.read(bytes)?;
-        if taken < bytes.len() {
-            return self.last_free(&bytes[..taken]).map(Err);
-        }
-        if rule.may_run_out && self.runs_out(to, &keys)? {
-            return self.last_free(&bytes[..taken.saturating_sub(1)]).map(Err);
-        }
-        Ok(Ok(Some(keys)))
-    }
-
-    /// How many of these bytes, which the grammar allows and in which no key comes twice, can follow.
-    fn last_free(&mut self, bytes: &[u8]) -> Result<usize, StepError> {
-        if self.program.lowered.keys.is_some_and(|rule| !rule.may_run_out) {
-            return Ok(bytes.len());
-        }
-        for end in (1..=bytes.len()).rev() {
-            let mut state = self.here.state();
-            let (to, _) = self.run_over(&mut state, end, |machine, program, state, work| {
-                machine.walk(program, state, &bytes[..end], work)
-            })?;
-            let mut keys = self.keys.clone().unwrap_or_default();
-            keys.read(&bytes[..end])?;
-            if !self.runs_out(to, &keys)? {
-                return Ok(end);
-            }
-        }
-        Ok(0)
-    }
-
-    /// Is the text in a key that can only become one that has come before? Looks at the places of the grammar that
-    /// those keys lead to.
-    fn runs_out(&mut self, state: StateId, keys: &Keys) -> Result<bool, StepError> {
-        let mut open = vec![(state, keys.clone())];
-        let mut seen = HashSet::new();
-        while let Some((mut state, keys)) = open.pop() {
-            if !seen.insert((state, keys.spelt().into_owned())) {
-                continue;
-            }
-            // Inside of an escape nothing is known yet.
-            let begun = match keys.begun() {
-                None if !keys.is_in_escape() => return Ok(false),
-                begun => begun,
-            };
-            let steps = self.run(&mut state, |machine, program, state, work| {
-                let mut steps = Vec::new();
-                for byte in b' '..=u8::MAX {
-                    steps.extend(machine.step(program, state, byte, work)?.map(|to| (byte, to)));
-                }
-                Ok(steps)
-            })?;
-            for (byte, to) in steps {
-                let is_new = |begun: &Begun<'_>| match byte {
-                    b'"' => !begun.is_whole(),
-                    _ => begun.is_left_by(byte),
-                };
-                if begun.as_ref().is_some_and(is_new) {
-                    return Ok(false);
-                }
-                let mut after = keys.clone();
-                if begun.is_none() || byte != b'"' && after.read(&[byte])? == 1 {
-                    open.push((to, after));
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// The mask without the tokens with which a key would come twice.
-    fn without_repeated_keys(&mut self, mask: Arc<TokenSet>) -> Result<Arc<TokenSet>, StepError> {
-        let (Some(keys), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(mask) };
-        let mut refused = keys.repeating(&self.program, &mask)?;
-        if rule.may_run_out && keys.is_any() {
-            for token in mask.iter() {
-                if self.after(token)?.is_none() {
-                    refused.push(token);
-                }
-            }
-        }
-        if refused.is_empty() {
-            return Ok(mask);
-        }
-        let mut rest = TokenSet::clone(&mask);
-        refused.into_iter().for_each(|token| rest.remove(token));
-        Ok(Arc::new(rest))
-    }
-
     /// Has the machine do something in `state`. If its memory is used up by what was there before, the session moves to
     /// another machine first, and `state` gets its new name.
-    fn run<T>(
+    pub(super) fn run<T>(
         &mut self,
         state: &mut StateId,
         step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
@@ -521,7 +428,7 @@ impl Constraint {
     }
 
     /// As [`run`](Self::run), with the totals of `steps` steps: text is reckoned by the byte.
-    fn run_over<T>(
+    pub(super) fn run_over<T>(
         &mut self,
         state: &mut StateId,
         steps: usize,

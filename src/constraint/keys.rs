@@ -1,8 +1,9 @@
 //! No object has a key twice: a reader of JSON beside the parser.
 //!
-//! Which keys have come is no state that parser sets should have: every mask inside of a value would depend on it.
-//! So the machine knows nothing of it, and its masks are shared; a session reads its text once more, remembers the
-//! keys of the objects that are open, and takes from a mask the tokens with which one of them would come again.
+//! Which keys have come is no state that parser sets should have: every mask inside of a value would depend
+//! on it. So the machine knows nothing of it, and its masks are shared; a session reads its text once more,
+//! remembers the keys of the objects that are open, and takes from a mask the tokens with which one of them
+//! would come again.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -151,7 +152,8 @@ impl Keys {
             true => Cow::Owned(decoded(&self.spelt)?.into_owned().into_bytes()),
             false => Cow::Borrowed(&*self.spelt),
         };
-        let rests: Vec<&[u8]> = top.keys.iter().filter_map(|key| key.as_bytes().strip_prefix(&*text)).collect();
+        let rests: Vec<&[u8]> =
+            top.keys.iter().filter_map(|key| key.as_bytes().strip_prefix(&*text)).collect();
         (!rests.is_empty()).then_some(Begun { rests })
     }
 
@@ -161,7 +163,11 @@ impl Keys {
     }
 
     /// The tokens of a mask with which a key would come again.
-    pub(super) fn repeating(&self, program: &Program, mask: &TokenSet) -> Result<Vec<TokenId>, LimitExceeded> {
+    pub(super) fn repeating(
+        &self,
+        program: &Program,
+        mask: &TokenSet,
+    ) -> Result<Vec<TokenId>, LimitExceeded> {
         let (vocabulary, quoted) = (&program.vocabulary, program.quoted());
         let mut found = Vec::new();
         let mut try_all = |tokens: &[TokenId]| -> Result<(), LimitExceeded> {

@@ -6,6 +6,7 @@ mod completion;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod constraint;
 mod context;
+mod distinct;
 mod error;
 mod explore;
 mod history;

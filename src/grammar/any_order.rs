@@ -4,10 +4,10 @@ use crate::ids::ExprId;
 
 /// One or more parts in any order, with a separator between neighbours.
 ///
-/// Parts have *names*: of the parts with one name at most one may come, and one must where the name is required.
-/// Parts without a name may come any number of times. Parts may also carry *marks*, all of which must have been
-/// found at the end. Neither parts nor the separator may match the empty text; a grammar where they do is not
-/// compiled.
+/// Parts have *names*: of the parts with one name at most one may come, and one must where the name is
+/// required. Parts without a name may come any number of times. Parts may also carry *marks*, all of which
+/// must have been found at the end. Neither parts nor the separator may match the empty text; a grammar where
+/// they do is not compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnyOrder {
@@ -37,7 +37,8 @@ pub struct AnyOrderPart {
 }
 
 impl AnyOrder {
-    /// Parts that may each come once, with a name of its own and `true` where it must; any number of `others`.
+    /// Parts that may each come once, with a name of its own and `true` where it must; any number of
+    /// `others`.
     #[must_use]
     pub fn new(named: Vec<(ExprId, bool)>, others: Vec<ExprId>, separator: ExprId) -> Self {
         let required = named.iter().map(|&(_, required)| required).collect();
@@ -131,9 +132,10 @@ impl Choice {
 
     /// All that tells it from others.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
-        let parts = self.parts.iter().map(|&(name, marks)| {
-            u64::from(marks) << 32 | u64::from(name.map_or(0, |name| name + 1))
-        });
+        let parts = self
+            .parts
+            .iter()
+            .map(|&(name, marks)| u64::from(marks) << 32 | u64::from(name.map_or(0, |name| name + 1)));
         let numbers = [u64::from(self.marks), self.min, self.max.map_or(0, |max| max + 1)];
         let length = u64::try_from(self.parts.len()).unwrap_or(u64::MAX);
         numbers.into_iter().chain([length]).chain(parts).chain(self.required.iter().map(|&must| must.into()))
@@ -147,7 +149,8 @@ impl Choice {
     /// Is there a list at all?
     pub(crate) fn has_list(&self) -> bool {
         let start = self.start();
-        self.least(&start, |_| 0, 0).is_some() && (0..self.len()).any(|part| self.after(&start, part).is_some())
+        self.least(&start, |_| 0, 0).is_some()
+            && (0..self.len()).any(|part| self.after(&start, part).is_some())
     }
 
     /// May the list end?
@@ -156,8 +159,8 @@ impl Choice {
         complete && chosen.count >= self.min && chosen.marks & self.marks == self.marks
     }
 
-    /// What has come after one more part; `None` if it may not come, or no list goes on like this. Linear in the
-    /// names; where marks or a greatest number matter, a product of those and the names.
+    /// What has come after one more part; `None` if it may not come, or no list goes on like this. Linear in
+    /// the names; where marks or a greatest number matter, a product of those and the names.
     pub(crate) fn after(&self, chosen: &Chosen, part: usize) -> Option<Chosen> {
         let (name, marks) = self.parts[part];
         if self.max.is_some_and(|max| chosen.count >= max) {
@@ -177,8 +180,8 @@ impl Choice {
         (free || self.least(&after, |_| 0, 0).is_some()).then_some(after)
     }
 
-    /// The least sum of prices of parts with which the list may end, each with a separator before it; `None` if it
-    /// cannot.
+    /// The least sum of prices of parts with which the list may end, each with a separator before it; `None`
+    /// if it cannot.
     pub(crate) fn least(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> Option<u64> {
         let room = self.max.map_or(u64::MAX, |max| max - chosen.count.min(max));
         let need = self.min.saturating_sub(chosen.count);
@@ -228,17 +231,19 @@ impl Choice {
         let open = |name: &usize| !chosen.is_used(*name);
         let required = (0..self.required.len()).filter(open).filter(|&name| self.required[name]).count();
         let need = usize::try_from(self.min.saturating_sub(chosen.count)).ok()?;
-        let room = self.max.map_or(usize::MAX, |max| {
-            usize::try_from(max - chosen.count.min(max)).unwrap_or(usize::MAX)
-        });
+        let room = self
+            .max
+            .map_or(usize::MAX, |max| usize::try_from(max - chosen.count.min(max)).unwrap_or(usize::MAX));
         // More parts than these are never of use.
         let most = need.max(required + missing.count_ones() as usize).min(room);
         let width = most + 1;
         let mut best = vec![u64::MAX; 256 * width];
         best[0] = 0;
-        let within: Vec<usize> = (0..=missing).filter(|marks| marks & !missing == 0).map(usize::from).collect();
+        let within: Vec<usize> =
+            (0..=missing).filter(|marks| marks & !missing == 0).map(usize::from).collect();
         let add = |best: &mut [u64], from: &[u64], parts: &[usize]| {
-            for (&marks, count) in within.iter().flat_map(|marks| (0..most).map(move |count| (marks, count))) {
+            for (&marks, count) in within.iter().flat_map(|marks| (0..most).map(move |count| (marks, count)))
+            {
                 let sum = from[marks * width + count];
                 for &part in parts.iter().filter(|_| sum != u64::MAX) {
                     let to = (marks | usize::from(self.parts[part].1 & missing)) * width + count + 1;

@@ -56,12 +56,12 @@ pub struct Grammar {
     keys: Option<DistinctKeys>,
 }
 
-/// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar can say so
-/// of keys that it does not list.
+/// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar
+/// can say so of keys that it does not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DistinctKeys {
-    /// Can there be a beginning of a key after which only finitely many keys are left, so that all of those may have
-    /// come? Masks look at more tokens then.
+    /// Can there be a beginning of a key after which only finitely many keys are left, so that all of those
+    /// may have come? Masks look at more tokens then.
     pub may_run_out: bool,
 }
 

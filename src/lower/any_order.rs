@@ -1,8 +1,8 @@
 //! Parts in any order, as the context-free grammar has them.
 //!
-//! The productions `list ::= part | list separator part`, `part ::= one | other | ...` say what all analyses may
-//! rely on: which symbols can stand where. They allow more than the list does. Which parts have come is the
-//! parser's to know: it predicts only those that still may, and completes the list where it may end.
+//! The productions `list ::= part | list separator part`, `part ::= one | other | ...` say what all analyses
+//! may rely on: which symbols can stand where. They allow more than the list does. Which parts have come is
+//! the parser's to know: it predicts only those that still may, and completes the list where it may end.
 
 use hashbrown::HashMap;
 
@@ -139,7 +139,8 @@ impl List {
     pub(crate) fn shortest(&self, price: impl Fn(usize) -> u64, separator: u64) -> Vec<usize> {
         let (mut chosen, mut parts) = (self.choice.start(), Vec::new());
         while parts.is_empty() || !self.choice.may_end(&chosen) {
-            let ways = (0..self.choice.len()).filter_map(|part| Some((part, self.choice.after(&chosen, part)?)));
+            let ways =
+                (0..self.choice.len()).filter_map(|part| Some((part, self.choice.after(&chosen, part)?)));
             let best = ways.min_by_key(|(part, after)| {
                 let rest = self.choice.least(after, &price, separator).unwrap_or(NEVER);
                 price(*part).saturating_add(rest)
@@ -151,8 +152,8 @@ impl List {
         parts
     }
 
-    /// The least price of a rest of the list that begins with a part, after the parts that have come. `price` is
-    /// that of a part, by its number.
+    /// The least price of a rest of the list that begins with a part, after the parts that have come. `price`
+    /// is that of a part, by its number.
     pub(super) fn from_part(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> u64 {
         let parts = (0..self.choice.len()).filter_map(|part| Some((part, self.choice.after(chosen, part)?)));
         let sums = parts.map(|(part, after)| {

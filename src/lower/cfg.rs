@@ -84,7 +84,8 @@ impl Cfg {
         self.slots[first.0 as usize..].iter().copied().take_while(|slot| !matches!(slot, Slot::End(_)))
     }
 
-    /// First dots of what the parser predicts for the nonterminal: of a list of parts in any order the first part.
+    /// First dots of what the parser predicts for the nonterminal: of a list of parts in any order the first
+    /// part.
     pub(crate) fn predicted(&self, nonterminal: NonterminalId) -> &[Dot] {
         let all = self.productions(nonterminal);
         if self.lists.of_symbol(nonterminal).is_some() { all.get(..1).unwrap_or(all) } else { all }

@@ -317,8 +317,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The productions of a list of parts in any order, and a note of what they do not say. Each part has a symbol
-    /// of its own, so that the parser knows which has come.
+    /// The productions of a list of parts in any order, and a note of what they do not say. Each part has a
+    /// symbol of its own, so that the parser knows which has come.
     fn any_order(&mut self, list: u32, of: &AnyOrder) -> Result<(), CompileError> {
         let separator = self.expr(of.separator)?;
         let part = self.nonterminal(String::new())?;

@@ -136,8 +136,8 @@ impl Numbers {
         }
     }
 
-    /// A list of parts in any order, if any sentence uses it. Its productions are those for one part and for more,
-    /// in this order; the latter is missing if nothing can stand between two parts.
+    /// A list of parts in any order, if any sentence uses it. Its productions are those for one part and for
+    /// more, in this order; the latter is missing if nothing can stand between two parts.
     fn list(&self, list: &EmittedList, productive: &[bool], productions: &[Vec<Dot>]) -> Option<List> {
         let symbol = self.nonterminals[list.list as usize]?;
         let dots = &productions[symbol.index()];

@@ -286,9 +286,7 @@ impl Pass<'_> {
             Expr::Alternatives(parts) => Expr::Alternatives(new(&parts)),
             Expr::Repeat { part, min, max } => Expr::Repeat { part: self.renamed[part.index()], min, max },
             Expr::Sequence(parts) => Expr::Sequence(self.stretches(work, &parts)?),
-            Expr::AnyOrder(parts) => {
-                Expr::AnyOrder(Box::new(parts.map(|part| self.renamed[part.index()])))
-            }
+            Expr::AnyOrder(parts) => Expr::AnyOrder(Box::new(parts.map(|part| self.renamed[part.index()]))),
         };
         if regrouped == *work.expr(expr) { Ok(expr) } else { work.push(regrouped, self.limits) }
     }

@@ -256,8 +256,8 @@ impl Builder {
         self.production(*head, &[])
     }
 
-    /// `head` derives all orders of the parts, one nonterminal for each way to have come so far: which names, how
-    /// many parts, which marks. `of` holds nonterminals in the place of expressions.
+    /// `head` derives all orders of the parts, one nonterminal for each way to have come so far: which names,
+    /// how many parts, which marks. `of` holds nonterminals in the place of expressions.
     fn any_order(&mut self, head: u32, of: &AnyOrder) -> Result<(), LimitExceeded> {
         type Come = (BTreeSet<u32>, u64, u8);
         let nonterminal = |part: ExprId| Symbol::Nonterminal(part.raw());

@@ -1,8 +1,9 @@
 //! Lists of parts in any order: dotted rules that know which parts have come.
 //!
-//! An item of such a list is a dotted rule and an interned set of the parts that have come. Both together have one
-//! number, past the dots of the grammar, so items, sets and cores are as for any other rule. A list is one item
-//! however long it grows, and the same one whatever the order was. Sets are interned when texts need them.
+//! An item of such a list is a dotted rule and an interned set of the parts that have come. Both together
+//! have one number, past the dots of the grammar, so items, sets and cores are as for any other rule. A list
+//! is one item however long it grows, and the same one whatever the order was. Sets are interned when texts
+//! need them.
 
 use std::ops::ControlFlow;
 
@@ -61,7 +62,8 @@ impl OpenLists {
         Self::split(cfg, dot).map(|(state, _)| &self.states[state].1)
     }
 
-    /// What stands after a dot. Where it is any part of a list, only those of [`parts`](Self::parts) may come.
+    /// What stands after a dot. Where it is any part of a list, only those of [`parts`](Self::parts) may
+    /// come.
     pub(super) fn slot(&self, cfg: &Cfg, dot: Dot) -> Slot {
         cfg.slot(self.plain(cfg, dot))
     }

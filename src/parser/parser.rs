@@ -164,8 +164,8 @@ impl Parser {
         Ok(Some(to))
     }
 
-    /// The set after `terminal`, which these rules of `set` wait for. Leaves the scratch space as it is, so that another call goes on
-    /// where this one ran out of work.
+    /// The set after `terminal`, which these rules of `set` wait for. Leaves the scratch space as it is, so
+    /// that another call goes on where this one ran out of work.
     fn after(
         &mut self,
         cfg: &Cfg,

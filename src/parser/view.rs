@@ -35,8 +35,8 @@ impl Parser {
         self.sets().kernel(set).iter().map(of).chain(predicted)
     }
 
-    /// The dotted rules of a set that were predicted in earlier ones, each with what has come of a list in any
-    /// order.
+    /// The dotted rules of a set that were predicted in earlier ones, each with what has come of a list in
+    /// any order.
     pub(crate) fn kernel_dots<'a>(
         &'a self,
         cfg: &'a Cfg,

@@ -1,4 +1,5 @@
-//! Parts in any order: the oracle is held against all permutations written out, and the engine against the oracle.
+//! Parts in any order: the oracle is held against all permutations written out, and the engine against the
+//! oracle.
 
 use domino::{Lookahead, oracle::Oracle};
 use proptest::{collection::vec, prelude::*};
@@ -22,7 +23,11 @@ fn part() -> impl Strategy<Value = Node> {
 
 /// Lists of up to six parts, each with a name of its own or `others` without; some parts share a name.
 fn list(others: bool) -> impl Strategy<Value = Node> {
-    let name = if others { prop::option::weighted(0.8, 0..6_u32).boxed() } else { (0..6_u32).prop_map(Some).boxed() };
+    let name = if others {
+        prop::option::weighted(0.8, 0..6_u32).boxed()
+    } else {
+        (0..6_u32).prop_map(Some).boxed()
+    };
     let marks = prop_oneof![3 => Just(0_u8), 1 => 0..4_u8];
     let parts = vec((part(), name, marks.clone()), 1..=6);
     let counts = (0..4_u64, prop::option::weighted(0.3, 0..6_u64));

@@ -196,7 +196,8 @@ fn keys_come_once() {
         let options = checking().with_order(order);
         let schema = r#"{"type": "object", "additionalProperties": {"type": ["integer", "object"]},
             "minProperties": 2}"#;
-        let twice = [r#"{"a": 1, "a": 2}"#, r#"{"a": 1, "\u0061": 2}"#, r#"{"a": {"é": 1, "\u00e9": 2}, "b": 1}"#];
+        let twice =
+            [r#"{"a": 1, "a": 2}"#, r#"{"a": 1, "\u0061": 2}"#, r#"{"a": {"é": 1, "\u00e9": 2}, "b": 1}"#];
         check(
             &options,
             schema,

@@ -71,8 +71,8 @@ pub enum DuplicateKeys {
     /// No key comes twice.
     #[default]
     Refuse,
-    /// Keys that the schema does not list may, and count as often for `minProperties`. Then a session need not
-    /// remember which have come.
+    /// Keys that the schema does not list may, and count as often for `minProperties`. Then a session need
+    /// not remember which have come.
     Allow,
 }
 

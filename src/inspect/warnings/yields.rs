@@ -100,7 +100,9 @@ impl<'g> Yields<'g> {
     fn shortest_list(&self, list: &List) -> impl Iterator<Item = Slot> {
         let separator = self.lowered.cfg.slot(list.between);
         let length = match separator {
-            Slot::Terminal(separator) => u64::try_from(self.terminals[separator.index()].len()).unwrap_or(NEVER),
+            Slot::Terminal(separator) => {
+                u64::try_from(self.terminals[separator.index()].len()).unwrap_or(NEVER)
+            }
             Slot::Nonterminal(separator) | Slot::End(separator) => self.shortest[separator.index()].0,
         };
         let parts = list.shortest(|part| self.shortest[list.parts[part].index()].0, length);

@@ -87,7 +87,8 @@ impl Emitter<'_, '_> {
     fn note_keys(&mut self, plan: &Plan) {
         if self.algebra.options.duplicate_keys == DuplicateKeys::Refuse && !plan.regions.is_empty() {
             let known = self.distinct_keys.unwrap_or(DistinctKeys { may_run_out: false });
-            let may_run_out = known.may_run_out || plan.regions.iter().any(|region| region.keys.may_run_out());
+            let may_run_out =
+                known.may_run_out || plan.regions.iter().any(|region| region.keys.may_run_out());
             self.distinct_keys = Some(DistinctKeys { may_run_out });
         }
     }

@@ -43,8 +43,8 @@ pub(super) struct Way {
 pub(super) struct Plan {
     pub(super) members: Vec<Member>,
     pub(super) regions: Vec<Region>,
-    /// Members under keys of a short list that the schema gives as a language: they stand where those of regions
-    /// do, and come once.
+    /// Members under keys of a short list that the schema gives as a language: they stand where those of
+    /// regions do, and come once.
     pub(super) listed: Vec<Member>,
     /// Bits of all wanted members.
     pub(super) wanted: u64,

@@ -1,10 +1,7 @@
 //! Does a grammar have any text? The least fixpoint of "all parts of one alternative have a text".
 
 use crate::{
-    grammar::{
-        AnyOrder, Expr, Grammar,
-        any_order::Choice,
-    },
+    grammar::{AnyOrder, Expr, Grammar, any_order::Choice},
     ids::ExprId,
 };
 
