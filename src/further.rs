@@ -18,7 +18,7 @@ use crate::{
     grammar::{GrammarBuilder, Pattern, Span},
     ids::ExprId,
     limits::{LimitExceeded, Limits},
-    lower::{NonterminalId, Slot},
+    lower::{Cfg, List, NonterminalId, Slot},
     oracle::{Oracle, OracleError, Session},
     scanner::{NONE, TerminalDfa},
 };
@@ -56,16 +56,14 @@ impl FurtherTerminals {
         for number in 0..lowered.cfg.nonterminal_count() {
             let nonterminal = NonterminalId(u32::try_from(number).unwrap_or(u32::MAX));
             let mut rows = Vec::new();
+            if let Some(list) = lowered.cfg.lists().of_symbol(nonterminal) {
+                let list = build.list(&lowered.cfg, lowered.cfg.lists().get(list))?;
+                build.define(&format!("n{number}"), vec![list])?;
+                continue;
+            }
             for &first in lowered.cfg.productions(nonterminal) {
-                let mut row = Vec::new();
-                for symbol in lowered.cfg.symbols(first) {
-                    row.push(match symbol {
-                        Slot::Terminal(terminal) => build.rule(&format!("t{}", terminal.index()))?,
-                        Slot::Nonterminal(part) | Slot::End(part) => {
-                            build.rule(&format!("n{}", part.index()))?
-                        }
-                    });
-                }
+                let row = lowered.cfg.symbols(first).map(|symbol| build.symbol(symbol));
+                let row = row.collect::<Result<_, _>>()?;
                 rows.push(build.0.sequence(row, Span::default())?);
             }
             build.define(&format!("n{number}"), rows)?;
@@ -125,6 +123,20 @@ struct Build(GrammarBuilder);
 impl Build {
     fn rule(&mut self, name: &str) -> Result<ExprId, LimitExceeded> {
         self.0.rule_ref(name, Span::default())
+    }
+
+    fn symbol(&mut self, symbol: Slot) -> Result<ExprId, LimitExceeded> {
+        match symbol {
+            Slot::Terminal(terminal) => self.rule(&format!("t{}", terminal.index())),
+            Slot::Nonterminal(part) | Slot::End(part) => self.rule(&format!("n{}", part.index())),
+        }
+    }
+
+    fn list(&mut self, cfg: &Cfg, list: &List) -> Result<ExprId, LimitExceeded> {
+        let parts = list.parts.iter().map(|&part| self.symbol(Slot::Nonterminal(part)));
+        let parts: Vec<ExprId> = parts.collect::<Result<_, _>>()?;
+        let separator = self.symbol(cfg.slot(list.between))?;
+        self.0.any_order(list.choice.with(&parts, separator), Span::default())
     }
 
     fn define(&mut self, name: &str, ways: Vec<ExprId>) -> Result<(), LimitExceeded> {

@@ -135,6 +135,10 @@ pub const VOCABULARY_IDS: u32 = 1 << 24;
 /// Bytes of all tokens of a vocabulary together. Each may be a node of the trie, of 12 bytes.
 pub const VOCABULARY_BYTES: usize = 1 << 28;
 
+/// Bytes of the keys of the objects that are open at a place of a text, where a grammar has it that no key
+/// comes twice. About twice as many bytes of memory.
+pub const KEY_BYTES: usize = 16 << 20;
+
 /// Bytes of all files in a cache folder, unless it is given another budget. Reading one takes about 0.5 ms and 1 MB of
 /// memory for each MB of it.
 pub const CACHE_BYTES: u64 = 1 << 30;

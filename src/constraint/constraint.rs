@@ -1,6 +1,6 @@
 //! The session users hold: one text, what may follow, and the way back.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     completion::Completion,
@@ -8,6 +8,7 @@ use super::{
     error::{StepError, StepErrorKind, TextPlace},
     history::History,
     host::{Host, SharedMachine, lock},
+    keys::Keys,
     machine::Machine,
     patience::{Patience, Pieces, Spent},
     program::Program,
@@ -25,13 +26,16 @@ use crate::{
 /// everything else; clones go their own ways. `Send`; sessions of one compiled grammar share what they find out, behind a lock.
 #[derive(Debug, Clone)]
 pub struct Constraint {
-    program: Arc<Program>,
+    pub(super) program: Arc<Program>,
     host: Host,
     machine: SharedMachine,
-    here: Place,
+    pub(super) here: Place,
     /// Bytes of text so far, as far as 32 bits tell.
     bytes: u32,
     history: History,
+    /// What has come of keys, where none may come twice, and the same before each step of the history.
+    pub(super) keys: Option<Keys>,
+    keys_before: VecDeque<Keys>,
     mask: Option<Arc<TokenSet>>,
     patience: Option<Patience>,
     spent: Spent,
@@ -46,14 +50,14 @@ const STEP_BYTES: usize = 64;
 
 /// Where a text is: in a state, or past its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     In(StateId),
     /// End of text was advanced in this state.
     Ended(StateId),
 }
 
 impl Place {
-    fn state(self) -> StateId {
+    pub(super) fn state(self) -> StateId {
         match self {
             Self::In(state) | Self::Ended(state) => state,
         }
@@ -92,7 +96,10 @@ impl Constraint {
         let start = lock(&machine).start();
         let history = History::new(program.limits.history);
         let (here, spent) = (Place::In(start), Spent::default());
-        Self { program, host, machine, here, bytes: 0, history, mask: None, patience: None, spent }
+        let keys = program.lowered.keys.map(|_| Keys::default());
+        let keys_before = VecDeque::new();
+        let (mask, patience) = (None, None);
+        Self { program, host, machine, here, bytes: 0, history, keys, keys_before, mask, patience, spent }
     }
 
     /// Sets how long the session stays with a step and with its text. Without it a call does one piece of a step.
@@ -119,7 +126,10 @@ impl Constraint {
         let mask = match self.mask.take() {
             Some(mask) => mask,
             None => match self.here {
-                Place::In(mut state) => self.run(&mut state, Machine::mask)?,
+                Place::In(mut state) => {
+                    let mask = self.run(&mut state, Machine::mask)?;
+                    self.without_repeated_keys(mask)?
+                }
                 Place::Ended(_) => Arc::new(TokenSet::empty(self.program.vocabulary.size())),
             },
         };
@@ -138,10 +148,12 @@ impl Constraint {
         }
         let program = Arc::clone(&self.program);
         match (program.lookahead, program.vocabulary.bytes(token), self.here) {
-            (Lookahead::Terminals(most), Some(bytes), Place::In(mut state)) if !bytes.is_empty() => self
-                .run(&mut state, |machine, program, state, work| {
+            (Lookahead::Terminals(most), Some(bytes), Place::In(mut state)) if !bytes.is_empty() => {
+                let reached = self.run(&mut state, |machine, program, state, work| {
                     machine.reaches(program, state, bytes, most, work)
-                }),
+                })?;
+                Ok(reached && (self.keys.is_none() || self.after(token)?.is_some()))
+            }
             _ => self.after(token).map(|place| place.is_some()),
         }
     }
@@ -162,9 +174,10 @@ impl Constraint {
     /// # Errors
     /// If the token cannot follow, or a budget is used up.
     pub fn advance(&mut self, token: TokenId) -> Result<(), StepError> {
-        let place = self.after(token)?.ok_or_else(|| StepError::new(StepErrorKind::Refused(token)))?;
+        let (place, keys) =
+            self.after(token)?.ok_or_else(|| StepError::new(StepErrorKind::Refused(token)))?;
         let bytes = self.program.vocabulary.bytes(token).map_or(0, <[u8]>::len);
-        self.go(place, bytes);
+        self.go(place, bytes, keys);
         Ok(())
     }
 
@@ -185,10 +198,14 @@ impl Constraint {
             taken += more;
             state = to;
             if more < chunk.len() {
-                return Ok(taken);
+                return Ok(self.keys_after(state, &bytes[..taken])?.err().unwrap_or(taken));
             }
         }
-        self.go(Place::In(state), bytes.len());
+        let keys = match self.keys_after(state, bytes)? {
+            Ok(keys) => keys,
+            Err(taken) => return Ok(taken),
+        };
+        self.go(Place::In(state), bytes.len(), keys);
         Ok(taken)
     }
 
@@ -203,6 +220,10 @@ impl Constraint {
             self.here = Place::In(state);
             self.bytes = bytes;
             self.mask = None;
+            if self.keys.is_some() {
+                self.keys_before.truncate(self.history.kept() + 1);
+                self.keys = self.keys_before.pop_back().or_else(|| self.keys.take());
+            }
         }
         Ok(())
     }
@@ -217,7 +238,7 @@ impl Constraint {
     /// [`CompiledGrammar::memory`](crate::CompiledGrammar::memory).
     #[must_use]
     pub fn history_bytes(&self) -> usize {
-        self.history.bytes()
+        self.history.bytes() + self.keys_before.iter().map(Keys::own_bytes).sum::<usize>()
     }
 
     /// Is the text so far in the language, so that it may end here or has ended?
@@ -269,6 +290,8 @@ impl Constraint {
             here: self.here,
             bytes: self.bytes,
             history,
+            keys: self.keys.clone(),
+            keys_before: VecDeque::new(),
             mask: self.mask.clone(),
             patience: self.patience,
             spent: self.spent,
@@ -286,20 +309,27 @@ impl Constraint {
     /// When a budget is used up.
     pub fn next_bytes(&mut self) -> Result<Vec<u8>, StepError> {
         let Place::In(mut state) = self.here else { return Ok(Vec::new()) };
-        self.run(&mut state, |machine, program, state, work| {
+        let mut found = self.run(&mut state, |machine, program, state, work| {
             let mut bytes = Vec::new();
             for byte in 0..=u8::MAX {
-                if machine.step(program, state, byte, work)?.is_some() {
-                    bytes.push(byte);
-                }
+                bytes.extend(machine.step(program, state, byte, work)?.map(|to| (byte, to)));
             }
             Ok(bytes)
-        })
+        })?;
+        if self.keys.is_some() {
+            let all = std::mem::take(&mut found);
+            for (byte, to) in all {
+                found.extend(self.keys_after(to, &[byte])?.is_ok().then_some((byte, to)));
+            }
+        }
+        Ok(found.into_iter().map(|(byte, _)| byte).collect())
     }
 
-    /// The shortest text that makes this one complete: exactly as few bytes as can be. Of equally short ones, one
-    /// of the fewest tokens of the vocabulary, as far as half of the budget goes; of those a fixed one. Empty if the
-    /// text is complete already. Nothing moves; [`advance_bytes`](Self::advance_bytes) appends it.
+    /// The shortest text that makes this one complete: exactly as few bytes as can be. Of equally short ones,
+    /// one of the fewest tokens of the vocabulary, as far as half of the budget goes; of those a fixed one.
+    /// Where a key would come twice that may not, it is one with another key, which may be a few bytes
+    /// longer. Empty if the text is complete already. Nothing moves; [`advance_bytes`](Self::advance_bytes)
+    /// appends it.
     ///
     /// Costs shortest paths over the parser sets that are open (Dijkstra's algorithm, over shortest texts of
     /// symbols by Knuth's), and lookups for each byte and each token on a way.
@@ -310,7 +340,9 @@ impl Constraint {
     pub fn shortest_completion(&mut self) -> Result<Completion, StepError> {
         match self.here {
             Place::In(mut state) => {
-                self.run(&mut state, |machine, program, state, _| machine.completion(program, state))
+                let found =
+                    self.run(&mut state, |machine, program, state, _| machine.completion(program, state))?;
+                self.with_new_keys(found)
             }
             Place::Ended(_) => Ok(Completion { bytes: Vec::new(), tokens: Some(Vec::new()) }),
         }
@@ -345,7 +377,7 @@ impl Constraint {
     fn items(&self, machine: &Machine, set: SetId, terminal: TerminalId) -> Vec<String> {
         let lowered = &self.program.lowered;
         let mut items: Vec<String> =
-            machine.parser().waiting(set, terminal).map(|dot| lowered.show(dot)).collect();
+            machine.parser().waiting(&lowered.cfg, set, terminal).map(|dot| lowered.show(dot)).collect();
         items.dedup();
         items
     }
@@ -366,11 +398,12 @@ impl Constraint {
     }
 
     /// Where `token` leads, if it can follow.
-    fn after(&mut self, token: TokenId) -> Result<Option<Place>, StepError> {
+    pub(super) fn after(&mut self, token: TokenId) -> Result<Option<(Place, Option<Keys>)>, StepError> {
         let Place::In(mut state) = self.here else { return Ok(None) };
         let program = Arc::clone(&self.program);
         if program.vocabulary.end_of_text().contains(&token) {
-            return Ok(lock(&self.machine).is_complete(state).then_some(Place::Ended(state)));
+            let complete = lock(&self.machine).is_complete(state);
+            return Ok(complete.then(|| (Place::Ended(state), self.keys.clone())));
         }
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
@@ -378,12 +411,15 @@ impl Constraint {
         let (to, taken) = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
             machine.walk(program, state, bytes, work)
         })?;
-        Ok((taken == bytes.len()).then_some(Place::In(to)))
+        if taken < bytes.len() {
+            return Ok(None);
+        }
+        Ok(self.keys_after(to, bytes)?.ok().map(|keys| (Place::In(to), keys)))
     }
 
     /// Has the machine do something in `state`. If its memory is used up by what was there before, the session moves to
     /// another machine first, and `state` gets its new name.
-    fn run<T>(
+    pub(super) fn run<T>(
         &mut self,
         state: &mut StateId,
         step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
@@ -392,7 +428,7 @@ impl Constraint {
     }
 
     /// As [`run`](Self::run), with the totals of `steps` steps: text is reckoned by the byte.
-    fn run_over<T>(
+    pub(super) fn run_over<T>(
         &mut self,
         state: &mut StateId,
         steps: usize,
@@ -441,7 +477,7 @@ impl Constraint {
             .flat_map(|set| machine.parser().accepts(set).iter().map(move |&terminal| (set, terminal)));
         let mut rules: Vec<String> = Vec::new();
         for (set, terminal) in inside.chain(starting).take(PLACE_THREADS) {
-            for dot in machine.parser().waiting(set, terminal).take(PLACE_RULES) {
+            for dot in machine.parser().waiting(&lowered.cfg, set, terminal).take(PLACE_RULES) {
                 let rule = &lowered.rule(lowered.cfg.lhs(dot)).name;
                 if rules.len() < PLACE_RULES && !rules.contains(rule) {
                     rules.push(rule.clone());
@@ -473,12 +509,19 @@ impl Constraint {
         *state = new(*state).unwrap_or(*state);
         self.here = self.here.renamed(new(self.here.state()).unwrap_or(self.here.state()));
         self.history.rename(new);
+        let lost = self.keys_before.len().saturating_sub(self.history.kept());
+        self.keys_before.drain(..lost);
         self.machine = machine;
         true
     }
 
-    fn go(&mut self, to: Place, bytes: usize) {
+    fn go(&mut self, to: Place, bytes: usize, keys: Option<Keys>) {
         self.history.push(self.here.state(), self.bytes);
+        if let Some(before) = std::mem::replace(&mut self.keys, keys) {
+            self.keys_before.push_back(before);
+            let lost = self.keys_before.len().saturating_sub(self.history.kept());
+            self.keys_before.drain(..lost);
+        }
         self.here = to;
         self.bytes = self.bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
         self.mask = None;

@@ -7,7 +7,10 @@
 use hashbrown::HashMap;
 
 use super::{machine::Machine, program::Program};
-use crate::ids::{SetId, StateId};
+use crate::{
+    grammar::any_order::Chosen,
+    ids::{SetId, StateId},
+};
 
 /// Scanner states and parser state of a text, as two hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -79,7 +82,10 @@ impl Context {
         let mut alpha = Vec::new();
         let mut beta = Vec::new();
         let kernel = |set: SetId, salt: u64| {
-            let dots = parser.items(set).take(parser.kernel_len(set)).map(|(dot, _)| u64::from(dot.0));
+            let dots = parser.kernel_dots(&program.lowered.cfg, set).map(|(dot, chosen)| {
+                let words = chosen.into_iter().flat_map(Chosen::words);
+                words.fold(u64::from(dot.0), mixed)
+            });
             mixed(of_set(dots.collect()), salt)
         };
         for thread in machine.threads(state) {

@@ -52,6 +52,11 @@ impl History {
         self.forgotten + self.states.len()
     }
 
+    /// Steps that can be undone.
+    pub(super) fn kept(&self) -> usize {
+        self.states.len()
+    }
+
     /// The states, the latest first.
     pub(super) fn latest_first(&self) -> impl Iterator<Item = StateId> + '_ {
         self.states.iter().rev().map(|&(state, _)| state)

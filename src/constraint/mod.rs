@@ -6,10 +6,12 @@ mod completion;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod constraint;
 mod context;
+mod distinct;
 mod error;
 mod explore;
 mod history;
 mod host;
+mod keys;
 mod machine;
 mod mask;
 mod memory;

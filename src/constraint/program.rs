@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::completion::Lengths;
+use super::{completion::Lengths, keys::Quoted};
 use crate::{
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
@@ -23,6 +23,7 @@ pub(crate) struct Program {
     pub(crate) tables: Vec<Arc<TerminalTable>>,
     follow: Follow,
     lengths: OnceLock<Lengths>,
+    quoted: OnceLock<Quoted>,
     /// All trees, if they were grown ahead.
     pub(crate) grown: OnceLock<Arc<Forest>>,
 }
@@ -44,6 +45,7 @@ impl Program {
             terminals: reach.1,
             limits,
             lengths: OnceLock::new(),
+            quoted: OnceLock::new(),
             grown: OnceLock::new(),
         }
     }
@@ -73,6 +75,11 @@ impl Program {
             tables: &self.tables,
             trie: self.vocabulary.trie(),
         }
+    }
+
+    /// The vocabulary's tokens with quotes. Worked out when it is first asked for.
+    pub(super) fn quoted(&self) -> &Quoted {
+        self.quoted.get_or_init(|| Quoted::new(&self.vocabulary))
     }
 
     /// How short texts can be. Worked out when it is first asked for, linear in the grammar.

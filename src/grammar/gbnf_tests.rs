@@ -31,6 +31,7 @@ fn shown(grammar: &Grammar) -> String {
                     max.map_or(String::new(), |max| max.to_string())
                 )
             }
+            Expr::AnyOrder(parts) => panic!("{parts:?}"),
         };
         texts.push(text);
     }

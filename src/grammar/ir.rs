@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{pattern::Pattern, source::Span, warning::GrammarWarning};
+use super::{any_order::AnyOrder, pattern::Pattern, source::Span, warning::GrammarWarning};
 use crate::{
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
@@ -33,6 +33,8 @@ pub enum Expr {
         /// Greatest count, at least `min`.
         max: Option<u32>,
     },
+    /// Parts in any order, with separators.
+    AnyOrder(Box<AnyOrder>),
 }
 
 /// A named rule.
@@ -51,6 +53,16 @@ pub struct Grammar {
     spans: Vec<Span>,
     root: RuleId,
     warnings: Vec<GrammarWarning>,
+    keys: Option<DistinctKeys>,
+}
+
+/// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar
+/// can say so of keys that it does not list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DistinctKeys {
+    /// Can there be a beginning of a key after which only finitely many keys are left, so that all of those
+    /// may have come? Masks look at more tokens then.
+    pub may_run_out: bool,
 }
 
 impl Grammar {
@@ -65,6 +77,12 @@ impl Grammar {
     #[must_use]
     pub fn warnings(&self) -> &[GrammarWarning] {
         &self.warnings
+    }
+
+    /// Of the texts of the rules, are only those meant in which no object of the JSON has a key twice?
+    #[must_use]
+    pub fn distinct_keys(&self) -> Option<DistinctKeys> {
+        self.keys
     }
 
     /// All rules, in order of first mention.
@@ -128,6 +146,7 @@ pub struct GrammarBuilder {
     exprs: Vec<Expr>,
     spans: Vec<Span>,
     warnings: Vec<GrammarWarning>,
+    keys: Option<DistinctKeys>,
     max_exprs: usize,
 }
 
@@ -158,6 +177,7 @@ impl GrammarBuilder {
             exprs: Vec::new(),
             spans: Vec::new(),
             warnings: Vec::new(),
+            keys: None,
             max_exprs: limits.expressions.min(u32::MAX as usize),
         }
     }
@@ -186,6 +206,11 @@ impl GrammarBuilder {
     /// Attaches what the author of the text should know.
     pub(crate) fn warn(&mut self, warnings: Vec<GrammarWarning>) {
         self.warnings.extend(warnings);
+    }
+
+    /// Says that the texts are JSON, and that those in which an object has a key twice are not meant.
+    pub fn distinct_keys(&mut self, keys: DistinctKeys) {
+        self.keys = Some(keys);
     }
 
     /// Mentions the rule called `name`: rules are numbered in order of first mention.
@@ -248,6 +273,21 @@ impl GrammarBuilder {
         self.push(Expr::Repeat { part, min, max }, span)
     }
 
+    /// Parts in any order. The caller sees to it that names are indices of
+    /// [`required`](AnyOrder::required), and that neither parts nor the separator match the empty text.
+    ///
+    /// # Errors
+    /// See [`rule_ref`](Self::rule_ref).
+    pub fn any_order(&mut self, parts: AnyOrder, span: Span) -> Result<ExprId, LimitExceeded> {
+        debug_assert!(
+            parts
+                .parts
+                .iter()
+                .all(|part| part.name.is_none_or(|name| (name as usize) < parts.required.len()))
+        );
+        self.push(Expr::AnyOrder(Box::new(parts)), span)
+    }
+
     /// Gives the rule called `name` its body. `span` is that of the name where it is defined.
     ///
     /// # Errors
@@ -298,6 +338,7 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
-        Ok(Grammar { rules, exprs: self.exprs, spans: self.spans, root, warnings: self.warnings })
+        let Self { exprs, spans, warnings, keys, .. } = self;
+        Ok(Grammar { rules, exprs, spans, root, warnings, keys })
     }
 }

@@ -3,6 +3,7 @@
 //! Each front end is text -> [`GrammarBuilder`] calls and no analysis; all of them speak of mistakes
 //! through [`GrammarError`]. Knows nothing of vocabularies, scanners or parsing with the grammar.
 
+pub mod any_order;
 pub mod automaton;
 pub mod ir;
 pub mod json_schema;
@@ -19,9 +20,10 @@ mod regex_text;
 mod suggest;
 mod warning;
 
+pub use any_order::{AnyOrder, AnyOrderPart};
 pub use automaton::Automaton;
 pub use error::{GrammarError, GrammarErrorKind, Place};
-pub use ir::{Expr, Grammar, GrammarBuilder};
+pub use ir::{DistinctKeys, Expr, Grammar, GrammarBuilder};
 pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 pub use warning::{GrammarWarning, GrammarWarningKind};

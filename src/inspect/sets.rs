@@ -180,8 +180,8 @@ fn view(
         threads: threads.iter().filter(|thread| thread.set == set).count(),
         boundary: state.is_some_and(|state| machine.boundary(state) == Some(set)),
         complete: parser.is_complete(set),
-        items: parser.items(set).take(most_items).map(item).collect(),
-        item_count: parser.items(set).count(),
+        items: parser.items(&lowered.cfg, set).take(most_items).map(item).collect(),
+        item_count: parser.items(&lowered.cfg, set).count(),
         kernel_items: parser.kernel_len(set),
         accepts: parser.known_shifts(set).map(|(terminal, to)| (terminal, to.map(SetId::raw))).collect(),
     }

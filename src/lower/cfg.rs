@@ -3,7 +3,10 @@
 //! Invariants: reduced (see `reduce`); a dot's successor in its production is the next number;
 //! production 0 is `start ::= root`, where `start` occurs nowhere else.
 
-use super::ranks::{Rank, Ranks};
+use super::{
+    any_order::Lists,
+    ranks::{Rank, Ranks},
+};
 use crate::{ids::TerminalId, store::Writer};
 
 /// A nonterminal of the reduced grammar.
@@ -52,6 +55,7 @@ pub(crate) struct Cfg {
     /// First dots of each nonterminal's productions.
     pub(super) productions: Vec<Vec<Dot>>,
     pub(super) nullable: Vec<bool>,
+    pub(super) lists: Lists,
     pub(super) ranks: Ranks,
 }
 
@@ -82,6 +86,18 @@ impl Cfg {
     /// The symbols of the production that begins at `first`.
     pub(crate) fn symbols(&self, first: Dot) -> impl Iterator<Item = Slot> + '_ {
         self.slots[first.0 as usize..].iter().copied().take_while(|slot| !matches!(slot, Slot::End(_)))
+    }
+
+    /// First dots of what the parser predicts for the nonterminal: of a list of parts in any order the first
+    /// part.
+    pub(crate) fn predicted(&self, nonterminal: NonterminalId) -> &[Dot] {
+        let all = self.productions(nonterminal);
+        if self.lists.of_symbol(nonterminal).is_some() { all.get(..1).unwrap_or(all) } else { all }
+    }
+
+    /// The lists of parts in any order.
+    pub(crate) fn lists(&self) -> &Lists {
+        &self.lists
     }
 
     /// First dots of all productions.
@@ -136,6 +152,7 @@ impl Cfg {
             writer.u8(kind);
             writer.u32(number);
         }
+        self.lists.write(writer);
     }
 
     /// Number of nonterminals.
@@ -149,6 +166,7 @@ impl Cfg {
         self.slots.len() * size_of::<Slot>()
             + self.lhs.len() * size_of::<NonterminalId>()
             + self.nullable.len()
+            + self.lists.bytes()
             + self.ranks.bytes()
             + productions.sum::<usize>()
     }

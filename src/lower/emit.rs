@@ -8,13 +8,14 @@ use hashbrown::HashMap;
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::{
+    any_order::EmittedList,
     error::CompileError,
     provenance::{Origin, RuleSymbol},
     regular::Regular,
     work::WorkGrammar,
 };
 use crate::{
-    grammar::{Expr, PatternKind, Span},
+    grammar::{AnyOrder, Expr, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
@@ -43,6 +44,7 @@ pub(super) struct Emitted {
     pub(super) rules: Vec<Option<RuleSymbol>>,
     /// Rules that went into a terminal together with what mentions them, and that terminal's symbol.
     pub(super) absorbed: Vec<(RuleId, Symbol)>,
+    pub(super) lists: Vec<EmittedList>,
     pub(super) root: Symbol,
 }
 
@@ -73,6 +75,7 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
             terminal_origins: Vec::new(),
             rules: vec![None; work.rule_count()],
             absorbed: Vec::new(),
+            lists: Vec::new(),
             root: Symbol::Nonterminal(0),
         },
         here: (work.root(), work.rule_span(work.root())),
@@ -241,6 +244,7 @@ impl Emitter<'_> {
                 }
                 Expr::Sequence(parts) | Expr::Alternatives(parts) => open.extend(parts),
                 Expr::Repeat { part, .. } => open.push(*part),
+                Expr::AnyOrder(parts) => open.extend(parts.exprs()),
             }
         }
     }
@@ -305,12 +309,33 @@ impl Emitter<'_> {
                     let symbols = self.repeat(symbol, *min, *max)?;
                     self.produce(nonterminal, symbols)?;
                 }
+                Expr::AnyOrder(parts) if expr == body => self.any_order(nonterminal, parts)?,
                 _ => {
                     let symbol = self.expr(expr)?;
                     self.produce(nonterminal, vec![symbol])?;
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The productions of a list of parts in any order, and a note of what they do not say. Each part has a
+    /// symbol of its own, so that the parser knows which has come.
+    fn any_order(&mut self, list: u32, of: &AnyOrder) -> Result<(), CompileError> {
+        let separator = self.expr(of.separator)?;
+        let part = self.nonterminal(String::new())?;
+        let any = Symbol::Nonterminal(part);
+        self.produce(list, vec![any])?;
+        self.produce(list, vec![Symbol::Nonterminal(list), separator, any])?;
+        let mut parts = Vec::with_capacity(of.parts.len());
+        for one in &of.parts {
+            let symbol = self.expr(one.expr)?;
+            let number = self.nonterminal(String::new())?;
+            self.produce(number, vec![symbol])?;
+            self.produce(part, vec![Symbol::Nonterminal(number)])?;
+            parts.push(number);
+        }
+        self.out.lists.push(EmittedList { list, part, parts, separator, of: of.clone() });
         Ok(())
     }
 

@@ -8,6 +8,8 @@ use crate::limits::LimitExceeded;
 pub enum CompileErrorKind {
     /// The grammar has no sentence at all, such as `root ::= root`.
     EmptyLanguage,
+    /// A part of a list in any order, or its separator, matches the empty text.
+    EmptyPart,
     /// A budget is used up.
     Limit(LimitExceeded),
 }
@@ -41,6 +43,10 @@ impl std::fmt::Display for CompileError {
                 "the grammar has no sentence: every way through its start rule needs a rule that never ends\n\
                  hint: give each recursive rule an alternative that does not use it, as in `list ::= item | item \",\" list`",
             ),
+            CompileErrorKind::EmptyPart => f.write_str(
+                "a part of a list in any order, or the separator between two, matches the empty text\n\
+                 hint: leave out the part instead of letting it be empty",
+            ),
             CompileErrorKind::Limit(limit) => {
                 write!(f, "{limit}\nhint: {}", limit.hint())
             }
@@ -51,7 +57,7 @@ impl std::fmt::Display for CompileError {
 impl std::error::Error for CompileError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.kind {
-            CompileErrorKind::EmptyLanguage => None,
+            CompileErrorKind::EmptyLanguage | CompileErrorKind::EmptyPart => None,
             CompileErrorKind::Limit(limit) => Some(limit),
         }
     }

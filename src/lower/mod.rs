@@ -10,6 +10,7 @@
 //! 5. [`reduce`]: every symbol derives some text and occurs in some sentence, so "may follow" means
 //!    "a sentence follows".
 
+mod any_order;
 mod cfg;
 mod components;
 mod emit;
@@ -28,6 +29,7 @@ mod written;
 #[cfg(test)]
 mod written_tests;
 
+pub(crate) use any_order::{List, Prices};
 pub(crate) use cfg::{Cfg, Dot, NonterminalId, Slot};
 pub(crate) use components::components;
 pub(crate) use emit::Symbol;
@@ -40,7 +42,11 @@ pub use terminals::Terminals;
 
 use std::time::{Duration, Instant};
 
-use crate::{grammar::Grammar, limits::Limits, scanner::Scanner};
+use crate::{
+    grammar::{DistinctKeys, Grammar},
+    limits::Limits,
+    scanner::Scanner,
+};
 
 /// A grammar as the parser and the scanner need it.
 #[derive(Debug)]
@@ -53,6 +59,8 @@ pub(crate) struct Lowered {
     pub(crate) terminal_names: Vec<String>,
     /// Which rules all of this comes from.
     pub(crate) provenance: Provenance,
+    /// May no key of an object come twice?
+    pub(crate) keys: Option<DistinctKeys>,
     /// What each pass took, in order.
     pub(crate) times: Vec<(&'static str, Duration)>,
 }
@@ -96,6 +104,9 @@ pub(crate) fn lower(
         absorbed: &absorbed,
     };
     let cfg = reduced.cfg;
+    if cfg.lists().iter().any(|(_, list)| list.has_empty_part(&cfg)) {
+        return Err(CompileError::new(CompileErrorKind::EmptyPart));
+    }
     let rules =
         provenance::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
     clock.lap("reduction");
@@ -113,7 +124,8 @@ pub(crate) fn lower(
         terminals: reduced.terminal_origins,
         nonterminals: reduced.nonterminal_origins,
     };
-    Ok(Lowered { cfg, scanner, terminal_names: reduced.terminal_names, provenance, times: clock.laps })
+    let (terminal_names, keys) = (reduced.terminal_names, grammar.distinct_keys());
+    Ok(Lowered { cfg, scanner, terminal_names, provenance, keys, times: clock.laps })
 }
 
 /// Times passes, for display only.

@@ -143,6 +143,12 @@ impl Starts {
                 }
             }
         }
+        // Which parts of a list in any order have come is no matter of the productions: a part is never another.
+        for (_, list) in cfg.lists().iter() {
+            for symbol in list.parts.iter().chain([&list.symbol, &list.part]) {
+                only_first[symbol.index()] = false;
+            }
+        }
         let mut contexts = vec![Vec::new(); count];
         for (at, uses) in uses.iter().enumerate() {
             if only_first[at] && uses.len() <= MAX_CONTEXTS {

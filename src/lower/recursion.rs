@@ -119,7 +119,7 @@ fn mentions_at_end(work: &WorkGrammar, expr: ExprId, rule: RuleId) -> bool {
             Expr::Sequence(parts) => stack.extend(parts.first().into_iter().chain(parts.last())),
             Expr::Alternatives(parts) => stack.extend(parts),
             Expr::Repeat { part, min: 0, max: Some(1) } => stack.push(*part),
-            Expr::Repeat { .. } => {}
+            Expr::Repeat { .. } | Expr::AnyOrder(_) => {}
         }
     }
     false

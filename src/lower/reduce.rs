@@ -3,11 +3,14 @@
 //! Only in a reduced grammar does "a terminal can follow" mean "a sentence can follow".
 
 use super::{
+    any_order::{EmittedList, List, Lists},
     cfg::{Cfg, Dot, NonterminalId, Slot},
     emit::{Emitted, Symbol},
     provenance::Origin,
     ranks::Ranks,
 };
+use hashbrown::HashSet;
+
 use crate::{ids::TerminalId, scanner::TerminalDfa};
 
 /// What is left of [`Emitted`], in new numbers.
@@ -26,7 +29,8 @@ pub(super) struct Reduced {
 /// The reduced grammar; `None` if no sentence is left. Linear.
 pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     let count = emitted.nonterminals.len();
-    let productive = derives(count, &emitted.productions, |symbol| matches!(symbol, Symbol::Terminal(_)));
+    let is_text = |symbol: &Symbol| matches!(symbol, Symbol::Terminal(_));
+    let productive = derives(count, &emitted.productions, &emitted.lists, is_text);
     let good = |symbol: &Symbol| match symbol {
         Symbol::Terminal(_) => true,
         Symbol::Nonterminal(nonterminal) => productive[*nonterminal as usize],
@@ -63,7 +67,9 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     }
     let nullable = nullable(&slots, &productions);
     let lhs = left_hand_sides(&slots);
-    let mut cfg = Cfg { slots, lhs, productions, nullable, ranks: Ranks::default() };
+    let lists = emitted.lists.iter().filter_map(|list| numbers.list(list, &productive, &productions));
+    let lists = Lists::new(lists.collect());
+    let mut cfg = Cfg { slots, lhs, productions, nullable, lists, ranks: Ranks::default() };
     cfg.ranks = Ranks::of(&cfg);
 
     let origins = &emitted.nonterminals;
@@ -132,6 +138,27 @@ impl Numbers {
         }
     }
 
+    /// A list of parts in any order, if any sentence uses it. Its productions are those for one part and for
+    /// more, in this order; the latter is missing if nothing can stand between two parts.
+    fn list(&self, list: &EmittedList, productive: &[bool], productions: &[Vec<Dot>]) -> Option<List> {
+        let symbol = self.nonterminals[list.list as usize]?;
+        let dots = &productions[symbol.index()];
+        let first = *dots.first()?;
+        let between = dots.get(1).map_or(first, |dot| dot.next());
+        let again = dots.get(1).map_or(first, |_| between.next());
+        let parts = list.parts.iter().filter(|&&part| productive[part as usize]);
+        Some(List {
+            symbol,
+            part: self.nonterminals[list.part as usize]?,
+            parts: parts.filter_map(|&part| self.nonterminals[part as usize]).collect(),
+            choice: list.choice(productive),
+            first,
+            between,
+            again,
+            end: again.next(),
+        })
+    }
+
     fn slot(&mut self, symbol: Symbol) -> Slot {
         match symbol {
             Symbol::Terminal(old) => {
@@ -153,8 +180,15 @@ impl Numbers {
 }
 
 /// Which nonterminals derive a string of symbols for which `base` holds: the usual count of open
-/// symbols per production. Linear.
-fn derives(count: usize, productions: &[(u32, Vec<Symbol>)], base: impl Fn(&Symbol) -> bool) -> Vec<bool> {
+/// symbols per production. Linear. The productions of lists in any order say too little of them: they derive
+/// something once their parts say so.
+fn derives(
+    count: usize,
+    productions: &[(u32, Vec<Symbol>)],
+    lists: &[EmittedList],
+    base: impl Fn(&Symbol) -> bool,
+) -> Vec<bool> {
+    let is_list: HashSet<u32> = lists.iter().map(|list| list.list).collect();
     let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut missing: Vec<usize> = Vec::with_capacity(productions.len());
     let mut found = vec![false; count];
@@ -168,20 +202,33 @@ fn derives(count: usize, productions: &[(u32, Vec<Symbol>)], base: impl Fn(&Symb
             }
         }
         missing.push(open);
-        if open == 0 && !std::mem::replace(&mut found[*lhs as usize], true) {
+        if open == 0 && !is_list.contains(lhs) && !std::mem::replace(&mut found[*lhs as usize], true) {
             work.push(*lhs);
         }
     }
-    while let Some(nonterminal) = work.pop() {
-        for &production in &uses[nonterminal as usize] {
-            missing[production] -= 1;
-            let lhs = productions[production].0;
-            if missing[production] == 0 && !std::mem::replace(&mut found[lhs as usize], true) {
-                work.push(lhs);
+    loop {
+        while let Some(nonterminal) = work.pop() {
+            for &production in &uses[nonterminal as usize] {
+                missing[production] -= 1;
+                let lhs = productions[production].0;
+                if missing[production] == 0
+                    && !is_list.contains(&lhs)
+                    && !std::mem::replace(&mut found[lhs as usize], true)
+                {
+                    work.push(lhs);
+                }
             }
         }
+        for list in lists {
+            if !found[list.list as usize] && list.has_text(&found) {
+                found[list.list as usize] = true;
+                work.push(list.list);
+            }
+        }
+        if work.is_empty() {
+            return found;
+        }
     }
-    found
 }
 
 /// Which nonterminals derive the empty string.
@@ -200,5 +247,6 @@ fn nullable(slots: &[Slot], productions: &[Vec<Dot>]) -> Vec<bool> {
             list.push((u32::try_from(lhs).unwrap_or(u32::MAX), symbols));
         }
     }
-    derives(productions.len(), &list, |_| false)
+    // Lists in any order have no empty parts: that is looked at next.
+    derives(productions.len(), &list, &[], |_| false)
 }

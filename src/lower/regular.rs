@@ -71,6 +71,8 @@ impl Regular {
                 greedy: true,
                 sub: Box::new(self.hir(work, *part)),
             }),
+            // It is not regular, so the answer was no.
+            Expr::AnyOrder(_) => Hir::fail(),
         }
     }
 }
@@ -91,6 +93,7 @@ pub(super) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular
                 Expr::Pattern(_) | Expr::Rule(_) => {}
                 Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
                 Expr::Repeat { part, .. } => stack.push(*part),
+                Expr::AnyOrder(parts) => stack.extend(parts.exprs()),
             }
         }
         // Parts have smaller ids than what they are part of. A rule that was not looked at yet is
@@ -131,6 +134,8 @@ fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<
             depth: part.depth + 1,
             opaque: part.opaque,
         }),
+        // Some are, but with an exponential number of states.
+        Expr::AnyOrder(_) => None,
     }
 }
 

@@ -75,6 +75,7 @@ fn repetitions(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Vec<ExprId> {
                     found.push(expr);
                     open.push(*part);
                 }
+                Expr::AnyOrder(parts) => open.extend(parts.exprs()),
             }
         }
     }

@@ -2,7 +2,12 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::cfg::{Cfg, Dot, Slot};
+use hashbrown::HashMap;
+
+use super::{
+    any_order::List,
+    cfg::{Cfg, Dot, Slot},
+};
 
 /// The length of a text that there is not.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -41,6 +46,7 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, D
     let mut found = vec![(NEVER, Cfg::START); cfg.nonterminal_count()];
     let mut heap = BinaryHeap::new();
     let mut open: Vec<(usize, u64)> = Vec::with_capacity(uses.firsts.len());
+    let lists = ListsByPart::new(cfg);
     for (number, &first) in uses.firsts.iter().enumerate() {
         let (mut missing, mut length) = (0, 0_u64);
         for slot in cfg.symbols(first) {
@@ -50,7 +56,7 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, D
             }
         }
         open.push((missing, length));
-        if missing == 0 {
+        if missing == 0 && cfg.lists().of_symbol(cfg.lhs(first)).is_none() {
             heap.push(Reverse((length, cfg.lhs(first).index(), number)));
         }
     }
@@ -63,13 +69,54 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, D
             let (missing, total) = &mut open[number as usize];
             *missing -= 1;
             *total = total.saturating_add(length).min(NEVER - 1);
-            if *missing == 0 {
-                let lhs = cfg.lhs(uses.firsts[number as usize]).index();
-                heap.push(Reverse((*total, lhs, number as usize)));
+            let lhs = cfg.lhs(uses.firsts[number as usize]);
+            if *missing == 0 && cfg.lists().of_symbol(lhs).is_none() {
+                heap.push(Reverse((*total, lhs.index(), number as usize)));
+            }
+        }
+        for &list in lists.with(nonterminal) {
+            let list = cfg.lists().get(list);
+            let length = shortest_list(cfg, list, terminals, &found);
+            let number = uses.firsts.binary_search(&list.first).unwrap_or(0);
+            if length < NEVER {
+                heap.push(Reverse((length, list.symbol.index(), number)));
             }
         }
     }
     found
+}
+
+/// The lists in any order that have a nonterminal as a part or as the separator.
+struct ListsByPart(HashMap<usize, Vec<u32>>);
+
+impl ListsByPart {
+    fn new(cfg: &Cfg) -> Self {
+        let mut lists: HashMap<usize, Vec<u32>> = HashMap::new();
+        for (number, list) in cfg.lists().iter() {
+            let separator = match cfg.slot(list.between) {
+                Slot::Nonterminal(separator) => Some(separator),
+                _ => None,
+            };
+            for symbol in list.parts.iter().copied().chain(separator) {
+                lists.entry(symbol.index()).or_default().push(number);
+            }
+        }
+        Self(lists)
+    }
+
+    fn with(&self, nonterminal: usize) -> &[u32] {
+        self.0.get(&nonterminal).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The shortest text of a list in any order, by those of its parts that were found.
+fn shortest_list(cfg: &Cfg, list: &List, terminals: &[u64], found: &[(u64, Dot)]) -> u64 {
+    let separator = match cfg.slot(list.between) {
+        Slot::Nonterminal(separator) => found[separator.index()].0,
+        Slot::Terminal(separator) => terminals[separator.index()],
+        Slot::End(_) => 0,
+    };
+    list.from_part(&list.choice.start(), |part| found[list.parts[part].index()].0, separator)
 }
 
 /// By dot the length of the shortest text of the symbols after it in its production, saturating below [`NEVER`].
@@ -87,6 +134,9 @@ pub(crate) fn rests(cfg: &Cfg, terminals: &[u64]) -> Vec<u64> {
         }
         .min(NEVER - 1);
         *rest_of = rest;
+    }
+    for (_, list) in cfg.lists().iter() {
+        rests[list.first.0 as usize] = shortest[list.symbol.index()].0.min(NEVER - 1);
     }
     rests
 }

@@ -61,6 +61,10 @@ impl WorkGrammar {
                 Expr::Sequence(parts) => work.push(Expr::Sequence(all(parts)), limits)?,
                 Expr::Alternatives(parts) => work.push(Expr::Alternatives(all(parts)), limits)?,
                 Expr::Repeat { part, min, max } => work.repeat(renamed[part.index()], *min, *max, limits)?,
+                Expr::AnyOrder(parts) => {
+                    let parts = parts.map(|part| renamed[part.index()]);
+                    work.push(Expr::AnyOrder(Box::new(parts)), limits)?
+                }
             };
             // What a pattern was taken apart into stands where the pattern does.
             work.spans.resize(work.exprs.len(), grammar.expr_span(id));
@@ -174,6 +178,7 @@ impl WorkGrammar {
                 Expr::Pattern(_) | Expr::Rule(_) => Vec::new(),
                 Expr::Sequence(parts) | Expr::Alternatives(parts) => parts.clone(),
                 Expr::Repeat { part, .. } => vec![*part],
+                Expr::AnyOrder(parts) => parts.exprs().collect(),
             };
             if !parts_done {
                 open.push((here, true));
@@ -188,6 +193,7 @@ impl WorkGrammar {
                     Expr::Sequence(_) => Expr::Sequence(new),
                     Expr::Alternatives(_) => Expr::Alternatives(new),
                     Expr::Repeat { min, max, .. } => Expr::Repeat { part: new[0], min: *min, max: *max },
+                    Expr::AnyOrder(parts) => Expr::AnyOrder(Box::new(parts.map(|part| of(&part)))),
                     other => other.clone(),
                 };
                 let made = self.push(rebuilt, limits)?;
@@ -287,6 +293,7 @@ impl WorkGrammar {
                         Expr::Rule(callee) => callees.push(*callee),
                         Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
                         Expr::Repeat { part, .. } => stack.push(*part),
+                        Expr::AnyOrder(parts) => stack.extend(parts.exprs()),
                     }
                 }
                 callees.sort_unstable();
@@ -319,6 +326,7 @@ impl WorkGrammar {
                         parts.iter().for_each(|&part| meet(part, &mut stack));
                     }
                     Expr::Repeat { part, .. } => meet(*part, &mut stack),
+                    Expr::AnyOrder(parts) => parts.exprs().for_each(|part| meet(part, &mut stack)),
                 }
             }
         }

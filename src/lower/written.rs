@@ -204,6 +204,7 @@ impl Pass<'_> {
                 Expr::Pattern(_) | Expr::Rule(_) => {}
                 Expr::Sequence(parts) | Expr::Alternatives(parts) => stack.extend(parts),
                 Expr::Repeat { part, .. } => stack.push(*part),
+                Expr::AnyOrder(parts) => stack.extend(parts.exprs()),
             }
         }
         // Parts have smaller ids than what they are part of.
@@ -260,6 +261,7 @@ impl Pass<'_> {
                 }
                 part.repeated(*min, *max)
             }
+            Expr::AnyOrder(_) => None,
         }
     }
 
@@ -284,6 +286,7 @@ impl Pass<'_> {
             Expr::Alternatives(parts) => Expr::Alternatives(new(&parts)),
             Expr::Repeat { part, min, max } => Expr::Repeat { part: self.renamed[part.index()], min, max },
             Expr::Sequence(parts) => Expr::Sequence(self.stretches(work, &parts)?),
+            Expr::AnyOrder(parts) => Expr::AnyOrder(Box::new(parts.map(|part| self.renamed[part.index()]))),
         };
         if regrouped == *work.expr(expr) { Ok(expr) } else { work.push(regrouped, self.limits) }
     }

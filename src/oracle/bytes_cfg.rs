@@ -3,7 +3,10 @@
 //! Every expression and every node of a pattern becomes a nonterminal of its own, by the rule that
 //! defines its meaning. Productions that derive nothing are removed at the end.
 
-use std::ops::Range;
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Range,
+};
 
 use regex_syntax::{
     hir::{Class, Hir, HirKind},
@@ -12,7 +15,8 @@ use regex_syntax::{
 
 use super::OracleError;
 use crate::{
-    grammar::{Automaton, Expr, Grammar, PatternKind},
+    grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind},
+    ids::ExprId,
     limits::{Budget, LimitExceeded},
 };
 
@@ -74,6 +78,10 @@ impl BytesCfg {
                     }
                 }
                 Expr::Repeat { part, min, max } => builder.repeat(head, of_expr(part.index()), *min, *max)?,
+                Expr::AnyOrder(parts) => {
+                    let parts = parts.map(|part| ExprId::new(of_expr(part.index())));
+                    builder.any_order(head, &parts)?;
+                }
             }
         }
         Ok(builder.finish(grammar.root().raw()))
@@ -246,6 +254,45 @@ impl Builder {
             *head = rest;
         }
         self.production(*head, &[])
+    }
+
+    /// `head` derives all orders of the parts, one nonterminal for each way to have come so far: which names,
+    /// how many parts, which marks. `of` holds nonterminals in the place of expressions.
+    fn any_order(&mut self, head: u32, of: &AnyOrder) -> Result<(), LimitExceeded> {
+        type Come = (BTreeSet<u32>, u64, u8);
+        let nonterminal = |part: ExprId| Symbol::Nonterminal(part.raw());
+        let most = of.max.unwrap_or(of.min.max(1));
+        let (start, mut open) = (Come::default(), Vec::new());
+        let mut known: HashMap<Come, u32> = HashMap::from([(start.clone(), head)]);
+        open.push(start);
+        while let Some(come) = open.pop() {
+            let (names, count, marks) = &come;
+            let from = known[&come];
+            let complete = (0..).zip(&of.required).all(|(name, &must)| !must || names.contains(&name));
+            if complete && *count >= of.min.max(1) && marks & of.marks == of.marks {
+                self.production(from, &[])?;
+            }
+            for part in &of.parts {
+                let again = part.name.is_some_and(|name| names.contains(&name));
+                if again || of.max.is_some_and(|max| *count >= max) {
+                    continue;
+                }
+                let names = names.iter().copied().chain(part.name).collect();
+                let after = (names, (count + 1).min(most), marks | part.marks);
+                let to = match known.get(&after) {
+                    Some(&to) => to,
+                    None => {
+                        let to = self.nonterminal();
+                        known.insert(after.clone(), to);
+                        open.push(after);
+                        to
+                    }
+                };
+                let body = [nonterminal(of.separator), nonterminal(part.expr), Symbol::Nonterminal(to)];
+                self.production(from, if *count == 0 { &body[1..] } else { &body })?;
+            }
+        }
+        Ok(())
     }
 
     /// The nonterminals that derive some string: of any bytes, or the empty one.

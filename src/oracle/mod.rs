@@ -8,6 +8,7 @@
 //! Simple and slow on purpose: a mask over 32,000 tokens takes up to a second.
 
 mod bytes_cfg;
+mod repeated;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,8 @@ pub enum OracleError {
 #[derive(Debug)]
 pub struct Oracle {
     cfg: BytesCfg,
+    /// Is no text meant in which an object has a key twice?
+    distinct_keys: bool,
 }
 
 impl Oracle {
@@ -53,13 +56,14 @@ impl Oracle {
     /// # Errors
     /// If it has more.
     pub fn within(grammar: &Grammar, symbols: usize) -> Result<Self, OracleError> {
-        Ok(Self { cfg: BytesCfg::new(grammar, symbols)? })
+        let distinct_keys = grammar.distinct_keys().is_some();
+        Ok(Self { cfg: BytesCfg::new(grammar, symbols)?, distinct_keys })
     }
 
     /// A session at the empty text.
     #[must_use]
     pub fn session(&self) -> Session<'_> {
-        Session::new(&self.cfg)
+        Session::new(&self.cfg, self.distinct_keys)
     }
 
     /// Does the grammar have a sentence at all?

@@ -4,7 +4,10 @@
 
 use hashbrown::HashSet;
 
-use super::bytes_cfg::{BytesCfg, Symbol};
+use super::{
+    bytes_cfg::{BytesCfg, Symbol},
+    repeated,
+};
 use crate::{
     ids::TokenId,
     vocab::{TokenSet, Vocabulary},
@@ -61,6 +64,8 @@ impl SortedTokens {
 #[derive(Debug)]
 pub struct Session<'o> {
     cfg: &'o BytesCfg,
+    /// The text, where no object may have a key twice.
+    text: Option<Vec<u8>>,
     sets: Vec<ItemSet>,
     /// Scratch of `close`, empty between calls.
     items: Vec<Item>,
@@ -71,9 +76,10 @@ pub struct Session<'o> {
 }
 
 impl<'o> Session<'o> {
-    pub(super) fn new(cfg: &'o BytesCfg) -> Self {
+    pub(super) fn new(cfg: &'o BytesCfg, distinct_keys: bool) -> Self {
         let mut session = Self {
             cfg,
+            text: distinct_keys.then(Vec::new),
             sets: Vec::new(),
             items: Vec::new(),
             seen: HashSet::new(),
@@ -118,6 +124,16 @@ impl<'o> Session<'o> {
             return false;
         }
         self.close();
+        let here = self.len() - 1;
+        if let Some(text) = &mut self.text {
+            text.truncate(here);
+            text.push(byte);
+            // A key ends with a quote.
+            if byte == b'"' && repeated::has_key_twice(text) {
+                self.sets.pop();
+                return false;
+            }
+        }
         true
     }
 

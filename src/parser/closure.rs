@@ -4,7 +4,10 @@
 //! Nullable nonterminals are stepped over where they are predicted (Aycock and Horspool, "Practical
 //! Earley Parsing", 2002), so nothing of empty extent is ever completed.
 
-use super::core::{Begun, OpenCore};
+use super::{
+    core::{Begun, OpenCore},
+    lists::OpenLists,
+};
 use crate::{
     limits::{LimitExceeded, Work},
     lower::{Cfg, Dot, NonterminalId, Slot},
@@ -26,11 +29,12 @@ impl Scratch {
     pub(super) fn close(
         &mut self,
         cfg: &Cfg,
+        lists: &OpenLists,
         kernel: &[Dot],
         work: &mut Work,
     ) -> Result<OpenCore, LimitExceeded> {
         let mut core = OpenCore::default();
-        let filled = self.fill(cfg, kernel, &mut core, work);
+        let filled = self.fill(cfg, lists, kernel, &mut core, work);
         for nonterminal in self.open.drain(..) {
             self.predicted[nonterminal.index()] = false;
         }
@@ -44,26 +48,27 @@ impl Scratch {
     fn fill(
         &mut self,
         cfg: &Cfg,
+        lists: &OpenLists,
         kernel: &[Dot],
         core: &mut OpenCore,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
         for &dot in kernel {
             // Kernels hold an item for each nullable symbol stepped over already.
-            self.add(cfg, core, dot, Begun::Before, work)?;
+            self.add(cfg, lists, core, dot, Begun::Before, work)?;
         }
         let mut next = 0;
         while let Some(&nonterminal) = self.open.get(next) {
             next += 1;
-            for &first in cfg.productions(nonterminal) {
+            for &first in cfg.predicted(nonterminal) {
                 let mut dot = first;
                 while let Slot::Nonterminal(symbol) = cfg.slot(dot)
                     && cfg.is_nullable(symbol)
                 {
-                    self.add(cfg, core, dot, Begun::Here, work)?;
+                    self.add(cfg, lists, core, dot, Begun::Here, work)?;
                     dot = dot.next();
                 }
-                self.add(cfg, core, dot, Begun::Here, work)?;
+                self.add(cfg, lists, core, dot, Begun::Here, work)?;
             }
         }
         Ok(())
@@ -73,22 +78,32 @@ impl Scratch {
     fn add(
         &mut self,
         cfg: &Cfg,
+        lists: &OpenLists,
         core: &mut OpenCore,
         dot: Dot,
         begun: Begun,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
-        match cfg.slot(dot) {
+        let parts = lists.parts(cfg, dot, |part| {
+            self.wait(core, part, dot, begun);
+            work.spend(4)
+        })?;
+        if parts {
+            return Ok(());
+        }
+        match lists.slot(cfg, dot) {
             Slot::Terminal(terminal) => core.by_terminal.push((terminal, dot, begun)),
-            Slot::Nonterminal(nonterminal) => {
-                core.by_nonterminal.push((nonterminal, dot, begun));
-                if !std::mem::replace(&mut self.predicted[nonterminal.index()], true) {
-                    self.open.push(nonterminal);
-                }
-            }
+            Slot::Nonterminal(nonterminal) => self.wait(core, nonterminal, dot, begun),
             Slot::End(_) => {}
         }
         // Sorting included.
         work.spend(4)
+    }
+
+    fn wait(&mut self, core: &mut OpenCore, nonterminal: NonterminalId, dot: Dot, begun: Begun) {
+        core.by_nonterminal.push((nonterminal, dot, begun));
+        if !std::mem::replace(&mut self.predicted[nonterminal.index()], true) {
+            self.open.push(nonterminal);
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::closure::Scratch;
+use super::{closure::Scratch, lists::OpenLists};
 use crate::{
     ids::TerminalId,
     interner::Index,
@@ -138,6 +138,7 @@ pub(super) struct Cores {
     cores: Vec<Core>,
     index: Index,
     scratch: Scratch,
+    lists: OpenLists,
     /// Of the cores, apart from the index.
     bytes: usize,
     rules: usize,
@@ -145,11 +146,21 @@ pub(super) struct Cores {
 
 impl Cores {
     pub(super) fn new(cfg: &Cfg) -> Self {
-        Self { cores: Vec::new(), index: Index::default(), scratch: Scratch::new(cfg), bytes: 0, rules: 0 }
+        let (index, scratch, lists) = (Index::default(), Scratch::new(cfg), OpenLists::default());
+        Self { cores: Vec::new(), index, scratch, lists, bytes: 0, rules: 0 }
     }
 
     pub(super) fn get(&self, core: CoreId) -> &Core {
         &self.cores[core.0 as usize]
+    }
+
+    /// The dotted rules of lists in any order.
+    pub(super) fn lists(&self) -> &OpenLists {
+        &self.lists
+    }
+
+    pub(super) fn lists_mut(&mut self) -> &mut OpenLists {
+        &mut self.lists
     }
 
     /// Rules of all cores.
@@ -159,7 +170,7 @@ impl Cores {
 
     /// Memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.index.bytes()
+        self.bytes + self.index.bytes() + self.lists.bytes()
     }
 
     /// The core of these dotted rules (sorted, without duplicates). New ones are linear in their items.
@@ -173,7 +184,7 @@ impl Cores {
         if let Some(known) = self.index.find(hash, |core| *self.cores[core as usize].dots == *dots) {
             return Ok(CoreId(known));
         }
-        let open = self.scratch.close(cfg, dots, work)?;
+        let open = self.scratch.close(cfg, &self.lists, dots, work)?;
         let core = Core {
             dots: dots.into(),
             by_terminal: Groups::new(open.by_terminal),

@@ -9,6 +9,7 @@ mod firsts;
 #[cfg(test)]
 mod firsts_tests;
 mod item;
+mod lists;
 mod memo;
 mod origin;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]

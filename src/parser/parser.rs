@@ -127,9 +127,15 @@ impl Parser {
     }
 
     /// The dotted rules that wait for `terminal`, for display.
-    pub(crate) fn waiting(&self, set: SetId, terminal: TerminalId) -> impl Iterator<Item = Dot> + '_ {
+    pub(crate) fn waiting<'a>(
+        &'a self,
+        cfg: &'a Cfg,
+        set: SetId,
+        terminal: TerminalId,
+    ) -> impl Iterator<Item = Dot> + 'a {
         let core = self.sets.core(set);
-        core.waiting_for_terminal(terminal).unwrap_or_default().map(|at| core.terminal_rule(at).0)
+        let rules = core.waiting_for_terminal(terminal).unwrap_or_default();
+        rules.map(move |at| self.sets.lists().plain(cfg, core.terminal_rule(at).0))
     }
 
     /// The set after `terminal`, or `None` if it cannot follow. One lookup when it was asked before;
@@ -149,7 +155,7 @@ impl Parser {
         if let Some((_, making)) = begun.and_then(|at| self.suspended.remove(at)) {
             self.making = making;
         }
-        let to = work.spend(8).and_then(|()| self.after(cfg, set, waiting, work));
+        let to = work.spend(8).and_then(|()| self.after(cfg, set, terminal, waiting, work));
         if to.as_ref().is_err_and(|limit| limit.budget() == Budget::StepWork) {
             if self.suspended.len() >= KEPT_MAKINGS {
                 self.suspended.pop_front();
@@ -162,18 +168,19 @@ impl Parser {
         Ok(Some(to))
     }
 
-    /// The set after what these rules of `set` wait for. Leaves the scratch space as it is, so that another call goes on
-    /// where this one ran out of work.
+    /// The set after `terminal`, which these rules of `set` wait for. Leaves the scratch space as it is, so
+    /// that another call goes on where this one ran out of work.
     fn after(
         &mut self,
         cfg: &Cfg,
         set: SetId,
+        terminal: TerminalId,
         waiting: Range<usize>,
         work: &mut Work,
     ) -> Result<SetId, LimitExceeded> {
         for at in waiting {
             let (dot, begun) = self.sets.core(set).terminal_rule(at);
-            self.advance(cfg, set, dot, begun, work)?;
+            self.advance(cfg, set, dot, begun, Slot::Terminal(terminal), work)?;
         }
         self.complete(cfg, work)
     }
@@ -220,9 +227,11 @@ impl Parser {
         here: &HashMap<SetId, SetId>,
         work: &mut Work,
     ) -> Result<SetId, LimitExceeded> {
-        let renamed =
-            |item: &Item| Item { dot: item.dot, origin: *here.get(&item.origin).unwrap_or(&item.origin) };
-        let mut kernel: Vec<Item> = other.sets.kernel(set).iter().map(renamed).collect();
+        let mut kernel = Vec::with_capacity(other.kernel_len(set));
+        for item in other.sets.kernel(set) {
+            let dot = self.sets.lists_mut().adopt(cfg, other.sets.lists(), item.dot)?;
+            kernel.push(Item { dot, origin: *here.get(&item.origin).unwrap_or(&item.origin) });
+        }
         kernel.sort_unstable();
         self.intern(cfg, &kernel, other.sets.is_complete(set), work)
     }
@@ -241,28 +250,31 @@ impl Parser {
         self.sets.intern(cfg, kernel, complete, work)
     }
 
-    /// Puts the items of `set` with one dotted rule, moved on by what it waited for, on the work list.
+    /// Puts the items of `set` with one dotted rule, moved on by the symbol it waited for, on the work list.
     fn advance(
         &mut self,
         cfg: &Cfg,
         set: SetId,
         dot: Dot,
         begun: Begun,
+        symbol: Slot,
         work: &mut Work,
     ) -> Result<(), LimitExceeded> {
         work.spend(1)?;
-        match begun {
-            Begun::Here => {
-                let origin = self.origin(cfg, set, cfg.lhs(dot), work)?;
-                self.add(cfg, Item { dot: dot.next(), origin }, work)
-            }
-            Begun::Before => {
-                for at in self.sets.with_dot(set, dot) {
-                    self.add(cfg, self.sets.item(at).next(), work)?;
+        for next in self.sets.lists_mut().after(cfg, dot, symbol, work)?.into_iter().flatten() {
+            match begun {
+                Begun::Here => {
+                    let origin = self.origin(cfg, set, cfg.lhs(dot), work)?;
+                    self.add(cfg, Item { dot: next, origin }, work)?;
                 }
-                Ok(())
+                Begun::Before => {
+                    for at in self.sets.with_dot(set, dot) {
+                        self.add(cfg, Item { dot: next, ..self.sets.item(at) }, work)?;
+                    }
+                }
             }
         }
+        Ok(())
     }
 
     /// The origin of what `lhs` begins in `set`: the set of those kernel items that lead to it.
@@ -282,7 +294,8 @@ impl Parser {
         }
         let mut kernel = Vec::with_capacity(whole.len());
         for &item in whole {
-            if self.origins.leads_to(cfg, item.dot, lhs, work)? {
+            let dot = self.sets.lists().plain(cfg, item.dot);
+            if self.origins.leads_to(cfg, dot, lhs, work)? {
                 kernel.push(item);
             }
         }
@@ -322,7 +335,7 @@ impl Parser {
 
     /// Files an item in the kernel, or completes it.
     fn settle(&mut self, cfg: &Cfg, item: Item, work: &mut Work) -> Result<(), LimitExceeded> {
-        match cfg.slot(item.dot) {
+        match self.sets.lists().slot(cfg, item.dot) {
             Slot::Terminal(_) => self.making.kernel.push(item),
             Slot::Nonterminal(nonterminal) => {
                 if cfg.is_nullable(nonterminal) {
@@ -334,7 +347,7 @@ impl Parser {
             Slot::End(lhs) => {
                 for at in self.sets.core(item.origin).waiting_for_nonterminal(lhs) {
                     let (dot, begun) = self.sets.core(item.origin).nonterminal_rule(at);
-                    self.advance(cfg, item.origin, dot, begun, work)?;
+                    self.advance(cfg, item.origin, dot, begun, Slot::Nonterminal(lhs), work)?;
                 }
             }
         }

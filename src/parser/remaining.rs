@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::{core::Begun, item::Item, parser::Parser};
 use crate::{
     ids::SetId,
-    lower::{Cfg, Dot, NonterminalId},
+    lower::{Cfg, Dot, NonterminalId, Prices},
 };
 
 /// A nonterminal that has just been completed, and where it was predicted.
@@ -64,9 +64,12 @@ impl Parser {
             return 0;
         }
         let mut search = Search { best: HashMap::new(), heap: BinaryHeap::new() };
-        let place = |dot: Dot, origin: SetId| (origin != Item::START.origin).then(|| (cfg.lhs(dot), origin));
+        let lists = self.sets().lists();
+        let prices = Prices { cfg, rests };
+        let lhs = |dot: Dot| cfg.lhs(lists.plain(cfg, dot));
+        let place = |dot: Dot, origin: SetId| (origin != Item::START.origin).then(|| (lhs(dot), origin));
         for item in self.sets().kernel(set) {
-            search.reach(place(item.dot, item.origin), rests[item.dot.0 as usize], None);
+            search.reach(place(item.dot, item.origin), lists.rest(prices, item.dot), None);
         }
         while let Some(Reverse((cost, here, via))) = search.heap.pop() {
             *visits += 1;
@@ -86,9 +89,9 @@ impl Parser {
             for (dot, begun) in core.waiting_for_nonterminal(nonterminal).map(|at| core.nonterminal_rule(at))
             {
                 *visits += 1;
-                let cost = cost.saturating_add(rests[dot.next().0 as usize]);
+                let cost = cost.saturating_add(lists.rest_after(prices, dot, nonterminal));
                 if begun == Begun::Here {
-                    search.reach(Some((cfg.lhs(dot), set)), cost, Some(here));
+                    search.reach(Some((lhs(dot), set)), cost, Some(here));
                     continue;
                 }
                 for at in self.sets().with_dot(set, dot) {

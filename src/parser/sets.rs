@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::{
     core::{Core, CoreId, Cores},
     item::Item,
+    lists::OpenLists,
 };
 use crate::{
     ids::SetId,
@@ -69,6 +70,15 @@ impl Sets {
 
     pub(super) fn core(&self, set: SetId) -> &Core {
         self.cores.get(self.sets[set.index()].core)
+    }
+
+    /// The dotted rules of lists in any order.
+    pub(super) fn lists(&self) -> &OpenLists {
+        self.cores.lists()
+    }
+
+    pub(super) fn lists_mut(&mut self) -> &mut OpenLists {
+        self.cores.lists_mut()
     }
 
     pub(super) fn kernel(&self, set: SetId) -> &[Item] {

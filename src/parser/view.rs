@@ -2,8 +2,9 @@
 
 use super::{core::Begun, item::Item, parser::Parser};
 use crate::{
+    grammar::any_order::Chosen,
     ids::{SetId, TerminalId},
-    lower::Dot,
+    lower::{Cfg, Dot},
 };
 
 /// Where an item was predicted.
@@ -19,14 +20,31 @@ pub(crate) enum Predicted {
 
 impl Parser {
     /// The items of a set: first its kernel, then what was predicted in it.
-    pub(crate) fn items(&self, set: SetId) -> impl Iterator<Item = (Dot, Predicted)> + '_ {
-        let of = |item: &Item| match item.origin {
-            origin if origin == Item::START.origin => (item.dot, Predicted::AtStart),
-            origin => (item.dot, Predicted::In(origin)),
+    pub(crate) fn items<'a>(
+        &'a self,
+        cfg: &'a Cfg,
+        set: SetId,
+    ) -> impl Iterator<Item = (Dot, Predicted)> + 'a {
+        let plain = |dot| self.sets().lists().plain(cfg, dot);
+        let of = move |item: &Item| match item.origin {
+            origin if origin == Item::START.origin => (plain(item.dot), Predicted::AtStart),
+            origin => (plain(item.dot), Predicted::In(origin)),
         };
         let here = |(dot, begun)| (begun == Begun::Here).then_some((dot, Predicted::Here));
         let predicted = self.sets().core(set).rules().filter_map(here);
         self.sets().kernel(set).iter().map(of).chain(predicted)
+    }
+
+    /// The dotted rules of a set that were predicted in earlier ones, each with what has come of a list in
+    /// any order.
+    pub(crate) fn kernel_dots<'a>(
+        &'a self,
+        cfg: &'a Cfg,
+        set: SetId,
+    ) -> impl Iterator<Item = (Dot, Option<&'a Chosen>)> + 'a {
+        let lists = self.sets().lists();
+        let of = |item: &Item| (lists.plain(cfg, item.dot), lists.chosen(cfg, item.dot));
+        self.sets().kernel(set).iter().map(of)
     }
 
     /// Items of a set that were predicted in earlier ones.

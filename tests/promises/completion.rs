@@ -76,7 +76,7 @@ fn pieces(vocabulary: &Vocabulary, text: &[u8]) -> (usize, usize) {
 }
 
 /// Compares the completion after `text` with brute force.
-fn compare(world: &World, constraint: &mut domino::Constraint, text: &[u8]) {
+pub(super) fn compare(world: &World, constraint: &mut domino::Constraint, text: &[u8]) {
     let completion = constraint.shortest_completion().unwrap();
     let whole = [text, &completion.bytes].concat();
     assert!(world.oracle.accepts(&whole), "{} is not complete", whole.escape_ascii());

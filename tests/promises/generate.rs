@@ -8,7 +8,7 @@ use std::fmt;
 
 use domino::{
     CompiledGrammar, Compiler, Grammar, Limits, Lookahead, TokenId, TokenSet, Vocabulary,
-    grammar::{GrammarBuilder, Pattern, Span},
+    grammar::{AnyOrder, AnyOrderPart, GrammarBuilder, Pattern, Span},
     ids::ExprId,
     oracle::Oracle,
 };
@@ -53,6 +53,19 @@ pub(super) enum Node {
     Alternatives(Vec<Node>),
     /// `min` to `max` times.
     Repeat(Box<Node>, u32, Option<u32>),
+    /// Parts in any order; not among the [`rules`], see [`super::any_order`].
+    AnyOrder(Box<Parts>),
+}
+
+/// Parts in any order, by names and marks.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    pub(super) parts: Vec<(Node, Option<u32>, u8)>,
+    pub(super) separator: Node,
+    pub(super) required: Vec<bool>,
+    pub(super) marks: u8,
+    pub(super) min: u64,
+    pub(super) max: Option<u64>,
 }
 
 /// A grammar to be; rule 0 is the start.
@@ -92,6 +105,17 @@ impl Node {
             Self::Repeat(node, min, max) => {
                 let node = node.build(builder, this, rules);
                 builder.repeat(node, *min, *max, at)
+            }
+            Self::AnyOrder(list) => {
+                let separator = list.separator.build(builder, this, rules);
+                let mut all = AnyOrder::new(Vec::new(), Vec::new(), separator);
+                for (node, name, marks) in &list.parts {
+                    let expr = node.build(builder, this, rules);
+                    all.parts.push(AnyOrderPart { expr, name: *name, marks: *marks });
+                }
+                all.required = list.required.clone();
+                (all.marks, all.min, all.max) = (list.marks, list.min, list.max);
+                builder.any_order(all, at)
             }
         }
         .unwrap()
@@ -133,6 +157,15 @@ impl Node {
                     (min, None) => write!(f, "){{{min},}}"),
                 }
             }
+            Self::AnyOrder(list) => {
+                write!(f, "any order of {}..{:?} with marks {}", list.min, list.max, list.marks)?;
+                write!(f, " and required {:?} between ", list.required)?;
+                list.separator.print(f, this, rules)?;
+                list.parts.iter().try_for_each(|(node, name, marks)| {
+                    write!(f, "; {name:?} with {marks}: ")?;
+                    node.print(f, this, rules)
+                })
+            }
         }
     }
 }
@@ -172,7 +205,7 @@ impl fmt::Debug for Rules {
 }
 
 /// A string over the alphabet.
-fn text(characters: impl Into<proptest::collection::SizeRange>) -> impl Strategy<Value = String> {
+pub(super) fn text(characters: impl Into<proptest::collection::SizeRange>) -> impl Strategy<Value = String> {
     vec(proptest::sample::select(&ALPHABET[..]), characters).prop_map(String::from_iter)
 }
 
@@ -213,7 +246,7 @@ fn counts() -> impl Strategy<Value = (u32, Option<u32>)> {
     ]
 }
 
-fn node(depth: u32) -> BoxedStrategy<Node> {
+pub(super) fn node(depth: u32) -> BoxedStrategy<Node> {
     leaf()
         .prop_recursive(depth, 10, 3, |inner| {
             prop_oneof![
@@ -371,7 +404,8 @@ pub(super) fn counted_case(steps: usize) -> impl Strategy<Value = Case> {
     case_of(counted_rules(), steps)
 }
 
-fn case_of(rules: impl Strategy<Value = Rules>, steps: usize) -> impl Strategy<Value = Case> {
+/// A random case of such grammars.
+pub(super) fn case_of(rules: impl Strategy<Value = Rules>, steps: usize) -> impl Strategy<Value = Case> {
     let texts = vec(vec(any::<u8>(), 1..10), 0..4);
     (rules, words(), texts, vec(any::<u16>(), 1..=steps)).prop_map(|(rules, words, texts, choices)| Case {
         rules,

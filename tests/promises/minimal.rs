@@ -29,7 +29,7 @@ fn compare(world: &World, constraint: &mut Constraint, text: &[u8], mask: &Token
 }
 
 /// Walks along the oracle's masks, comparing at every step.
-fn walk(case: &Case) {
+pub(super) fn walk(case: &Case) {
     let world = case.build();
     let Some(compiled) = world.compile(Lookahead::Unbounded) else { return };
     let mut constraint = compiled.constraint();

@@ -2,6 +2,7 @@
 //!
 //! `PROPTEST_CASES=5000 cargo test --test main promises` looks longer.
 
+mod any_order;
 mod automata;
 mod bounded;
 mod completion;
@@ -9,6 +10,7 @@ mod explore;
 mod gbnf;
 mod generate;
 mod k_monotone;
+mod keys;
 mod lookahead;
 mod lossless;
 mod minimal;

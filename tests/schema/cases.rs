@@ -1,7 +1,7 @@
 //! What users see: order, spelling, white space, options, errors.
 
 use domino::grammar::json_schema::{
-    Draft, Escapes, Format, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
+    Draft, DuplicateKeys, Escapes, Format, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
 };
 
 use super::{Schema, checking};
@@ -158,9 +158,93 @@ fn references_lead_into_given_documents_only() {
 }
 
 #[test]
-fn any_order_is_refused_by_name_where_it_is_too_large() {
-    let names: Vec<String> = (0..12).map(|number| format!(r#""p{number}": true"#)).collect();
-    let schema = format!(r#"{{"properties": {{{}}}}}"#, names.join(","));
-    let error = generating().with_order(Order::Any).parse(&schema, &domino::Limits::default()).unwrap_err();
-    assert_eq!(*error.kind(), SchemaErrorKind::Unsupported);
+fn sixty_members_stand_in_any_order() {
+    const COUNT: usize = 60;
+    let names: Vec<String> =
+        (0..COUNT).map(|number| format!(r#""p{number}": {{"type": "integer"}}"#)).collect();
+    let schema = format!(
+        r#"{{"type": "object", "properties": {{{}}}, "required": ["p7", "p50"],
+            "additionalProperties": {{"type": "boolean"}}, "maxProperties": 61}}"#,
+        names.join(",")
+    );
+    let ours = Schema::new(&checking(), &schema).unwrap();
+    let text = |members: &[String]| format!("{{{}}}", members.join(", "));
+    // Strides that meet every number once.
+    for stride in [1, 7, 11, 13, 17, 23, 29, 59] {
+        let order: Vec<usize> = (0..COUNT).map(|at| at * stride % COUNT).collect();
+        let mut members: Vec<String> = order.iter().map(|name| format!(r#""p{name}": {name}"#)).collect();
+        assert!(ours.accepts(&text(&members)), "{}", text(&members));
+        members.insert(stride, r#""more": true"#.to_owned());
+        assert!(ours.accepts(&text(&members)));
+        let without = |name: &str| {
+            let others = members.iter().filter(|member| !member.starts_with(name));
+            others.cloned().collect::<Vec<_>>()
+        };
+        assert!(ours.accepts(&text(&without("\"p8\""))));
+        assert!(!ours.accepts(&text(&without("\"p7\""))));
+        let mut twice = without("\"p8\"");
+        twice.push(r#""\u0070\u0039": 9"#.to_owned());
+        assert!(!ours.accepts(&text(&twice)));
+        members.push(r#""most": false"#.to_owned());
+        assert!(!ours.accepts(&text(&members)), "62 members");
+    }
+}
+
+#[test]
+fn keys_come_once() {
+    for order in [Order::Schema, Order::Any] {
+        let options = checking().with_order(order);
+        let schema = r#"{"type": "object", "additionalProperties": {"type": ["integer", "object"]},
+            "minProperties": 2}"#;
+        let twice =
+            [r#"{"a": 1, "a": 2}"#, r#"{"a": 1, "\u0061": 2}"#, r#"{"a": {"é": 1, "\u00e9": 2}, "b": 1}"#];
+        check(
+            &options,
+            schema,
+            &[r#"{"a": 1, "b": 2}"#, r#"{"a": {"a": 1}, "b": {"a": 1}}"#, r#"{"": 1, "a": {}}"#],
+            &[&twice[..], &[r#"{"a": {"b": 1}}"#]].concat(),
+        );
+        check(&options.clone().with_duplicate_keys(DuplicateKeys::Allow), schema, &twice, &[r#"{"a": 1}"#]);
+        let names = r#"{"type": "object", "propertyNames": {"enum": ["a", "b"]}, "properties": {"a": true}}"#;
+        check(
+            &options,
+            names,
+            &["{}", r#"{"a": 1, "b": 2}"#, r#"{"b": 2}"#],
+            &[r#"{"b": 1, "b": 2}"#, r#"{"a": 1, "b": 2, "b": 3}"#, r#"{"c": 1}"#],
+        );
+        let listed = r#"{"type": "object", "patternProperties": {"^[a-c]$": true, "^x": true},
+            "additionalProperties": false, "maxProperties": 3}"#;
+        check(
+            &options,
+            listed,
+            &[r#"{"c": 1, "x": 2, "a": 3}"#, r#"{"x": 1, "b": 2, "xx": 3}"#],
+            &[r#"{"c": 1, "x": 2, "c": 3}"#, r#"{"a": 1, "b": 2, "c": 3, "x": 1}"#, r#"{"x": 1, "x": 2}"#],
+        );
+    }
+}
+
+#[test]
+fn wanted_members_and_counts_hold_in_any_order() {
+    // Some member is a string, and a key that begins with `x` holds `null`.
+    check(
+        &checking(),
+        r#"{
+            "type": "object", "properties": {"a": true, "b": true, "xc": true}, "minProperties": 2,
+            "not": {"anyOf": [
+                {"additionalProperties": {"not": {"type": "string"}}, "properties": {"none": true}},
+                {"patternProperties": {"^x": {"not": {"type": "null"}}}}
+            ]}
+        }"#,
+        &[
+            r#"{"xc": null, "b": "x"}"#,
+            r#"{"b": "x", "xd": null, "a": 1}"#,
+            r#"{"more": "x", "xc": null, "a": 1}"#,
+        ],
+        &[
+            r#"{"xc": null, "b": 1}"#,
+            r#"{"xc": "x", "b": "x"}"#,
+            r#"{"xc": null}"#,
+            r#"{"b": "x", "none": null}"#,
+        ],
+    );
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum};
-use domino::grammar::json_schema::{Draft, Escapes, Format, Order, SchemaOptions, WhiteSpace};
+use domino::grammar::json_schema::{Draft, DuplicateKeys, Escapes, Format, Order, SchemaOptions, WhiteSpace};
 use serde::Deserialize;
 
 use crate::failure::BadInput;
@@ -26,6 +26,9 @@ pub(crate) struct LowSchema {
     /// The order of an object's members: that of the schema, or any. Default: schema; any for `check`.
     #[arg(long, value_name = "WHICH")]
     order: Option<LowOrder>,
+    /// Whether an object may have a key twice that the schema does not list. Default: refuse.
+    #[arg(long, value_name = "WHETHER")]
+    duplicate_keys: Option<LowDuplicateKeys>,
     /// Ways to write a character: all that JSON has, or escapes only where they must be. Default: all.
     #[arg(long, value_name = "WHICH")]
     escapes: Option<LowEscapes>,
@@ -60,6 +63,13 @@ enum LowOrder {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "snake_case")]
+enum LowDuplicateKeys {
+    Refuse,
+    Allow,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum LowEscapes {
     All,
     Minimal,
@@ -73,6 +83,7 @@ pub(crate) struct RowOptions {
     format: Option<LowFormat>,
     whitespace: Option<String>,
     order: Option<LowOrder>,
+    duplicate_keys: Option<LowDuplicateKeys>,
     escapes: Option<LowEscapes>,
     closed: Option<bool>,
     max_depth: Option<u32>,
@@ -82,8 +93,10 @@ pub(crate) struct RowOptions {
 impl LowSchema {
     /// Was any of the flags given?
     pub(crate) fn is_given(&self) -> bool {
-        let Self { draft, format, whitespace, order, escapes, closed, max_depth, lenient, documents } = self;
+        let Self { draft, format, whitespace, order, duplicate_keys, .. } = self;
+        let Self { escapes, closed, max_depth, lenient, documents, .. } = self;
         draft.is_some()
+            || duplicate_keys.is_some()
             || format.is_some()
             || whitespace.is_some()
             || order.is_some()
@@ -101,6 +114,8 @@ impl LowSchema {
         options.white_space = self.whitespace.unwrap_or(options.white_space);
         options.format = self.format.map_or(options.format, LowFormat::meaning);
         options.order = self.order.map_or(options.order, LowOrder::meaning);
+        options.duplicate_keys =
+            self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
         options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
         options.closed |= self.closed;
         options.lenient |= self.lenient;
@@ -134,6 +149,8 @@ impl RowOptions {
         }
         options.format = self.format.map_or(options.format, LowFormat::meaning);
         options.order = self.order.map_or(options.order, LowOrder::meaning);
+        options.duplicate_keys =
+            self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
         options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
         options.closed = self.closed.unwrap_or(options.closed);
         options.lenient = self.lenient.unwrap_or(options.lenient);
@@ -156,6 +173,15 @@ impl LowOrder {
         match self {
             Self::Schema => Order::Schema,
             Self::Any => Order::Any,
+        }
+    }
+}
+
+impl LowDuplicateKeys {
+    fn meaning(self) -> DuplicateKeys {
+        match self {
+            Self::Refuse => DuplicateKeys::Refuse,
+            Self::Allow => DuplicateKeys::Allow,
         }
     }
 }

@@ -35,7 +35,7 @@ pub use error::{Relaxed, SchemaError, SchemaErrorKind};
 pub use leaf::Escapes;
 use leaf::{LeafError, Spelling};
 use numbers::{Decimal, Integers, NumberSet};
-pub use options::{Draft, Format, Order, SchemaOptions, WhiteSpace};
+pub use options::{Draft, DuplicateKeys, Format, Order, SchemaOptions, WhiteSpace};
 pub use places::SchemaPlaces;
 use strings::StringSet;
 

@@ -65,6 +65,17 @@ pub enum Order {
     Any,
 }
 
+/// Whether an object may have a key twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum DuplicateKeys {
+    /// No key comes twice.
+    #[default]
+    Refuse,
+    /// Keys that the schema does not list may, and count as often for `minProperties`. Then a session need
+    /// not remember which have come.
+    Allow,
+}
+
 /// How a schema is read. The defaults are those for generating text.
 ///
 /// # Examples
@@ -88,6 +99,8 @@ pub struct SchemaOptions {
     pub white_space: WhiteSpace,
     /// The order of an object's members.
     pub order: Order,
+    /// Whether an object may have a key twice.
+    pub duplicate_keys: DuplicateKeys,
     /// How characters may be written.
     pub escapes: Escapes,
     /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
@@ -127,6 +140,13 @@ impl SchemaOptions {
     #[must_use]
     pub fn with_order(mut self, order: Order) -> Self {
         self.order = order;
+        self
+    }
+
+    /// The same with [`duplicate_keys`](Self::duplicate_keys).
+    #[must_use]
+    pub fn with_duplicate_keys(mut self, duplicate_keys: DuplicateKeys) -> Self {
+        self.duplicate_keys = duplicate_keys;
         self
     }
 

@@ -62,7 +62,7 @@ fn ends(grammar: &Grammar, expr: ExprId, text: &[u8], starts: &BTreeSet<usize>) 
             }
             found
         }
-        Expr::Rule(rule) => panic!("{rule:?}"),
+        other @ (Expr::Rule(_) | Expr::AnyOrder(_)) => panic!("{other:?}"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    lower::{Cfg, Dot, Lowered, NEVER, NonterminalId, Slot, Uses, shortest},
+    lower::{Cfg, Dot, List, Lowered, NEVER, NonterminalId, Slot, Uses, shortest},
     scanner::{NONE, TerminalDfa},
 };
 
@@ -67,6 +67,12 @@ impl<'g> Yields<'g> {
                 Slot::End(_) => continue,
             };
             let (length, first) = self.shortest[nonterminal];
+            if let Some(list) = cfg.lists().of_symbol(cfg.lhs(first)).filter(|_| length <= MAX_TEXT as u64) {
+                let start = open.len();
+                open.extend(self.shortest_list(cfg.lists().get(list)).map(|slot| (slot, Want::Shortest)));
+                open[start..].reverse();
+                continue;
+            }
             let (first, special) = match want {
                 Want::NotEmpty if length == 0 && self.not_empty[nonterminal].0 != NEVER => {
                     let (_, first, special) = self.not_empty[nonterminal];
@@ -88,6 +94,20 @@ impl<'g> Yields<'g> {
             open[start..].reverse();
         }
         Some(())
+    }
+
+    /// The symbols of the shortest text of a list in any order.
+    fn shortest_list(&self, list: &List) -> impl Iterator<Item = Slot> {
+        let separator = self.lowered.cfg.slot(list.between);
+        let length = match separator {
+            Slot::Terminal(separator) => {
+                u64::try_from(self.terminals[separator.index()].len()).unwrap_or(NEVER)
+            }
+            Slot::Nonterminal(separator) | Slot::End(separator) => self.shortest[separator.index()].0,
+        };
+        let parts = list.shortest(|part| self.shortest[list.parts[part].index()].0, length);
+        let parts = parts.into_iter().map(|part| Slot::Nonterminal(list.parts[part]));
+        parts.flat_map(move |part| [separator, part]).skip(1)
     }
 
     /// Appends the texts of a production's symbols from `from` up to `to`.

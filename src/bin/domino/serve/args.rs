@@ -180,10 +180,7 @@ pub(crate) struct Serve {
 
 /// How schemas of requests and files are read.
 #[derive(Debug, Clone, Default)]
-#[cfg_attr(
-    not(feature = "serve"),
-    expect(dead_code, reason = "a build without a server refuses them all")
-)]
+#[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct SchemaRules {
     /// What requests may choose otherwise. Without documents, so that it is cheap to compare.
     pub(crate) options: SchemaOptions,

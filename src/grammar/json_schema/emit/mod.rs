@@ -21,7 +21,7 @@ use super::{
     options::WhiteSpace,
 };
 use crate::{
-    grammar::{Grammar, GrammarBuilder, Pattern, source::Span},
+    grammar::{AnyOrder, DistinctKeys, Grammar, GrammarBuilder, Pattern, source::Span},
     ids::ExprId,
     limits::{LimitExceeded, Limits},
 };
@@ -53,6 +53,8 @@ pub(super) struct Emitter<'a, 'o> {
     kept: (Vec<Rc<StringSet>>, Vec<Rc<NumberSet>>),
     keys: HashMap<Rc<str>, ExprId>,
     literals: HashMap<&'static str, ExprId>,
+    /// Must keys differ that the grammar does not list?
+    distinct_keys: Option<DistinctKeys>,
     /// Where what is being written comes from.
     span: Span,
     node: NodeId,
@@ -83,12 +85,16 @@ pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) 
         kept: (Vec::new(), Vec::new()),
         keys: HashMap::new(),
         literals: HashMap::new(),
+        distinct_keys: None,
         span: Span::default(),
         node: start,
     };
     emitter.root(root)?;
     while let Some((id, level, name)) = emitter.open.pop() {
         emitter.rule(id, level, &name)?;
+    }
+    if let Some(keys) = emitter.distinct_keys {
+        emitter.builder.distinct_keys(keys);
     }
     let problem = |reason| Problem::new(SchemaErrorKind::Invalid, start, None, reason);
     let grammar = emitter.builder.finish("root").map_err(|_| problem("the grammar is not whole"))?;
@@ -238,6 +244,10 @@ impl Emitter<'_, '_> {
 
     fn alternatives(&mut self, parts: Vec<ExprId>) -> Checked<ExprId> {
         self.builder.alternatives(parts, self.span).map_err(|limit| exceeded(self.node, limit))
+    }
+
+    fn list_of(&mut self, parts: AnyOrder) -> Checked<ExprId> {
+        self.builder.any_order(parts, self.span).map_err(|limit| exceeded(self.node, limit))
     }
 
     /// `min` to `max` times; a `max` that no text reaches counts as none.

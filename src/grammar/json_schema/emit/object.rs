@@ -7,16 +7,17 @@ use super::{
     states::{Automaton, Frame, State, Steps},
 };
 use crate::{
-    grammar::json_schema::{
-        algebra::{Formulas, ObjectShape},
-        error::{Checked, Problem},
-        options::Order,
+    grammar::{
+        DistinctKeys,
+        any_order::{AnyOrder, AnyOrderPart},
+        json_schema::{
+            algebra::{Formulas, ObjectShape},
+            error::Checked,
+            options::{DuplicateKeys, Order},
+        },
     },
     ids::ExprId,
 };
-
-/// Members of an object whose orders are written out one by one.
-const MOST_PERMUTED: usize = 8;
 
 /// An object being written.
 struct Members {
@@ -25,8 +26,12 @@ struct Members {
     named: Vec<Option<Vec<(ExprId, u64)>>>,
     /// Those of all other members.
     others: Option<Vec<(ExprId, u64)>>,
-    any_order: bool,
     level: u32,
+}
+
+/// A member in any order: one of those of a key, and which of the wanted ones it is.
+fn part(expr: ExprId, name: Option<u32>, found: u64) -> AnyOrderPart {
+    AnyOrderPart { expr, name, marks: u8::try_from(found).unwrap_or(u8::MAX) }
 }
 
 impl Emitter<'_, '_> {
@@ -36,16 +41,56 @@ impl Emitter<'_, '_> {
             return self.alternatives(Vec::new());
         }
         let plan = self.algebra.plan(shape)?;
-        let free = plan.members.len() > 1 || !plan.members.is_empty() && !plan.regions.is_empty();
+        let others = plan.regions.len() + plan.listed.len();
+        let free = plan.members.len() + others > 1 && plan.members.len() + plan.listed.len() > 0;
+        self.note_keys(&plan);
         let any_order = self.algebra.options.order == Order::Any && free;
-        if any_order && plan.members.len() > MOST_PERMUTED {
-            let reason = format!("more than {MOST_PERMUTED} members in any order are not supported");
-            return Err(Problem::unsupported(self.node, "properties", reason)
-                .with_hint("ask for the order of the schema: `--order schema`"));
+        let named = plan.members.iter().chain(&plan.listed).map(|_| None).collect();
+        let mut members = Members { plan, named, others: None, level };
+        let frame = Frame { open: "{", close: "}", level };
+        if any_order { self.any_order(&mut members, frame) } else { self.list(&mut members, frame, name) }
+    }
+
+    /// The objects with their members in any order.
+    fn any_order(&mut self, members: &mut Members, frame: Frame) -> Checked<ExprId> {
+        let mut parts = Vec::new();
+        for index in 0..members.named.len() {
+            let name = u32::try_from(index).ok();
+            let ways = members.named(self, index)?;
+            parts.extend(ways.into_iter().map(|(expr, found)| part(expr, name, found)));
         }
-        let named = plan.members.iter().map(|_| None).collect();
-        let mut members = Members { plan, named, others: None, any_order, level };
-        self.list(&mut members, Frame { open: "{", close: "}", level }, name)
+        parts.extend(members.others(self)?.into_iter().map(|(expr, found)| part(expr, None, found)));
+        let plan = &members.plan;
+        let mut ways = Vec::new();
+        if members.may_end(State::default()) {
+            ways.push(self.nothing(frame)?);
+        }
+        if !parts.is_empty() {
+            let required = plan.members.iter().chain(&plan.listed).map(|member| member.required).collect();
+            let (wanted, min, max) = (plan.wanted, plan.min, plan.max);
+            let separator = self.comma(frame.level)?;
+            let mut all = AnyOrder::new(Vec::new(), Vec::new(), separator);
+            (all.parts, all.required, all.min, all.max) = (parts, required, min, max);
+            // There are at most as many wanted members as bits.
+            all.marks = u8::try_from(wanted).unwrap_or(u8::MAX);
+            let all = self.list_of(all)?;
+            let mut filled = vec![self.literal(frame.open)?];
+            filled.extend(self.space_at(Spot::AfterOpen, frame.level)?);
+            filled.push(all);
+            filled.push(self.close(frame)?);
+            ways.push(self.sequence(filled)?);
+        }
+        self.alternatives(ways)
+    }
+
+    /// Notes that no key may come twice, where the grammar does not say so.
+    fn note_keys(&mut self, plan: &Plan) {
+        if self.algebra.options.duplicate_keys == DuplicateKeys::Refuse && !plan.regions.is_empty() {
+            let known = self.distinct_keys.unwrap_or(DistinctKeys { may_run_out: false });
+            let may_run_out =
+                known.may_run_out || plan.regions.iter().any(|region| region.keys.may_run_out());
+            self.distinct_keys = Some(DistinctKeys { may_run_out });
+        }
     }
 
     /// Key, colon and value.
@@ -66,11 +111,7 @@ impl Emitter<'_, '_> {
 
 impl Members {
     fn is_used(&self, state: State, index: usize) -> bool {
-        if self.any_order {
-            state.used >> index & 1 == 1
-        } else {
-            index < usize::try_from(state.used).unwrap_or(0)
-        }
+        index < usize::try_from(state.used).unwrap_or(0)
     }
 
     fn may_end(&self, state: State) -> bool {
@@ -95,7 +136,11 @@ impl Members {
         if let Some(known) = &self.named[index] {
             return Ok(known.clone());
         }
-        let member = &self.plan.members[index];
+        let members = self.plan.members.len();
+        let member = match index.checked_sub(members) {
+            Some(listed) => &self.plan.listed[listed],
+            None => &self.plan.members[index],
+        };
         let key = emitter.key(&member.key)?;
         let ways = member.ways.iter().filter(|way| way.value != Formulas::NEVER);
         let ways: Vec<_> = ways.map(|&way| emitter.member(key, way, self.level)).collect::<Checked<_>>()?;
@@ -124,7 +169,7 @@ impl Automaton for Members {
         }
         let count = self.plan.members.len();
         let at = usize::try_from(state.used).unwrap_or(count);
-        if !self.any_order && at < count {
+        if at < count {
             let required = self.plan.members[at].required;
             let passed = State { used: state.used + 1, ..state };
             for (part, found) in self.named(emitter, at)? {
@@ -133,19 +178,24 @@ impl Automaton for Members {
             steps.skip = (!required).then_some(passed);
             return Ok(steps);
         }
-        if self.any_order {
-            for index in (0..count).filter(|&index| !self.is_used(state, index)).collect::<Vec<_>>() {
-                let passed = State { used: state.used | 1 << index, ..state };
-                for (part, found) in self.named(emitter, index)? {
-                    steps.parts.push((part, self.counted(passed, found)));
-                }
+        let mut others = self.others(emitter)?;
+        if !self.plan.listed.is_empty() && state.found == self.plan.wanted {
+            let mut parts: Vec<_> = others.into_iter().map(|(expr, found)| part(expr, None, found)).collect();
+            for (name, index) in (0..).zip(count..self.named.len()) {
+                let ways = self.named(emitter, index)?;
+                parts.extend(ways.into_iter().map(|(expr, found)| part(expr, Some(name), found)));
             }
+            let min = self.plan.min.saturating_sub(state.count);
+            steps.list = Some((parts, min, self.plan.max.map(|max| max - state.count)));
+            return Ok(steps);
         }
-        let others = self.others(emitter)?;
+        for index in count..self.named.len() {
+            others.extend(self.named(emitter, index)?);
+        }
         if others.is_empty() {
             return Ok(steps);
         }
-        if !self.any_order && state.found == self.plan.wanted {
+        if state.found == self.plan.wanted {
             let plain: Vec<ExprId> = others.iter().map(|&(part, _)| part).collect();
             let part = emitter.alternatives(plain)?;
             let min = self.plan.min.saturating_sub(state.count);

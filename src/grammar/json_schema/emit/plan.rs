@@ -6,10 +6,13 @@ use super::super::{
     StringSet,
     algebra::{Algebra, FormulaId, Formulas, Keys, KeysId, ObjectShape},
     error::Checked,
+    options::DuplicateKeys,
 };
 
 /// Languages of keys that one object tells apart.
 const MOST_REGIONS: usize = 256;
+/// Keys of a language that are written one by one.
+const MOST_LISTED: usize = 64;
 /// Members that must be there under one of several keys, at a time.
 pub(super) const MOST_SOME: usize = 8;
 
@@ -40,6 +43,9 @@ pub(super) struct Way {
 pub(super) struct Plan {
     pub(super) members: Vec<Member>,
     pub(super) regions: Vec<Region>,
+    /// Members under keys of a short list that the schema gives as a language: they stand where those of
+    /// regions do, and come once.
+    pub(super) listed: Vec<Member>,
     /// Bits of all wanted members.
     pub(super) wanted: u64,
     pub(super) min: u64,
@@ -79,13 +85,33 @@ impl Algebra<'_> {
         let regions = self.regions(shape, known)?;
         let least = members.iter().filter(|member| member.required).count() as u64;
         let most = regions.is_empty().then_some(members.len() as u64);
+        let (regions, listed) = self.split(regions);
         Ok(Plan {
+            listed,
             min: if shape.min <= least { 0 } else { shape.min },
             max: shape.max.filter(|&max| most.is_none_or(|most| max < most)),
             members,
             regions,
             wanted: (1 << shape.some.len()) - 1,
         })
+    }
+
+    /// Takes the regions apart that have few keys, unless those may come twice.
+    fn split(&self, regions: Vec<Region>) -> (Vec<Region>, Vec<Member>) {
+        let (mut endless, mut listed) = (Vec::new(), Vec::new());
+        for region in regions {
+            let few = match self.options.duplicate_keys {
+                DuplicateKeys::Refuse => region.keys.as_finite(MOST_LISTED),
+                DuplicateKeys::Allow => None,
+            };
+            let Some(keys) = few else {
+                endless.push(region);
+                continue;
+            };
+            let member = |key: String| Member { key: key.into(), required: false, ways: region.ways.clone() };
+            listed.extend(keys.into_iter().map(member));
+        }
+        (endless, listed)
     }
 
     /// What a member may hold so that it is some of the wanted ones whose keys it has.

@@ -1,9 +1,14 @@
 //! Does a grammar have any text? The least fixpoint of "all parts of one alternative have a text".
 
 use crate::{
-    grammar::{Expr, Grammar},
+    grammar::{AnyOrder, Expr, Grammar, any_order::Choice},
     ids::ExprId,
 };
+
+/// Does a list in any order have a text, if these of its expressions have?
+fn may_come(of: &AnyOrder, has: impl Fn(&ExprId) -> bool) -> bool {
+    Choice::new(of, |part| has(&of.parts[part].expr), has(&of.separator)).has_list()
+}
 
 /// Does the start rule have a text? A list of expressions whose parts changed is worked off, so the time is
 /// linear in the grammar but for long sequences, which are looked at once for each part.
@@ -20,7 +25,8 @@ pub(super) fn has_text(grammar: &Grammar) -> bool {
                 parts.iter().for_each(|part| parents[part.index()].push(id));
             }
             Expr::Repeat { part, .. } => parents[part.index()].push(id),
-            _ => {}
+            Expr::AnyOrder(parts) => parts.exprs().for_each(|part| parents[part.index()].push(id)),
+            Expr::Pattern(_) => {}
         }
         open.push(id);
     }
@@ -35,7 +41,8 @@ pub(super) fn has_text(grammar: &Grammar) -> bool {
             Expr::Sequence(parts) => parts.iter().all(has),
             Expr::Alternatives(parts) => parts.iter().any(has),
             Expr::Repeat { part, min, .. } => *min == 0 || has(part),
-            _ => true,
+            Expr::AnyOrder(parts) => may_come(parts, has),
+            Expr::Pattern(_) => true,
         };
         if !holds || std::mem::replace(&mut exprs[id.index()], true) {
             continue;

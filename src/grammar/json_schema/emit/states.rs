@@ -7,7 +7,13 @@
 use hashbrown::HashMap;
 
 use super::{Emitter, space::Spot};
-use crate::{grammar::json_schema::error::Checked, ids::ExprId};
+use crate::{
+    grammar::{
+        any_order::{AnyOrder, AnyOrderPart},
+        json_schema::error::Checked,
+    },
+    ids::ExprId,
+};
 
 /// States of one object or array.
 const MOST_STATES: usize = 20_000;
@@ -34,6 +40,8 @@ pub(super) struct Steps {
     pub(super) skip: Option<State>,
     /// From here on only this, so often, instead of everything above.
     pub(super) tail: Option<(ExprId, u64, Option<u64>)>,
+    /// From here on these in any order, at least and at most so many, if any.
+    pub(super) list: Option<(Vec<AnyOrderPart>, u64, Option<u64>)>,
 }
 
 /// Opening and closing of a list at a level.
@@ -77,10 +85,7 @@ impl Emitter<'_, '_> {
         let steps = automaton.steps(self, start)?;
         let mut ways = Vec::new();
         if steps.end || steps.tail.is_some_and(|(_, min, _)| min == 0) {
-            let mut empty = vec![self.literal(frame.open)?];
-            empty.extend(self.space_at(Spot::InEmpty, frame.level)?);
-            empty.push(self.literal(frame.close)?);
-            ways.push(self.sequence(empty)?);
+            ways.push(self.nothing(frame)?);
         }
         let parts = self.parts(&mut rules, start, &steps, frame)?;
         if !parts.is_empty() {
@@ -109,6 +114,14 @@ impl Emitter<'_, '_> {
         self.alternatives(ways)
     }
 
+    /// The empty list.
+    pub(super) fn nothing(&mut self, frame: Frame) -> Checked<ExprId> {
+        let mut empty = vec![self.literal(frame.open)?];
+        empty.extend(self.space_at(Spot::InEmpty, frame.level)?);
+        empty.push(self.literal(frame.close)?);
+        self.sequence(empty)
+    }
+
     /// Ways to begin with a part in a state; each goes on to the end of the list.
     fn parts(
         &mut self,
@@ -123,6 +136,9 @@ impl Emitter<'_, '_> {
             }
             let rest = self.tail(part, min.saturating_sub(1), max.map(|max| max - 1), frame)?;
             return Ok(vec![self.sequence(vec![part, rest])?]);
+        }
+        if let Some(list) = &steps.list {
+            return self.rest_in_any_order(list, frame);
         }
         let mut ways = Vec::new();
         for &(part, to) in &steps.parts {
@@ -145,7 +161,7 @@ impl Emitter<'_, '_> {
         if steps.end {
             ways.push(self.close(frame)?);
         }
-        let more = Steps { parts: others, skip: steps.skip, ..Steps::default() };
+        let more = Steps { parts: others, skip: steps.skip, list: steps.list.clone(), ..Steps::default() };
         let more = self.parts(rules, state, &more, frame)?;
         if !more.is_empty() {
             let more = self.alternatives(more)?;
@@ -161,6 +177,23 @@ impl Emitter<'_, '_> {
         let again = self.sequence(vec![comma, again])?;
         let again = self.repeat(again, 0, None)?;
         self.sequence(vec![again, rest])
+    }
+
+    /// Parts in any order, and the end.
+    fn rest_in_any_order(
+        &mut self,
+        (parts, min, max): &(Vec<AnyOrderPart>, u64, Option<u64>),
+        frame: Frame,
+    ) -> Checked<Vec<ExprId>> {
+        if *max == Some(0) || parts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names = parts.iter().filter_map(|part| part.name).max().map_or(0, |name| name as usize + 1);
+        let separator = self.comma(frame.level)?;
+        let mut list = AnyOrder::new(Vec::new(), Vec::new(), separator);
+        (list.parts, list.required, list.min, list.max) = (parts.clone(), vec![false; names], *min, *max);
+        let parts = vec![self.list_of(list)?, self.close(frame)?];
+        Ok(vec![self.sequence(parts)?])
     }
 
     /// So many parts, each with a comma before it, and the end.
@@ -186,7 +219,7 @@ impl Emitter<'_, '_> {
         self.rule_ref(&name)
     }
 
-    fn comma(&mut self, level: u32) -> Checked<ExprId> {
+    pub(super) fn comma(&mut self, level: u32) -> Checked<ExprId> {
         let mut parts = Vec::new();
         parts.extend(self.space_at(Spot::BeforeComma, level)?);
         parts.push(self.literal(",")?);
@@ -194,7 +227,7 @@ impl Emitter<'_, '_> {
         self.sequence(parts)
     }
 
-    fn close(&mut self, frame: Frame) -> Checked<ExprId> {
+    pub(super) fn close(&mut self, frame: Frame) -> Checked<ExprId> {
         let mut parts = Vec::new();
         parts.extend(self.space_at(Spot::BeforeClose, frame.level)?);
         parts.push(self.literal(frame.close)?);

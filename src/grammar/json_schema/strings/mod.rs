@@ -102,6 +102,12 @@ impl StringSet {
         self.intersect(&Self { pieces })
     }
 
+    /// May only finitely many of its strings begin with the beginning of one?
+    pub(super) fn may_run_out(&self) -> bool {
+        let mut windows = self.windows().filter(|(_, _, dfa)| !dfa.is_empty());
+        windows.any(|(_, max, dfa)| max.is_some() || dfa.remaining().iter().any(Option::is_some))
+    }
+
     /// What is in both.
     ///
     /// # Errors

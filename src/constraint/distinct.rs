@@ -1,0 +1,131 @@
+//! What a session does where no key of an object may come twice: which steps and masks that leaves.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use super::{
+    completion::Completion,
+    constraint::Constraint,
+    error::StepError,
+    keys::{Begun, Keys},
+};
+use crate::{ids::StateId, vocab::TokenSet};
+
+impl Constraint {
+    /// What has come of keys after `bytes`, which lead to `to`, where that matters; or how many of them can follow if a
+    /// key would come twice, or could only.
+    pub(super) fn keys_after(
+        &mut self,
+        to: StateId,
+        bytes: &[u8],
+    ) -> Result<Result<Option<Keys>, usize>, StepError> {
+        let (Some(before), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(Ok(None)) };
+        let mut keys = before.clone();
+        let taken = keys.read(bytes)?;
+        if taken < bytes.len() {
+            return self.last_free(&bytes[..taken]).map(Err);
+        }
+        if rule.may_run_out && self.runs_out(to, &keys)? {
+            return self.last_free(&bytes[..taken.saturating_sub(1)]).map(Err);
+        }
+        Ok(Ok(Some(keys)))
+    }
+
+    /// A completion in which no key comes twice: this one if it is, else by other bytes up to the first that makes the
+    /// keys new.
+    pub(super) fn with_new_keys(&mut self, found: Completion) -> Result<Completion, StepError> {
+        let Some(keys) = &self.keys else { return Ok(found) };
+        let read = keys.clone().read(&found.bytes)?;
+        if read == found.bytes.len() {
+            return Ok(found);
+        }
+        let mut other = self.fork();
+        let mut bytes = found.bytes[..read].to_vec();
+        other.advance_bytes(&bytes)?;
+        // The keys that have come are finitely many, so bytes that are no quote lead away from them.
+        let next = other.next_bytes()?.into_iter().find(|&byte| byte != b'"' && byte != b'\\');
+        let Some(byte) = next else { return Ok(found) };
+        other.advance_bytes(&[byte])?;
+        bytes.push(byte);
+        bytes.extend_from_slice(&other.shortest_completion()?.bytes);
+        Ok(Completion { bytes, tokens: None })
+    }
+
+    /// How many of these bytes, which the grammar allows and in which no key comes twice, can follow.
+    fn last_free(&mut self, bytes: &[u8]) -> Result<usize, StepError> {
+        if self.program.lowered.keys.is_some_and(|rule| !rule.may_run_out) {
+            return Ok(bytes.len());
+        }
+        for end in (1..=bytes.len()).rev() {
+            let mut state = self.here.state();
+            let (to, _) = self.run_over(&mut state, end, |machine, program, state, work| {
+                machine.walk(program, state, &bytes[..end], work)
+            })?;
+            let mut keys = self.keys.clone().unwrap_or_default();
+            keys.read(&bytes[..end])?;
+            if !self.runs_out(to, &keys)? {
+                return Ok(end);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Is the text in a key that can only become one that has come before? Looks at the places of the grammar that
+    /// those keys lead to.
+    fn runs_out(&mut self, state: StateId, keys: &Keys) -> Result<bool, StepError> {
+        let mut open = vec![(state, keys.clone())];
+        let mut seen = HashSet::new();
+        while let Some((mut state, keys)) = open.pop() {
+            if !seen.insert((state, keys.spelt().into_owned())) {
+                continue;
+            }
+            // Inside of an escape nothing is known yet.
+            let begun = match keys.begun() {
+                None if !keys.is_in_escape() => return Ok(false),
+                begun => begun,
+            };
+            let steps = self.run(&mut state, |machine, program, state, work| {
+                let mut steps = Vec::new();
+                for byte in b' '..=u8::MAX {
+                    steps.extend(machine.step(program, state, byte, work)?.map(|to| (byte, to)));
+                }
+                Ok(steps)
+            })?;
+            for (byte, to) in steps {
+                let is_new = |begun: &Begun<'_>| match byte {
+                    b'"' => !begun.is_whole(),
+                    _ => begun.is_left_by(byte),
+                };
+                if begun.as_ref().is_some_and(is_new) {
+                    return Ok(false);
+                }
+                let mut after = keys.clone();
+                let goes_on = after.read(&[byte])? == 1;
+                if goes_on && (begun.is_none() || byte != b'"') {
+                    open.push((to, after));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The mask without the tokens with which a key would come twice.
+    pub(super) fn without_repeated_keys(&mut self, mask: Arc<TokenSet>) -> Result<Arc<TokenSet>, StepError> {
+        let (Some(keys), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(mask) };
+        let mut refused = keys.repeating(&self.program, &mask)?;
+        if rule.may_run_out && keys.is_any() {
+            for token in mask.iter() {
+                if self.after(token)?.is_none() {
+                    refused.push(token);
+                }
+            }
+        }
+        if refused.is_empty() {
+            return Ok(mask);
+        }
+        let mut rest = TokenSet::clone(&mask);
+        refused.into_iter().for_each(|token| rest.remove(token));
+        Ok(Arc::new(rest))
+    }
+}

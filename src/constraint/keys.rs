@@ -1,0 +1,292 @@
+//! No object has a key twice: a reader of JSON beside the parser.
+//!
+//! Which keys have come is no state that parser sets should have: every mask inside of a value would depend
+//! on it. So the machine knows nothing of it, and its masks are shared; a session reads its text once more,
+//! remembers the keys of the objects that are open, and takes from a mask the tokens with which one of them
+//! would come again.
+
+use std::{borrow::Cow, sync::Arc};
+
+use hashbrown::HashSet;
+
+use super::program::Program;
+use crate::{
+    ids::{TokenId, TrieNodeId},
+    limits::{Budget, KEY_BYTES, LimitExceeded},
+    vocab::{ByteTrie, TokenSet, Vocabulary},
+};
+
+/// Where the text is in its JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Phase {
+    #[default]
+    Between,
+    /// In a string that is a value.
+    Text,
+    /// In a key.
+    Key,
+}
+
+/// An open object or array.
+#[derive(Debug, Clone)]
+struct Frame {
+    is_object: bool,
+    keys: HashSet<Box<str>>,
+    /// Of all keys.
+    bytes: usize,
+    below: Option<Arc<Frame>>,
+}
+
+impl Drop for Frame {
+    /// Without recursion: texts nest deeply.
+    fn drop(&mut self) {
+        let mut below = self.below.take();
+        while let Some(mut frame) = below.and_then(Arc::into_inner) {
+            below = frame.below.take();
+        }
+    }
+}
+
+/// What a text that is JSON has said so far of its keys.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Keys {
+    phase: Phase,
+    /// Was the last byte of a string a backslash that escapes the next?
+    escaping: bool,
+    /// Is the next string a key?
+    awaits_key: bool,
+    /// The key that is being written, as it is spelt.
+    spelt: Vec<u8>,
+    top: Option<Arc<Frame>>,
+    /// Of the keys of all open objects, and one for each.
+    bytes: usize,
+}
+
+impl Keys {
+    /// Reads on, up to the end of a key that has come before. Returns how many bytes were read.
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<usize, LimitExceeded> {
+        for (at, &byte) in bytes.iter().enumerate() {
+            if self.phase == Phase::Between {
+                self.between(byte);
+                continue;
+            }
+            let ends = byte == b'"' && !self.escaping;
+            self.escaping = byte == b'\\' && !self.escaping;
+            if ends {
+                if self.phase == Phase::Key && !self.end_key()? {
+                    return Ok(at);
+                }
+                self.phase = Phase::Between;
+            } else if self.phase == Phase::Key {
+                self.spelt.push(byte);
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn between(&mut self, byte: u8) {
+        match byte {
+            b'"' if self.awaits_key => {
+                self.phase = Phase::Key;
+                self.spelt.clear();
+            }
+            b'"' => self.phase = Phase::Text,
+            b'{' | b'[' => {
+                let is_object = byte == b'{';
+                let below = self.top.take();
+                self.top = Some(Arc::new(Frame { is_object, keys: HashSet::new(), bytes: 0, below }));
+                self.awaits_key = is_object;
+            }
+            b'}' | b']' => {
+                let below = self.top.as_ref().and_then(|top| top.below.clone());
+                self.bytes -= self.top.as_ref().map_or(0, |top| top.bytes);
+                self.top = below;
+                self.awaits_key = false;
+            }
+            b',' => self.awaits_key = self.top.as_ref().is_some_and(|top| top.is_object),
+            b':' => self.awaits_key = false,
+            _ => {}
+        }
+    }
+
+    /// Files the key that has ended. Returns `false`, and files nothing, if it has come before.
+    fn end_key(&mut self) -> Result<bool, LimitExceeded> {
+        let (Some(key), Some(top)) = (decoded(&self.spelt), &mut self.top) else { return Ok(true) };
+        if top.keys.contains(&*key) {
+            return Ok(false);
+        }
+        let bytes = key.len() + 1;
+        if self.bytes + bytes > KEY_BYTES {
+            return Err(LimitExceeded::new(Budget::Fixed, "bytes of the keys of open objects", KEY_BYTES));
+        }
+        let top = Arc::make_mut(top);
+        top.keys.insert(key.into());
+        top.bytes += bytes;
+        self.bytes += bytes;
+        self.awaits_key = false;
+        Ok(true)
+    }
+
+    /// Has a key come that may not come again?
+    pub(super) fn is_any(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// Is the text in an escape of a key, or between two halves of a character?
+    pub(super) fn is_in_escape(&self) -> bool {
+        self.phase == Phase::Key && self.spelt.contains(&b'\\') && self.is_spelt_in_part()
+    }
+
+    /// What tells places in a key apart, as far as what comes after matters.
+    pub(super) fn spelt(&self) -> Cow<'_, [u8]> {
+        match decoded(&self.spelt) {
+            Some(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
+            _ => Cow::Borrowed(&self.spelt),
+        }
+    }
+
+    /// The key that is being written, if it is the beginning of one that has come.
+    pub(super) fn begun(&self) -> Option<Begun<'_>> {
+        let top = self.top.as_ref().filter(|_| self.phase == Phase::Key)?;
+        let text = match self.spelt.contains(&b'\\') {
+            true => Cow::Owned(decoded(&self.spelt)?.into_owned().into_bytes()),
+            false => Cow::Borrowed(&*self.spelt),
+        };
+        let rests: Vec<&[u8]> =
+            top.keys.iter().filter_map(|key| key.as_bytes().strip_prefix(&*text)).collect();
+        (!rests.is_empty()).then_some(Begun { rests })
+    }
+
+    /// Would the text, with these bytes after it, have a key twice?
+    fn refuses(&self, bytes: &[u8]) -> Result<bool, LimitExceeded> {
+        Ok(self.clone().read(bytes)? < bytes.len())
+    }
+
+    /// The tokens of a mask with which a key would come again.
+    pub(super) fn repeating(
+        &self,
+        program: &Program,
+        mask: &TokenSet,
+    ) -> Result<Vec<TokenId>, LimitExceeded> {
+        let (vocabulary, quoted) = (&program.vocabulary, program.quoted());
+        let mut found = Vec::new();
+        let mut try_all = |tokens: &[TokenId]| -> Result<(), LimitExceeded> {
+            for &token in tokens.iter().filter(|&&token| mask.contains(token)) {
+                if self.refuses(vocabulary.bytes(token).unwrap_or_default())? {
+                    found.push(token);
+                }
+            }
+            Ok(())
+        };
+        // Quotes that a token needs so that a key ends in it that may have come before.
+        match self.phase {
+            Phase::Between if self.is_any() => try_all(&quoted.by_count[1])?,
+            Phase::Between => try_all(&quoted.by_count[3])?,
+            Phase::Text if self.is_any() => try_all(&quoted.by_count[2])?,
+            Phase::Text => try_all(&quoted.by_count[3])?,
+            Phase::Key if self.is_spelt_in_part() => try_all(&quoted.by_count[0])?,
+            Phase::Key => {
+                try_all(&quoted.by_count[2])?;
+                try_all(&quoted.escaping)?;
+                let rests = self.begun().map_or(Vec::new(), |begun| begun.rests);
+                for rest in rests {
+                    let rest = std::str::from_utf8(rest).unwrap_or_default();
+                    let spelt = serde_json::to_string(rest).unwrap_or_default();
+                    let Some(node) = node_of(vocabulary.trie(), &spelt.as_bytes()[1..]) else { continue };
+                    let tokens = vocabulary.trie().tokens_at(vocabulary.trie().subtree_tokens(node));
+                    found.extend(tokens.iter().filter(|&&token| mask.contains(token)));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Does the spelling of the key so far end inside of a character?
+    fn is_spelt_in_part(&self) -> bool {
+        decoded(&self.spelt).is_none()
+    }
+
+    /// Memory beside what it shares, in bytes.
+    pub(super) fn own_bytes(&self) -> usize {
+        size_of_val(self) + self.spelt.capacity()
+    }
+}
+
+/// A key that is the beginning of some that have come.
+pub(super) struct Begun<'k> {
+    /// What those have after it; empty for the key itself.
+    rests: Vec<&'k [u8]>,
+}
+
+impl Begun<'_> {
+    /// Is it one of the keys?
+    pub(super) fn is_whole(&self) -> bool {
+        self.rests.iter().any(|rest| rest.is_empty())
+    }
+
+    /// Does none of the keys go on with this byte?
+    pub(super) fn is_left_by(&self, byte: u8) -> bool {
+        !matches!(byte, b'"' | b'\\') && self.rests.iter().all(|rest| rest.first() != Some(&byte))
+    }
+}
+
+/// What the inside of a string in quotes stands for; `None` if it ends inside of a character.
+fn decoded(spelt: &[u8]) -> Option<Cow<'_, str>> {
+    if !spelt.contains(&b'\\') {
+        return std::str::from_utf8(spelt).ok().map(Cow::Borrowed);
+    }
+    let quoted = [b"\"", spelt, b"\""].concat();
+    serde_json::from_slice::<String>(&quoted).ok().map(Cow::Owned)
+}
+
+/// The node of a string.
+fn node_of(trie: &ByteTrie, text: &[u8]) -> Option<TrieNodeId> {
+    let (&first, rest) = text.split_first()?;
+    let mut node = trie.root_child(first)?;
+    for &byte in rest {
+        let mut child = TrieNodeId::new(node.raw() + 1);
+        while child < trie.end(node) && trie.byte(child) != byte {
+            child = trie.end(child);
+        }
+        if child >= trie.end(node) {
+            return None;
+        }
+        node = child;
+    }
+    Some(node)
+}
+
+/// Tokens of a vocabulary with quotes in them.
+#[derive(Debug)]
+pub(super) struct Quoted {
+    /// With at least one quote, two, three, four.
+    by_count: [Vec<TokenId>; 4],
+    /// With a quote and a backslash.
+    escaping: Vec<TokenId>,
+}
+
+impl Quoted {
+    /// Linear in the tokens that have a quote.
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let trie = vocabulary.trie();
+        let mut quoted = Self { by_count: Default::default(), escaping: Vec::new() };
+        let mut end = 0;
+        for &node in trie.nodes_with(b'"') {
+            // Below another one.
+            if node < end {
+                continue;
+            }
+            let node = TrieNodeId::new(node);
+            end = trie.end(node).raw();
+            for &token in trie.tokens_at(trie.subtree_tokens(node)) {
+                let bytes = vocabulary.bytes(token).unwrap_or_default();
+                let count = bytes.iter().filter(|&&byte| byte == b'"').count();
+                quoted.by_count.iter_mut().take(count).for_each(|tokens| tokens.push(token));
+                if bytes.contains(&b'\\') {
+                    quoted.escaping.push(token);
+                }
+            }
+        }
+        quoted
+    }
+}

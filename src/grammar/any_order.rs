@@ -1,0 +1,274 @@
+//! Parts in any order: members of objects, which no context-free grammar of reasonable size can list.
+
+use crate::ids::ExprId;
+
+/// One or more parts in any order, with a separator between neighbours.
+///
+/// Parts have *names*: of the parts with one name at most one may come, and one must where the name is
+/// required. Parts without a name may come any number of times. Parts may also carry *marks*, all of which
+/// must have been found at the end. Neither parts nor the separator may match the empty text; a grammar where
+/// they do is not compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AnyOrder {
+    /// What may come.
+    pub parts: Vec<AnyOrderPart>,
+    /// What stands between two parts.
+    pub separator: ExprId,
+    /// By name: must a part of that name come?
+    pub required: Vec<bool>,
+    /// Bits of the marks that must be found.
+    pub marks: u8,
+    /// Least number of parts; 0 counts as 1.
+    pub min: u64,
+    /// Greatest number of parts.
+    pub max: Option<u64>,
+}
+
+/// One of the parts of [`AnyOrder`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnyOrderPart {
+    /// What it is.
+    pub expr: ExprId,
+    /// Its name, as an index of [`AnyOrder::required`]; `None` if it may come any number of times.
+    pub name: Option<u32>,
+    /// Bits of the marks that it is found to have.
+    pub marks: u8,
+}
+
+impl AnyOrder {
+    /// Parts that may each come once, with a name of its own and `true` where it must; any number of
+    /// `others`.
+    #[must_use]
+    pub fn new(named: Vec<(ExprId, bool)>, others: Vec<ExprId>, separator: ExprId) -> Self {
+        let required = named.iter().map(|&(_, required)| required).collect();
+        let named = (0..).zip(named).map(|(name, (expr, _))| (expr, Some(name)));
+        let others = others.into_iter().map(|expr| (expr, None));
+        let parts = named.chain(others).map(|(expr, name)| AnyOrderPart { expr, name, marks: 0 }).collect();
+        Self { parts, separator, required, marks: 0, min: 0, max: None }
+    }
+
+    /// The expressions in it, the separator last.
+    pub fn exprs(&self) -> impl Iterator<Item = ExprId> + '_ {
+        self.parts.iter().map(|part| part.expr).chain([self.separator])
+    }
+
+    /// The same with every expression replaced.
+    #[must_use]
+    pub fn map(&self, mut by: impl FnMut(ExprId) -> ExprId) -> Self {
+        let parts = self.parts.iter().map(|part| AnyOrderPart { expr: by(part.expr), ..*part }).collect();
+        Self { parts, separator: by(self.separator), required: self.required.clone(), ..*self }
+    }
+}
+
+/// What of [`AnyOrder`] decides which parts may come when: names, marks and counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    /// Name and marks of each part.
+    parts: Vec<(Option<u32>, u8)>,
+    /// The parts of each name, and of none.
+    by_name: Vec<Vec<usize>>,
+    unnamed: Vec<usize>,
+    required: Vec<bool>,
+    marks: u8,
+    min: u64,
+    max: Option<u64>,
+}
+
+/// The parts that have come so far, as far as they matter for those to come.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Chosen {
+    /// A bit for each name.
+    used: Box<[u64]>,
+    count: u64,
+    marks: u8,
+}
+
+impl Chosen {
+    /// All that tells it from others.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        self.used.iter().copied().chain([self.count, u64::from(self.marks)])
+    }
+
+    fn is_used(&self, name: usize) -> bool {
+        self.used[name / 64] >> (name % 64) & 1 == 1
+    }
+}
+
+impl Choice {
+    /// Of those parts for which `keep` says so; at most one part if there are no separators.
+    pub(crate) fn new(of: &AnyOrder, keep: impl Fn(usize) -> bool, separated: bool) -> Self {
+        let kept = of.parts.iter().enumerate().filter(|&(index, _)| keep(index));
+        let parts: Vec<_> = kept.map(|(_, part)| (part.name, part.marks)).collect();
+        let mut by_name = vec![Vec::new(); of.required.len()];
+        let mut unnamed = Vec::new();
+        for (index, &(name, _)) in parts.iter().enumerate() {
+            name.map_or(&mut unnamed, |name| &mut by_name[name as usize]).push(index);
+        }
+        let max = if separated { of.max } else { Some(of.max.map_or(1, |max| max.min(1))) };
+        // A list has a part in any case.
+        let min = if of.min <= 1 { 0 } else { of.min };
+        Self { parts, by_name, unnamed, required: of.required.clone(), marks: of.marks, min, max }
+    }
+
+    /// The list itself, with these expressions as its parts.
+    #[cfg(feature = "oracle")]
+    pub(crate) fn with(&self, exprs: &[ExprId], separator: ExprId) -> AnyOrder {
+        let parts = self.parts.iter().zip(exprs);
+        AnyOrder {
+            parts: parts.map(|(&(name, marks), &expr)| AnyOrderPart { expr, name, marks }).collect(),
+            separator,
+            required: self.required.clone(),
+            marks: self.marks,
+            min: self.min,
+            max: self.max,
+        }
+    }
+
+    /// Before any part.
+    pub(crate) fn start(&self) -> Chosen {
+        Chosen { used: vec![0; self.required.len().div_ceil(64)].into(), count: 0, marks: 0 }
+    }
+
+    /// All that tells it from others.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        let parts = self
+            .parts
+            .iter()
+            .map(|&(name, marks)| u64::from(marks) << 32 | u64::from(name.map_or(0, |name| name + 1)));
+        let numbers = [u64::from(self.marks), self.min, self.max.map_or(0, |max| max + 1)];
+        let length = u64::try_from(self.parts.len()).unwrap_or(u64::MAX);
+        numbers.into_iter().chain([length]).chain(parts).chain(self.required.iter().map(|&must| must.into()))
+    }
+
+    /// Number of parts.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Is there a list at all?
+    pub(crate) fn has_list(&self) -> bool {
+        let start = self.start();
+        self.least(&start, |_| 0, 0).is_some()
+            && (0..self.len()).any(|part| self.after(&start, part).is_some())
+    }
+
+    /// May the list end?
+    pub(crate) fn may_end(&self, chosen: &Chosen) -> bool {
+        let complete = (0..).zip(&self.required).all(|(name, &required)| !required || chosen.is_used(name));
+        complete && chosen.count >= self.min && chosen.marks & self.marks == self.marks
+    }
+
+    /// What has come after one more part; `None` if it may not come, or no list goes on like this. Linear in
+    /// the names; where marks or a greatest number matter, a product of those and the names.
+    pub(crate) fn after(&self, chosen: &Chosen, part: usize) -> Option<Chosen> {
+        let (name, marks) = self.parts[part];
+        if self.max.is_some_and(|max| chosen.count >= max) {
+            return None;
+        }
+        let mut after = chosen.clone();
+        if let Some(name) = name.map(|name| name as usize) {
+            if chosen.is_used(name) {
+                return None;
+            }
+            after.used[name / 64] |= 1 << (name % 64);
+        }
+        after.marks |= marks & self.marks;
+        after.count = (chosen.count + 1).min(self.max.unwrap_or(self.min));
+        // Without these a further part takes nothing away from what may come.
+        let free = self.max.is_none() && self.marks == 0;
+        (free || self.least(&after, |_| 0, 0).is_some()).then_some(after)
+    }
+
+    /// The least sum of prices of parts with which the list may end, each with a separator before it; `None`
+    /// if it cannot.
+    pub(crate) fn least(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> Option<u64> {
+        let room = self.max.map_or(u64::MAX, |max| max - chosen.count.min(max));
+        let need = self.min.saturating_sub(chosen.count);
+        let missing = self.marks & !chosen.marks;
+        if missing != 0 {
+            return self.least_with_marks(chosen, &price, separator, missing);
+        }
+        let cheapest = |parts: &[usize]| parts.iter().map(|&part| price(part)).min();
+        let (mut sum, mut count, mut others) = (0_u64, 0_u64, Vec::new());
+        for (name, &required) in self.required.iter().enumerate() {
+            if chosen.is_used(name) {
+                continue;
+            }
+            match cheapest(&self.by_name[name]) {
+                Some(price) if required => (sum, count) = (sum.saturating_add(price), count + 1),
+                None if required => return None,
+                price => others.extend(price),
+            }
+        }
+        if count.max(need) > room {
+            return None;
+        }
+        if count < need {
+            let fill = usize::try_from(need - count).ok()?;
+            others.sort_unstable();
+            let again = cheapest(&self.unnamed);
+            let once: Vec<u64> =
+                others.into_iter().filter(|&one| again.is_none_or(|again| one < again)).take(fill).collect();
+            let rest = u64::try_from(fill - once.len()).ok()?;
+            sum = once.iter().fold(sum, |sum, &price| sum.saturating_add(price));
+            if rest > 0 {
+                sum = sum.saturating_add(again?.saturating_mul(rest));
+            }
+            count = need;
+        }
+        Some(sum.saturating_add(count.saturating_mul(separator)))
+    }
+
+    /// The same where marks are missing, by dynamic programming over the marks found and the number of parts.
+    fn least_with_marks(
+        &self,
+        chosen: &Chosen,
+        price: &impl Fn(usize) -> u64,
+        separator: u64,
+        missing: u8,
+    ) -> Option<u64> {
+        let open = |name: &usize| !chosen.is_used(*name);
+        let required = (0..self.required.len()).filter(open).filter(|&name| self.required[name]).count();
+        let need = usize::try_from(self.min.saturating_sub(chosen.count)).ok()?;
+        let room = self
+            .max
+            .map_or(usize::MAX, |max| usize::try_from(max - chosen.count.min(max)).unwrap_or(usize::MAX));
+        // More parts than these are never of use.
+        let most = need.max(required + missing.count_ones() as usize).min(room);
+        let width = most + 1;
+        let mut best = vec![u64::MAX; 256 * width];
+        best[0] = 0;
+        let within: Vec<usize> =
+            (0..=missing).filter(|marks| marks & !missing == 0).map(usize::from).collect();
+        let add = |best: &mut [u64], from: &[u64], parts: &[usize]| {
+            for (&marks, count) in within.iter().flat_map(|marks| (0..most).map(move |count| (marks, count)))
+            {
+                let sum = from[marks * width + count];
+                for &part in parts.iter().filter(|_| sum != u64::MAX) {
+                    let to = (marks | usize::from(self.parts[part].1 & missing)) * width + count + 1;
+                    best[to] = best[to].min(sum.saturating_add(price(part)).min(u64::MAX - 1));
+                }
+            }
+        };
+        for name in (0..self.required.len()).filter(open) {
+            let from = best.clone();
+            if self.required[name] {
+                best.fill(u64::MAX);
+            }
+            add(&mut best, &from, &self.by_name[name]);
+        }
+        // Counts ascend, so a part may come again: once more for each round.
+        for _ in 0..most {
+            let from = best.clone();
+            add(&mut best, &from, &self.unnamed);
+            if best == from {
+                break;
+            }
+        }
+        let full = &best[usize::from(missing) * width..][..width];
+        let sums = full.iter().enumerate().skip(need).filter(|&(_, &sum)| sum != u64::MAX);
+        let separators = |count: usize| separator.saturating_mul(u64::try_from(count).unwrap_or(u64::MAX));
+        sums.map(|(count, &sum)| sum.saturating_add(separators(count))).min()
+    }
+}

@@ -1,0 +1,192 @@
+//! Parts in any order, as the context-free grammar has them.
+//!
+//! The productions `list ::= part | list separator part`, `part ::= one | other | ...` say what all analyses
+//! may rely on: which symbols can stand where. They allow more than the list does. Which parts have come is
+//! the parser's to know: it predicts only those that still may, and completes the list where it may end.
+
+use hashbrown::HashMap;
+
+use super::{
+    cfg::{Cfg, Dot, NonterminalId, Slot},
+    emit::Symbol,
+    shortest::NEVER,
+};
+use crate::{
+    grammar::any_order::{AnyOrder, Choice, Chosen},
+    store::Writer,
+};
+
+/// A list while symbols still have the numbers of `emit`.
+#[derive(Debug)]
+pub(super) struct EmittedList {
+    pub(super) list: u32,
+    pub(super) part: u32,
+    /// By part of `of`.
+    pub(super) parts: Vec<u32>,
+    pub(super) separator: Symbol,
+    pub(super) of: AnyOrder,
+}
+
+impl EmittedList {
+    /// Has it a text, if these nonterminals have?
+    pub(super) fn has_text(&self, found: &[bool]) -> bool {
+        self.choice(found).has_list()
+    }
+
+    pub(super) fn choice(&self, found: &[bool]) -> Choice {
+        let separated = match self.separator {
+            Symbol::Terminal(_) => true,
+            Symbol::Nonterminal(separator) => found[separator as usize],
+        };
+        Choice::new(&self.of, |part| found[self.parts[part] as usize], separated)
+    }
+}
+
+/// A list of parts in any order.
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) symbol: NonterminalId,
+    /// The nonterminal of any part.
+    pub(crate) part: NonterminalId,
+    pub(crate) parts: Vec<NonterminalId>,
+    pub(crate) choice: Choice,
+    /// Before the first part, between two, before a further one, and at the end.
+    pub(crate) first: Dot,
+    pub(crate) between: Dot,
+    pub(crate) again: Dot,
+    pub(crate) end: Dot,
+}
+
+/// All lists of a grammar.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    lists: Vec<List>,
+    by_symbol: HashMap<NonterminalId, u32>,
+    by_part: HashMap<NonterminalId, u32>,
+    /// The list that a part is of, and its place there.
+    parts: HashMap<NonterminalId, (u32, usize)>,
+}
+
+impl Lists {
+    pub(super) fn new(lists: Vec<List>) -> Self {
+        let mut all = Self::default();
+        for (number, list) in (0..).zip(&lists) {
+            all.by_symbol.insert(list.symbol, number);
+            all.by_part.insert(list.part, number);
+            all.parts.extend((0..).zip(&list.parts).map(|(at, &part)| (part, (number, at))));
+        }
+        all.lists = lists;
+        all
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    pub(crate) fn get(&self, number: u32) -> &List {
+        &self.lists[number as usize]
+    }
+
+    /// All of them, by number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &List)> {
+        (0..).zip(&self.lists)
+    }
+
+    /// The list that is this symbol.
+    pub(crate) fn of_symbol(&self, symbol: NonterminalId) -> Option<u32> {
+        self.by_symbol.get(&symbol).copied()
+    }
+
+    /// The list of which this symbol is any part.
+    pub(crate) fn of_any_part(&self, symbol: NonterminalId) -> Option<u32> {
+        self.by_part.get(&symbol).copied()
+    }
+
+    /// The list of which this symbol is one part, and which.
+    pub(crate) fn of_part(&self, symbol: NonterminalId) -> Option<(u32, usize)> {
+        self.parts.get(&symbol).copied()
+    }
+
+    /// Writes all that the productions do not say; nothing if there are no lists.
+    pub(super) fn write(&self, writer: &mut Writer) {
+        for list in &self.lists {
+            writer.u32(list.symbol.0);
+            list.choice.words().for_each(|word| writer.u64(word));
+        }
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.lists.iter().map(|list| size_of_val(list) + list.parts.len() * PART_BYTES);
+        lists.sum()
+    }
+}
+
+/// A part in a list and in two tables.
+const PART_BYTES: usize = 64;
+
+impl List {
+    /// Does a part or the separator match the empty text?
+    pub(super) fn has_empty_part(&self, cfg: &Cfg) -> bool {
+        let separator = match cfg.slot(self.between) {
+            Slot::Nonterminal(separator) => Some(separator),
+            Slot::Terminal(_) | Slot::End(_) => None,
+        };
+        self.parts.iter().copied().chain(separator).any(|symbol| cfg.is_nullable(symbol))
+    }
+
+    /// The parts of a list of the least price, in an order in which they may come.
+    pub(crate) fn shortest(&self, price: impl Fn(usize) -> u64, separator: u64) -> Vec<usize> {
+        let (mut chosen, mut parts) = (self.choice.start(), Vec::new());
+        while parts.is_empty() || !self.choice.may_end(&chosen) {
+            let ways =
+                (0..self.choice.len()).filter_map(|part| Some((part, self.choice.after(&chosen, part)?)));
+            let best = ways.min_by_key(|(part, after)| {
+                let rest = self.choice.least(after, &price, separator).unwrap_or(NEVER);
+                price(*part).saturating_add(rest)
+            });
+            let Some((part, after)) = best else { break };
+            parts.push(part);
+            chosen = after;
+        }
+        parts
+    }
+
+    /// The least price of a rest of the list that begins with a part, after the parts that have come. `price`
+    /// is that of a part, by its number.
+    pub(super) fn from_part(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> u64 {
+        let parts = (0..self.choice.len()).filter_map(|part| Some((part, self.choice.after(chosen, part)?)));
+        let sums = parts.map(|(part, after)| {
+            let rest = self.choice.least(&after, &price, separator).unwrap_or(NEVER);
+            price(part).saturating_add(rest)
+        });
+        sums.min().unwrap_or(NEVER)
+    }
+}
+
+/// What the rests of lists cost, by the shortest texts of rests of productions; see [`rests`](super::rests).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Prices<'a> {
+    pub(crate) cfg: &'a Cfg,
+    pub(crate) rests: &'a [u64],
+}
+
+impl Prices<'_> {
+    fn of(self, list: &List, part: usize) -> u64 {
+        self.cfg.productions(list.parts[part]).first().map_or(NEVER, |dot| self.rests[dot.0 as usize])
+    }
+
+    fn separator(self, list: &List) -> u64 {
+        self.rests[list.between.0 as usize].saturating_sub(self.rests[list.again.0 as usize])
+    }
+
+    /// The shortest text with which the list may end after these parts.
+    pub(crate) fn to_end(self, list: &List, chosen: &Chosen) -> u64 {
+        list.choice.least(chosen, |part| self.of(list, part), self.separator(list)).unwrap_or(NEVER)
+    }
+
+    /// The same where the next part comes first.
+    pub(crate) fn from_part(self, list: &List, chosen: &Chosen) -> u64 {
+        list.from_part(chosen, |part| self.of(list, part), self.separator(list))
+    }
+}

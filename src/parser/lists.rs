@@ -1,0 +1,197 @@
+//! Lists of parts in any order: dotted rules that know which parts have come.
+//!
+//! An item of such a list is a dotted rule and an interned set of the parts that have come. Both together
+//! have one number, past the dots of the grammar, so items, sets and cores are as for any other rule. A list
+//! is one item however long it grows, and the same one whatever the order was. Sets are interned when texts
+//! need them.
+
+use std::ops::ControlFlow;
+
+use crate::{
+    grammar::any_order::Chosen,
+    interner::Index,
+    limits::{Budget, LimitExceeded, Work},
+    lower::{Cfg, Dot, List, NonterminalId, Prices, Slot},
+};
+
+/// Where an item is in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// After a part, with more to come.
+    Between,
+    /// After a separator.
+    Again,
+}
+
+/// All dotted rules of lists that texts came to, but for those before the first part, which the grammar has.
+#[derive(Debug, Default)]
+pub(super) struct OpenLists {
+    /// List and parts that have come; two dots each, by place.
+    states: Vec<(u32, Chosen)>,
+    index: Index,
+    bytes: usize,
+}
+
+impl OpenLists {
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes + self.index.bytes()
+    }
+
+    /// Number of the state that a dot past the grammar's has, and its place.
+    fn split(cfg: &Cfg, dot: Dot) -> Option<(usize, Place)> {
+        let over = (dot.0 as usize).checked_sub(cfg.dot_count())?;
+        Some((over / 2, if over % 2 == 0 { Place::Between } else { Place::Again }))
+    }
+
+    /// The dot of a state in a place; the caller knows that there is one.
+    fn dot(cfg: &Cfg, state: usize, place: Place) -> Dot {
+        let over = 2 * state + usize::from(place == Place::Again);
+        Dot(u32::try_from(cfg.dot_count() + over).unwrap_or(u32::MAX))
+    }
+
+    /// The grammar's own dotted rule, without what has come.
+    pub(super) fn plain(&self, cfg: &Cfg, dot: Dot) -> Dot {
+        let Some((state, place)) = Self::split(cfg, dot) else { return dot };
+        let list = cfg.lists().get(self.states[state].0);
+        if place == Place::Between { list.between } else { list.again }
+    }
+
+    /// What has come, of a dot past the grammar's.
+    pub(super) fn chosen(&self, cfg: &Cfg, dot: Dot) -> Option<&Chosen> {
+        Self::split(cfg, dot).map(|(state, _)| &self.states[state].1)
+    }
+
+    /// What stands after a dot. Where it is any part of a list, only those of [`parts`](Self::parts) may
+    /// come.
+    pub(super) fn slot(&self, cfg: &Cfg, dot: Dot) -> Slot {
+        cfg.slot(self.plain(cfg, dot))
+    }
+
+    /// Calls `with` for each part that may come after a dot, and returns whether it is before a part at all.
+    pub(super) fn parts(
+        &self,
+        cfg: &Cfg,
+        dot: Dot,
+        mut with: impl FnMut(NonterminalId) -> Result<(), LimitExceeded>,
+    ) -> Result<bool, LimitExceeded> {
+        let Some((list, chosen)) = self.before_part(cfg, dot) else { return Ok(false) };
+        let start;
+        let chosen = match chosen {
+            Some(chosen) => chosen,
+            None => {
+                start = list.choice.start();
+                &start
+            }
+        };
+        for (part, &symbol) in list.parts.iter().enumerate() {
+            if list.choice.after(chosen, part).is_some() {
+                with(symbol)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The list of a dot before a part of it, and what has come, if anything has.
+    fn before_part<'s, 'c>(&'s self, cfg: &'c Cfg, dot: Dot) -> Option<(&'c List, Option<&'s Chosen>)> {
+        if cfg.lists().is_empty() {
+            return None;
+        }
+        match Self::split(cfg, dot) {
+            Some((_, Place::Between)) => None,
+            Some((state, Place::Again)) => {
+                let (list, chosen) = &self.states[state];
+                Some((cfg.lists().get(*list), Some(chosen)))
+            }
+            None => {
+                let Slot::Nonterminal(symbol) = cfg.slot(dot) else { return None };
+                let list = cfg.lists().of_any_part(symbol)?;
+                Some((cfg.lists().get(list), None))
+            }
+        }
+    }
+
+    /// The dots after `symbol`, which `dot` waits for: one, but after a part of a list up to two.
+    pub(super) fn after(
+        &mut self,
+        cfg: &Cfg,
+        dot: Dot,
+        symbol: Slot,
+        work: &mut Work,
+    ) -> Result<[Option<Dot>; 2], LimitExceeded> {
+        if let Some((state, Place::Between)) = Self::split(cfg, dot) {
+            return Ok([Some(Self::dot(cfg, state, Place::Again)), None]);
+        }
+        let Some((list, chosen)) = self.before_part(cfg, dot) else { return Ok([Some(dot.next()), None]) };
+        let Slot::Nonterminal(part) = symbol else { return Ok([None; 2]) };
+        let Some((number, part)) = cfg.lists().of_part(part) else { return Ok([None; 2]) };
+        work.spend(8 + list.choice.len())?;
+        let after = match chosen {
+            Some(chosen) => list.choice.after(chosen, part),
+            None => list.choice.after(&list.choice.start(), part),
+        };
+        let Some(after) = after else { return Ok([None; 2]) };
+        let end = list.choice.may_end(&after).then_some(list.end);
+        let more = (0..list.choice.len()).try_for_each(|part| match list.choice.after(&after, part) {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        });
+        let between = match more {
+            ControlFlow::Break(()) => Some(Self::dot(cfg, self.intern(cfg, number, &after)?, Place::Between)),
+            ControlFlow::Continue(()) => None,
+        };
+        Ok([end, between])
+    }
+
+    /// The dot that is here what `dot` is in `other`.
+    pub(super) fn adopt(&mut self, cfg: &Cfg, other: &Self, dot: Dot) -> Result<Dot, LimitExceeded> {
+        let Some((state, place)) = Self::split(cfg, dot) else { return Ok(dot) };
+        let (list, chosen) = &other.states[state];
+        Ok(Self::dot(cfg, self.intern(cfg, *list, chosen)?, place))
+    }
+
+    fn intern(&mut self, cfg: &Cfg, list: u32, chosen: &Chosen) -> Result<usize, LimitExceeded> {
+        let hash = self.index.hash(&(list, chosen));
+        let is_it = |state: u32| {
+            let (other, known) = &self.states[state as usize];
+            *other == list && known == chosen
+        };
+        if let Some(known) = self.index.find(hash, is_it) {
+            return Ok(known as usize);
+        }
+        let id = self.states.len();
+        let fits = u32::try_from(cfg.dot_count() + 2 * id + 1).is_ok_and(|dot| dot < u32::MAX);
+        let number = u32::try_from(id).ok().filter(|_| fits).ok_or_else(|| {
+            LimitExceeded::new(Budget::ParserBytes, "sets of members in any order", u32::MAX as usize)
+        })?;
+        self.bytes += size_of::<(u32, Chosen)>() + chosen.words().count() * size_of::<u64>();
+        self.states.push((list, chosen.clone()));
+        self.index.insert(hash, number);
+        Ok(id)
+    }
+
+    /// The length of the shortest rest of the production that a dot is in.
+    pub(super) fn rest(&self, prices: Prices<'_>, dot: Dot) -> u64 {
+        let Some((state, place)) = Self::split(prices.cfg, dot) else { return prices.rests[dot.0 as usize] };
+        let (list, chosen) = &self.states[state];
+        let list = prices.cfg.lists().get(*list);
+        // A list that may end has ended too, so its rest counts as empty.
+        if place == Place::Between { prices.to_end(list, chosen) } else { prices.from_part(list, chosen) }
+    }
+
+    /// The same after `symbol`, which `dot` waits for.
+    pub(super) fn rest_after(&self, prices: Prices<'_>, dot: Dot, symbol: NonterminalId) -> u64 {
+        let cfg = prices.cfg;
+        if let Some((state, Place::Between)) = Self::split(cfg, dot) {
+            return self.rest(prices, Self::dot(cfg, state, Place::Again));
+        }
+        let Some((list, chosen)) = self.before_part(cfg, dot) else {
+            return prices.rests[dot.next().0 as usize];
+        };
+        let after = cfg.lists().of_part(symbol).and_then(|(_, part)| match chosen {
+            Some(chosen) => list.choice.after(chosen, part),
+            None => list.choice.after(&list.choice.start(), part),
+        });
+        after.map_or(u64::MAX, |after| prices.to_end(list, &after))
+    }
+}

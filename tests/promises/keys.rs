@@ -1,0 +1,159 @@
+//! Keys that a schema does not list come once: masks against the oracle, which reads the whole text each
+//! time.
+
+use domino::{
+    Compiler, Constraint, Limits, TokenId, TokenSet, Vocabulary,
+    grammar::json_schema::{Escapes, Order, SchemaOptions, WhiteSpace},
+    oracle::{Oracle, Session},
+};
+use proptest::{collection::vec, prelude::*};
+
+use super::generate::config;
+
+const SCHEMAS: [&str; 9] = [
+    r#"{"type": "object", "additionalProperties": {"type": "boolean"}}"#,
+    r#"{"type": "object"}"#,
+    r#"{"type": "object", "properties": {"b": true}, "required": ["b"], "minProperties": 2}"#,
+    r#"{"type": "object", "properties": {"b": {"type": "object"}}, "maxProperties": 3}"#,
+    r#"{"type": "object", "patternProperties": {"^a*$": {"enum": [1, "a"]}}, "additionalProperties": false}"#,
+    r#"{"type": "object", "propertyNames": {"enum": ["a", "b", "ab"]}, "minProperties": 2}"#,
+    // From here on keys may run out.
+    r#"{"type": "object", "propertyNames": {"pattern": "^(a|é|ab|ba|b{2,})$"}}"#,
+    r#"{"type": "object", "propertyNames": {"pattern": "^([abé]|bb+a)$"}, "properties": {"a": true}}"#,
+    r#"{"type": "object", "propertyNames": {"maxLength": 2, "pattern": "^a*(b\")?$"}}"#,
+];
+
+/// Tokens beside single bytes.
+const WORDS: [&str; 24] = [
+    "{\"",
+    "\":",
+    "\":1",
+    ",\"",
+    "\"a\"",
+    "\"a\":true,",
+    "\"a\":1,\"a\"",
+    "a\"",
+    "ab",
+    "b\":1}",
+    "\\u00",
+    "61",
+    "\",\"b\":\"",
+    "\"b\":\"",
+    "\"\"",
+    "\":{\"a\":",
+    "é",
+    "é\":",
+    "a\":[{\"a\":",
+    "true,\"a",
+    "\\u0061\":1",
+    "\":\"a\",\"a\":",
+    "}}",
+    "\\\"\":",
+];
+
+fn vocabulary() -> Vocabulary {
+    let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+    let words = WORDS.iter().map(|word| word.as_bytes().to_vec());
+    let mut builder = Vocabulary::builder();
+    let mut count = 0;
+    for (number, token) in (0..).zip(bytes.chain(words)) {
+        builder = builder.token(TokenId::new(number), token);
+        count = number;
+    }
+    builder.end_of_text(TokenId::new(count + 1)).build().unwrap()
+}
+
+/// The oracle knows which keys have come, and not that none may be left. Can the key that the text is in
+/// become one that has not come? Tries all of a few characters more.
+fn can_go_on(session: &mut Session<'_>, left: u32) -> bool {
+    let alphabet = "ab\"é\\u0612".bytes();
+    for byte in alphabet {
+        if !session.push(byte) {
+            continue;
+        }
+        // A colon follows a key that is whole.
+        let whole = byte == b'"' && session.push(b':');
+        if whole {
+            session.pop();
+        }
+        let found = whole || left > 0 && can_go_on(session, left - 1);
+        session.pop();
+        if found {
+            return true;
+        }
+    }
+    false
+}
+
+/// Is the mask the oracle's, without the tokens after which no key is left?
+fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary, text: &[u8]) -> TokenSet {
+    let expected = oracle.mask(text, vocabulary);
+    let mask = constraint.mask().unwrap().clone();
+    let shown = || String::from_utf8_lossy(text).into_owned();
+    assert!(mask.is_subset(&expected), "after {}", shown());
+    for token in expected.iter().filter(|&token| !mask.contains(token)) {
+        let mut session = oracle.session();
+        let bytes = vocabulary.bytes(token).unwrap();
+        assert!(session.push_all(&[text, bytes].concat()));
+        let found = can_go_on(&mut session, 7);
+        assert!(!found, "{} after {}", String::from_utf8_lossy(bytes), shown());
+    }
+    for token in (0..u32::try_from(vocabulary.size()).unwrap()).map(TokenId::new) {
+        assert_eq!(
+            constraint.clone().allows(token).unwrap(),
+            mask.contains(token),
+            "{token} after {}",
+            shown()
+        );
+    }
+    let bytes: Vec<u8> = mask
+        .iter()
+        .filter(|token| token.raw() < 256)
+        .map(|token| u8::try_from(token.raw()).unwrap())
+        .collect();
+    assert_eq!(constraint.next_bytes().unwrap(), bytes);
+    mask
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn no_key_comes_twice(
+        schema in 0..SCHEMAS.len(),
+        any_order in any::<bool>(),
+        escapes in any::<bool>(),
+        choices in vec(any::<u16>(), 1..24),
+    ) {
+        let options = SchemaOptions::default()
+            .with_white_space(WhiteSpace::Compact)
+            .with_order(if any_order { Order::Any } else { Order::Schema })
+            .with_escapes(if escapes { Escapes::All } else { Escapes::Minimal });
+        let grammar = options.parse(SCHEMAS[schema], &Limits::default()).unwrap().grammar;
+        let (oracle, vocabulary) = (Oracle::new(&grammar).unwrap(), vocabulary());
+        let mut constraint = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint();
+        let mut text = Vec::new();
+        let mut masks = Vec::new();
+        for choice in choices {
+            let mask = compare(&oracle, &mut constraint, &vocabulary, &text);
+            prop_assert!(!mask.is_empty());
+            // Mostly words, and letters that make keys alike.
+            let is_liked = |token: &TokenId| {
+                u8::try_from(token.raw()).map_or(true, |byte| b"ab\",:}".contains(&byte))
+            };
+            let liked: Vec<TokenId> = mask.iter().filter(is_liked).collect();
+            let all: Vec<TokenId> = mask.iter().collect();
+            let tokens = if liked.is_empty() || choice % 16 == 0 { all } else { liked };
+            let token = tokens[usize::from(choice / 16) % tokens.len()];
+            masks.push(mask);
+            constraint.advance(token).unwrap();
+            let Some(bytes) = vocabulary.bytes(token).filter(|_| !constraint.is_ended()) else { break };
+            text.extend_from_slice(bytes);
+        }
+        // Back, and what was known of keys with it.
+        for mask in masks.iter().rev() {
+            constraint.rollback(1).unwrap();
+            prop_assert_eq!(constraint.mask().unwrap(), mask);
+        }
+    }
+}
