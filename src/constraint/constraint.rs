@@ -198,10 +198,10 @@ impl Constraint {
             taken += more;
             state = to;
             if more < chunk.len() {
-                return Ok(self.keys_after(state, &bytes[..taken])?.err().unwrap_or(taken));
+                return Ok(self.keys_after(&mut state, &bytes[..taken])?.err().unwrap_or(taken));
             }
         }
-        let keys = match self.keys_after(state, bytes)? {
+        let keys = match self.keys_after(&mut state, bytes)? {
             Ok(keys) => keys,
             Err(taken) => return Ok(taken),
         };
@@ -312,17 +312,23 @@ impl Constraint {
         let mut found = self.run(&mut state, |machine, program, state, work| {
             let mut bytes = Vec::new();
             for byte in 0..=u8::MAX {
-                bytes.extend(machine.step(program, state, byte, work)?.map(|to| (byte, to)));
+                if machine.step(program, state, byte, work)?.is_some() {
+                    bytes.push(byte);
+                }
             }
             Ok(bytes)
         })?;
         if self.keys.is_some() {
-            let all = std::mem::take(&mut found);
-            for (byte, to) in all {
-                found.extend(self.keys_after(to, &[byte])?.is_ok().then_some((byte, to)));
+            for byte in std::mem::take(&mut found) {
+                let mut state = self.here.state();
+                let to = self.run(&mut state, |machine, program, state, work| {
+                    machine.step(program, state, byte, work)
+                })?;
+                let Some(mut to) = to else { continue };
+                found.extend(self.keys_after(&mut to, &[byte])?.is_ok().then_some(byte));
             }
         }
-        Ok(found.into_iter().map(|(byte, _)| byte).collect())
+        Ok(found)
     }
 
     /// The shortest text that makes this one complete: exactly as few bytes as can be. Of equally short ones,
@@ -408,13 +414,14 @@ impl Constraint {
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
         };
-        let (to, taken) = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
+        let (mut to, taken) = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
             machine.walk(program, state, bytes, work)
         })?;
         if taken < bytes.len() {
             return Ok(None);
         }
-        Ok(self.keys_after(to, bytes)?.ok().map(|keys| (Place::In(to), keys)))
+        let keys = self.keys_after(&mut to, bytes)?;
+        Ok(keys.ok().map(|keys| (Place::In(to), keys)))
     }
 
     /// Has the machine do something in `state`. If its memory is used up by what was there before, the session moves to

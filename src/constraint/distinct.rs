@@ -13,11 +13,11 @@ use super::{
 use crate::{ids::StateId, vocab::TokenSet};
 
 impl Constraint {
-    /// What has come of keys after `bytes`, which lead to `to`, where that matters; or how many of them can follow if a
-    /// key would come twice, or could only.
+    /// What has come of keys after `bytes`, which lead to `to` (renamed if the session moves), where that
+    /// matters; or how many of them can follow if a key would come twice, or could only.
     pub(super) fn keys_after(
         &mut self,
-        to: StateId,
+        to: &mut StateId,
         bytes: &[u8],
     ) -> Result<Result<Option<Keys>, usize>, StepError> {
         let (Some(before), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(Ok(None)) };
@@ -32,8 +32,8 @@ impl Constraint {
         Ok(Ok(Some(keys)))
     }
 
-    /// A completion in which no key comes twice: this one if it is, else by other bytes up to the first that makes the
-    /// keys new.
+    /// A completion in which no key comes twice: this one if it is, else by other bytes up to the first that
+    /// makes the keys new.
     pub(super) fn with_new_keys(&mut self, found: Completion) -> Result<Completion, StepError> {
         let Some(keys) = &self.keys else { return Ok(found) };
         let read = keys.clone().read(&found.bytes)?;
@@ -59,55 +59,53 @@ impl Constraint {
         }
         for end in (1..=bytes.len()).rev() {
             let mut state = self.here.state();
-            let (to, _) = self.run_over(&mut state, end, |machine, program, state, work| {
+            let (mut to, _) = self.run_over(&mut state, end, |machine, program, state, work| {
                 machine.walk(program, state, &bytes[..end], work)
             })?;
             let mut keys = self.keys.clone().unwrap_or_default();
             keys.read(&bytes[..end])?;
-            if !self.runs_out(to, &keys)? {
+            if !self.runs_out(&mut to, &keys)? {
                 return Ok(end);
             }
         }
         Ok(0)
     }
 
-    /// Is the text in a key that can only become one that has come before? Looks at the places of the grammar that
-    /// those keys lead to.
-    fn runs_out(&mut self, state: StateId, keys: &Keys) -> Result<bool, StepError> {
-        let mut open = vec![(state, keys.clone())];
-        let mut seen = HashSet::new();
-        while let Some((mut state, keys)) = open.pop() {
-            if !seen.insert((state, keys.spelt().into_owned())) {
-                continue;
-            }
-            // Inside of an escape nothing is known yet.
-            let begun = match keys.begun() {
-                None if !keys.is_in_escape() => return Ok(false),
-                begun => begun,
-            };
-            let steps = self.run(&mut state, |machine, program, state, work| {
-                let mut steps = Vec::new();
-                for byte in b' '..=u8::MAX {
-                    steps.extend(machine.step(program, state, byte, work)?.map(|to| (byte, to)));
+    /// Is the text in a key that can only become one that has come before? Looks at the places of the grammar
+    /// that those keys lead to.
+    fn runs_out(&mut self, state: &mut StateId, keys: &Keys) -> Result<bool, StepError> {
+        // All in one piece: a session that moves to another machine begins anew.
+        self.run(state, |machine, program, state, work| {
+            let mut open = vec![(state, keys.clone())];
+            let mut seen = HashSet::new();
+            while let Some((state, keys)) = open.pop() {
+                if !seen.insert((state, keys.spelt().into_owned())) {
+                    continue;
                 }
-                Ok(steps)
-            })?;
-            for (byte, to) in steps {
-                let is_new = |begun: &Begun<'_>| match byte {
-                    b'"' => !begun.is_whole(),
-                    _ => begun.is_left_by(byte),
+                // Inside of an escape nothing is known yet.
+                let begun = match keys.begun() {
+                    None if !keys.is_in_escape() => return Ok(false),
+                    begun => begun,
                 };
-                if begun.as_ref().is_some_and(is_new) {
-                    return Ok(false);
-                }
-                let mut after = keys.clone();
-                let goes_on = after.read(&[byte])? == 1;
-                if goes_on && (begun.is_none() || byte != b'"') {
-                    open.push((to, after));
+                for byte in b' '..=u8::MAX {
+                    work.spend(1)?;
+                    let Some(to) = machine.step(program, state, byte, work)? else { continue };
+                    let is_new = |begun: &Begun<'_>| match byte {
+                        b'"' => !begun.is_whole(),
+                        _ => begun.is_left_by(byte),
+                    };
+                    if begun.as_ref().is_some_and(is_new) {
+                        return Ok(false);
+                    }
+                    let mut after = keys.clone();
+                    let goes_on = after.read(&[byte])? == 1;
+                    if goes_on && (begun.is_none() || byte != b'"') {
+                        open.push((to, after));
+                    }
                 }
             }
-        }
-        Ok(true)
+            Ok(true)
+        })
     }
 
     /// The mask without the tokens with which a key would come twice.

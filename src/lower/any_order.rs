@@ -154,7 +154,7 @@ impl List {
 
     /// The least price of a rest of the list that begins with a part, after the parts that have come. `price`
     /// is that of a part, by its number.
-    pub(super) fn from_part(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> u64 {
+    pub(super) fn least_from(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> u64 {
         let parts = (0..self.choice.len()).filter_map(|part| Some((part, self.choice.after(chosen, part)?)));
         let sums = parts.map(|(part, after)| {
             let rest = self.choice.least(&after, &price, separator).unwrap_or(NEVER);
@@ -186,7 +186,7 @@ impl Prices<'_> {
     }
 
     /// The same where the next part comes first.
-    pub(crate) fn from_part(self, list: &List, chosen: &Chosen) -> u64 {
-        list.from_part(chosen, |part| self.of(list, part), self.separator(list))
+    pub(crate) fn least_from(self, list: &List, chosen: &Chosen) -> u64 {
+        list.least_from(chosen, |part| self.of(list, part), self.separator(list))
     }
 }

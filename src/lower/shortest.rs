@@ -116,7 +116,7 @@ fn shortest_list(cfg: &Cfg, list: &List, terminals: &[u64], found: &[(u64, Dot)]
         Slot::Terminal(separator) => terminals[separator.index()],
         Slot::End(_) => 0,
     };
-    list.from_part(&list.choice.start(), |part| found[list.parts[part].index()].0, separator)
+    list.least_from(&list.choice.start(), |part| found[list.parts[part].index()].0, separator)
 }
 
 /// By dot the length of the shortest text of the symbols after it in its production, saturating below [`NEVER`].

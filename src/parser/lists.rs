@@ -176,7 +176,7 @@ impl OpenLists {
         let (list, chosen) = &self.states[state];
         let list = prices.cfg.lists().get(*list);
         // A list that may end has ended too, so its rest counts as empty.
-        if place == Place::Between { prices.to_end(list, chosen) } else { prices.from_part(list, chosen) }
+        if place == Place::Between { prices.to_end(list, chosen) } else { prices.least_from(list, chosen) }
     }
 
     /// The same after `symbol`, which `dot` waits for.
