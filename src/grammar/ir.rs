@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{pattern::Pattern, source::Span, warning::GrammarWarning};
+use super::{automaton::Automaton, pattern::Pattern, source::Span, warning::GrammarWarning};
 use crate::{
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
@@ -51,6 +51,7 @@ pub struct Grammar {
     spans: Vec<Span>,
     root: RuleId,
     warnings: Vec<GrammarWarning>,
+    common: Vec<Automaton>,
 }
 
 impl Grammar {
@@ -65,6 +66,13 @@ impl Grammar {
     #[must_use]
     pub fn warnings(&self) -> &[GrammarWarning] {
         &self.warnings
+    }
+
+    /// Languages that grammars of its notation have in common, and that leaves of this one may largely agree
+    /// with, such as any string of JSON. They mean nothing for its texts; masks are made sooner.
+    #[must_use]
+    pub fn common(&self) -> &[Automaton] {
+        &self.common
     }
 
     /// All rules, in order of first mention.
@@ -128,6 +136,7 @@ pub struct GrammarBuilder {
     exprs: Vec<Expr>,
     spans: Vec<Span>,
     warnings: Vec<GrammarWarning>,
+    common: Vec<Automaton>,
     max_exprs: usize,
 }
 
@@ -158,6 +167,7 @@ impl GrammarBuilder {
             exprs: Vec::new(),
             spans: Vec::new(),
             warnings: Vec::new(),
+            common: Vec::new(),
             max_exprs: limits.expressions.min(u32::MAX as usize),
         }
     }
@@ -186,6 +196,11 @@ impl GrammarBuilder {
     /// Attaches what the author of the text should know.
     pub(crate) fn warn(&mut self, warnings: Vec<GrammarWarning>) {
         self.warnings.extend(warnings);
+    }
+
+    /// Adds to what [`Grammar::common`] says.
+    pub fn in_common(&mut self, automaton: Automaton) {
+        self.common.push(automaton);
     }
 
     /// Mentions the rule called `name`: rules are numbered in order of first mention.
@@ -298,6 +313,7 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
-        Ok(Grammar { rules, exprs: self.exprs, spans: self.spans, root, warnings: self.warnings })
+        let Self { exprs, spans, warnings, common, .. } = self;
+        Ok(Grammar { rules, exprs, spans, root, warnings, common })
     }
 }

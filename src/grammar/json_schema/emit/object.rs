@@ -3,7 +3,7 @@
 use super::{
     Emitter,
     plan::{Plan, Region, Way},
-    space::Spot,
+    space::Mark,
     states::{Automaton, Frame, State, Steps},
 };
 use crate::{
@@ -45,17 +45,14 @@ impl Emitter<'_, '_> {
         }
         let named = plan.members.iter().map(|_| None).collect();
         let mut members = Members { plan, named, others: None, any_order, level };
-        self.list(&mut members, Frame { open: "{", close: "}", level }, name)
+        self.list(&mut members, Frame::object(level), name)
     }
 
     /// Key, colon and value.
     fn member(&mut self, key: ExprId, way: Way, level: u32) -> Checked<(ExprId, u64)> {
-        let mut parts = vec![key];
-        parts.extend(self.space_at(Spot::BeforeColon, level)?);
-        parts.push(self.literal(":")?);
-        parts.extend(self.space_at(Spot::AfterColon, level)?);
-        parts.push(self.value(way.value, level + 1)?);
-        Ok((self.sequence(parts)?, way.found))
+        let colon = self.mark(Mark::Colon, level)?;
+        let value = self.value(way.value, level + 1)?;
+        Ok((self.sequence(vec![key, colon, value])?, way.found))
     }
 
     fn region(&mut self, region: &Region, level: u32) -> Checked<Vec<(ExprId, u64)>> {
