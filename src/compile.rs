@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use crate::{
     constraint::{Constraint, Exploration, Host, Memory, Patience, Program},
-    grammar::{Grammar, GrammarWarning},
+    grammar::{Grammar, GrammarWarning, PatternKind},
     limits::{Limits, Work},
     lower::{CompileError, Terminals, lower},
+    scanner,
     store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
-    subterminal::{Forest, Lookahead, Tables},
+    subterminal::{Forest, Lookahead, Tables, TerminalTable},
     vocab::Vocabulary,
 };
 
@@ -107,7 +108,9 @@ impl Compiler {
             "lowered a grammar"
         );
         let reach = (self.lookahead, self.terminals);
-        let program = Arc::new(Program::new(lowered, &self.tables, reach, self.limits.clone()));
+        let common = self.common(grammar);
+        let program = Program::new(lowered, &self.tables, &common, reach, self.limits.clone());
+        let program = Arc::new(program);
         let host = Host::new(&program).map_err(CompileError::limit)?;
         let (tables, patience) = (self.tables.clone(), self.patience);
         let grammar_warnings = Arc::from(grammar.warnings());
@@ -116,6 +119,17 @@ impl Compiler {
             let _ = compiled.program.grown.set(Arc::new(forest));
         }
         Ok(compiled)
+    }
+}
+
+impl Compiler {
+    /// The tables of what the grammar's notation has in common.
+    fn common(&self, grammar: &Grammar) -> Vec<Arc<TerminalTable>> {
+        let automata = grammar.common().iter().cloned().map(PatternKind::Automaton);
+        // One that is over budget is no loss but of time.
+        let dfas = automata
+            .filter_map(|kind| scanner::build_pattern(&kind, self.limits.dfa_states, &self.limits).ok()?);
+        dfas.map(|dfa| self.tables.of(&Arc::new(dfa), &[])).collect()
     }
 }
 

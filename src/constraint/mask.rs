@@ -1,15 +1,15 @@
 //! Trees x parser -> token mask.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use super::{program::Program, thread::Thread};
 use crate::{
-    ids::{SetId, TokenId},
+    ids::{SetId, TerminalId, TokenId},
     limits::{Budget, LimitExceeded, Work},
     parser::Parser,
-    subterminal::{Forest, Grow, Lookahead, Tokens, TreeNodeId},
+    subterminal::{Forest, Grow, Lookahead, Soil, Tokens, TreeNodeId},
     vocab::TokenSet,
 };
 
@@ -20,9 +20,11 @@ const GROWTH: usize = 4_000;
 /// Work of a place that the parser reaches in a tree.
 const VISIT_WORK: usize = 8;
 
-/// Trie nodes that allow trees a unit of work more each, before the trie is walked instead: well below what that walk
-/// costs, so that trying trees in vain costs little beside it.
-const NODES_OF_TREE_WORK: usize = 2;
+/// Trie nodes that allow trees a unit of work more each, before the trie is walked instead: below what that
+/// walk costs,
+/// so that trying trees in vain costs little beside it, and enough for two rows of terminals that most
+/// tokens go on in.
+const NODES_OF_TREE_WORK: usize = 1;
 
 /// Exponential back-off: each failure of trees halves the work that they get for the next mask, at most this many times.
 /// Trees that are there already need little.
@@ -34,6 +36,9 @@ pub(super) struct MaskMaker {
     forest: Forest,
     /// Are the trees those that were grown ahead, as far as there are any?
     grown: bool,
+    /// Children by what they depend on: states of one terminal, and of several, that do the same have them
+    /// in common.
+    known: HashMap<(TerminalId, usize), Range<u32>>,
     // Scratch.
     open: Vec<Visit>,
     seen: HashSet<Visit>,
@@ -58,6 +63,7 @@ impl MaskMaker {
         Self {
             forest: Forest::new(shared.limits.tree_bytes),
             grown: false,
+            known: HashMap::new(),
             open: Vec::new(),
             seen: HashSet::new(),
             reached: Vec::new(),
@@ -119,6 +125,7 @@ impl MaskMaker {
         {
             self.forest = Forest::clone(grown);
             self.grown = true;
+            self.known.clear();
             self.marks.clear();
         }
         self.next_mask();
@@ -171,7 +178,7 @@ impl MaskMaker {
                 continue;
             }
             let may = if self.forest.len() < most_nodes { Grow::Yes } else { Grow::No };
-            let children = self.forest.children(soil, node, may, work)?;
+            let children = self.children(soil, node, may, work)?;
             if children.as_ref().is_some_and(std::ops::Range::is_empty) {
                 continue;
             }
@@ -187,6 +194,29 @@ impl MaskMaker {
             }
         }
         Ok(true)
+    }
+
+    /// The node's children, also those of a node with the same contents.
+    fn children(
+        &mut self,
+        soil: Soil<'_>,
+        node: TreeNodeId,
+        may: Grow,
+        work: &mut Work,
+    ) -> Result<Option<Range<u32>>, LimitExceeded> {
+        if let Some(made) = self.forest.made(node) {
+            return Ok(Some(made));
+        }
+        let contents = self.forest.contents(node);
+        if let Some(known) = self.known.get(&contents) {
+            self.forest.share(node, known.clone());
+            return Ok(Some(known.clone()));
+        }
+        let children = self.forest.children(soil, node, may, work)?;
+        if let Some(children) = &children {
+            self.known.insert(contents, children.clone());
+        }
+        Ok(children)
     }
 
     fn visit(&mut self, visit: Visit) {

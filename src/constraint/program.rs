@@ -29,15 +29,16 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// A program without trees.
+    /// A program without trees. Terminals may have much in common with those of the tables `common`.
     pub(crate) fn new(
         lowered: Lowered,
         tables: &Tables,
+        common: &[Arc<TerminalTable>],
         reach: (Lookahead, Terminals),
         limits: Limits,
     ) -> Self {
         Self {
-            tables: lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa)).collect(),
+            tables: lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect(),
             vocabulary: tables.vocabulary().clone(),
             follow: Follow::new(&lowered.cfg, lowered.scanner.terminal_count()),
             lowered,

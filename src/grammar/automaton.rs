@@ -7,7 +7,10 @@
 //! states are numbered breadth-first over ascending bytes, and the edges of a state are ascending with equal
 //! neighbours joined. So automata of the same shape are equal values. They need not be minimal.
 
-use std::sync::Arc;
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use crate::limits::AUTOMATON_STATES;
 
@@ -32,8 +35,25 @@ pub struct State {
 }
 
 /// A deterministic automaton over bytes. Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Automaton(Arc<[State]>);
+#[derive(Debug, Clone)]
+pub struct Automaton {
+    states: Arc<[State]>,
+    minimal: bool,
+}
+
+impl PartialEq for Automaton {
+    fn eq(&self, other: &Self) -> bool {
+        self.states == other.states
+    }
+}
+
+impl Eq for Automaton {}
+
+impl Hash for Automaton {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.states.hash(state);
+    }
+}
 
 /// Why states are no [`Automaton`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -86,26 +106,40 @@ impl Automaton {
                 joins
             });
         }
-        Ok(Self(numbered(&states).into()))
+        Ok(Self { states: numbered(&states).into(), minimal: false })
+    }
+
+    /// As [`new`](Self::new), of states no two of which, reachable and live, mean the same. The caller's word
+    /// is taken for that: if it is wrong, the language is as it should be, and automata larger than needed.
+    ///
+    /// # Errors
+    /// If the states are none of a deterministic automaton.
+    pub(crate) fn minimal(states: Vec<State>) -> Result<Self, AutomatonError> {
+        Ok(Self { minimal: true, ..Self::new(states)? })
+    }
+
+    /// Is it known to have no two states that mean the same?
+    pub(crate) fn is_minimal(&self) -> bool {
+        self.minimal
     }
 
     /// The states; the start is the first.
     #[must_use]
     pub fn states(&self) -> &[State] {
-        &self.0
+        &self.states
     }
 
     /// A shortest text; the least of these. `None` if there is no text. Linear.
     #[must_use]
     pub fn shortest(&self) -> Option<Vec<u8>> {
-        let mut from: Vec<Option<(usize, u8)>> = vec![None; self.0.len()];
+        let mut from: Vec<Option<(usize, u8)>> = vec![None; self.states.len()];
         let (mut order, mut next) = (vec![0_usize], 0);
         let mut at = loop {
             let state = *order.get(next)?;
-            if self.0[state].accepts {
+            if self.states[state].accepts {
                 break state;
             }
-            for edge in &self.0[state].edges {
+            for edge in &self.states[state].edges {
                 let to = edge.to as usize;
                 if to != 0 && from[to].is_none() {
                     from[to] = Some((state, edge.first));

@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 
-use super::{any_order::AnyOrder, pattern::Pattern, source::Span, warning::GrammarWarning};
+use super::{
+    any_order::AnyOrder, automaton::Automaton, pattern::Pattern, source::Span, warning::GrammarWarning,
+};
 use crate::{
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
@@ -54,6 +56,7 @@ pub struct Grammar {
     root: RuleId,
     warnings: Vec<GrammarWarning>,
     keys: Option<DistinctKeys>,
+    common: Vec<Automaton>,
 }
 
 /// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar
@@ -83,6 +86,13 @@ impl Grammar {
     #[must_use]
     pub fn distinct_keys(&self) -> Option<DistinctKeys> {
         self.keys
+    }
+
+    /// Languages that grammars of its notation have in common, and that leaves of this one may largely agree
+    /// with, such as any string of JSON. They mean nothing for its texts; masks are made sooner.
+    #[must_use]
+    pub fn common(&self) -> &[Automaton] {
+        &self.common
     }
 
     /// All rules, in order of first mention.
@@ -147,6 +157,7 @@ pub struct GrammarBuilder {
     spans: Vec<Span>,
     warnings: Vec<GrammarWarning>,
     keys: Option<DistinctKeys>,
+    common: Vec<Automaton>,
     max_exprs: usize,
 }
 
@@ -178,6 +189,7 @@ impl GrammarBuilder {
             spans: Vec::new(),
             warnings: Vec::new(),
             keys: None,
+            common: Vec::new(),
             max_exprs: limits.expressions.min(u32::MAX as usize),
         }
     }
@@ -211,6 +223,11 @@ impl GrammarBuilder {
     /// Says that the texts are JSON, and that those in which an object has a key twice are not meant.
     pub fn distinct_keys(&mut self, keys: DistinctKeys) {
         self.keys = Some(keys);
+    }
+
+    /// Adds to what [`Grammar::common`] says.
+    pub fn in_common(&mut self, automaton: Automaton) {
+        self.common.push(automaton);
     }
 
     /// Mentions the rule called `name`: rules are numbered in order of first mention.
@@ -338,7 +355,7 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
-        let Self { exprs, spans, warnings, keys, .. } = self;
-        Ok(Grammar { rules, exprs, spans, root, warnings, keys })
+        let Self { exprs, spans, warnings, keys, common, .. } = self;
+        Ok(Grammar { rules, exprs, spans, root, warnings, keys, common })
     }
 }

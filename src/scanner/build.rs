@@ -32,6 +32,9 @@ pub(crate) fn build_pattern(
         PatternKind::Automaton(automaton) if automaton.states().len() > max_states => {
             Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states))
         }
+        PatternKind::Automaton(automaton) if automaton.is_minimal() => {
+            Ok(TerminalDfa::from_minimal(&table(automaton)))
+        }
         PatternKind::Automaton(automaton) => Ok(TerminalDfa::from_raw(table(automaton))),
     }
 }

@@ -49,6 +49,13 @@ impl TerminalDfa {
         Some(canonical(&RawDfa { transitions: minimal.transitions, accepting: minimal.accepting, ..trimmed }))
     }
 
+    /// The DFA of a table that is minimal and trimmed already, or `None` if its language is empty. Linear.
+    pub(crate) fn from_minimal(raw: &RawDfa) -> Option<Self> {
+        let dfa = (raw.accepting.len() > 1 || raw.accepting.first() == Some(&true)).then(|| canonical(raw));
+        debug_assert_eq!(dfa, Self::from_raw(raw.clone()));
+        dfa
+    }
+
     /// The DFA of exactly these bytes (at least one). Linear.
     pub(crate) fn literal(bytes: &[u8]) -> Option<Self> {
         let mut used = [false; 256];
@@ -188,6 +195,9 @@ fn trim(raw: RawDfa) -> Option<RawDfa> {
     Some(RawDfa { transitions, ..raw })
 }
 
+/// An odd number with its bits well mixed.
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Merges equal byte classes and numbers states breadth-first from the start.
 fn canonical(raw: &RawDfa) -> TerminalDfa {
     let width = raw.class_count;
@@ -213,33 +223,44 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
         }
         next += 1;
     }
-    // Columns over the numbered states; equal columns become one class.
-    let column = |class: usize| -> Vec<u32> {
-        order
-            .iter()
-            .map(|&state| match raw.transitions[state as usize * width + class] {
-                NONE => NONE,
-                to => number[to as usize],
-            })
-            .collect()
+    // Equal columns over the numbered states become one class. A hash of each column is taken row by row,
+    // which visits the table in order; columns of one hash are compared.
+    let renumber = |to: u32| if to == NONE { NONE } else { number[to as usize] };
+    let mut hashes = vec![0_u64; width];
+    for &state in &order {
+        let row = &raw.transitions[state as usize * width..][..width];
+        for (hash, &to) in hashes.iter_mut().zip(row) {
+            *hash = (*hash ^ u64::from(to)).wrapping_mul(HASH_FACTOR).rotate_left(29);
+        }
+    }
+    let equal = |one: usize, other: usize| {
+        let mut rows = order.iter().map(|&state| &raw.transitions[state as usize * width..][..width]);
+        rows.all(|row| row[one] == row[other])
     };
-    let mut columns: Vec<Vec<u32>> = Vec::new();
-    let mut seen: hashbrown::HashMap<Vec<u32>, u8> = hashbrown::HashMap::new();
+    let mut columns: Vec<usize> = Vec::new();
+    let mut seen: hashbrown::HashMap<u64, Vec<u8>> = hashbrown::HashMap::new();
     let mut renamed = vec![0_u8; width];
     for &class in &by_least_byte {
-        let column = column(class);
-        renamed[class] = *seen.entry(column).or_insert_with_key(|column| {
-            columns.push(column.clone());
+        let alike = seen.entry(hashes[class]).or_default();
+        let known = alike.iter().copied().find(|&other| equal(columns[usize::from(other)], class));
+        renamed[class] = known.unwrap_or_else(|| {
             // At most 256 classes, so the last number is 255.
-            u8::try_from(columns.len() - 1).unwrap_or(u8::MAX)
+            let fresh = u8::try_from(columns.len()).unwrap_or(u8::MAX);
+            columns.push(class);
+            alike.push(fresh);
+            fresh
         });
     }
     let mut classes = Box::new([0_u8; 256]);
     for (byte, class) in classes.iter_mut().enumerate() {
         *class = renamed[usize::from(raw.classes[byte])];
     }
-    let transitions =
-        (0..order.len()).flat_map(|state| columns.iter().map(move |column| column[state])).collect();
+    let mut transitions = Vec::with_capacity(order.len() * columns.len());
+    for &state in &order {
+        let row = &raw.transitions[state as usize * width..][..width];
+        transitions.extend(columns.iter().map(|&class| renumber(row[class])));
+    }
+    let transitions = transitions.into_boxed_slice();
     TerminalDfa {
         classes,
         class_count: columns.len(),

@@ -26,6 +26,11 @@ impl Loops {
         });
         Self(loops.collect())
     }
+
+    /// Do all bytes of these kinds lead from `state` back to it?
+    pub(super) fn holds(&self, state: u32, kinds: u64) -> bool {
+        kinds & !self.0[state as usize] == 0
+    }
 }
 
 /// Collects what a terminal does to tokens.
@@ -94,7 +99,7 @@ impl<'a> Crossing<'a> {
     /// children are still to be walked.
     fn enter(&mut self, node: TrieNodeId, state: u32) -> bool {
         let accepts = self.dfa.accepting()[state as usize];
-        if self.trie.kinds_below(node) & !self.loops.0[state as usize] == 0 {
+        if self.loops.holds(state, self.trie.kinds_below(node)) {
             self.stays.push(self.trie.subtree_tokens(node));
             if accepts && self.trie.has_children(node) {
                 self.exits.push(node.raw()..self.trie.end(node).raw());

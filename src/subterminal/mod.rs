@@ -5,7 +5,11 @@
 //! span *full* ones. Knows no parser, only which terminals may follow which.
 
 mod crossing;
+mod entrances;
 mod grow;
+mod kin;
+#[cfg(test)]
+mod kin_tests;
 mod lookahead;
 mod ranges;
 mod reach;

@@ -66,6 +66,17 @@ impl Ranges {
         self.ranges.iter().cloned()
     }
 
+    /// Calls `take` with the parts that are in these ranges, which are in order and apart, once normalised.
+    pub(crate) fn within(&self, ranges: &[Range<u32>], mut take: impl FnMut(Range<u32>)) {
+        let mut next = 0;
+        for range in ranges {
+            next += self.ranges[next..].partition_point(|own| own.end <= range.start);
+            for own in self.ranges[next..].iter().take_while(|own| own.start < range.end) {
+                take(own.start.max(range.start)..own.end.min(range.end));
+            }
+        }
+    }
+
     /// Numbers in the set, once normalised.
     pub(crate) fn total(&self) -> usize {
         self.ranges.iter().map(|range| (range.end - range.start) as usize).sum()

@@ -1,6 +1,6 @@
 //! What a terminal does to tokens: the contents of a tree's node.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use super::ranges::Ranges;
 use crate::{
@@ -33,6 +33,69 @@ impl Reach {
         exits.normalise();
         exits.shrink();
         Self { tokens: Tokens::new(trie, &stays), exits }
+    }
+
+    /// From what a walk found itself, and what another row or crossing holds in the subtrees `taken`, which
+    /// are in order
+    /// and the same there as here. Linear in what was found and in the tokens of `taken`, or in all others
+    /// if these are fewer.
+    pub(super) fn spliced(
+        trie: &ByteTrie,
+        (mut stays, mut exits): (Ranges, Ranges),
+        taken: &[Range<u32>],
+        (tokens, others): (&Tokens, &Ranges),
+    ) -> Self {
+        stays.normalise();
+        others.within(taken, |range| exits.push(range));
+        exits.normalise();
+        exits.shrink();
+        let found = stays.iter().flat_map(|range| trie.tokens_at(range)).copied();
+        let places = || taken.iter().map(|nodes| trie.tokens_within(nodes.clone()));
+        let count: usize = places().map(|places| places.len()).sum();
+        let most = count * 2 > trie.token_count();
+        let tokens = match tokens {
+            Tokens::Many(all) if most => {
+                let mut set = TokenSet::clone(all);
+                left_out(trie, taken).for_each(|token| set.remove(token));
+                found.for_each(|token| set.insert(token));
+                Tokens::Many(Arc::new(set))
+            }
+            Tokens::Few(few) if most => {
+                let without: hashbrown::HashSet<TokenId> = left_out(trie, taken).collect();
+                let kept = few.iter().copied().filter(|token| !without.contains(token));
+                Tokens::listed(trie, found.chain(kept).collect())
+            }
+            tokens => {
+                let taken = places().flat_map(|places| trie.tokens_at(places)).copied();
+                let kept = taken.filter(|&token| tokens.contains(token));
+                Tokens::listed(trie, found.chain(kept).collect())
+            }
+        };
+        Self { tokens, exits }
+    }
+
+    /// With what another holds in these subtrees, which are in order.
+    pub(super) fn with(&self, trie: &ByteTrie, taken: &[Range<u32>], other: &Self) -> Self {
+        let exits = self.exits.clone();
+        let Self { tokens, exits } =
+            Self::spliced(trie, (Ranges::new(), exits), taken, (&other.tokens, &other.exits));
+        let mut own = self.tokens.iter();
+        let tokens = match tokens {
+            Tokens::Few(few) => Tokens::listed(trie, few.iter().copied().chain(own).collect()),
+            Tokens::Many(many) => {
+                let mut set = TokenSet::clone(&many);
+                own.by_ref().for_each(|token| set.insert(token));
+                Tokens::Many(Arc::new(set))
+            }
+        };
+        Self { tokens, exits }
+    }
+
+    /// Is all of it in these subtrees, which are in order? `false` also where that would take long to say.
+    pub(super) fn is_within(&self, trie: &ByteTrie, taken: &[Range<u32>]) -> bool {
+        let mut exits = 0;
+        self.exits.within(taken, |range| exits += range.len());
+        exits == self.exits.total() && !left_out(trie, taken).any(|token| self.tokens.contains(token))
     }
 
     /// Does nothing go on here?
@@ -103,15 +166,44 @@ impl Reach {
     }
 }
 
+/// The tokens in none of these subtrees, which are in order.
+fn left_out<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>]) -> impl Iterator<Item = TokenId> + 'a {
+    let end = u32::try_from(trie.token_count()).unwrap_or(u32::MAX);
+    let starts = taken.iter().map(|nodes| trie.tokens_within(nodes.clone()).start).chain([end]);
+    let ends = taken.iter().map(|nodes| trie.tokens_within(nodes.clone()).end);
+    let gaps = std::iter::once(0).chain(ends).zip(starts);
+    gaps.flat_map(|(from, to)| trie.tokens_at(from..to)).copied()
+}
+
 impl Tokens {
+    /// Is the token one of these?
+    fn contains(&self, token: TokenId) -> bool {
+        match self {
+            Self::Few(tokens) => tokens.binary_search(&token).is_ok(),
+            Self::Many(tokens) => tokens.contains(token),
+        }
+    }
+
+    /// These tokens, each once.
+    fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
+        let size = trie.everything().size();
+        if tokens.len() < size / 32 {
+            tokens.sort_unstable();
+            return Self::Few(tokens.into());
+        }
+        let mut set = TokenSet::empty(size);
+        tokens.into_iter().for_each(|token| set.insert(token));
+        Self::Many(Arc::new(set))
+    }
+
     fn new(trie: &ByteTrie, stays: &Ranges) -> Self {
         let (count, size) = (stays.total(), trie.everything().size());
         // A bit for each token of the vocabulary against 32 bits for each token held.
         if count < size / 32 {
-            let mut tokens: Vec<TokenId> =
-                stays.iter().flat_map(|range| trie.tokens_at(range)).copied().collect();
-            tokens.sort_unstable();
-            return Self::Few(tokens.into());
+            return Self::listed(
+                trie,
+                stays.iter().flat_map(|range| trie.tokens_at(range)).copied().collect(),
+            );
         }
         let mut set;
         if count * 2 > trie.token_count() {

@@ -67,7 +67,7 @@ impl Forest {
             };
             let reach = Arc::new(Reach::read(reader, soil.trie)?);
             forest.bytes += size_of::<Node>() + reach.bytes();
-            forest.nodes.push(Node { terminal, reach, children });
+            forest.nodes.push(Node { terminal, state: None, reach, children });
         }
         let (states, roots) = (reader.u32s()?, reader.u32s()?);
         if states.len() != roots.len() || !states.windows(2).all(|pair| pair[0] < pair[1]) {
@@ -76,12 +76,11 @@ impl Forest {
         forest.roots = HashMap::with_capacity(states.len());
         for (state, root) in states.into_iter().zip(roots) {
             let state = ScanStateId::new(state);
-            let node = forest.nodes.get(root as usize);
-            let fits = state.index() < soil.scanner.state_count()
-                && node.is_some_and(|node| node.terminal == soil.scanner.terminal(state));
-            if !fits {
-                return Err(StoreError::malformed("the root of a tree for another scanner state"));
-            }
+            let node = forest.nodes.get_mut(root as usize);
+            let is_state = state.index() < soil.scanner.state_count();
+            let node = node.filter(|node| is_state && node.terminal == soil.scanner.terminal(state));
+            let another = || StoreError::malformed("the root of a tree for another scanner state");
+            node.ok_or_else(another)?.state = Some(state);
             forest.roots.insert(state, TreeNodeId::new(root));
         }
         Ok(forest)

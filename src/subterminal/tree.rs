@@ -10,9 +10,9 @@ use std::{ops::Range, sync::Arc};
 
 use hashbrown::HashMap;
 
-use super::{reach::Reach, tables::TerminalTable};
+use super::{entrances::Entrances, reach::Reach, tables::TerminalTable};
 use crate::{
-    ids::{ScanStateId, TerminalId, TrieNodeId},
+    ids::{ScanStateId, TerminalId},
     limits::{LimitExceeded, Work},
     lower::Follow,
     scanner::Scanner,
@@ -57,6 +57,8 @@ pub(crate) enum Grow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) terminal: TerminalId,
+    /// Of a root: the state that it is the root of.
+    pub(super) state: Option<ScanStateId>,
     pub(super) reach: Arc<Reach>,
     pub(super) children: Children,
 }
@@ -115,6 +117,7 @@ impl Forest {
         let terminal = soil.scanner.terminal(state);
         let row = soil.tables[terminal.index()].row(soil.trie, soil.scanner.local(state), work)?;
         let root = self.push(terminal, Arc::clone(row));
+        self.nodes[root.index()].state = Some(state);
         self.roots.insert(state, root);
         Ok(root)
     }
@@ -147,11 +150,23 @@ impl Forest {
         let offspring = offspring(soil, &self.nodes[node.index()], work)?;
         let first = self.next_id();
         for (terminal, reach) in offspring {
-            self.push(terminal, Arc::new(reach));
+            self.push(terminal, reach);
         }
         let children = first..self.next_id();
         self.nodes[node.index()].children = Children::Made(children.clone());
         Ok(Some(children))
+    }
+
+    /// What the children of a node depend on: its terminal and its contents, by their address. Contents stay
+    /// where they are as long as the forest does.
+    pub(crate) fn contents(&self, node: TreeNodeId) -> (TerminalId, usize) {
+        let Node { terminal, reach, .. } = &self.nodes[node.index()];
+        (*terminal, Arc::as_ptr(reach).addr())
+    }
+
+    /// Gives a node the children of one of equal [`contents`](Self::contents).
+    pub(crate) fn share(&mut self, node: TreeNodeId, children: Range<u32>) {
+        self.nodes[node.index()].children = Children::Made(children);
     }
 
     /// The node of a number in a range of [`children`](Self::children).
@@ -176,7 +191,7 @@ impl Forest {
     fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
         let id = TreeNodeId(self.next_id());
         self.bytes += Self::NODE_BYTES + reach.bytes();
-        self.nodes.push(Node { terminal, reach, children: Children::Unknown });
+        self.nodes.push(Node { terminal, state: None, reach, children: Children::Unknown });
         id
     }
 
@@ -192,75 +207,38 @@ fn offspring(
     soil: Soil<'_>,
     node: &Node,
     work: &mut Work,
-) -> Result<Vec<(TerminalId, Reach)>, LimitExceeded> {
+) -> Result<Vec<(TerminalId, Arc<Reach>)>, LimitExceeded> {
     let Soil { tables, trie, .. } = soil;
     // Twice over the bits of what follows.
     work.spend(tables.len() / 4)?;
-    let entrances = Entrances::new(soil, node, work)?;
     let mut offspring = Vec::new();
-    for terminal in soil.follow.of(node.terminal) {
-        let table = &tables[terminal.index()];
-        work.spend(table.first().len() / 4)?;
-        let first = table.first().iter();
-        let entered =
-            first.flat_map(|&(byte, state)| entrances.with(byte).iter().map(move |&node| (node, state)));
-        let reach = table.enter(trie, entered, work)?;
+    let add = |offspring: &mut Vec<_>, terminal, reach: Arc<Reach>| {
         if !reach.is_empty() {
             offspring.push((terminal, reach));
         }
+    };
+    if let Some(state) = node.state {
+        // Of a terminal's own state, which other grammars may have in common.
+        let (table, state) = (&tables[node.terminal.index()], soil.scanner.local(state));
+        let follows: Vec<TerminalId> = soil.follow.of(node.terminal).collect();
+        if follows.len() <= COMMON_FOLLOWS {
+            for terminal in follows {
+                let reach = table.crossing(trie, state, &tables[terminal.index()], work)?;
+                add(&mut offspring, terminal, reach);
+            }
+            return Ok(offspring);
+        }
+    }
+    let first = |terminal: TerminalId| tables[terminal.index()].first();
+    let entrances = Entrances::new(trie, node.reach.exits(), soil.follow.of(node.terminal).map(first), work)?;
+    for terminal in soil.follow.of(node.terminal) {
+        let reach = entrances.cross(trie, &tables[terminal.index()], work)?;
+        add(&mut offspring, terminal, Arc::new(reach));
     }
     Ok(offspring)
 }
 
-/// The trie nodes right below a node's exits, by their byte.
-struct Entrances {
-    by_byte: Vec<Vec<u32>>,
-}
-
-impl Entrances {
-    /// Either looks at the children of every exit, or at every trie node with a byte that is asked for, whichever
-    /// is less to look at.
-    fn new(soil: Soil<'_>, node: &Node, work: &mut Work) -> Result<Self, LimitExceeded> {
-        let Soil { tables, trie, follow, .. } = soil;
-        let exits = node.reach.exits();
-        let mut wanted = [false; 256];
-        for terminal in follow.of(node.terminal) {
-            tables[terminal.index()].first().iter().for_each(|&(byte, _)| wanted[usize::from(byte)] = true);
-        }
-        let nodes_with = |byte: u8| if wanted[usize::from(byte)] { trie.nodes_with(byte) } else { &[] };
-        let by_bytes: usize = (0..=u8::MAX).map(|byte| nodes_with(byte).len()).sum();
-        let mut by_byte: Vec<Vec<u32>> = vec![Vec::new(); 256];
-        let children = exits.total().saturating_mul(CHILDREN_OF_AN_EXIT);
-        work.spend(100 + exits.total() + children.min(by_bytes) / 2)?;
-        if children < by_bytes {
-            for exit in exits.iter().flatten() {
-                let exit = TrieNodeId::new(exit);
-                let (mut next, last) = (exit.raw() + 1, trie.end(exit).raw());
-                while next < last {
-                    let child = TrieNodeId::new(next);
-                    by_byte[usize::from(trie.byte(child))].push(next);
-                    next = trie.end(child).raw();
-                }
-            }
-            return Ok(Self { by_byte });
-        }
-        let mut is_exit = vec![0_u64; trie.len().div_ceil(64)];
-        exits.iter().flatten().for_each(|exit| is_exit[exit as usize / 64] |= 1 << (exit % 64));
-        for byte in 0..=u8::MAX {
-            let below_an_exit = |&&node: &&u32| {
-                let parent = trie.parent(TrieNodeId::new(node)).index();
-                is_exit[parent / 64] >> (parent % 64) & 1 == 1
-            };
-            by_byte[usize::from(byte)] = nodes_with(byte).iter().filter(below_an_exit).copied().collect();
-        }
-        Ok(Self { by_byte })
-    }
-
-    /// Ascending, but for what lies below an exit that is below an exit.
-    fn with(&self, byte: u8) -> &[u32] {
-        &self.by_byte[usize::from(byte)]
-    }
-}
-
-/// Children that an exit has on average, for choosing how to find them.
-const CHILDREN_OF_AN_EXIT: usize = 4;
+/// Terminals that follow another, up to which crossings between the two are kept with their tables: white
+/// space and
+/// punctuation follow strings in every grammar, while what follows punctuation is each grammar's own.
+const COMMON_FOLLOWS: usize = 8;

@@ -23,6 +23,8 @@ pub(crate) struct ByteTrie {
     parents: Vec<u32>,
     /// The [kinds](byte_kind) of all bytes below each node, as bits.
     kinds_below: Vec<u64>,
+    /// Bytes of the longest way down from each node, as far as 16 bits tell.
+    heights: Vec<u16>,
     /// Nodes by their byte, ascending; those of byte `b` are `first_by_byte[b] .. first_by_byte[b + 1]`.
     by_byte: Vec<u32>,
     first_by_byte: Box<[u32; 257]>,
@@ -90,6 +92,7 @@ impl ByteTrie {
         let count = bytes.len();
         let mut ends = vec![0; count];
         let mut kinds_below = vec![0_u64; count];
+        let mut heights = vec![0_u16; count];
         let mut first_by_byte = Box::new([0_u32; 257]);
         let mut root_children = Box::new([0; 256]);
         ends[0] = index_u32(count);
@@ -102,6 +105,7 @@ impl ByteTrie {
                 ends[parent] = end;
             }
             kinds_below[parent] |= kinds_below[node] | 1 << BYTE_KINDS[byte];
+            heights[parent] = heights[parent].max(heights[node].saturating_add(1));
             first_by_byte[byte + 1] += 1;
             if parent == 0 {
                 root_children[byte] = index_u32(node);
@@ -126,6 +130,7 @@ impl ByteTrie {
             tokens,
             parents,
             kinds_below,
+            heights,
             by_byte,
             first_by_byte,
             root_children,
@@ -191,6 +196,11 @@ impl ByteTrie {
         self.kinds_below[node.index()]
     }
 
+    /// Bytes of the longest token below the node, past the node's own string; `None` if they are very many.
+    pub(crate) fn height(&self, node: TrieNodeId) -> Option<u32> {
+        Some(self.heights[node.index()]).filter(|height| *height < u16::MAX).map(u32::from)
+    }
+
     /// All nodes whose last byte is `byte`, ascending.
     pub(crate) fn nodes_with(&self, byte: u8) -> &[u32] {
         let byte = usize::from(byte);
@@ -213,6 +223,11 @@ impl ByteTrie {
     /// Where the tokens of the node and its subtree stand in trie order.
     pub(crate) fn subtree_tokens(&self, node: TrieNodeId) -> Range<u32> {
         self.first_tokens[node.index()]..self.first_tokens[self.ends[node.index()] as usize]
+    }
+
+    /// Where the tokens of these nodes, whole subtrees, stand in trie order.
+    pub(crate) fn tokens_within(&self, nodes: Range<u32>) -> Range<u32> {
+        self.first_tokens[nodes.start as usize]..self.first_tokens[nodes.end as usize]
     }
 
     /// The tokens at these places of the trie order.

@@ -116,6 +116,6 @@ impl Frozen {
                 transitions[state(node) as usize * width + alphabet.class_of(character)] = state(to);
             }
         }
-        Ok(CharDfa::from_table(alphabet, Table { width, transitions, accepting }))
+        Ok(CharDfa::from_minimal(&alphabet, &Table { width, transitions, accepting }))
     }
 }

@@ -109,12 +109,35 @@ impl CharDfa {
         Self::from_table(alphabet, Table { width, transitions, accepting: vec![false, true] })
     }
 
+    /// The strings of `min` to `max` characters of a class, which has some. Linear.
+    pub(super) fn repeated(class: &CharClass, min: u64, max: Option<u64>) -> Self {
+        let (alphabet, members) = Alphabet::of(std::slice::from_ref(class));
+        let width = alphabet.classes();
+        let last = max.unwrap_or(min);
+        let mut table = Table { width, transitions: Vec::new(), accepting: Vec::new() };
+        for length in 0..=last {
+            let next = if length < last { Some(length + 1) } else { max.is_none().then_some(length) };
+            let next = next.and_then(|next| u32::try_from(next).ok()).unwrap_or(NONE);
+            table.transitions.extend(members[0].iter().map(|&inside| if inside { next } else { NONE }));
+            table.accepting.push(length >= min);
+        }
+        Self::from_minimal(&alphabet, &table)
+    }
+
     /// The language of any partial automaton. `O(n c log n)` for `n` states and `c` classes.
     fn from_table(alphabet: Alphabet, table: Table) -> Self {
         let Some(trimmed) = trim(table) else { return Self::none() };
         let minimal = minimize(&trimmed);
         let (alphabet, table) = canonical(&alphabet, &minimal);
         Self::made(alphabet, table)
+    }
+
+    /// The language of a table that is minimal and trimmed already. `O(n c)`.
+    fn from_minimal(alphabet: &Alphabet, table: &Table) -> Self {
+        let (alphabet, made) = canonical(alphabet, table);
+        let made = Self::made(alphabet, made);
+        debug_assert_eq!(made.len(), Self::from_table(made.0.alphabet.clone(), made.0.table.clone()).len());
+        made
     }
 
     /// The strings that come to a state in `accepting` without leaving a state in `closed`.

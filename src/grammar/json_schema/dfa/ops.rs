@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use hashbrown::HashMap;
 
-use super::{Alphabet, CharDfa, MAX_CELLS, MAX_STATES, NONE, Table, too_many_states};
+use super::{Alphabet, CharDfa, MAX_CELLS, MAX_STATES, NONE, Table, too_many_states, trim};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// What is to be known of a state: does it accept, and where does each class lead?
@@ -102,7 +102,12 @@ impl CharDfa {
         let mut transitions: Vec<u32> = table.transitions.iter().map(complete).collect();
         transitions.extend(std::iter::repeat_n(sink, table.width));
         let accepting = table.accepting.iter().map(|accepts| !accepts).chain([true]).collect();
-        Self::from_table(self.0.alphabet.clone(), Table { width: table.width, transitions, accepting })
+        // Two states that differ still do when both accept what they did not. What nothing leaves again
+        // unless it is
+        // accepted goes, and with it nothing else: every other state has a text that the automaton does not
+        // accept.
+        let table = Table { width: table.width, transitions, accepting };
+        trim(table).map_or_else(Self::none, |table| Self::from_minimal(&self.0.alphabet, &table))
     }
 
     /// [`NONE`] stands for the state in which one side can no longer accept.

@@ -67,7 +67,7 @@ impl Emitter<'_, '_> {
             return Err(self.algebra.too_large("`contains` counts too much"));
         }
         let mut items = Items { shape, values, known: HashMap::new(), level };
-        self.list(&mut items, Frame { open: "[", close: "]", level }, name)
+        self.list(&mut items, Frame::array(level), name)
     }
 }
 

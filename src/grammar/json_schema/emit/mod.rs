@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use self::space::Space;
+use self::space::Mark;
 use super::{
     NumberSet, Spelling, StringSet,
     algebra::{Algebra, Formula, FormulaId, Formulas},
@@ -38,7 +38,8 @@ const MOST_ALIASES: usize = 64;
 pub(super) struct Emitter<'a, 'o> {
     algebra: &'a mut Algebra<'o>,
     builder: GrammarBuilder,
-    space: Space,
+    /// Punctuation that has been written, by level where that matters.
+    marks: HashMap<(Mark, u32), ExprId>,
     spelling: Spelling,
     /// The levels that values may have, if each level has rules of its own.
     levels: Option<u32>,
@@ -63,9 +64,8 @@ pub(super) struct Emitter<'a, 'o> {
 /// The grammar of a set of values.
 pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) -> Checked<Grammar> {
     let options = algebra.options;
-    let mut builder = GrammarBuilder::new(limits);
+    let builder = GrammarBuilder::new(limits);
     let start = algebra.here();
-    let space = Space::new(options.white_space, &mut builder).map_err(|limit| exceeded(start, limit))?;
     let levels = match (options.max_depth, options.white_space) {
         (Some(levels), _) => Some(levels),
         (None, WhiteSpace::Pretty(_)) => Some(PRETTY_LEVELS),
@@ -75,7 +75,7 @@ pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) 
         spelling: Spelling { escapes: options.escapes },
         algebra,
         builder,
-        space,
+        marks: HashMap::new(),
         levels,
         rules: HashMap::new(),
         names: HashMap::new(),
@@ -89,6 +89,8 @@ pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) 
         span: Span::default(),
         node: start,
     };
+    let strings = StringSet::common(emitter.spelling);
+    emitter.algebra.fitting(strings)?.into_iter().for_each(|common| emitter.builder.in_common(common));
     emitter.root(root)?;
     while let Some((id, level, name)) = emitter.open.pop() {
         emitter.rule(id, level, &name)?;
@@ -116,9 +118,13 @@ impl Emitter<'_, '_> {
     /// The start rule: the value, with the white space that may be around it.
     fn root(&mut self, id: FormulaId) -> Checked<()> {
         let value = self.value(id, 0)?;
-        let around = self.space.around();
-        let parts = around.into_iter().chain([value]).chain(around).collect();
-        let body = self.sequence(parts)?;
+        let body = match self.algebra.options.white_space {
+            WhiteSpace::Any => {
+                let around = self.mark(Mark::Around, 0)?;
+                self.sequence(vec![around, value, around])?
+            }
+            _ => value,
+        };
         self.define("root", body)
     }
 
@@ -232,10 +238,15 @@ impl Emitter<'_, '_> {
         if let Some(&known) = self.literals.get(text) {
             return Ok(known);
         }
-        let expr = self.builder.pattern(Pattern::literal(text.as_bytes()), Span::default());
-        let expr = expr.map_err(|limit| exceeded(self.node, limit))?;
+        let expr = self.pattern(Pattern::literal(text.as_bytes()))?;
         self.literals.insert(text, expr);
         Ok(expr)
+    }
+
+    /// A byte language that is part of no schema.
+    fn pattern(&mut self, pattern: Pattern) -> Checked<ExprId> {
+        let expr = self.builder.pattern(pattern, Span::default());
+        expr.map_err(|limit| exceeded(self.node, limit))
     }
 
     fn sequence(&mut self, parts: Vec<ExprId>) -> Checked<ExprId> {

@@ -3,7 +3,7 @@
 use super::{
     Emitter,
     plan::{Plan, Region, Way},
-    space::Spot,
+    space::Mark,
     states::{Automaton, Frame, State, Steps},
 };
 use crate::{
@@ -47,7 +47,7 @@ impl Emitter<'_, '_> {
         let any_order = self.algebra.options.order == Order::Any && free;
         let named = plan.members.iter().chain(&plan.listed).map(|_| None).collect();
         let mut members = Members { plan, named, others: None, level };
-        let frame = Frame { open: "{", close: "}", level };
+        let frame = Frame::object(level);
         if any_order { self.any_order(&mut members, frame) } else { self.list(&mut members, frame, name) }
     }
 
@@ -63,22 +63,20 @@ impl Emitter<'_, '_> {
         let plan = &members.plan;
         let mut ways = Vec::new();
         if members.may_end(State::default()) {
-            ways.push(self.nothing(frame)?);
+            ways.push(self.mark(frame.empty, frame.level)?);
         }
         if !parts.is_empty() {
             let required = plan.members.iter().chain(&plan.listed).map(|member| member.required).collect();
             let (wanted, min, max) = (plan.wanted, plan.min, plan.max);
-            let separator = self.comma(frame.level)?;
+            let separator = self.mark(Mark::Comma, frame.level)?;
             let mut all = AnyOrder::new(Vec::new(), Vec::new(), separator);
             (all.parts, all.required, all.min, all.max) = (parts, required, min, max);
             // There are at most as many wanted members as bits.
             all.marks = u8::try_from(wanted).unwrap_or(u8::MAX);
             let all = self.list_of(all)?;
-            let mut filled = vec![self.literal(frame.open)?];
-            filled.extend(self.space_at(Spot::AfterOpen, frame.level)?);
-            filled.push(all);
-            filled.push(self.close(frame)?);
-            ways.push(self.sequence(filled)?);
+            let open = self.mark(frame.open, frame.level)?;
+            let close = self.mark(frame.close, frame.level)?;
+            ways.push(self.sequence(vec![open, all, close])?);
         }
         self.alternatives(ways)
     }
@@ -95,12 +93,9 @@ impl Emitter<'_, '_> {
 
     /// Key, colon and value.
     fn member(&mut self, key: ExprId, way: Way, level: u32) -> Checked<(ExprId, u64)> {
-        let mut parts = vec![key];
-        parts.extend(self.space_at(Spot::BeforeColon, level)?);
-        parts.push(self.literal(":")?);
-        parts.extend(self.space_at(Spot::AfterColon, level)?);
-        parts.push(self.value(way.value, level + 1)?);
-        Ok((self.sequence(parts)?, way.found))
+        let colon = self.mark(Mark::Colon, level)?;
+        let value = self.value(way.value, level + 1)?;
+        Ok((self.sequence(vec![key, colon, value])?, way.found))
     }
 
     fn region(&mut self, region: &Region, level: u32) -> Checked<Vec<(ExprId, u64)>> {

@@ -1,95 +1,188 @@
 //! White space between the parts of a value, and the punctuation that it is written with.
+//!
+//! A mark and the white space around it are one terminal, the same in every schema: so what the vocabulary's
+//! tokens do to it is worked out once, and a token such as `", "` takes two terminals.
 
+use std::sync::OnceLock;
+
+use super::Emitter;
 use crate::{
-    grammar::{GrammarBuilder, Pattern, json_schema::options::WhiteSpace, source::Span},
+    grammar::{
+        Automaton, Pattern,
+        automaton::{Edge, State},
+        json_schema::{error::Checked, options::WhiteSpace},
+    },
     ids::ExprId,
-    limits::LimitExceeded,
 };
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Repetition};
-
 /// Line breaks in one run of white space.
-const MOST_BREAKS: u32 = 2;
+const MOST_BREAKS: usize = 2;
 /// Blanks and tabs in one run of white space.
-const MOST_BLANKS: u32 = 80;
+const MOST_BLANKS: usize = 80;
 
-/// A place where white space may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spot {
-    /// After `{` or `[`, with members or items to come.
-    AfterOpen,
-    /// Before `}` or `]`, after members or items.
-    BeforeClose,
-    /// Between the two of an empty object or array.
-    InEmpty,
-    BeforeComma,
-    AfterComma,
-    BeforeColon,
-    AfterColon,
-}
-
-/// How white space is written.
-#[derive(Debug)]
-pub(super) struct Space {
-    kind: WhiteSpace,
-    /// One run, where it does not depend on the place.
-    run: Option<ExprId>,
-}
-
-impl Space {
-    pub(super) fn new(kind: WhiteSpace, builder: &mut GrammarBuilder) -> Result<Self, LimitExceeded> {
-        let language = match kind {
-            WhiteSpace::Flexible => Some(bounded_run()),
-            WhiteSpace::Any => Some(repeated(class(&[' ', '\t', '\n', '\r']), 0, None)),
-            WhiteSpace::Compact | WhiteSpace::Pretty(_) => None,
-        };
-        let run = match language {
-            // Without assertions and nested twice, so it is a pattern.
-            Some(hir) => match Pattern::from_hir(hir) {
-                Ok(pattern) => {
-                    let body = builder.pattern(pattern, Span::default())?;
-                    // A second definition is impossible: the name is taken here first.
-                    let _ = builder.define("space", body, Span::default());
-                    Some(builder.rule_ref("space", Span::default())?)
-                }
-                Err(_) => None,
-            },
-            None => None,
-        };
-        Ok(Self { kind, run })
-    }
-
+/// Punctuation with the white space that goes with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Mark {
     /// What may stand before and after the whole value.
-    pub(super) fn around(&self) -> Option<ExprId> {
-        self.run.filter(|_| self.kind == WhiteSpace::Any)
-    }
+    Around,
+    OpenObject,
+    CloseObject,
+    EmptyObject,
+    OpenArray,
+    CloseArray,
+    EmptyArray,
+    Comma,
+    Colon,
+}
 
-    /// What stands at a spot of a value at a level: a run, or a text.
-    pub(super) fn at(&self, spot: Spot, level: u32) -> Result<Option<ExprId>, String> {
-        let WhiteSpace::Pretty(width) = self.kind else { return Ok(self.run) };
-        let indent = |level: u32| "\n".to_owned() + &" ".repeat(usize::from(width) * level as usize);
-        match spot {
-            Spot::InEmpty | Spot::BeforeComma | Spot::BeforeColon => Ok(None),
-            Spot::AfterOpen | Spot::AfterComma => Err(indent(level + 1)),
-            Spot::BeforeClose => Err(indent(level)),
-            Spot::AfterColon => Err(" ".to_owned()),
+/// Number of marks.
+const MARKS: usize = Mark::Colon as usize + 1;
+
+/// A piece of a mark.
+#[derive(Debug, Clone, Copy)]
+enum Piece {
+    /// A run of white space.
+    Run,
+    Byte(u8),
+}
+
+impl Mark {
+    fn pieces(self) -> &'static [Piece] {
+        use Piece::{Byte, Run};
+        match self {
+            Self::Around => &[Run],
+            Self::OpenObject => &[Byte(b'{'), Run],
+            Self::CloseObject => &[Run, Byte(b'}')],
+            Self::EmptyObject => &[Byte(b'{'), Run, Byte(b'}')],
+            Self::OpenArray => &[Byte(b'['), Run],
+            Self::CloseArray => &[Run, Byte(b']')],
+            Self::EmptyArray => &[Byte(b'['), Run, Byte(b']')],
+            Self::Comma => &[Run, Byte(b','), Run],
+            Self::Colon => &[Run, Byte(b':'), Run],
         }
     }
+
+    /// What to call its rule.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Around => "space",
+            Self::OpenObject => "open-object",
+            Self::CloseObject => "close-object",
+            Self::EmptyObject => "empty-object",
+            Self::OpenArray => "open-array",
+            Self::CloseArray => "close-array",
+            Self::EmptyArray => "empty-array",
+            Self::Comma => "comma",
+            Self::Colon => "colon",
+        }
+    }
+
+    /// The text where white space depends on the level alone.
+    fn text(self, kind: WhiteSpace, level: u32) -> String {
+        let signs = self.pieces().iter().filter_map(|piece| match piece {
+            Piece::Byte(byte) => Some(char::from(*byte)),
+            Piece::Run => None,
+        });
+        let signs: String = signs.collect();
+        let WhiteSpace::Pretty(width) = kind else { return signs };
+        let indent = |level: u32| "\n".to_owned() + &" ".repeat(usize::from(width) * level as usize);
+        match self {
+            Self::OpenObject | Self::OpenArray | Self::Comma => signs + &indent(level + 1),
+            Self::CloseObject | Self::CloseArray => indent(level) + &signs,
+            Self::Colon => signs + " ",
+            Self::Around | Self::EmptyObject | Self::EmptyArray => signs,
+        }
+    }
+
+    /// Its texts where runs are free; made once.
+    fn automaton(self, kind: WhiteSpace) -> Option<Automaton> {
+        static BOUNDED: [OnceLock<Option<Automaton>>; MARKS] = [const { OnceLock::new() }; MARKS];
+        static ENDLESS: [OnceLock<Option<Automaton>>; MARKS] = [const { OnceLock::new() }; MARKS];
+        let known = if kind == WhiteSpace::Any { &ENDLESS } else { &BOUNDED };
+        let make = || {
+            let mut states = Vec::new();
+            let mut ends = vec![push(&mut states)];
+            for piece in self.pieces() {
+                ends = match (piece, kind) {
+                    (Piece::Byte(byte), _) => sign(&mut states, &ends, *byte),
+                    (Piece::Run, WhiteSpace::Any) => endless_run(&mut states, &ends),
+                    (Piece::Run, _) => bounded_run(&mut states, &ends),
+                };
+            }
+            ends.into_iter().for_each(|end| states[end].accepts = true);
+            Automaton::minimal(states).ok()
+        };
+        known[self as usize].get_or_init(make).clone()
+    }
 }
 
-/// Line breaks, then blanks and tabs.
-fn bounded_run() -> Hir {
-    let newline = Hir::concat(vec![repeated(class(&['\r']), 0, Some(1)), class(&['\n'])]);
-    Hir::concat(vec![
-        repeated(newline, 0, Some(MOST_BREAKS)),
-        repeated(class(&[' ', '\t']), 0, Some(MOST_BLANKS)),
-    ])
+impl Emitter<'_, '_> {
+    /// A mark of a list at a level.
+    pub(super) fn mark(&mut self, mark: Mark, level: u32) -> Checked<ExprId> {
+        let kind = self.algebra.options.white_space;
+        let level = if matches!(kind, WhiteSpace::Pretty(_)) { level } else { 0 };
+        if let Some(&known) = self.marks.get(&(mark, level)) {
+            return Ok(known);
+        }
+        let automaton = match kind {
+            WhiteSpace::Flexible | WhiteSpace::Any => mark.automaton(kind),
+            WhiteSpace::Compact | WhiteSpace::Pretty(_) => None,
+        };
+        let pattern = match automaton {
+            Some(automaton) => Pattern::automaton(automaton),
+            None => Pattern::literal(mark.text(kind, level).as_bytes()),
+        };
+        let body = self.pattern(pattern)?;
+        let made = self.as_rule(mark.name(), body)?;
+        self.marks.insert((mark, level), made);
+        Ok(made)
+    }
 }
 
-fn class(chars: &[char]) -> Hir {
-    Hir::class(Class::Unicode(ClassUnicode::new(chars.iter().map(|&c| ClassUnicodeRange::new(c, c)))))
+/// A new state.
+fn push(states: &mut Vec<State>) -> usize {
+    states.push(State::default());
+    states.len() - 1
 }
 
-fn repeated(part: Hir, min: u32, max: Option<u32>) -> Hir {
-    Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(part) })
+fn edge(states: &mut [State], from: usize, byte: u8, to: usize) {
+    states[from].edges.push(Edge { first: byte, last: byte, to: u32::try_from(to).unwrap_or(u32::MAX) });
+}
+
+/// A sign after any of these states.
+fn sign(states: &mut Vec<State>, from: &[usize], byte: u8) -> Vec<usize> {
+    let after = push(states);
+    from.iter().for_each(|&from| edge(states, from, byte, after));
+    vec![after]
+}
+
+/// White space without end, after one of these states.
+fn endless_run(states: &mut [State], from: &[usize]) -> Vec<usize> {
+    for &state in from {
+        b" \t\n\r".iter().for_each(|&byte| edge(states, state, byte, state));
+    }
+    from.to_vec()
+}
+
+/// Line breaks, then blanks and tabs, after one state, which is where it may end as well.
+fn bounded_run(states: &mut Vec<State>, from: &[usize]) -> Vec<usize> {
+    let mut breaks = from.to_vec();
+    for broken in 0..MOST_BREAKS {
+        let (return_key, next) = (push(states), push(states));
+        edge(states, breaks[broken], b'\r', return_key);
+        edge(states, breaks[broken], b'\n', next);
+        edge(states, return_key, b'\n', next);
+        breaks.push(next);
+    }
+    let mut ends = breaks.clone();
+    let mut last = breaks;
+    for _ in 0..MOST_BLANKS {
+        let next = push(states);
+        for from in last {
+            b" \t".iter().for_each(|&byte| edge(states, from, byte, next));
+        }
+        ends.push(next);
+        last = vec![next];
+    }
+    ends
 }

@@ -6,7 +6,7 @@
 
 use hashbrown::HashMap;
 
-use super::{Emitter, space::Spot};
+use super::{Emitter, space::Mark};
 use crate::{
     grammar::{
         any_order::{AnyOrder, AnyOrderPart},
@@ -47,9 +47,20 @@ pub(super) struct Steps {
 /// Opening and closing of a list at a level.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
-    pub(super) open: &'static str,
-    pub(super) close: &'static str,
+    pub(super) open: Mark,
+    pub(super) close: Mark,
+    pub(super) empty: Mark,
     pub(super) level: u32,
+}
+
+impl Frame {
+    pub(super) fn object(level: u32) -> Self {
+        Self { open: Mark::OpenObject, close: Mark::CloseObject, empty: Mark::EmptyObject, level }
+    }
+
+    pub(super) fn array(level: u32) -> Self {
+        Self { open: Mark::OpenArray, close: Mark::CloseArray, empty: Mark::EmptyArray, level }
+    }
 }
 
 /// Says what may come in a state.
@@ -85,14 +96,13 @@ impl Emitter<'_, '_> {
         let steps = automaton.steps(self, start)?;
         let mut ways = Vec::new();
         if steps.end || steps.tail.is_some_and(|(_, min, _)| min == 0) {
-            ways.push(self.nothing(frame)?);
+            ways.push(self.mark(frame.empty, frame.level)?);
         }
         let parts = self.parts(&mut rules, start, &steps, frame)?;
         if !parts.is_empty() {
-            let mut filled = vec![self.literal(frame.open)?];
-            filled.extend(self.space_at(Spot::AfterOpen, frame.level)?);
-            filled.push(self.alternatives(parts)?);
-            ways.push(self.sequence(filled)?);
+            let open = self.mark(frame.open, frame.level)?;
+            let filled = self.alternatives(parts)?;
+            ways.push(self.sequence(vec![open, filled])?);
         }
         while let Some((kind, state)) = rules.open.pop() {
             if rules.names.len() > MOST_STATES {
@@ -112,14 +122,6 @@ impl Emitter<'_, '_> {
             self.define(&name, body)?;
         }
         self.alternatives(ways)
-    }
-
-    /// The empty list.
-    pub(super) fn nothing(&mut self, frame: Frame) -> Checked<ExprId> {
-        let mut empty = vec![self.literal(frame.open)?];
-        empty.extend(self.space_at(Spot::InEmpty, frame.level)?);
-        empty.push(self.literal(frame.close)?);
-        self.sequence(empty)
     }
 
     /// Ways to begin with a part in a state; each goes on to the end of the list.
@@ -159,13 +161,13 @@ impl Emitter<'_, '_> {
         let (loops, others): (Vec<_>, Vec<_>) = steps.parts.iter().copied().partition(|&(_, to)| to == state);
         let mut ways = Vec::new();
         if steps.end {
-            ways.push(self.close(frame)?);
+            ways.push(self.mark(frame.close, frame.level)?);
         }
         let more = Steps { parts: others, skip: steps.skip, list: steps.list.clone(), ..Steps::default() };
         let more = self.parts(rules, state, &more, frame)?;
         if !more.is_empty() {
             let more = self.alternatives(more)?;
-            let comma = self.comma(frame.level)?;
+            let comma = self.mark(Mark::Comma, frame.level)?;
             ways.push(self.sequence(vec![comma, more])?);
         }
         let rest = self.alternatives(ways)?;
@@ -173,7 +175,7 @@ impl Emitter<'_, '_> {
             return Ok(rest);
         }
         let again = self.alternatives(loops.into_iter().map(|(part, _)| part).collect())?;
-        let comma = self.comma(frame.level)?;
+        let comma = self.mark(Mark::Comma, frame.level)?;
         let again = self.sequence(vec![comma, again])?;
         let again = self.repeat(again, 0, None)?;
         self.sequence(vec![again, rest])
@@ -189,19 +191,19 @@ impl Emitter<'_, '_> {
             return Ok(Vec::new());
         }
         let names = parts.iter().filter_map(|part| part.name).max().map_or(0, |name| name as usize + 1);
-        let separator = self.comma(frame.level)?;
+        let separator = self.mark(Mark::Comma, frame.level)?;
         let mut list = AnyOrder::new(Vec::new(), Vec::new(), separator);
         (list.parts, list.required, list.min, list.max) = (parts.clone(), vec![false; names], *min, *max);
-        let parts = vec![self.list_of(list)?, self.close(frame)?];
+        let parts = vec![self.list_of(list)?, self.mark(frame.close, frame.level)?];
         Ok(vec![self.sequence(parts)?])
     }
 
     /// So many parts, each with a comma before it, and the end.
     fn tail(&mut self, part: ExprId, min: u64, max: Option<u64>, frame: Frame) -> Checked<ExprId> {
-        let comma = self.comma(frame.level)?;
+        let comma = self.mark(Mark::Comma, frame.level)?;
         let one = self.sequence(vec![comma, part])?;
         let more = self.repeat(one, min, max)?;
-        let close = self.close(frame)?;
+        let close = self.mark(frame.close, frame.level)?;
         self.sequence(vec![more, close])
     }
 
@@ -217,34 +219,5 @@ impl Emitter<'_, '_> {
             }
         };
         self.rule_ref(&name)
-    }
-
-    pub(super) fn comma(&mut self, level: u32) -> Checked<ExprId> {
-        let mut parts = Vec::new();
-        parts.extend(self.space_at(Spot::BeforeComma, level)?);
-        parts.push(self.literal(",")?);
-        parts.extend(self.space_at(Spot::AfterComma, level)?);
-        self.sequence(parts)
-    }
-
-    pub(super) fn close(&mut self, frame: Frame) -> Checked<ExprId> {
-        let mut parts = Vec::new();
-        parts.extend(self.space_at(Spot::BeforeClose, frame.level)?);
-        parts.push(self.literal(frame.close)?);
-        self.sequence(parts)
-    }
-
-    /// The white space at a spot, if there may be any.
-    pub(super) fn space_at(&mut self, spot: Spot, level: u32) -> Checked<Option<ExprId>> {
-        match self.space.at(spot, level) {
-            Ok(run) => Ok(run),
-            Err(text) => self.text(&text).map(Some),
-        }
-    }
-
-    /// A text as it is.
-    fn text(&mut self, text: &str) -> Checked<ExprId> {
-        let pattern = crate::grammar::Pattern::literal(text.as_bytes());
-        self.builder.pattern(pattern, self.span).map_err(|limit| super::exceeded(self.node, limit))
     }
 }

@@ -69,7 +69,12 @@ impl StringSet {
                 continue;
             }
             match dfa.within(min, max) {
-                Ok(part) if part.len() > COUNTED_STATES && emitter.counts(&part, dfa, (min, max)) => {}
+                // Only counts are worth it: without bounds an automaton does what the tokens of all strings
+                // do.
+                Ok(part)
+                    if (min > 0 || max.is_some())
+                        && part.len() > COUNTED_STATES
+                        && emitter.counts(&part, dfa, (min, max)) => {}
                 // As one automaton if they fit into one.
                 Ok(part) => {
                     let both = small.as_ref().map_or(Ok(part.clone()), |(small, _)| small.or(&part));
@@ -90,10 +95,33 @@ impl StringSet {
     }
 }
 
+impl StringSet {
+    /// What terminals made of sets of strings mostly agree with: all strings, the rest of one with the
+    /// closing quote, and any characters.
+    pub(in super::super) fn common(spelling: Spelling) -> Result<[Automaton; 3], LeafError> {
+        let style = Style::of(spelling.escapes);
+        let any = CharDfa::all();
+        Ok([any_string(style)?, spell(&any, style, (false, true))?, spell(&any, style, (false, false))?])
+    }
+}
+
 /// Any string with its quotes; made once.
 fn any_string(style: Style) -> Result<Automaton, LeafError> {
     static ALL: OnceLock<CharDfa> = OnceLock::new();
     quoted(ALL.get_or_init(CharDfa::all), style)
+}
+
+/// Characters of a block of a counted string: more than nearly all tokens have.
+const BLOCK: u64 = 64;
+
+/// A block of a class; that of all characters is made once.
+fn block(class: &CharClass, style: Style) -> Result<Automaton, LeafError> {
+    let exactly = || CharDfa::repeated(class, BLOCK, Some(BLOCK));
+    if *class != CharClass::all() || style != Style::All {
+        return spell(&exactly(), style, (false, false));
+    }
+    static ALL: OnceLock<CharDfa> = OnceLock::new();
+    ALL.get_or_init(exactly).spelled(|dfa| spell(dfa, style, (false, false)))
 }
 
 struct Emitter<'a> {
@@ -127,23 +155,65 @@ impl Emitter<'_> {
     /// The strings of `min` to `max` characters of a class.
     fn class_string(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         let open = self.quote()?;
-        let characters = self.characters(class, min, max)?;
-        let close = self.quote()?;
-        let whole = self.builder.sequence(vec![open, characters, close], self.span)?;
+        let rest = self.characters(class, min, max)?;
+        let whole = self.builder.sequence(vec![open, rest], self.span)?;
         self.parts.push(whole);
         Ok(())
     }
 
-    /// `min` to `max` characters of a class.
+    /// `min` to `max` characters of a class, and the closing quote.
+    ///
+    /// In blocks: terminals of exactly [`BLOCK`] characters, then one of fewer and the quote. So a token
+    /// crosses few terminals, and texts of all lengths, and all schemas, have blocks in common.
     fn characters(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
-        let min = u32::try_from(min).map_err(|_| LeafError::Budget {
-            what: "characters that a string must have",
-            limit: u32::MAX as usize,
-        })?;
-        let max = max.map(|max| u32::try_from(max).unwrap_or(u32::MAX));
-        let one = spell(&CharDfa::one_of(class), self.style, (false, false))?;
-        let one = self.pattern(one)?;
-        Ok(self.builder.repeat(one, min, max, self.span)?)
+        if max.is_some_and(|max| max < min + BLOCK) && min <= BLOCK {
+            return self.rest(class, min, max);
+        }
+        let count = |blocks: u64| {
+            let what = "blocks of characters that a string must have";
+            u32::try_from(blocks).map_err(|_| LeafError::Budget { what, limit: u32::MAX as usize })
+        };
+        let block = self.pattern(block(class, self.style)?)?;
+        let (blocks, least) = (count(min / BLOCK)?, min % BLOCK);
+        let mut ways = Vec::new();
+        match max.map(|max| (max / BLOCK - min / BLOCK, max % BLOCK)) {
+            None => ways.push(self.rest(class, least, None)?),
+            Some((0, most)) => ways.push(self.rest(class, least, Some(most))?),
+            Some((more, most)) => {
+                // More blocks than can be counted are as good as any number.
+                let more = u32::try_from(more).ok();
+                ways.push(self.rest(class, least, Some(BLOCK - 1))?);
+                if more.is_none_or(|more| more > 1) {
+                    let between = self.builder.repeat(block, 1, more.map(|more| more - 1), self.span)?;
+                    let rest = self.rest(class, 0, Some(BLOCK - 1))?;
+                    ways.push(self.builder.sequence(vec![between, rest], self.span)?);
+                }
+                if let Some(more) = more {
+                    let last = self.builder.repeat(block, more, Some(more), self.span)?;
+                    let rest = self.rest(class, 0, Some(most))?;
+                    ways.push(self.builder.sequence(vec![last, rest], self.span)?);
+                }
+            }
+        }
+        let rest = self.builder.alternatives(ways, self.span)?;
+        if blocks == 0 {
+            return Ok(rest);
+        }
+        let first = self.builder.repeat(block, blocks, Some(blocks), self.span)?;
+        Ok(self.builder.sequence(vec![first, rest], self.span)?)
+    }
+
+    /// So many characters of a class and the closing quote, as one automaton.
+    fn rest(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
+        let automaton =
+            if (min, max) == (0, Some(BLOCK - 1)) && *class == CharClass::all() && self.style == Style::All {
+                static REST: OnceLock<CharDfa> = OnceLock::new();
+                let known = REST.get_or_init(|| CharDfa::repeated(class, min, max));
+                known.spelled(|dfa| spell(dfa, self.style, (false, true)))?
+            } else {
+                spell(&CharDfa::repeated(class, min, max), self.style, (false, true))?
+            };
+        self.pattern(automaton)
     }
 
     /// Do counted characters say the same as a large automaton? Then they are emitted: `^.{1,255}$`, or a
@@ -337,8 +407,7 @@ impl Emitter<'_> {
             let open = self.pattern(spell(&before, self.style, (true, false))?)?;
             let rest = max.map(|max| max - length);
             let characters = self.characters(&class, min.saturating_sub(length), rest)?;
-            let close = self.quote()?;
-            let whole = self.builder.sequence(vec![open, characters, close], self.span)?;
+            let whole = self.builder.sequence(vec![open, characters], self.span)?;
             self.parts.push(whole);
         }
         Ok(())

@@ -6,6 +6,7 @@
 //! What is what: `ecma` and `pattern` read regular expressions, `formats` knows the named formats, `spelling`
 //! turns automata over characters into automata over the bytes of JSON text, `emit` makes grammars of sets.
 
+mod changed;
 mod classes;
 mod ecma;
 mod emit;

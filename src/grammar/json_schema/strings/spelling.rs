@@ -5,13 +5,18 @@
 //! digits serves all: a block of code points that lead to the same state needs one shared tail, and only
 //! blocks in which ways part are looked into.
 
+use std::rc::Rc;
+
 use hashbrown::HashMap;
 
-use super::super::{
-    dfa::CharDfa,
-    leaf::{Escapes, LeafError},
+use super::{
+    super::{
+        dfa::CharDfa,
+        leaf::{Escapes, LeafError},
+    },
+    changed::{Usual, few_others, hex_bytes, with},
 };
-use crate::grammar::automaton::{Automaton, Edge, State};
+use crate::grammar::automaton::{Automaton, AutomatonError, Edge, State};
 
 /// Byte states of one spelled automaton. The engine's own budget of a terminal is 20,000.
 pub(super) const MAX_SPELLED: usize = 16_000;
@@ -134,7 +139,7 @@ const PAIR: &[Digit] =
 type Ranges = &'static [(u32, u32)];
 
 /// Code points, first and last, and the state they lead to.
-type Way = (u32, u32, u32);
+pub(super) type Way = (u32, u32, u32);
 
 /// The JSON strings of the strings of `dfa`, with quotes.
 pub(super) fn quoted(dfa: &CharDfa, style: Style) -> Result<Automaton, LeafError> {
@@ -155,6 +160,7 @@ pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result
         nodes: vec![State::default(); count + 1],
         known: HashMap::new(),
         tails: HashMap::new(),
+        usual: HashMap::new(),
     };
     let end = number(count);
     speller.nodes[count].accepts = true;
@@ -177,7 +183,11 @@ pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result
         let quote = Edge { first: b'"', last: b'"', to: 1 };
         states.insert(0, State { accepts: false, edges: vec![quote] });
     }
-    Automaton::new(states).map_err(|_| too_many())
+    // The states of `dfa` differ, and so do what is between characters: those of equal edges are one.
+    Automaton::minimal(states).map_err(|error| {
+        debug_assert_eq!(error, AutomatonError::TooManyStates, "edges overlap");
+        too_many()
+    })
 }
 
 fn too_many() -> LeafError {
@@ -214,11 +224,102 @@ struct Speller {
     known: HashMap<Vec<Edge>, u32>,
     /// States from which any further digits lead to a state.
     tails: HashMap<(&'static [Digit], u32), u32>,
+    /// The edges from which every character leads to a state.
+    usual: HashMap<u32, Rc<[Edge]>>,
 }
 
 impl Speller {
     /// The edges of a state at the start of a character.
+    ///
+    /// Most states, those of names and of all strings but some, send a few characters of ASCII one way each
+    /// and all others the same way: they are that way's edges with a few changed.
     fn character(&mut self, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
+        match few_others(ways) {
+            Some((usual, others)) => self.all_but(usual, &others),
+            None => self.character_by_ranges(ways),
+        }
+    }
+
+    fn all_but(&mut self, usual: Usual, others: &[(u32, Usual)]) -> Result<Vec<Edge>, LeafError> {
+        let plain = self.edges_of(usual)?;
+        if others.is_empty() {
+            return Ok(plain.to_vec());
+        }
+        let byte_of = |code: u32| u8::try_from(code).unwrap_or(u8::MAX);
+        let raw = |code: &u32| *code >= 0x20 && *code != 0x22 && *code != 0x5c;
+        let mut changed: Vec<(u8, Usual)> =
+            others.iter().filter(|(code, _)| raw(code)).map(|&(code, to)| (byte_of(code), to)).collect();
+        let escape = plain.iter().find(|edge| edge.first == b'\\').map(|edge| edge.to);
+        let escape = self.escape_but(escape, others)?;
+        changed.push((b'\\', escape));
+        Ok(with(&plain, &mut changed))
+    }
+
+    /// What follows a backslash: as after `plain`, which is for all characters, but for some.
+    fn escape_but(&mut self, plain: Usual, others: &[(u32, Usual)]) -> Result<Usual, LeafError> {
+        let known: Vec<Edge> = plain.map_or_else(Vec::new, |plain| self.nodes[plain as usize].edges.clone());
+        let short = self.style.short().iter();
+        let mut changed: Vec<(u8, Usual)> = short
+            .filter_map(|&(letter, code)| {
+                others.iter().find(|other| other.0 == code).map(|other| (letter, other.1))
+            })
+            .collect();
+        let escaped =
+            |code: u32| self.style.escaped().iter().any(|&(low, high)| (low..=high).contains(&code));
+        let units: Vec<(u32, Usual)> = others.iter().copied().filter(|other| escaped(other.0)).collect();
+        if !units.is_empty() {
+            let plain = known.iter().find(|edge| edge.first <= b'u' && b'u' <= edge.last).map(|edge| edge.to);
+            changed.push((b'u', self.unit_but(plain, &units)?));
+        }
+        self.node(with(&known, &mut changed))
+    }
+
+    /// What follows `\u`: as after `plain`, but for some characters of ASCII.
+    fn unit_but(&mut self, plain: Usual, units: &[(u32, Usual)]) -> Result<Usual, LeafError> {
+        let zero = self.after(plain, b'0');
+        let zeros = self.after(zero, b'0');
+        let mut high: Vec<(u8, Usual)> = Vec::new();
+        for group in units.chunk_by(|one, other| one.0 >> 4 == other.0 >> 4) {
+            let mut low: Vec<(u8, Usual)> = Vec::new();
+            for &(code, to) in group {
+                low.extend(hex_bytes(code & 0xf).map(|byte| (byte, to)));
+            }
+            // Characters of ASCII have a digit there below ten.
+            let digit = b'0' + u8::try_from(group[0].0 >> 4).unwrap_or(0);
+            let before = self.after(zeros, digit);
+            high.push((digit, self.node_but(before, &mut low)?));
+        }
+        let zeros = self.node_but(zeros, &mut high)?;
+        let zero = self.node_but(zero, &mut [(b'0', zeros)])?;
+        self.node_but(plain, &mut [(b'0', zero)])
+    }
+
+    /// The state that a byte leads to.
+    fn after(&self, from: Usual, byte: u8) -> Usual {
+        let edges = &self.nodes[from? as usize].edges;
+        edges.iter().find(|edge| edge.first <= byte && byte <= edge.last).map(|edge| edge.to)
+    }
+
+    /// As `plain`, with the edges of some bytes changed.
+    fn node_but(&mut self, plain: Usual, changed: &mut [(u8, Usual)]) -> Result<Usual, LeafError> {
+        let edges = plain.map_or(&[][..], |plain| &self.nodes[plain as usize].edges);
+        self.node(with(edges, changed))
+    }
+
+    /// The edges from which every character leads to a state.
+    fn edges_of(&mut self, usual: Usual) -> Result<Rc<[Edge]>, LeafError> {
+        let Some(to) = usual else { return Ok(Rc::from([])) };
+        if let Some(known) = self.usual.get(&to) {
+            return Ok(known.clone());
+        }
+        let mut made = self.character_by_ranges(&[(0, 0xd7ff, to), (0xe000, 0x10_ffff, to)])?;
+        made.sort_unstable();
+        let made: Rc<[Edge]> = made.into();
+        self.usual.insert(to, made.clone());
+        Ok(made)
+    }
+
+    fn character_by_ranges(&mut self, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
         let mut edges = Vec::new();
         let raw: [(&'static [Digit], Ranges); 4] = [
             (ASCII, &[(0x20, 0x21), (0x23, 0x5b), (0x5d, 0x7f)]),
@@ -300,10 +401,19 @@ impl Speller {
     }
 
     /// The state with these edges, if there are any.
-    fn node(&mut self, edges: Vec<Edge>) -> Result<Option<u32>, LeafError> {
+    fn node(&mut self, mut edges: Vec<Edge>) -> Result<Option<u32>, LeafError> {
         if edges.is_empty() {
             return Ok(None);
         }
+        // Equal nodes have to be written alike.
+        edges.sort_unstable();
+        edges.dedup_by(|next, last| {
+            let joins = next.to == last.to && last.last.checked_add(1) == Some(next.first);
+            if joins {
+                last.last = next.last;
+            }
+            joins
+        });
         if let Some(&known) = self.known.get(&edges) {
             return Ok(Some(known));
         }

@@ -1,0 +1,90 @@
+//! States that send most characters one way and a few another: the edges of the many, with those of the few
+//! changed.
+
+use super::spelling::Way;
+use crate::grammar::automaton::Edge;
+
+/// A way out of a state for all characters but a few.
+pub(super) type Usual = Option<u32>;
+
+/// Characters that lead elsewhere than most do, at most; where there are more, ranges are looked at.
+const MOST_OTHERS: usize = 24;
+
+/// Where most characters lead, and the few of ASCII that lead elsewhere, ascending. `None` if it is not like
+/// that.
+pub(super) fn few_others(ways: &[Way]) -> Option<(Usual, Vec<(u32, Usual)>)> {
+    // What is beyond ASCII has to be of one kind.
+    let usual = match ways.iter().find(|way| way.1 >= 0x80) {
+        None => None,
+        Some(&(first, last, to)) => {
+            let after = ways.iter().filter(|way| way.0 > last);
+            let rest: Vec<&Way> = after.collect();
+            let whole = match rest[..] {
+                [] => last == 0x10_ffff,
+                [&(0xe000, 0x10_ffff, other)] => last == 0xd7ff && other == to,
+                _ => false,
+            };
+            (first <= 0x80 && whole).then_some(())?;
+            Some(to)
+        }
+    };
+    let mut others = Vec::new();
+    let mut next = 0;
+    for code in 0..0x80 {
+        while ways.get(next).is_some_and(|way| way.1 < code) {
+            next += 1;
+        }
+        let to = ways.get(next).filter(|way| way.0 <= code).map(|way| way.2);
+        if to != usual {
+            if others.len() == MOST_OTHERS {
+                return None;
+            }
+            others.push((code, to));
+        }
+    }
+    Some((usual, others))
+}
+
+/// The bytes that write a hex digit, ascending.
+pub(super) fn hex_bytes(digit: u32) -> impl Iterator<Item = u8> {
+    let digit = u8::try_from(digit).unwrap_or(0);
+    let (one, other) =
+        if digit < 10 { (b'0' + digit, None) } else { (b'A' + digit - 10, Some(b'a' + digit - 10)) };
+    std::iter::once(one).chain(other)
+}
+
+/// Edges, which ascend, with those of some bytes changed.
+pub(super) fn with(edges: &[Edge], changed: &mut [(u8, Usual)]) -> Vec<Edge> {
+    changed.sort_unstable();
+    let mut made: Vec<Edge> = Vec::with_capacity(edges.len() + 2 * changed.len());
+    let mut push = |first: u8, last: u8, to: u32| match made.last_mut() {
+        Some(before) if before.to == to && before.last.checked_add(1) == Some(first) => before.last = last,
+        _ => made.push(Edge { first, last, to }),
+    };
+    let mut left = changed.iter().peekable();
+    for edge in edges {
+        // Changed bytes before the edge, then what the edge has between those in it.
+        let mut first = Some(edge.first);
+        while let Some(&&(byte, to)) = left.peek().filter(|(byte, _)| *byte <= edge.last) {
+            left.next();
+            if let Some(from) = first.filter(|from| *from < byte) {
+                push(from, byte - 1, edge.to);
+            }
+            if let Some(to) = to {
+                push(byte, byte, to);
+            }
+            if byte >= edge.first {
+                first = byte.checked_add(1);
+            }
+        }
+        if let Some(from) = first.filter(|from| *from <= edge.last) {
+            push(from, edge.last, edge.to);
+        }
+    }
+    for &(byte, to) in left {
+        if let Some(to) = to {
+            push(byte, byte, to);
+        }
+    }
+    made
+}

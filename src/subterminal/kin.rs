@@ -1,0 +1,271 @@
+//! Rows by kinship: where a terminal does what a common one does, such as "any string but these keys" does
+//! what
+//! any string does, its row takes over what is known of the common one instead of walking the trie again.
+//!
+//! Both automata run side by side. For each state the length of the shortest text is known that it and its
+//! partner treat differently; below a trie node with shorter ways down, tokens and exits are the partner's.
+
+use std::{collections::VecDeque, ops::Range, sync::Arc};
+
+use super::{crossing::Loops, ranges::Ranges, reach::Reach};
+use crate::{
+    ids::TrieNodeId,
+    scanner::{NONE, TerminalDfa},
+    vocab::{ByteTrie, byte_kind},
+};
+
+/// No text is treated differently.
+const NEVER: u32 = u32::MAX;
+
+/// A state of a terminal, beside that of a common one.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    /// The partner; [`NONE`] if there is none.
+    partner: u32,
+    /// Length of the shortest text that the two treat differently: one may end, or go on, and the other may
+    /// not.
+    apart: u32,
+    /// The same among texts without bytes that may end the common one: so a string that has to be longer, or
+    /// to hold more, before its closing quote is told from any string.
+    apart_inside: u32,
+}
+
+/// A row that was made from another.
+pub(super) struct Found {
+    pub(super) reach: Reach,
+    /// The subtrees that are the other row's, in order.
+    pub(super) taken: Vec<Range<u32>>,
+    /// The exits elsewhere.
+    pub(super) exits: Ranges,
+    /// Trie nodes looked at.
+    pub(super) walked: usize,
+}
+
+/// A terminal beside a common one.
+#[derive(Debug)]
+pub(super) struct Kin {
+    common: Arc<TerminalDfa>,
+    pairs: Box<[Pair]>,
+    /// The [kinds](byte_kind) of bytes that may end the common one, as bits.
+    ending: u64,
+    /// Does the common one say nothing of where texts end? So it is for one that has the empty text, such as
+    /// any characters of a string: pieces of a counted string go on as it does, and end elsewhere.
+    endless: bool,
+}
+
+impl Kin {
+    /// Runs both side by side from their starts. Linear in the states of `dfa` times the bytes that either
+    /// tells apart. A state that comes beside several is held against the first.
+    pub(super) fn new(dfa: &TerminalDfa, common: &Arc<TerminalDfa>) -> Self {
+        let endless = common.accepts_empty();
+        let ending = if endless { 0 } else { ending(common) };
+        let bytes = told_apart(dfa, common, ending);
+        let fresh = Pair { partner: NONE, apart: NEVER, apart_inside: NEVER };
+        let mut pairs = vec![fresh; dfa.len()];
+        pairs[0].partner = 0;
+        // Where each state comes from, and whether by a byte that may end the common terminal.
+        let mut before: Vec<Vec<(u32, bool)>> = vec![Vec::new(); dfa.len()];
+        let mut open = VecDeque::from([0_u32]);
+        while let Some(state) = open.pop_front() {
+            let partner = pairs[state as usize].partner;
+            let Pair { mut apart, mut apart_inside, .. } = fresh;
+            for &byte in &bytes {
+                let ends = ending >> byte_kind(byte) & 1 == 1;
+                match (next(dfa, state, byte), next(common, partner, byte)) {
+                    (None, None) => continue,
+                    (Some(to), Some(other)) => {
+                        if pairs[to as usize].partner == NONE {
+                            pairs[to as usize].partner = other;
+                            open.push_back(to);
+                        }
+                        if pairs[to as usize].partner == other {
+                            before[to as usize].push((state, ends));
+                            continue;
+                        }
+                    }
+                    _ => {}
+                }
+                apart = 1;
+                apart_inside = if ends { apart_inside } else { 1 };
+            }
+            let ends = !endless && common.accepting()[partner as usize];
+            if dfa.accepting()[state as usize] != ends {
+                (apart, apart_inside) = (0, 0);
+            }
+            pairs[state as usize] = Pair { partner, apart, apart_inside };
+        }
+        spread(&mut pairs, &before, |pair| &mut pair.apart, |_| true);
+        spread(&mut pairs, &before, |pair| &mut pair.apart_inside, |ends| !ends);
+        Self { common: Arc::clone(common), pairs: pairs.into_boxed_slice(), ending, endless }
+    }
+
+    /// The state of the common terminal that a state is held against.
+    pub(super) fn partner(&self, state: u32) -> Option<u32> {
+        Some(self.pairs[state as usize].partner).filter(|&partner| partner != NONE)
+    }
+
+    /// Do a state and its partner treat all texts alike?
+    pub(super) fn is_same(&self, state: u32) -> bool {
+        !self.endless && self.partner(state).is_some() && self.pairs[state as usize].apart == NEVER
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.pairs)
+    }
+
+    /// Are exits taken over as well?
+    pub(super) fn has_exits(&self) -> bool {
+        !self.endless
+    }
+
+    /// The row of `state`, from that of its partner.
+    pub(super) fn row(
+        &self,
+        trie: &ByteTrie,
+        (dfa, loops): (&TerminalDfa, &Loops),
+        state: u32,
+        partners: &Reach,
+    ) -> Found {
+        let mut walk = Walk {
+            kin: self,
+            trie,
+            loops,
+            dfa,
+            stays: Ranges::new(),
+            exits: Ranges::new(),
+            taken: Vec::new(),
+            walked: 0,
+        };
+        walk.all(state, self.pairs[state as usize].partner);
+        let Walk { stays, mut exits, taken, walked, .. } = walk;
+        let no_exits = Ranges::new();
+        let partners_exits = if self.endless { &no_exits } else { partners.exits() };
+        let from = (partners.tokens(), partners_exits);
+        let reach = Reach::spliced(trie, (stays, exits.clone()), &taken, from);
+        exits.normalise();
+        Found { reach, taken, exits, walked }
+    }
+}
+
+/// Works out distances from those of one step: breadth-first backwards, by the steps that count.
+fn spread(
+    pairs: &mut [Pair],
+    before: &[Vec<(u32, bool)>],
+    distance: impl Fn(&mut Pair) -> &mut u32,
+    counts: impl Fn(bool) -> bool,
+) {
+    let mut known: Vec<u32> = pairs.iter_mut().map(|pair| *distance(pair)).collect();
+    let mut open: Vec<u32> =
+        (0..).zip(&known).filter(|(_, distance)| **distance < NEVER).map(|(state, _)| state).collect();
+    open.sort_by_key(|&state| known[state as usize]);
+    let mut open = VecDeque::from(open);
+    while let Some(state) = open.pop_front() {
+        let farther = known[state as usize].saturating_add(1);
+        for &(from, ends) in &before[state as usize] {
+            if counts(ends) && known[from as usize] > farther {
+                known[from as usize] = farther;
+                open.push_back(from);
+            }
+        }
+    }
+    pairs.iter_mut().zip(known).for_each(|(pair, known)| *distance(pair) = known);
+}
+
+/// The kinds of bytes by which a terminal may come to an end.
+fn ending(dfa: &TerminalDfa) -> u64 {
+    let ends = |state: u32, byte: u8| next(dfa, state, byte).is_some_and(|to| dfa.accepting()[to as usize]);
+    let states = 0..u32::try_from(dfa.len()).unwrap_or(NONE);
+    let kinds = states.flat_map(|state| (0..=u8::MAX).filter(move |&byte| ends(state, byte)));
+    kinds.fold(0, |kinds, byte| kinds | 1 << byte_kind(byte))
+}
+
+/// A byte of each kind that one of the automata tells from others, those of `ending` apart.
+fn told_apart(dfa: &TerminalDfa, common: &TerminalDfa, ending: u64) -> Vec<u8> {
+    let mut seen = hashbrown::HashSet::new();
+    let kind = |byte: u8| {
+        let ends = ending >> byte_kind(byte) & 1 == 1;
+        (dfa.classes()[usize::from(byte)], common.classes()[usize::from(byte)], ends)
+    };
+    (0..=u8::MAX).filter(|&byte| seen.insert(kind(byte))).collect()
+}
+
+fn next(dfa: &TerminalDfa, state: u32, byte: u8) -> Option<u32> {
+    let class = usize::from(dfa.classes()[usize::from(byte)]);
+    Some(dfa.transitions()[state as usize * dfa.class_count() + class]).filter(|&to| to != NONE)
+}
+
+/// A walk over the trie with both automata.
+struct Walk<'a> {
+    kin: &'a Kin,
+    trie: &'a ByteTrie,
+    loops: &'a Loops,
+    dfa: &'a TerminalDfa,
+    /// What the walk itself found.
+    stays: Ranges,
+    exits: Ranges,
+    /// Subtrees that are taken over.
+    taken: Vec<Range<u32>>,
+    walked: usize,
+}
+
+impl Walk<'_> {
+    /// All tokens. The partner may be [`NONE`] further down, where only the terminal itself goes on.
+    fn all(&mut self, state: u32, partner: u32) {
+        let mut path: Vec<(u32, u32, u32)> = Vec::new();
+        let mut at = 1;
+        let last = self.trie.end(ByteTrie::ROOT).raw();
+        while at < last {
+            self.walked += 1;
+            while path.last().is_some_and(|&(end, ..)| end <= at) {
+                path.pop();
+            }
+            let (state, partner) =
+                path.last().map_or((state, partner), |&(_, state, partner)| (state, partner));
+            let node = TrieNodeId::new(at);
+            let end = self.trie.end(node).raw();
+            let byte = self.trie.byte(node);
+            let Some(to) = next(self.dfa, state, byte) else {
+                at = end;
+                continue;
+            };
+            let beside = if partner == NONE { None } else { next(&self.kin.common, partner, byte) };
+            if self.enter(node, to, beside) {
+                path.push((end, to, beside.unwrap_or(NONE)));
+                at += 1;
+            } else {
+                at = end;
+            }
+        }
+    }
+
+    /// Collects a node, and all below it if that is known. Returns whether the children are still to be
+    /// walked.
+    fn enter(&mut self, node: TrieNodeId, state: u32, beside: Option<u32>) -> bool {
+        let end = self.trie.end(node).raw();
+        let pair = self.kin.pairs[state as usize];
+        let below = self.trie.height(node).unwrap_or(NEVER - 1);
+        let inside = self.trie.kinds_below(node) & self.kin.ending == 0;
+        let apart = if inside { pair.apart_inside } else { pair.apart };
+        if beside.is_some_and(|beside| beside == pair.partner) && apart > below {
+            match self.taken.last_mut() {
+                Some(last) if last.end == node.raw() => last.end = end,
+                _ => self.taken.push(node.raw()..end),
+            }
+            return false;
+        }
+        let accepts = self.dfa.accepting()[state as usize];
+        if self.loops.holds(state, self.trie.kinds_below(node)) {
+            self.stays.push(self.trie.subtree_tokens(node));
+            if accepts && self.trie.has_children(node) {
+                self.exits.push(node.raw()..end);
+            }
+            return false;
+        }
+        self.stays.push(self.trie.own_tokens(node));
+        if accepts {
+            self.exits.push(node.raw()..node.raw() + 1);
+        }
+        true
+    }
+}

@@ -1,0 +1,74 @@
+//! Rows and crossings of terminals that are held against a common one, beside those of the same terminals
+//! alone.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::{reach::Reach, tables::TerminalTable};
+use crate::{
+    Limits,
+    ids::{TokenId, TrieNodeId},
+    limits::Work,
+    scanner::{self, TerminalDfa},
+    vocab::ByteTrie,
+};
+
+fn dfa(pattern: &str) -> Arc<TerminalDfa> {
+    let hir = regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern).unwrap();
+    Arc::new(scanner::build(&hir, 10_000, &Limits::default()).unwrap().unwrap())
+}
+
+/// Characters of strings, in which nearly every byte leads on, as it has to for a terminal to be held
+/// against another.
+const CHAR: &str = r#"(?:[^"\\é]|é|\\[n"])"#;
+
+/// What is common, and patterns that have much of it: all but some, counted, and pieces.
+fn patterns() -> Vec<(String, Vec<String>)> {
+    let any = format!("\"{CHAR}*\"");
+    let texts = [
+        format!("\"{CHAR}{{2,4}}\""),
+        format!("\"(?:[^\"\\\\aé]{CHAR}*|a[^\"\\\\bé]{CHAR}*|ab{CHAR}+)?\""),
+        format!("\"{CHAR}*@{CHAR}*\""),
+        format!("\"[^\"\\\\]*\""),
+        "\"ab\"".to_owned(),
+        any.clone(),
+    ];
+    let rest = (format!("{CHAR}*\""), vec![format!("{CHAR}{{0,3}}\""), format!("{CHAR}{{2,}}\"")]);
+    let free = (format!("{CHAR}*"), vec![format!("{CHAR}{{4}}"), format!("{CHAR}+")]);
+    vec![(any, texts.to_vec()), rest, free]
+}
+
+proptest! {
+    #[test]
+    fn what_is_taken_over_is_what_would_be_found(
+        tokens in proptest::collection::vec(r#"[abcé"\\n@, ]{1,6}|[ab]{1,3}"[, ]{1,3}"#, 1..80),
+    ) {
+        let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
+        let trie = ByteTrie::new(tokens.len(), ids);
+        let work = &mut Work::unlimited();
+        let into = Arc::new(TerminalTable::new(dfa("[ ]*,[ ]*"), None));
+        for (common, others) in patterns() {
+            let common = Arc::new(TerminalTable::new(dfa(&common), None));
+            for pattern in others {
+                let automaton = dfa(&pattern);
+                let alone = TerminalTable::new(Arc::clone(&automaton), None);
+                let beside = TerminalTable::new(Arc::clone(&automaton), Some(Arc::clone(&common)));
+                for state in (0..).take(automaton.len()) {
+                    let rows = [&alone, &beside].map(|table| table.row(&trie, state, work).unwrap().clone());
+                    let same = |one: &Reach, other: &Reach| {
+                        let inner = |reach: &Reach| -> Vec<u32> {
+                            let nodes = reach.exits().iter().flatten();
+                            nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
+                        };
+                        one.tokens().iter().eq(other.tokens().iter()) && inner(one) == inner(other)
+                    };
+                    prop_assert!(same(&rows[0], &rows[1]), "row {} of {}", state, pattern);
+                    let crossed =
+                        [&alone, &beside].map(|table| table.crossing(&trie, state, &into, work).unwrap());
+                    prop_assert!(same(&crossed[0], &crossed[1]), "crossing from {} of {}", state, pattern);
+                }
+            }
+        }
+    }
+}
