@@ -53,7 +53,7 @@ fn distance(own: &mut CandleModel, tensors: &mut TensorModel, size: usize) -> f3
 fn the_logits_are_those_of_our_own_kernels() {
     for path in fixtures() {
         let options = LoadOptions::default();
-        let mut own = CandleModel::load(&path, &options).unwrap();
+        let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
         let mut tensors = TensorModel::load(&path, &options, Placement::CPU).unwrap();
         // With every mask of attention: many at once, some after others, one by one.
         for size in [40, 7, 1] {
@@ -147,7 +147,7 @@ fn devices_and_memory_that_are_not_there_are_refused() {
 fn random_weights_are_the_same_in_both_runners() {
     let mut random = RandomModel::preset("13m", Format::Q8_0).unwrap();
     (random.layers, random.vocabulary) = (2, 500);
-    let mut options = LoadOptions::default();
+    let mut options = gguf::exact();
     options.context = Some(64);
     let mut own = CandleModel::random(&random, &options).unwrap();
     let mut tensors = TensorModel::random(&random, &options, Placement::CPU).unwrap();

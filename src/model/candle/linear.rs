@@ -41,6 +41,11 @@ impl Linear {
         &self.matrix
     }
 
+    /// The same, to say how its products are made.
+    pub(super) fn matrix_mut(&mut self) -> &mut Matrix {
+        &mut self.matrix
+    }
+
     /// What is added.
     pub(super) fn bias(&self) -> Option<&[f32]> {
         self.bias.as_deref()

@@ -107,6 +107,11 @@ impl Matrix {
         Self { parts: Vec::new(), inputs, outputs: 0, instructions: Instructions::here() }
     }
 
+    /// Makes products of quantised weights in floats too, with inputs as they are.
+    pub(super) fn multiply_in_floats(&mut self) {
+        self.instructions = None;
+    }
+
     /// Rows as the products take them.
     fn arrange(&self, x: &[f32], count: usize) -> Rows {
         let is_quantised = self.parts.iter().any(Part::is_quantised);

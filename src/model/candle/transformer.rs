@@ -185,6 +185,19 @@ impl Transformer {
         })
     }
 
+    /// Rounds no inputs of products with quantised weights.
+    pub(super) fn multiply_in_floats(&mut self) {
+        let layers = self.layers.iter_mut();
+        let linears = layers.flat_map(|layer| {
+            [&mut layer.qkv, &mut layer.attention_out, &mut layer.gate_up, &mut layer.down]
+        });
+        linears.for_each(|linear| linear.matrix_mut().multiply_in_floats());
+        self.embedding.multiply_in_floats();
+        if let Some(output) = &mut self.output {
+            output.multiply_in_floats();
+        }
+    }
+
     /// Sizes and constants.
     pub(super) fn config(&self) -> &Config {
         &self.config
