@@ -135,8 +135,17 @@ pub(crate) fn for_checking() -> SchemaOptions {
 impl RowOptions {
     /// The names of its fields.
     #[cfg(feature = "serve")]
-    pub(crate) const NAMES: [&str; 8] =
-        ["draft", "format", "whitespace", "order", "escapes", "closed", "max_depth", "lenient"];
+    pub(crate) const NAMES: [&str; 9] = [
+        "draft",
+        "format",
+        "whitespace",
+        "order",
+        "duplicate_keys",
+        "escapes",
+        "closed",
+        "max_depth",
+        "lenient",
+    ];
 
     /// What the row says beside what the flags say.
     pub(crate) fn beside(&self, flags: &SchemaOptions) -> Result<SchemaOptions, String> {

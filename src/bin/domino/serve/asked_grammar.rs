@@ -140,7 +140,7 @@ impl Reading<'_> {
 
 #[cfg(test)]
 mod tests {
-    use domino::grammar::json_schema::{Order, WhiteSpace};
+    use domino::grammar::json_schema::{DuplicateKeys, Order, WhiteSpace};
     use serde_json::json;
 
     use super::*;
@@ -200,6 +200,8 @@ mod tests {
         };
         assert_eq!(options(json!({})), server);
         assert_eq!(options(json!({ "order": "any" })), server.clone().with_order(Order::Any));
+        let repeated = server.clone().with_duplicate_keys(DuplicateKeys::Allow);
+        assert_eq!(options(json!({ "duplicate_keys": "allow" })), repeated);
         assert_eq!(options(json!({ "lenient": false, "draft": null })), server.clone().with_lenient(false));
         let many = json!({ "whitespace": "compact", "max_depth": 3, "closed": true });
         let wanted = server.with_white_space(WhiteSpace::Compact).with_max_depth(Some(3)).with_closed(true);
