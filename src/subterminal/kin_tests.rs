@@ -30,7 +30,7 @@ fn patterns() -> Vec<(String, Vec<String>)> {
         format!("\"{CHAR}{{2,4}}\""),
         format!("\"(?:[^\"\\\\aé]{CHAR}*|a[^\"\\\\bé]{CHAR}*|ab{CHAR}+)?\""),
         format!("\"{CHAR}*@{CHAR}*\""),
-        format!("\"[^\"\\\\]*\""),
+        "\"[^\"\\\\]*\"".to_owned(),
         "\"ab\"".to_owned(),
         any.clone(),
     ];

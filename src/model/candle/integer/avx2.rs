@@ -3,8 +3,6 @@
 //! Bytes without a sign times bytes with one make sums of two products in 16 bits, where they stay while nothing can
 //! overflow. Whole bytes would overflow: of these the magnitudes are multiplied, by the inputs with the signs of both.
 
-#![expect(clippy::wildcard_imports, reason = "the names of instructions are long and many")]
-
 use std::arch::x86_64::*;
 
 use pulp::{

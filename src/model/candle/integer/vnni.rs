@@ -3,8 +3,6 @@
 //! The instruction multiplies four bytes without a sign, of the weights, by four bytes with one, of a row, and
 //! adds the four products to a sum of 32 bits: at most 32 * 255 * 127, so nothing overflows.
 
-#![expect(clippy::wildcard_imports, reason = "the names of instructions are long and many")]
-
 use std::arch::x86_64::*;
 
 use pulp::bytemuck::{cast, pod_read_unaligned};
@@ -159,24 +157,22 @@ fn unpack<T: Source>(low: &[u8], high: &[u8]) -> [__m512i; VECTORS] {
     };
     let above = high.as_chunks::<PLANE>().0.first();
     let above = above.map_or(_mm512_setzero_si512(), |plane| pod_read_unaligned(plane));
-    for (index, plane) in low.iter().enumerate() {
+    for (index, (plane, weights)) in (0_i32..).zip(low.iter().zip(weights.as_chunks_mut::<2>().0)) {
         let plane: __m512i = pod_read_unaligned(plane);
-        for side in 0..2 {
-            let place = 2 * index + side;
-            let four = _mm512_srlv_epi32(plane, _mm512_set1_epi32(4 * side as i32));
-            let mut quants = _mm512_and_si512(four, _mm512_set1_epi8(15));
+        for (side, weights) in (0_i32..).zip(weights) {
+            let four = _mm512_srlv_epi32(plane, _mm512_set1_epi32(4 * side));
+            *weights = _mm512_and_si512(four, _mm512_set1_epi8(15));
             if bits > 0 {
                 // To the left where they lie too low, else to the right.
-                let by = bits as i32 * place as i32 - 4;
+                let by = bits.cast_signed() * (2 * index + side) - 4;
                 let moved = if by < 0 {
                     _mm512_sllv_epi32(above, _mm512_set1_epi32(-by))
                 } else {
                     _mm512_srlv_epi32(above, _mm512_set1_epi32(by))
                 };
                 let mask = _mm512_set1_epi8(((1 << bits) - 1) << 4);
-                quants = _mm512_or_si512(quants, _mm512_and_si512(moved, mask));
+                *weights = _mm512_or_si512(*weights, _mm512_and_si512(moved, mask));
             }
-            weights[place] = quants;
         }
     }
     weights
