@@ -1,5 +1,5 @@
-//! Random schemas and instances, judged by the crate `jsonschema`: `cargo test -- --nocapture` in this folder,
-//! with `PROPTEST_CASES` for more than a few hundred schemas. 27,000 schemas make 100,000 pairs.
+//! Random schemas and instances, judged by the crate `jsonschema`: `cargo test -- --nocapture` in this
+//! folder, with `PROPTEST_CASES` for more than a few hundred schemas. 27,000 schemas make 100,000 pairs.
 
 use std::cell::RefCell;
 
@@ -155,7 +155,7 @@ fn change() -> impl Strategy<Value = Change> {
     })
 }
 
-/// Holds us against the judge on pairs of one schema, and counts them. A schema that is refused counts as none.
+/// Holds us against the judge on pairs of one schema, and counts them. A schema that is refused has none.
 fn compare(
     schema: &Value,
     mut instances: Vec<Value>,
