@@ -51,9 +51,10 @@ const WORDS: [&str; 24] = [
     "\\\"\":",
 ];
 
-fn vocabulary() -> Vocabulary {
+/// All bytes, then these words, then the end of the text.
+pub(super) fn vocabulary(words: &[&str]) -> Vocabulary {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-    let words = WORDS.iter().map(|word| word.as_bytes().to_vec());
+    let words = words.iter().map(|word| word.as_bytes().to_vec());
     let mut builder = Vocabulary::builder();
     let mut count = 0;
     for (number, token) in (0..).zip(bytes.chain(words)) {
@@ -86,7 +87,12 @@ fn can_go_on(session: &mut Session<'_>, left: u32) -> bool {
 }
 
 /// Is the mask the oracle's, without the tokens after which no key is left?
-fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary, text: &[u8]) -> TokenSet {
+pub(super) fn compare(
+    oracle: &Oracle,
+    constraint: &mut Constraint,
+    vocabulary: &Vocabulary,
+    text: &[u8],
+) -> TokenSet {
     let expected = oracle.mask(text, vocabulary);
     let mask = constraint.mask().unwrap().clone();
     let shown = || String::from_utf8_lossy(text).into_owned();
@@ -130,7 +136,7 @@ proptest! {
             .with_order(if any_order { Order::Any } else { Order::Schema })
             .with_escapes(if escapes { Escapes::All } else { Escapes::Minimal });
         let grammar = options.parse(SCHEMAS[schema], &Limits::default()).unwrap().grammar;
-        let (oracle, vocabulary) = (Oracle::new(&grammar).unwrap(), vocabulary());
+        let (oracle, vocabulary) = (Oracle::new(&grammar).unwrap(), vocabulary(&WORDS));
         let mut constraint = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint();
         let mut text = Vec::new();
         let mut masks = Vec::new();

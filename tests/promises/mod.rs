@@ -18,6 +18,7 @@ mod oracle;
 #[cfg(not(packaged))]
 pub(crate) mod real;
 mod rollback;
+mod schemas;
 mod sound;
 mod trees;
 mod walks;

@@ -27,7 +27,12 @@ impl Schema {
 
     /// Is the text that of a valid instance?
     pub(crate) fn accepts(&self, text: &str) -> bool {
+        self.accepts_bytes(text.as_bytes())
+    }
+
+    /// Is the text, which may be no UTF-8, that of a valid instance?
+    pub(crate) fn accepts_bytes(&self, text: &[u8]) -> bool {
         let mut state = self.0.constraint();
-        state.advance_bytes(text.as_bytes()).expect("within budget") == text.len() && state.is_complete()
+        state.advance_bytes(text).expect("within budget") == text.len() && state.is_complete()
     }
 }

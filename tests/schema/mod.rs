@@ -3,7 +3,9 @@
 
 mod cases;
 mod deciding;
+mod drafts;
 mod hostile;
+mod json_texts;
 mod suite;
 mod suites;
 

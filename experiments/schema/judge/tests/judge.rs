@@ -1,14 +1,22 @@
-//! Random schemas and instances, judged by the crate `jsonschema`: `cargo test` in this folder, with `PROPTEST_CASES` for
-//! more than the few hundred schemas of CI.
+//! Random schemas and instances, judged by the crate `jsonschema`: `cargo test -- --nocapture` in this
+//! folder, with `PROPTEST_CASES` for more than a few hundred schemas. 27,000 schemas make 100,000 pairs.
+
+use std::cell::RefCell;
 
 use domino::grammar::json_schema::SchemaErrorKind;
-use proptest::prelude::*;
+use proptest::{
+    prelude::*,
+    test_runner::{FileFailurePersistence, TestRunner},
+};
 use serde_json::{Map, Value, json};
 
 #[path = "../../../../tests/schema/deciding.rs"]
 mod deciding;
+#[path = "judge/pairs.rs"]
+mod pairs;
 
 use deciding::{Schema, checking};
+use pairs::{Change, Counts, named, pairs};
 
 /// Keys of instances and of schemas.
 const KEYS: [&str; 4] = ["a", "b", "ab", "c"];
@@ -57,6 +65,7 @@ fn keyword(schema: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
         (prop::sample::select(vec!["minLength", "maxLength"]), count.clone())
             .prop_map(|(keyword, count)| json!({ keyword: count })),
         pattern.clone().prop_map(|pattern| json!({ "pattern": pattern })),
+        format(),
     ];
     let objects = prop_oneof![
         named.clone().prop_map(|named| json!({ "properties": named })),
@@ -81,7 +90,8 @@ fn keyword(schema: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
         }),
         schema.clone().prop_map(|schema| json!({ "contains": schema })),
         schema.clone().prop_map(|schema| json!({ "unevaluatedItems": schema })),
-        Just(json!({ "uniqueItems": true })),
+        prop::collection::vec(scalar(), 1..4)
+            .prop_map(|values| json!({ "items": { "enum": values }, "uniqueItems": true })),
     ];
     let combined = prop_oneof![
         (prop::sample::select(vec!["allOf", "anyOf", "oneOf"]), several)
@@ -89,7 +99,11 @@ fn keyword(schema: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
         schema.clone().prop_map(|schema| json!({ "not": schema })),
         (schema.clone(), schema.clone(), schema)
             .prop_map(|(condition, then, other)| json!({ "if": condition, "then": then, "else": other })),
-        Just(json!({ "$ref": "#/$defs/there" })),
+        prop::sample::select(vec![
+            json!({ "$ref": "#/$defs/there" }),
+            json!({ "$ref": "#anchor" }),
+            json!({ "$dynamicRef": "#dynamic" }),
+        ]),
     ];
     prop_oneof![3 => scalars, 3 => objects, 2 => arrays, 2 => combined]
 }
@@ -110,38 +124,106 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Formats that are exact here, with strings of them as remarks that instances are made of.
+fn format() -> impl Strategy<Value = Value> {
+    prop::sample::select(vec![
+        json!({ "format": "date", "examples": [{ "const": "2024-02-29" }] }),
+        json!({ "format": "ipv4", "examples": [{ "const": "127.0.0.1" }] }),
+        json!({ "format": "uuid", "examples": [{ "const": "2eb8aa08-aa98-11ea-b4aa-73b441d16380" }] }),
+    ])
+}
+
 /// A schema with another one to refer to; references inside that one would be loops.
 fn whole() -> impl Strategy<Value = Value> {
     (schema(), scalar()).prop_map(|(mut whole, there)| {
         if let Value::Object(members) = &mut whole {
-            members.insert("$defs".to_owned(), json!({ "there": { "enum": [there, { "a": 1 }, [1]] } }));
+            let values = json!([there, { "a": 1 }, [1]]);
+            let there = json!({ "$anchor": "anchor", "$dynamicAnchor": "dynamic", "enum": values });
+            members.insert("$defs".to_owned(), json!({ "there": there }));
         }
         whole
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+fn change() -> impl Strategy<Value = Change> {
+    let key = prop::sample::select(&KEYS[..]).prop_map(str::to_owned);
+    (any::<u16>(), any::<u8>(), key, instance()).prop_map(|(place, what, key, value)| Change {
+        place: place.into(),
+        what,
+        key,
+        value,
+    })
+}
 
-    /// The engine accepts what the judge calls valid, and nothing else.
-    #[test]
-    fn agrees(schema in whole(), instances in prop::collection::vec(instance(), 12)) {
-        let judge = jsonschema::draft202012::new(&schema).expect("a schema");
-        let ours = match Schema::new(&checking(), &schema.to_string()) {
-            Ok(ours) => Some(ours),
-            Err(error) if *error.kind() == SchemaErrorKind::NoInstance => None,
-            // Counted by the suites; here only answers are held against the judge's.
-            Err(error) => {
-                prop_assert!(
-                    matches!(error.kind(), SchemaErrorKind::Unsupported | SchemaErrorKind::Limit),
-                    "{error}"
-                );
-                return Ok(());
-            }
-        };
-        for instance in instances {
-            let accepted = ours.as_ref().is_some_and(|ours| ours.accepts(&instance.to_string()));
-            prop_assert_eq!(accepted, judge.is_valid(&instance), "{} under {}", instance, schema);
+/// Holds us against the judge on pairs of one schema, and counts them. A schema that is refused has none.
+fn compare(
+    schema: &Value,
+    mut instances: Vec<Value>,
+    changes: &[Change],
+    counts: &RefCell<Counts>,
+) -> Result<(), TestCaseError> {
+    let judge = jsonschema::draft202012::options().should_validate_formats(true).build(schema);
+    let judge = judge.expect("a schema");
+    let ours = match Schema::new(&checking(), &schema.to_string()) {
+        Ok(ours) => Some(ours),
+        Err(error) if *error.kind() == SchemaErrorKind::NoInstance => None,
+        // Counted by the suites; here only answers are held against the judge's.
+        Err(error) => {
+            prop_assert!(
+                matches!(error.kind(), SchemaErrorKind::Unsupported | SchemaErrorKind::Limit),
+                "{error}"
+            );
+            return Ok(());
         }
+    };
+    let mut likely = Vec::new();
+    named(schema, &mut likely);
+    likely.truncate(12);
+    // Both kinds in turn, since the first valid ones are taken.
+    instances.extend(likely);
+    let middle = instances.len() / 2;
+    instances.rotate_left(middle);
+    let pairs = pairs(&judge, &instances, changes);
+    counts.borrow_mut().add(schema, &pairs);
+    let others = instances.into_iter().map(|instance| {
+        let valid = judge.is_valid(&instance);
+        (instance, valid)
+    });
+    for (instance, valid) in pairs.into_iter().chain(others) {
+        let accepted = ours.as_ref().is_some_and(|ours| ours.accepts(&instance.to_string()));
+        prop_assert_eq!(accepted, valid, "{} under {}", instance, schema);
     }
+    Ok(())
+}
+
+/// The engine accepts what the judge calls valid, and nothing else; and there were pairs enough of every
+/// keyword and kind, once they are so many that shares mean something.
+#[test]
+fn agrees() {
+    let mut config = ProptestConfig::with_source_file(file!());
+    config.failure_persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")));
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = 400;
+    }
+    let counts = RefCell::new(Counts::default());
+    let drawn = (whole(), prop::collection::vec(instance(), 16), prop::collection::vec(change(), 24));
+    TestRunner::new(config)
+        .run(&drawn, |(schema, instances, changes)| compare(&schema, instances, &changes, &counts))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let Counts { all: [valid, invalid], keywords } = counts.into_inner();
+    let pairs = valid + invalid;
+    println!("{pairs} pairs, {}% valid", valid * 100 / pairs);
+    for (keyword, [valid, invalid]) in &keywords {
+        println!("{keyword}: {}, {}% valid", valid + invalid, valid * 100 / (valid + invalid).max(1));
+    }
+    if pairs < 50_000 {
+        return;
+    }
+    let few = |[valid, invalid]: [usize; 2]| {
+        let sum = valid + invalid;
+        sum * 100 < pairs || !(30..=70).contains(&(valid * 100 / sum.max(1)))
+    };
+    let few: Vec<_> = keywords.iter().filter(|(_, counts)| few(**counts)).collect();
+    assert!(few.is_empty(), "{few:?}");
+    assert!(pairs * 30 <= valid * 100 && valid * 100 <= pairs * 70, "{valid} of {pairs} are valid");
 }
