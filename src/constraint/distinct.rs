@@ -113,7 +113,7 @@ impl Constraint {
         let (Some(keys), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(mask) };
         let mut refused = keys.repeating(&self.program, &mask)?;
         if rule.may_run_out && keys.is_any() {
-            for token in mask.iter() {
+            for token in keys.running_out(&self.program, &mask) {
                 if self.after(token)?.is_none() {
                     refused.push(token);
                 }

@@ -201,6 +201,33 @@ impl Keys {
         Ok(found)
     }
 
+    /// The tokens of a mask that may end in a key which can only become one that has come before; all other
+    /// tokens do not. No token twice.
+    pub(super) fn running_out(&self, program: &Program, mask: &TokenSet) -> Vec<TokenId> {
+        let (vocabulary, quoted) = (&program.vocabulary, program.quoted());
+        let mut found = match self.phase {
+            // Quotes that a token needs to end in a key.
+            Phase::Between => quoted.by_count[0].clone(),
+            Phase::Text => quoted.by_count[1].clone(),
+            Phase::Key if self.is_spelt_in_part() => return mask.iter().collect(),
+            // Or it goes on as one of the keys does, or in another spelling.
+            Phase::Key => {
+                let mut found = quoted.by_count[1].clone();
+                found.extend(&quoted.backslashed);
+                let trie = vocabulary.trie();
+                for rest in self.begun().map_or(Vec::new(), |begun| begun.rests) {
+                    let nodes = nodes_along(trie, rest);
+                    found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
+                }
+                found
+            }
+        };
+        found.retain(|&token| mask.contains(token));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// Does the spelling of the key so far end inside of a character?
     fn is_spelt_in_part(&self) -> bool {
         decoded(&self.spelt).is_none()
@@ -241,52 +268,71 @@ fn decoded(spelt: &[u8]) -> Option<Cow<'_, str>> {
 
 /// The node of a string.
 fn node_of(trie: &ByteTrie, text: &[u8]) -> Option<TrieNodeId> {
-    let (&first, rest) = text.split_first()?;
-    let mut node = trie.root_child(first)?;
-    for &byte in rest {
-        let mut child = TrieNodeId::new(node.raw() + 1);
-        while child < trie.end(node) && trie.byte(child) != byte {
-            child = trie.end(child);
-        }
-        if child >= trie.end(node) {
-            return None;
-        }
-        node = child;
-    }
-    Some(node)
+    nodes_along(trie, text).nth(text.len().checked_sub(1)?)
 }
 
-/// Tokens of a vocabulary with quotes in them.
+/// The nodes of a string's beginnings, as far as there are any.
+fn nodes_along<'a>(trie: &'a ByteTrie, text: &'a [u8]) -> impl Iterator<Item = TrieNodeId> + 'a {
+    let mut last: Option<TrieNodeId> = None;
+    text.iter().map_while(move |&byte| {
+        let next = match last {
+            None => trie.root_child(byte),
+            Some(node) => {
+                let mut child = TrieNodeId::new(node.raw() + 1);
+                while child < trie.end(node) && trie.byte(child) != byte {
+                    child = trie.end(child);
+                }
+                (child < trie.end(node)).then_some(child)
+            }
+        };
+        last = next;
+        next
+    })
+}
+
+/// Tokens of a vocabulary with quotes or backslashes in them.
 #[derive(Debug)]
 pub(super) struct Quoted {
     /// With at least one quote, two, three, four.
     by_count: [Vec<TokenId>; 4],
     /// With a quote and a backslash.
     escaping: Vec<TokenId>,
+    /// With a backslash.
+    backslashed: Vec<TokenId>,
 }
 
 impl Quoted {
-    /// Linear in the tokens that have a quote.
+    /// Linear in the tokens that have a quote or a backslash.
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
-        let trie = vocabulary.trie();
-        let mut quoted = Self { by_count: Default::default(), escaping: Vec::new() };
-        let mut end = 0;
-        for &node in trie.nodes_with(b'"') {
-            // Below another one.
-            if node < end {
-                continue;
-            }
-            let node = TrieNodeId::new(node);
-            end = trie.end(node).raw();
-            for &token in trie.tokens_at(trie.subtree_tokens(node)) {
-                let bytes = vocabulary.bytes(token).unwrap_or_default();
-                let count = bytes.iter().filter(|&&byte| byte == b'"').count();
-                quoted.by_count.iter_mut().take(count).for_each(|tokens| tokens.push(token));
-                if bytes.contains(&b'\\') {
-                    quoted.escaping.push(token);
-                }
+        let mut quoted = Self {
+            by_count: Default::default(),
+            escaping: Vec::new(),
+            backslashed: tokens_with(vocabulary, b'\\'),
+        };
+        for token in tokens_with(vocabulary, b'"') {
+            let bytes = vocabulary.bytes(token).unwrap_or_default();
+            let count = bytes.iter().filter(|&&byte| byte == b'"').count();
+            quoted.by_count.iter_mut().take(count).for_each(|tokens| tokens.push(token));
+            if bytes.contains(&b'\\') {
+                quoted.escaping.push(token);
             }
         }
         quoted
     }
+}
+
+/// All tokens that have a byte, in the order of their texts.
+fn tokens_with(vocabulary: &Vocabulary, byte: u8) -> Vec<TokenId> {
+    let trie = vocabulary.trie();
+    let (mut tokens, mut end) = (Vec::new(), 0);
+    for &node in trie.nodes_with(byte) {
+        // Below another one.
+        if node < end {
+            continue;
+        }
+        let node = TrieNodeId::new(node);
+        end = trie.end(node).raw();
+        tokens.extend_from_slice(trie.tokens_at(trie.subtree_tokens(node)));
+    }
+    tokens
 }
