@@ -25,6 +25,25 @@ fn the_curve_has_a_time_for_every_n() {
 }
 
 #[test]
+fn exact_products_are_said() {
+    let flags = [
+        "bench-model",
+        "--random",
+        "13m",
+        "--format",
+        "q8_0",
+        "-n",
+        "1",
+        "--repeats",
+        "1",
+        "--exact-products",
+    ];
+    let run = domino(&flags, b"");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("exact products"), "{}", run.stdout);
+}
+
+#[test]
 fn shapes_and_formats_that_are_not_known_are_told() {
     for (flags, hint) in [
         (["--random", "13", "-n", "1"], "13m, 110m, 1b, 7b"),

@@ -40,6 +40,9 @@ pub(crate) struct LowBenchModel {
     /// The number format of random weights: f32, f16, bf16, q8_0, q4_0, q4_k and others.
     #[arg(long, value_name = "FORMAT", default_value = "f32", requires = "random")]
     format: Format,
+    /// Multiply quantised weights with inputs as they are, in place of inputs rounded to eight bits: slower.
+    #[arg(long)]
+    exact_products: bool,
     #[command(flatten)]
     device: LowDevice,
     /// Measure passes over 1 to N new tokens.
@@ -57,6 +60,7 @@ pub(crate) struct LowBenchModel {
 #[derive(Debug)]
 pub(crate) struct BenchModel {
     source: Source,
+    exact_products: bool,
     card: Card,
     most: usize,
     context: usize,
@@ -81,15 +85,16 @@ impl LowBenchModel {
                     let known = RandomModel::PRESETS.join(", ");
                     BadInput::new(format!("no shape {name:?}")).hint(format!("there are {known}"))
                 })?;
-                Source::Random(random, format!("random {name} {}", self.format))
+                let exact = if self.exact_products { ", exact products" } else { "" };
+                Source::Random(random, format!("random {name} {}{exact}", self.format))
             }
         };
         let card = self.device.resolve();
-        let Self { most, context, repeats, .. } = self;
+        let Self { exact_products, most, context, repeats, .. } = self;
         if most == 0 || repeats == 0 {
             return Err(BadInput::new("nothing to measure: -n and --repeats must be at least 1"));
         }
-        Ok(BenchModel { source, card, most, context, repeats, json })
+        Ok(BenchModel { source, exact_products, card, most, context, repeats, json })
     }
 }
 
@@ -116,6 +121,7 @@ pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     join_threads();
     let mut options = LoadOptions::default();
     options.context = Some(command.context + command.most);
+    options.exact_products = command.exact_products;
     let (mut model, name) = load(&command.source, &options, command.card)?;
     interrupt::watch();
     let vocabulary =
