@@ -1,7 +1,5 @@
 //! JSON Schemas on the command line.
 
-use domino::Vocabulary;
-
 use crate::cli::{domino, last_line};
 
 #[test]
@@ -76,6 +74,7 @@ const PET: &str = r##"{
 }"##;
 
 /// Every command that takes a grammar takes a schema, by the ending of its file or by `--syntax`.
+#[cfg(not(packaged))]
 #[test]
 fn all_commands_take_schemas() {
     let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small/tokenizer.json");
@@ -84,7 +83,7 @@ fn all_commands_take_schemas() {
     let rows = folder.path().join("rows.json");
     let text = r#"{"name": "rex"}"#;
     // The longest token first: no tokenizer's choice, but tokens of the text.
-    let vocabulary = Vocabulary::from_tokenizer_file(tokenizer).unwrap();
+    let vocabulary = domino::Vocabulary::from_tokenizer_file(tokenizer).unwrap();
     let (mut tokens, mut rest) = (Vec::new(), text.as_bytes());
     while !rest.is_empty() {
         let fits = vocabulary.text_tokens().filter(|(_, bytes)| rest.starts_with(bytes));
@@ -126,6 +125,7 @@ fn all_commands_take_schemas() {
 
 /// `generate` and `learn` need a model.
 #[cfg(feature = "candle")]
+#[cfg(not(packaged))]
 #[test]
 fn models_write_and_learn_instances() {
     let model = ["-m", concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small")];
@@ -192,6 +192,7 @@ fn inspect_shows_shapes_and_what_large_automata_come_from() {
 
 /// Of a schema without a prior the template is guessed, by default, and that changes no token.
 #[cfg(feature = "candle")]
+#[cfg(not(packaged))]
 #[test]
 fn templates_are_drafted_by_default() {
     let folder = tempfile::tempdir().unwrap();
