@@ -1,13 +1,14 @@
 //! What users of other engines complain of, measured: `cargo measure complaints`.
 //!
-//! 1. Masks and steps along 20,000 tokens of words, first and last thousand apart: flat, or growing with the text?
+//! 1. Masks and steps along 20,000 tokens of words, first and last thousand apart: flat, or growing with the
+//!    text?
 //! 2. Text that avoids a byte sequence against plain text.
 //! 3. 128 tool schemas with 20 properties each as one alternative: cold compile and first mask.
-//! 4. Repeats of overlapping parts next to each other, beside recursion: first mask and slowest step. Panics if a mask
-//!    takes more than 16 units of work for each node of the trie.
+//! 4. Repeats of overlapping parts next to each other, beside recursion: first mask and slowest step. Panics
+//!    if a mask takes more than 16 units of work for each node of the trie.
 //!
-//! On the shipped tokenizer, the last also on those of `DOMINO_SHARED`; needs nothing else. Times are of one run:
-//! compare within it.
+//! On the shipped tokenizer, the last also on those of `DOMINO_SHARED`; needs nothing else. Times are of one
+//! run: compare within it.
 
 use std::{env, fmt::Write, fs, path::Path, time::Instant};
 

@@ -1,11 +1,13 @@
 //! Memory along a session of a million tokens: `cargo measure endless -- [TOKENS]`.
 //!
 //! 1. Text that comes back to where it was: a record of JSON, over and over.
-//! 2. Text that never does: brackets of two kinds, opened and closed at random, so that what is open is new every time.
+//! 2. Text that never does: brackets of two kinds, opened and closed at random, so that what is open is new
+//!    every time.
 //! 3. Text that nests ever deeper, until the budget for memory ends it.
 //!
-//! A mask and a step for each token, on the shipped tokenizer and one session. What counts is that the resident memory of
-//! the process comes to rest; what the grammar's sessions share, and its part of it, are beside it.
+//! A mask and a step for each token, on the shipped tokenizer and one session. What counts is that the
+//! resident memory of the process comes to rest; what the grammar's sessions share, and its part of it, are
+//! beside it.
 
 use std::{env, fs, time::Instant};
 

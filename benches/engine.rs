@@ -1,9 +1,9 @@
 //! What the engine's parts cost, on the paper's five grammars and the shipped tokenizer.
 //!
-//! `cargo measure engine -- FILTER`. Nothing outside the repository is needed; with `DOMINO_SHARED` set, vocabularies are
-//! read for a tokenizer of 131,000 tokens too. The texts are the accepted
-//! examples of each grammar in the tokenizer's own tokens; times of `mask`, `allows` and `commit` are for all steps of
-//! all texts, and their throughput is in steps.
+//! `cargo measure engine -- FILTER`. Nothing outside the repository is needed; with `DOMINO_SHARED` set,
+//! vocabularies are read for a tokenizer of 131,000 tokens too. The texts are the accepted examples of each
+//! grammar in the tokenizer's own tokens; times of `mask`, `allows` and `commit` are for all steps of all
+//! texts, and their throughput is in steps.
 
 use std::{fs, hint::black_box, path::Path, time::Duration};
 

@@ -1,12 +1,12 @@
 //! Grammars and texts made to hurt, held against the bounds: 2 s and 1 GB to compile, 50 ms a step.
 //!
-//! `cargo measure hostile -- [FILTER]`. Every case runs in a process of its
-//! own, over a large vocabulary with long runs of spaces, `a` and brackets in it: a real one of 131k tokens where
-//! `DOMINO_SHARED` names a folder that has it, else the shipped one of 32k. The first line says which. Times are
-//! processor time, so other work on the machine does not count. A step is each of `mask`, `allows` and `advance`,
-//! along the case's text by single bytes, by the longest tokens, and along random tokens; and by the longest tokens
-//! on the grammar compiled anew and explored, whose time is from the grammar's text on. Exits with 1 if a bound is
-//! exceeded.
+//! `cargo measure hostile -- [FILTER]`. Every case runs in a process of its own, over a large vocabulary with
+//! long runs of spaces, `a` and brackets in it: a real one of 131k tokens where `DOMINO_SHARED` names a
+//! folder that has it, else the shipped one of 32k. The first line says which. Times are processor time, so
+//! other work on the machine does not count. A step is each of `mask`, `allows` and `advance`, along the
+//! case's text by single bytes, by the longest tokens, and along random tokens; and by the longest tokens on
+//! the grammar compiled anew and explored, whose time is from the grammar's text on. Exits with 1 if a bound
+//! is exceeded.
 
 use std::{
     env, fs,

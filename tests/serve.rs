@@ -487,7 +487,8 @@ fn requests_that_run_too_long_at_the_end_are_left() {
     // Cut by a reset, or by an end.
     let _ = stream.read_to_end(&mut rest);
     let rest = String::from_utf8_lossy(&rest);
-    assert!(!rest.contains("[DONE]"), "all 16 texts were waited for");
+    // An end may still come in the stream, as a problem of texts that were cut.
+    assert!(rest.matches("\"finish_reason\":\"").count() < 16, "all 16 texts were waited for: {rest}");
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 

@@ -116,7 +116,7 @@ struct Emitter<'a> {
 enum RepeatKind {
     Exactly,
     UpTo,
-    /// At least so many.
+    /// With a minimum, which is given.
     From(u32),
     AnyNumber,
 }

@@ -104,7 +104,7 @@ enum Owner {
 struct Suffixes(HashMap<(Slot, u32), u32>);
 
 impl Suffixes {
-    /// The numbers of what is left before each symbol of a production, and at its end, where it is 0.
+    /// The numbers of all suffixes of a production, the longest first. The last is the empty one, number 0.
     fn of(&mut self, cfg: &Cfg, first: Dot) -> Vec<u32> {
         let mut numbers = vec![0];
         for slot in cfg.symbols(first).collect::<Vec<_>>().into_iter().rev() {

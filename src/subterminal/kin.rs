@@ -25,8 +25,8 @@ struct Pair {
     /// Length of the shortest text that the two treat differently: one may end, or go on, and the other may
     /// not.
     apart: u32,
-    /// The same among texts without bytes that may end the common one: so a string that has to be longer, or
-    /// to hold more, before its closing quote is told from any string.
+    /// The same among texts without a byte that may end the common one. A string with `minLength` differs from
+    /// any string by its closing quote alone, so inside of the quotes the two are never apart.
     apart_inside: u32,
 }
 

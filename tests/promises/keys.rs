@@ -2,7 +2,7 @@
 //! time.
 
 use domino::{
-    Compiler, Constraint, Limits, TokenId, TokenSet, Vocabulary,
+    Compiler, Constraint, Grammar, Limits, TokenId, TokenSet, Vocabulary,
     grammar::json_schema::{Escapes, Order, SchemaOptions, WhiteSpace},
     oracle::{Oracle, Session},
 };
@@ -51,8 +51,45 @@ const WORDS: [&str; 24] = [
     "\\\"\":",
 ];
 
+/// Which tokens a random walk prefers, since they lead further: all words, and these bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Likes {
+    pub(super) bytes: &'static [u8],
+    /// One choice in this many is of all tokens.
+    pub(super) one_in: u16,
+}
+
+/// Goes through a text by random tokens, then back by rollback, and compares each mask with the oracle's. Returns
+/// how many masks there were.
+pub(super) fn walk(grammar: &Grammar, words: &[&str], likes: Likes, choices: &[u16]) -> usize {
+    let (oracle, vocabulary) = (Oracle::new(grammar).unwrap(), vocabulary(words));
+    let mut constraint = Compiler::new(vocabulary.clone()).compile(grammar).unwrap().constraint();
+    let mut text = Vec::new();
+    let mut masks = Vec::new();
+    for &choice in choices {
+        let mask = compare(&oracle, &mut constraint, &vocabulary, &text);
+        assert!(!mask.is_empty());
+        let is_liked =
+            |token: &TokenId| u8::try_from(token.raw()).map_or(true, |byte| likes.bytes.contains(&byte));
+        let liked: Vec<TokenId> = mask.iter().filter(is_liked).collect();
+        let all: Vec<TokenId> = mask.iter().collect();
+        let tokens = if liked.is_empty() || choice % likes.one_in == 0 { all } else { liked };
+        let token = tokens[usize::from(choice / likes.one_in) % tokens.len()];
+        masks.push(mask);
+        constraint.advance(token).unwrap();
+        let Some(bytes) = vocabulary.bytes(token).filter(|_| !constraint.is_ended()) else { break };
+        text.extend_from_slice(bytes);
+    }
+    // What was known of keys goes back with the text.
+    for mask in masks.iter().rev() {
+        constraint.rollback(1).unwrap();
+        assert_eq!(constraint.mask().unwrap(), mask);
+    }
+    masks.len()
+}
+
 /// All bytes, then these words, then the end of the text.
-pub(super) fn vocabulary(words: &[&str]) -> Vocabulary {
+fn vocabulary(words: &[&str]) -> Vocabulary {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
     let words = words.iter().map(|word| word.as_bytes().to_vec());
     let mut builder = Vocabulary::builder();
@@ -87,12 +124,7 @@ fn can_go_on(session: &mut Session<'_>, left: u32) -> bool {
 }
 
 /// Is the mask the oracle's, without the tokens after which no key is left?
-pub(super) fn compare(
-    oracle: &Oracle,
-    constraint: &mut Constraint,
-    vocabulary: &Vocabulary,
-    text: &[u8],
-) -> TokenSet {
+fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary, text: &[u8]) -> TokenSet {
     let expected = oracle.mask(text, vocabulary);
     let mask = constraint.mask().unwrap().clone();
     let shown = || String::from_utf8_lossy(text).into_owned();
@@ -136,30 +168,7 @@ proptest! {
             .with_order(if any_order { Order::Any } else { Order::Schema })
             .with_escapes(if escapes { Escapes::All } else { Escapes::Minimal });
         let grammar = options.parse(SCHEMAS[schema], &Limits::default()).unwrap().grammar;
-        let (oracle, vocabulary) = (Oracle::new(&grammar).unwrap(), vocabulary(&WORDS));
-        let mut constraint = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint();
-        let mut text = Vec::new();
-        let mut masks = Vec::new();
-        for choice in choices {
-            let mask = compare(&oracle, &mut constraint, &vocabulary, &text);
-            prop_assert!(!mask.is_empty());
-            // Mostly words, and letters that make keys alike.
-            let is_liked = |token: &TokenId| {
-                u8::try_from(token.raw()).map_or(true, |byte| b"ab\",:}".contains(&byte))
-            };
-            let liked: Vec<TokenId> = mask.iter().filter(is_liked).collect();
-            let all: Vec<TokenId> = mask.iter().collect();
-            let tokens = if liked.is_empty() || choice % 16 == 0 { all } else { liked };
-            let token = tokens[usize::from(choice / 16) % tokens.len()];
-            masks.push(mask);
-            constraint.advance(token).unwrap();
-            let Some(bytes) = vocabulary.bytes(token).filter(|_| !constraint.is_ended()) else { break };
-            text.extend_from_slice(bytes);
-        }
-        // Back, and what was known of keys with it.
-        for mask in masks.iter().rev() {
-            constraint.rollback(1).unwrap();
-            prop_assert_eq!(constraint.mask().unwrap(), mask);
-        }
+        // Letters that make keys alike.
+        walk(&grammar, &WORDS, Likes { bytes: b"ab\",:}", one_in: 16 }, &choices);
     }
 }

@@ -1,14 +1,13 @@
 //! Masks of random JSON Schemas against the oracle, in both orders and both ways to escape.
 
 use domino::{
-    Compiler, Limits, TokenId,
+    Limits,
     grammar::json_schema::{Escapes, Order, SchemaErrorKind, SchemaOptions, WhiteSpace},
-    oracle::Oracle,
 };
 use proptest::{collection::vec, prelude::*, sample::select, strategy::ValueTree, test_runner::TestRunner};
 use serde_json::{Map, Value, json};
 
-use super::keys::{compare, vocabulary};
+use super::keys::{self, Likes};
 
 /// Schemas whose masks are compared, and how many tokens far each.
 const SCHEMAS: usize = 300;
@@ -111,30 +110,7 @@ fn schema() -> impl Strategy<Value = Value> {
 fn walk(options: &SchemaOptions, schema: &str, choices: &[u16]) -> Result<usize, SchemaErrorKind> {
     let limits = Limits::default();
     let grammar = options.parse(schema, &limits).map_err(|error| error.kind().clone())?.grammar;
-    let (oracle, vocabulary) = (Oracle::new(&grammar).unwrap(), vocabulary(&WORDS));
-    let mut constraint = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint();
-    let mut text = Vec::new();
-    let mut masks = Vec::new();
-    for &choice in choices {
-        let mask = compare(&oracle, &mut constraint, &vocabulary, &text);
-        assert!(!mask.is_empty());
-        // Words and the bytes of words lead further than the other bytes do.
-        let is_liked =
-            |token: &TokenId| u8::try_from(token.raw()).map_or(true, |byte| b"ab\",:{}[]01".contains(&byte));
-        let liked: Vec<TokenId> = mask.iter().filter(is_liked).collect();
-        let all: Vec<TokenId> = mask.iter().collect();
-        let tokens = if liked.is_empty() || choice % 8 == 0 { all } else { liked };
-        let token = tokens[usize::from(choice / 8) % tokens.len()];
-        masks.push(mask);
-        constraint.advance(token).unwrap();
-        let Some(bytes) = vocabulary.bytes(token).filter(|_| !constraint.is_ended()) else { break };
-        text.extend_from_slice(bytes);
-    }
-    for mask in masks.iter().rev() {
-        constraint.rollback(1).unwrap();
-        assert_eq!(constraint.mask().unwrap(), mask);
-    }
-    Ok(masks.len())
+    Ok(keys::walk(&grammar, &WORDS, Likes { bytes: b"ab\",:{}[]01", one_in: 8 }, choices))
 }
 
 /// Names the schema and the options of a walk that fails.

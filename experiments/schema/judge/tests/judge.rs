@@ -196,8 +196,8 @@ fn compare(
     Ok(())
 }
 
-/// The engine accepts what the judge calls valid, and nothing else; and there were pairs enough of every
-/// keyword and kind, once they are so many that shares mean something.
+/// The engine accepts what the judge calls valid, and nothing else. A long run also has enough pairs of every
+/// keyword, valid and invalid ones.
 #[test]
 fn agrees() {
     let mut config = ProptestConfig::with_source_file(file!());

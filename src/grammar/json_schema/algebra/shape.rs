@@ -28,7 +28,7 @@ pub(in super::super) struct Shape {
 /// Arrays for which all of this holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct ArrayShape {
-    /// The items at the first places, where there are so many.
+    /// The items at the first places. A shorter array has only the first of them.
     pub(in super::super) prefix: Vec<FormulaId>,
     /// All items after them.
     pub(in super::super) rest: FormulaId,
@@ -41,7 +41,7 @@ pub(in super::super) struct ArrayShape {
     pub(in super::super) repeated: Option<NodeId>,
 }
 
-/// Of the items from a place on, so many are in a set.
+/// Bounds on how many items from a place on are in a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Count {
     pub(in super::super) from: usize,

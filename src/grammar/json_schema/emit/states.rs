@@ -38,9 +38,10 @@ pub(super) struct Steps {
     pub(super) parts: Vec<(ExprId, State)>,
     /// A state whose parts may come as well, as if it had been reached already.
     pub(super) skip: Option<State>,
-    /// From here on only this, so often, instead of everything above.
+    /// The rest of the list, in place of everything above: copies of one part, with their least and most.
     pub(super) tail: Option<(ExprId, u64, Option<u64>)>,
-    /// From here on these in any order, at least and at most so many, if any.
+    /// The rest of the list in place of everything above: parts in any order, with their least and most. There
+    /// may also be none of them.
     pub(super) list: Option<(Vec<AnyOrderPart>, u64, Option<u64>)>,
 }
 

@@ -22,7 +22,8 @@ use super::{
 pub(super) const BLOCK: usize = 8;
 /// How far ahead weights are asked for, in bytes: some blocks of inputs.
 const AHEAD: usize = 8192;
-/// Up to so many rows the processor finds the next weights by itself; asking for them made it slower.
+/// Most rows for which weights are not prefetched: with so little work for each weight, the processor's own
+/// prefetching keeps up, and ours made passes slower.
 const RUNS_AHEAD: usize = 4;
 /// Vectors of a group's weights.
 const VECTORS: usize = GROUP / 4;
@@ -131,7 +132,7 @@ fn add<T: Source, const R: usize>(
     let mut line = 0;
     for (chunk, groups) in chunks::<T>(packed).zip(groups.chunks_exact(T::CHUNK / GROUP)) {
         for share in 0..shares::<T>() {
-            // With few rows the processor runs ahead by itself. A few at a time: it fetches only so many at once.
+            // A few lines with each group: the processor can wait for only a few at once.
             if R > RUNS_AHEAD {
                 (line..line + lines).for_each(|line| ahead.ask(rest, line));
                 line += lines;
