@@ -9,31 +9,27 @@
 //! schemas unless `--cold` is given. With `--cpu` times are of this thread's processor, in which a busy
 //! machine shows less; the call that asks for it takes 0.2 us or so, which each time then holds.
 
+mod vocabulary;
+
 use std::{
     error::Error,
-    fs,
     io::{BufRead, Write},
     sync::OnceLock,
     time::Instant,
 };
 
 use domino::{
-    CompiledGrammar, Compiler, Limits, TokenId, Vocabulary,
+    CompiledGrammar, Compiler, Limits, TokenId,
     grammar::json_schema::{Order, SchemaOptions},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use vocabulary::Head;
 
 /// Bytes of an error message that are passed on.
 const MOST_MESSAGE: usize = 300;
 /// Calls from which the cost of an empty one is taken.
 const EMPTY_CALLS: usize = 2_001;
-
-#[derive(Debug, Deserialize)]
-struct Head {
-    vocab: String,
-    eos: u32,
-}
 
 #[derive(Debug, Deserialize)]
 struct Job {
@@ -57,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut lines = std::io::stdin().lock().lines();
     let mut out = std::io::stdout().lock();
     let head: Head = serde_json::from_str(&lines.next().ok_or("no first line")??)?;
-    let vocabulary = vocabulary(&head)?;
+    let vocabulary = head.vocabulary()?;
     let mut compiler = Compiler::new(vocabulary.clone());
     let call = empty_call(&compiler)?;
     writeln!(out, "{}", json!({ "ready": true, "call_us": call }))?;
@@ -71,21 +67,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         out.flush()?;
     }
     Ok(())
-}
-
-fn vocabulary(head: &Head) -> Result<Vocabulary, Box<dyn Error>> {
-    let mut builder = Vocabulary::builder();
-    for line in fs::read_to_string(&head.vocab)?.lines() {
-        let (id, hex) = line.split_once('\t').ok_or("a line of the vocabulary has no tab")?;
-        let id = id.parse()?;
-        let digits = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16);
-        let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(digits).collect::<Result<_, _>>()?;
-        if id != head.eos && !bytes.is_empty() {
-            builder = builder.token(TokenId::new(id), bytes);
-        }
-    }
-    let end = TokenId::new(head.eos);
-    Ok(builder.special(end, "<end of text>").end_of_text(end).build()?)
 }
 
 /// Median time of a call that does next to nothing, in microseconds.

@@ -79,6 +79,8 @@ pub struct ThreadView {
     pub parser_set: u32,
     /// The terminal, as its rule's name or as a regular expression.
     pub terminal: String,
+    /// Its number, by which [`inspect`](crate::inspect) knows it.
+    pub number: TerminalId,
     /// Is the text inside the terminal? Otherwise the terminal may come next.
     pub begun: bool,
     /// State of the terminal's DFA; 0 is its start, to which it may come back.
@@ -371,6 +373,7 @@ impl Constraint {
                 ThreadView {
                     parser_set: set.raw(),
                     terminal: self.program.lowered.terminal_names[terminal.index()].clone(),
+                    number: terminal,
                     begun,
                     scanner_state: scanner.local(scan),
                     may_end: scanner.accepts(scan),

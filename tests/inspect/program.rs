@@ -191,6 +191,37 @@ fn output_is_bounded_unless_all_is_asked_for() {
 }
 
 #[test]
+fn masks_tell_what_they_are_made_of() {
+    let grammar = "root ::= word \"=\" [0-9]+\nword ::= [a-z]+\n";
+    let answer = json(grammar, &["masks", "--text", "ab=1"]);
+    let rows = answer["rows"].as_array().unwrap();
+    // Before each byte, and at the end.
+    assert_eq!((answer["masks"].as_u64(), rows.len()), (Some(5), 5));
+    let slowest: Vec<f64> = rows.iter().map(|row| row["ms"].as_f64().unwrap()).collect();
+    assert!(slowest.is_sorted_by(|a, b| a >= b), "{slowest:?}");
+    let inside = rows.iter().find(|row| row["after"] == 1).unwrap();
+    assert_eq!(inside["tokens"], 27, "letters and the mark");
+    let text = good(inspect(grammar, &["masks", "--text", "ab=1", "-n", "2"])).stdout;
+    assert!(text.contains("and 3 more") && text.contains("root"), "{text}");
+    let run = inspect(grammar, &["masks", "--text", "ab1"]);
+    assert!(run.code != Some(0) && run.stderr.contains("1:3"), "{}", run.stderr);
+}
+
+#[test]
+fn masks_of_schemas_tell_the_keyword() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("g.schema.json");
+    let schema =
+        r#"{"type":"object","properties":{"id":{"type":"string","pattern":"^[a-f]{4}$"}},"required":["id"]}"#;
+    std::fs::write(&file, schema).unwrap();
+    let arguments = ["masks", "--json", "--text", r#"{"id":"ab"#];
+    let answer = last_line(&good(on_file(&file, &arguments)));
+    let end = answer["rows"].as_array().unwrap().iter().find(|row| row["after"] == 9).unwrap();
+    assert_eq!(end["made_of"][0]["pointer"], "#/properties/id", "{answer}");
+    assert_eq!(end["made_of"][0]["keywords"], serde_json::json!(["pattern"]));
+}
+
+#[test]
 fn mistakes_end_with_2_and_a_hint() {
     for arguments in [
         &["rules", "--rule", "nobody"][..],

@@ -248,3 +248,12 @@ fn wanted_members_and_counts_hold_in_any_order() {
         ],
     );
 }
+
+#[test]
+fn lists_of_items_lead_to_their_new_keyword() {
+    let lists = r#"{"items":[{"type":"string"}]}"#;
+    let parse = |draft| generating().with_draft(draft).parse(lists, &domino::Limits::default());
+    assert!(parse(Draft::Draft201909).is_ok());
+    let error = parse(Draft::Draft202012).unwrap_err();
+    assert!(error.hint().is_some_and(|hint| hint.contains("`prefixItems`")), "{error}");
+}

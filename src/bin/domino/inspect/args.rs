@@ -21,6 +21,7 @@ Examples:
   domino inspect trees --grammar json --tokenizer models/domino-small
   domino inspect sets --grammar my.gbnf --text '{\"a\": '
   domino inspect sets --grammar my.gbnf --along document.txt
+  domino inspect masks --grammar my.schema.json --along instance.json --tokenizer models/domino-small
   domino inspect dfas --grammar json --terminal 3 --dot | dot -Tsvg > terminal.svg";
 
 /// Show what a grammar is compiled to, stage by stage, so that a slow one can be understood.
@@ -42,6 +43,10 @@ Examples:
 /// which growth shows. A thread is a terminal that began at some place and is still open; threads are doubled where
 /// the text can be split in several ways; work counts items that the parser had to handle and could not look up.
 ///
+/// masks: the token masks along --text or --along, the slowest first, each on its first visit: its time, how many
+/// tokens it has, and the terminals it is made of, with their rules, or the pointers and keywords of a JSON Schema.
+/// The text is cut into the longest tokens that fit.
+///
 /// Without a stage: sizes, memory and times of all of them, and warnings: where the grammar is written in a
 /// way that costs, on which text that shows, and how to write it instead. Of a JSON Schema also its shapes,
 /// the sets of values it speaks of by their JSON pointers, and the pointers and keywords that its largest
@@ -60,10 +65,10 @@ pub(crate) struct LowInspect {
     tokenizer: Option<PathBuf>,
     #[command(flatten)]
     terminals: LowTerminals,
-    /// For sets: the text so far.
+    /// For sets: the text so far. For masks: the text.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "along")]
     text: Option<String>,
-    /// For sets: a text to go along byte by byte; - is standard input.
+    /// For sets and masks: a file with a text to go along; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "dot")]
     along: Option<PathBuf>,
     /// Show only this rule, or what has to do with it.
@@ -98,6 +103,8 @@ pub(crate) enum Stage {
     Trees,
     /// Parser sets.
     Sets,
+    /// Token masks along a text.
+    Masks,
 }
 
 /// `domino inspect`.
@@ -142,14 +149,15 @@ impl LowInspect {
             (false, true) => Form::Dot,
             (false, false) => Form::Text,
         };
-        if form == Form::Dot && matches!(self.stage, Stage::All | Stage::Terminals) {
+        if form == Form::Dot && matches!(self.stage, Stage::All | Stage::Terminals | Stage::Masks) {
             return Err(
                 BadInput::new("this stage has no graph").hint("--dot goes with rules, dfas, trees and sets")
             );
         }
-        if self.stage != Stage::Sets && (self.text.is_some() || self.along.is_some()) {
-            return Err(BadInput::new("only parser sets depend on a text")
-                .hint("--text and --along go with `domino inspect sets`"));
+        if !matches!(self.stage, Stage::Sets | Stage::Masks) && (self.text.is_some() || self.along.is_some())
+        {
+            return Err(BadInput::new("only parser sets and masks depend on a text")
+                .hint("--text and --along go with `domino inspect sets` and `domino inspect masks`"));
         }
         if self.stage != Stage::Trees && self.state.is_some() {
             return Err(BadInput::new("only trees are told apart by state")

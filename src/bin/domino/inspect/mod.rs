@@ -6,6 +6,7 @@ mod along;
 pub(crate) mod args;
 mod dfas;
 mod dot;
+mod masks;
 mod origins;
 mod place;
 mod rules;
@@ -110,7 +111,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
             .into());
     }
     let origins = match command.stage {
-        Stage::All | Stage::Terminals => Origins::of(&text, command.limit),
+        Stage::All | Stage::Terminals | Stage::Masks => Origins::of(&text, command.limit),
         _ => None,
     };
     let places = Places::new(text.text().into_owned());
@@ -133,6 +134,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         Stage::Terminals => terminals::show(&subject, &mut out)?,
         Stage::Dfas => dfas::show(&subject, &mut out)?,
         Stage::Trees => trees::show(&subject, &mut out)?,
+        Stage::Masks => masks::show(&subject, &mut out)?,
         Stage::Sets => return follow(&subject, subject.compiled.constraint(), &mut out),
     }
     Ok(Exit::Success)

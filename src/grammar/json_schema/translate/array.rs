@@ -33,7 +33,11 @@ impl Algebra<'_> {
             _ => None,
         };
         let prefix = list(self, self.sibling(site, "prefixItems"));
-        let old = list(self, items).filter(|_| site.dialect.has_item_lists());
+        let old = list(self, items);
+        if old.is_some() && !site.dialect.has_item_lists() {
+            let problem = Problem::invalid(site.node, "items", "the value must be a schema");
+            return Err(problem.with_hint("in this draft, lists of schemas are under `prefixItems`"));
+        }
         let (prefix, rest) = match (prefix, old) {
             (None, Some(old)) => (old, self.sibling(site, "additionalItems")),
             (prefix, _) => (prefix.unwrap_or_default(), items),

@@ -6,9 +6,14 @@
 //! 3. 128 tool schemas with 20 properties each as one alternative: cold compile and first mask.
 //! 4. Repeats of overlapping parts next to each other, beside recursion: first mask and slowest step. Panics
 //!    if a mask takes more than 16 units of work for each node of the trie.
+//! 5. JSON Schemas with great lengths, many members, values or alternatives, recursion, and wide ranges,
+//!    beside a plain one.
 //!
-//! On the shipped tokenizer, the last also on those of `DOMINO_SHARED`; needs nothing else. Times are of one
+//! On the shipped tokenizer, part 4 also on those of `DOMINO_SHARED`, and part 5 on that of 131k tokens if it
+//! is there; needs nothing else. Times are of one
 //! run: compare within it.
+
+mod schemas;
 
 use std::{env, fmt::Write, fs, path::Path, time::Instant};
 
@@ -21,6 +26,7 @@ fn main() {
     avoiding(&vocabulary);
     tools(&vocabulary);
     repeats();
+    schemas::measure(&vocabulary);
 }
 
 fn compile(vocabulary: &Vocabulary, text: &str) -> CompiledGrammar {
