@@ -203,6 +203,8 @@ fn masks_tell_what_they_are_made_of() {
     assert_eq!(inside["tokens"], 27, "letters and the mark");
     let text = good(inspect(grammar, &["masks", "--text", "ab=1", "-n", "2"])).stdout;
     assert!(text.contains("and 3 more") && text.contains("root"), "{text}");
+    let whole = json(grammar, &["masks", "--text", "ab=1\n"]);
+    assert_eq!(whole["masks"], 5, "the line break at the end is no part of the text");
     let run = inspect(grammar, &["masks", "--text", "ab1"]);
     assert!(run.code != Some(0) && run.stderr.contains("1:3"), "{}", run.stderr);
 }

@@ -66,15 +66,20 @@ fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<Row>> {
         let time = start.elapsed();
         let terminals = constraint.threads().into_iter().map(|thread| thread.number).collect();
         rows.push(Row { after, time, tokens, terminals });
-        let bytes = &text[after..after + piece];
-        if constraint.advance_bytes(bytes)? < bytes.len() {
+        let taken = constraint.advance_bytes(&text[after..after + piece])?;
+        let rest = &text[after + taken..];
+        if taken < piece {
+            // A file may end with a line break that is no part of the text.
+            let moved = constraint.advance_bytes(&text[after..after + taken])?;
+            if moved == taken && constraint.is_complete() && matches!(rest, b"\n" | b"\r\n") {
+                break;
+            }
             let mut reading = Reading::new(subject.compiled.constraint());
             let left = reading.push(text).ok().flatten();
-            return Err(
-                left.map_or_else(|| anyhow::anyhow!("the text leaves the language"), |at| left_language(&at))
-            );
+            let unknown = || anyhow::anyhow!("the text leaves the language");
+            return Err(left.map_or_else(unknown, |left| left_language(&left)));
         }
-        after += piece;
+        after += taken;
     }
     Ok(rows)
 }
