@@ -32,7 +32,8 @@ MARKS = [
     *'{}[]":, -.e\\/@+_0129abzTZé', '{"', '":', '": ', ',"', ', "', '"}', '"]', '}}', '[]', '{}', '""', '\n',
     'true', 'false', 'null', '10', '00',
 ]
-CLOSERS = ['"}', '}}', '"]', '}', ']', '"', '":', '": ']
+# What closes what is open inside a string, and outside.
+CLOSERS = ['"}', '"]', '": ', '":', '"'], ['}}', '}', ']', '":', '"']
 
 
 class InProcess:
@@ -118,6 +119,19 @@ def narrow(engine, texts, where):
     return shortest, count
 
 
+def in_string(text):
+    """Is a text of JSON inside a string?"""
+    inside = escaped = False
+    for byte in text:
+        if escaped:
+            escaped = False
+        elif inside and byte == 0x5C:
+            escaped = True
+        elif byte == 0x22:
+            inside = not inside
+    return inside
+
+
 def walk(engine, candidates, where, weights, eos, byte_of, closers, seed):
     """A text finished through the masks, or None where it got too long."""
     choose = random.Random(seed)
@@ -130,7 +144,8 @@ def walk(engine, candidates, where, weights, eos, byte_of, closers, seed):
             return text
         if not open_to:
             return None
-        closing = [t for t in closers if seen[where[t]]] if step >= PATIENCE else []
+        closing = closers[not in_string(text)] if step >= PATIENCE else []
+        closing = [t for t in closing if seen[where[t]]]
         if closing and number < 0.9:
             token = closing[0]
         else:
@@ -179,8 +194,8 @@ def survey(name, engine, rows, tok, byte_of, eos, walks):
     """What becomes of each schema."""
     out = []
     marks = {t for mark in MARKS for t in tok.encode(mark, add_special_tokens=False).ids}
-    closers = [tok.encode(text, add_special_tokens=False).ids for text in CLOSERS]
-    closers = [ids[0] for ids in closers if len(ids) == 1]
+    closers = [[tok.encode(text, add_special_tokens=False).ids for text in texts] for texts in CLOSERS]
+    closers = [[ids[0] for ids in spelled if len(ids) == 1] for spelled in closers]
     began = time.monotonic()
     for number, row in enumerate(rows):
         if sys.stderr.isatty():
@@ -195,7 +210,7 @@ def survey(name, engine, rows, tok, byte_of, eos, walks):
         texts = [tok.encode(json.dumps(t["data"], ensure_ascii=False), add_special_tokens=False).ids
                  for t in row["tests"] if judge.asserting.is_valid(t["data"])]
         own = {t for ids in texts for t in ids}
-        candidates = sorted(own | marks | set(closers) | {eos})
+        candidates = sorted(own | marks | {t for ids in closers for t in ids} | {eos})
         where = {t: at for at, t in enumerate(candidates)}
         weights = {t: 3 if t in own else 1 for t in candidates}
         try:
@@ -308,7 +323,8 @@ def main():
     surveys = []
     for name in a.engine:
         if name.startswith("command:"):
-            name, engine = "domino", Program(name.split(":", 1)[1], vocab, eos)
+            command = name.split(":", 1)[1]
+            name, engine = " ".join(["domino", *command.split()[1:]]), Program(command, vocab, eos)
         else:
             engine = InProcess(peers.ENGINES[name](path, byte_of, eos))
         surveys.append((name, survey(name, engine, rows, tok, byte_of, eos, a.walks), engine))

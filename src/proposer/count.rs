@@ -72,21 +72,6 @@ impl CountProposer {
         &self.prior
     }
 
-    /// The candidates that a draw with our probabilities would take, the one it takes first, then the one it would take
-    /// without that one, and so on; at most so many. With each, by how many nats it is behind the first.
-    #[must_use]
-    pub fn ranked(&mut self, site: &mut Site<'_>, most: usize) -> Vec<(TokenId, f64)> {
-        self.mix(&Keys::at(site));
-        let score = |&token: &TokenId| (token, site.score(token, self.mixture.share(token)));
-        let mut ranked: Vec<_> = self.mixture.candidates.iter().map(score).collect();
-        ranked.sort_by(|one, other| other.1.total_cmp(&one.1));
-        let mut ranked: Vec<_> =
-            ranked.into_iter().filter(|&(token, _)| site.allows(token)).take(most).collect();
-        let top = ranked.first().map_or(0.0, |first| first.1);
-        ranked.iter_mut().for_each(|(_, score)| *score = top - *score);
-        ranked
-    }
-
     /// Goes on to where `token` follows `tokens`: some may have come unseen since the last one, or it is another text.
     fn follow(&mut self, tokens: &[TokenId], token: TokenId) {
         /// Tokens by which a text is known again.

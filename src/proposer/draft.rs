@@ -76,17 +76,6 @@ pub struct Draft {
     pub acceptance: Vec<f64>,
 }
 
-/// Who else shares a pass.
-#[derive(Debug, Clone, Copy)]
-pub struct Company<'a> {
-    /// What passes cost.
-    pub cost: &'a PassCost,
-    /// How many others there are.
-    pub sequences: usize,
-    /// What the pass is over without this draft's sequence.
-    pub pass: Pass,
-}
-
 /// Makes drafts of what a proposer guesses, and keeps account of what they cost and gain.
 #[derive(Debug)]
 pub struct Drafter {
@@ -232,22 +221,18 @@ impl Drafter {
     /// A draft for `site` of at most `room` tokens. Costs what the proposer takes for each token.
     pub fn draft(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
         let cost = std::mem::take(&mut self.cost);
-        let draft = self.draft_in(site, room, &Company { cost: &cost, sequences: 0, pass: Pass::default() });
+        let draft = self.draft_at(site, room, &cost);
         self.cost = cost;
         draft
     }
 
-    /// As [`draft`](Self::draft), for a pass that it shares.
-    pub fn draft_in(&mut self, site: &mut Site<'_>, room: usize, company: &Company<'_>) -> Draft {
-        // What a pass takes is the time of all that share it.
-        let others = company.cost.seconds(Pass::whole(1) + company.pass);
-        let sequences = 1 + company.sequences;
-        let pace = self.pace_by(others) * count(sequences);
-        let worth = Worth { cost: company.cost, pace, sequences, at_once: 1 };
-        let mut draft = self.offer(site, room, company.pass, &worth);
-        let plain = company.pass + self.first;
-        let Cut { kept, gains } = worth.cut(plain, &[&self.offered]);
-        self.keep(&mut draft, kept[0], gains[0], company.cost.seconds(plain), &worth);
+    /// As [`draft`](Self::draft), by costs that are measured elsewhere, for several drafters of one model.
+    pub fn draft_at(&mut self, site: &mut Site<'_>, room: usize, cost: &PassCost) -> Draft {
+        let pace = self.pace_by(cost.seconds(Pass::whole(1)));
+        let worth = Worth { cost, pace, sequences: 1, at_once: 1 };
+        let mut draft = self.offer(site, room, Pass::default(), &worth);
+        let Cut { kept, gains } = worth.cut(self.first, &[&self.offered]);
+        self.keep(&mut draft, kept[0], gains[0], cost.seconds(self.first), &worth);
         draft
     }
 

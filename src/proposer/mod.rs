@@ -30,7 +30,7 @@ mod worth;
 pub use best::BestOf;
 pub use cost::CostCurve;
 pub use count::{CountProposer, Learning};
-pub use draft::{Company, Draft, DraftLength, DraftLengthError, Drafter};
+pub use draft::{Draft, DraftLength, DraftLengthError, Drafter};
 pub use forced::ForcedText;
 pub use lookup::Lookup;
 pub use pass::{Pass, PassCost};

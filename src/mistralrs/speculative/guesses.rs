@@ -8,8 +8,8 @@ use crate::{
     decode::Sampler,
     ids::TokenId,
     proposer::{
-        BestOf, Company, CountProposer, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Pass,
-        PassCost, Prior, Seen, Site,
+        BestOf, CountProposer, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Pass, PassCost,
+        Prior, Seen, Site,
     },
     vocab::Tokenizer,
 };
@@ -161,8 +161,7 @@ impl Guesser {
             let mut site =
                 Site::new(Some(constraint), sequence, draws.sampler.sampling().temperature(), &noise);
             let measured = held(&self.cost.0);
-            let company = Company { cost: &measured.price, sequences: 0, pass: Pass::default() };
-            self.draft = held(drafter).draft_in(&mut site, room.min(self.most), &company);
+            self.draft = held(drafter).draft_at(&mut site, room.min(self.most), &measured.price);
             let kept = keep(&self.draft.tokens);
             self.draft.tokens.truncate(kept);
             self.draft.acceptance.truncate(kept);
