@@ -27,9 +27,9 @@ import peers
 
 # A walk's tokens. After PATIENCE of them, tokens that close what is open are preferred.
 PATIENCE, MOST = 40, 400
-# What a walk can always choose: marks and short pieces of values.
+# What a walk can always choose: every letter, and marks and pieces of values.
 MARKS = [
-    *'{}[]":, -.e\\/@+_0129abzTZé', '{"', '":', '": ', ',"', ', "', '"}', '"]', '}}', '[]', '{}', '""', '\n',
+    *map(chr, range(32, 127)), 'é', '\n', '{"', '":', '": ', ',"', ', "', '"}', '"]', '}}', '[]', '{}', '""',
     'true', 'false', 'null', '10', '00',
 ]
 # What closes what is open inside a string, and outside.
