@@ -25,6 +25,28 @@ fn the_curve_has_a_time_for_every_n() {
 }
 
 #[test]
+fn a_prompt_is_measured_and_threads_are_said() {
+    let folder = fixture("mistral_tied");
+    let folder = folder.to_str().unwrap();
+    for threads in [1, 3] {
+        let count = threads.to_string();
+        let flags = ["bench-model", "--model", folder, "-n", "2", "--repeats", "2", "--context", "5"];
+        let run = domino(&[&flags[..], &["--prompt", "12", "--threads", &count, "--json"]].concat(), b"");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let object: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(
+            (object["threads"].as_u64(), object["prompt"]["tokens"].as_u64()),
+            (Some(threads), Some(12))
+        );
+        let [median, least] =
+            ["median_seconds", "least_seconds"].map(|key| object["prompt"][key].as_f64().unwrap());
+        assert!(least > 0.0 && median >= least, "{object}");
+    }
+    let run = domino(&["bench-model", "--model", folder, "--threads", "0"], b"");
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+}
+
+#[test]
 fn exact_products_are_said() {
     let flags = [
         "bench-model",

@@ -99,7 +99,7 @@ impl Round {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     ensure!(args.rounds > 0 && args.tokens > 0, "there is nothing to measure");
-    join_threads();
+    join_threads(None);
     let tokenizer = args.tokenizer.as_ref().unwrap_or(&args.model);
     let vocabulary = Vocabulary::from_tokenizer_file(tokenizer)?;
     let requests = requests(&args, &Tokenizer::from_tokenizer_file(tokenizer)?, &vocabulary)?;

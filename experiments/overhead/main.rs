@@ -81,7 +81,7 @@ struct Taken {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     ensure!(args.texts > 0 && args.repeats > 0 && args.tokens > 0, "there is nothing to measure");
-    join_threads();
+    join_threads(None);
     let vocabulary = Vocabulary::from_tokenizer_file(&args.model)?;
     let tokenizer = Tokenizer::from_tokenizer_file(&args.model)?;
     let mut model = CandleModel::load(&args.model, &LoadOptions::default())?;

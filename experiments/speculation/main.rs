@@ -69,7 +69,7 @@ struct Args {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     ensure!(args.runs > 0 && args.tokens > 1, "there is nothing to measure");
-    join_threads();
+    join_threads(None);
     let length = match args.draft {
         Some(tokens) => DraftLength::up_to(tokens, 0.0)?,
         None => DraftLength::Auto,

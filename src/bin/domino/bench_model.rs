@@ -2,6 +2,7 @@
 
 use std::{
     io::Write,
+    num::NonZeroUsize,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -28,7 +29,7 @@ use crate::{
 ///
 /// Speculation is worth the more, the flatter this curve is. Each pass goes on from the same context and gives the
 /// logits of all its tokens; passes of all n take turns, so that all see the same machine. Medians and minima of
-/// the repeats are printed. RAYON_NUM_THREADS sets the number of threads.
+/// the repeats are printed.
 #[derive(Debug, Args)]
 pub(crate) struct LowBenchModel {
     /// The model, as for `domino generate`. Default: the shipped model.
@@ -51,6 +52,9 @@ pub(crate) struct LowBenchModel {
     /// Tokens in the cache before each pass.
     #[arg(long, value_name = "N", default_value_t = 128)]
     context: usize,
+    /// Measure a prompt of N tokens too: from an empty cache, for the logits of its last token.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    prompt: usize,
     /// How often each pass is measured.
     #[arg(long, value_name = "N", default_value_t = 15)]
     repeats: usize,
@@ -62,8 +66,10 @@ pub(crate) struct BenchModel {
     source: Source,
     exact_products: bool,
     card: Card,
+    threads: Option<NonZeroUsize>,
     most: usize,
     context: usize,
+    prompt: usize,
     repeats: usize,
     json: bool,
 }
@@ -89,12 +95,13 @@ impl LowBenchModel {
                 Source::Random(random, format!("random {name} {}{exact}", self.format))
             }
         };
+        let threads = self.device.threads();
         let card = self.device.resolve();
-        let Self { exact_products, most, context, repeats, .. } = self;
+        let Self { exact_products, most, context, prompt, repeats, .. } = self;
         if most == 0 || repeats == 0 {
             return Err(BadInput::new("nothing to measure: -n and --repeats must be at least 1"));
         }
-        Ok(BenchModel { source, exact_products, card, most, context, repeats, json })
+        Ok(BenchModel { source, exact_products, card, threads, most, context, prompt, repeats, json })
     }
 }
 
@@ -118,26 +125,36 @@ impl Times {
 
 /// Measures and prints.
 pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
-    join_threads();
+    join_threads(command.threads);
     let mut options = LoadOptions::default();
-    options.context = Some(command.context + command.most);
+    let room = command.prompt.max(command.context + command.most);
+    options.context = Some(room);
     options.exact_products = command.exact_products;
     let (mut model, name) = load(&command.source, &options, command.card)?;
     interrupt::watch();
     let vocabulary =
         u32::try_from(model.vocabulary_size()).context("a vocabulary of more than 2^32 tokens")?;
     // Any tokens will do; the first ones are often special.
-    let tokens: Vec<TokenId> = (0..u32::try_from(command.context + command.most)?)
-        .map(|index| TokenId::new(index.wrapping_mul(7919) % vocabulary))
-        .collect();
+    let tokens: Vec<TokenId> =
+        (0..u32::try_from(room)?).map(|index| TokenId::new(index.wrapping_mul(7919) % vocabulary)).collect();
     let (before, new) = tokens.split_at(command.context);
-    if !before.is_empty() {
-        model.forward(before, Rows::Last)?;
-    }
+    let mut prompt = Times { n: command.prompt, all: Vec::new() };
     let mut times: Vec<Times> = (1..=command.most).map(|n| Times { n, all: Vec::new() }).collect();
     let bar = progress::bar(command.repeats, "measuring");
     // The first round warms up.
     for round in 0..=command.repeats {
+        if prompt.n > 0 {
+            model.truncate(0)?;
+            let begun = Instant::now();
+            model.forward(&tokens[..prompt.n], Rows::Last)?;
+            if round > 0 {
+                prompt.all.push(begun.elapsed());
+            }
+        }
+        if !before.is_empty() && (round == 0 || prompt.n > 0) {
+            model.truncate(0)?;
+            model.forward(before, Rows::Last)?;
+        }
         for times in &mut times {
             let begun = Instant::now();
             model.forward(&new[..times.n], Rows::All)?;
@@ -153,7 +170,7 @@ pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    print(command, &name, &times)?;
+    print(command, &name, &times, &prompt)?;
     Ok(Exit::Success)
 }
 
@@ -178,11 +195,11 @@ fn device(card: Card) -> String {
     card.map_or_else(|| "cpu".into(), |place| format!("{place} in {}", place.precision))
 }
 
-fn print(command: &BenchModel, name: &str, times: &[Times]) -> anyhow::Result<()> {
+fn print(command: &BenchModel, name: &str, times: &[Times], prompt: &Times) -> anyhow::Result<()> {
     let first = times.first().context("nothing was measured")?;
     let (median, least) = (first.median(), first.least());
     let mut out = stdout::lock();
-    let threads = threads();
+    let threads = command.threads.map_or_else(threads, NonZeroUsize::get);
     if command.json {
         let curve: Vec<_> = times
             .iter()
@@ -196,10 +213,15 @@ fn print(command: &BenchModel, name: &str, times: &[Times]) -> anyhow::Result<()
                 })
             })
             .collect();
-        let object = json!({
-            "model": name, "device": device(command.card), "context": command.context, "repeats": command.repeats, "threads": threads,
-            "curve": curve,
+        let mut object = json!({
+            "model": name, "device": device(command.card), "context": command.context,
+            "repeats": command.repeats, "threads": threads, "curve": curve,
         });
+        if prompt.n > 0 {
+            object["prompt"] = json!({
+                "tokens": prompt.n, "median_seconds": prompt.median(), "least_seconds": prompt.least(),
+            });
+        }
         writeln!(out, "{object}")?;
         return Ok(());
     }
@@ -217,6 +239,10 @@ fn print(command: &BenchModel, name: &str, times: &[Times]) -> anyhow::Result<()
             1e3 * own_least,
             own_least / least
         )?;
+    }
+    if prompt.n > 0 {
+        let (median, least) = (1e3 * prompt.median(), 1e3 * prompt.least());
+        writeln!(out, "prompt of {} tokens: median {median:.1} ms, least {least:.1} ms", prompt.n)?;
     }
     Ok(())
 }

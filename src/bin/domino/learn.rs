@@ -140,7 +140,7 @@ impl LowLearn {
 
 /// Learns, or shows what was learnt.
 pub(crate) fn run(command: &Learn, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    join_threads();
+    join_threads(None);
     match command {
         Learn::Show { file, json } => {
             let prior = Prior::open(&read(file)?).map_err(|error| bad_prior(file, &error))?;

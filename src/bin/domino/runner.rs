@@ -1,6 +1,6 @@
 //! `--device` and `--precision`: which of the library's runners runs the model, and where.
 
-use std::path::Path;
+use std::{num::NonZeroUsize, path::Path};
 
 use clap::Args;
 use domino::{
@@ -23,14 +23,23 @@ pub(crate) struct LowDevice {
     /// a card would answer.
     #[arg(long, value_name = "P")]
     precision: Option<Precision>,
+    /// Threads that share the work of a pass on the CPU. Default: what RAYON_NUM_THREADS says, or as many as there are
+    /// cores.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
 }
 
 /// Where the model runs as tensors; `None`: on the CPU with our own products.
 pub(crate) type Card = Option<Placement>;
 
 impl LowDevice {
+    /// `--threads`.
+    pub(crate) fn threads(&self) -> Option<NonZeroUsize> {
+        self.threads
+    }
+
     pub(crate) fn resolve(self) -> Card {
-        let Self { device, precision } = self;
+        let Self { device, precision, threads: _ } = self;
         let tensors = device.card.is_some() || precision.is_some();
         tensors.then(|| device.with_precision(precision.unwrap_or(device.precision)))
     }

@@ -35,4 +35,15 @@ impl Ahead {
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (self, bytes, line * LINE);
     }
+
+    /// The same for a line that will be read later, to the second cache: the first has no room beside rows of inputs.
+    #[inline(always)]
+    pub(super) fn ask_far(self, bytes: &[u8], line: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if let (Some(sse), Some(byte)) = (self.sse, bytes.get(line * LINE)) {
+            sse._mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(std::ptr::from_ref(byte).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (self, bytes, line * LINE);
+    }
 }

@@ -5,8 +5,6 @@
 
 use std::num::NonZeroUsize;
 
-use candle_core::{DType, Device};
-
 use super::{
     CHUNK, LoadOptions, ModelError, ModelErrorKind, RandomModel, check_tokens,
     config::Config,
@@ -67,7 +65,7 @@ impl CandleBatch {
     ) -> Result<Self, ModelError> {
         let &Config { layers, kv_heads, head_dim, .. } = transformer.config();
         let sizes = [kv_heads, context, head_dim];
-        let cache = |_| KvCache::new(layers, sizes, DType::F32, &Device::Cpu);
+        let cache = |_| KvCache::in_blocks(layers, sizes);
         let caches = (0..sequences.get()).map(cache).collect::<Result<_, _>>()?;
         Ok(Self { transformer, caches, last: None })
     }

@@ -9,6 +9,7 @@
 //! ([`kernel`](super::kernel)).
 
 use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
 
 use super::format::Format;
 
@@ -21,6 +22,9 @@ mod vnni;
 
 /// Inputs that share a scale.
 pub(super) const GROUP: usize = 32;
+/// Groups from which on threads are worth waking.
+const PARALLEL: usize = 1 << 12;
+
 /// What products are made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Instructions {
@@ -47,11 +51,11 @@ impl Instructions {
         None
     }
 
-    /// Most rows of a block.
-    fn block(self) -> usize {
+    /// Rows of a block, if there are `count` rows in all; the last block may have fewer.
+    fn block(self, count: usize) -> usize {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Vnni => vnni::BLOCK,
+            Self::Vnni => vnni::block_of(count),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => avx2::BLOCK,
         }
@@ -64,6 +68,8 @@ pub(super) struct RoundedRows {
     /// `[block][group][row]`.
     groups: Vec<Group>,
     count: usize,
+    /// Rows of a block; the last may have fewer.
+    block: usize,
     inputs: usize,
     instructions: Instructions,
 }
@@ -87,25 +93,35 @@ impl RoundedRows {
         let x = x.as_chunks::<GROUP>().0;
         let mut groups = vec![Group::default(); x.len()];
         let per_row = (inputs / GROUP).max(1);
-        let round = Round { x, per_row, block: instructions.block(), groups: &mut groups };
-        Arch::new().dispatch(round);
-        Self { groups, count: x.len() / per_row, inputs, instructions }
+        let count = x.len() / per_row;
+        let block = instructions.block(count);
+        let size = block * per_row;
+        let blocks = |(x, groups): (&[[f32; GROUP]], &mut [Group])| match instructions {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Vnni => vnni::round(x, per_row, groups),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => Arch::new().dispatch(Round { x, per_row, groups }),
+        };
+        if x.len() >= PARALLEL {
+            x.par_chunks(size).zip(groups.par_chunks_mut(size)).for_each(blocks);
+        } else {
+            x.chunks(size).zip(groups.chunks_mut(size)).for_each(blocks);
+        }
+        Self { groups, count, block, inputs, instructions }
     }
 
     /// The blocks: the first row, the number of rows, and their groups, `[group][row]`.
     fn blocks(&self) -> impl Iterator<Item = (usize, usize, &[Group])> {
-        let (per_row, most) = ((self.inputs / GROUP).max(1), self.instructions.block());
+        let (per_row, most) = ((self.inputs / GROUP).max(1), self.block);
         let blocks = self.groups.chunks(most * per_row).enumerate();
         blocks.map(move |(index, groups)| (index * most, groups.len() / per_row, groups))
     }
 }
 
-/// Rounds groups, row by row, and puts them where the kernel reads them.
+/// Rounds the groups of a block of rows and puts them where the kernel reads them.
 struct Round<'a> {
     x: &'a [[f32; GROUP]],
     per_row: usize,
-    /// Most rows of a block.
-    block: usize,
     groups: &'a mut [Group],
 }
 
@@ -114,13 +130,10 @@ impl WithSimd for Round<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        let size = self.block * self.per_row;
-        for (x, groups) in self.x.chunks(size).zip(self.groups.chunks_mut(size)) {
-            let rows = x.len() / self.per_row;
-            for (row, x) in x.chunks_exact(self.per_row).enumerate() {
-                for (groups, x) in groups.chunks_exact_mut(rows).zip(x) {
-                    groups[row] = Group::new(x);
-                }
+        let rows = self.x.len() / self.per_row;
+        for (row, x) in self.x.chunks_exact(self.per_row).enumerate() {
+            for (groups, x) in self.groups.chunks_exact_mut(rows).zip(x) {
+                groups[row] = Group::new(x);
             }
         }
     }
@@ -133,13 +146,7 @@ impl Group {
         const ROUND: f32 = 12_582_912.0;
         // Magnitudes compare as their bits do, in any order: so the processor takes many at a time.
         let largest = x.iter().map(|value| value.to_bits() & (u32::MAX >> 1)).max().unwrap_or_default();
-        let largest = f32::from_bits(largest);
-        // What is infinite or no number makes every output no number.
-        let is_finite = largest.is_finite();
-        let inverse = if largest > 0.0 && is_finite { 127.0 / largest } else { 0.0 };
-        // Of subnormal numbers the inverse overflows: they are rounded to zero.
-        let inverse = if inverse.is_finite() { inverse } else { 0.0 };
-        let scale = if is_finite { largest / 127.0 } else { f32::NAN };
+        let (inverse, scale) = factors(f32::from_bits(largest));
         let mut quants = [0_i8; GROUP];
         for (quant, value) in quants.iter_mut().zip(x) {
             #[expect(clippy::cast_possible_truncation, reason = "from -127 to 127")]
@@ -157,6 +164,17 @@ impl Group {
         let sum = (sums[0] + sums[1]) as f32 * scale;
         Self { words, sums, scale, sum }
     }
+}
+
+/// What numbers up to `largest` are multiplied by to be rounded, and what they are multiplied by afterwards.
+#[inline(always)]
+fn factors(largest: f32) -> (f32, f32) {
+    // What is infinite or no number makes every output no number.
+    let is_finite = largest.is_finite();
+    let inverse = if largest > 0.0 && is_finite { 127.0 / largest } else { 0.0 };
+    // Of subnormal numbers the inverse overflows: they are rounded to zero.
+    let inverse = if inverse.is_finite() { inverse } else { 0.0 };
+    (inverse, if is_finite { largest / 127.0 } else { f32::NAN })
 }
 
 /// The lowest byte of eight and every second after it.
@@ -221,7 +239,7 @@ mod tests {
         let inputs = 96;
         let whole: Vec<f32> = (0..32).map(|n| 127.0 - 8.0 * n as f32).collect();
         for instructions in all_instructions() {
-            for count in [1, 3, 8, 9, 20] {
+            for count in [1, 3, 8, 9, 20, 35] {
                 let x: Vec<f32> =
                     (0..inputs * count).map(|n| (n as f32 * 0.7).sin() * (1.0 + n as f32)).collect();
                 let rows = RoundedRows::new(&x, inputs, instructions);
@@ -234,6 +252,28 @@ mod tests {
                 }
             }
             assert_eq!(RoundedRows::new(&whole, 32, instructions).rounded(), whole);
+        }
+    }
+
+    #[test]
+    fn all_instructions_round_to_the_same_bits() {
+        let mut x: Vec<f32> = (0..7 * 96).map(|n| (n as f32 * 0.7).sin() * (n as f32 - 300.0)).collect();
+        // Halves are rounded to even numbers. Infinite and tiny numbers, and none at all.
+        (0..GROUP).for_each(|n| x[n] = n as f32 - 15.5);
+        x[31] = 127.0;
+        (x[40], x[100], x[140]) = (f32::INFINITY, f32::NAN, -0.0);
+        x[160..192].fill(f32::MIN_POSITIVE / 64.0);
+        x[192..224].fill(0.0);
+        for group in x.as_chunks::<GROUP>().0 {
+            let plain = Group::new(group);
+            for instructions in all_instructions() {
+                let rounded = RoundedRows::new(group, GROUP, instructions).groups[0];
+                assert_eq!(rounded.scale.to_bits(), plain.scale.to_bits(), "{instructions:?}");
+                if !plain.scale.is_nan() {
+                    assert_eq!((rounded.words, rounded.sums), (plain.words, plain.sums), "{instructions:?}");
+                    assert_eq!(rounded.sum.to_bits(), plain.sum.to_bits(), "{instructions:?}");
+                }
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! This is where it would be decided on which device a product is made.
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
 
 use super::{error::ModelError, matrix::Matrix, ops::rows_of, weights::Weights};
 
@@ -55,6 +55,26 @@ impl Linear {
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         x.apply_op1_no_bwd(self)
     }
+
+    /// The same plus `other`, rows `[n, outputs]`.
+    pub(super) fn apply_plus(&self, x: &Tensor, other: &Tensor) -> Result<Tensor> {
+        x.apply_op2_no_bwd(other, self)
+    }
+
+    /// The rows of the output, one after the other, and their number.
+    fn rows(&self, storage: &CpuStorage, layout: &Layout) -> Result<(Vec<f32>, usize)> {
+        let (values, count, width, stride) = rows_of(storage, layout)?;
+        if width != self.matrix.inputs() || stride != width && count > 1 {
+            candle_core::bail!("contiguous rows of {} are expected", self.matrix.inputs());
+        }
+        let mut out = self.matrix.product(&values[..count * width], count);
+        if let Some(bias) = &self.bias {
+            for row in out.chunks_exact_mut(self.matrix.outputs()) {
+                row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+            }
+        }
+        Ok((out, count))
+    }
 }
 
 impl CustomOp1 for Linear {
@@ -63,16 +83,31 @@ impl CustomOp1 for Linear {
     }
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (values, count, width, stride) = rows_of(storage, layout)?;
-        if width != self.matrix.inputs() || stride != width && count > 1 {
-            candle_core::bail!("contiguous rows of {} are expected", self.matrix.inputs());
-        }
-        let mut out = self.matrix.product(&values[..count * width], count);
+        let (out, count) = self.rows(storage, layout)?;
+        Ok((CpuStorage::F32(out), Shape::from((count, self.matrix.outputs()))))
+    }
+}
+
+impl CustomOp2 for Linear {
+    fn name(&self) -> &'static str {
+        "linear-plus"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &CpuStorage,
+        layout: &Layout,
+        other: &CpuStorage,
+        other_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (mut out, count) = self.rows(storage, layout)?;
         let outputs = self.matrix.outputs();
-        if let Some(bias) = &self.bias {
-            for row in out.chunks_exact_mut(outputs) {
-                row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
-            }
+        let (other, others, width, stride) = rows_of(other, other_layout)?;
+        if (others, width) != (count, outputs) {
+            candle_core::bail!("{count} rows of {outputs} are expected");
+        }
+        for (row, other) in out.chunks_exact_mut(outputs).zip(other.chunks(stride)) {
+            row.iter_mut().zip(other).for_each(|(value, other)| *value += other);
         }
         Ok((CpuStorage::F32(out), Shape::from((count, outputs))))
     }

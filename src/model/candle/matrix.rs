@@ -13,6 +13,8 @@ use super::{
     integer::{self, Instructions, RoundedRows},
     kernel::{FloatRows, Panels},
     packing::{self, CHUNK, PANEL},
+    pages::Pages,
+    threads::linger,
 };
 
 /// Panels computed at a time.
@@ -45,14 +47,19 @@ struct Rows {
 /// Rows of one format, in panels; the last panel is filled up with zeros.
 struct Part {
     format: Format,
-    floats: Vec<f32>,
-    bytes: Vec<u8>,
+    packed: Pages,
     outputs: usize,
 }
 
 impl Part {
-    fn panels(&self, inputs: usize) -> Panels<'_> {
-        Panels { format: self.format, inputs, floats: &self.floats, bytes: &self.bytes }
+    /// The panels from one on.
+    fn panels(&self, inputs: usize, from: usize) -> Panels<'_> {
+        let start = from * packing::panel_bytes(self.format, inputs);
+        let floats = match self.format {
+            Format::F32 => &self.packed.floats()[start / size_of::<f32>()..],
+            _ => &[],
+        };
+        Panels { format: self.format, inputs, floats, bytes: &self.packed.bytes()[start..] }
     }
 
     /// Are its products made in whole numbers, where that can be done?
@@ -62,21 +69,12 @@ impl Part {
 
     /// Panels `from ..`, at most `count`, with the products of `rows` in their tiles.
     fn multiply(&self, inputs: usize, from: usize, rows: &Rows, tiles: &mut [f32]) {
-        let count = tiles.len() / (rows.count * PANEL);
+        let panels = self.panels(inputs, from);
         if let (true, Some(rows)) = (self.is_quantised(), &rows.rounded) {
-            let size = packing::panel_bytes(self.format, inputs);
-            integer::multiply(self.format, &self.bytes[from * size..], rows, tiles);
-            return;
+            integer::multiply(self.format, panels.bytes, rows, tiles);
+        } else if let Some(rows) = &rows.floats {
+            panels.multiply(rows, tiles);
         }
-        let Some(rows) = &rows.floats else { return };
-        let mut panels = self.panels(inputs);
-        if self.format == Format::F32 {
-            panels.floats = &self.floats[from * inputs * PANEL..][..count * inputs * PANEL];
-        } else {
-            let size = packing::panel_bytes(self.format, inputs);
-            panels.bytes = &self.bytes[from * size..][..count * size];
-        }
-        panels.multiply(rows, tiles);
     }
 
     /// The products of panels `from ..` with `rows`, to the same outputs of each row.
@@ -130,7 +128,7 @@ impl Matrix {
     /// The part for more rows of `format`.
     fn part(&mut self, format: Format) -> &mut Part {
         if self.parts.last().is_none_or(|part| part.format != format) {
-            self.parts.push(Part { format, floats: Vec::new(), bytes: Vec::new(), outputs: 0 });
+            self.parts.push(Part { format, packed: Pages::default(), outputs: 0 });
         }
         let last = self.parts.len() - 1;
         &mut self.parts[last]
@@ -141,12 +139,7 @@ impl Matrix {
         let inputs = self.inputs;
         let part = self.part(format);
         let panels = (part.outputs + rows).div_ceil(PANEL);
-        if format == Format::F32 {
-            part.floats.reserve_exact((panels * inputs * PANEL).saturating_sub(part.floats.len()));
-        } else {
-            let bytes = panels * packing::panel_bytes(format, inputs);
-            part.bytes.reserve_exact(bytes.saturating_sub(part.bytes.len()));
-        }
+        part.packed.reserve(panels * packing::panel_bytes(format, inputs));
     }
 
     /// Appends rows, stored one after the other in whole blocks of `format`.
@@ -159,21 +152,11 @@ impl Matrix {
         let before = part.outputs;
         part.outputs += rows;
         let panels = part.outputs.div_ceil(PANEL);
-        if format == Format::F32 {
-            part.floats.resize(panels * inputs * PANEL, 0.0);
-            for (row, stored) in (before..).zip(stored.chunks_exact(row_bytes)) {
-                let start = row / PANEL * inputs * PANEL + row % PANEL;
-                let places = part.floats[start..].iter_mut().step_by(PANEL);
-                places
-                    .zip(stored.as_chunks().0)
-                    .for_each(|(place, bytes)| *place = f32::from_le_bytes(*bytes));
-            }
-            return;
-        }
         let size = packing::panel_bytes(format, inputs);
-        part.bytes.resize(panels * size, 0);
+        part.packed.grow(panels * size);
+        let packed = part.packed.bytes_mut();
         for (row, stored) in (before..).zip(stored.chunks_exact(row_bytes)) {
-            packing::pack(format, stored, row % PANEL, &mut part.bytes[row / PANEL * size..][..size]);
+            packing::pack(format, stored, row % PANEL, &mut packed[row / PANEL * size..][..size]);
         }
     }
 
@@ -194,7 +177,7 @@ impl Matrix {
             let step = packing::chunk(part.format);
             for first in (0..self.inputs).step_by(step) {
                 let buffer = &mut buffer[..step.min(self.inputs - first) * PANEL];
-                part.panels(self.inputs).unpack(row / PANEL, first, buffer);
+                part.panels(self.inputs, 0).unpack(row / PANEL, first, buffer);
                 out.extend(buffer.iter().skip(row % PANEL).step_by(PANEL));
             }
         }
@@ -279,6 +262,7 @@ impl Matrix {
         };
         if parallel {
             tasks.into_par_iter().for_each(multiply);
+            linger();
         } else {
             tasks.into_iter().for_each(multiply);
         }
@@ -384,7 +368,7 @@ mod tests {
             let weights = dequantised(kind, &blocks, outputs, inputs);
             let mut matrix = Matrix::new(inputs);
             matrix.push(format, &blocks);
-            for count in [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17] {
+            for count in [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 24, 30] {
                 let x = numbers(inputs * count, 5);
                 let mut bits = None;
                 for instructions in integer::all_instructions() {

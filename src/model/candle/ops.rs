@@ -5,8 +5,12 @@
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
 
 use super::{exp::exp, rope::Rotation};
+
+/// Numbers of an output from which on threads are worth waking.
+const PARALLEL: usize = 1 << 16;
 
 /// The floats behind a layout of `rows` rows, each contiguous: the slice from the first on, and the
 /// distance between rows.
@@ -22,6 +26,15 @@ pub(super) fn rows_of<'a>(
         candle_core::bail!("contiguous rows are expected");
     }
     Ok((&values[layout.start_offset()..], rows, width, row_stride))
+}
+
+/// Calls `run` with each row of `out` and its number, by several threads if there is much to do.
+fn each_row(out: &mut [f32], width: usize, run: impl Fn(usize, &mut [f32]) + Sync) {
+    if out.len() >= PARALLEL {
+        out.par_chunks_exact_mut(width).enumerate().for_each(|(index, out)| run(index, out));
+    } else {
+        out.chunks_exact_mut(width).enumerate().for_each(|(index, out)| run(index, out));
+    }
 }
 
 /// Sum of squares in eight lanes.
@@ -60,12 +73,14 @@ impl CustomOp1 for RmsNorm<'_> {
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let (values, rows, width, stride) = rows_of(storage, layout)?;
-        let mut out = Vec::with_capacity(rows * width);
-        for index in 0..rows {
+        let mut out = vec![0.0; rows * width];
+        each_row(&mut out, width, |index, out| {
             let row = &values[index * stride..][..width];
             let scale = norm_scale(row, self.epsilon);
-            out.extend(row.iter().zip(self.weight).map(|(value, weight)| value * scale * weight));
-        }
+            for ((out, value), weight) in out.iter_mut().zip(row).zip(self.weight) {
+                *out = value * scale * weight;
+            }
+        });
         Ok((CpuStorage::F32(out), Shape::from((rows, width))))
     }
 }
@@ -152,10 +167,10 @@ impl CustomOp1 for GatedSilu {
         let (values, rows, width, stride) = rows_of(storage, layout)?;
         let half = width / 2;
         let mut out = vec![0.0; rows * half];
-        for (index, out) in out.chunks_exact_mut(half).enumerate() {
+        each_row(&mut out, half, |index, out| {
             let (gate, up) = values[index * stride..][..2 * half].split_at(half);
             Arch::new().dispatch(GateRow { gate, up, out });
-        }
+        });
         Ok((CpuStorage::F32(out), Shape::from((rows, half))))
     }
 }

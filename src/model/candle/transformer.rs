@@ -220,7 +220,7 @@ impl Transformer {
             x = self.attention(layer, index, &x, parts)?;
             let hidden = ops::rms_norm(&x, &layer.mlp_norm, self.config.norm_epsilon)?;
             let hidden = ops::gated_silu(&layer.gate_up.apply(&hidden)?)?;
-            x = (x + layer.down.apply(&hidden)?)?;
+            x = layer.down.apply_plus(&hidden, &x)?;
         }
         let Some(x) = wanted(&x, parts)? else { return Ok(memory) };
         let hidden = ops::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
@@ -250,7 +250,7 @@ impl Transformer {
             start += part.tokens.len();
             attended.push(self.attend(layer, index, &rows, part.cache)?);
         }
-        x + layer.attention_out.apply(&joined(attended)?)?
+        layer.attention_out.apply_plus(&joined(attended)?, x)
     }
 
     /// What the rows of queries, keys and values of one part attend to in its cache.
@@ -264,7 +264,6 @@ impl Transformer {
         let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
         let position = cache.len();
         let window = self.config.window_of(index);
-        let first_key = window.map_or(0, |window| (position + 1).saturating_sub(window));
         let norm =
             |which: usize| layer.head_norms.as_ref().map(|norms| HeadNorm { weight: &norms[which], epsilon });
 
@@ -275,8 +274,8 @@ impl Transformer {
         let queries = ops::split_and_rotate(&queries, head_dim, norm(0), &self.rotation, position)?;
         let keys = ops::split_and_rotate(&keys, head_dim, norm(1), &self.rotation, position)?;
         let values = ops::split(&values, head_dim)?;
-        let (keys, values) = cache.extend(index, &keys, &values, first_key)?;
-        Attention { position, first_key, window }.apply(&queries, &keys, &values)
+        let (keys, values) = cache.extend_blocks(index, &keys, &values)?;
+        Attention { position, first_key: 0, window }.apply(&queries, keys, values)
     }
 }
 

@@ -99,6 +99,7 @@ pub(crate) struct Generate {
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
     pub(crate) card: Card,
+    pub(crate) threads: Option<NonZeroUsize>,
     #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "then there is but one"))]
     pub(crate) engine: Engine,
     pub(crate) options: LowOptions,
@@ -133,9 +134,10 @@ impl LowGenerate {
         };
         let grammar = self.grammar.resolve()?;
         let constrained = grammar.is_some() || self.batch.is_some();
+        let threads = self.device.threads();
         let card = self.device.resolve();
         if self.engine == Engine::Mistralrs {
-            check_mistralrs(&options, card.as_ref(), &self.speculate)?;
+            check_mistralrs(&options, (card.as_ref(), threads), &self.speculate)?;
         }
         let work = match self.batch {
             Some(_) if card.is_some() => {
@@ -156,6 +158,7 @@ impl LowGenerate {
             work,
             model: self.model,
             card,
+            threads,
             engine: self.engine,
             options: self.options,
             reach: self.reach.resolve(),
@@ -169,7 +172,7 @@ impl LowGenerate {
 /// Refuses what mistral.rs' engine cannot do, or does otherwise.
 fn check_mistralrs(
     options: &DecodeOptions,
-    card: Option<&Placement>,
+    (card, threads): (Option<&Placement>, Option<NonZeroUsize>),
     speculate: &LowSpeculate,
 ) -> Result<(), BadInput> {
     if !cfg!(feature = "mistralrs") {
@@ -178,6 +181,7 @@ fn check_mistralrs(
     }
     let cannot = [
         (card.is_some(), "--device"),
+        (threads.is_some(), "--threads"),
         (!options.penalties.is_none(), "penalties"),
         (options.close, "--finish"),
         (options.logprobs.is_some(), "--logprobs"),

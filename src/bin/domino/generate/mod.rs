@@ -44,7 +44,7 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     if let (args::Engine::Mistralrs, Work::One(prompt, options)) = (command.engine, &command.work) {
         return mistralrs::run(command, &folder, prompt, options, cache);
     }
-    join_threads();
+    join_threads(command.threads);
     match &command.work {
         Work::One(prompt, options) => one(command, &folder, prompt, options, cache),
         Work::Batch { requests, parallel } => batch::run(command, &folder, requests, *parallel, cache),

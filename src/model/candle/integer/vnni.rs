@@ -14,17 +14,19 @@ use super::super::{
     scheme::{Legacy, ScaleAndMin, SignedScale},
 };
 use super::{
-    GROUP, Group, RoundedRows,
+    GROUP, Group, RoundedRows, factors,
     source::{Bytes, Planes, Source, chunks, shares, start},
 };
 
-/// Most rows of a block: their sums stay in registers beside the weights of a group.
-pub(super) const BLOCK: usize = 8;
+/// Rows of a large block: their sums just stay in registers beside the weights of a group.
+const LARGE: usize = 16;
+/// Rows of a small block.
+const SMALL: usize = 8;
 /// How far ahead weights are asked for, in bytes: some blocks of inputs.
 const AHEAD: usize = 8192;
-/// Most rows for which weights are not prefetched: with so little work for each weight, the processor's own
+/// Most rows for which weights are not asked for ahead: with so little work for each weight, the processor's own
 /// prefetching keeps up, and ours made passes slower.
-const RUNS_AHEAD: usize = 4;
+const RUNS_AHEAD: usize = 2;
 /// Vectors of a group's weights.
 const VECTORS: usize = GROUP / 4;
 
@@ -35,6 +37,59 @@ pub(super) fn is_available() -> bool {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vnni")
+}
+
+/// Rounds the groups of a block of rows, of `per_row` groups each, to `[group][row]`. Does nothing where the
+/// instructions are not there.
+pub(super) fn round(x: &[[f32; GROUP]], per_row: usize, groups: &mut [Group]) {
+    if !is_available() {
+        return;
+    }
+    // SAFETY: as in `multiply`. Tested by `all_instructions_round_to_the_same_bits` in `integer.rs`.
+    #[expect(unsafe_code, reason = "a function for some processors only")]
+    unsafe {
+        round_here(x, per_row, groups);
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn round_here(x: &[[f32; GROUP]], per_row: usize, groups: &mut [Group]) {
+    let rows = x.len() / per_row;
+    for (row, x) in x.chunks_exact(per_row).enumerate() {
+        for (groups, x) in groups.chunks_exact_mut(rows).zip(x) {
+            groups[row] = group(x);
+        }
+    }
+}
+
+/// `Group::new`, to the same bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn group(x: &[f32; GROUP]) -> Group {
+    let [left, right]: [__m512; 2] = cast(*x);
+    let bits = |x: __m512| _mm512_castps_si512(_mm512_abs_ps(x));
+    let largest = _mm512_reduce_max_epu32(_mm512_max_epu32(bits(left), bits(right)));
+    let (inverse, scale) = factors(f32::from_bits(largest));
+    let inverse = _mm512_set1_ps(inverse);
+    let quants = |x: __m512| _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(x, inverse)));
+    let quants = _mm256_set_m128i(quants(right), quants(left));
+    // Of eight bytes without a sign each; made so by a bias.
+    let biased = _mm256_xor_si256(quants, _mm256_set1_epi8(i8::MIN));
+    let eights: [i64; 4] = cast(_mm256_sad_epu8(biased, _mm256_setzero_si256()));
+    #[expect(clippy::cast_possible_truncation, reason = "at most 16 times 255")]
+    let half = |low: i64, high: i64| (low + high) as i32 - 16 * 128;
+    let sums = [half(eights[0], eights[1]), half(eights[2], eights[3])];
+    let even_then_odd = _mm_set_epi8(15, 13, 11, 9, 14, 12, 10, 8, 7, 5, 3, 1, 6, 4, 2, 0);
+    let words = _mm256_shuffle_epi8(quants, _mm256_broadcastsi128_si256(even_then_odd));
+    #[expect(clippy::cast_precision_loss, reason = "at most 32 times 127")]
+    let sum = (sums[0] + sums[1]) as f32 * scale;
+    Group { words: cast(words), sums, scale, sum }
+}
+
+/// Rows of a block, if there are `count` rows in all.
+pub(super) fn block_of(count: usize) -> usize {
+    // What large blocks leave must be a small one.
+    if count >= LARGE && count % LARGE <= SMALL { LARGE } else { SMALL }
 }
 
 /// See [`multiply`](super::multiply). Does nothing where the instructions are not there.
@@ -84,7 +139,8 @@ fn panels_of<T: Source>(format: Format, panels: &[u8], rows: &RoundedRows, tiles
                 5 => block::<T, 5>(&task, tile),
                 6 => block::<T, 6>(&task, tile),
                 7 => block::<T, 7>(&task, tile),
-                _ => block::<T, BLOCK>(&task, tile),
+                SMALL => block::<T, SMALL>(&task, tile),
+                _ => block::<T, LARGE>(&task, tile),
             }
         }
     }
@@ -134,7 +190,7 @@ fn add<T: Source, const R: usize>(
         for share in 0..shares::<T>() {
             // A few lines with each group: the processor can wait for only a few at once.
             if R > RUNS_AHEAD {
-                (line..line + lines).for_each(|line| ahead.ask(rest, line));
+                (line..line + lines).for_each(|line| ahead.ask_far(rest, line));
                 line += lines;
             }
             let ((scale, offset), low, high) = chunk.share::<T>(&factors, share);
