@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     constraint::{Constraint, Exploration, Host, Memory, Patience, Program},
-    grammar::{Grammar, GrammarWarning, PatternKind},
+    grammar::{Automaton, Grammar, GrammarWarning, PatternKind},
     limits::{Limits, Work},
     lower::{CompileError, Terminals, lower},
     scanner,
@@ -125,11 +125,13 @@ impl Compiler {
 impl Compiler {
     /// The tables of what the grammar's notation has in common.
     fn common(&self, grammar: &Grammar) -> Vec<Arc<TerminalTable>> {
-        let automata = grammar.common().iter().cloned().map(PatternKind::Automaton);
         // One that is over budget is no loss but of time.
-        let dfas = automata
-            .filter_map(|kind| scanner::build_pattern(&kind, self.limits.dfa_states, &self.limits).ok()?);
-        dfas.map(|dfa| self.tables.of(&Arc::new(dfa), &[])).collect()
+        let dfa = |automaton: &Automaton| {
+            let kind = PatternKind::Automaton(automaton.clone());
+            scanner::build_pattern(&kind, self.limits.dfa_states, &self.limits).ok()?
+        };
+        let common = grammar.common().iter();
+        common.filter_map(|automaton| self.tables.of_common(automaton, || dfa(automaton))).collect()
     }
 }
 

@@ -28,7 +28,7 @@ use crate::{
 pub struct Constraint {
     pub(super) program: Arc<Program>,
     host: Host,
-    machine: SharedMachine,
+    pub(super) machine: SharedMachine,
     pub(super) here: Place,
     /// Bytes of text so far, as far as 32 bits tell.
     bytes: u32,

@@ -10,7 +10,10 @@ use super::{
     error::StepError,
     keys::{Begun, Keys},
 };
-use crate::{ids::StateId, vocab::TokenSet};
+use crate::{
+    ids::{StateId, TokenId},
+    vocab::TokenSet,
+};
 
 impl Constraint {
     /// What has come of keys after `bytes`, which lead to `to` (renamed if the session moves), where that
@@ -71,22 +74,67 @@ impl Constraint {
         Ok(0)
     }
 
+    /// Adds the tokens of a mask after which the text is in a key that can only become one that has come
+    /// before. Many tokens lead to the same place, of which that is asked once.
+    fn running_out(
+        &mut self,
+        keys: &Keys,
+        mask: &TokenSet,
+        refused: &mut Vec<TokenId>,
+    ) -> Result<(), StepError> {
+        let program = Arc::clone(&self.program);
+        let mut known: Vec<(StateId, Keys, bool)> = Vec::new();
+        let mut machine = Arc::clone(&self.machine);
+        for token in keys.running_out(&program, mask) {
+            let bytes = program.vocabulary.bytes(token).unwrap_or_default();
+            let mut after = keys.clone();
+            // A key that has come twice is refused already, and one that is new so far cannot run out.
+            if after.read(bytes)? < bytes.len() || !after.may_come_again() {
+                continue;
+            }
+            let mut state = self.here.state();
+            let (mut to, _) = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
+                machine.walk(program, state, bytes, work)
+            })?;
+            if !Arc::ptr_eq(&machine, &self.machine) {
+                // Another machine has other numbers for states.
+                known.clear();
+                machine = Arc::clone(&self.machine);
+            }
+            let here = |(at, keys, _): &&(StateId, Keys, bool)| *at == to && keys.is_where(&after);
+            let runs_out = match known.iter().find(here) {
+                Some(&(.., runs_out)) => runs_out,
+                None => {
+                    let runs_out = self.runs_out(&mut to, &after)?;
+                    known.push((to, after, runs_out));
+                    runs_out
+                }
+            };
+            if runs_out {
+                refused.push(token);
+            }
+        }
+        Ok(())
+    }
+
     /// Is the text in a key that can only become one that has come before? Looks at the places of the grammar
     /// that those keys lead to.
     fn runs_out(&mut self, state: &mut StateId, keys: &Keys) -> Result<bool, StepError> {
         // All in one piece: a session that moves to another machine begins anew.
         self.run(state, |machine, program, state, work| {
             let mut open = vec![(state, keys.clone())];
+            // Keys are mostly new without escapes, of which there are many.
+            let mut escaped = Vec::new();
             let mut seen = HashSet::new();
-            while let Some((state, keys)) = open.pop() {
+            while let Some((state, keys)) = open.pop().or_else(|| escaped.pop()) {
                 if !seen.insert((state, keys.spelt().into_owned())) {
                     continue;
                 }
+                if !keys.may_come_again() {
+                    return Ok(false);
+                }
                 // Inside of an escape nothing is known yet.
-                let begun = match keys.begun() {
-                    None if !keys.is_in_escape() => return Ok(false),
-                    begun => begun,
-                };
+                let begun = keys.begun();
                 for byte in b' '..=u8::MAX {
                     work.spend(1)?;
                     let Some(to) = machine.step(program, state, byte, work)? else { continue };
@@ -100,7 +148,8 @@ impl Constraint {
                     let mut after = keys.clone();
                     let goes_on = after.read(&[byte])? == 1;
                     if goes_on && (begun.is_none() || byte != b'"') {
-                        open.push((to, after));
+                        let list = if byte == b'\\' { &mut escaped } else { &mut open };
+                        list.push((to, after));
                     }
                 }
             }
@@ -113,11 +162,8 @@ impl Constraint {
         let (Some(keys), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(mask) };
         let mut refused = keys.repeating(&self.program, &mask)?;
         if rule.may_run_out && keys.is_any() {
-            for token in keys.running_out(&self.program, &mask) {
-                if self.after(token)?.is_none() {
-                    refused.push(token);
-                }
-            }
+            let keys = keys.clone();
+            self.running_out(&keys, &mask, &mut refused)?;
         }
         if refused.is_empty() {
             return Ok(mask);

@@ -13,8 +13,11 @@ use super::program::Program;
 use crate::{
     ids::{TokenId, TrieNodeId},
     limits::{Budget, KEY_BYTES, LimitExceeded},
-    vocab::{ByteTrie, TokenSet, Vocabulary},
+    vocab::{ByteTrie, TokenSet},
 };
+
+/// Bytes of the longest escape: two halves of a character.
+const LONGEST_ESCAPE: usize = 12;
 
 /// Where the text is in its JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,17 +135,23 @@ impl Keys {
         self.bytes > 0
     }
 
-    /// Is the text in an escape of a key, or between two halves of a character?
-    pub(super) fn is_in_escape(&self) -> bool {
-        self.phase == Phase::Key && self.spelt.contains(&b'\\') && self.is_spelt_in_part()
-    }
-
     /// What tells places in a key apart, as far as what comes after matters.
     pub(super) fn spelt(&self) -> Cow<'_, [u8]> {
         match decoded(&self.spelt) {
             Some(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
             _ => Cow::Borrowed(&self.spelt),
         }
+    }
+
+    /// Are both at the same place of the same object?
+    pub(super) fn is_where(&self, other: &Self) -> bool {
+        let same_object = match (&self.top, &other.top) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        same_object
+            && (self.phase, self.escaping) == (other.phase, other.escaping)
+            && self.spelt == other.spelt
     }
 
     /// The key that is being written, if it is the beginning of one that has come.
@@ -168,7 +177,7 @@ impl Keys {
         program: &Program,
         mask: &TokenSet,
     ) -> Result<Vec<TokenId>, LimitExceeded> {
-        let (vocabulary, quoted) = (&program.vocabulary, program.quoted());
+        let (vocabulary, quoted) = (&program.vocabulary, program.vocabulary.quoted());
         let mut found = Vec::new();
         let mut try_all = |tokens: &[TokenId]| -> Result<(), LimitExceeded> {
             for &token in tokens.iter().filter(|&&token| mask.contains(token)) {
@@ -204,11 +213,13 @@ impl Keys {
     /// The tokens of a mask that may end in a key which can only become one that has come before; all other
     /// tokens do not. No token twice.
     pub(super) fn running_out(&self, program: &Program, mask: &TokenSet) -> Vec<TokenId> {
-        let (vocabulary, quoted) = (&program.vocabulary, program.quoted());
+        let (vocabulary, quoted) = (&program.vocabulary, program.vocabulary.quoted());
         let mut found = match self.phase {
             // Quotes that a token needs to end in a key.
             Phase::Between => quoted.by_count[0].clone(),
             Phase::Text => quoted.by_count[1].clone(),
+            // A key that is none of those already can only be followed by one.
+            Phase::Key if !self.may_come_again() => quoted.by_count[1].clone(),
             Phase::Key if self.is_spelt_in_part() => return mask.iter().collect(),
             // Or it goes on as one of the keys does, or in another spelling.
             Phase::Key => {
@@ -226,6 +237,15 @@ impl Keys {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// Is what is known of the key that is being written the beginning of one that has come? An escape or a
+    /// character at its end that is not finished yet may be anything.
+    pub(super) fn may_come_again(&self) -> bool {
+        let Some(top) = self.top.as_ref().filter(|_| self.phase == Phase::Key) else { return false };
+        let mut ends = (0..=LONGEST_ESCAPE.min(self.spelt.len())).map(|cut| self.spelt.len() - cut);
+        let known = ends.find_map(|end| decoded(&self.spelt[..end]));
+        known.is_none_or(|known| top.keys.iter().any(|key| key.starts_with(&*known)))
     }
 
     /// Does the spelling of the key so far end inside of a character?
@@ -288,51 +308,4 @@ fn nodes_along<'a>(trie: &'a ByteTrie, text: &'a [u8]) -> impl Iterator<Item = T
         last = next;
         next
     })
-}
-
-/// Tokens of a vocabulary with quotes or backslashes in them.
-#[derive(Debug)]
-pub(super) struct Quoted {
-    /// With at least one quote, two, three, four.
-    by_count: [Vec<TokenId>; 4],
-    /// With a quote and a backslash.
-    escaping: Vec<TokenId>,
-    /// With a backslash.
-    backslashed: Vec<TokenId>,
-}
-
-impl Quoted {
-    /// Linear in the tokens that have a quote or a backslash.
-    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
-        let mut quoted = Self {
-            by_count: Default::default(),
-            escaping: Vec::new(),
-            backslashed: tokens_with(vocabulary, b'\\'),
-        };
-        for token in tokens_with(vocabulary, b'"') {
-            let bytes = vocabulary.bytes(token).unwrap_or_default();
-            let count = bytes.iter().filter(|&&byte| byte == b'"').count();
-            quoted.by_count.iter_mut().take(count).for_each(|tokens| tokens.push(token));
-            if bytes.contains(&b'\\') {
-                quoted.escaping.push(token);
-            }
-        }
-        quoted
-    }
-}
-
-/// All tokens that have a byte, in the order of their texts.
-fn tokens_with(vocabulary: &Vocabulary, byte: u8) -> Vec<TokenId> {
-    let trie = vocabulary.trie();
-    let (mut tokens, mut end) = (Vec::new(), 0);
-    for &node in trie.nodes_with(byte) {
-        // Below another one.
-        if node < end {
-            continue;
-        }
-        let node = TrieNodeId::new(node);
-        end = trie.end(node).raw();
-        tokens.extend_from_slice(trie.tokens_at(trie.subtree_tokens(node)));
-    }
-    tokens
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{completion::Lengths, keys::Quoted};
+use super::completion::Lengths;
 use crate::{
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
@@ -23,7 +23,6 @@ pub(crate) struct Program {
     pub(crate) tables: Vec<Arc<TerminalTable>>,
     follow: Follow,
     lengths: OnceLock<Lengths>,
-    quoted: OnceLock<Quoted>,
     /// All trees, if they were grown ahead.
     pub(crate) grown: OnceLock<Arc<Forest>>,
 }
@@ -46,7 +45,6 @@ impl Program {
             terminals: reach.1,
             limits,
             lengths: OnceLock::new(),
-            quoted: OnceLock::new(),
             grown: OnceLock::new(),
         }
     }
@@ -76,11 +74,6 @@ impl Program {
             tables: &self.tables,
             trie: self.vocabulary.trie(),
         }
-    }
-
-    /// The vocabulary's tokens with quotes. Worked out when it is first asked for.
-    pub(super) fn quoted(&self) -> &Quoted {
-        self.quoted.get_or_init(|| Quoted::new(&self.vocabulary))
     }
 
     /// How short texts can be. Worked out when it is first asked for, linear in the grammar.

@@ -106,7 +106,7 @@ impl Automaton {
                 joins
             });
         }
-        Ok(Self { states: numbered(&states).into(), minimal: false })
+        Ok(Self { states: numbered(states).into(), minimal: false })
     }
 
     /// As [`new`](Self::new), of states no two of which, reachable and live, mean the same. The caller's word
@@ -158,16 +158,28 @@ impl Automaton {
     }
 }
 
-/// The states from which a text ends.
+/// The states from which a text ends: a search backwards from the ends. Linear.
 fn live(states: &[State]) -> Vec<bool> {
-    let mut incoming: Vec<Vec<usize>> = vec![Vec::new(); states.len()];
+    // The states that lead to each, in one array.
+    let mut starts = vec![0_usize; states.len() + 1];
+    let edges = || states.iter().flat_map(|state| &state.edges);
+    edges().for_each(|edge| starts[edge.to as usize + 1] += 1);
+    for state in 1..starts.len() {
+        starts[state] += starts[state - 1];
+    }
+    let mut next = starts.clone();
+    let mut incoming = vec![0_usize; starts[states.len()]];
     for (from, state) in states.iter().enumerate() {
-        state.edges.iter().for_each(|edge| incoming[edge.to as usize].push(from));
+        for edge in &state.edges {
+            let place = &mut next[edge.to as usize];
+            incoming[*place] = from;
+            *place += 1;
+        }
     }
     let mut live: Vec<bool> = states.iter().map(|state| state.accepts).collect();
     let mut open: Vec<usize> = (0..states.len()).filter(|&state| live[state]).collect();
     while let Some(state) = open.pop() {
-        for &from in &incoming[state] {
+        for &from in &incoming[starts[state]..starts[state + 1]] {
             if !std::mem::replace(&mut live[from], true) {
                 open.push(from);
             }
@@ -177,26 +189,23 @@ fn live(states: &[State]) -> Vec<bool> {
 }
 
 /// The reachable states, numbered breadth-first.
-fn numbered(states: &[State]) -> Vec<State> {
+fn numbered(mut states: Vec<State>) -> Vec<State> {
     let mut number: Vec<Option<u32>> = vec![None; states.len()];
     number[0] = Some(0);
     let (mut order, mut next) = (vec![0_usize], 0);
-    let mut found = Vec::new();
-    while let Some(&state) = order.get(next) {
-        let State { accepts, edges } = &states[state];
-        let edges = edges
-            .iter()
-            .map(|edge| {
-                // At most `AUTOMATON_STATES`, so numbers fit.
-                let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
-                let to = *number[edge.to as usize].get_or_insert_with(|| {
-                    order.push(edge.to as usize);
-                    fresh
-                });
-                Edge { to, ..*edge }
-            })
-            .collect();
-        found.push(State { accepts: *accepts, edges });
+    let mut found = Vec::with_capacity(states.len());
+    while let Some(&at) = order.get(next) {
+        let mut state = std::mem::take(&mut states[at]);
+        for edge in &mut state.edges {
+            // At most `AUTOMATON_STATES`, so numbers fit.
+            let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
+            let to = edge.to as usize;
+            edge.to = *number[to].get_or_insert_with(|| {
+                order.push(to);
+                fresh
+            });
+        }
+        found.push(state);
         next += 1;
     }
     found

@@ -5,6 +5,8 @@
 //! numbered in breadth-first order over classes in order of their least byte, so that equal minimal
 //! automata are equal values.
 
+use std::hash::{Hash, Hasher};
+
 pub(crate) use crate::hopcroft::NONE;
 use crate::{
     hopcroft::{self, Table},
@@ -12,14 +14,22 @@ use crate::{
 };
 
 /// A minimal, trimmed DFA. `Eq` and `Hash` tell languages apart.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TerminalDfa {
+    /// Of all that follows: automata are looked up several times by each grammar.
+    hash: u64,
     /// Class of each byte; classes are numbered by their least byte.
     classes: Box<[u8; 256]>,
     class_count: usize,
     /// `state * class_count + class` -> state or [`NONE`].
     transitions: Box<[u32]>,
     accepting: Box<[bool]>,
+}
+
+impl Hash for TerminalDfa {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 /// An automaton on its way to a [`TerminalDfa`]: any classes, any numbering, dead states allowed.
@@ -36,6 +46,19 @@ pub(crate) struct RawDfa {
 }
 
 impl TerminalDfa {
+    fn new(
+        classes: Box<[u8; 256]>,
+        class_count: usize,
+        transitions: Box<[u32]>,
+        accepting: Box<[bool]>,
+    ) -> Self {
+        let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29);
+        let hash = classes.iter().fold(0, |hash, &class| mix(hash, u64::from(class)));
+        let hash = accepting.iter().fold(hash, |hash, &accepts| mix(hash, u64::from(accepts)));
+        let hash = transitions.iter().fold(hash, |hash, &to| mix(hash, u64::from(to)));
+        Self { hash, classes, class_count, transitions, accepting }
+    }
+
     /// The minimal DFA of the same language, or `None` if the language is empty.
     /// `O(n c log n)` for `n` states and `c` classes.
     pub(crate) fn from_raw(raw: RawDfa) -> Option<Self> {
@@ -83,7 +106,7 @@ impl TerminalDfa {
         let mut accepting = vec![false; states].into_boxed_slice();
         accepting[states - 1] = true;
         // A chain is minimal and trimmed already, and numbered from its start.
-        Some(Self { classes, class_count, transitions, accepting })
+        Some(Self::new(classes, class_count, transitions, accepting))
     }
 
     /// The same language without the empty string, or `None` if nothing is left. Cost as [`from_raw`](Self::from_raw).
@@ -120,6 +143,17 @@ impl TerminalDfa {
     /// Does the language have the empty string?
     pub(crate) fn accepts_empty(&self) -> bool {
         self.accepting[0]
+    }
+
+    /// The bytes with which texts may come to an end. Linear.
+    pub(crate) fn last_bytes(&self) -> [bool; 256] {
+        let mut ends = vec![false; self.class_count];
+        for row in self.transitions.chunks_exact(self.class_count) {
+            for (ends, &to) in ends.iter_mut().zip(row) {
+                *ends |= to != NONE && self.accepting[to as usize];
+            }
+        }
+        self.classes.map(|class| ends[usize::from(class)])
     }
 
     /// Is the language finite? Every state lies on a way to the end, so it is if no state lies on a cycle. Linear.
@@ -206,8 +240,9 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
     number[0] = 0;
     // Visit classes in order of their least byte, so that the numbering does not depend on class names.
     let mut by_least_byte: Vec<usize> = Vec::with_capacity(width);
+    let mut met = [false; 256];
     for &class in raw.classes.iter() {
-        if !by_least_byte.contains(&usize::from(class)) {
+        if !std::mem::replace(&mut met[usize::from(class)], true) {
             by_least_byte.push(usize::from(class));
         }
     }
@@ -238,16 +273,16 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
         rows.all(|row| row[one] == row[other])
     };
     let mut columns: Vec<usize> = Vec::new();
-    let mut seen: hashbrown::HashMap<u64, Vec<u8>> = hashbrown::HashMap::new();
+    let mut seen: Vec<(u64, u8)> = Vec::with_capacity(width);
     let mut renamed = vec![0_u8; width];
     for &class in &by_least_byte {
-        let alike = seen.entry(hashes[class]).or_default();
-        let known = alike.iter().copied().find(|&other| equal(columns[usize::from(other)], class));
+        let mut alike = seen.iter().filter(|(hash, _)| *hash == hashes[class]).map(|(_, other)| *other);
+        let known = alike.find(|&other| equal(columns[usize::from(other)], class));
         renamed[class] = known.unwrap_or_else(|| {
             // At most 256 classes, so the last number is 255.
             let fresh = u8::try_from(columns.len()).unwrap_or(u8::MAX);
             columns.push(class);
-            alike.push(fresh);
+            seen.push((hashes[class], fresh));
             fresh
         });
     }
@@ -260,11 +295,6 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
         let row = &raw.transitions[state as usize * width..][..width];
         transitions.extend(columns.iter().map(|&class| renumber(row[class])));
     }
-    let transitions = transitions.into_boxed_slice();
-    TerminalDfa {
-        classes,
-        class_count: columns.len(),
-        transitions,
-        accepting: order.iter().map(|&state| raw.accepting[state as usize]).collect(),
-    }
+    let accepting = order.iter().map(|&state| raw.accepting[state as usize]).collect();
+    TerminalDfa::new(classes, columns.len(), transitions.into_boxed_slice(), accepting)
 }

@@ -117,14 +117,15 @@ fn joint_classes(dfas: &[TerminalDfa]) -> (Box<[u8; 256]>, usize) {
     let mut classes = Box::new([0_u8; 256]);
     let mut count = 1;
     // By class so far and class of the automaton at hand: the new class, and the automaton it was given for.
-    let mut names = vec![(0_u32, 0_u8); 1 << 16];
+    let mut names = Vec::new();
     for (turn, dfa) in (1..=u32::MAX).zip(dfas) {
         if count == 256 {
             break;
         }
+        names.resize(names.len().max(count * dfa.class_count()), (0_u32, 0_u8));
         count = 0;
         for (class, &other) in classes.iter_mut().zip(dfa.classes()) {
-            let name = &mut names[usize::from(*class) << 8 | usize::from(other)];
+            let name = &mut names[usize::from(*class) * dfa.class_count() + usize::from(other)];
             if name.0 != turn {
                 // At most 256 classes, so the last number is 255.
                 *name = (turn, u8::try_from(count).unwrap_or(u8::MAX));

@@ -7,7 +7,12 @@
 
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
-use super::{crossing::Loops, ranges::Ranges, reach::Reach};
+use super::{
+    counted::{Beside, Counted, Home, next},
+    crossing::Loops,
+    ranges::Ranges,
+    reach::Reach,
+};
 use crate::{
     ids::TrieNodeId,
     scanner::{NONE, TerminalDfa},
@@ -46,6 +51,8 @@ pub(super) struct Found {
 pub(super) struct Kin {
     common: Arc<TerminalDfa>,
     pairs: Box<[Pair]>,
+    /// Set if the terminal is the common one but for counts of characters.
+    counted: Option<Counted>,
     /// The [kinds](byte_kind) of bytes that may end the common one, as bits.
     ending: u64,
     /// Does the common one say nothing of where texts end? So it is for one that has the empty text, such as
@@ -56,7 +63,7 @@ pub(super) struct Kin {
 impl Kin {
     /// Runs both side by side from their starts. Linear in the states of `dfa` times the bytes that either
     /// tells apart. A state that comes beside several is held against the first.
-    pub(super) fn new(dfa: &TerminalDfa, common: &Arc<TerminalDfa>) -> Self {
+    pub(super) fn new(dfa: &TerminalDfa, common: &Arc<TerminalDfa>, home: Option<Home>) -> Self {
         let endless = common.accepts_empty();
         let ending = if endless { 0 } else { ending(common) };
         let bytes = told_apart(dfa, common, ending);
@@ -96,12 +103,27 @@ impl Kin {
         }
         spread(&mut pairs, &before, |pair| &mut pair.apart, |_| true);
         spread(&mut pairs, &before, |pair| &mut pair.apart_inside, |ends| !ends);
-        Self { common: Arc::clone(common), pairs: pairs.into_boxed_slice(), ending, endless }
+        let counted = home.and_then(|home| {
+            let beside = Beside { dfa, common, bytes: &bytes };
+            let same = |state: u32| !endless && pairs[state as usize].apart == NEVER;
+            Counted::new(&beside, home, |state| pairs[state as usize].partner, same)
+        });
+        Self { common: Arc::clone(common), pairs: pairs.into_boxed_slice(), counted, ending, endless }
+    }
+
+    /// The counts of characters that are all in which the terminal differs, if so it is.
+    pub(super) fn counted(&self) -> Option<&Counted> {
+        self.counted.as_ref()
     }
 
     /// The state of the common terminal that a state is held against.
     pub(super) fn partner(&self, state: u32) -> Option<u32> {
         Some(self.pairs[state as usize].partner).filter(|&partner| partner != NONE)
+    }
+
+    /// The length of the shortest text inside of a string that a state and its partner treat differently.
+    pub(super) fn apart_inside(&self, state: u32) -> u32 {
+        self.pairs[state as usize].apart_inside
     }
 
     /// Do a state and its partner treat all texts alike?
@@ -111,7 +133,7 @@ impl Kin {
 
     /// Memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.pairs)
+        size_of_val(&*self.pairs) + self.counted.as_ref().map_or(0, Counted::bytes)
     }
 
     /// Are exits taken over as well?
@@ -188,11 +210,6 @@ fn told_apart(dfa: &TerminalDfa, common: &TerminalDfa, ending: u64) -> Vec<u8> {
         (dfa.classes()[usize::from(byte)], common.classes()[usize::from(byte)], ends)
     };
     (0..=u8::MAX).filter(|&byte| seen.insert(kind(byte))).collect()
-}
-
-fn next(dfa: &TerminalDfa, state: u32, byte: u8) -> Option<u32> {
-    let class = usize::from(dfa.classes()[usize::from(byte)]);
-    Some(dfa.transitions()[state as usize * dfa.class_count() + class]).filter(|&to| to != NONE)
 }
 
 /// A walk over the trie with both automata.

@@ -47,7 +47,11 @@ proptest! {
         let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
         let trie = ByteTrie::new(tokens.len(), ids);
         let work = &mut Work::unlimited();
-        let into = Arc::new(TerminalTable::new(dfa("[ ]*,[ ]*"), None));
+        let comma = Arc::new(TerminalTable::new(dfa("[ ]*,[ ]*"), None));
+        // A counted string, alone and beside any string.
+        let rest = || dfa(&format!("{CHAR}{{1,2}}\""));
+        let any = Arc::new(TerminalTable::new(dfa(&format!("{CHAR}*\"")), None));
+        let counted = [None, Some(any)].map(|common| Arc::new(TerminalTable::new(rest(), common)));
         for (common, others) in patterns() {
             let common = Arc::new(TerminalTable::new(dfa(&common), None));
             for pattern in others {
@@ -64,9 +68,11 @@ proptest! {
                         one.tokens().iter().eq(other.tokens().iter()) && inner(one) == inner(other)
                     };
                     prop_assert!(same(&rows[0], &rows[1]), "row {} of {}", state, pattern);
-                    let crossed =
-                        [&alone, &beside].map(|table| table.crossing(&trie, state, &into, work).unwrap());
-                    prop_assert!(same(&crossed[0], &crossed[1]), "crossing from {} of {}", state, pattern);
+                    for (one, other) in [(&comma, &comma), (&counted[0], &counted[1])] {
+                        let crossed = [(&alone, one), (&beside, other)]
+                            .map(|(table, into)| table.crossing(&trie, state, into, work).unwrap());
+                        prop_assert!(same(&crossed[0], &crossed[1]), "crossing from {} of {}", state, pattern);
+                    }
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! one, as an *end* it finishes it, as a *start* it begins one it does not finish, and in between it may
 //! span *full* ones. Knows no parser, only which terminals may follow which.
 
+mod counted;
 mod crossing;
 mod entrances;
 mod grow;

@@ -35,6 +35,13 @@ impl Reach {
         Self { tokens: Tokens::new(trie, &stays), exits }
     }
 
+    /// From the tokens and the exits themselves.
+    pub(super) fn of(tokens: Tokens, mut exits: Ranges) -> Self {
+        exits.normalise();
+        exits.shrink();
+        Self { tokens, exits }
+    }
+
     /// From what a walk found itself, and what another row or crossing holds in the subtrees `taken`, which
     /// are in order
     /// and the same there as here. Linear in what was found and in the tokens of `taken`, or in all others
@@ -185,7 +192,7 @@ impl Tokens {
     }
 
     /// These tokens, each once.
-    fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
+    pub(super) fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
         let size = trie.everything().size();
         if tokens.len() < size / 32 {
             tokens.sort_unstable();

@@ -12,6 +12,7 @@ use std::{
 use hashbrown::HashMap;
 
 use super::{
+    counted::{Characters, Counted, Home},
     crossing::{Crossing, Loops},
     entrances::Entrances,
     kin::{self, Kin},
@@ -19,6 +20,7 @@ use super::{
     reach::Reach,
 };
 use crate::{
+    grammar::Automaton,
     ids::TrieNodeId,
     limits::{LimitExceeded, TABLE_BYTES, Work},
     scanner::{NONE, TerminalDfa},
@@ -63,6 +65,15 @@ struct Crossed {
     reach: Arc<Reach>,
 }
 
+/// The closest common terminal, how it compares, and a row of it.
+type Relative<'a> = (&'a TerminalTable, &'a Kin, Arc<Reach>);
+
+/// Bytes before a counted string comes to its end from which on a walk beside the common one looks at much.
+const NEAR: u32 = 32;
+
+/// Exits from which on it is worth a look whether they are all those after some number of characters.
+const WORTH_COUNTING: usize = if cfg!(test) { 1 } else { 64 };
+
 /// Crossings that are kept of one table before those into terminals that nobody uses any more are dropped.
 const MOST_CROSSINGS: usize = 1_024;
 
@@ -71,9 +82,14 @@ const MOST_CROSSINGS: usize = 1_024;
 pub(crate) struct TerminalTable {
     dfa: Arc<TerminalDfa>,
     loops: OnceLock<Loops>,
-    /// The table of a common terminal that this one may have much in common with.
-    common: Option<Arc<Self>>,
-    kin: OnceLock<Kin>,
+    /// The tables of common terminals that this one may have much in common with.
+    common: Box<[Arc<Self>]>,
+    /// The one that is closest, and how the two compare.
+    kin: OnceLock<(Arc<Self>, Kin)>,
+    /// Of a common terminal of strings: the state between characters, and the vocabulary's tokens by their
+    /// characters.
+    home: OnceLock<Option<Home>>,
+    characters: OnceLock<Characters>,
     rows: Box<[OnceLock<Row>]>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
     /// [`crossing`](Self::crossing).
@@ -87,7 +103,7 @@ pub(crate) struct TerminalTable {
 
 impl TerminalTable {
     /// A table without rows.
-    pub(super) fn new(dfa: Arc<TerminalDfa>, common: Option<Arc<Self>>) -> Self {
+    pub(super) fn new(dfa: Arc<TerminalDfa>, common: impl IntoIterator<Item = Arc<Self>>) -> Self {
         let step = |byte: u8| {
             let to = dfa.transitions()[usize::from(dfa.classes()[usize::from(byte)])];
             (to != NONE).then_some((byte, to))
@@ -97,8 +113,10 @@ impl TerminalTable {
         Self {
             dfa,
             loops: OnceLock::new(),
-            common,
+            common: common.into_iter().collect(),
             kin: OnceLock::new(),
+            home: OnceLock::new(),
+            characters: OnceLock::new(),
             rows,
             crossings: Mutex::default(),
             first,
@@ -125,7 +143,21 @@ impl TerminalTable {
         if let Some(row) = self.rows[state as usize].get() {
             return Ok(&row.reach);
         }
-        if let Some((kin, row)) = self.relative(trie, state, work)? {
+        if let Some((common, kin, row)) = self.relative(trie, state, work)? {
+            let counted: Option<(&Counted, usize)> =
+                kin.counted().and_then(|counted| Some((counted, counted.number(state)?)));
+            let near = kin.apart_inside(state) < NEAR;
+            if let Some((counted, number)) = counted.filter(|_| near)
+                && let Some(characters) = common.characters(trie, work)?
+            {
+                let row = self.rows[state as usize].get_or_init(|| {
+                    let reach = counted.row(trie, characters, number);
+                    made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
+                    self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+                    Row { reach: Arc::new(reach), taken: None }
+                });
+                return made.map(|()| &row.reach);
+            }
             let row = self.rows[state as usize].get_or_init(|| {
                 if kin.is_same(state) {
                     return Row { reach: row, taken: None };
@@ -176,16 +208,24 @@ impl TerminalTable {
             let entrances = Entrances::new(trie, exits, std::iter::once(into.first()), work)?;
             entrances.cross(trie, into, work)
         };
-        let partner = match (&self.common, self.kin.get()) {
-            (Some(common), Some(kin)) => kin.partner(state).map(|partner| (common, kin, partner)),
+        let partner = match self.kin.get() {
+            Some((common, kin)) => kin.partner(state).map(|partner| (common, partner)),
             _ => None,
+        };
+        // Where the two end at the same trie nodes, tokens go on alike.
+        let partner = match partner {
+            Some((common, partner)) => {
+                let same = common.row(trie, partner, work)?.exits() == row.exits();
+                Some((common, partner, same))
+            }
+            None => None,
         };
         let taken = self.rows[state as usize].get().and_then(|row| row.taken.as_ref());
         let reach = match (partner, taken) {
-            (Some((common, kin, partner)), None) if kin.is_same(state) => {
-                common.crossing(trie, partner, into, work)?
-            }
-            (Some((common, _, partner)), Some(Taken { nodes, exits })) => {
+            (Some((common, partner, true)), _) => common.crossing(trie, partner, into, work)?,
+            (Some((common, partner, _)), Some(Taken { nodes, exits }))
+                if nodes.len() < row.exits().total() =>
+            {
                 let theirs = common.crossing(trie, partner, into, work)?;
                 let own = enter(exits, work)?;
                 if own.is_empty() && theirs.is_within(trie, nodes) {
@@ -195,7 +235,10 @@ impl TerminalTable {
                     Arc::new(own.with(trie, nodes, &theirs))
                 }
             }
-            _ => Arc::new(enter(row.exits(), work)?),
+            _ => Arc::new(match into.counted_crossing(trie, row.exits(), work)? {
+                Some(reach) => reach,
+                None => enter(row.exits(), work)?,
+            }),
         };
         let mut crossings = self.crossings();
         if crossings.len() >= MOST_CROSSINGS {
@@ -213,30 +256,89 @@ impl TerminalTable {
         self.crossings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How this terminal and a common one compare, and the row of the common one's state beside `state`, if
-    /// many tokens may go on there.
+    /// The closest common terminal, how the two compare, and the row of the common one's state beside `state`,
+    /// if many tokens may go on there.
     fn relative(
         &self,
         trie: &ByteTrie,
         state: u32,
         work: &mut Work,
-    ) -> Result<Option<(&Kin, Arc<Reach>)>, LimitExceeded> {
-        let Some(common) = &self.common else { return Ok(None) };
+    ) -> Result<Option<Relative<'_>>, LimitExceeded> {
         let bytes = self.dfa.classes().iter();
         let row = &self.dfa.transitions()[state as usize * self.dfa.class_count()..];
         if bytes.filter(|class| row[usize::from(**class)] != NONE).count() < WORTH_KIN {
             return Ok(None);
         }
-        let mut made = Ok(());
-        let kin = self.kin.get_or_init(|| {
-            made = work.spend(self.dfa.transitions().len());
-            let kin = Kin::new(&self.dfa, &common.dfa);
-            self.bytes.fetch_add(kin.bytes(), Ordering::Relaxed);
-            kin
-        });
-        made?;
+        let Some((common, kin)) = self.kin(work)? else { return Ok(None) };
         let Some(partner) = kin.partner(state) else { return Ok(None) };
-        Ok(Some((kin, Arc::clone(common.row(trie, partner, work)?))))
+        Ok(Some((common, kin, Arc::clone(common.row(trie, partner, work)?))))
+    }
+
+    /// The closest common terminal, and how the two compare.
+    fn kin(&self, work: &mut Work) -> Result<Option<(&Self, &Kin)>, LimitExceeded> {
+        let mut made = Ok(());
+        let known = match self.kin.get() {
+            Some(known) => known,
+            None => {
+                let Some(common) = self.closest() else { return Ok(None) };
+                self.kin.get_or_init(|| {
+                    made = work.spend(self.dfa.transitions().len());
+                    let home = *common.home.get_or_init(|| Home::of(&common.dfa));
+                    let kin = Kin::new(&self.dfa, &common.dfa, home);
+                    self.bytes.fetch_add(kin.bytes(), Ordering::Relaxed);
+                    (Arc::clone(common), kin)
+                })
+            }
+        };
+        made.map(|()| Some((&*known.0, &known.1)))
+    }
+
+    /// The common terminal that ends most alike, and of these the one that begins most alike.
+    fn closest(&self) -> Option<&Arc<Self>> {
+        if let [] | [_] = *self.common {
+            return self.common.first();
+        }
+        let ends = self.dfa.last_bytes();
+        self.common.iter().min_by_key(|common| {
+            let theirs = common.dfa.last_bytes();
+            let ends = ends.iter().zip(&theirs).filter(|(one, other)| one != other).count();
+            let begins = |byte: &u8| self.first.iter().any(|(first, _)| first == byte);
+            let both = common.first.iter().filter(|(byte, _)| begins(byte)).count();
+            (ends, self.first.len() + common.first.len() - 2 * both)
+        })
+    }
+
+    /// The vocabulary's tokens by the characters that they have for this common terminal. First use walks the
+    /// trie.
+    fn characters(&self, trie: &ByteTrie, work: &mut Work) -> Result<Option<&Characters>, LimitExceeded> {
+        let Some(home) = self.home.get().copied().flatten() else { return Ok(None) };
+        let mut made = Ok(());
+        let characters = self.characters.get_or_init(|| {
+            made = work.spend(trie.len() / 2);
+            let characters = Characters::new(trie, &self.dfa, home);
+            self.bytes.fetch_add(characters.bytes(), Ordering::Relaxed);
+            characters
+        });
+        made.map(|()| Some(characters))
+    }
+
+    /// What the terminal does to the tokens that enter it at `exits`, if it counts characters, and these are
+    /// all the places after some number of them.
+    pub(super) fn counted_crossing(
+        &self,
+        trie: &ByteTrie,
+        exits: &Ranges,
+        work: &mut Work,
+    ) -> Result<Option<Reach>, LimitExceeded> {
+        if self.first.len() < WORTH_KIN || exits.total() < WORTH_COUNTING {
+            return Ok(None);
+        }
+        let Some((common, kin)) = self.kin(work)? else { return Ok(None) };
+        let Some(counted) = kin.counted() else { return Ok(None) };
+        let Some(characters) = common.characters(trie, work)? else { return Ok(None) };
+        let reach = counted.crossing(trie, characters, exits);
+        work.spend(ENTER_WORK + exits.total() + reach.as_ref().map_or(0, Reach::work))?;
+        Ok(reach)
     }
 
     /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a state. Linear in
@@ -312,9 +414,14 @@ pub(crate) struct Tables {
 #[derive(Debug, Default)]
 struct Known {
     tables: HashMap<Arc<TerminalDfa>, Arc<TerminalTable>>,
+    /// Those that notations have in common, the oldest first.
+    common: Vec<(Automaton, Arc<TerminalTable>)>,
     /// Tables added since memory was last looked at.
     added: usize,
 }
+
+/// Automata that notations have in common, some for each set of options, that are kept in mind.
+const MOST_COMMON: usize = 16;
 
 /// Memory is looked at whenever this many tables were added, or a quarter of those there are, as a look is linear in them.
 const ADDED_BEFORE_A_LOOK: usize = 64;
@@ -342,17 +449,36 @@ impl Tables {
                 known.tables.retain(|_, table| Arc::strong_count(table) > 1);
             }
         }
-        // The one that begins most alike, if any byte begins both.
-        let begins = |byte: usize| dfa.transitions()[usize::from(dfa.classes()[byte])] != NONE;
-        let alike = |table: &Arc<TerminalTable>| {
-            let both = table.first.iter().filter(|&&(byte, _)| begins(usize::from(byte))).count();
-            (both > 0).then(|| table.first.len() + (0..256).filter(|&byte| begins(byte)).count() - 2 * both)
-        };
-        let common = common.iter().filter_map(|table| Some((alike(table)?, table)));
-        let common = common.min_by_key(|(apart, _)| *apart).map(|(_, table)| Arc::clone(table));
+        // Those that some byte begins as well.
+        let begins = |byte: u8| dfa.transitions()[usize::from(dfa.classes()[usize::from(byte)])] != NONE;
+        let alike = |table: &&Arc<TerminalTable>| table.first.iter().any(|&(byte, _)| begins(byte));
+        let common = common.iter().filter(alike).cloned();
         let table = Arc::new(TerminalTable::new(Arc::clone(dfa), common));
         known.tables.insert(Arc::clone(dfa), Arc::clone(&table));
         table
+    }
+
+    /// The table of an automaton that grammars of a notation have in common; `None` if `dfa` is none.
+    pub(crate) fn of_common(
+        &self,
+        automaton: &Automaton,
+        dfa: impl FnOnce() -> Option<TerminalDfa>,
+    ) -> Option<Arc<TerminalTable>> {
+        let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |known: &Known| {
+            let mut common = known.common.iter();
+            common.find(|(one, _)| one == automaton).map(|(_, table)| Arc::clone(table))
+        };
+        if let Some(table) = known(&lock()) {
+            return Some(table);
+        }
+        let table = self.of(&Arc::new(dfa()?), &[]);
+        let mut known = lock();
+        if known.common.len() == MOST_COMMON {
+            known.common.remove(0);
+        }
+        known.common.push((automaton.clone(), Arc::clone(&table)));
+        Some(table)
     }
 
     /// Takes the rows of a table from the cache folder, if they are there.

@@ -229,12 +229,25 @@ fn offspring(
             return Ok(offspring);
         }
     }
-    let first = |terminal: TerminalId| tables[terminal.index()].first();
-    let entrances = Entrances::new(trie, node.reach.exits(), soil.follow.of(node.terminal).map(first), work)?;
+    let exits = node.reach.exits();
+    let mut others = Vec::new();
     for terminal in soil.follow.of(node.terminal) {
+        match tables[terminal.index()].counted_crossing(trie, exits, work)? {
+            Some(reach) => add(&mut offspring, terminal, Arc::new(reach)),
+            None => others.push(terminal),
+        }
+    }
+    if others.is_empty() {
+        return Ok(offspring);
+    }
+    let first = |terminal: &TerminalId| tables[terminal.index()].first();
+    let entrances = Entrances::new(trie, exits, others.iter().map(first), work)?;
+    for &terminal in &others {
         let reach = entrances.cross(trie, &tables[terminal.index()], work)?;
         add(&mut offspring, terminal, Arc::new(reach));
     }
+    // Children are in order of their terminals.
+    offspring.sort_unstable_by_key(|(terminal, _)| *terminal);
     Ok(offspring)
 }
 

@@ -8,11 +8,12 @@ use std::{
     collections::BTreeMap,
     fmt,
     hash::{Hash, Hasher},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use super::{
-    builder::VocabularyBuilder, error::VocabularyError, stored, token_set::TokenSet, trie::ByteTrie,
+    builder::VocabularyBuilder, error::VocabularyError, quoted::Quoted, stored, token_set::TokenSet,
+    trie::ByteTrie,
 };
 use crate::ids::TokenId;
 
@@ -40,6 +41,7 @@ struct Inner {
     content: Content,
     trie: ByteTrie,
     fingerprint: [u8; 32],
+    quoted: OnceLock<Quoted>,
 }
 
 /// All that a vocabulary is; the rest follows from it.
@@ -82,12 +84,17 @@ impl Vocabulary {
 
     /// The vocabulary of this content with the trie that it is laid out by and their [`stored::fingerprint`].
     pub(super) fn of(content: Content, trie: ByteTrie, fingerprint: [u8; 32]) -> Self {
-        Self { inner: Arc::new(Inner { content, trie, fingerprint }) }
+        Self { inner: Arc::new(Inner { content, trie, fingerprint, quoted: OnceLock::new() }) }
     }
 
     /// The bytes of which it can be read again; see [`stored`].
     pub(super) fn encode(&self) -> Vec<u8> {
         stored::encode(self.content(), self.trie())
+    }
+
+    /// The tokens with quotes. Worked out when they are first asked for.
+    pub(crate) fn quoted(&self) -> &Quoted {
+        self.inner.quoted.get_or_init(|| Quoted::new(self))
     }
 
     fn content(&self) -> &Content {

@@ -101,7 +101,18 @@ impl StringSet {
     pub(in super::super) fn common(spelling: Spelling) -> Result<[Automaton; 3], LeafError> {
         let style = Style::of(spelling.escapes);
         let any = CharDfa::all();
-        Ok([any_string(style)?, spell(&any, style, (false, true))?, spell(&any, style, (false, false))?])
+        let (rest, inside) = match style {
+            Style::All => {
+                static REST: OnceLock<CharDfa> = OnceLock::new();
+                static INSIDE: OnceLock<CharDfa> = OnceLock::new();
+                let known = |known: &OnceLock<CharDfa>, quotes| {
+                    known.get_or_init(CharDfa::all).spelled(|any| spell(any, style, quotes))
+                };
+                (known(&REST, (false, true))?, known(&INSIDE, (false, false))?)
+            }
+            _ => (spell(&any, style, (false, true))?, spell(&any, style, (false, false))?),
+        };
+        Ok([any_string(style)?, rest, inside])
     }
 }
 

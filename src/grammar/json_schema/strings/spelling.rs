@@ -5,9 +5,9 @@
 //! digits serves all: a block of code points that lead to the same state needs one shared tail, and only
 //! blocks in which ways part are looked into.
 
-use std::rc::Rc;
+use std::{hash::BuildHasher, rc::Rc};
 
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use super::{
     super::{
@@ -158,7 +158,8 @@ pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result
     let mut speller = Speller {
         style,
         nodes: vec![State::default(); count + 1],
-        known: HashMap::new(),
+        known: HashTable::new(),
+        hashes: DefaultHashBuilder::default(),
         tails: HashMap::new(),
         usual: HashMap::new(),
     };
@@ -221,7 +222,8 @@ struct Speller {
     style: Style,
     nodes: Vec<State>,
     /// States between characters, by their edges.
-    known: HashMap<Vec<Edge>, u32>,
+    known: HashTable<u32>,
+    hashes: DefaultHashBuilder,
     /// States from which any further digits lead to a state.
     tails: HashMap<(&'static [Digit], u32), u32>,
     /// The edges from which every character leads to a state.
@@ -414,15 +416,17 @@ impl Speller {
             }
             joins
         });
-        if let Some(&known) = self.known.get(&edges) {
+        let hash = self.hashes.hash_one(&edges);
+        if let Some(&known) = self.known.find(hash, |&id| self.nodes[id as usize].edges == edges) {
             return Ok(Some(known));
         }
         if self.nodes.len() >= MAX_SPELLED {
             return Err(too_many());
         }
         let id = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
-        self.nodes.push(State { accepts: false, edges: edges.clone() });
-        self.known.insert(edges, id);
+        self.nodes.push(State { accepts: false, edges });
+        let Self { known, nodes, hashes, .. } = self;
+        known.insert_unique(hash, id, |&id| hashes.hash_one(&nodes[id as usize].edges));
         Ok(Some(id))
     }
 }

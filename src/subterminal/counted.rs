@@ -1,0 +1,343 @@
+//! Rows of counted strings, such as any string of 2 to 63 characters, from one index of the vocabulary.
+//!
+//! Such an automaton is the product of a common one, any string, and a counter of characters. How many
+//! characters a token has is a property of the vocabulary and the common automaton alone. So one walk over
+//! the trie serves the rows of all lengths in all schemas: a row is the common one's without the tokens that
+//! have too many characters, or too few before their closing quote.
+
+use super::{
+    ranges::Ranges,
+    reach::{Reach, Tokens},
+};
+use crate::{
+    ids::{TokenId, TrieNodeId},
+    scanner::{NONE, TerminalDfa},
+    vocab::{ByteTrie, TokenSet},
+};
+
+/// The state after a byte.
+pub(super) fn next(dfa: &TerminalDfa, state: u32, byte: u8) -> Option<u32> {
+    let class = usize::from(dfa.classes()[usize::from(byte)]);
+    Some(dfa.transitions()[state as usize * dfa.class_count() + class]).filter(|&to| to != NONE)
+}
+
+fn leads_on(dfa: &TerminalDfa, state: u32) -> bool {
+    dfa.transitions()[state as usize * dfa.class_count()..][..dfa.class_count()].iter().any(|&to| to != NONE)
+}
+
+/// How a common automaton is made up, if it is that of strings: characters that each lead back home, and
+/// either an end past which nothing goes on, or none, so that texts may end wherever they are home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Home {
+    /// The state between characters.
+    state: u32,
+    /// May texts end there, instead of by a byte that ends them?
+    endless: bool,
+}
+
+impl Home {
+    /// Linear in the states and bytes.
+    pub(super) fn of(common: &TerminalDfa) -> Option<Self> {
+        let states = 0..u32::try_from(common.len()).ok()?;
+        let loops = |state: &u32| (0..=u8::MAX).any(|byte| next(common, *state, byte) == Some(*state));
+        let state = states.clone().find(loops)?;
+        let endless = common.accepts_empty();
+        let ends = |at: u32| if endless { at == state } else { !leads_on(common, at) };
+        let fits = |at: u32| common.accepting()[at as usize] == ends(at);
+        // Nothing but the end of a character leads to an end.
+        let ended = |at: u32| (0..=u8::MAX).any(|byte| next(common, at, byte).is_some_and(ends));
+        let whole = |at: u32| endless || at == state || !ended(at);
+        states.into_iter().all(|at| fits(at) && whole(at)).then_some(Self { state, endless })
+    }
+}
+
+/// What the tokens of a vocabulary do to a common automaton that is home, by their characters.
+#[derive(Debug)]
+pub(super) struct Characters {
+    /// All tokens that go on.
+    all: TokenSet,
+    count: usize,
+    /// The tokens that do not end the string, by the characters that they have or have begun.
+    inside: Vec<Vec<TokenId>>,
+    /// Trie nodes where it is home again, if tokens go on there, by the characters before them; ascending.
+    homes: Vec<Vec<u32>>,
+    /// Trie nodes where the string has ended, ascending, and the characters before its end.
+    ended: Vec<(u32, usize)>,
+}
+
+/// The list for a number of characters.
+fn at<T>(lists: &mut Vec<Vec<T>>, count: usize) -> &mut Vec<T> {
+    if lists.len() <= count {
+        lists.resize_with(count + 1, Vec::new);
+    }
+    &mut lists[count]
+}
+
+impl Characters {
+    /// One walk over the trie.
+    pub(super) fn new(trie: &ByteTrie, common: &TerminalDfa, home: Home) -> Self {
+        let mut found = Self {
+            all: TokenSet::empty(trie.everything().size()),
+            count: 0,
+            inside: Vec::new(),
+            homes: Vec::new(),
+            ended: Vec::new(),
+        };
+        let mut path: Vec<(u32, u32, usize)> = Vec::new();
+        let (mut node, last) = (1, trie.end(ByteTrie::ROOT).raw());
+        while node < last {
+            while path.last().is_some_and(|&(end, ..)| end <= node) {
+                path.pop();
+            }
+            let (state, characters) =
+                path.last().map_or((home.state, 0), |&(_, state, characters)| (state, characters));
+            let here = TrieNodeId::new(node);
+            let end = trie.end(here).raw();
+            let Some(to) = next(common, state, trie.byte(here)) else {
+                node = end;
+                continue;
+            };
+            let tokens = trie.tokens_at(trie.own_tokens(here));
+            tokens.iter().for_each(|&token| found.all.insert(token));
+            found.count += tokens.len();
+            if !home.endless && common.accepting()[to as usize] {
+                found.ended.push((node, characters));
+                node = end;
+                continue;
+            }
+            at(&mut found.inside, characters + 1).extend_from_slice(tokens);
+            let characters = characters + usize::from(to == home.state);
+            if to == home.state && trie.has_children(here) {
+                at(&mut found.homes, characters).push(node);
+            }
+            path.push((end, to, characters));
+            node += 1;
+        }
+        found
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let nodes = self.homes.iter().map(Vec::capacity).sum::<usize>();
+        self.all.size() / 8 + 4 * (self.count + nodes) + size_of_val(&*self.ended)
+    }
+
+    /// How many characters are before these nodes, if they are all those at which so many are.
+    fn characters_before(&self, nodes: &Ranges) -> Option<usize> {
+        let first = nodes.iter().next()?.start;
+        let count = self.homes.iter().position(|homes| homes.first() == Some(&first))?;
+        nodes.iter().flatten().eq(self.homes[count].iter().copied()).then_some(count)
+    }
+}
+
+/// The counts of an automaton that is a common one beside a counter.
+#[derive(Debug)]
+pub(super) struct Counted {
+    home: Home,
+    /// By state: the characters before it, if it is between characters.
+    numbers: Box<[Option<usize>]>,
+    /// By characters: may the string be closed after so many?
+    closes: Vec<bool>,
+    /// By characters: may the terminal end after so many?
+    stops: Vec<bool>,
+    /// Is any number of characters allowed past those listed, and the end after each?
+    free: bool,
+}
+
+/// What [`Counted::new`] needs to know of an automaton that runs beside a common one.
+pub(super) struct Beside<'a> {
+    pub(super) dfa: &'a TerminalDfa,
+    pub(super) common: &'a TerminalDfa,
+    /// A byte of each kind that either tells from others.
+    pub(super) bytes: &'a [u8],
+}
+
+/// What may come after so many characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    state: u32,
+    goes_on: bool,
+    closes: bool,
+    stops: bool,
+}
+
+impl Counted {
+    /// The counts of an automaton whose states run beside `partner`, and treat all texts as it does where
+    /// they are the `same`. `None` if there is more to it than counts. Linear in the states and bytes.
+    pub(super) fn new(
+        beside: &Beside<'_>,
+        home: Home,
+        partner: impl Fn(u32) -> u32,
+        same: impl Fn(u32) -> bool,
+    ) -> Option<Self> {
+        let Beside { dfa, .. } = *beside;
+        if partner(0) == home.state && same(0) {
+            return None;
+        }
+        let mut numbers: Vec<Option<usize>> = vec![None; dfa.len()];
+        let mut places: Vec<Place> = Vec::new();
+        let mut free = None;
+        let first = if partner(0) == home.state { 0 } else { entrance(beside, home)? };
+        let mut labels: Vec<Option<usize>> = vec![None; dfa.len()];
+        labels[first as usize] = Some(0);
+        let mut open = vec![first];
+        while let Some(state) = open.pop() {
+            let count = labels[state as usize]?;
+            let is_home = partner(state) == home.state;
+            let place = beside.place(home, state, partner(state), &partner)?;
+            if is_home {
+                if places.len() <= count {
+                    let none = Place { state: NONE, goes_on: false, closes: false, stops: false };
+                    places.resize(count + 1, none);
+                }
+                if places[count].state != NONE {
+                    return None;
+                }
+                places[count] = place;
+                numbers[state as usize] = Some(count);
+            }
+            for &byte in beside.bytes {
+                let Some(to) = next(dfa, state, byte) else { continue };
+                if !home.endless && dfa.accepting()[to as usize] {
+                    continue;
+                }
+                let after = count + usize::from(partner(to) == home.state);
+                if same(to) {
+                    free = Some(free.map_or(count + 1, |free: usize| free.min(count + 1)));
+                    continue;
+                }
+                match labels[to as usize] {
+                    Some(known) if known == after => {}
+                    Some(_) => return None,
+                    None => {
+                        labels[to as usize] = Some(after);
+                        open.push(to);
+                    }
+                }
+            }
+        }
+        // Every number of characters has its place, up to where counts end or do not matter any more.
+        let whole = places.iter().all(|place| place.state != NONE);
+        let ends = match (free, places.last()) {
+            (Some(free), _) => places.len() == free && places.iter().all(|place| place.goes_on),
+            (None, Some(last)) => !last.goes_on,
+            (None, None) => false,
+        };
+        (whole && ends).then(|| Self {
+            home,
+            numbers: numbers.into_boxed_slice(),
+            closes: places.iter().map(|place| place.closes).collect(),
+            stops: places.iter().map(|place| place.stops).collect(),
+            free: free.is_some(),
+        })
+    }
+
+    /// The characters before a state that is between characters.
+    pub(super) fn number(&self, state: u32) -> Option<usize> {
+        self.numbers[state as usize]
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.numbers) + 2 * self.closes.len()
+    }
+
+    /// What the terminal does, begun with `number` characters, to the tokens of a vocabulary.
+    pub(super) fn row(&self, trie: &ByteTrie, characters: &Characters, number: usize) -> Reach {
+        self.after(trie, characters, (0, number))
+    }
+
+    /// What the terminal, which is entered between characters, does to the tokens that go on at `exits`.
+    /// `None` if those are not all the places after some number of characters.
+    pub(super) fn crossing(&self, trie: &ByteTrie, characters: &Characters, exits: &Ranges) -> Option<Reach> {
+        let before = characters.characters_before(exits)?;
+        self.number(0).map(|number| self.after(trie, characters, (before, number)))
+    }
+
+    /// The same for what comes `before` characters after the start of tokens. Linear in the tokens, or in
+    /// those left out if these are fewer, and in the exits.
+    fn after(&self, trie: &ByteTrie, characters: &Characters, (before, number): (usize, usize)) -> Reach {
+        let Characters { all, count, inside, homes, ended } = characters;
+        let may = |list: &[bool], count: usize| list.get(number + count).copied().unwrap_or(self.free);
+        let may_close = |count: usize| count >= before && may(&self.closes, count - before);
+        let last = if self.free { usize::MAX } else { before + self.closes.len() - 1 - number };
+        let here = |count: usize| count > before && count <= last;
+        let within = || inside.iter().enumerate().filter(|(count, _)| here(*count)).map(|(_, list)| list);
+        let kept: usize = within().map(Vec::len).sum();
+        let closing = |node: u32| trie.tokens_at(trie.own_tokens(TrieNodeId::new(node)));
+        let tokens = if 2 * kept > *count {
+            let mut set = all.clone();
+            let without = inside.iter().enumerate().filter(|(count, _)| !here(*count));
+            without.flat_map(|(_, list)| list).for_each(|&token| set.remove(token));
+            let without = ended.iter().filter(|(_, count)| !may_close(*count));
+            without.flat_map(|&(node, _)| closing(node)).for_each(|&token| set.remove(token));
+            Tokens::Many(set.into())
+        } else {
+            let closed = ended.iter().filter(|(_, count)| may_close(*count));
+            let closed = closed.flat_map(|&(node, _)| closing(node));
+            Tokens::listed(trie, within().flatten().chain(closed).copied().collect())
+        };
+        let mut exits = Ranges::new();
+        if self.home.endless {
+            let stops = |count: usize| count > before && may(&self.stops, count - before);
+            let nodes = homes.iter().enumerate().filter(|(count, _)| stops(*count));
+            nodes.flat_map(|(_, list)| list).for_each(|&node| exits.push(node..node + 1));
+        } else {
+            let closed = ended.iter().filter(|(_, count)| may_close(*count));
+            let inner = closed.filter(|(node, _)| trie.has_children(TrieNodeId::new(*node)));
+            inner.for_each(|&(node, _)| exits.push(node..node + 1));
+        }
+        Reach::of(tokens, exits)
+    }
+}
+
+/// The state of `dfa` in which it is home for the first time, if it is the only one.
+fn entrance(beside: &Beside<'_>, home: Home) -> Option<u32> {
+    let ways = beside.bytes.iter().filter_map(|&byte| {
+        let to = next(beside.dfa, 0, byte)?;
+        Some((to, next(beside.common, 0, byte)?))
+    });
+    let mut ways: Vec<(u32, u32)> = ways.collect();
+    ways.dedup();
+    match ways[..] {
+        [(to, other)] if other == home.state => Some(to),
+        _ => None,
+    }
+}
+
+impl Beside<'_> {
+    /// What may come at a state, beside one of the common automaton: all that may come there, but for ends,
+    /// or between characters nothing but ends.
+    fn place(&self, home: Home, state: u32, beside: u32, partner: &impl Fn(u32) -> u32) -> Option<Place> {
+        let (mut goes_on, mut closes) = ([false; 2], [false; 2]);
+        for &byte in self.bytes {
+            let Some(other) = next(self.common, beside, byte) else {
+                if next(self.dfa, state, byte).is_some() {
+                    return None;
+                }
+                continue;
+            };
+            let ends = !home.endless && self.common.accepting()[other as usize];
+            let to = next(self.dfa, state, byte);
+            if let Some(to) = to {
+                let ended = self.dfa.accepting()[to as usize] && !leads_on(self.dfa, to);
+                if partner(to) != other || (!home.endless && ended != ends) {
+                    return None;
+                }
+            }
+            if ends {
+                closes[usize::from(to.is_some())] = true;
+            } else {
+                goes_on[usize::from(to.is_some())] = true;
+            }
+        }
+        let is_home = beside == home.state;
+        let accepts = self.dfa.accepting()[state as usize];
+        let torn = goes_on == [true; 2] || closes == [true; 2];
+        let stuck = !is_home && (goes_on[0] || closes[0]);
+        if torn || stuck || (accepts && !(home.endless && is_home)) {
+            return None;
+        }
+        Some(Place { state, goes_on: goes_on[1], closes: closes[1], stops: accepts })
+    }
+}

@@ -1,0 +1,51 @@
+//! Tokens by their quotes: which of them may end a key of JSON, or begin another.
+
+use super::vocabulary::Vocabulary;
+use crate::ids::{TokenId, TrieNodeId};
+
+/// Tokens of a vocabulary with quotes or backslashes in them.
+#[derive(Debug)]
+pub(crate) struct Quoted {
+    /// With at least one quote, two, three, four.
+    pub(crate) by_count: [Vec<TokenId>; 4],
+    /// With a quote and a backslash.
+    pub(crate) escaping: Vec<TokenId>,
+    /// With a backslash.
+    pub(crate) backslashed: Vec<TokenId>,
+}
+
+impl Quoted {
+    /// Linear in the tokens that have a quote or a backslash.
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let mut quoted = Self {
+            by_count: Default::default(),
+            escaping: Vec::new(),
+            backslashed: tokens_with(vocabulary, b'\\'),
+        };
+        for token in tokens_with(vocabulary, b'"') {
+            let bytes = vocabulary.bytes(token).unwrap_or_default();
+            let count = bytes.iter().filter(|&&byte| byte == b'"').count();
+            quoted.by_count.iter_mut().take(count).for_each(|tokens| tokens.push(token));
+            if bytes.contains(&b'\\') {
+                quoted.escaping.push(token);
+            }
+        }
+        quoted
+    }
+}
+
+/// All tokens that have a byte, in the order of their texts.
+fn tokens_with(vocabulary: &Vocabulary, byte: u8) -> Vec<TokenId> {
+    let trie = vocabulary.trie();
+    let (mut tokens, mut end) = (Vec::new(), 0);
+    for &node in trie.nodes_with(byte) {
+        // Below another one.
+        if node < end {
+            continue;
+        }
+        let node = TrieNodeId::new(node);
+        end = trie.end(node).raw();
+        tokens.extend_from_slice(trie.tokens_at(trie.subtree_tokens(node)));
+    }
+    tokens
+}
