@@ -320,5 +320,8 @@ mod tests {
         let many = counts(&[(1, 1.0, 0, &[0.001; 500])]);
         assert_eq!(many.memory() - few.memory(), 499 * 8);
         assert!(few.memory() > 8 + size_of::<(u64, Followers)>());
+        // In a table as large.
+        let some = counts(&[(1, 1.0, 0, &[0.5]), (2, 1.0, 0, &[0.5]), (3, 1.0, 0, &[0.5])]);
+        assert_eq!(some.memory() - few.memory(), 2 * (32 + 8));
     }
 }

@@ -199,7 +199,11 @@ fn try_all(
                 Some(Batch { program, tests, takes }) => {
                     let most = takes * 5 + Duration::from_secs(5);
                     let trial = Trial { program: &program, root: copy, tests: &tests, most };
-                    trial.run(Some(number), None)?
+                    match trial.run(Some(number), None)? {
+                        // A test may fail by chance, on a machine that is busy.
+                        Fate::Killed(_) => trial.run(Some(number), None)?,
+                        fate => fate,
+                    }
                 }
                 None => Fate::Survived,
             };
