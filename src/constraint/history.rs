@@ -122,6 +122,7 @@ mod tests {
                 prop_assert!(history.latest_first().eq(all[forgotten..].iter().rev().copied()));
                 // A deque doubles.
                 prop_assert!(history.bytes() <= 8 * (2 * window).max(4));
+                prop_assert!(history.bytes() >= 8 * (all.len() - forgotten));
             }
         }
     }

@@ -26,6 +26,12 @@ use crate::{
 /// Unfinished walks that are kept for the next call: as many texts can wait for a mask at once without loss.
 const KEPT_WALKS: usize = 8;
 
+/// Work of asking a terminal's automaton, and where there are so many that they are not in the processor's
+/// caches.
+const LOOKUP_WORK: usize = 2;
+const FAR_LOOKUP_WORK: usize = 5;
+const MANY_TERMINALS: usize = 1 << 12;
+
 /// Parser sets, constraint states, trees and masks of one compiled grammar.
 #[derive(Debug)]
 pub(crate) struct Machine {
@@ -171,7 +177,8 @@ impl Machine {
         }
         threads.sort_unstable();
         threads.dedup();
-        let to = work.spend(2 * tried + 4).and_then(|()| self.settle(shared, &threads, work));
+        let to =
+            work.spend(lookup_work(shared) * tried + 4).and_then(|()| self.settle(shared, &threads, work));
         self.threads = threads;
         to
     }
@@ -188,7 +195,7 @@ impl Machine {
         }
         let (scanner, cfg) = (&shared.lowered.scanner, &shared.lowered.cfg);
         self.ended.clear();
-        work.spend(2 * threads.len())?;
+        work.spend(lookup_work(shared) * threads.len())?;
         for thread in threads.iter().filter(|thread| scanner.accepts(thread.scan)) {
             work.spend(4)?;
             self.ended.extend(self.parser.shift(cfg, thread.set, scanner.terminal(thread.scan), work)?);
@@ -336,6 +343,10 @@ impl Machine {
             context
         })
     }
+}
+
+fn lookup_work(shared: &Program) -> usize {
+    if shared.lowered.scanner.terminal_count() < MANY_TERMINALS { LOOKUP_WORK } else { FAR_LOOKUP_WORK }
 }
 
 #[cfg(test)]

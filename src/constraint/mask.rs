@@ -26,6 +26,15 @@ const VISIT_WORK: usize = 8;
 /// tokens go on in.
 const NODES_OF_TREE_WORK: usize = 1;
 
+/// Work of trees for each trie node where terminals are single characters.
+const SPELLING_WORK: usize = 4;
+
+/// Bytes with which characters begin at least, for their repeats to spell most tokens.
+const SPELLING_BYTES: usize = 48;
+
+/// Bytes of a character in UTF-8.
+const MOST_OF_A_CHARACTER: usize = 4;
+
 /// Exponential back-off: each failure of trees halves the work that they get for the next mask, at most this many times.
 /// Trees that are there already need little.
 const MOST_FAILURES: u32 = 5;
@@ -39,6 +48,8 @@ pub(super) struct MaskMaker {
     /// Children by what they depend on: states of one terminal, and of several, that do the same have them
     /// in common.
     known: HashMap<(TerminalId, usize), Range<u32>>,
+    /// By terminal: do tokens [spell](spells) it, character by character?
+    spelling: HashMap<TerminalId, bool>,
     // Scratch.
     open: Vec<Visit>,
     seen: HashSet<Visit>,
@@ -64,6 +75,7 @@ impl MaskMaker {
             forest: Forest::new(shared.limits.tree_bytes),
             grown: false,
             known: HashMap::new(),
+            spelling: HashMap::new(),
             open: Vec::new(),
             seen: HashSet::new(),
             reached: Vec::new(),
@@ -93,7 +105,12 @@ impl MaskMaker {
             return Ok(None);
         }
         let nodes = shared.vocabulary.trie().len();
-        let most = (shared.limits.tree_work + nodes / NODES_OF_TREE_WORK) >> self.failures;
+        let whole = shared.limits.tree_work + nodes / NODES_OF_TREE_WORK;
+        // Twice of that is what trees get in all, as it is halved with each failure.
+        if nodes * SPELLING_WORK > 2 * whole && self.is_spelling(shared, threads) {
+            return Ok(None);
+        }
+        let most = whole >> self.failures;
         let mut part = Work::new(work.left().min(most));
         let made = self.by_trees(shared, parser, threads, also, &mut part);
         work.spend(part.spent())?;
@@ -109,6 +126,17 @@ impl MaskMaker {
             None => self.failures,
         };
         Ok(made)
+    }
+
+    /// Would trees that are still to be grown have a node for every character of most tokens? That takes
+    /// longer than it is worth where the vocabulary is large.
+    fn is_spelling(&mut self, shared: &Program, threads: &[Thread]) -> bool {
+        if shared.lookahead != Lookahead::Unbounded || shared.grown.get().is_some() {
+            return false;
+        }
+        let terminals = threads.iter().map(|thread| shared.lowered.scanner.terminal(thread.scan));
+        let spelling = &mut self.spelling;
+        terminals.into_iter().any(|it| *spelling.entry(it).or_insert_with(|| spells(shared.soil(), it)))
     }
 
     /// The same by trees; `None` where they end for want of memory or time.
@@ -241,6 +269,14 @@ impl MaskMaker {
             self.reached.push(node);
         }
     }
+}
+
+/// Is the terminal a character of a repeat, as in `[^"]{0,50}` past the bound of folding? It is short, begins
+/// with many bytes, and follows itself.
+fn spells(soil: Soil<'_>, terminal: TerminalId) -> bool {
+    soil.tables[terminal.index()].first().len() >= SPELLING_BYTES
+        && soil.scanner.dfa(terminal).is_within(MOST_OF_A_CHARACTER)
+        && soil.follow.of(terminal).any(|follower| follower == terminal)
 }
 
 /// Work of adding these to a mask.

@@ -38,3 +38,17 @@ impl Memory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_adds_up() {
+        let one = Memory { machines: 1, parser_sets: 20, states: 300, trees: 4_000, masks: 50_000 };
+        let both =
+            one.and(Memory { machines: 2, parser_sets: 30, states: 500, trees: 7_000, masks: 110_000 });
+        let expected = Memory { machines: 3, parser_sets: 50, states: 800, trees: 11_000, masks: 160_000 };
+        assert_eq!((both, both.total()), (expected, 171_850));
+    }
+}

@@ -1,9 +1,13 @@
 //! Masks by a depth-first walk over the vocabulary's trie, one state a node.
 //!
-//! The slow exact way, for places where subterminal trees take too much work: where terminals follow each other in very
-//! many ways there are many more terminal sequences than trie nodes. States are interned and their moves are memoised,
-//! so a node costs a lookup, and only distinct sets of threads cost more. A walk that runs out of work is resumed where
-//! it stopped. At finite lookahead a state is a set of threads with counts, otherwise a constraint state.
+//! The slow exact way, for places where subterminal trees take too much work: where terminals follow each
+//! other in very many ways there are many more terminal sequences than trie nodes. States are interned and
+//! their moves are memoised, so a node costs a lookup, and only distinct sets of threads cost more. Subtrees
+//! in which every byte leads on are taken as a whole: those of repeats, counted or not. A walk that runs out
+//! of work is resumed where it stopped. At finite lookahead a state is a set of threads with counts,
+//! otherwise a constraint state.
+
+use hashbrown::HashMap;
 
 use super::{machine::Machine, path::CountedSets, program::Program};
 use crate::{
@@ -13,21 +17,33 @@ use crate::{
     vocab::{ByteTrie, TokenSet, byte_kind},
 };
 
-/// Nodes of a subtree from which on it pays to work out which bytes lead from a state back to itself.
-const WORTH_LOOPS: u32 = 64;
+/// Nodes of a subtree from which on it pays to work out which bytes lead on from a state.
+const WORTH_RUNS: u32 = 16;
 
 /// Work of 256 lookups.
-const LOOPS_WORK: usize = 64;
+const RUN_WORK: usize = 64;
 
-/// A walk in progress. Invariant: all nodes before `next` are done, and `path` holds the ancestors of `next` with the
-/// ends of their subtrees and the states that they lead to.
+/// Nodes of the trie for each unit of work that may go into runs before they have saved any.
+const NODES_OF_RUN_WORK: usize = 16;
+
+/// Bytes of these kinds all lead from a state to `next`.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    next: u32,
+    kinds: u64,
+}
+
+/// A walk in progress. Invariant: all nodes before `next` are done, and `path` holds the ancestors of `next`
+/// with the ends of their subtrees and the states that they lead to.
 #[derive(Debug)]
 pub(super) struct TrieWalk {
     mask: TokenSet,
     path: Vec<(u32, u32)>,
     next: u32,
-    /// The last state whose loops were worked out, and their byte kinds.
-    loops: Option<(u32, u64)>,
+    /// By state.
+    runs: HashMap<u32, Run>,
+    /// Work that may still go into runs: the walk takes the longer for it where they save nothing.
+    room: usize,
     /// At finite lookahead: what states are numbers of.
     counted: Option<(u32, CountedSets)>,
 }
@@ -42,7 +58,8 @@ impl TrieWalk {
         };
         let start = if counted.is_some() { 0 } else { state.raw() };
         let path = vec![(trie.end(ByteTrie::ROOT).raw(), start)];
-        Self { mask: TokenSet::empty(trie.everything().size()), path, next: 1, loops: None, counted }
+        let (mask, room) = (TokenSet::empty(trie.everything().size()), trie.len() / NODES_OF_RUN_WORK);
+        Self { mask, path, next: 1, runs: HashMap::new(), room, counted }
     }
 
     /// The tokens found. All of them once [`go_on`](Self::go_on) has returned without error.
@@ -74,10 +91,8 @@ impl TrieWalk {
                 self.next = end;
                 continue;
             };
-            let whole = to == from
-                && end - self.next >= WORTH_LOOPS
-                && trie.kinds_below(node) & !self.loops_of(machine, program, to, work)? == 0;
-            if whole {
+            if end - self.next >= WORTH_RUNS && self.is_whole(machine, program, (node, to), work)? {
+                self.room += (end - self.next) as usize;
                 trie.tokens_at(trie.subtree_tokens(node)).iter().for_each(|&token| self.mask.insert(token));
                 self.next = end;
                 continue;
@@ -102,27 +117,61 @@ impl TrieWalk {
         }
     }
 
-    /// The kinds of bytes that all lead from `state` back to it.
-    fn loops_of(
+    /// May all tokens below `node` follow, which leads to `state`? Repeats lead on from one state to the
+    /// next, or back to the same. `false` also where it is not worth a look.
+    fn is_whole(
+        &mut self,
+        machine: &mut Machine,
+        program: &Program,
+        (node, mut state): (TrieNodeId, u32),
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
+        let trie = program.vocabulary.trie();
+        let kinds = trie.kinds_below(node);
+        for _ in 0..trie.height(node).unwrap_or(u32::MAX) {
+            work.spend(1)?;
+            let Some(run) = self.run_from(machine, program, state, work)? else { return Ok(false) };
+            if kinds & !run.kinds != 0 {
+                return Ok(false);
+            }
+            if run.next == state {
+                break;
+            }
+            state = run.next;
+        }
+        Ok(true)
+    }
+
+    /// Where most bytes lead from `state`: back to it, if any do. `None` once runs have cost more than they
+    /// save.
+    fn run_from(
         &mut self,
         machine: &mut Machine,
         program: &Program,
         state: u32,
         work: &mut Work,
-    ) -> Result<u64, LimitExceeded> {
-        if let Some((known, loops)) = self.loops
-            && known == state
-        {
-            return Ok(loops);
+    ) -> Result<Option<Run>, LimitExceeded> {
+        if let Some(run) = self.runs.get(&state) {
+            return Ok(Some(*run));
         }
-        work.spend(LOOPS_WORK)?;
-        let mut loops = u64::MAX;
+        if self.room == 0 {
+            return Ok(None);
+        }
+        let before = work.spent();
+        work.spend(RUN_WORK)?;
+        let mut ways: Vec<(u8, Option<u32>)> = Vec::with_capacity(256);
         for byte in 0..=u8::MAX {
-            if self.step(machine, program, (state, byte), work)? != Some(state) {
-                loops &= !(1 << byte_kind(byte));
-            }
+            ways.push((byte, self.step(machine, program, (state, byte), work)?));
         }
-        self.loops = Some((state, loops));
-        Ok(loops)
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        ways.iter().filter_map(|&(_, to)| to).for_each(|to| *counts.entry(to).or_default() += 1);
+        let most = counts.into_iter().max_by_key(|&(to, count)| (to == state, count, to));
+        let next = most.map_or(state, |(to, _)| to);
+        let others = ways.iter().filter(|&&(_, to)| to != Some(next));
+        let kinds = others.fold(u64::MAX, |kinds, &(byte, _)| kinds & !(1 << byte_kind(byte)));
+        let run = Run { next, kinds };
+        self.runs.insert(state, run);
+        self.room = self.room.saturating_sub(work.spent() - before);
+        Ok(Some(run))
     }
 }

@@ -10,8 +10,8 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// Measures `passes` over `token`: each twice, or once where passes are long. Calls `noted` with the seconds. The cache is
-/// empty then.
+/// Measures `passes` over `token`: each twice, or once where passes are long. Calls `noted` with the seconds.
+/// The cache is empty then.
 pub(super) fn calibrate<M: Model>(
     model: &mut M,
     token: TokenId,
@@ -75,5 +75,40 @@ impl<B: BatchModel> Model for Place<'_, B> {
 
     fn truncate(&mut self, position: usize) -> Result<(), B::Error> {
         self.model.truncate(self.place, position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{OneByOne, ScriptedModel};
+
+    /// A small context has fewer tokens in the cache meanwhile, and passes that it has no room for are left
+    /// out.
+    #[test]
+    fn passes_fit_into_the_context() {
+        let all = [1, 2, 12, 13, 20, 30];
+        for (context, fitting) in [(24, 3), (40, 5), (4096, 6)] {
+            let model = ScriptedModel::new(10, context, 1);
+            let mut batch = OneByOne::new(vec![model.clone(), model]);
+            let mut place = Place { model: &mut batch, place: 1 };
+            let passes = all.map(Pass::whole).to_vec();
+            let mut noted = Vec::new();
+            calibrate(&mut place, TokenId::new(3), passes, |pass, seconds| {
+                assert!(seconds.is_finite());
+                noted.push(pass.tokens);
+            })
+            .unwrap();
+            assert_eq!((&noted[..], place.position()), (&all[..fitting], 0), "{context}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_where_its_sequence_is() {
+        let mut batch = OneByOne::new(vec![ScriptedModel::new(10, 64, 1), ScriptedModel::new(10, 64, 1)]);
+        let mut place = Place { model: &mut batch, place: 1 };
+        place.forward(&[TokenId::new(1); 3], Rows::Last).unwrap();
+        assert_eq!((place.position(), place.context(), place.vocabulary_size()), (3, 64, 10));
+        assert_eq!((batch.position(0), batch.position(1)), (0, 3));
     }
 }

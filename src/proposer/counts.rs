@@ -259,3 +259,69 @@ impl Mixture {
         self.support = 0.0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Contexts by key, with observations, level and weights of tokens 0 and on.
+    fn counts(contexts: &[(u64, f32, u8, &[f32])]) -> Counts {
+        let followers = |&(key, total, level, weights): &(u64, f32, u8, &[f32])| {
+            let tokens = (0..).map(TokenId::new).zip(weights.iter().copied()).collect();
+            (key, Followers { total, level, tokens })
+        };
+        let mut counts = Counts { contexts: contexts.iter().map(followers).collect(), tokens: 0 };
+        counts.count();
+        counts
+    }
+
+    fn keys(counts: &Counts) -> Vec<u64> {
+        let mut keys: Vec<u64> = counts.contexts.keys().copied().collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    #[test]
+    fn what_is_rare_is_forgotten_by_its_share() {
+        let mut some = counts(&[(1, 1000.0, 0, &[2.0, 4.0, 900.0]), (2, 1.0, 0, &[0.5, 0.002])]);
+        some.lighten();
+        let left =
+            |key: u64| some.contexts[&key].tokens.iter().map(|&(_, weight)| weight).collect::<Vec<_>>();
+        assert_eq!((left(1), left(2), some.tokens), (vec![4.0, 900.0], vec![0.5], 3));
+    }
+
+    /// An eighth more is dropped than has to be: first what was met least, then the richest, then by key.
+    #[test]
+    fn contexts_met_least_are_forgotten() {
+        let all: Vec<(u64, f32, u8, &[f32])> = vec![
+            (1, 3.0, 0, &[1.0, 1.0]),
+            (2, 1.0, 3, &[1.0]),
+            (3, 1.0, 1, &[1.0]),
+            (4, 2.0, 0, &[1.0]),
+            (5, 1.0, 1, &[1.0]),
+            (6, 9.0, 6, &[1.0]),
+            (7, 9.0, 6, &[1.0]),
+            (8, 9.0, 6, &[1.0]),
+            (9, 9.0, 6, &[1.0]),
+        ];
+        let mut some = counts(&all);
+        some.shrink(9);
+        assert_eq!(some.len(), 9);
+        some.shrink(8);
+        assert_eq!(keys(&some), [1, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(some.tokens, 8);
+        some.shrink(4);
+        assert_eq!(keys(&some), [6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn memory_is_that_of_tokens_and_contexts() {
+        let few = counts(&[(1, 1.0, 0, &[0.5])]);
+        let many = counts(&[(1, 1.0, 0, &[0.001; 500])]);
+        assert_eq!(many.memory() - few.memory(), 499 * 8);
+        assert!(few.memory() > 8 + size_of::<(u64, Followers)>());
+        // In a table as large.
+        let some = counts(&[(1, 1.0, 0, &[0.5]), (2, 1.0, 0, &[0.5]), (3, 1.0, 0, &[0.5])]);
+        assert_eq!(some.memory() - few.memory(), 2 * (32 + 8));
+    }
+}

@@ -291,4 +291,15 @@ mod tests {
         let could = |guess| worth.could_gain(Pass::whole(1), 0.5, 0.0, guess, 9);
         assert!(could(0.4) && !could(0.6) && !worth.could_gain(Pass::whole(1), 0.5, 0.0, 0.0, 0));
     }
+
+    #[test]
+    fn the_latest_passes_count_most() {
+        let mut speedup = Speedup::default();
+        assert!((speedup.times() - 1.0).abs() < 1e-12);
+        speedup.note(3.0, 1.0);
+        assert!((speedup.times() - 7.0 / 5.0).abs() < 1e-12);
+        speedup.note(2.0, 1.5);
+        speedup.note(f64::NAN, 1.0);
+        assert!((speedup.times() - (0.98 * 3.0 + 2.0 + 4.0) / (0.98 + 1.5 + 4.0)).abs() < 1e-12);
+    }
 }

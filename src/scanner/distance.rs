@@ -1,4 +1,4 @@
-//! How far a terminal's end is.
+//! How far a terminal's end is, at least and at most.
 
 use std::collections::VecDeque;
 
@@ -28,5 +28,36 @@ impl TerminalDfa {
             }
         }
         distances
+    }
+
+    /// Has no text of the terminal more than so many bytes? Linear in the transitions for each byte.
+    pub(crate) fn is_within(&self, bytes: usize) -> bool {
+        let mut states = vec![0_u32];
+        for _ in 0..=bytes {
+            let row = |state: &u32| {
+                self.transitions()[*state as usize * self.class_count()..].iter().take(self.class_count())
+            };
+            let mut next: Vec<u32> = states.iter().flat_map(row).copied().filter(|&to| to != NONE).collect();
+            next.sort_unstable();
+            next.dedup();
+            states = next;
+        }
+        states.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Limits, scanner};
+
+    #[test]
+    fn longest_texts() {
+        for (pattern, longest) in
+            [("a", Some(1)), ("[a-zé]", Some(2)), ("\\PC", Some(4)), ("ab{0,3}|c", Some(4)), ("ab*", None)]
+        {
+            let hir = regex_syntax::parse(pattern).unwrap();
+            let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
+            assert_eq!((0..20).find(|&bytes| dfa.is_within(bytes)), longest, "{pattern}");
+        }
     }
 }

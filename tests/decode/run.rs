@@ -361,3 +361,20 @@ fn the_cache_holds_the_prompt_and_all_tokens_but_the_last() {
     let rest: Vec<TokenId> = prompt().into_iter().skip(1).collect();
     assert_eq!(model.forward(&rest, Rows::All).unwrap().rows(), 2);
 }
+
+#[test]
+fn a_text_that_is_closed_says_what_was_appended() {
+    let mut decoder = Decoder::builder(model(1))
+        .vocabulary(vocabulary())
+        .constraint(compile("root ::= [a-z]{30} \"!\""))
+        .build()
+        .unwrap();
+    let mut steps = decoder.steps(&prompt());
+    steps.next().unwrap().unwrap();
+    let before = steps.text().to_vec();
+    assert_eq!(steps.completion(), None);
+    steps.close().unwrap();
+    let completion = steps.completion().unwrap().bytes.clone();
+    assert!(completion.ends_with(b"!"));
+    assert_eq!(steps.text(), [before, completion].concat());
+}

@@ -143,6 +143,12 @@ fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary
             "{token} after {}",
             shown()
         );
+        // What a token's bytes can follow by is no matter of how many come at once.
+        let Some(bytes) = vocabulary.bytes(token).filter(|_| !mask.contains(token)) else { continue };
+        let mut one_by_one = constraint.clone();
+        let singly =
+            bytes.iter().take_while(|byte| one_by_one.advance_bytes(&[**byte]).unwrap() == 1).count();
+        assert_eq!(constraint.clone().advance_bytes(bytes).unwrap(), singly, "{token} after {}", shown());
     }
     let bytes: Vec<u8> = mask
         .iter()

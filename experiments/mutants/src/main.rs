@@ -3,22 +3,24 @@
 //! A mutant that no test notices survives; each survivor is to be killed by a test, or explained. See `RECORD.md`.
 
 mod points;
+mod reach;
 mod schemata;
 mod trial;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use points::Point;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::SmallRng};
+use reach::Batch;
 use serde_json::{Value, json};
-use trial::{Build, Fate, Programs};
+use trial::{Build, Fate, Programs, Trial};
 
 /// Draws mutants of the engine, builds them all at once in a copy of the repository, and runs the tests with each.
 ///
@@ -34,15 +36,15 @@ struct Arguments {
     /// Folders of `src` whose files are mutated.
     #[arg(long, value_delimiter = ',', default_value = "constraint,parser,subterminal,decode,proposer")]
     parts: Vec<String>,
-    /// Tests that are run before the rest of the integration tests: parts of their names.
-    #[arg(long, value_delimiter = ',', default_value = "promises,decider,speculation,decode,hostile::")]
-    first: Vec<String>,
     /// The repository.
     #[arg(long, default_value = ".")]
     root: PathBuf,
     /// Where the changed copy and the results are kept.
     #[arg(long)]
     out: PathBuf,
+    /// Try again what survived in an earlier run, against the tests of today.
+    #[arg(long)]
+    again: bool,
     /// Only say which mutants are drawn.
     #[arg(long)]
     list: bool,
@@ -145,7 +147,7 @@ fn build_all<'a>(
             write_if_other(&copy.join(path), text.as_bytes())?;
             changed.insert(path.clone(), text);
         }
-        let library = fs::read_to_string(arguments.root.join("src/lib.rs"))? + schemata::MODULE;
+        let library = fs::read_to_string(arguments.root.join("src/lib.rs"))? + &schemata::module(drawn.len());
         write_if_other(&copy.join("src/lib.rs"), library.as_bytes())?;
         println!("building with {} mutants ({} do not compile)", chosen.len(), unviable.len());
         let errors = match trial::build(copy)? {
@@ -160,80 +162,66 @@ fn build_all<'a>(
     }
 }
 
-/// Runs the tests with each mutant.
+/// Runs the tests that reach it with each mutant: the first batch of all of them, then the second, so that
+/// what is killed soon is known soon.
 fn try_all(
     arguments: &Arguments,
     chosen: &[(usize, &Point)],
     programs: &Programs,
     copy: &Path,
 ) -> Result<()> {
-    let results = arguments.out.join("results.jsonl");
-    let known = fs::read_to_string(&results).unwrap_or_default();
-    let known: HashMap<String, Value> = known
+    let path = arguments.out.join("results.jsonl");
+    let known: Vec<Value> = fs::read_to_string(&path)
+        .unwrap_or_default()
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
-        .map(|result: Value| (result["mutant"].as_str().unwrap_or_default().to_owned(), result))
+        .filter(|result: &Value| !(arguments.again && result["fate"] == "survived"))
         .collect();
-    let mut file = fs::OpenOptions::new().create(true).append(true).open(&results)?;
-    let stages = stages(arguments, programs);
-    let mut most = Vec::new();
-    for (program, filters) in &stages {
-        let started = Instant::now();
-        let fate = trial::run(program, copy, None, filters, Duration::from_secs(3600))?;
-        ensure!(fate == Fate::Survived, "without a mutant the tests fail: {fate:?}");
-        println!(
-            "{} {filters:?}: {:.0} s without a mutant",
-            program.display(),
-            started.elapsed().as_secs_f64()
-        );
-        most.push(started.elapsed() * 5 + Duration::from_secs(30));
+    let mut file = fs::File::create(&path)?;
+    for result in &known {
+        writeln!(file, "{result}")?;
     }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for (index, (number, point)) in chosen.iter().enumerate() {
-        let result = match known.get(&point.name) {
-            Some(result) => result.clone(),
-            None => {
-                let mut fate = Fate::Survived;
-                for ((program, filters), most) in stages.iter().zip(&most) {
-                    fate = trial::run(program, copy, Some(*number), filters, *most)?;
-                    if fate != Fate::Survived {
-                        break;
+    let tests = reach::record(programs, copy, &arguments.out.join("reached"))?;
+    println!("{} tests", tests.len());
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut open: Vec<_> = Vec::new();
+    for &(number, point) in chosen {
+        match known.iter().find(|result| result["mutant"] == point.name) {
+            Some(result) => *counts.entry(result["fate"].as_str().unwrap_or("").into()).or_default() += 1,
+            None => open.push((number, point, VecDeque::from(reach::batches(&tests, number)))),
+        }
+    }
+    while !open.is_empty() {
+        println!("{} mutants are open", open.len());
+        for (number, point, mut batches) in std::mem::take(&mut open) {
+            let none = batches.is_empty();
+            let fate = match batches.pop_front() {
+                Some(Batch { program, tests, takes }) => {
+                    let most = takes * 5 + Duration::from_secs(5);
+                    let trial = Trial { program: &program, root: copy, tests: &tests, most };
+                    match trial.run(Some(number), None)? {
+                        // A test may fail by chance, on a machine that is busy.
+                        Fate::Killed(_) => trial.run(Some(number), None)?,
+                        fate => fate,
                     }
                 }
-                let (what, by) = match &fate {
-                    Fate::Killed(test) => ("killed", test.as_str()),
-                    Fate::TimedOut => ("timed out", ""),
-                    Fate::Survived => ("survived", ""),
-                };
-                let result = json!({ "mutant": point.name, "fate": what, "by": by });
-                writeln!(file, "{result}")?;
-                result
-            }
-        };
-        let fate = match result["fate"].as_str() {
-            Some("killed") => "killed",
-            Some("timed out") => "timed out",
-            _ => "survived",
-        };
-        *counts.entry(fate).or_default() += 1;
-        println!(
-            "{}/{} {fate} {} {}",
-            index + 1,
-            chosen.len(),
-            point.name,
-            result["by"].as_str().unwrap_or("")
-        );
+                None => Fate::Survived,
+            };
+            let (what, by) = match &fate {
+                Fate::Killed(test) => ("killed", test.as_str()),
+                Fate::TimedOut => ("timed out", ""),
+                Fate::Survived if !batches.is_empty() => {
+                    open.push((number, point, batches));
+                    continue;
+                }
+                Fate::Survived if none => ("survived", "(no test reaches it)"),
+                Fate::Survived => ("survived", ""),
+            };
+            writeln!(file, "{}", json!({ "mutant": point.name, "number": number, "fate": what, "by": by }))?;
+            println!("{number} {what} {} {by}", point.name);
+            *counts.entry(what.into()).or_default() += 1;
+        }
     }
     println!("{counts:?}");
     Ok(())
-}
-
-/// The tests in the order in which they are run: the quickest, those that look at the engine most, the rest.
-fn stages<'a>(arguments: &Arguments, programs: &'a Programs) -> Vec<(&'a Path, Vec<String>)> {
-    let rest = arguments.first.iter().flat_map(|name| ["--skip".to_owned(), name.clone()]).collect();
-    vec![
-        (&programs.unit, Vec::new()),
-        (&programs.integration, arguments.first.clone()),
-        (&programs.integration, rest),
-    ]
 }

@@ -1,5 +1,5 @@
-//! A text with all its mutants in it, each behind a number: mutant schemata, so that all of them are built at once
-//! (Untch, Offutt and Harrold, "Mutation analysis using mutant schemata", 1993).
+//! A text with all its mutants in it, each behind a number: mutant schemata, so that all of them are built at
+//! once (Untch, Offutt and Harrold, "Mutation analysis using mutant schemata", 1993).
 
 use std::ops::Range;
 
@@ -8,13 +8,50 @@ use crate::points::{Change, Point};
 /// What asks whether a mutant is on, in the changed sources.
 pub(crate) const ASK: &str = "crate::mutants::on";
 
-/// The module behind [`ASK`]: at most one mutant is on, that of the variable's number.
-pub(crate) const MODULE: &str = r#"
+/// Environment variable with the number of the mutant that is on.
+pub(crate) const SWITCH: &str = "DOMINO_MUTANT";
+
+/// Environment variable with a file: no mutant is on, and the numbers of those that are asked for go there.
+pub(crate) const REACHED: &str = "DOMINO_MUTANTS_REACHED";
+
+/// The module behind [`ASK`], for mutants with numbers below `count`. Quick, since it is asked in inner
+/// loops; a place is recorded at once, since a process may end in any way.
+pub(crate) fn module(count: usize) -> String {
+    MODULE.replace("COUNT", &count.to_string()).replace("SWITCH", SWITCH).replace("TRACE", REACHED)
+}
+
+const MODULE: &str = r#"
 mod mutants {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+    const NONE: usize = usize::MAX - 2;
+    const RECORD: usize = usize::MAX - 1;
+    const UNREAD: usize = usize::MAX;
+    static ON: AtomicUsize = AtomicUsize::new(UNREAD);
+    static REACHED: [AtomicBool; COUNT] = [const { AtomicBool::new(false) }; COUNT];
+
+    #[inline]
     pub(crate) fn on(number: usize) -> bool {
-        static ON: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-        let read = || std::env::var("DOMINO_MUTANT").ok().and_then(|text| text.parse().ok());
-        *ON.get_or_init(|| read().unwrap_or(usize::MAX)) == number
+        let on = ON.load(Relaxed);
+        if on <= NONE { on == number } else { read_or_record(number) }
+    }
+
+    #[cold]
+    fn read_or_record(number: usize) -> bool {
+        let trace = std::env::var_os("TRACE");
+        if ON.load(Relaxed) == UNREAD {
+            let switch = std::env::var("SWITCH").ok().and_then(|text| text.parse().ok());
+            ON.store(if trace.is_some() { RECORD } else { switch.unwrap_or(NONE) }, Relaxed);
+        }
+        if ON.load(Relaxed) != RECORD {
+            return ON.load(Relaxed) == number;
+        }
+        if let (false, Some(path)) = (REACHED[number].swap(true, Relaxed), trace) {
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+            let _ = file.and_then(|mut file| file.write_all(format!("{number}\n").as_bytes()));
+        }
+        false
     }
 }
 "#;
@@ -94,7 +131,8 @@ fn render(text: &str, part: Range<usize>, points: &[(usize, &Point)]) -> String 
     out
 }
 
-/// The number of the mutant that a place of a changed text belongs to: the last that is asked for before it, else the first.
+/// The number of the mutant that a place of a changed text belongs to: the last that is asked for before it,
+/// else the first.
 pub(crate) fn mutant_at(changed: &str, byte: usize) -> Option<usize> {
     let byte = (0..=byte.min(changed.len())).rev().find(|&at| changed.is_char_boundary(at))?;
     // The error may stand in the question's own line, before the number ends.

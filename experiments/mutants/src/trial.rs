@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -9,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+
+use crate::schemata::{REACHED, SWITCH};
 
 /// The programs of the tests.
 pub(crate) struct Programs {
@@ -22,12 +25,12 @@ pub(crate) enum Build {
     Errors(BTreeSet<(String, usize)>),
 }
 
-/// Builds the tests of the package in `root`.
+/// Builds the tests of the package in `root`, better optimised than by default: they are run very often.
 pub(crate) fn build(root: &Path) -> Result<Build> {
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["test", "--no-run", "--locked", "--features", "oracle", "--lib"]);
     command.args(["--test", "main", "--message-format", "json"]).stdout(Stdio::piped());
-    command.stderr(Stdio::null());
+    command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_INCREMENTAL", "0").stderr(Stdio::null());
     let output = command.output().context("cargo cannot be run")?;
     let (mut unit, mut integration, mut errors) = (None, None, BTreeSet::new());
     for line in output.stdout.lines() {
@@ -64,52 +67,74 @@ pub(crate) enum Fate {
     Survived,
 }
 
-/// Runs one program of tests, with a mutant or none, until the first test fails.
-pub(crate) fn run(
-    program: &Path,
-    root: &Path,
-    mutant: Option<usize>,
-    arguments: &[String],
-    most: Duration,
-) -> Result<Fate> {
-    // A mutant may ask for all the memory that there is.
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -v 16000000; exec \"$@\"", "sh"]).arg(program).args(arguments);
-    command.current_dir(root).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    if let Some(mutant) = mutant {
-        command.env("DOMINO_MUTANT", mutant.to_string());
-    }
-    let started = Instant::now();
-    let mut child = command.spawn().with_context(|| format!("{} cannot be run", program.display()))?;
-    let Some(stdout) = child.stdout.take() else { bail!("no output") };
-    let (sender, lines) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                break;
-            }
+/// Some tests of one program, run one after the other in one process.
+pub(crate) struct Trial<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) root: &'a Path,
+    /// Whole names.
+    pub(crate) tests: &'a [String],
+    /// Processor time after which they count as endless.
+    pub(crate) most: Duration,
+}
+
+impl Trial<'_> {
+    /// Runs the tests, with a mutant or none, until the first fails. The changed sources write the numbers of
+    /// the places that they reach to `reached`.
+    pub(crate) fn run(&self, mutant: Option<usize>, reached: Option<&Path>) -> Result<Fate> {
+        // A mutant may ask for all the memory that there is. Processor time does not depend on other work on
+        // the machine; programs that a test starts have the same limits.
+        let limits = format!("ulimit -v 12000000; ulimit -t {}; exec \"$@\"", self.most.as_secs() + 1);
+        let mut command = Command::new("sh");
+        command.args(["-c", &limits, "sh"]).arg(self.program).args(["--test-threads", "1", "--exact"]);
+        command.args(self.tests).current_dir(self.root);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        if let Some(mutant) = mutant {
+            command.env(SWITCH, mutant.to_string());
         }
-    });
-    let fate = loop {
-        match lines.recv_timeout(most.saturating_sub(started.elapsed())) {
-            Ok(line) => {
-                let failed = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"));
-                if let Some(test) = failed {
-                    break Fate::Killed(test.to_owned());
+        if let Some(reached) = reached {
+            command.env(REACHED, reached);
+        }
+        let started = Instant::now();
+        let mut child =
+            command.spawn().with_context(|| format!("{} cannot be run", self.program.display()))?;
+        let Some(stdout) = child.stdout.take() else { bail!("no output") };
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
                 }
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => break Fate::TimedOut,
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                break if child.wait()?.success() {
-                    Fate::Survived
-                } else {
-                    Fate::Killed("(aborted)".into())
-                };
+        });
+        // For what waits and does not work.
+        let most = self.most * 10 + Duration::from_secs(60);
+        let fate = loop {
+            match lines.recv_timeout(most.saturating_sub(started.elapsed())) {
+                Ok(line) => {
+                    let failed = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"));
+                    if let Some(test) = failed {
+                        break Fate::Killed(test.to_owned());
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => break Fate::TimedOut,
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    let status = child.wait()?;
+                    break match status.signal() {
+                        _ if status.success() => Fate::Survived,
+                        Some(SIGXCPU | SIGKILL) => Fate::TimedOut,
+                        _ => Fate::Killed("(aborted)".into()),
+                    };
+                }
             }
-        }
-    };
-    // It may have ended by itself.
-    let _ = child.kill();
-    child.wait()?;
-    Ok(fate)
+        };
+        // All of its group, for programs that a test has started; it may have ended by itself.
+        let group = format!("-{}", child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+        child.wait()?;
+        Ok(fate)
+    }
 }
+
+/// What ends a process whose processor time is up: by default, and where it does not listen.
+const SIGXCPU: i32 = 24;
+const SIGKILL: i32 = 9;
