@@ -5,7 +5,6 @@ mod measure;
 #[path = "../prompts.rs"]
 mod prompts;
 mod report;
-mod trees;
 
 use std::path::{Path, PathBuf};
 
@@ -55,9 +54,6 @@ struct Args {
     /// Drafts of up to so many tokens, instead of as long as pays.
     #[arg(long)]
     draft: Option<usize>,
-    /// Estimate by simulation what trees of drafts would gain over chains, instead of measuring speculation.
-    #[arg(long, conflicts_with_all = ["draft", "out"])]
-    trees: bool,
     /// Write each cell as a line of JSON to this file.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -104,10 +100,6 @@ fn main() -> anyhow::Result<()> {
             None => None,
         };
         let cell = Cell { grammar: &compiled, tokenizer: &tokenizer, prompts, given };
-        if args.trees {
-            cell.trees(name, &mut decoder, &protocol)?;
-            continue;
-        }
         let measured = cell.measure(&mut decoder, &protocol)?;
         let row = Row::new(name, &measured);
         row.print(rows.is_empty());

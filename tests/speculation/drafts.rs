@@ -335,10 +335,6 @@ fn a_text_is_learnt_until_it_ends() {
         Seen::new(open, Some(&likely)),
     );
     assert_eq!(guess(&mut proposer, &mut tokens), Some(open));
-    // "]" is likely too, but may not follow.
-    let mut site = Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE);
-    assert_eq!(proposer.ranked(&mut site, 9), [(open, 0.0)]);
-    drop(site);
     assert_eq!(proposer.prior(), &prior);
     assert_eq!(guess(&mut proposer.another(), &mut tokens), None);
     // The next text begins the same way; what is learnt from it replaces what was.
