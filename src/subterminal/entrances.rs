@@ -1,6 +1,6 @@
 //! From one terminal into the next: the tokens that go on where a terminal may end.
 
-use super::{ranges::Ranges, reach::Reach, tables::TerminalTable};
+use super::{ranges::Ranges, reach::Reach, table::TerminalTable};
 use crate::{
     ids::TrieNodeId,
     limits::{LimitExceeded, Work},

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{reach::Reach, tables::TerminalTable};
+use super::{reach::Reach, table::TerminalTable};
 use crate::{
     Limits,
     ids::{TokenId, TrieNodeId},

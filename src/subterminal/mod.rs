@@ -15,11 +15,13 @@ mod lookahead;
 mod ranges;
 mod reach;
 mod stored;
+mod table;
 mod tables;
 mod tree;
 mod view;
 
 pub use lookahead::Lookahead;
 pub(crate) use reach::Tokens;
-pub(crate) use tables::{Tables, TerminalTable};
+pub(crate) use table::TerminalTable;
+pub(crate) use tables::Tables;
 pub(crate) use tree::{Forest, Grow, Soil, TreeNodeId};

@@ -10,7 +10,7 @@ use std::{ops::Range, sync::Arc};
 
 use hashbrown::HashMap;
 
-use super::{entrances::Entrances, reach::Reach, tables::TerminalTable};
+use super::{entrances::Entrances, reach::Reach, table::TerminalTable};
 use crate::{
     ids::{ScanStateId, TerminalId},
     limits::{LimitExceeded, Work},

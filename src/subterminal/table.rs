@@ -1,0 +1,415 @@
+//! Vocabulary x terminal: for each state of a terminal, what it does to every token. Does not depend on the grammar,
+//! so grammars that have a terminal in common share its table: the inside of a JSON string is worked out once.
+
+use std::{
+    ops::Range,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use hashbrown::HashMap;
+
+use super::{
+    counted::{Characters, Counted, Home},
+    crossing::{Crossing, Loops},
+    entrances::Entrances,
+    kin::{self, Kin},
+    ranges::Ranges,
+    reach::Reach,
+};
+use crate::{
+    ids::TrieNodeId,
+    limits::{LimitExceeded, Work},
+    scanner::{NONE, TerminalDfa},
+    store::{Reader, StoreError, Writer},
+    vocab::ByteTrie,
+};
+
+/// Work of making a row or a node, apart from its tokens, which are a unit each, the trie nodes walked, and a look at all
+/// of the automaton before its first row.
+const ROW_WORK: usize = 80;
+const ENTER_WORK: usize = 8;
+
+/// Bytes that lead on from a state from which on it is worth a look whether a common terminal does the same.
+const WORTH_KIN: usize = 48;
+
+/// Work of walking so many trie nodes: an automaton and a trie that are both too large for the caches are 1.5 units each.
+fn walking(nodes: usize) -> usize {
+    nodes + nodes / 2
+}
+
+/// What a state does to all tokens.
+#[derive(Debug)]
+struct Row {
+    reach: Arc<Reach>,
+    /// What of it is another row's.
+    taken: Option<Taken>,
+}
+
+/// What a row has from that of a common terminal.
+#[derive(Debug)]
+struct Taken {
+    /// Whole subtrees, in order.
+    nodes: Box<[Range<u32>]>,
+    /// Exits beside those taken over.
+    exits: Ranges,
+}
+
+/// What another terminal does to tokens that enter it; as long as it is used.
+#[derive(Debug)]
+struct Crossed {
+    into: Weak<TerminalTable>,
+    reach: Arc<Reach>,
+}
+
+/// The closest common terminal, how it compares, and a row of it.
+type Relative<'a> = (&'a TerminalTable, &'a Kin, Arc<Reach>);
+
+/// Bytes before a counted string comes to its end from which on a walk beside the common one looks at much.
+const NEAR: u32 = 32;
+
+/// Exits from which on it is worth a look whether they are all those after some number of characters.
+const WORTH_COUNTING: usize = if cfg!(test) { 1 } else { 64 };
+
+/// Crossings that are kept of one table before those into terminals that nobody uses any more are dropped.
+const MOST_CROSSINGS: usize = 1_024;
+
+/// The table of one terminal. Rows are made when they are first asked for, by whoever asks.
+#[derive(Debug)]
+pub(crate) struct TerminalTable {
+    dfa: Arc<TerminalDfa>,
+    loops: OnceLock<Loops>,
+    /// The tables of common terminals that this one may have much in common with.
+    common: Box<[Arc<Self>]>,
+    /// The one that is closest, and how the two compare.
+    kin: OnceLock<(Arc<Self>, Kin)>,
+    /// Of a common terminal of strings: the state between characters, and the vocabulary's tokens by their
+    /// characters.
+    home: OnceLock<Option<Home>>,
+    characters: OnceLock<Characters>,
+    rows: Box<[OnceLock<Row>]>,
+    /// Into which other terminals tokens go on from a state, and what they do there; see
+    /// [`crossing`](Self::crossing).
+    crossings: Mutex<HashMap<(u32, usize), Crossed>>,
+    /// Bytes with which the terminal can begin, and where they lead.
+    first: Box<[(u8, u32)]>,
+    bytes: AtomicUsize,
+    /// Is it in the cache folder?
+    stored: AtomicBool,
+}
+
+impl TerminalTable {
+    /// A table without rows.
+    pub(super) fn new(dfa: Arc<TerminalDfa>, common: impl IntoIterator<Item = Arc<Self>>) -> Self {
+        let step = |byte: u8| {
+            let to = dfa.transitions()[usize::from(dfa.classes()[usize::from(byte)])];
+            (to != NONE).then_some((byte, to))
+        };
+        let first = (0..=u8::MAX).filter_map(step).collect();
+        let rows = (0..dfa.len()).map(|_| OnceLock::new()).collect();
+        Self {
+            dfa,
+            loops: OnceLock::new(),
+            common: common.into_iter().collect(),
+            kin: OnceLock::new(),
+            home: OnceLock::new(),
+            characters: OnceLock::new(),
+            rows,
+            crossings: Mutex::default(),
+            first,
+            bytes: AtomicUsize::new(0),
+            stored: AtomicBool::new(false),
+        }
+    }
+
+    /// Bytes with which the terminal can begin, ascending, and the states that they lead to.
+    pub(crate) fn first(&self) -> &[(u8, u32)] {
+        &self.first
+    }
+
+    /// What the terminal does to all tokens when it is in `state`. First use walks the trie; the row is kept also if
+    /// that was too much work.
+    pub(crate) fn row(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        work: &mut Work,
+    ) -> Result<&Arc<Reach>, LimitExceeded> {
+        let mut made = Ok(());
+        let look = if self.loops.get().is_none() { self.dfa.transitions().len() / 8 } else { 0 };
+        if let Some(row) = self.rows[state as usize].get() {
+            return Ok(&row.reach);
+        }
+        if let Some((common, kin, row)) = self.relative(trie, state, work)? {
+            let counted: Option<(&Counted, usize)> =
+                kin.counted().and_then(|counted| Some((counted, counted.number(state)?)));
+            let near = kin.apart_inside(state) < NEAR;
+            if let Some((counted, number)) = counted.filter(|_| near)
+                && let Some(characters) = common.characters(trie, work)?
+            {
+                let row = self.rows[state as usize].get_or_init(|| {
+                    let reach = counted.row(trie, characters, number);
+                    made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
+                    self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+                    Row { reach: Arc::new(reach), taken: None }
+                });
+                return made.map(|()| &row.reach);
+            }
+            let row = self.rows[state as usize].get_or_init(|| {
+                if kin.is_same(state) {
+                    return Row { reach: row, taken: None };
+                }
+                let kin::Found { reach, taken, exits, walked } =
+                    kin.row(trie, (&self.dfa, self.loops()), state, &row);
+                made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
+                self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+                let taken = kin.has_exits().then(|| Taken { nodes: taken.into(), exits });
+                Row { reach: Arc::new(reach), taken }
+            });
+            return made.map(|()| &row.reach);
+        }
+        let row = self.rows[state as usize].get_or_init(|| {
+            let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
+            if state == 0 {
+                // Most terminals begin with few bytes.
+                let enter = |&(byte, to): &(u8, u32)| Some((trie.root_child(byte)?, to));
+                self.first.iter().filter_map(enter).for_each(|(node, to)| crossing.at(node, to));
+            } else {
+                crossing.root(state);
+            }
+            let walked = crossing.walked;
+            let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
+            made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
+            self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+            Row { reach, taken: None }
+        });
+        made.map(|()| &row.reach)
+    }
+
+    /// What the terminal of `into` does to the tokens that go on into it where this one, begun in `state`,
+    /// may end. Kept
+    /// for other grammars. Where the row is a common terminal's, in part or as a whole, so is this.
+    pub(super) fn crossing(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        into: &Arc<Self>,
+        work: &mut Work,
+    ) -> Result<Arc<Reach>, LimitExceeded> {
+        let row = Arc::clone(self.row(trie, state, work)?);
+        let key = (state, Arc::as_ptr(into).addr());
+        if let Some(known) = self.crossings().get(&key).filter(|known| known.into.strong_count() > 0) {
+            return Ok(Arc::clone(&known.reach));
+        }
+        let enter = |exits: &Ranges, work: &mut Work| {
+            let entrances = Entrances::new(trie, exits, std::iter::once(into.first()), work)?;
+            entrances.cross(trie, into, work)
+        };
+        let partner = match self.kin.get() {
+            Some((common, kin)) => kin.partner(state).map(|partner| (common, partner)),
+            _ => None,
+        };
+        // Where the two end at the same trie nodes, tokens go on alike.
+        let partner = match partner {
+            Some((common, partner)) => {
+                let same = common.row(trie, partner, work)?.exits() == row.exits();
+                Some((common, partner, same))
+            }
+            None => None,
+        };
+        let taken = self.rows[state as usize].get().and_then(|row| row.taken.as_ref());
+        let reach = match (partner, taken) {
+            (Some((common, partner, true)), _) => common.crossing(trie, partner, into, work)?,
+            (Some((common, partner, _)), Some(Taken { nodes, exits }))
+                if nodes.len() < row.exits().total() =>
+            {
+                let theirs = common.crossing(trie, partner, into, work)?;
+                let own = enter(exits, work)?;
+                if own.is_empty() && theirs.is_within(trie, nodes) {
+                    theirs
+                } else {
+                    work.spend(theirs.work())?;
+                    Arc::new(own.with(trie, nodes, &theirs))
+                }
+            }
+            _ => Arc::new(match into.counted_crossing(trie, row.exits(), work)? {
+                Some(reach) => reach,
+                None => enter(row.exits(), work)?,
+            }),
+        };
+        let mut crossings = self.crossings();
+        if crossings.len() >= MOST_CROSSINGS {
+            crossings.retain(|_, known| known.into.strong_count() > 0);
+        }
+        if crossings.len() < MOST_CROSSINGS {
+            self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+            let into = Arc::downgrade(into);
+            crossings.insert(key, Crossed { into, reach: Arc::clone(&reach) });
+        }
+        Ok(reach)
+    }
+
+    fn crossings(&self) -> MutexGuard<'_, HashMap<(u32, usize), Crossed>> {
+        self.crossings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The closest common terminal, how the two compare, and the row of the common one's state beside `state`,
+    /// if many tokens may go on there.
+    fn relative(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        work: &mut Work,
+    ) -> Result<Option<Relative<'_>>, LimitExceeded> {
+        let bytes = self.dfa.classes().iter();
+        let row = &self.dfa.transitions()[state as usize * self.dfa.class_count()..];
+        if bytes.filter(|class| row[usize::from(**class)] != NONE).count() < WORTH_KIN {
+            return Ok(None);
+        }
+        let Some((common, kin)) = self.kin(work)? else { return Ok(None) };
+        let Some(partner) = kin.partner(state) else { return Ok(None) };
+        Ok(Some((common, kin, Arc::clone(common.row(trie, partner, work)?))))
+    }
+
+    /// The closest common terminal, and how the two compare.
+    fn kin(&self, work: &mut Work) -> Result<Option<(&Self, &Kin)>, LimitExceeded> {
+        let mut made = Ok(());
+        let known = match self.kin.get() {
+            Some(known) => known,
+            None => {
+                let Some(common) = self.closest() else { return Ok(None) };
+                self.kin.get_or_init(|| {
+                    made = work.spend(self.dfa.transitions().len());
+                    let home = *common.home.get_or_init(|| Home::of(&common.dfa));
+                    let kin = Kin::new(&self.dfa, &common.dfa, home);
+                    self.bytes.fetch_add(kin.bytes(), Ordering::Relaxed);
+                    (Arc::clone(common), kin)
+                })
+            }
+        };
+        made.map(|()| Some((&*known.0, &known.1)))
+    }
+
+    /// The common terminal that ends most alike, and of these the one that begins most alike.
+    fn closest(&self) -> Option<&Arc<Self>> {
+        if let [] | [_] = *self.common {
+            return self.common.first();
+        }
+        let ends = self.dfa.last_bytes();
+        self.common.iter().min_by_key(|common| {
+            let theirs = common.dfa.last_bytes();
+            let ends = ends.iter().zip(&theirs).filter(|(one, other)| one != other).count();
+            let begins = |byte: &u8| self.first.iter().any(|(first, _)| first == byte);
+            let both = common.first.iter().filter(|(byte, _)| begins(byte)).count();
+            (ends, self.first.len() + common.first.len() - 2 * both)
+        })
+    }
+
+    /// The vocabulary's tokens by the characters that they have for this common terminal. First use walks the
+    /// trie.
+    fn characters(&self, trie: &ByteTrie, work: &mut Work) -> Result<Option<&Characters>, LimitExceeded> {
+        let Some(home) = self.home.get().copied().flatten() else { return Ok(None) };
+        let mut made = Ok(());
+        let characters = self.characters.get_or_init(|| {
+            made = work.spend(trie.len() / 2);
+            let characters = Characters::new(trie, &self.dfa, home);
+            self.bytes.fetch_add(characters.bytes(), Ordering::Relaxed);
+            characters
+        });
+        made.map(|()| Some(characters))
+    }
+
+    /// What the terminal does to the tokens that enter it at `exits`, if it counts characters, and these are
+    /// all the places after some number of them.
+    pub(super) fn counted_crossing(
+        &self,
+        trie: &ByteTrie,
+        exits: &Ranges,
+        work: &mut Work,
+    ) -> Result<Option<Reach>, LimitExceeded> {
+        if self.first.len() < WORTH_KIN || exits.total() < WORTH_COUNTING {
+            return Ok(None);
+        }
+        let Some((common, kin)) = self.kin(work)? else { return Ok(None) };
+        let Some(counted) = kin.counted() else { return Ok(None) };
+        let Some(characters) = common.characters(trie, work)? else { return Ok(None) };
+        let reach = counted.crossing(trie, characters, exits);
+        work.spend(ENTER_WORK + exits.total() + reach.as_ref().map_or(0, Reach::work))?;
+        Ok(reach)
+    }
+
+    /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a state. Linear in
+    /// the nodes walked and the tokens found.
+    pub(crate) fn enter(
+        &self,
+        trie: &ByteTrie,
+        entered: impl Iterator<Item = (u32, u32)>,
+        work: &mut Work,
+    ) -> Result<Reach, LimitExceeded> {
+        let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
+        let mut paid = 0;
+        for (node, state) in entered {
+            crossing.at(TrieNodeId::new(node), state);
+            let walked = walking(crossing.walked);
+            work.spend(walked - paid)?;
+            paid = walked;
+        }
+        let reach = Reach::new(trie, crossing.stays, crossing.exits);
+        work.spend(ENTER_WORK + reach.work())?;
+        Ok(reach)
+    }
+
+    fn loops(&self) -> &Loops {
+        self.loops.get_or_init(|| Loops::new(&self.dfa))
+    }
+
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.rows.len() * 32 + self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Are all rows made?
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.iter().all(|row| row.get().is_some())
+    }
+
+    /// Its automaton.
+    pub(super) fn dfa(&self) -> &TerminalDfa {
+        &self.dfa
+    }
+
+    /// Notes that it is in the cache folder. Was it there already?
+    pub(super) fn set_stored(&self) -> bool {
+        self.stored.swap(true, Ordering::Relaxed)
+    }
+
+    /// All rows, for the cache folder.
+    pub(super) fn write(&self, trie: &ByteTrie) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.count(self.rows.len());
+        for state in (0..).take(self.rows.len()) {
+            // Unlimited work is never used up.
+            if let Ok(row) = self.row(trie, state, &mut Work::unlimited()) {
+                row.write(&mut writer);
+            }
+        }
+        writer.finish()
+    }
+
+    /// Fills the table from what [`write`](Self::write) wrote. Rows that are there stay.
+    pub(super) fn read(&self, reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
+        if reader.count(1)? != self.rows.len() {
+            return Err(StoreError::malformed("a table with another number of states"));
+        }
+        let rows = self.rows.iter().map(|_| Reach::read(reader, trie)).collect::<Result<Vec<_>, _>>()?;
+        for (row, reach) in self.rows.iter().zip(rows) {
+            let bytes = reach.bytes();
+            if row.set(Row { reach: Arc::new(reach), taken: None }).is_ok() {
+                self.bytes.fetch_add(bytes, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+}
