@@ -85,7 +85,8 @@ fn sixty() -> Value {
 }
 
 fn kind(at: usize) -> Value {
-    json!({ "type": ["string", "integer", "boolean"][at % 3] })
+    let kind = ["string", "integer", "boolean"][at % 3];
+    json!({ "type": kind })
 }
 
 /// Values of every fourth of sixty members, the last first if they are `turned`.
