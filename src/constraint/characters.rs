@@ -193,6 +193,19 @@ mod tests {
         follows
     }
 
+    #[test]
+    fn what_is_no_character_is_cut_off() {
+        for (start, end, expected) in [
+            (0xD7F0, 0xD900, '\u{D7F0}'..='\u{D7FF}'),
+            (0xD900, 0xE010, '\u{E000}'..='\u{E010}'),
+            (0xD7F0, 0xE010, '\u{D7F0}'..='\u{E010}'),
+        ] {
+            let mut found = Found { ranges: Vec::new() };
+            found.add_chars(start, end);
+            assert_eq!(found.into_chars(true).ranges, [expected]);
+        }
+    }
+
     /// The oracle: every character is tried.
     fn all_that_follow(constraint: &mut Constraint) -> Vec<RangeInclusive<char>> {
         let mut ranges: Vec<RangeInclusive<char>> = Vec::new();

@@ -108,6 +108,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn bounds_that_do_not_ascend_are_no_set() {
+        for bounds in [&[3, 3][..], &[5, 2], &[1, 4, 4, 6], &[1, 4, 5]] {
+            assert_eq!(Ranges::from_bounds(bounds), None, "{bounds:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn same_as_a_set(pushed in proptest::collection::vec((0_u32..40, 0_u32..6), 0..20)) {

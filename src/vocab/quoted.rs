@@ -49,3 +49,24 @@ fn tokens_with(vocabulary: &Vocabulary, byte: u8) -> Vec<TokenId> {
     }
     tokens
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_found_once() {
+        let texts = ["a", "\"", "\"\"", "\"a\"", "a\"", "a\"\"b", "\\\"", "\\"];
+        let mut builder = Vocabulary::builder();
+        for (id, text) in (0..).zip(texts) {
+            builder = builder.token(TokenId::new(id), text);
+        }
+        let vocabulary = builder.end_of_text(TokenId::new(100)).build().unwrap();
+        for byte in [b'"', b'\\'] {
+            let mut found = tokens_with(&vocabulary, byte);
+            found.sort();
+            let has = |(id, text): (u32, &&str)| text.as_bytes().contains(&byte).then(|| TokenId::new(id));
+            assert_eq!(found, (0..).zip(&texts).filter_map(has).collect::<Vec<_>>());
+        }
+    }
+}

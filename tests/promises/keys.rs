@@ -159,6 +159,22 @@ fn compare(oracle: &Oracle, constraint: &mut Constraint, vocabulary: &Vocabulary
     mask
 }
 
+/// Two keys begin alike, so a byte that goes on in one that has come leads to no new one.
+#[test]
+fn a_key_that_goes_on_in_known_ones_is_not_new() {
+    let schema = r#"{"type": "object", "propertyNames": {"pattern": "^a[bc]$"}}"#;
+    let options = SchemaOptions::default().with_white_space(WhiteSpace::Compact);
+    let options = options.with_escapes(Escapes::Minimal);
+    let grammar = options.parse(schema, &Limits::default()).unwrap().grammar;
+    let compiled = Compiler::new(vocabulary(&WORDS)).compile(&grammar).unwrap();
+    for (text, has_more) in [(r#"{"ab":1"#, true), (r#"{"ab":1,"ac":1"#, false)] {
+        let mut constraint = compiled.constraint();
+        assert_eq!(constraint.advance_bytes(text.as_bytes()).unwrap(), text.len());
+        assert_eq!(constraint.next_bytes().unwrap().contains(&b','), has_more, "{text}");
+        assert_eq!(constraint.mask().unwrap().contains(TokenId::new(u32::from(b','))), has_more, "{text}");
+    }
+}
+
 proptest! {
     #![proptest_config(config(60))]
 
