@@ -59,8 +59,8 @@ pub(super) struct Likes {
     pub(super) one_in: u16,
 }
 
-/// Goes through a text by random tokens, then back by rollback, and compares each mask with the oracle's. Returns
-/// how many masks there were.
+/// Goes through a text by random tokens, then back by rollback, and compares each mask with the oracle's.
+/// Returns how many masks there were.
 pub(super) fn walk(grammar: &Grammar, words: &[&str], likes: Likes, choices: &[u16]) -> usize {
     let (oracle, vocabulary) = (Oracle::new(grammar).unwrap(), vocabulary(words));
     let mut constraint = Compiler::new(vocabulary.clone()).compile(grammar).unwrap().constraint();
