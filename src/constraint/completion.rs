@@ -116,6 +116,10 @@ impl Search<'_> {
         self.fronts[0].push(start);
         for at in 0..length {
             for state in std::mem::take(&mut self.fronts[at]) {
+                // Every state is on a shortest way, so one that leads on is enough.
+                if self.is_late() && !self.fronts[at + 1].is_empty() {
+                    break;
+                }
                 self.leave(state, at)?;
             }
         }
@@ -123,6 +127,13 @@ impl Search<'_> {
         let cost = |state: &StateId| self.ways.get(state).map(|way| way.cost);
         let end = self.fronts[length].iter().copied().min_by_key(cost);
         Ok(self.follow_back(start, end.unwrap_or(start)))
+    }
+
+    /// Are three quarters of the budget used? Then the completion is still the shortest, but others of its
+    /// length may have fewer tokens.
+    fn is_late(&self) -> bool {
+        let limit = self.program.limits.completion_visits;
+        self.visits >= limit / 4 * 3 || self.work.spent() >= self.work.limit() / 4 * 3
     }
 
     /// Fewest bytes from `state` to a complete text.

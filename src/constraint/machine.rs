@@ -26,8 +26,8 @@ use crate::{
 /// Unfinished walks that are kept for the next call: as many texts can wait for a mask at once without loss.
 const KEPT_WALKS: usize = 8;
 
-/// Work of asking a terminal's automaton, and where there are so many that they are not in the processor's
-/// caches.
+/// Work of a step of a terminal's automaton: while the automata fit into the processor's caches, and past
+/// [`MANY_TERMINALS`], when they do not.
 const LOOKUP_WORK: usize = 2;
 const FAR_LOOKUP_WORK: usize = 5;
 const MANY_TERMINALS: usize = 1 << 12;

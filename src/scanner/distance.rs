@@ -30,7 +30,7 @@ impl TerminalDfa {
         distances
     }
 
-    /// Has no text of the terminal more than so many bytes? Linear in the transitions for each byte.
+    /// Is every text of the terminal at most `bytes` long? Linear in the transitions for each byte.
     pub(crate) fn is_within(&self, bytes: usize) -> bool {
         let mut states = vec![0_u32];
         for _ in 0..=bytes {

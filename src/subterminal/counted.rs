@@ -122,7 +122,7 @@ impl Characters {
         self.all.size() / 8 + 4 * (self.count + nodes) + size_of_val(&*self.ended)
     }
 
-    /// How many characters are before these nodes, if they are all those at which so many are.
+    /// The number of characters before these nodes, if it is the same for all and no other node has it.
     fn characters_before(&self, nodes: &Ranges) -> Option<usize> {
         let first = nodes.iter().next()?.start;
         let count = self.homes.iter().position(|homes| homes.first() == Some(&first))?;
@@ -136,9 +136,9 @@ pub(super) struct Counted {
     home: Home,
     /// By state: the characters before it, if it is between characters.
     numbers: Box<[Option<usize>]>,
-    /// By characters: may the string be closed after so many?
+    /// By the number of characters: may the string be closed after them?
     closes: Vec<bool>,
-    /// By characters: may the terminal end after so many?
+    /// By the number of characters: may the terminal end after them?
     stops: Vec<bool>,
     /// Is any number of characters allowed past those listed, and the end after each?
     free: bool,
@@ -152,7 +152,7 @@ pub(super) struct Beside<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// What may come after so many characters.
+/// What may come after a number of characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     state: u32,

@@ -76,7 +76,7 @@ fn mapped(size: usize) -> Option<Memory> {
 }
 
 impl Pages {
-    /// Makes room, so that nothing is moved until there are so many bytes.
+    /// Makes room for `size` bytes in all; until then, growing moves nothing.
     pub(super) fn reserve(&mut self, size: usize) {
         if size > self.memory.bytes().len() {
             let mut memory = Memory::zeros(size);
@@ -85,7 +85,7 @@ impl Pages {
         }
     }
 
-    /// Appends zeros until there are so many bytes, if there are not yet.
+    /// Appends zeros up to a length of `size` bytes. Never shortens.
     pub(super) fn grow(&mut self, size: usize) {
         if size > self.memory.bytes().len() {
             self.reserve(size.max(2 * self.len));
