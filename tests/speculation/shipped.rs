@@ -183,20 +183,11 @@ fn the_pace_is_that_of_the_run() {
     let tokenizer = Tokenizer::from_tokenizer_file(repository().join("models/domino-small")).unwrap();
     let mut decoder = with_shipped_prior("rpg", DraftLength::Auto);
     decoder.options_mut().max_new_tokens = 200;
-    let prompt = tokenizer.encode(PROMPTS[0], true).unwrap();
-    let mut off = Vec::new();
-    // Other work on the machine may disturb a text, but hardly all of them.
-    for _ in 0..5 {
-        let stats = decoder.generate(&prompt).unwrap().stats;
-        let real = stats.tokens as f64 / stats.total_time.as_secs_f64();
-        let pace = decoder.drafter().unwrap().pace();
-        // It looks back on the last passes, not on all.
-        if pace > real / 4.0 && pace < real * 4.0 {
-            return;
-        }
-        off.push((pace, real, stats.passes));
-    }
-    panic!("pace, tokens a second, passes: {off:?}");
+    let stats = decoder.generate(&tokenizer.encode(PROMPTS[0], true).unwrap()).unwrap().stats;
+    let real = stats.tokens as f64 / stats.total_time.as_secs_f64();
+    let pace = decoder.drafter().unwrap().pace();
+    // It looks back on the last passes, not on all.
+    assert!(pace > real / 4.0 && pace < real * 4.0, "{pace} {real}, {} passes", stats.passes);
 }
 
 /// What makes the first test exact: a row does not depend on what else is in its pass.
