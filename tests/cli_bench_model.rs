@@ -73,6 +73,10 @@ fn shapes_and_formats_that_are_not_known_are_told() {
         (["--random", "13m", "-n", "0"], "at least 1"),
         (["--device", "gpu", "-n", "1"], "cuda:INDEX"),
         (["--precision", "f8", "-n", "1"], "bf16"),
+        (["--quantize", "q3", "-n", "1"], "q4_0"),
+        (["--quantize", "bf16", "-n", "1"], "q8_0 or q4_k"),
+        (["--quantize", "q8_0", "--device", "cuda"], "only on the CPU"),
+        (["--quantize", "q8_0", "--precision", "f32"], "cannot be used with"),
     ] {
         let run = domino(&[&["bench-model"], &flags[..]].concat(), b"");
         assert_eq!(run.code, Some(2), "{flags:?}");

@@ -7,11 +7,13 @@ use domino::{
     TokenId, Vocabulary,
     model::{
         Model, Rows,
-        candle::{CandleModel, LoadOptions},
+        candle::{CandleModel, Format, LoadOptions},
     },
     vocab::Tokenizer,
 };
 use serde::Deserialize;
+
+use crate::model::fixture;
 
 /// Every file that experiments/fixtures/make_gguf_fixtures.py writes. Between them they have all
 /// quantisations.
@@ -133,6 +135,40 @@ fn the_bytes_of_a_prompts_tokens_are_the_prompt() {
             vocabulary.end_of_text().iter().filter_map(|&token| vocabulary.name(token)).collect();
         assert!(ends.contains(&"<|im_end|>"), "{name}: {ends:?}");
         assert!(ends.contains(&"</s>") || ends.contains(&"<|endoftext|>"), "{name}: {ends:?}");
+    }
+}
+
+/// Quantised while loading: nearly the same logits, in less memory.
+#[test]
+fn a_checkpoint_of_floats_can_be_quantised() {
+    let (folder, tokens) = (fixture("mistral_tied"), tokens(&[1, 7, 30, 2, 5, 11]));
+    let load = |quantize| {
+        let mut options = exact();
+        options.quantize = quantize;
+        let weights = CandleModel::estimate(&folder, &options).unwrap().weights;
+        let mut model = CandleModel::load(&folder, &options).unwrap();
+        (weights, model.forward(&tokens, Rows::All).unwrap().into_values().unwrap())
+    };
+    let (floats, exact) = load(None);
+    // Its rows have 32 and 64 numbers, so there are no blocks of 256.
+    for (format, same) in
+        [(Format::Q8_0, Format::Q4K), (Format::Q4_0, Format::Q4_0), (Format::F16, Format::F32)]
+    {
+        let (weights, logits) = load(Some(format));
+        assert_eq!((weights, &logits), (load(Some(same)).0, &load(Some(same)).1), "{format}");
+        let squares: f64 = exact.iter().map(|value| f64::from(*value).powi(2)).sum();
+        let errors: f64 = exact.iter().zip(&logits).map(|(a, b)| f64::from(a - b).powi(2)).sum();
+        let error = (errors / squares).sqrt();
+        let (most, bytes) = match format {
+            Format::Q8_0 => (0.03, 34.0 / 128.0),
+            Format::Q4_0 => (0.4, 18.0 / 128.0),
+            _ => (0.0, 1.0),
+        };
+        assert!(error <= most && (error > 0.0) == format.is_quantised(), "{format}: {error}");
+        #[expect(clippy::cast_precision_loss, reason = "small files")]
+        let share = weights as f64 / floats as f64;
+        // Norms stay floats.
+        assert!(share >= bytes && share < bytes + 0.05, "{format}: {weights} of {floats} bytes");
     }
 }
 

@@ -2,6 +2,7 @@
 //! runs of the same prompts and seeds, interleaved.
 
 mod measure;
+mod paced;
 #[path = "../prompts.rs"]
 mod prompts;
 mod report;
@@ -20,6 +21,7 @@ use domino::{
 
 use crate::{
     measure::{Cell, Protocol, Which},
+    paced::{Pace, Paced},
     prompts::prompts,
     report::Row,
 };
@@ -54,6 +56,10 @@ struct Args {
     /// Drafts of up to so many tokens, instead of as long as pays.
     #[arg(long)]
     draft: Option<usize>,
+    /// Let passes take as long as those of another model, for example 1:13.3,2:15.3,4:19.8,8:32.5,16:62.5
+    /// (tokens and milliseconds): a replay of this model's acceptance at that one's pace.
+    #[arg(long)]
+    pace: Option<Pace>,
     /// Write each cell as a line of JSON to this file.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -81,6 +87,7 @@ fn main() -> anyhow::Result<()> {
         proposers: args.proposers.clone(),
         length,
     };
+    let model = Paced::new(model, args.pace.clone());
     let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
     let mut rows = Vec::new();
     for name in &args.grammars {

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use domino::{
     CompiledGrammar, TokenId,
     decode::{DecodeStats, Decoder, Sampling},
-    model::candle::CandleModel,
+    model::Model,
     proposer::{
         BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, PassCost, Prior, Propose,
     },
@@ -106,9 +106,9 @@ impl Sums {
 }
 
 impl Cell<'_> {
-    pub(crate) fn measure(
+    pub(crate) fn measure<M: Model>(
         &self,
-        decoder: &mut Decoder<CandleModel>,
+        decoder: &mut Decoder<M>,
         protocol: &Protocol,
     ) -> anyhow::Result<Measured> {
         let prior = self.prior(decoder, protocol)?;
@@ -154,9 +154,9 @@ impl Cell<'_> {
     }
 
     /// The prior that was given, or one from warm-ups. Sets the decoder's options.
-    pub(crate) fn prior(
+    pub(crate) fn prior<M: Model>(
         &self,
-        decoder: &mut Decoder<CandleModel>,
+        decoder: &mut Decoder<M>,
         protocol: &Protocol,
     ) -> anyhow::Result<Prior> {
         let options = decoder.options_mut();
@@ -169,7 +169,7 @@ impl Cell<'_> {
     }
 
     /// A prior from warm-ups, with seeds of their own.
-    fn warm(&self, decoder: &mut Decoder<CandleModel>, warmups: usize) -> anyhow::Result<Prior> {
+    fn warm<M: Model>(&self, decoder: &mut Decoder<M>, warmups: usize) -> anyhow::Result<Prior> {
         let learner = CountProposer::new(Prior::new(self.grammar), Learning::Online);
         let learner = Arc::new(Mutex::new(learner));
         let drafter = Drafter::new(Box::new(Arc::clone(&learner)), DraftLength::up_to(8, 0.5)?);
@@ -199,8 +199,8 @@ impl Cell<'_> {
 }
 
 /// A run: its tokens, what it cost, and the time until the first token.
-fn generate(
-    decoder: &mut Decoder<CandleModel>,
+fn generate<M: Model>(
+    decoder: &mut Decoder<M>,
     prompt: &[TokenId],
 ) -> anyhow::Result<(Vec<TokenId>, DecodeStats, Duration)> {
     let mut steps = decoder.steps(prompt);

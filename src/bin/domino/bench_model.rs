@@ -64,7 +64,7 @@ pub(crate) struct LowBenchModel {
 #[derive(Debug)]
 pub(crate) struct BenchModel {
     source: Source,
-    exact_products: bool,
+    load: LoadOptions,
     card: Card,
     threads: Option<NonZeroUsize>,
     most: usize,
@@ -96,12 +96,15 @@ impl LowBenchModel {
             }
         };
         let threads = self.device.threads();
+        let mut load = self.device.load_options()?;
+        load.exact_products = self.exact_products;
+        load.context = Some(self.prompt.max(self.context + self.most));
         let card = self.device.resolve();
-        let Self { exact_products, most, context, prompt, repeats, .. } = self;
+        let Self { most, context, prompt, repeats, .. } = self;
         if most == 0 || repeats == 0 {
             return Err(BadInput::new("nothing to measure: -n and --repeats must be at least 1"));
         }
-        Ok(BenchModel { source, exact_products, card, threads, most, context, prompt, repeats, json })
+        Ok(BenchModel { source, load, card, threads, most, context, prompt, repeats, json })
     }
 }
 
@@ -126,11 +129,8 @@ impl Times {
 /// Measures and prints.
 pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     join_threads(command.threads);
-    let mut options = LoadOptions::default();
     let room = command.prompt.max(command.context + command.most);
-    options.context = Some(room);
-    options.exact_products = command.exact_products;
-    let (mut model, name) = load(&command.source, &options, command.card)?;
+    let (mut model, name) = load(&command.source, &command.load, command.card)?;
     interrupt::watch();
     let vocabulary =
         u32::try_from(model.vocabulary_size()).context("a vocabulary of more than 2^32 tokens")?;

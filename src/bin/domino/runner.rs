@@ -1,4 +1,4 @@
-//! `--device` and `--precision`: which of the library's runners runs the model, and where.
+//! `--device`, `--precision` and `--quantize`: which of the library's runners runs the model, and where.
 
 use std::{num::NonZeroUsize, path::Path};
 
@@ -7,9 +7,13 @@ use domino::{
     TokenId,
     model::{
         Kept, Logits, Model, Rows,
-        candle::{CandleModel, LoadOptions, ModelError, Placement, Precision, RandomModel, TensorModel},
+        candle::{
+            CandleModel, Format, LoadOptions, ModelError, Placement, Precision, RandomModel, TensorModel,
+        },
     },
 };
+
+use crate::failure::BadInput;
 
 /// Where to run the model.
 #[derive(Debug, Args)]
@@ -27,6 +31,11 @@ pub(crate) struct LowDevice {
     /// cores.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// Quantise float matrices while loading: q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k. Rows that are
+    /// no whole blocks of it (256 numbers in the K formats) become q8_0. Less memory, quicker passes, other
+    /// texts.
+    #[arg(long, value_name = "FORMAT", conflicts_with = "precision")]
+    quantize: Option<Format>,
 }
 
 /// Where the model runs as tensors; `None`: on the CPU with our own products.
@@ -38,8 +47,22 @@ impl LowDevice {
         self.threads
     }
 
+    /// How to load the model.
+    pub(crate) fn load_options(&self) -> Result<LoadOptions, BadInput> {
+        let mut options = LoadOptions::default();
+        if self.quantize.is_some() && self.device.card.is_some() {
+            return Err(BadInput::new("--quantize: only on the CPU").hint("leave --device or --quantize out"));
+        }
+        if let Some(format) = self.quantize.filter(|format| !format.is_quantised()) {
+            return Err(BadInput::new(format!("--quantize {format}: floats are not quantised"))
+                .hint("for example q8_0 or q4_k"));
+        }
+        options.quantize = self.quantize;
+        Ok(options)
+    }
+
     pub(crate) fn resolve(self) -> Card {
-        let Self { device, precision, threads: _ } = self;
+        let Self { device, precision, .. } = self;
         let tensors = device.card.is_some() || precision.is_some();
         tensors.then(|| device.with_precision(precision.unwrap_or(device.precision)))
     }

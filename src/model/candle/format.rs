@@ -84,6 +84,12 @@ impl Format {
         })
     }
 
+    /// Are numbers kept as quants of a few bits?
+    #[must_use]
+    pub fn is_quantised(self) -> bool {
+        self.block() > 1
+    }
+
     /// Numbers in a block.
     pub(super) fn block(self) -> usize {
         match self {
@@ -107,6 +113,30 @@ impl Format {
             Self::Q5K => 176,
             Self::Q6K => 210,
         }
+    }
+
+    /// Where in a block its factors of 16 bits are, in bytes.
+    fn factors(self) -> &'static [usize] {
+        match self {
+            Self::F32 | Self::F16 | Self::Bf16 => &[],
+            Self::Q4_0 | Self::Q5_0 | Self::Q8_0 => &[0],
+            Self::Q4_1 | Self::Q5_1 | Self::Q4K | Self::Q5K => &[0, 2],
+            Self::Q6K => &[208],
+        }
+    }
+
+    /// Are the factors of these stored blocks finite? A block with another one has no numbers.
+    pub(super) fn has_finite_factors(self, stored: &[u8]) -> bool {
+        /// All ones in numbers that are infinite or none.
+        const EXPONENT: u16 = 0x7c00;
+        let factors = self.factors();
+        let is_finite = |bytes: &[u8]| {
+            bytes.first_chunk().is_some_and(|bytes| u16::from_le_bytes(*bytes) & EXPONENT != EXPONENT)
+        };
+        factors.is_empty()
+            || stored
+                .chunks_exact(self.block_bytes())
+                .all(|block| factors.iter().all(|&place| is_finite(&block[place..])))
     }
 
     /// Bytes of a row of `columns` numbers, as stored; `None` if it is not whole blocks.

@@ -84,21 +84,26 @@ impl Weights for GgufWeights<'_> {
             _ => (expected.iter().product(), format.block_bytes()),
         };
         let mut ordered = Vec::new();
+        let mut is_finite = true;
         let sizes = [rows, size, head.unwrap_or(1)];
-        weights::read_rows((path, file), name, tensor.start, sizes, |stored| match head {
-            Some(head) => {
-                ordered.clear();
-                for head in stored.chunks_exact(head * size) {
-                    // Pairs side by side: first the left ones of all, then the right ones.
-                    for side in 0..2 {
-                        let own = head.chunks_exact(size).skip(side).step_by(2);
-                        own.for_each(|row| ordered.extend_from_slice(row));
-                    }
+        weights::read_rows((&*path, file), name, tensor.start, sizes, |stored| {
+            is_finite &= format.has_finite_factors(stored);
+            let Some(head) = head else { return each(format, stored) };
+            ordered.clear();
+            for head in stored.chunks_exact(head * size) {
+                // Pairs side by side: first the left ones of all, then the right ones.
+                for side in 0..2 {
+                    let own = head.chunks_exact(size).skip(side).step_by(2);
+                    own.for_each(|row| ordered.extend_from_slice(row));
                 }
-                each(format, &ordered);
             }
-            None => each(format, stored),
-        })
+            each(format, &ordered);
+        })?;
+        if !is_finite {
+            let reason = format!("damaged: tensor {} has a block whose factor is not finite", own_name(name));
+            return Err(ModelErrorKind::DamagedWeights { file: path.clone(), reason }.into());
+        }
+        Ok(())
     }
 
     fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f32>, ModelError> {
@@ -147,4 +152,54 @@ fn own_name(name: &str) -> String {
         other => other,
     };
     format!("blk.{layer}.{own}.{suffix}")
+}
+
+#[cfg(all(test, not(packaged)))]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_block_whose_factor_is_not_finite_is_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.gguf");
+        let mut tried = 0;
+        for name in ["llama_q8_0", "llama_q4_0", "qwen2_q4_k_m", "qwen3_q5_k_m", "mistral_q6_k"] {
+            let file = format!("tests/fixtures/gguf/{name}.gguf");
+            let whole = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+            std::fs::write(&path, &whole).unwrap();
+            for part in ["mlp.gate_proj", "mlp.down_proj", "self_attn.v_proj", "self_attn.q_proj"] {
+                let name = format!("model.layers.0.{part}.weight");
+                let gguf = Gguf::open(&path).unwrap();
+                let tensor = gguf.tensor(&own_name(&name)).unwrap();
+                let format = Format::from_ggml(tensor.format).unwrap();
+                let mut read = |bytes: &[u8]| {
+                    std::fs::write(&path, bytes).unwrap();
+                    GgufWeights::open(&gguf, Some(2)).unwrap().read(&name, &tensor.shape, &mut |_, _| ())
+                };
+                assert!(read(&whole).is_ok(), "{name}");
+                for factor in 0..format.block_bytes() / 2 {
+                    let mut damaged = whole.clone();
+                    let start = usize::try_from(tensor.start).unwrap() + format.block_bytes() + 2 * factor;
+                    // Infinite in 16 bits.
+                    damaged[start..start + 2].copy_from_slice(&0xfc00_u16.to_le_bytes());
+                    let is_factor = match format {
+                        Format::Q4K | Format::Q5K | Format::Q4_1 | Format::Q5_1 => factor < 2,
+                        Format::Q6K => factor == 104,
+                        Format::Q4_0 | Format::Q5_0 | Format::Q8_0 => factor == 0,
+                        _ => false,
+                    };
+                    let done = read(&damaged);
+                    assert_eq!(done.is_err(), is_factor, "{name} {format} {factor}");
+                    tried += usize::from(is_factor);
+                    if let Err(error) = done {
+                        assert!(error.to_string().contains(&own_name(&name)), "{error}");
+                    }
+                }
+                std::fs::write(&path, &whole).unwrap();
+            }
+        }
+        assert!(tried > 20, "{tried}");
+    }
 }

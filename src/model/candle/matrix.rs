@@ -64,7 +64,7 @@ impl Part {
 
     /// Are its products made in whole numbers, where that can be done?
     fn is_quantised(&self) -> bool {
-        self.format.block() > 1
+        self.format.is_quantised()
     }
 
     /// Panels `from ..`, at most `count`, with the products of `rows` in their tiles.
@@ -154,10 +154,16 @@ impl Matrix {
         let panels = part.outputs.div_ceil(PANEL);
         let size = packing::panel_bytes(format, inputs);
         part.packed.grow(panels * size);
-        let packed = part.packed.bytes_mut();
-        for (row, stored) in (before..).zip(stored.chunks_exact(row_bytes)) {
-            packing::pack(format, stored, row % PANEL, &mut packed[row / PANEL * size..][..size]);
-        }
+        // Panels on several threads: packing is most of the time that loading takes.
+        let first = before / PANEL;
+        let packed = part.packed.bytes_mut()[first * size..].par_chunks_exact_mut(size);
+        packed.enumerate().for_each(|(index, packed)| {
+            let start = (first + index) * PANEL;
+            for row in start.max(before)..(start + PANEL).min(before + rows) {
+                let stored = &stored[(row - before) * row_bytes..][..row_bytes];
+                packing::pack(format, stored, row % PANEL, packed);
+            }
+        });
     }
 
     /// The weights of some outputs, as rows `[rows.len(), inputs]`.

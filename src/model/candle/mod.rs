@@ -25,6 +25,7 @@ mod memory;
 mod ops;
 mod packing;
 mod pages;
+mod quantized;
 mod random;
 mod rope;
 mod safetensors;
@@ -50,6 +51,7 @@ use self::{
     config::Config,
     gguf_weights::GgufWeights,
     kv_cache::KvCache,
+    quantized::Quantized,
     random::RandomWeights,
     rope::Scaling,
     safetensors::Safetensors,
@@ -79,6 +81,10 @@ pub struct LoadOptions {
     /// VNNI, inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which takes a third of the
     /// time or less.
     pub exact_products: bool,
+    /// Quantise matrices that are stored as floats to this format, or to [`Format::Q8_0`] where their rows are
+    /// no whole blocks of it (256 numbers in the K formats). Default: keep what is stored, as a format of floats
+    /// does here. Only [`CandleModel`] and [`CandleBatch`] look at it.
+    pub quantize: Option<Format>,
 }
 
 /// A Llama, Mistral or Qwen model with its cache.
@@ -92,7 +98,7 @@ impl CandleModel {
     /// Loads a Hugging Face folder (`config.json`, and `model.safetensors` or the shards that
     /// `model.safetensors.index.json` names, in F32, F16 or BF16), or a GGUF file (`*.gguf`; the first of the
     /// parts if it is in parts) in one of these formats or Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K.
-    /// Reads every weight once; takes about a second per GB.
+    /// Reads every weight once, and packs them on all threads: 0.6 s for 1 GB in the page cache.
     ///
     /// # Errors
     /// If a file is missing, unreadable, damaged or cut short; if the architecture or a variation of it is
@@ -117,7 +123,7 @@ impl CandleModel {
     /// Those of [`load`](Self::load), but for a lack of memory and weights that cannot be read.
     pub fn estimate(path: impl AsRef<Path>, options: &LoadOptions) -> Result<MemoryEstimate, ModelError> {
         with_weights(path.as_ref(), |weights, config| {
-            Ok(needs(weights, &config, NonZeroUsize::MIN, options)?.1)
+            quantized(weights, options, |weights| Ok(needs(weights, &config, NonZeroUsize::MIN, options)?.1))
         })
     }
 }
@@ -148,7 +154,21 @@ impl Model for CandleModel {
 
 /// The model at `path` with room for so many sequences.
 fn loaded(path: &Path, sequences: NonZeroUsize, options: &LoadOptions) -> Result<CandleBatch, ModelError> {
-    with_weights(path, |weights, config| from_weights(weights, config, sequences, options))
+    with_weights(path, |weights, config| {
+        quantized(weights, options, |weights| from_weights(weights, config, sequences, options))
+    })
+}
+
+/// Calls `then` with the weights, quantised if that is wanted.
+fn quantized<T>(
+    weights: &mut dyn Weights,
+    options: &LoadOptions,
+    then: impl FnOnce(&mut dyn Weights) -> T,
+) -> T {
+    match options.quantize {
+        Some(format) => then(&mut Quantized::new(weights, format)),
+        None => then(weights),
+    }
 }
 
 /// A model of random weights with room for so many sequences.

@@ -66,9 +66,13 @@ pub(super) fn pack(format: Format, stored: &[u8], lane: usize, panel: &mut [u8])
             let blocks = panel.chunks_exact_mut(34 * PANEL);
             for (stored, packed) in stored.chunks_exact(34).zip(blocks) {
                 spread::<2>(&stored[..2], lane, packed);
-                for (input, quant) in stored[2..].iter().enumerate() {
-                    let place = 4 * byte_word(input) + byte_of(input);
-                    set::<8>(&mut packed[2 * PANEL..], place, lane, quant.wrapping_add(BIAS).into());
+                let eights = stored[2..].as_chunks::<8>().0;
+                let pairs = packed[2 * PANEL..].as_chunks_mut::<PLANE>().0.as_chunks_mut::<2>().0;
+                for (eight, pair) in eights.iter().zip(pairs) {
+                    for (word, plane) in pair.iter_mut().enumerate() {
+                        let own = [0, 2, 4, 6].map(|input| eight[input + word].wrapping_add(BIAS));
+                        set_word(plane, lane, joined(own, |byte| 8 * byte));
+                    }
                 }
             }
         }
@@ -130,18 +134,36 @@ fn pack_blocks<T: Scheme>(format: Format, stored: &[u8], lane: usize, panel: &mu
             }
             let (low, high) = planes.split_at_mut(PANEL * T::CHUNK / 2);
             let quants = &block.quants[index * T::CHUNK..][..T::CHUNK];
-            for (input, quant) in quants.iter().enumerate() {
-                set::<4>(low, input, lane, u32::from(quant & 15));
-                let share = 32 / T::HIGH.max(1) as usize;
-                let place = input / share * share + high_place(T::HIGH, input % share);
-                match T::HIGH {
-                    0 => {}
-                    1 => set::<1>(high, place, lane, u32::from(quant >> 4)),
-                    _ => set::<2>(high, place, lane, u32::from(quant >> 4)),
-                }
+            for (eight, plane) in quants.as_chunks::<8>().0.iter().zip(low.as_chunks_mut::<PLANE>().0) {
+                set_word(plane, lane, joined(eight.map(|quant| quant & 15), |input| 4 * input));
+            }
+            for (share, plane) in high.as_chunks_mut::<PLANE>().0.iter_mut().enumerate() {
+                let word = match T::HIGH {
+                    1 => high_word::<32>(T::HIGH, quants, share),
+                    _ => high_word::<16>(T::HIGH, quants, share),
+                };
+                set_word(plane, lane, word);
             }
         }
     }
+}
+
+/// The bits above the low four of inputs `N * share ..`, where [`high_place`] says.
+fn high_word<const N: usize>(high: u32, quants: &[u8], share: usize) -> u32 {
+    let own = quants[N * share..].first_chunk::<N>().copied().unwrap_or([0; N]);
+    joined(own.map(|quant| quant >> 4), |input| high as usize * high_place(high, input))
+}
+
+/// A word with each value at its bit.
+#[inline(always)]
+fn joined<const N: usize>(values: [u8; N], bit: impl Fn(usize) -> usize) -> u32 {
+    let placed = values.iter().enumerate().map(|(input, value)| u32::from(*value) << bit(input));
+    placed.fold(0, |word, value| word | value)
+}
+
+/// Writes the word of a lane.
+fn set_word(plane: &mut [u8; PLANE], lane: usize, word: u32) {
+    plane[4 * lane..4 * lane + 4].copy_from_slice(&word.to_ne_bytes());
 }
 
 /// Unpacks the numbers of inputs `first ..` of a panel, 16 for each input, until `out` is full: at most one

@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::{decode::DecodeOptions, model::candle::Placement};
+use domino::{decode::DecodeOptions, model::candle::LoadOptions};
 
 use super::options::LowOptions;
 use crate::{
@@ -100,6 +100,7 @@ pub(crate) struct Generate {
     pub(crate) model: Option<PathBuf>,
     pub(crate) card: Card,
     pub(crate) threads: Option<NonZeroUsize>,
+    pub(crate) load: LoadOptions,
     #[cfg_attr(not(feature = "mistralrs"), expect(dead_code, reason = "then there is but one"))]
     pub(crate) engine: Engine,
     pub(crate) options: LowOptions,
@@ -135,9 +136,11 @@ impl LowGenerate {
         let grammar = self.grammar.resolve()?;
         let constrained = grammar.is_some() || self.batch.is_some();
         let threads = self.device.threads();
+        let load = self.device.load_options()?;
         let card = self.device.resolve();
         if self.engine == Engine::Mistralrs {
-            check_mistralrs(&options, (card.as_ref(), threads), &self.speculate)?;
+            let own = card.is_some() || threads.is_some() || load.quantize.is_some();
+            check_mistralrs(&options, own, &self.speculate)?;
         }
         let work = match self.batch {
             Some(_) if card.is_some() => {
@@ -159,6 +162,7 @@ impl LowGenerate {
             model: self.model,
             card,
             threads,
+            load,
             engine: self.engine,
             options: self.options,
             reach: self.reach.resolve(),
@@ -172,7 +176,7 @@ impl LowGenerate {
 /// Refuses what mistral.rs' engine cannot do, or does otherwise.
 fn check_mistralrs(
     options: &DecodeOptions,
-    (card, threads): (Option<&Placement>, Option<NonZeroUsize>),
+    runs_otherwise: bool,
     speculate: &LowSpeculate,
 ) -> Result<(), BadInput> {
     if !cfg!(feature = "mistralrs") {
@@ -180,8 +184,7 @@ fn check_mistralrs(
             .hint("build it with `cargo build --release --features mistralrs`"));
     }
     let cannot = [
-        (card.is_some(), "--device"),
-        (threads.is_some(), "--threads"),
+        (runs_otherwise, "--device, --threads or --quantize"),
         (!options.penalties.is_none(), "penalties"),
         (options.close, "--finish"),
         (options.logprobs.is_some(), "--logprobs"),

@@ -15,7 +15,7 @@ use domino::{
     CompiledGrammar, Compiler, Constraint, Vocabulary,
     decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
     grammar::GrammarWarning,
-    model::candle::{CandleBatch, LoadOptions},
+    model::candle::CandleBatch,
     store::CacheFolder,
     vocab::Tokenizer,
 };
@@ -58,7 +58,7 @@ pub(super) fn run(
     // Before the model is loaded, so that a file that is not there is told at once.
     let lines = Lines::read(requests, parallel.get())?;
     let model = progress::during(format!("loading {}", folder.display()), || {
-        CandleBatch::load(folder, parallel, &LoadOptions::default())
+        CandleBatch::load(folder, parallel, &command.load)
     })
     .map_err(|error| bad_model(&error))?;
     let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;

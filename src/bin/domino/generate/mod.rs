@@ -16,7 +16,7 @@ use anyhow::Context;
 use domino::{
     CompiledGrammar, Compiler, StepError, TokenId, Vocabulary,
     decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Steps},
-    model::candle::{LoadOptions, join_threads},
+    model::candle::join_threads,
     proposer::ForcedText,
     store::CacheFolder,
     vocab::Tokenizer,
@@ -66,7 +66,7 @@ fn one(
     let tokenizer = read_tokenizer(folder)?;
     let prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
     let loaded = progress::during(format!("loading {}", folder.display()), || {
-        Runner::load(folder, &LoadOptions::default(), command.card)
+        Runner::load(folder, &command.load, command.card)
     })
     .map_err(|error| bad_model(&error))?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());

@@ -1,0 +1,278 @@
+// What llama.cpp's library makes of a GGUF file, for the tables of this folder.
+//
+//     llama_cpp quantize IN.gguf OUT.gguf q8_0|q4_k_m
+//     llama_cpp rows MODEL.gguf TOKENS ROWS
+//     llama_cpp text MODEL.gguf THREADS METHOD GRAMMAR PROMPT_FILE TOKENS SEED
+//
+// `rows` reads token ids, a text a line, and writes the logits of every position of every text as 32-bit
+// floats. `text` draws at temperature 1 and prints a line of JSON: tokens, and seconds from the prompt's
+// pass on, without loading and reading the grammar. METHOD is `free`, `gbnf` (llama.cpp's own grammars) or
+// `llguidance` (a grammar in Lark, or a JSON Schema in a file that ends in .json). As in llama.cpp's
+// programs a token is drawn freely first, and again from what the grammar allows if it does not allow that
+// one.
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "llama.h"
+#include "llguidance.h"
+
+[[noreturn]] static void fail(const std::string & message) {
+    fprintf(stderr, "%s\n", message.c_str());
+    exit(1);
+}
+
+static std::string read(const char * path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        fail(std::string(path) + " cannot be read");
+    }
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+static llama_model * load(const char * path) {
+    llama_model * model = llama_model_load_from_file(path, llama_model_default_params());
+    if (model == nullptr) {
+        fail(std::string(path) + " cannot be loaded");
+    }
+    return model;
+}
+
+static llama_context * context_of(llama_model * model, int length, int threads) {
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx = (uint32_t) length;
+    params.n_batch = params.n_ctx;
+    params.n_threads = threads;
+    params.n_threads_batch = threads;
+    llama_context * context = llama_init_from_model(model, params);
+    if (context == nullptr) {
+        fail("no context");
+    }
+    return context;
+}
+
+static void pass(llama_context * context, const std::vector<llama_token> & tokens, int first, bool all) {
+    llama_batch batch = llama_batch_init((int32_t) tokens.size(), 0, 1);
+    batch.n_tokens = (int32_t) tokens.size();
+    for (int i = 0; i < batch.n_tokens; i++) {
+        batch.token[i] = tokens[i];
+        batch.pos[i] = first + i;
+        batch.n_seq_id[i] = 1;
+        batch.seq_id[i][0] = 0;
+        batch.logits[i] = all || i == batch.n_tokens - 1;
+    }
+    if (llama_decode(context, batch) != 0) {
+        fail("a pass failed");
+    }
+    llama_batch_free(batch);
+}
+
+static int quantize(char ** args) {
+    llama_model_quantize_params params = llama_model_quantize_default_params();
+    const std::string form = args[2];
+    if (form != "q8_0" && form != "q4_k_m") {
+        fail("q8_0 or q4_k_m, not " + form);
+    }
+    params.ftype = form == "q8_0" ? LLAMA_FTYPE_MOSTLY_Q8_0 : LLAMA_FTYPE_MOSTLY_Q4_K_M;
+    return llama_model_quantize(args[0], args[1], &params) == 0 ? 0 : 1;
+}
+
+static int rows(char ** args) {
+    llama_model * model = load(args[0]);
+    llama_context * context = context_of(model, 2048, 2);
+    const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
+    std::ofstream out(args[2], std::ios::binary);
+    std::istringstream lines(read(args[1]));
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream numbers(line);
+        const std::vector<llama_token> tokens{std::istream_iterator<llama_token>(numbers), {}};
+        llama_memory_clear(llama_get_memory(context), true);
+        pass(context, tokens, 0, true);
+        for (size_t i = 0; i < tokens.size(); i++) {
+            out.write((const char *) llama_get_logits_ith(context, (int32_t) i), (std::streamsize) width * 4);
+        }
+    }
+    out.close();
+    return out ? 0 : 1;
+}
+
+// What a grammar allows, by llama.cpp or by llguidance.
+struct Rules {
+    llama_sampler * gbnf = nullptr;
+    LlgMatcher * llguidance = nullptr;
+
+    void apply(llama_token_data_array & candidates) {
+        if (gbnf != nullptr) {
+            llama_sampler_apply(gbnf, &candidates);
+        }
+        if (llguidance != nullptr) {
+            if (llg_matcher_get_mask(llguidance) == nullptr && llg_matcher_compute_mask(llguidance) != 0) {
+                fail(llg_matcher_get_error(llguidance));
+            }
+            const uint32_t * mask = llg_matcher_get_mask(llguidance);
+            for (size_t i = 0; i < candidates.size; i++) {
+                const auto token = (uint32_t) candidates.data[i].id;
+                if ((mask[token / 32] >> (token % 32) & 1) == 0) {
+                    candidates.data[i].logit = -INFINITY;
+                }
+            }
+        }
+    }
+
+    bool allows(llama_token token) {
+        llama_token_data one = {token, 1.0f, 0.0f};
+        llama_token_data_array candidates = {&one, 1, -1, false};
+        apply(candidates);
+        return one.logit != -INFINITY;
+    }
+
+    void accept(llama_token token) {
+        if (gbnf != nullptr) {
+            llama_sampler_accept(gbnf, token);
+        }
+        if (llguidance != nullptr && llg_matcher_consume_token(llguidance, token) != 0) {
+            fail(llg_matcher_get_error(llguidance));
+        }
+    }
+};
+
+// llguidance's tokenizer of a vocabulary: the bytes of all tokens, special ones marked by 0xff.
+static LlgTokenizer * tokenizer_of(const llama_vocab * vocab) {
+    const int size = llama_vocab_n_tokens(vocab);
+    std::vector<uint32_t> lengths;
+    std::vector<uint8_t> bytes;
+    for (llama_token token = 0; token < size; token++) {
+        char piece[1024];
+        int length = llama_token_to_piece(vocab, token, piece, sizeof piece, 0, false);
+        if (length <= 0) {
+            length = llama_token_to_piece(vocab, token, piece + 1, sizeof piece - 1, 0, true);
+            piece[0] = '\xff';
+            length = length < 0 ? 0 : length + 1;
+        }
+        bytes.insert(bytes.end(), piece, piece + length);
+        lengths.push_back((uint32_t) length);
+    }
+    LlgTokenizerInit init = {};
+    init.vocab_size = (uint32_t) size;
+    init.tok_eos = (uint32_t) llama_vocab_eos(vocab);
+    init.token_lens = lengths.data();
+    init.token_bytes = bytes.data();
+    // The tokenizer's own way puts a space before every text, which confuses llguidance.
+    init.use_approximate_greedy_tokenize_fn = true;
+    char error[1024];
+    LlgTokenizer * tokenizer = llg_new_tokenizer(&init, error, sizeof error);
+    if (tokenizer == nullptr) {
+        fail(error);
+    }
+    return tokenizer;
+}
+
+static Rules rules_of(const llama_vocab * vocab, const std::string & method, const char * path) {
+    Rules rules;
+    if (method == "gbnf") {
+        rules.gbnf = llama_sampler_init_grammar(vocab, read(path).c_str(), "root");
+        if (rules.gbnf == nullptr) {
+            fail(std::string(path) + " is no grammar of llama.cpp");
+        }
+    } else if (method == "llguidance") {
+        const std::string name = path;
+        const bool schema = name.size() > 5 && name.substr(name.size() - 5) == ".json";
+        LlgConstraintInit init;
+        llg_constraint_init_set_defaults(&init, tokenizer_of(vocab));
+        rules.llguidance = llg_new_matcher(&init, schema ? "json_schema" : "lark", read(path).c_str());
+        if (const char * error = llg_matcher_get_error(rules.llguidance)) {
+            fail(error);
+        }
+    } else if (method != "free") {
+        fail("free, gbnf or llguidance, not " + method);
+    }
+    return rules;
+}
+
+static int text(char ** args) {
+    const int threads = atoi(args[1]), most = atoi(args[5]);
+    llama_model * model = load(args[0]);
+    const llama_vocab * vocab = llama_model_get_vocab(model);
+    Rules rules = rules_of(vocab, args[2], args[3]);
+    llama_sampler * draw = llama_sampler_chain_init(llama_sampler_chain_default_params());
+    llama_sampler_chain_add(draw, llama_sampler_init_temp(1.0f));
+    llama_sampler_chain_add(draw, llama_sampler_init_dist((uint32_t) atoi(args[6])));
+
+    const std::string prompt = read(args[4]);
+    std::vector<llama_token> tokens(prompt.size() + 8);
+    tokens.resize((size_t) llama_tokenize(vocab, prompt.c_str(), (int32_t) prompt.size(), tokens.data(),
+                                          (int32_t) tokens.size(), true, false));
+    llama_context * context = context_of(model, 2048, threads);
+    const int width = llama_vocab_n_tokens(vocab);
+    std::vector<llama_token_data> data((size_t) width);
+    auto candidates_of = [&] {
+        const float * logits = llama_get_logits_ith(context, -1);
+        for (int i = 0; i < width; i++) {
+            data[(size_t) i] = {i, logits[i], 0.0f};
+        }
+        return llama_token_data_array{data.data(), data.size(), -1, false};
+    };
+
+    int made = 0, redrawn = 0, position = 0;
+    std::string written;
+    const auto begun = std::chrono::steady_clock::now();
+    while (made < most) {
+        pass(context, tokens, position, false);
+        position += (int) tokens.size();
+        auto candidates = candidates_of();
+        llama_sampler_apply(draw, &candidates);
+        llama_token token = candidates.data[candidates.selected].id;
+        if (!rules.allows(token)) {
+            redrawn++;
+            candidates = candidates_of();
+            rules.apply(candidates);
+            llama_sampler_apply(draw, &candidates);
+            token = candidates.data[candidates.selected].id;
+        }
+        if (llama_vocab_is_eog(vocab, token)) {
+            break;
+        }
+        rules.accept(token);
+        char piece[1024];
+        const int length = llama_token_to_piece(vocab, token, piece, sizeof piece, 0, false);
+        written.append(piece, (size_t) std::max(length, 0));
+        made++;
+        tokens = {token};
+    }
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+    fprintf(stderr, "%s\n", written.c_str());
+    printf("{\"tokens\": %d, \"seconds\": %.6f, \"redrawn\": %d}\n", made, taken.count(), redrawn);
+    return 0;
+}
+
+int main(int argc, char ** argv) {
+    llama_log_set([](ggml_log_level level, const char * line, void *) {
+        if (level == GGML_LOG_LEVEL_ERROR) {
+            fputs(line, stderr);
+        }
+    }, nullptr);
+    llama_backend_init();
+    const std::string verb = argc > 1 ? argv[1] : "";
+    if (verb == "quantize" && argc == 5) {
+        return quantize(argv + 2);
+    }
+    if (verb == "rows" && argc == 5) {
+        return rows(argv + 2);
+    }
+    if (verb == "text" && argc == 9) {
+        return text(argv + 2);
+    }
+    fprintf(stderr, "usage: llama_cpp quantize IN OUT FORMAT | rows MODEL TOKENS ROWS |"
+                    " text MODEL THREADS METHOD GRAMMAR PROMPT_FILE TOKENS SEED\n");
+    return 2;
+}

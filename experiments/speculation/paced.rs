@@ -1,0 +1,90 @@
+//! A model that draws as it is and takes its time as another one would: a replay.
+
+use std::{
+    str::FromStr,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+use domino::{
+    TokenId,
+    model::{Logits, Model, Rows},
+};
+
+/// Seconds of passes over n tokens, by what was measured of a larger model.
+#[derive(Debug, Clone)]
+pub(crate) struct Pace {
+    /// Tokens and seconds, ascending; one token first.
+    points: Vec<(usize, f64)>,
+}
+
+impl FromStr for Pace {
+    type Err = anyhow::Error;
+
+    /// `1:13.3,2:15.3,4:19.8`: tokens and milliseconds.
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let points = text.split(',').map(|point| {
+            let (tokens, milliseconds) = point.split_once(':').context("for example 1:13.3,8:32.5")?;
+            Ok((tokens.parse()?, milliseconds.parse::<f64>()? / 1e3))
+        });
+        let points = points.collect::<anyhow::Result<Vec<_>>>()?;
+        ensure!(points.first().is_some_and(|point| point.0 == 1), "passes over 1 token come first");
+        ensure!(points.len() > 1, "at least two points are needed");
+        ensure!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "tokens and milliseconds ascend");
+        Ok(Self { points })
+    }
+}
+
+impl Pace {
+    /// Linear between the points, and on as between the last two.
+    fn seconds(&self, tokens: usize) -> f64 {
+        let after = self.points.partition_point(|point| point.0 < tokens).clamp(1, self.points.len() - 1);
+        let [(n, low), (m, high)] = [after - 1, after].map(|index| self.points[index]);
+        low + (high - low) * (tokens as f64 - n as f64) / (m as f64 - n as f64)
+    }
+}
+
+/// A model at its own pace or at that of another one.
+pub(crate) struct Paced<M> {
+    model: M,
+    pace: Option<Pace>,
+}
+
+impl<M: Model> Paced<M> {
+    pub(crate) fn new(model: M, pace: Option<Pace>) -> Self {
+        Self { model, pace }
+    }
+}
+
+impl<M: Model> Model for Paced<M> {
+    type Error = M::Error;
+
+    fn position(&self) -> usize {
+        self.model.position()
+    }
+
+    fn context(&self) -> usize {
+        self.model.context()
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        self.model.vocabulary_size()
+    }
+
+    fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, M::Error> {
+        let begun = Instant::now();
+        let logits = self.model.forward(tokens, rows)?;
+        if let Some(pace) = &self.pace {
+            let until = begun + Duration::from_secs_f64(pace.seconds(tokens.len()));
+            // Sleeping would end too late.
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(logits)
+    }
+
+    fn truncate(&mut self, position: usize) -> Result<(), M::Error> {
+        self.model.truncate(position)
+    }
+}
