@@ -1,8 +1,16 @@
-//! Hopcroft's minimisation of partial DFAs.
+//! Minimisation of partial DFAs: Revuz' algorithm for those without cycles, Hopcroft's for all others.
+//!
+//! Most terminals of a JSON Schema are keys and fixed texts, whose languages are finite. Revuz (1992) takes
+//! linear time for them, where Hopcroft's lists of predecessors by symbol cost more than the answer.
 //!
 //! "No transition" is a sink state of its own that no other state is equal to, because the input is
 //! trimmed: every other state can still accept. States and symbols are numbers, so automata over bytes and
 //! over characters share this.
+
+use hashbrown::HashTable;
+
+/// An odd number with its bits well mixed.
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// "No transition."
 pub(crate) const NONE: u32 = u32::MAX;
@@ -93,8 +101,86 @@ impl Partition {
     }
 }
 
-/// The minimal DFA of a trimmed one. `O(n c log n)`.
+/// The minimal DFA of a trimmed one. Linear if its language is finite, `O(n c log n)` otherwise.
 pub(crate) fn minimize(dfa: &Table) -> Table {
+    acyclic(dfa).unwrap_or_else(|| hopcroft(dfa))
+}
+
+/// Revuz' algorithm: states in post-order from the start, so that successors are merged before their
+/// predecessors are compared. `None` if there is a cycle.
+fn acyclic(dfa: &Table) -> Option<Table> {
+    /// A state on the way from the start to the one at hand.
+    const OPEN: u32 = NONE - 1;
+    let width = dfa.width;
+    // Number of the merged state, `OPEN`, or `NONE` for one that was not met.
+    let mut merged = vec![NONE; dfa.accepting.len()];
+    let mut minimal = Table { width, transitions: Vec::new(), accepting: Vec::new() };
+    let mut known: HashTable<(u64, u32)> = HashTable::new();
+    let mut path = vec![(0_usize, 0_usize)];
+    merged[0] = OPEN;
+    while let Some((state, from)) = path.last_mut() {
+        let row = &dfa.transitions[*state * width..][..width];
+        let next = row[*from..].iter().position(|&to| to != NONE && merged[to as usize] >= OPEN);
+        if let Some(at) = next {
+            let to = row[*from + at] as usize;
+            *from += at + 1;
+            if merged[to] == OPEN {
+                return None;
+            }
+            merged[to] = OPEN;
+            path.push((to, 0));
+            continue;
+        }
+        let (state, start) = (*state, minimal.transitions.len());
+        let number = |to: &u32| if *to == NONE { NONE } else { merged[*to as usize] };
+        minimal.transitions.extend(row.iter().map(number));
+        let accepts = dfa.accepting[state];
+        let mix = |hash: u64, to: &u32| (hash ^ u64::from(*to)).wrapping_mul(HASH_FACTOR).rotate_left(29);
+        let hash = minimal.transitions[start..].iter().fold(u64::from(accepts), mix);
+        let fresh = u32::try_from(minimal.accepting.len()).ok()?;
+        let equal = |&(other_hash, other): &(u64, u32)| {
+            let (before, own) = minimal.transitions.split_at(start);
+            let other = other as usize;
+            other_hash == hash
+                && minimal.accepting[other] == accepts
+                && before[other * width..][..width] == *own
+        };
+        merged[state] = match known.find(hash, equal) {
+            Some(&(_, other)) => {
+                minimal.transitions.truncate(start);
+                other
+            }
+            None => {
+                known.insert_unique(hash, (hash, fresh), |&(hash, _)| hash);
+                minimal.accepting.push(accepts);
+                fresh
+            }
+        };
+        path.pop();
+    }
+    swap(&mut minimal, merged[0]);
+    Some(minimal)
+}
+
+/// Gives a state the number 0, and state 0 its number.
+fn swap(dfa: &mut Table, start: u32) {
+    let (width, at) = (dfa.width, start as usize);
+    dfa.accepting.swap(0, at);
+    let (first, rest) = dfa.transitions.split_at_mut(at.min(1) * width);
+    if at > 0 {
+        first.swap_with_slice(&mut rest[(at - 1) * width..at * width]);
+    }
+    for to in &mut dfa.transitions {
+        *to = match *to {
+            0 => start,
+            to if to == start => 0,
+            to => to,
+        };
+    }
+}
+
+/// Hopcroft's algorithm.
+fn hopcroft(dfa: &Table) -> Table {
     let (count, width) = (dfa.accepting.len(), dfa.width);
     // Predecessors by class, in compressed rows: `from[first[class * count + to] ..]`.
     let mut first = vec![0_u32; count * width + 1];
@@ -165,4 +251,76 @@ fn quotient(dfa: &Table, partition: &Partition) -> Table {
         }
     }
     Table { width, transitions, accepting }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same automaton with states numbered breadth-first from the start.
+    fn numbered(dfa: &Table) -> Table {
+        let (mut order, mut number) = (vec![0_u32], vec![NONE; dfa.accepting.len()]);
+        number[0] = 0;
+        let mut next = 0;
+        while next < order.len() {
+            for &to in &dfa.transitions[order[next] as usize * dfa.width..][..dfa.width] {
+                if to != NONE && number[to as usize] == NONE {
+                    number[to as usize] = u32::try_from(order.len()).unwrap();
+                    order.push(to);
+                }
+            }
+            next += 1;
+        }
+        let row = |state: &u32| dfa.transitions[*state as usize * dfa.width..][..dfa.width].iter();
+        let rename = |to: &u32| if *to == NONE { NONE } else { number[*to as usize] };
+        Table {
+            width: dfa.width,
+            transitions: order.iter().flat_map(|state| row(state).map(rename)).collect(),
+            accepting: order.iter().map(|&state| dfa.accepting[state as usize]).collect(),
+        }
+    }
+
+    /// Random automata whose states all accept or lead to a later one, so that they are trimmed but for
+    /// states that are not reached; edges lead on, or anywhere.
+    fn automata(cyclic: bool) -> impl Strategy<Value = Table> {
+        (1..4_usize, 1..12_u32).prop_flat_map(move |(width, count)| {
+            let rows = (0..count).map(|state| {
+                let from = if cyclic { 0 } else { state + 1 };
+                let edge = prop_oneof![Just(NONE), (from..count.max(from + 1))];
+                let edge = edge.prop_map(move |to| if to < count { to } else { NONE });
+                (proptest::collection::vec(edge, width), any::<bool>())
+            });
+            rows.collect::<Vec<_>>().prop_map(move |rows| {
+                let mut table = Table { width, transitions: Vec::new(), accepting: Vec::new() };
+                for (state, (row, accepts)) in (0..).zip(rows) {
+                    table.accepting.push(accepts || row.iter().all(|&to| to == NONE || to <= state));
+                    table.transitions.extend(row);
+                }
+                table
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn finite_languages_have_the_automata_that_hopcrofts_algorithm_gives(dfa in automata(false)) {
+            // Hopcroft's keeps what is not reached; numbering drops it.
+            prop_assert_eq!(acyclic(&dfa).map(|dfa| numbered(&dfa)), Some(numbered(&hopcroft(&dfa))));
+        }
+
+        #[test]
+        fn a_cycle_is_found_if_one_can_be_reached(dfa in automata(true)) {
+            let reached = numbered(&dfa);
+            // As many steps as there are states lead nowhere without a cycle.
+            let mut ends = vec![true; reached.accepting.len()];
+            for _ in 0..ends.len() {
+                let row = |state: usize| reached.transitions[state * reached.width..][..reached.width].iter();
+                let goes_on = |state| row(state).any(|&to| to != NONE && ends[to as usize]);
+                ends = (0..ends.len()).map(goes_on).collect();
+            }
+            prop_assert_eq!(acyclic(&dfa).is_none(), ends[0]);
+        }
+    }
 }

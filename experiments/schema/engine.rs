@@ -26,6 +26,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use vocabulary::Head;
 
+/// That of the program `domino`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Bytes of an error message that are passed on.
 const MOST_MESSAGE: usize = 300;
 /// Calls from which the cost of an empty one is taken.

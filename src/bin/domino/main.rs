@@ -48,6 +48,11 @@ use crate::{
     failure::Exit,
 };
 
+/// Compiling a grammar allocates many small things, which takes a quarter less time with this allocator than
+/// with glibc's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = LowArgs::from_command_line();
     log::install();

@@ -174,7 +174,7 @@ mod tests {
                 let gguf = Gguf::open(&path).unwrap();
                 let tensor = gguf.tensor(&own_name(&name)).unwrap();
                 let format = Format::from_ggml(tensor.format).unwrap();
-                let mut read = |bytes: &[u8]| {
+                let read = |bytes: &[u8]| {
                     std::fs::write(&path, bytes).unwrap();
                     GgufWeights::open(&gguf, Some(2)).unwrap().read(&name, &tensor.shape, &mut |_, _| ())
                 };
