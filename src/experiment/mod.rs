@@ -13,6 +13,8 @@ mod plan;
 mod records;
 mod row;
 mod run;
+pub mod statistics;
+pub mod summary;
 
 pub use definition::{AnswerPlace, DEFAULT_MODEL, Definition, Prompt, ShippedGrammars, Task, Turns, Variant};
 pub use error::ExperimentError;
