@@ -20,6 +20,6 @@ pub use definition::{AnswerPlace, DEFAULT_MODEL, Definition, Prompt, ShippedGram
 pub use error::ExperimentError;
 pub use header::{Header, Machine, ModelRecord, date, model_hash};
 pub use plan::{Plan, Shard, ShardError};
-pub use records::{Records, merge, read};
+pub use records::{Records, merge, read, read_header, write_file};
 pub use row::{End, K, Row, RunId, UNCONSTRAINED, fill_reproduced};
 pub use run::{Ended, Loaded, Watch, run};

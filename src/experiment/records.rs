@@ -11,8 +11,10 @@ use std::{
 };
 
 use super::{
+    definition::Definition,
     error::ExperimentError,
     header::Header,
+    plan::Plan,
     row::{Row, fill_reproduced},
 };
 
@@ -58,7 +60,7 @@ impl Records {
             }
         } else {
             let text = serde_json::to_string_pretty(header).unwrap_or_default() + "\n";
-            write_whole(&there, text.as_bytes())?;
+            write_file(&there, text.as_bytes())?;
         }
         let path = folder.join(ROWS);
         let mut rows = OpenOptions::new()
@@ -123,16 +125,8 @@ impl Records {
     /// If a file cannot be read or written.
     pub fn tabulate(&self) -> Result<Vec<Row>, ExperimentError> {
         let (_, rows) = read(&self.folder)?;
-        write_whole(&self.folder.join(TABLE), csv(&rows).as_bytes())?;
+        write_file(&self.folder.join(TABLE), csv(&rows).as_bytes())?;
         Ok(rows)
-    }
-
-    /// Writes another file of the folder: whole, or not at all.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn write(&self, name: &str, content: &str) -> Result<(), ExperimentError> {
-        write_whole(&self.folder.join(name), content.as_bytes())
     }
 }
 
@@ -147,13 +141,12 @@ pub fn read(folder: &Path) -> Result<(Header, Vec<Row>), ExperimentError> {
     Ok((header, rows))
 }
 
-/// Puts the records of the shards of one experiment together in a folder, in the order of the plan. `keys`: those of
-/// all runs of the definition.
+/// Puts the records of the shards of one experiment together in a folder, in the order of the plan.
 ///
 /// # Errors
 /// If the folders are of different definitions, commits or models, a run is missing or there twice, or the folder has
 /// something in it.
-pub fn merge(folders: &[PathBuf], out: &Path, keys: &[String]) -> Result<Vec<Row>, ExperimentError> {
+pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentError> {
     let mut whole: Option<Header> = None;
     let mut rows = std::collections::HashMap::new();
     for folder in folders {
@@ -177,6 +170,9 @@ pub fn merge(folders: &[PathBuf], out: &Path, keys: &[String]) -> Result<Vec<Row
     }
     let mut whole = whole.ok_or_else(|| ExperimentError::Merge("no folder was given".to_owned()))?;
     whole.machines.dedup();
+    let keys = Definition::outline(&whole.definition)
+        .map(|definition| Plan::new(definition, None).keys())
+        .ok_or_else(|| ExperimentError::Merge(format!("{HEADER} has no definition")))?;
     let missing: Vec<&String> = keys.iter().filter(|key| !rows.contains_key(*key)).collect();
     if let Some(first) = missing.first() {
         let message = format!("{} of {} runs are missing, the first is {first}", missing.len(), keys.len());
@@ -216,8 +212,11 @@ fn lock(folder: &Path) -> Result<File, ExperimentError> {
     }
 }
 
-/// Writes a file beside its place, then puts it there.
-fn write_whole(path: &Path, content: &[u8]) -> Result<(), ExperimentError> {
+/// Writes a file beside its place, then puts it there: whole, or not at all.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<(), ExperimentError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
@@ -234,7 +233,11 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), ExperimentError> {
     })
 }
 
-fn read_header(folder: &Path) -> Result<Header, ExperimentError> {
+/// The header of a folder.
+///
+/// # Errors
+/// If it is missing, cannot be read, or is damaged.
+pub fn read_header(folder: &Path) -> Result<Header, ExperimentError> {
     let path = folder.join(HEADER);
     let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
     serde_json::from_str(&text).map_err(|error| ExperimentError::Damaged { path, message: error.to_string() })

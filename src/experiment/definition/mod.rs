@@ -188,6 +188,44 @@ impl Definition {
         })
     }
 
+    /// What decides the runs of a definition [in records](Self::to_json): all but the texts of its grammars, which are
+    /// empty. `None` if it is not in that form.
+    pub(super) fn outline(value: &Value) -> Option<Self> {
+        fn of<T: serde::de::DeserializeOwned>(value: &Value, key: &str) -> Option<T> {
+            serde_json::from_value(value.get(key)?.clone()).ok()
+        }
+        let list = |key: &str| value.get(key)?.as_array();
+        let task = |value: &Value| {
+            let prompts = value.get("prompts")?.as_array()?;
+            let prompt = || Prompt { text: String::new(), answer: None };
+            Some(Task {
+                name: of(value, "name")?,
+                syntax: Syntax::Gbnf,
+                grammar: String::new(),
+                prompts: prompts.iter().map(|_| prompt()).collect(),
+                answer: None,
+            })
+        };
+        Some(Self {
+            name: of(value, "name")?,
+            about: String::new(),
+            models: of(value, "models")?,
+            tasks: list("grammars")?.iter().map(task).collect::<Option<_>>()?,
+            methods: list("methods")?
+                .iter()
+                .map(|name| name.as_str()?.parse().ok())
+                .collect::<Option<_>>()?,
+            k: of(value, "k")?,
+            s: of(value, "s")?,
+            thresholds: of(value, "threshold")?,
+            temperatures: of(value, "temperatures")?,
+            seeds: of(value, "seeds")?,
+            max_tokens: 0,
+            warm_ups: 0,
+            turns: of(value, "turns")?,
+        })
+    }
+
     /// BLAKE3 of [`to_json`](Self::to_json), in hexadecimal.
     #[must_use]
     pub fn hash(&self) -> String {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::experiment::plan::Plan;
 
 const WHOLE: &str = r#"
 name = "all"
@@ -73,6 +74,8 @@ fn a_definition_is_a_grid() {
         ]
     );
     assert_eq!(whole.runs(), 4 * 2 * 3 * names.len());
+    let outline = Definition::outline(&whole.to_json()).unwrap();
+    assert_eq!(Plan::new(outline, None).keys(), Plan::new(whole.clone(), None).keys());
     let quick = parse(WHOLE, true).unwrap();
     assert_eq!((quick.tasks.len(), quick.tasks[0].prompts.len(), quick.variants().len()), (1, 1, 5));
     assert_eq!(quick.runs(), 2 * 5);

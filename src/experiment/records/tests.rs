@@ -1,8 +1,17 @@
 use super::{super::row::tests::example, *};
-use crate::experiment::header::tests::example as header;
+use crate::experiment::header::tests::example as example_header;
 
 fn rows() -> Vec<Row> {
     (0..5).map(|prompt| example("masks", prompt, 7)).collect()
+}
+
+/// A header whose definition has those rows.
+fn header() -> Header {
+    let text = "name = \"made up\"\nmodels = [\"small\"]\ngrammars = [\"json\"]\nmethods = [\"masks\"]\nseeds = [7]\n\
+        prompts = [\"a\", \"b\", \"c\", \"d\", \"e\"]";
+    let grammar = |_: &str| Some("root ::= \"{}\"");
+    let definition = Definition::parse(text, "", Path::new(""), false, &grammar).unwrap();
+    Header { definition: definition.to_json(), ..example_header() }
 }
 
 fn filled(folder: &Path, rows: &[Row]) {
@@ -111,7 +120,6 @@ fn tables_have_a_cell_for_each_value() {
 fn shards_merge_to_the_whole() {
     let base = tempfile::tempdir().unwrap();
     let rows = rows();
-    let keys: Vec<String> = rows.iter().map(|row| row.run.key()).collect();
     let folders: Vec<PathBuf> = ["one", "two"].iter().map(|name| base.path().join(name)).collect();
     for (number, folder) in folders.iter().enumerate() {
         let mut records =
@@ -121,21 +129,22 @@ fn shards_merge_to_the_whole() {
         own.for_each(|(_, row)| records.append(row).unwrap());
     }
     let out = base.path().join("whole");
-    assert_eq!(merge(&folders, &out, &keys).unwrap(), rows);
+    assert_eq!(merge(&folders, &out).unwrap(), rows);
     assert_eq!(read(&out).unwrap(), (header(), rows.clone()));
-    let refused = |folders: &[PathBuf], keys: &[String], out: &str| {
-        merge(folders, &base.path().join(out), keys).unwrap_err().to_string()
-    };
-    assert!(refused(&folders, &keys, "whole").contains("not empty"));
-    assert!(refused(&folders[..1], &keys, "x").contains("2 of 5 runs are missing"));
-    assert!(refused(&[], &keys, "x").contains("no folder"));
+    let refused =
+        |folders: &[PathBuf], out: &str| merge(folders, &base.path().join(out)).unwrap_err().to_string();
+    assert!(refused(&folders, "whole").contains("not empty"));
+    assert!(refused(&folders[..1], "x").contains("2 of 5 runs are missing"));
+    assert!(refused(&[], "x").contains("no folder"));
     let twice = [folders[0].clone(), folders[0].clone()];
-    assert!(refused(&twice, &keys, "x").contains("another folder has too"));
+    assert!(refused(&twice, "x").contains("another folder has too"));
     let other = base.path().join("three");
     drop(Records::open(&other, &Header { commit: None, ..header() }).unwrap());
-    assert!(
-        refused(&[folders[0].clone(), other], &keys, "x")
-            .contains("the commit is c0ffee there, unknown here")
-    );
+    assert!(refused(&[folders[0].clone(), other], "x").contains("the commit is c0ffee there, unknown here"));
+    let mut records =
+        Records::open(&folders[0], &Header { shard: Some("1/2".to_owned()), ..header() }).unwrap();
+    records.append(&example("masks", 0, 8)).unwrap();
+    drop(records);
+    assert!(refused(&folders, "x").contains("not of the definition: small json 0 1 8 masks"));
     assert!(!base.path().join("x").exists());
 }
