@@ -253,7 +253,7 @@ pub(super) mod tests {
     pub(in crate::experiment) fn example() -> Header {
         Header {
             format: FORMAT,
-            definition: json!({ "name": "made up", "seeds": [1, 2] }),
+            definition: json!({ "name": "made-up", "seeds": [1, 2] }),
             definition_hash: "aa".to_owned(),
             shard: None,
             command: vec!["domino".to_owned()],
@@ -286,7 +286,7 @@ pub(super) mod tests {
         assert!(there.differences(&here).is_empty());
         here.commit = None;
         here.models[0].hash = "22".to_owned();
-        here.definition = json!({ "name": "made up", "seeds": [1], "k": [0] });
+        here.definition = json!({ "name": "made-up", "seeds": [1], "k": [0] });
         here.definition_hash = "bb".to_owned();
         here.shard = Some("1/2".to_owned());
         here.machines[0].cores = 4;

@@ -258,7 +258,7 @@ pub(super) mod tests {
     /// A row of a made-up run.
     pub(in crate::experiment) fn example(method: &str, prompt: usize, seed: u64) -> Row {
         Row {
-            definition: "made up".to_owned(),
+            definition: "made-up".to_owned(),
             run: RunId {
                 model: "small".to_owned(),
                 grammar: "json".to_owned(),

@@ -7,7 +7,7 @@ fn rows() -> Vec<Row> {
 
 /// A header whose definition has those rows.
 fn header() -> Header {
-    let text = "name = \"made up\"\nmodels = [\"small\"]\ngrammars = [\"json\"]\nmethods = [\"masks\"]\nseeds = [7]\n\
+    let text = "name = \"made-up\"\nmodels = [\"small\"]\ngrammars = [\"json\"]\nmethods = [\"masks\"]\nseeds = [7]\n\
         prompts = [\"a\", \"b\", \"c\", \"d\", \"e\"]";
     let grammar = |_: &str| Some("root ::= \"{}\"");
     let definition = Definition::parse(text, "", Path::new(""), false, &grammar).unwrap();
@@ -110,7 +110,7 @@ fn tables_have_a_cell_for_each_value() {
     let (head, line) = table.split_once("\r\n").unwrap();
     assert!(head.starts_with("definition,model,grammar,prompt,") && head.ends_with(",reproduced"));
     assert!(
-        line.starts_with("made up,small,json,0,1.0,1,masks,,,,0,\"a \"\"b\"\",\nc\",3,stop,true,"),
+        line.starts_with("made-up,small,json,0,1.0,1,masks,,,,0,\"a \"\"b\"\",\nc\",3,stop,true,"),
         "{line}"
     );
     assert_eq!(csv(&[]), "");
