@@ -1,3 +1,5 @@
+//! Definitions that can be run, and what is said of those that cannot.
+
 use super::*;
 use crate::experiment::plan::Plan;
 
