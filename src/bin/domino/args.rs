@@ -12,6 +12,7 @@ use crate::{
     budgets::LowBudgetFlags,
     cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
+    experiment::args::{Experiment, LowExperiment},
     failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},
     inspect::args::{Inspect, LowInspect},
@@ -35,6 +36,7 @@ Examples:
   domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
   domino trace --grammar json --tokenizer tokenizer.json traces.json --out cell.json
   domino inspect --grammar my.gbnf
+  domino experiment experiments/definitions/quick.toml --quick
 
 Exit codes:
   0    done; the text is in the language
@@ -77,6 +79,7 @@ enum LowVerb {
     Cache(LowCache),
     BenchModel(LowBenchModel),
     Trace(LowTrace),
+    Experiment(LowExperiment),
 }
 
 /// Which grammar.
@@ -239,6 +242,7 @@ pub(crate) enum Command {
     Cache(Cache),
     BenchModel(BenchModel),
     Trace(Box<Trace>),
+    Experiment(Experiment),
 }
 
 /// Where bytes come from.
@@ -367,6 +371,7 @@ impl LowArgs {
             LowVerb::Cache(low) => Ok(Command::Cache(low.resolve(json))),
             LowVerb::BenchModel(low) => low.resolve(json).map(Command::BenchModel),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
+            LowVerb::Experiment(low) => low.resolve(json).map(Command::Experiment),
         }
     }
 }

@@ -14,6 +14,7 @@ mod compile;
 mod describe;
 mod excerpt;
 mod expected;
+mod experiment;
 mod failure;
 mod generate;
 mod grammars;
@@ -83,5 +84,6 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Cache(command) => cache::run(command, cache),
         Command::BenchModel(command) => bench_model::run(command),
         Command::Trace(command) => trace::run(command),
+        Command::Experiment(command) => experiment::run(command, cache),
     }
 }
