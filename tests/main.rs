@@ -50,6 +50,7 @@ mod model;
 mod model_batch;
 #[cfg(not(packaged))]
 mod natural;
+mod notations;
 #[cfg(feature = "oracle")]
 mod promises;
 mod regex_dialects;
