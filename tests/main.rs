@@ -19,6 +19,8 @@ mod cli_messages;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_natural;
 #[cfg(feature = "cli")]
+mod cli_notations;
+#[cfg(feature = "cli")]
 mod cli_regex;
 #[cfg(feature = "cli")]
 mod cli_schema;
@@ -54,6 +56,7 @@ mod notations;
 #[cfg(feature = "oracle")]
 mod promises;
 mod regex_dialects;
+mod rust_types;
 mod schema;
 #[cfg(all(feature = "serve", not(packaged)))]
 mod serve;

@@ -19,6 +19,8 @@ mod regex_class;
 mod regex_names;
 mod regex_text;
 pub(crate) mod regular;
+#[cfg(feature = "schemars")]
+mod rust_types;
 mod substring;
 mod suggest;
 mod warning;
