@@ -1,5 +1,8 @@
 //! Grammars that others published in Lark and in XGrammar's EBNF, with texts, as the engine and the oracle
-//! decide them. Each says where it is from; the texts beside them are rewritten or shortened.
+//! decide them. Each says where it is from; grammars and texts are rewritten or shortened.
+//!
+//! Left out is what means something else here on purpose: token ids and special tokens, rules with a number
+//! as their parameter, `max_tokens`, and that `1.0` is no integer of a schema.
 
 use domino::{Grammar, Limits, Syntax};
 use serde::Deserialize;
@@ -43,13 +46,13 @@ const LARK: &str = include_str!("fixtures/notations/lark.jsonl");
 
 #[test]
 fn the_engine_decides_lark_as_published() {
-    check::<Engine>(Syntax::Lark, LARK, 120);
+    check::<Engine>(Syntax::Lark, LARK, 150);
 }
 
 #[cfg(feature = "oracle")]
 #[test]
 fn the_oracle_decides_lark_as_published() {
-    check::<domino::oracle::Oracle>(Syntax::Lark, LARK, 120);
+    check::<domino::oracle::Oracle>(Syntax::Lark, LARK, 150);
 }
 
 const EBNF: &str = include_str!("fixtures/notations/ebnf.jsonl");

@@ -12,6 +12,15 @@ use super::{
     translate::{Place, Translated, Translator},
 };
 
+/// The language of a rule that ends as soon as it can.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// Its texts.
+    pub(super) text: Language,
+    /// What a lexer has seen when it is complete.
+    pub(super) whole: Language,
+}
+
 impl<'a, 't> Translator<'a, 't, '_> {
     /// The language of a part of a terminal.
     pub(super) fn language(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<Language> {
@@ -97,29 +106,36 @@ impl<'a, 't> Translator<'a, 't, '_> {
             .with_hint("make it a terminal, with a name of capital letters")
     }
 
-    /// The language of a rule with an option that ends it.
+    /// The language of a rule with an option that ends it, and where a lexer would stop looking: for `stop` with
+    /// what the rule's text does not have.
     pub(super) fn ended(
         &mut self,
         body: &'a Expr<'t>,
         ending: &'a Ending<'t>,
         place: &Place<'a, 't>,
-    ) -> Translated<Language> {
+    ) -> Translated<Ended> {
         let limits = self.limits;
         let text = self.language(body, place)?;
         let (value, keep) = match ending {
-            Ending::Lazy => return Ok(text.shortest()),
+            Ending::Lazy => {
+                let text = text.shortest();
+                return Ok(Ended { whole: text.clone(), text });
+            }
             Ending::Suffix(value) => (value, true),
             Ending::Stop(value) => (value, false),
         };
         let value_span = value.span;
+        let exceeded = |translator: &Self, limit| translator.limit(limit, value_span);
         // The empty text as an end is that of the whole text: the body ends where it likes.
         if matches!(&value.kind, Kind::Text { text, .. } if text.is_empty()) {
-            return Ok(text);
+            let whole = Language::union(&[], limits).map_err(|limit| exceeded(self, limit))?;
+            return Ok(Ended { text, whole });
         }
         let end = self.language(value, place)?;
-        let made = Language::sequence(&[text, end.clone()], limits).map(|whole| whole.shortest());
-        let made = if keep { made } else { made.and_then(|whole| whole.before(&end, limits)) };
-        made.map_err(|limit| self.limit(limit, value_span))
+        let whole = Language::sequence(&[text, end.clone()], limits).map(|whole| whole.shortest());
+        let whole = whole.map_err(|limit| exceeded(self, limit))?;
+        let text = if keep { Ok(whole.clone()) } else { whole.before(&end, limits) };
+        Ok(Ended { text: text.map_err(|limit| exceeded(self, limit))?, whole })
     }
 
     pub(super) fn language_leaf(&mut self, language: &Language, span: Span) -> Translated<ExprId> {

@@ -15,6 +15,7 @@ use crate::{
         error::MOST_SHOWN,
         json_schema::SchemaOptions,
         regex,
+        regular::Language,
         source::{Source, Span},
         substring,
     },
@@ -27,6 +28,7 @@ use super::{
     options::{self, Structured},
     scope::{self, Meaning, Scope},
     template::{Arguments, Instance},
+    uses::{Use, Used, has_lazy},
 };
 
 pub(super) type Translated<T> = Result<T, GrammarError>;
@@ -54,9 +56,11 @@ pub(super) fn translate<'t>(text: &'t str, items: &[Item<'t>], limits: &Limits) 
         waiting: Vec::new(),
         languages: HashMap::new(),
         depth: 0,
+        uses: has_lazy(items).then(Vec::new),
     };
     let whole = Span::from_range(0..text.len());
     let root = translator.grammar(items, String::new(), whole)?;
+    translator.settle(&root)?;
     let impossible = |_| GrammarError::syntax("the grammar has no start");
     let Translator { mut builder, warnings, .. } = translator;
     builder.warn(warnings);
@@ -73,8 +77,10 @@ pub(super) struct Translator<'a, 't, 'l> {
     pub(super) instances: HashMap<String, ()>,
     pub(super) waiting: Vec<Instance<'a, 't>>,
     /// Of terminals, by their names in the IR.
-    pub(super) languages: HashMap<String, crate::grammar::regular::Language>,
+    pub(super) languages: HashMap<String, Language>,
     pub(super) depth: u32,
+    /// Uses of lexemes, each a rule without a body until all are known; not kept where no rule is lazy.
+    pub(super) uses: Option<Vec<Use<'a, 't>>>,
 }
 
 impl<'a, 't> Translator<'a, 't, '_> {
@@ -171,8 +177,12 @@ impl<'a, 't> Translator<'a, 't, '_> {
         let body = match (&definition.ending, is_terminal(definition.name)) {
             (Some((ending, _)), _) => {
                 let place = Place { lexeme: true, ..place.clone() };
-                let language = self.ended(&definition.body, ending, &place)?;
-                let leaf = self.language_leaf(&language, definition.body.span)?;
+                let ended = self.ended(&definition.body, ending, &place)?;
+                let span = definition.body.span;
+                let leaf = match self.uses {
+                    Some(_) => self.used(Used::Lazy(ended), span)?,
+                    None => self.language_leaf(&ended.text, span)?,
+                };
                 self.lexeme(leaf, &Place { lexeme: false, ..place })?
             }
             (None, terminal) => self.expr(&definition.body, &Place { lexeme: terminal, ..place.clone() })?,
@@ -181,7 +191,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         Ok(())
     }
 
-    fn set(&mut self, name: &str, body: ExprId, span: Span) {
+    pub(super) fn set(&mut self, name: &str, body: ExprId, span: Span) {
         // Names are checked before: none is defined twice.
         let _ = self.builder.define(name, body, span);
     }
@@ -208,6 +218,10 @@ impl<'a, 't> Translator<'a, 't, '_> {
     /// other.
     pub(super) fn expr(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<ExprId> {
         let span = expr.span;
+        if self.uses.is_some() && !place.lexeme && self.is_lexeme(expr, place) {
+            let part = self.used(Used::Part(expr, Place { lexeme: true, ..place.clone() }), span)?;
+            return self.lexeme(part, place);
+        }
         let parts = |translator: &mut Self| {
             expr.parts().iter().map(|part| translator.expr(part, place)).collect::<Translated<Vec<_>>>()
         };
@@ -249,7 +263,10 @@ impl<'a, 't> Translator<'a, 't, '_> {
             }
             Kind::Json(value) => {
                 let start = self.schema(*value, expr, place)?;
-                self.reference(&start, span)?
+                match self.uses {
+                    Some(_) => self.used(Used::Schema(start), span)?,
+                    None => self.reference(&start, span)?,
+                }
             }
             Kind::Nested(items) => {
                 self.parts += 1;

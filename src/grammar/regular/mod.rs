@@ -60,6 +60,11 @@ impl Language {
         Self::minimal(RawDfa::from(automaton))
     }
 
+    /// The empty text alone.
+    pub(crate) fn empty_text(limits: &Limits) -> Result<Self, LimitExceeded> {
+        Self::of(&Hir::empty(), limits)
+    }
+
     /// All texts of characters.
     pub(crate) fn texts(limits: &Limits) -> Result<Self, LimitExceeded> {
         let any = Repetition { min: 0, max: None, greedy: true, sub: Box::new(Hir::dot(Dot::AnyChar)) };
