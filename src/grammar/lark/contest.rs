@@ -1,14 +1,14 @@
 //! Which lexemes stand where a lazy one may stand too.
 //!
-//! A lexer that finds a lazy lexeme takes it at once, and whatever else could have gone on from the same place is
-//! given up. So "any text, then calls" works: the text ends where a call's head is complete. Here every way to
-//! read a text is followed, so the others are cut down instead: of each lexeme that may begin where a lazy one
-//! may, the texts are left out that begin with one of the lazy one's.
+//! A lexer that finds a lazy lexeme takes it at once, and whatever else could have gone on from the same
+//! place is given up. So "any text, then calls" works: the text ends where a call's head is complete. Here
+//! every way to read a text is followed, so the others are cut down instead: of each lexeme that may begin
+//! where a lazy one may, the texts are left out that begin with one of the lazy one's.
 //!
-//! Two lexemes may begin at the same place if both can be the first, or both can follow the same use of a third:
-//! the first, last and follow sets of Glushkov's construction, over uses of lexemes. Rules may be used in
-//! several places, of which this knows only what comes right before, so a lexeme may be cut down where a lexer
-//! would not do so, if the same use of a lexeme comes before both in different places.
+//! Two lexemes may begin at the same place if both can be the first, or both can follow the same use of a
+//! third: the first, last and follow sets of Glushkov's construction, over uses of lexemes. Rules may be used
+//! in several places, of which this knows only what comes right before, so a lexeme may be cut down where a
+//! lexer would not do so, if the same use of a lexeme comes before both in different places.
 
 use crate::{
     grammar::ir::{Expr, GrammarBuilder},
@@ -47,7 +47,8 @@ struct Ends {
     last: Set,
 }
 
-/// For each use, a rule without a body yet, the lazy ones that may begin where it may. `start` is the start rule.
+/// For each use, a rule without a body yet, the lazy ones that may begin where it may. `start` is the start
+/// rule.
 /// A fixpoint over the expressions: `O(n u)` for `n` of them and `u` uses, times the depth of rules.
 pub(super) fn contests(
     builder: &GrammarBuilder,

@@ -7,8 +7,8 @@
 //! * Every way to split a text into terminals is followed, where lexers take the longest terminal and the one
 //!   of the highest priority. So `"return" NAME` reads `returnx`.
 //! * `~` is a complement within texts of characters, so nothing that is not UTF-8.
-//! * `lazy` is exact: the texts of the terminal that no other one of its texts begins. Where another lexeme may
-//!   stand in its place, that one's texts do not begin with one of the lazy one's ([`contest`]).
+//! * `lazy` is exact: the texts of the terminal that no other one of its texts begins. Where another lexeme
+//!   may stand in its place, that one's texts do not begin with one of the lazy one's ([`contest`]).
 
 mod ast;
 mod common;

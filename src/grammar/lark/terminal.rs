@@ -106,8 +106,8 @@ impl<'a, 't> Translator<'a, 't, '_> {
             .with_hint("make it a terminal, with a name of capital letters")
     }
 
-    /// The language of a rule with an option that ends it, and where a lexer would stop looking: for `stop` with
-    /// what the rule's text does not have.
+    /// The language of a rule with an option that ends it, and where a lexer would stop looking: for `stop`
+    /// with what the rule's text does not have.
     pub(super) fn ended(
         &mut self,
         body: &'a Expr<'t>,

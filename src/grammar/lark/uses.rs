@@ -1,5 +1,5 @@
-//! Uses of lexemes in grammars with lazy rules: each is a rule that gets its body when all uses are known, since
-//! it may have to be cut down ([`super::contest`]).
+//! Uses of lexemes in grammars with lazy rules: each is a rule that gets its body when all uses are known,
+//! since it may have to be cut down ([`super::contest`]).
 
 use crate::{
     grammar::{
