@@ -37,6 +37,11 @@ fn grammar_text() {
 }
 
 #[test]
+fn lark() {
+    replay("lark", checks::lark::check);
+}
+
+#[test]
 fn tokenizer_json() {
     replay("tokenizer_json", checks::tokenizer_json::check);
 }

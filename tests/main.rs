@@ -21,6 +21,8 @@ mod cli_messages;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_natural;
 #[cfg(feature = "cli")]
+mod cli_notations;
+#[cfg(feature = "cli")]
 mod cli_regex;
 #[cfg(feature = "cli")]
 mod cli_schema;
@@ -52,9 +54,11 @@ mod model;
 mod model_batch;
 #[cfg(not(packaged))]
 mod natural;
+mod notations;
 #[cfg(feature = "oracle")]
 mod promises;
 mod regex_dialects;
+mod rust_types;
 mod schema;
 #[cfg(all(feature = "serve", not(packaged)))]
 mod serve;

@@ -252,7 +252,8 @@ fn what_is_refused_is_told_and_the_server_goes_on() {
         (gbnf("root ::= root"), 400, "invalid_grammar", "grammar"),
         (gbnf(&"a".repeat(1025)), 400, "grammar_too_large", "grammar"),
         (json!({ "grammar": { "type": "named", "value": "klingon" } }), 404, "grammar_not_found", "grammar"),
-        (json!({ "grammar": { "type": "lark", "value": "start: A" } }), 400, "unsupported", "grammar"),
+        (json!({ "grammar": { "type": "lark", "value": "start: A" } }), 400, "invalid_grammar", "grammar"),
+        (json!({ "grammar": { "type": "llguidance", "value": "{}" } }), 400, "unsupported", "grammar"),
         (json!({ "response_format": { "type": "xml" } }), 400, "unsupported", "response_format"),
         (
             json!({ "grammar": regex, "response_format": { "type": "json_object" } }),

@@ -6,6 +6,7 @@ pub mod artefact;
 pub mod bytes;
 pub mod grammar_text;
 pub mod json_schema;
+pub mod lark;
 pub mod regex;
 pub mod token_trace;
 pub mod tokenizer_json;

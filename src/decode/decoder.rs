@@ -52,6 +52,50 @@ impl<M: Model> Decoder<M> {
         Ok(steps.into_generation())
     }
 
+    /// Writes a value of a type that `serde_json` reads, under the type's own grammar
+    /// ([`Grammar::of`](crate::Grammar::of)), in place of the constraint, which stays for other runs. A text that
+    /// is cut is completed, so there is a value unless the run fails.
+    ///
+    /// The grammar is compiled for the call. To write many values of a type, compile it once and use
+    /// [`set_constraint`](Self::set_constraint), [`generate`](Self::generate) and `serde_json` yourself.
+    ///
+    /// # Errors
+    /// If the type has no grammar, the run fails as [`generate`](Self::generate) may, or the text is not read as
+    /// the type: where its way to read JSON takes less than its schema says.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn example<M: domino::model::Model>(
+    /// #     decoder: &mut domino::decode::Decoder<M>,
+    /// #     prompt: &[domino::TokenId],
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Person {
+    ///     name: String,
+    ///     age: u8,
+    /// }
+    ///
+    /// let person: Person = decoder.generate_as(prompt)?;
+    /// println!("{} is {}", person.name, person.age);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "schemars")]
+    pub fn generate_as<T>(&mut self, prompt: &[TokenId]) -> Result<T, DecodeError>
+    where
+        T: schemars::JsonSchema + serde::de::DeserializeOwned,
+    {
+        let grammar = crate::Grammar::of::<T>().map_err(DecodeError::of_type)?;
+        let compiled = crate::Compiler::new(self.vocabulary.clone()).compile(&grammar);
+        let constraint = compiled.map_err(DecodeError::of_type)?.constraint();
+        let before = self.constraint.replace(constraint);
+        let close = std::mem::replace(&mut self.options.close, true);
+        let generated = self.generate(prompt);
+        self.options.close = close;
+        self.constraint = before;
+        serde_json::from_slice(&generated?.text).map_err(DecodeError::of_type)
+    }
+
     /// The tokens that [`generate`](Self::generate) would give, one by one as the model makes them. To
     /// cancel, stop asking: what was generated stays available.
     pub fn steps(&mut self, prompt: &[TokenId]) -> Steps<'_, M> {

@@ -92,6 +92,9 @@ pub enum DecodeErrorKind {
     },
     /// The constraint failed, e.g. by a budget; see the source.
     Constraint,
+    /// A type whose values were to be written has no grammar, or does not read what its schema allows; see the
+    /// source.
+    Type,
 }
 
 /// A run that cannot go on.
@@ -106,6 +109,12 @@ impl DecodeError {
     #[must_use]
     pub fn kind(&self) -> &DecodeErrorKind {
         &self.kind
+    }
+
+    /// A type that cannot be written or read.
+    #[cfg(feature = "schemars")]
+    pub(super) fn of_type(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { kind: DecodeErrorKind::Type, source: Some(Box::new(source)) }
     }
 
     /// A forward pass that failed.
@@ -145,6 +154,7 @@ impl std::fmt::Display for DecodeError {
                  the grammar needs"
             ),
             DecodeErrorKind::Constraint => write!(f, "the constraint failed"),
+            DecodeErrorKind::Type => write!(f, "the type's values cannot be written, or not be read again"),
         }
     }
 }

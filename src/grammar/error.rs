@@ -61,6 +61,11 @@ impl Place {
         Self { span, excerpt: source.excerpt(span), label: label.into() }
     }
 
+    /// The same place, of a text that is a part of another one.
+    pub(super) fn moved(&self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
+        Self::new(source, to(self.span), self.label.clone())
+    }
+
     /// Writes line and column, the line, and carets with the label.
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.excerpt.write(f, &self.label)
@@ -145,6 +150,13 @@ impl GrammarError {
         } else {
             self.inner.hidden_places += 1;
         }
+        self
+    }
+
+    /// The same error of a text that is a part of another one: `source` is the whole, and `to` leads from
+    /// places in the part to places in the whole.
+    pub(crate) fn moved(mut self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
+        self.inner.places = self.inner.places.iter().map(|place| place.moved(source, &to)).collect();
         self
     }
 

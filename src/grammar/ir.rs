@@ -215,6 +215,21 @@ impl GrammarBuilder {
         Ok(id)
     }
 
+    /// Number of expressions so far.
+    pub(crate) fn expr_count(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// An expression; there is one.
+    pub(crate) fn expr(&self, expr: ExprId) -> &Expr {
+        &self.exprs[expr.index()]
+    }
+
+    /// The body of a rule, if it has one yet.
+    pub(crate) fn body(&self, rule: RuleId) -> Option<ExprId> {
+        self.rules.get(rule.index())?.body.map(|(_, body)| body)
+    }
+
     /// Attaches what the author of the text should know.
     pub(crate) fn warn(&mut self, warnings: Vec<GrammarWarning>) {
         self.warnings.extend(warnings);

@@ -10,13 +10,18 @@ pub mod json_schema;
 pub mod pattern;
 pub mod source;
 
+mod embed;
 mod error;
 mod gbnf;
-mod gbnf_lexer;
+mod lark;
 mod regex;
 mod regex_class;
 mod regex_names;
 mod regex_text;
+pub(crate) mod regular;
+#[cfg(feature = "schemars")]
+mod rust_types;
+mod substring;
 mod suggest;
 mod warning;
 
@@ -41,6 +46,11 @@ pub enum Syntax {
     /// those reads in another way is among the [warnings](Grammar::warnings). POSIX classes are ASCII, all
     /// others Unicode.
     Regex,
+    /// XGrammar's EBNF (`docs/lark.md` says where it differs from GBNF).
+    Ebnf,
+    /// Lark, in the dialect of llguidance (`docs/lark.md` has the table). Every way to split a text into
+    /// terminals is followed.
+    Lark,
     /// JSON Schema, read with [`SchemaOptions::default`](json_schema::SchemaOptions).
     JsonSchema,
 }
@@ -71,8 +81,10 @@ impl Grammar {
             )));
         }
         match syntax {
-            Syntax::Gbnf => gbnf::parse(text, limits),
+            Syntax::Gbnf => gbnf::parse(gbnf::Dialect::LlamaCpp, text, limits),
+            Syntax::Ebnf => gbnf::parse(gbnf::Dialect::XGrammar, text, limits),
             Syntax::Regex => regex::parse(text, limits),
+            Syntax::Lark => lark::parse(text, limits),
             Syntax::JsonSchema => json_schema::parse_grammar(text, limits),
         }
     }

@@ -15,8 +15,12 @@ use regex_syntax::{
 };
 
 use super::{
-    Grammar, GrammarError, GrammarWarningKind, Pattern, error::quoted, ir::GrammarBuilder, regex_names,
-    regex_text::Prepared, source::Span,
+    Grammar, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
+    error::quoted,
+    ir::GrammarBuilder,
+    regex_names,
+    regex_text::Prepared,
+    source::{Source, Span},
 };
 use crate::limits::{Budget, LimitExceeded, Limits};
 
@@ -25,6 +29,38 @@ const NAMED_CLASS_BYTES: usize = 96;
 
 /// Reads a regular expression.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
+    let (pattern, warnings) = read(text, limits)?;
+    root_of(pattern, warnings, Span::from_range(0..text.len()), limits)
+}
+
+/// A regular expression in a grammar of another notation, with the flags that stand behind it: its language
+/// as a whole. Places are in `text`.
+pub(super) fn leaf(
+    text: &str,
+    flags: &str,
+    limits: &Limits,
+) -> Result<(Pattern, Vec<GrammarWarning>), GrammarError> {
+    if flags.is_empty() {
+        return read(text, limits);
+    }
+    let head = format!("(?{flags})");
+    let whole = format!("{head}{text}");
+    let before = Span::from_range(0..head.len()).end;
+    let end = Span::from_range(0..text.len()).end;
+    let inside = |span: Span| {
+        let at = |offset: u32| offset.saturating_sub(before).min(end);
+        Span::new(at(span.start), at(span.end))
+    };
+    let source = Source::new(text);
+    match read(&whole, limits) {
+        Ok((pattern, warnings)) => {
+            Ok((pattern, warnings.into_iter().map(|warning| warning.moved(source, inside)).collect()))
+        }
+        Err(error) => Err(error.moved(source, inside)),
+    }
+}
+
+fn read(text: &str, limits: &Limits) -> Result<(Pattern, Vec<GrammarWarning>), GrammarError> {
     if text.len() > limits.regex_bytes {
         let limit =
             LimitExceeded::new(Budget::RegexBytes, "bytes of a regular expression", limits.regex_bytes);
@@ -63,12 +99,12 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError
         );
     }
     let pattern = Pattern::from_hir(hir).map_err(|error| GrammarError::unsupported(error.to_string()))?;
-    root_of(pattern, prepared, Span::from_range(0..text.len()), limits)
+    Ok((pattern, prepared.into_warnings()))
 }
 
 fn root_of(
     pattern: Pattern,
-    prepared: Prepared<'_>,
+    warnings: Vec<GrammarWarning>,
     span: Span,
     limits: &Limits,
 ) -> Result<Grammar, GrammarError> {
@@ -76,7 +112,7 @@ fn root_of(
     let body = builder.pattern(pattern, span).map_err(GrammarError::limit)?;
     let impossible = |_| GrammarError::syntax("the start rule is missing");
     builder.define("root", body, span).map_err(|_| GrammarError::syntax("the start rule is there twice"))?;
-    builder.warn(prepared.into_warnings());
+    builder.warn(warnings);
     builder.finish("root").map_err(impossible)
 }
 

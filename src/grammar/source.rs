@@ -34,6 +34,11 @@ impl Span {
         Self::new(offset(range.start), offset(range.end))
     }
 
+    /// The same range of a text that begins `by` bytes into another one.
+    pub(super) fn shifted(self, by: u32) -> Self {
+        Self { start: self.start.saturating_add(by), end: self.end.saturating_add(by) }
+    }
+
     /// The same range as indices.
     #[must_use]
     pub fn range(self) -> Range<usize> {

@@ -10,7 +10,7 @@ use super::{
     source::{Source, Span},
 };
 
-/// Kinds of [`GrammarWarning`]: what in a regular expression another dialect reads in another way.
+/// Kinds of [`GrammarWarning`]: most are of what another dialect of regular expressions reads in another way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum GrammarWarningKind {
@@ -32,6 +32,14 @@ pub enum GrammarWarningKind {
     Possessive,
     /// `\v`: the vertical tab, not all vertical white space.
     VerticalTab,
+    /// Lark's `name.2: ..`: every way to split a text is followed, so priorities decide nothing.
+    Priority,
+    /// An option that says nothing about which texts there are, such as `temperature`.
+    WithoutEffect,
+    /// A schema inside of another grammar: that no key comes twice cannot be said of a part of a text.
+    DuplicateKeys,
+    /// XGrammar's lookahead assertion: a hint for its compiler.
+    Lookahead,
 }
 
 impl GrammarWarningKind {
@@ -48,6 +56,10 @@ impl GrammarWarningKind {
             Self::SpaceInCount => "space in count",
             Self::Possessive => "possessive",
             Self::VerticalTab => "vertical tab",
+            Self::Priority => "priority",
+            Self::WithoutEffect => "without effect",
+            Self::DuplicateKeys => "duplicate keys",
+            Self::Lookahead => "lookahead",
         }
     }
 }
@@ -71,6 +83,11 @@ impl GrammarWarning {
         hint: impl Into<String>,
     ) -> Self {
         Self { kind, message: message.into(), place: Place::new(source, span, ""), hint: hint.into() }
+    }
+
+    /// The same warning of a text that is a part of `source`, where `to` leads there.
+    pub(super) fn moved(self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
+        Self { place: self.place.moved(source, to), ..self }
     }
 
     /// What it is about.

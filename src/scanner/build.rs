@@ -1,25 +1,13 @@
 //! Pattern -> minimal trimmed DFA, within budgets.
 
-use hashbrown::HashMap;
-use regex_automata::{
-    Anchored, MatchKind,
-    dfa::{Automaton, StartKind, dense},
-    nfa::thompson::{self, WhichCaptures},
-    util::primitives::StateID,
-};
+use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_syntax::hir::Hir;
 
-use super::dfa::{NONE, RawDfa, TerminalDfa};
+use super::dfa::{RawDfa, TerminalDfa};
 use crate::{
-    grammar::{self, PatternKind},
+    grammar::{PatternKind, regular::determinize},
     limits::{Budget, LimitExceeded, Limits},
 };
-
-/// Bytes of memory that `regex-automata` spends per DFA state at most: a row of 256 and its set of NFA states.
-const BYTES_PER_STATE: usize = 2048;
-
-/// States of its table, and memory beside it in as many, that are none of ours: dead, match at the end, and such.
-const MORE_STATES: usize = 64;
 
 /// The DFA of a pattern's language, or `None` if that is empty. Budgets as those of [`build`].
 pub(crate) fn build_pattern(
@@ -33,40 +21,9 @@ pub(crate) fn build_pattern(
             Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states))
         }
         PatternKind::Automaton(automaton) if automaton.is_minimal() => {
-            Ok(TerminalDfa::from_minimal(&table(automaton)))
+            Ok(TerminalDfa::from_minimal(&RawDfa::from(automaton)))
         }
-        PatternKind::Automaton(automaton) => Ok(TerminalDfa::from_raw(table(automaton))),
-    }
-}
-
-/// An automaton's edges as a table. Bytes between two neighbouring ends of edges are a class.
-fn table(automaton: &grammar::Automaton) -> RawDfa {
-    let states = automaton.states();
-    let mut begins = [false; 256];
-    for edge in states.iter().flat_map(|state| &state.edges) {
-        begins[usize::from(edge.first)] = true;
-        if let Some(after) = edge.last.checked_add(1) {
-            begins[usize::from(after)] = true;
-        }
-    }
-    let mut classes = Box::new([0_u8; 256]);
-    for byte in 1..256 {
-        classes[byte] = classes[byte - 1] + u8::from(begins[byte]);
-    }
-    let class_count = usize::from(classes[255]) + 1;
-    let mut transitions = vec![NONE; states.len() * class_count];
-    for (state, row) in states.iter().zip(transitions.chunks_exact_mut(class_count)) {
-        for edge in &state.edges {
-            let span =
-                usize::from(classes[usize::from(edge.first)])..=usize::from(classes[usize::from(edge.last)]);
-            row[span].fill(edge.to);
-        }
-    }
-    RawDfa {
-        classes,
-        class_count,
-        transitions,
-        accepting: states.iter().map(|state| state.accepts).collect(),
+        PatternKind::Automaton(automaton) => Ok(TerminalDfa::from_raw(RawDfa::from(automaton))),
     }
 }
 
@@ -97,76 +54,20 @@ pub(crate) fn build(
         )
         .build_from_hir(hir)
         .map_err(|_| LimitExceeded::new(Budget::NfaBytes, "bytes of a terminal's NFA", limits.nfa_bytes))?;
-    let memory = max_states.saturating_mul(BYTES_PER_STATE);
-    // No table that holds more states than are asked for is of use; rows are narrow where there are few classes.
-    let row = size_of::<u32>() << nfa.byte_classes().stride2();
-    let table = max_states.saturating_add(MORE_STATES).saturating_mul(row).min(memory);
-    let dense = dense::Builder::new()
-        .configure(
-            dense::Config::new()
-                .match_kind(MatchKind::All)
-                .start_kind(StartKind::Anchored)
-                .accelerate(false)
-                .dfa_size_limit(Some(table))
-                .determinize_size_limit(Some(memory)),
-        )
-        .build_from_nfa(&nfa)
-        .map_err(|_| too_many())?;
-    let raw = explore(&dense, max_states).ok_or_else(too_many)?;
+    let raw = determinize(&nfa, max_states).ok_or_else(too_many)?;
     Ok(TerminalDfa::from_raw(raw))
-}
-
-/// Copies the reachable part. `regex-automata` reports a match one byte late, so a state accepts if
-/// its end-of-input transition is a match.
-fn explore(dense: &dense::DFA<Vec<u32>>, max_states: usize) -> Option<RawDfa> {
-    let mut classes = Box::new([0_u8; 256]);
-    let mut representatives: Vec<u8> = Vec::new();
-    let byte_classes = dense.byte_classes();
-    for byte in 0..=u8::MAX {
-        let class = byte_classes.get(byte);
-        classes[usize::from(byte)] = class;
-        if usize::from(class) == representatives.len() {
-            representatives.push(byte);
-        }
-    }
-    let start = dense.universal_start_state(Anchored::Yes)?;
-    let mut number: HashMap<StateID, u32> = HashMap::from([(start, 0)]);
-    let mut order = vec![start];
-    let mut raw = RawDfa {
-        classes,
-        class_count: representatives.len(),
-        transitions: Vec::new(),
-        accepting: Vec::new(),
-    };
-    let mut next = 0;
-    while next < order.len() {
-        let state = order[next];
-        raw.accepting.push(dense.is_match_state(dense.next_eoi_state(state)));
-        for &byte in &representatives {
-            let to = dense.next_state(state, byte);
-            if dense.is_dead_state(to) {
-                raw.transitions.push(NONE);
-                continue;
-            }
-            let fresh = u32::try_from(order.len()).ok()?;
-            let to = *number.entry(to).or_insert_with_key(|&to| {
-                order.push(to);
-                fresh
-            });
-            raw.transitions.push(to);
-        }
-        if order.len() > max_states {
-            return None;
-        }
-        next += 1;
-    }
-    Some(raw)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+    use regex_automata::{
+        Anchored,
+        dfa::{Automaton, dense},
+    };
+
+    use super::*;
+    use crate::scanner::NONE;
 
     fn hir(pattern: &str) -> Hir {
         regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern).unwrap()
@@ -277,7 +178,7 @@ mod tests {
             texts in proptest::collection::vec("[abcé]{0,8}", 1..20),
         ) {
             let dfa = dfa(&pattern);
-            let reference = regex_automata::dfa::dense::DFA::builder()
+            let reference = dense::DFA::builder()
                 .syntax(regex_automata::util::syntax::Config::new())
                 .build(&format!("(?s)^(?:{pattern})$")).unwrap();
             for text in texts {

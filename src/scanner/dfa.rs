@@ -7,7 +7,7 @@
 
 use std::hash::{Hash, Hasher};
 
-pub(crate) use crate::hopcroft::NONE;
+pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 use crate::{
     hopcroft::{self, Table},
     store::Writer,
@@ -32,19 +32,6 @@ impl Hash for TerminalDfa {
     }
 }
 
-/// An automaton on its way to a [`TerminalDfa`]: any classes, any numbering, dead states allowed.
-#[derive(Debug, Clone)]
-pub(crate) struct RawDfa {
-    /// Class of each byte, below `class_count`.
-    pub(crate) classes: Box<[u8; 256]>,
-    /// Number of classes.
-    pub(crate) class_count: usize,
-    /// `state * class_count + class` -> state or [`NONE`]; the start is state 0.
-    pub(crate) transitions: Vec<u32>,
-    /// Which states accept.
-    pub(crate) accepting: Vec<bool>,
-}
-
 impl TerminalDfa {
     fn new(
         classes: Box<[u8; 256]>,
@@ -62,7 +49,7 @@ impl TerminalDfa {
     /// The minimal DFA of the same language, or `None` if the language is empty.
     /// `O(n c log n)` for `n` states and `c` classes.
     pub(crate) fn from_raw(raw: RawDfa) -> Option<Self> {
-        let trimmed = trim(raw)?;
+        let trimmed = raw.trimmed()?;
         let table = Table {
             width: trimmed.class_count,
             transitions: trimmed.transitions,
@@ -196,37 +183,6 @@ impl TerminalDfa {
     pub(crate) fn accepting(&self) -> &[bool] {
         &self.accepting
     }
-}
-
-/// Drops the states from which nothing can be accepted, and those that cannot be reached.
-fn trim(raw: RawDfa) -> Option<RawDfa> {
-    let (count, width) = (raw.accepting.len(), raw.class_count);
-    let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); count];
-    for (from, row) in raw.transitions.chunks_exact(width.max(1)).enumerate() {
-        for &to in row.iter().filter(|to| **to != NONE) {
-            incoming[to as usize].push(u32::try_from(from).ok()?);
-        }
-    }
-    let mut live = raw.accepting.clone();
-    let mut work: Vec<usize> = (0..count).filter(|&state| live[state]).collect();
-    while let Some(state) = work.pop() {
-        for &from in &incoming[state] {
-            if !std::mem::replace(&mut live[from as usize], true) {
-                work.push(from as usize);
-            }
-        }
-    }
-    if !live.first().copied().unwrap_or(false) {
-        return None;
-    }
-    let mut transitions = raw.transitions;
-    for to in &mut transitions {
-        if *to != NONE && !live[*to as usize] {
-            *to = NONE;
-        }
-    }
-    // Unreachable states go when `canonical` renumbers from the start.
-    Some(RawDfa { transitions, ..raw })
 }
 
 /// An odd number with its bits well mixed.

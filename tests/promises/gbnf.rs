@@ -1,4 +1,5 @@
-//! Random grammars as text: printed as GBNF and read again they are the same language.
+//! Random grammars as text: printed as GBNF, as XGrammar's EBNF and as Lark, and read again, they are the
+//! same language.
 
 use domino::{
     Grammar, Limits, Lookahead, Syntax,
@@ -7,7 +8,7 @@ use domino::{
     oracle::Oracle,
 };
 use proptest::prelude::*;
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
 
 use super::generate::{World, case, config};
 
@@ -16,54 +17,79 @@ const NEVER: &str = "never";
 
 /// The grammar as GBNF; `None` if it has what GBNF has not: bytes that are no characters.
 pub(super) fn print(grammar: &Grammar) -> Option<String> {
-    let mut text = format!("{NEVER} ::= {NEVER} \"x\"\n");
-    for rule in grammar.rules() {
-        text += &format!("{} ::= {}\n", name(grammar, rule), expr(grammar, grammar.rule_body(rule))?);
+    Printer { grammar, lark: false }.print()
+}
+
+/// What is printed where notations differ. GBNF and XGrammar's EBNF agree in all of it.
+struct Printer<'g> {
+    grammar: &'g Grammar,
+    lark: bool,
+}
+
+impl Printer<'_> {
+    fn print(&self) -> Option<String> {
+        let define = if self.lark { ":" } else { " ::=" };
+        let mut text = format!("{NEVER}{define} {NEVER} \"x\"\n");
+        for rule in self.grammar.rules() {
+            let body = self.expr(self.grammar.rule_body(rule))?;
+            text += &format!("{}{define} {body}\n", self.name(rule));
+        }
+        Some(text)
     }
-    Some(text)
-}
 
-fn name(grammar: &Grammar, rule: RuleId) -> String {
-    if rule == grammar.root() { "root".to_owned() } else { format!("rule-{}", grammar.rule_name(rule)) }
-}
-
-fn expr(grammar: &Grammar, id: ExprId) -> Option<String> {
-    let parts = |parts: &[ExprId]| parts.iter().map(|&part| expr(grammar, part)).collect::<Option<Vec<_>>>();
-    Some(match grammar.expr(id) {
-        Expr::Pattern(pattern) => hir(pattern.hir()?)?,
-        Expr::Rule(rule) => name(grammar, *rule),
-        Expr::Sequence(list) => sequence(&parts(list)?),
-        Expr::Alternatives(list) => alternatives(&parts(list)?),
-        Expr::Repeat { part, min, max } => repeat(&expr(grammar, *part)?, *min, *max),
-        _ => return None,
-    })
-}
-
-fn hir(pattern: &Hir) -> Option<String> {
-    let parts = |parts: &[Hir]| parts.iter().map(hir).collect::<Option<Vec<_>>>();
-    Some(match pattern.kind() {
-        HirKind::Empty => "\"\"".to_owned(),
-        HirKind::Literal(literal) => {
-            format!("\"{}\"", str::from_utf8(&literal.0).ok()?.chars().map(character).collect::<String>())
+    fn name(&self, rule: RuleId) -> String {
+        match rule == self.grammar.root() {
+            true if self.lark => "start".to_owned(),
+            true => "root".to_owned(),
+            false => format!("rule-{}", self.grammar.rule_name(rule)),
         }
-        HirKind::Class(class) => {
-            let class = match class {
-                Class::Unicode(class) => class.clone(),
-                Class::Bytes(class) => class.to_unicode_class()?,
-            };
-            if class.ranges().is_empty() {
-                return Some(NEVER.to_owned());
+    }
+
+    fn expr(&self, id: ExprId) -> Option<String> {
+        let parts = |parts: &[ExprId]| parts.iter().map(|&part| self.expr(part)).collect::<Option<Vec<_>>>();
+        Some(match self.grammar.expr(id) {
+            Expr::Pattern(pattern) => self.hir(pattern.hir()?)?,
+            Expr::Rule(rule) => self.name(*rule),
+            Expr::Sequence(list) => sequence(&parts(list)?),
+            Expr::Alternatives(list) => alternatives(&parts(list)?),
+            Expr::Repeat { part, min, max } => repeat(&self.expr(*part)?, *min, *max),
+            _ => return None,
+        })
+    }
+
+    fn hir(&self, pattern: &Hir) -> Option<String> {
+        let parts = |parts: &[Hir]| parts.iter().map(|part| self.hir(part)).collect::<Option<Vec<_>>>();
+        Some(match pattern.kind() {
+            HirKind::Empty => "\"\"".to_owned(),
+            HirKind::Literal(literal) => {
+                format!("\"{}\"", str::from_utf8(&literal.0).ok()?.chars().map(character).collect::<String>())
             }
-            let ranges =
-                class.iter().map(|range| format!("{}-{}", character(range.start()), character(range.end())));
-            format!("[{}]", ranges.collect::<String>())
-        }
-        HirKind::Repetition(repetition) => repeat(&hir(&repetition.sub)?, repetition.min, repetition.max),
-        HirKind::Capture(capture) => hir(&capture.sub)?,
-        HirKind::Concat(list) => sequence(&parts(list)?),
-        HirKind::Alternation(list) => alternatives(&parts(list)?),
-        HirKind::Look(_) => return None,
-    })
+            HirKind::Class(class) => {
+                let class = match class {
+                    Class::Unicode(class) => class.clone(),
+                    Class::Bytes(class) => class.to_unicode_class()?,
+                };
+                if class.ranges().is_empty() {
+                    return Some(NEVER.to_owned());
+                }
+                let range = |range: &ClassUnicodeRange| (character(range.start()), character(range.end()));
+                let ranges = class.iter().map(range);
+                if self.lark {
+                    let ranges = ranges.map(|(first, last)| format!("\"{first}\"..\"{last}\""));
+                    return Some(alternatives(&ranges.collect::<Vec<_>>()));
+                }
+                let ranges = ranges.map(|(first, last)| format!("{first}-{last}"));
+                format!("[{}]", ranges.collect::<String>())
+            }
+            HirKind::Repetition(repetition) => {
+                repeat(&self.hir(&repetition.sub)?, repetition.min, repetition.max)
+            }
+            HirKind::Capture(capture) => self.hir(&capture.sub)?,
+            HirKind::Concat(list) => sequence(&parts(list)?),
+            HirKind::Alternation(list) => alternatives(&parts(list)?),
+            HirKind::Look(_) => return None,
+        })
+    }
 }
 
 /// A character as it may stand in a literal and in a class; most as an escape.
@@ -90,8 +116,8 @@ fn repeat(part: &str, min: u32, max: Option<u32>) -> String {
     }
 }
 
-fn parse(text: &str) -> Grammar {
-    Grammar::parse(Syntax::Gbnf, text, &Limits::default()).unwrap_or_else(|error| panic!("{text}{error}"))
+fn parse(syntax: Syntax, text: &str) -> Grammar {
+    Grammar::parse(syntax, text, &Limits::default()).unwrap_or_else(|error| panic!("{text}{error}"))
 }
 
 proptest! {
@@ -101,7 +127,7 @@ proptest! {
     fn what_is_printed_is_read_again(case in case(10)) {
         let world = case.build();
         let Some(text) = print(&world.grammar) else { return Ok(()) };
-        let grammar = parse(&text);
+        let grammar = parse(Syntax::Gbnf, &text);
         let oracle = Oracle::new(&grammar).unwrap();
         prop_assert_eq!(oracle.has_sentence(), world.oracle.has_sentence(), "{}", text);
         let read = World { grammar, ..case.build() };
@@ -112,6 +138,32 @@ proptest! {
             let mask = world.oracle.mask(&so_far, &world.vocabulary);
             prop_assert_eq!(&oracle.mask(&so_far, &world.vocabulary), &mask, "{}", text);
             prop_assert_eq!(constraint.mask().unwrap(), &mask, "{}", text);
+            let Some(token) = world.choose(&mask, choice) else { return Ok(()) };
+            constraint.advance(token).unwrap();
+            let Some(bytes) = world.vocabulary.bytes(token) else { return Ok(()) };
+            so_far.extend_from_slice(bytes);
+        }
+    }
+
+    /// The notations agree on every text along a walk, and on those beside it.
+    #[test]
+    fn notations_agree(case in case(10)) {
+        let world = case.build();
+        let Some(gbnf) = print(&world.grammar) else { return Ok(()) };
+        let lark = Printer { grammar: &world.grammar, lark: true }.print().unwrap_or_default();
+        let read = [(Syntax::Gbnf, &gbnf), (Syntax::Ebnf, &gbnf), (Syntax::Lark, &lark)];
+        let oracles = read.map(|(syntax, text)| Oracle::new(&parse(syntax, text)).unwrap());
+        prop_assert!(oracles.iter().all(|oracle| oracle.has_sentence() == world.oracle.has_sentence()));
+        let as_lark = World { grammar: parse(Syntax::Lark, &lark), ..case.build() };
+        let Some(compiled) = as_lark.compile(Lookahead::Unbounded) else { return Ok(()) };
+        let mut constraint = compiled.constraint();
+        let mut so_far = Vec::new();
+        for &choice in &case.choices {
+            let mask = world.oracle.mask(&so_far, &world.vocabulary);
+            for oracle in &oracles {
+                prop_assert_eq!(&oracle.mask(&so_far, &world.vocabulary), &mask, "{}", lark);
+            }
+            prop_assert_eq!(constraint.mask().unwrap(), &mask, "{}", lark);
             let Some(token) = world.choose(&mask, choice) else { return Ok(()) };
             constraint.advance(token).unwrap();
             let Some(bytes) = world.vocabulary.bytes(token) else { return Ok(()) };

@@ -85,8 +85,8 @@ enum LowVerb {
 /// Which grammar.
 #[derive(Debug, Args)]
 pub(crate) struct LowGrammar {
-    /// The grammar: a file (its notation by its ending, .gbnf, .regex, or .json for a JSON Schema), or the name
-    /// of a grammar that comes with the program (see `domino grammars`).
+    /// The grammar: a file (its notation by its ending, .gbnf, .regex, .lark, .ebnf, or .json for a JSON
+    /// Schema), or the name of a grammar that comes with the program (see `domino grammars`).
     // Derived groups leave out the fields of structs that have flags of other structs.
     #[arg(long, short = 'g', value_name = "FILE|NAME", group = "LowGrammar")]
     grammar: Option<PathBuf>,
@@ -172,12 +172,12 @@ impl LowGrammar {
 /// expected, more_expected (how many more there are) and terminals; where a budget ends line, column, rules and
 /// terminals.
 ///
-/// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf|regex|json_schema", "grammar": "..",
-/// "text": "..", "prefix": false}, with the flags for JSON Schemas as further keys if need be ("order":
-/// "schema", "max_depth": 3), and for each a line {"id": .., "accepted": true|false|null, "error": ..} is
-/// printed at once; accepted is null, with an error, where there is no answer, such as for a grammar that is
-/// wrong. Where it is false, the line also has message, offset, line, column and so on, as with --json. Equal
-/// grammars are compiled once. The exit code is then 0 if all lines were read.
+/// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf|regex|lark|ebnf|json_schema",
+/// "grammar": "..", "text": "..", "prefix": false}, with the flags for JSON Schemas as further keys if need
+/// be ("order": "schema", "max_depth": 3), and for each a line {"id": .., "accepted": true|false|null,
+/// "error": ..} is printed at once; accepted is null, with an error, where there is no answer, such as for a
+/// grammar that is wrong. Where it is false, the line also has message, offset, line, column and so on, as
+/// with --json. Equal grammars are compiled once. The exit code is then 0 if all lines were read.
 #[derive(Debug, Args)]
 struct LowCheck {
     #[command(flatten)]

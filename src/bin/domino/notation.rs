@@ -24,6 +24,10 @@ pub(crate) enum Notation {
     Gbnf,
     /// One regular expression for the whole text (`*.regex`).
     Regex,
+    /// Lark in the dialect of llguidance (`*.lark`).
+    Lark,
+    /// XGrammar's EBNF (`*.ebnf`).
+    Ebnf,
     /// JSON Schema (`*.json`).
     #[value(name = "json_schema", alias = "json-schema")]
     JsonSchema,
@@ -59,17 +63,14 @@ impl Notation {
     }
 
     /// The notation of a file by the end of its name.
-    fn of_file(path: &Path) -> Result<Self, BadInput> {
+    fn of_file(path: &Path) -> Self {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
-            "regex" | "re" => Ok(Self::Regex),
-            "json" => Ok(Self::JsonSchema),
-            "lark" | "ebnf" => Err(BadInput::new(format!(
-                "{}: grammars in .{extension} files are not supported",
-                path.display()
-            ))
-            .hint("if it is one of the supported notations all the same, say which with --syntax")),
-            _ => Ok(Self::Gbnf),
+            "regex" | "re" => Self::Regex,
+            "json" => Self::JsonSchema,
+            "lark" => Self::Lark,
+            "ebnf" => Self::Ebnf,
+            _ => Self::Gbnf,
         }
     }
 
@@ -77,6 +78,8 @@ impl Notation {
         match self {
             Self::Gbnf => Syntax::Gbnf,
             Self::Regex => Syntax::Regex,
+            Self::Lark => Syntax::Lark,
+            Self::Ebnf => Syntax::Ebnf,
             Self::JsonSchema => Syntax::JsonSchema,
         }
     }
@@ -157,7 +160,7 @@ impl GrammarSource {
                     .hint(format!("grammars that need no file: {}", names.join(", ")))
             });
         }
-        let notation = notation.map_or_else(|| Notation::of_file(name), Ok)?;
+        let notation = notation.unwrap_or_else(|| Notation::of_file(name));
         Ok(Self::File(name.to_path_buf(), notation, Box::new(options)))
     }
 

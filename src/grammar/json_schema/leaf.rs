@@ -18,6 +18,8 @@ pub enum Escapes {
 pub struct Spelling {
     /// Escapes in strings, keys included.
     pub escapes: Escapes,
+    /// Are integers written without fraction and exponent, and 0 without a sign, in sets of integers alone?
+    pub plain_integers: bool,
 }
 
 /// Why the language of a leaf cannot be had.

@@ -103,6 +103,9 @@ pub struct SchemaOptions {
     pub duplicate_keys: DuplicateKeys,
     /// How characters may be written.
     pub escapes: Escapes,
+    /// Whether sets of integers alone are written as parsers of integer types read them: without fraction and
+    /// exponent, and 0 without a sign.
+    pub plain_integers: bool,
     /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
     pub closed: bool,
     /// Levels of nesting that values may have; `None`: any number.
@@ -154,6 +157,13 @@ impl SchemaOptions {
     #[must_use]
     pub fn with_escapes(mut self, escapes: Escapes) -> Self {
         self.escapes = escapes;
+        self
+    }
+
+    /// The same with [`plain_integers`](Self::plain_integers).
+    #[must_use]
+    pub fn with_plain_integers(mut self, plain_integers: bool) -> Self {
+        self.plain_integers = plain_integers;
         self
     }
 

@@ -11,7 +11,7 @@ use crate::{failure::BadInput, schema::LowSchema};
 ///
 /// The engine is mistral.rs's. /v1/chat/completions and /v1/completions take a grammar:
 ///
-///   "grammar": {"type": "gbnf" or "regex", "value": TEXT}
+///   "grammar": {"type": "gbnf", "regex", "lark" or "ebnf", "value": TEXT}
 ///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the program
 ///   "grammar": {"type": "json_schema", "value": SCHEMA}   an object, or its text
 ///   "response_format": {"type": "json_schema", "json_schema": {"name": NAME, "schema": SCHEMA}}
@@ -67,9 +67,9 @@ pub(crate) struct LowServe {
     /// NAME.prior of this folder, for the named grammars. Default: the folder priors of the model.
     #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
     prior: Option<PathBuf>,
-    /// Serve the grammars in this folder (*.gbnf, *.regex, *.json for JSON Schemas) by their names: what
-    /// comes before the ending, also before .schema.json. A file that is changed or added is seen by the next
-    /// request.
+    /// Serve the grammars in this folder (*.gbnf, *.regex, *.lark, *.ebnf, *.json for JSON Schemas) by their
+    /// names: what comes before the ending, also before .schema.json. A file that is changed or added is seen
+    /// by the next request.
     #[arg(long, value_name = "DIR")]
     grammar_dir: Option<PathBuf>,
     /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ...

@@ -84,15 +84,17 @@ impl Reading<'_> {
         match kind {
             "gbnf" => Ok(GrammarAsked::Text(Notation::Gbnf, text()?)),
             "regex" => Ok(GrammarAsked::Text(Notation::Regex, text()?)),
+            "lark" => Ok(GrammarAsked::Text(Notation::Lark, text()?)),
+            "ebnf" => Ok(GrammarAsked::Text(Notation::Ebnf, text()?)),
             "named" => Ok(GrammarAsked::Named(text()?)),
-            "lark" | "llguidance" => {
-                let message =
-                    format!("grammars of type {kind} are not served; write it as gbnf, regex or json_schema");
+            "llguidance" => {
+                let message = "lists of llguidance's grammars are not served; write it as one of type lark";
                 Err(Problem::unsupported("grammar", message))
             }
             _ => {
-                let message =
-                    format!("no grammar type {kind:?}; there are gbnf, regex, json_schema and named");
+                let message = format!(
+                    "no grammar type {kind:?}; there are gbnf, regex, lark, ebnf, json_schema and named"
+                );
                 Err(Problem::unsupported("grammar", message))
             }
         }

@@ -53,8 +53,9 @@ impl NamedGrammars {
         let named = Self { folder, schemas };
         if let Some(folder) = &named.folder {
             named.files().map_err(|error| {
-                BadInput::new(format!("cannot read {}: {error}", folder.display()))
-                    .hint("--grammar-dir takes a folder with grammars (*.gbnf, *.regex, *.json)")
+                BadInput::new(format!("cannot read {}: {error}", folder.display())).hint(
+                    "--grammar-dir takes a folder with grammars (*.gbnf, *.regex, *.lark, *.ebnf, *.json)",
+                )
             })?;
         }
         Ok(named)
@@ -137,6 +138,8 @@ fn notation(path: &Path) -> Option<Notation> {
     match path.extension()?.to_str()? {
         "gbnf" => Some(Notation::Gbnf),
         "regex" => Some(Notation::Regex),
+        "lark" => Some(Notation::Lark),
+        "ebnf" => Some(Notation::Ebnf),
         "json" => Some(Notation::JsonSchema),
         _ => None,
     }

@@ -244,7 +244,7 @@ mod tests {
         let unsupported = |param: &str| ("unsupported".to_owned(), json!(param));
         let invalid = |param: &str| ("invalid_value".to_owned(), json!(param));
         let regex = json!({ "type": "regex", "value": "a" });
-        for kind in ["lark", "llguidance", "klingon"] {
+        for kind in ["llguidance", "klingon"] {
             let refused = problem(&json!({ "grammar": { "type": kind, "value": {} } }));
             assert_eq!(refused, unsupported("grammar"), "{kind}");
         }

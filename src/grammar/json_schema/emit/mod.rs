@@ -72,7 +72,7 @@ pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) 
         (None, _) => None,
     };
     let mut emitter = Emitter {
-        spelling: Spelling { escapes: options.escapes },
+        spelling: Spelling { escapes: options.escapes, plain_integers: options.plain_integers },
         algebra,
         builder,
         marks: HashMap::new(),

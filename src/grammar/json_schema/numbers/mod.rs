@@ -222,11 +222,15 @@ impl NumberSet {
     pub fn emit(
         &self,
         builder: &mut GrammarBuilder,
-        _spelling: Spelling,
+        spelling: Spelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
         static ALL: OnceLock<Automaton> = OnceLock::new();
         static INTEGERS: OnceLock<Automaton> = OnceLock::new();
+        if spelling.plain_integers && self.subtract(&Self::integers(Integers::ByValue))?.is_empty() {
+            let made = ascii(&self.texts()?.and(&texts::unsigned_zero()?)?)?;
+            return Ok(builder.pattern(Pattern::automaton(made), span)?);
+        }
         let known = if self.is_all() {
             Some(&ALL)
         } else if *self == Self::integers(Integers::ByValue) {

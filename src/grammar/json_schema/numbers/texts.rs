@@ -62,6 +62,12 @@ pub(super) fn plain_integers() -> Result<CharDfa, LeafError> {
     PLAIN.get()
 }
 
+/// The same without `-0`, which many parsers read as no integer.
+pub(super) fn unsigned_zero() -> Result<CharDfa, LeafError> {
+    static PLAIN: Known = Known::new(r"^(?:0|-?[1-9]\d*)$");
+    PLAIN.get()
+}
+
 /// Unsigned texts of zero.
 fn zeros() -> Result<CharDfa, LeafError> {
     static ZEROS: Known = Known::new(r"^0(?:\.0+)?(?:[eE][+-]?\d+)?$");

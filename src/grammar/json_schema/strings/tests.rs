@@ -12,8 +12,8 @@ use crate::grammar::{
     },
 };
 
-const ALL: Spelling = Spelling { escapes: Escapes::All };
-const MINIMAL: Spelling = Spelling { escapes: Escapes::Minimal };
+const ALL: Spelling = Spelling { escapes: Escapes::All, plain_integers: false };
+const MINIMAL: Spelling = Spelling { escapes: Escapes::Minimal, plain_integers: false };
 
 fn emitted(set: &StringSet, spelling: Spelling) -> Grammar {
     grammar(|builder| set.emit(builder, spelling, Span::default()).unwrap())

@@ -96,6 +96,54 @@ fn texts_mean_what_llama_cpp_says() {
     }
 }
 
+/// Where XGrammar's EBNF and GBNF differ.
+#[test]
+fn dialects_differ_as_documented() {
+    let read_as = |syntax, text: &str| Grammar::parse(syntax, text, &Limits::default());
+    for (text, gbnf, ebnf) in [
+        ("root ::= .", true, false),
+        ("root ::= [^]", false, true),
+        ("root ::= \"\\x1F\"", true, true),
+        ("root ::= \"\\x1\"", false, true),
+        ("root ::= \"\\x110000\"", true, false),
+        ("root ::= \"\\x\"", false, false),
+        ("root ::= \"\\e\"", false, true),
+        ("root ::= \"\\[\"", true, false),
+        ("root ::= [\\.]", false, true),
+        ("root ::= [\\d]", false, false),
+        ("root ::= \"a\"{,2}", true, false),
+        ("root ::= \"a\"{1,-1}", false, true),
+        ("root ::= \"a\"+*", true, false),
+        ("root ::= 9\n9 ::= \"a\"", true, false),
+        ("root ::= a.b\na.b ::= \"a\"", false, true),
+        ("root ::= \"a\nb\"", true, false),
+        ("root ::= \"a\" (= \"b\")", false, true),
+        ("root ::= \"a\" (= b)", false, false),
+        ("root[capture] ::= \"a\"", false, true),
+        ("root[max_tokens=3] ::= \"a\"", false, false),
+        ("root ::= Token(3)", false, false),
+        ("root ::= Regex(\"a\", json_string=true)", false, false),
+        ("root ::= TagDispatch()", false, false),
+        ("root ::= TagDispatch((\"a\", b))", false, false),
+        ("root ::= TagDispatch((\"ab\", root), excludes=(\"a\",))", false, false),
+        ("root ::= TagDispatch((\"a\", root), x=1)", false, false),
+        ("root ::= TagDispatch((\"a\", root)", false, false),
+    ] {
+        for (syntax, good) in [(Syntax::Gbnf, gbnf), (Syntax::Ebnf, ebnf)] {
+            match read_as(syntax, text) {
+                Ok(_) => assert!(good, "{syntax:?} takes {text}"),
+                Err(error) => {
+                    assert!(!good, "{syntax:?}: {text}\n{error}");
+                    assert!(!error.places().is_empty(), "no place: {error}");
+                }
+            }
+        }
+    }
+    let warned = read_as(Syntax::Ebnf, "root[capture] ::= \"a\" (= \"b\")").expect("reads");
+    let kinds: Vec<_> = warned.warnings().iter().map(GrammarWarning::kind).collect();
+    assert_eq!(kinds, [GrammarWarningKind::WithoutEffect, GrammarWarningKind::Lookahead]);
+}
+
 #[test]
 fn any_character_is_any_scalar() {
     let grammar = read("root ::= .").expect("reads");
@@ -121,7 +169,7 @@ fn spans_are_those_of_the_text() {
 /// Mistakes and the whole of what is printed for them; printed anew when `DOMINO_BLESS` is set.
 #[test]
 fn mistakes_are_shown_where_they_are() {
-    let file = include_str!("gbnf_mistakes.txt");
+    let file = include_str!("mistakes.txt");
     let cases: Vec<(&str, &str)> =
         file.split("\n=====\n").map(|case| case.split_once("\n-----\n").unwrap_or((case, ""))).collect();
     let found: Vec<String> =
@@ -129,7 +177,7 @@ fn mistakes_are_shown_where_they_are() {
     if std::env::var_os("DOMINO_BLESS").is_some() {
         let blessed: Vec<String> =
             cases.iter().zip(&found).map(|((text, _), found)| format!("{text}\n-----\n{found}")).collect();
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grammar/gbnf_mistakes.txt");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grammar/gbnf/mistakes.txt");
         std::fs::write(path, blessed.join("\n=====\n") + "\n").expect("the file can be written");
         return;
     }
@@ -274,5 +322,19 @@ proptest! {
             }
         }
         let _ = Grammar::parse(Syntax::Regex, &text, &Limits::default()).map_err(|error| error.to_string());
+    }
+
+    #[test]
+    fn no_ebnf_panics(marks in prop::collection::vec(prop::sample::select(vec![
+        "root", "a", " ::= ", "\"a\"", "\"", "[a]", "[", "]", "^", "(", "(=", ")", "|", "*", "{", "}",
+        "1", ",", "-1", "\\", "x41", "\n", "#", ".", "TagDispatch(", "Regex(", "Token(1)", "excludes=", "true",
+        "[capture] ::= ", "\u{e9}", " ",
+    ]), 0..40)) {
+        let text = marks.concat();
+        if let Err(error) = Grammar::parse(Syntax::Ebnf, &text, &Limits::default()) {
+            for place in error.places() {
+                prop_assert!(text.get(place.span().range()).is_some(), "{:?} of {text:?}", place.span());
+            }
+        }
     }
 }

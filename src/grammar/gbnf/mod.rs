@@ -4,14 +4,23 @@
 //! line ends may stand anywhere (a rule ends where the next `name ::=` begins); `{,n}` is `{0,n}`; counts
 //! are exact up to `Limits::repeat`, where llama.cpp stops counting at 2,000; a rule defined twice, an
 //! empty class, a surrogate and a NUL byte are errors; token references (`<[1]>`) are refused.
+//!
+//! XGrammar's EBNF is a dialect of it: other names and escapes ([`lexer`], [`text`]), macros and options of
+//! rules ([`macros`], [`dispatch`]), and lookahead assertions, which are hints for its compiler and warned
+//! of.
+
+mod dispatch;
+mod lexer;
+mod macros;
+mod text;
 
 use lalrpop_util::{ParseError, lalrpop_mod};
 use regex_syntax::hir::ClassUnicode;
 
+use self::lexer::{Lexer, Token};
 use super::{
-    Grammar, GrammarError, GrammarErrorKind, Pattern,
+    Grammar, GrammarError, GrammarErrorKind, GrammarWarning, GrammarWarningKind, Pattern,
     error::{MOST_SHOWN, quoted, quoted_list},
-    gbnf_lexer::{Lexer, Token},
     ir::{DuplicateRule, GrammarBuilder, UnfinishedGrammar},
     source::{Source, Span},
     suggest,
@@ -25,7 +34,7 @@ lalrpop_mod!(
     #[expect(unreachable_pub, clippy::all, clippy::too_many_lines, reason = "generated")]
     #[cfg_attr(not(test), expect(clippy::panic, clippy::unwrap_used, reason = "generated"))]
     parser,
-    "/grammar/gbnf.rs"
+    "/grammar/gbnf/gbnf.rs"
 );
 
 /// The name of the start rule.
@@ -33,16 +42,24 @@ const ROOT: &str = "root";
 
 type Failure<'t> = ParseError<u32, Token<'t>, GrammarError>;
 
+/// Whose GBNF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    LlamaCpp,
+    XGrammar,
+}
+
 /// Reads a grammar of at most 4 GiB. About 0.2 us for each byte.
-pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
+pub(super) fn parse(dialect: Dialect, text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
     let source = Source::new(text);
     if let Some(at) = text.find('\0') {
         return Err(GrammarError::syntax("a NUL byte in the grammar text")
             .at(source, Span::from_range(at..at + 1), "")
             .with_hint("the character NUL in a literal or class is written `\\x00`"));
     }
-    let mut actions = Actions { source, builder: GrammarBuilder::new(limits) };
-    let mut lexer = Lexer::new(text, limits);
+    let mut actions =
+        Actions { source, builder: GrammarBuilder::new(limits), limits: limits.clone(), ahead: Vec::new() };
+    let mut lexer = Lexer::new(dialect, text, limits);
     if let Err(failure) = parser::RulesParser::new().parse(&mut actions, lexer.by_ref()) {
         let error = explain(source, failure);
         return Err(match lexer.multiline().filter(|_| *error.kind() == GrammarErrorKind::Syntax) {
@@ -50,6 +67,7 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError
             None => error,
         });
     }
+    actions.warn(&lexer.without_effect);
     match actions.builder.check(ROOT) {
         Ok(()) => actions.builder.finish(ROOT).map_err(|_| GrammarError::syntax("the grammar has no start")),
         Err(UnfinishedGrammar::NoRoot) => Err(no_root(source, &actions.builder)),
@@ -61,6 +79,9 @@ pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError
 struct Actions<'t> {
     source: Source<'t>,
     builder: GrammarBuilder,
+    limits: Limits,
+    /// Lookahead assertions.
+    ahead: Vec<Span>,
 }
 
 impl<'t> Actions<'t> {
@@ -121,6 +142,27 @@ impl<'t> Actions<'t> {
 
     fn pattern(&mut self, pattern: Pattern, span: Span) -> Result<ExprId, Failure<'t>> {
         self.builder.pattern(pattern, span).map_err(|limit| self.limit(limit, span))
+    }
+
+    fn lookahead(&mut self, start: u32, end: u32) {
+        self.ahead.push(Span::new(start, end));
+    }
+
+    /// Warns of what changes nothing in which texts there are.
+    fn warn(&mut self, without_effect: &[(&str, Span)]) {
+        let source = self.source;
+        let options = without_effect.iter().map(|&(option, span)| {
+            let message =
+                format!("`{option}` has no effect here: it changes nothing in which texts there are");
+            GrammarWarning::new(GrammarWarningKind::WithoutEffect, message, source, span, "leave it out")
+        });
+        let ahead = self.ahead.iter().map(|&span| {
+            let message =
+                "a lookahead assertion is not checked: it is a hint that the text goes on like this";
+            GrammarWarning::new(GrammarWarningKind::Lookahead, message, source, span, "leave it out")
+        });
+        let warnings = options.chain(ahead).take(MOST_SHOWN).collect();
+        self.builder.warn(warnings);
     }
 
     fn limit(&self, limit: LimitExceeded, span: Span) -> Failure<'t> {
@@ -211,5 +253,4 @@ fn undefined(source: Source<'_>, builder: &GrammarBuilder, uses: Vec<(String, Ve
 }
 
 #[cfg(test)]
-#[path = "gbnf_tests.rs"]
 mod tests;

@@ -1,16 +1,19 @@
-//! The tokens of GBNF: names, literals, classes, counts, punctuation.
+//! The tokens of GBNF and of XGrammar's EBNF: names, literals, classes, counts, macros, punctuation.
 //!
 //! Owns what a regular lexer cannot tell: that `name ::=` begins a rule (one token, so that rules may
-//! run over lines as they like), and that parentheses are closed. Follows llama.cpp in what a literal
-//! and a class may hold. Never recurses; memory is bounded by the text and by the budget of open groups.
+//! run over lines as they like), and that parentheses are closed. What a literal and a class may hold is in
+//! `text`. Never recurses; memory is bounded by the text and by the budget of open groups.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-use super::{
-    error::{GrammarError, quoted},
-    source::{Source, Span},
+use super::{Dialect, macros::Macro};
+use crate::{
+    grammar::{
+        error::{GrammarError, quoted},
+        source::{Source, Span},
+    },
+    limits::{Budget, LimitExceeded, Limits},
 };
-use crate::limits::{Budget, LimitExceeded, Limits};
 
 /// A token.
 #[derive(Debug, Clone)]
@@ -23,10 +26,14 @@ pub(super) enum Token<'t> {
     Literal(Vec<u8>),
     /// A class, or `.`.
     Class(ClassUnicode),
+    /// A macro of XGrammar.
+    Macro(Box<Macro<'t>>),
     /// `?`, `*`, `+` or `{..}`: at least and at most.
     Count((u32, Option<u32>)),
     /// `(`
     Open,
+    /// `(=`
+    Ahead,
     /// `)`
     Close,
     /// `|`
@@ -40,27 +47,35 @@ type Spanned<'t> = (u32, Token<'t>, u32);
 /// Splits a grammar text.
 #[derive(Debug)]
 pub(super) struct Lexer<'t> {
-    text: &'t str,
-    at: usize,
+    pub(super) dialect: Dialect,
+    pub(super) text: &'t str,
+    pub(super) at: usize,
     /// Where the groups were opened that are still open.
     open: Vec<u32>,
     /// What came after a name that did not begin a rule.
     pending: Option<Result<Spanned<'t>, GrammarError>>,
     /// The first literal or class with a line feed in it, which may be a missing quote.
     multiline: Option<Span>,
+    /// Options of rules that mean nothing for the texts: name and place.
+    pub(super) without_effect: Vec<(&'t str, Span)>,
+    /// Was the last token a count?
+    counted: bool,
     max_open: usize,
     max_count: u32,
 }
 
 impl<'t> Lexer<'t> {
     /// Splits `text`, which has no NUL byte and at most 4 GiB.
-    pub(super) fn new(text: &'t str, limits: &Limits) -> Self {
+    pub(super) fn new(dialect: Dialect, text: &'t str, limits: &Limits) -> Self {
         Self {
+            dialect,
             text,
             at: if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 },
             open: Vec::new(),
             pending: None,
             multiline: None,
+            without_effect: Vec::new(),
+            counted: false,
             max_open: limits.expressions,
             max_count: limits.repeat,
         }
@@ -71,19 +86,19 @@ impl<'t> Lexer<'t> {
         self.multiline
     }
 
-    fn source(&self) -> Source<'t> {
+    pub(super) fn source(&self) -> Source<'t> {
         Source::new(self.text)
     }
 
-    fn peek(&self) -> Option<char> {
+    pub(super) fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
 
-    fn rest(&self) -> &'t str {
+    pub(super) fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
 
-    fn eat(&mut self, wanted: &str) -> bool {
+    pub(super) fn eat(&mut self, wanted: &str) -> bool {
         let found = self.rest().starts_with(wanted);
         if found {
             self.at += wanted.len();
@@ -91,11 +106,11 @@ impl<'t> Lexer<'t> {
         found
     }
 
-    fn here(&self, from: usize) -> Span {
+    pub(super) fn here(&self, from: usize) -> Span {
         Span::from_range(from..self.at)
     }
 
-    fn skip_space(&mut self) {
+    pub(super) fn skip_space(&mut self) {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
@@ -116,10 +131,18 @@ impl<'t> Lexer<'t> {
             '"' => self.literal(),
             '[' => self.class(),
             '{' => self.count(),
-            '<' | '!' => Err(self.token_reference()),
-            c if is_name(c) => Ok(self.name()),
+            '<' | '!' if self.dialect == Dialect::LlamaCpp => Err(self.token_reference()),
+            c if self.dialect.is_name(c) => self.name(),
             _ => self.mark(first),
         };
+        let counted = matches!(token, Ok(Token::Count(_)));
+        if counted && self.counted && self.dialect == Dialect::XGrammar {
+            let error = GrammarError::syntax("a count right after another one");
+            return Some(Err(error
+                .at(self.source(), self.here(start), "")
+                .with_hint("a repeat of a repeat is written in parentheses: `(\"a\"+)+`")));
+        }
+        self.counted = counted;
         Some(token.map(|token| {
             let span = self.here(start);
             (span.start, token, span.end)
@@ -134,7 +157,7 @@ impl<'t> Lexer<'t> {
         self.at += first.len_utf8();
         match first {
             '|' => Ok(Token::Or),
-            '.' => Ok(Token::Class(any_character())),
+            '.' if self.dialect == Dialect::LlamaCpp => Ok(Token::Class(any_character())),
             '?' => Ok(Token::Count((0, Some(1)))),
             '*' => Ok(Token::Count((0, None))),
             '+' => Ok(Token::Count((1, None))),
@@ -145,7 +168,8 @@ impl<'t> Lexer<'t> {
             }
             '(' => {
                 self.open.push(self.here(start).start);
-                Ok(Token::Open)
+                let ahead = self.dialect == Dialect::XGrammar && self.eat("=");
+                Ok(if ahead { Token::Ahead } else { Token::Open })
             }
             ')' if self.open.pop().is_some() => Ok(Token::Close),
             ')' => Err(GrammarError::syntax("`)` without a `(` before it").at(
@@ -178,11 +202,29 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn name(&mut self) -> Token<'t> {
-        let rest = self.rest();
-        let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
+    fn name(&mut self) -> Result<Token<'t>, GrammarError> {
+        let (start, rest) = (self.at, self.rest());
+        let name = &rest[..rest.find(|c| !self.dialect.is_name(c)).unwrap_or(rest.len())];
         self.at += name.len();
-        Token::Name(name)
+        if self.dialect == Dialect::LlamaCpp {
+            return Ok(Token::Name(name));
+        }
+        let error = |lexer: &Self, message: String| {
+            GrammarError::syntax(message).at(lexer.source(), lexer.here(start), "")
+        };
+        if name.starts_with(|c: char| c.is_ascii_digit()) {
+            let error = error(self, format!("{} is no name: it begins with a digit", quoted(name)));
+            return Err(error.with_hint("text to be matched is written in double quotes"));
+        }
+        if name.bytes().all(|byte| byte == b'.') {
+            let error = error(self, format!("{} is no name", quoted(name)));
+            return Err(error.with_hint("any character is `[^]` in XGrammar's EBNF"));
+        }
+        if let Some(call) = self.call(name, start)? {
+            return Ok(Token::Macro(Box::new(call)));
+        }
+        self.options_of_rule()?;
+        Ok(Token::Name(name))
     }
 
     fn token_reference(&mut self) -> GrammarError {
@@ -199,131 +241,6 @@ impl<'t> Lexer<'t> {
         .with_hint("write the token's text as a literal: `\"text\"`")
     }
 
-    fn literal(&mut self) -> Result<Token<'t>, GrammarError> {
-        let start = self.at;
-        self.at += 1;
-        let mut text = String::new();
-        loop {
-            match self.peek() {
-                Some('"') => break,
-                Some(_) => text.push(self.character()?),
-                None => return Err(self.unterminated(start, "literal", '"')),
-            }
-        }
-        self.at += 1;
-        self.note_lines(start);
-        Ok(Token::Literal(text.into_bytes()))
-    }
-
-    fn class(&mut self) -> Result<Token<'t>, GrammarError> {
-        let start = self.at;
-        self.at += 1;
-        let negated = self.eat("^");
-        let mut ranges = Vec::new();
-        loop {
-            match self.peek() {
-                Some(']') => break,
-                Some(_) => ranges.push(self.range()?),
-                None => return Err(self.unterminated(start, "class", ']')),
-            }
-        }
-        self.at += 1;
-        self.note_lines(start);
-        if ranges.is_empty() {
-            return Err(GrammarError::syntax("a class without characters")
-                .at(self.source(), self.here(start), "")
-                .with_hint(
-                    "`.` is any character, `\"\"` is no text, `\\]` in a class is the bracket itself",
-                ));
-        }
-        let mut class = ClassUnicode::new(ranges);
-        if negated {
-            // `negate` would put U+D7FF and U+E000 between ranges that end and begin beside the surrogates.
-            let given = std::mem::replace(&mut class, any_character());
-            class.difference(&given);
-        }
-        if class.ranges().is_empty() {
-            return Err(GrammarError::syntax("this class is empty")
-                .at(self.source(), self.here(start), "no character is in it")
-                .with_hint("every character is excluded; `.` is any character"));
-        }
-        Ok(Token::Class(class))
-    }
-
-    fn range(&mut self) -> Result<ClassUnicodeRange, GrammarError> {
-        let start = self.at;
-        let low = self.character()?;
-        let mut ahead = self.rest().chars();
-        if ahead.next() != Some('-') || matches!(ahead.next(), None | Some(']')) {
-            return Ok(ClassUnicodeRange::new(low, low));
-        }
-        self.at += 1;
-        let high = self.character()?;
-        if low <= high {
-            return Ok(ClassUnicodeRange::new(low, high));
-        }
-        Err(GrammarError::syntax("a range from a greater character to a smaller one")
-            .at(
-                self.source(),
-                self.here(start),
-                format!("U+{:04X} comes after U+{:04X}", u32::from(low), u32::from(high)),
-            )
-            .with_hint("swap them, or write `\\-` for the dash itself"))
-    }
-
-    /// One character of a literal or class, which may be escaped. There is one.
-    fn character(&mut self) -> Result<char, GrammarError> {
-        let start = self.at;
-        let Some(first) = self.peek() else {
-            return Err(GrammarError::syntax("the text ends too soon").at(
-                self.source(),
-                self.here(start),
-                "",
-            ));
-        };
-        self.at += first.len_utf8();
-        if first != '\\' {
-            return Ok(first);
-        }
-        let escaped = self.peek();
-        self.at += escaped.map_or(0, char::len_utf8);
-        match escaped {
-            Some('n') => Ok('\n'),
-            Some('r') => Ok('\r'),
-            Some('t') => Ok('\t'),
-            Some(c @ ('\\' | '"' | '[' | ']' | '-')) => Ok(c),
-            Some('x') => self.hex(start, 2),
-            Some('u') => self.hex(start, 4),
-            Some('U') => self.hex(start, 8),
-            _ => Err(GrammarError::syntax("unknown escape").at(self.source(), self.here(start), "").with_hint(
-                "the escapes are \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\xHH \\uHHHH \\UHHHHHHHH; a lone backslash is `\\\\`",
-            )),
-        }
-    }
-
-    fn hex(&mut self, start: usize, digits: usize) -> Result<char, GrammarError> {
-        let from = self.at;
-        let mut code = 0_u32;
-        for _ in 0..digits {
-            let Some(digit) = self.peek().and_then(|c| c.to_digit(16)) else {
-                return Err(GrammarError::syntax(format!(
-                    "an escape of {digits} hexadecimal digits has only {}",
-                    self.at - from
-                ))
-                .at(self.source(), self.here(start), "")
-                .with_hint("\\x takes 2 digits, \\u takes 4, \\U takes 8"));
-            };
-            code = (code << 4) | digit;
-            self.at += 1;
-        }
-        char::from_u32(code).ok_or_else(|| {
-            let what = if code > u32::from(char::MAX) { "beyond U+10FFFF" } else { "a surrogate" };
-            GrammarError::syntax(format!("U+{code:04X} is no character: it is {what}"))
-                .at(self.source(), self.here(start), "")
-                .with_hint("an escape is a code point; it is matched as its UTF-8 bytes")
-        })
-    }
-
     fn count(&mut self) -> Result<Token<'t>, GrammarError> {
         let start = self.at;
         self.at += 1;
@@ -332,9 +249,12 @@ impl<'t> Lexer<'t> {
         self.skip_space();
         let most = if self.eat(",") {
             self.skip_space();
-            let most = self.number()?;
+            // XGrammar prints `{2, -1}` for `{2,}`.
+            let open_end = self.dialect == Dialect::XGrammar && least.is_some() && self.eat("-1");
+            let most = if open_end { None } else { self.number()? };
             self.skip_space();
-            if least.is_none() && most.is_none() { None } else { Some(most) }
+            let none = least.is_none() && (most.is_none() || self.dialect == Dialect::XGrammar);
+            if none { None } else { Some(most) }
         } else {
             least.map(|_| least)
         };
@@ -345,7 +265,12 @@ impl<'t> Lexer<'t> {
             }
             return Err(GrammarError::syntax("not a count")
                 .at(self.source(), self.here(start), "")
-                .with_hint("counts are `{m}`, `{m,}`, `{,n}` and `{m,n}`; a literal brace is `\"{\"`"));
+                .with_hint(match self.dialect {
+                    Dialect::LlamaCpp => {
+                        "counts are `{m}`, `{m,}`, `{,n}` and `{m,n}`; a literal brace is `\"{\"`"
+                    }
+                    Dialect::XGrammar => "counts are `{m}`, `{m,}` and `{m,n}`; a literal brace is `\"{\"`",
+                }));
         };
         let least = least.unwrap_or(0);
         if most.is_some_and(|most| most < least) {
@@ -378,13 +303,13 @@ impl<'t> Lexer<'t> {
             .with_hint("`*`, `+` and `{m,}` have no upper end; the budget is `Limits::repeat`"))
     }
 
-    fn note_lines(&mut self, start: usize) {
+    pub(super) fn note_lines(&mut self, start: usize) {
         if self.multiline.is_none() && self.text[start..self.at].contains('\n') {
             self.multiline = Some(Span::from_range(start..self.at));
         }
     }
 
-    fn unterminated(&self, start: usize, what: &str, closing: char) -> GrammarError {
+    pub(super) fn unterminated(&self, start: usize, what: &str, closing: char) -> GrammarError {
         GrammarError::syntax(format!("a {what} is never closed"))
             .at(self.source(), Span::from_range(start..start + 1), "opened here")
             .with_hint(format!("add the closing `{closing}`; inside, it is written `\\{closing}`"))
@@ -434,10 +359,6 @@ impl<'t> Iterator for Lexer<'t> {
     }
 }
 
-fn any_character() -> ClassUnicode {
+pub(super) fn any_character() -> ClassUnicode {
     ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)])
-}
-
-fn is_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }

@@ -1,0 +1,47 @@
+//! A grammar as a part of another one.
+
+use super::{
+    any_order::AnyOrder,
+    ir::{Expr, Grammar, GrammarBuilder},
+};
+use crate::{ids::ExprId, limits::LimitExceeded};
+
+/// Copies the rules of `grammar` under names that begin with `prefix`, and gives the name of its start rule.
+/// `at` is where its text begins in that of the other grammar. Linear.
+///
+/// What [`Grammar::distinct_keys`] says is not copied, since it is about whole texts.
+///
+/// # Errors
+/// When the budget of expressions is used up.
+pub(super) fn embed(
+    builder: &mut GrammarBuilder,
+    grammar: &Grammar,
+    prefix: &str,
+    at: u32,
+) -> Result<String, LimitExceeded> {
+    let name = |rule| format!("{prefix}{}", grammar.rule_name(rule));
+    let mut made: Vec<ExprId> = Vec::with_capacity(grammar.exprs().len());
+    for (id, expr) in grammar.exprs() {
+        let span = grammar.expr_span(id).shifted(at);
+        let parts = |parts: &[ExprId]| parts.iter().map(|part| made[part.index()]).collect::<Vec<_>>();
+        let copy = match expr {
+            Expr::Pattern(pattern) => builder.pattern(pattern.clone(), span),
+            Expr::Rule(rule) => builder.rule_ref(&name(*rule), span),
+            Expr::Sequence(list) => builder.sequence(parts(list), span),
+            Expr::Alternatives(list) => builder.alternatives(parts(list), span),
+            Expr::Repeat { part, min, max } => builder.repeat(made[part.index()], *min, *max, span),
+            Expr::AnyOrder(list) => {
+                let list: AnyOrder = list.map(|part| made[part.index()]);
+                builder.any_order(list, span)
+            }
+        }?;
+        made.push(copy);
+    }
+    for rule in grammar.rules() {
+        let body = made[grammar.rule_body(rule).index()];
+        // A prefix is used once, so no rule of the name is there.
+        let _ = builder.define(&name(rule), body, grammar.rule_span(rule).shifted(at));
+    }
+    grammar.common().iter().for_each(|automaton| builder.in_common(automaton.clone()));
+    Ok(name(grammar.root()))
+}

@@ -1,0 +1,163 @@
+//! What XGrammar adds to GBNF: macros, and options of rules.
+
+use super::{Dialect, lexer::Lexer};
+use crate::grammar::{
+    error::{GrammarError, quoted},
+    source::Span,
+};
+
+/// Depth of tuples in the arguments of a macro.
+const MOST_NESTED: usize = 8;
+
+/// A use of a macro.
+#[derive(Debug, Clone)]
+pub(super) struct Macro<'t> {
+    pub(super) name: &'t str,
+    pub(super) arguments: Vec<(Value<'t>, Span)>,
+    pub(super) named: Vec<(&'t str, Value<'t>, Span)>,
+}
+
+/// An argument of a macro.
+#[derive(Debug, Clone)]
+pub(super) enum Value<'t> {
+    Text(String),
+    Number,
+    Flag(bool),
+    Name(&'t str),
+    Tuple(Vec<(Value<'t>, Span)>),
+}
+
+impl<'t> Lexer<'t> {
+    /// The macro whose name was just read, if it is one.
+    pub(super) fn call(&mut self, name: &'t str, start: usize) -> Result<Option<Macro<'t>>, GrammarError> {
+        if let "Token" | "ExcludeToken" | "TokenTagDispatch" = name {
+            let message = format!("the macro {} is about token ids, and is not supported", quoted(name));
+            return Err(GrammarError::unsupported(message)
+                .at(self.source(), self.here(start), "a grammar here is about text, whatever its tokens are")
+                .with_hint("write the token's text as a literal: `\"text\"`"));
+        }
+        if !matches!(name, "TagDispatch" | "Regex") {
+            return Ok(None);
+        }
+        self.skip_space();
+        if !self.eat("(") {
+            return Err(self.expected(&format!("`(` after the macro {}", quoted(name))));
+        }
+        let mut call = Macro { name, arguments: Vec::new(), named: Vec::new() };
+        loop {
+            self.skip_space();
+            if self.eat(")") {
+                return Ok(Some(call));
+            }
+            let from = self.at;
+            let value = self.value(0)?;
+            self.skip_space();
+            match value {
+                Value::Name(name) if self.eat("=") => {
+                    self.skip_space();
+                    let value = self.value(0)?;
+                    call.named.push((name, value, self.here(from)));
+                    self.skip_space();
+                }
+                value => call.arguments.push((value, self.here(from))),
+            }
+            if !self.eat(",") && !self.rest().starts_with(')') {
+                return Err(self.expected("`,` or `)` after an argument"));
+            }
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value<'t>, GrammarError> {
+        let start = self.at;
+        match self.peek() {
+            Some('"') => match self.literal()? {
+                super::lexer::Token::Literal(bytes) => {
+                    Ok(Value::Text(String::from_utf8_lossy(&bytes).into_owned()))
+                }
+                _ => Err(self.expected("a text")),
+            },
+            Some('(') if depth < MOST_NESTED => {
+                self.at += 1;
+                let mut parts = Vec::new();
+                loop {
+                    self.skip_space();
+                    if self.eat(")") {
+                        return Ok(Value::Tuple(parts));
+                    }
+                    let from = self.at;
+                    let part = self.value(depth + 1)?;
+                    parts.push((part, self.here(from)));
+                    self.skip_space();
+                    if !self.eat(",") && !self.rest().starts_with(')') {
+                        return Err(self.expected("`,` or `)` in a tuple"));
+                    }
+                }
+            }
+            Some(c) if c.is_ascii_digit() => {
+                let rest = self.rest();
+                self.at += rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+                Ok(Value::Number)
+            }
+            Some(c) if self.dialect.is_name(c) => {
+                let rest = self.rest();
+                self.at += rest.find(|c| !self.dialect.is_name(c)).unwrap_or(rest.len());
+                Ok(match &self.text[start..self.at] {
+                    "true" => Value::Flag(true),
+                    "false" => Value::Flag(false),
+                    name => Value::Name(name),
+                })
+            }
+            _ => Err(self.expected("a text, a name, a number, `true`, `false` or a tuple")),
+        }
+    }
+
+    fn expected(&self, what: &str) -> GrammarError {
+        GrammarError::syntax(format!("{what} must come here")).at(self.source(), self.here(self.at), "")
+    }
+
+    /// `[name=value, ..]` between the name of a rule and its `::=`. Anything else is left as it is.
+    pub(super) fn options_of_rule(&mut self) -> Result<(), GrammarError> {
+        let rest = self.rest();
+        let Some(end) = rest.strip_prefix('[').and_then(|inside| inside.find(']')) else { return Ok(()) };
+        if !rest[end + 2..].trim_start_matches([' ', '\t']).starts_with("::=") {
+            return Ok(());
+        }
+        let mut at = self.at + 1;
+        for option in rest[1..=end].split(',') {
+            let name = option.split('=').next().unwrap_or_default().trim();
+            let span = Span::from_range(at..at + option.len());
+            at += option.len() + 1;
+            match name {
+                "capture" | "temperature" => self.without_effect.push((name, span)),
+                "max_tokens" | "max_chars" => {
+                    let message = format!("the option {} of rules is not supported", quoted(name));
+                    return Err(GrammarError::unsupported(message)
+                        .at(self.source(), span, "")
+                        .with_hint("bound the characters by a count: `[a-z]{0,80}`"));
+                }
+                _ => {
+                    return Err(GrammarError::syntax(format!("no option {}", quoted(name)))
+                        .at(self.source(), span, "")
+                        .with_hint("the options of rules are `capture` and `temperature`"));
+                }
+            }
+        }
+        self.at += end + 2;
+        Ok(())
+    }
+}
+
+impl Dialect {
+    /// May it be in a name?
+    pub(super) fn is_name(self, c: char) -> bool {
+        c.is_ascii_alphanumeric() || matches!(c, '-' | '_') || c == '.' && self == Self::XGrammar
+    }
+
+    /// How any character is written.
+    pub(super) fn any_character(self) -> &'static str {
+        match self {
+            Self::LlamaCpp => ".",
+            Self::XGrammar => "[^]",
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Which lexemes stand where a lazy one may stand too.
+//!
+//! A lexer that finds a lazy lexeme takes it at once, and whatever else could have gone on from the same
+//! place is given up. So "any text, then calls" works: the text ends where a call's head is complete. Here
+//! every way to read a text is followed, so the others are cut down instead: of each lexeme that may begin
+//! where a lazy one may, the texts are left out that begin with one of the lazy one's.
+//!
+//! Two lexemes may begin at the same place if both can be the first, or both can follow the same use of a
+//! third: the first, last and follow sets of Glushkov's construction, over uses of lexemes. Rules may be used
+//! in several places, of which this knows only what comes right before, so a lexeme may be cut down where a
+//! lexer would not do so, if the same use of a lexeme comes before both in different places.
+
+use crate::{
+    grammar::ir::{Expr, GrammarBuilder},
+    ids::{ExprId, RuleId},
+};
+
+/// Uses of lexemes in a grammar up to which contests are looked for. A bit for each expression and use.
+pub(super) const MOST_USES: usize = 2_000;
+
+/// Words of the sets of all expressions, 16 bytes each, up to which contests are looked for.
+pub(super) const MOST_WORDS: usize = 8 << 20;
+
+/// A set of uses.
+type Set = Vec<u64>;
+
+fn add(to: &mut Set, from: &Set) -> bool {
+    let mut grew = false;
+    for (to, from) in to.iter_mut().zip(from) {
+        grew |= *from & !*to != 0;
+        *to |= from;
+    }
+    grew
+}
+
+fn members(set: &Set) -> impl Iterator<Item = usize> + '_ {
+    set.iter().enumerate().flat_map(|(word, bits)| {
+        (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+    })
+}
+
+/// What a part of a grammar may begin and end with.
+#[derive(Debug, Clone)]
+struct Ends {
+    nullable: bool,
+    first: Set,
+    last: Set,
+}
+
+/// For each use, a rule without a body yet, the lazy ones that may begin where it may. `start` is the start
+/// rule.
+/// A fixpoint over the expressions: `O(n u)` for `n` of them and `u` uses, times the depth of rules.
+pub(super) fn contests(
+    builder: &GrammarBuilder,
+    start: RuleId,
+    uses: &[RuleId],
+    lazy: &[bool],
+) -> Vec<Vec<usize>> {
+    let words = uses.len().div_ceil(64);
+    let number: std::collections::HashMap<RuleId, usize> = uses.iter().copied().zip(0..).collect();
+    let none = Ends { nullable: true, first: vec![0; words], last: vec![0; words] };
+    let mut ends = vec![Ends { nullable: false, ..none.clone() }; builder.expr_count()];
+    let mut grew = true;
+    while grew {
+        grew = false;
+        for at in 0..ends.len() {
+            let made =
+                of_expr(builder, ExprId::new(u32::try_from(at).unwrap_or(u32::MAX)), &ends, &number, &none);
+            let known = &mut ends[at];
+            grew |= made.nullable && !known.nullable;
+            known.nullable |= made.nullable;
+            grew |= add(&mut known.first, &made.first) | add(&mut known.last, &made.last);
+        }
+    }
+    // What may follow each use; last of all, what may be the first.
+    let mut follow = vec![vec![0; words]; uses.len() + 1];
+    if let Some(body) = builder.body(start) {
+        follow[uses.len()].clone_from(&ends[body.index()].first);
+    }
+    let mut follows = |last: &Set, first: &Set| members(last).for_each(|at| _ = add(&mut follow[at], first));
+    for at in 0..ends.len() {
+        match builder.expr(ExprId::new(u32::try_from(at).unwrap_or(u32::MAX))) {
+            Expr::Sequence(parts) => {
+                for (index, part) in parts.iter().enumerate() {
+                    for next in &parts[index + 1..] {
+                        follows(&ends[part.index()].last, &ends[next.index()].first);
+                        if !ends[next.index()].nullable {
+                            break;
+                        }
+                    }
+                }
+            }
+            Expr::Repeat { part, max, .. } if max.is_none_or(|max| max > 1) => {
+                follows(&ends[part.index()].last, &ends[part.index()].first);
+            }
+            _ => {}
+        }
+    }
+    let mut found: Vec<Vec<usize>> = vec![Vec::new(); uses.len()];
+    for next in &follow {
+        let rivals: Vec<usize> = members(next).filter(|&at| lazy[at]).collect();
+        for at in members(next) {
+            found[at].extend(&rivals);
+        }
+    }
+    for rivals in &mut found {
+        rivals.sort_unstable();
+        rivals.dedup();
+    }
+    found
+}
+
+fn of_expr(
+    builder: &GrammarBuilder,
+    id: ExprId,
+    ends: &[Ends],
+    number: &std::collections::HashMap<RuleId, usize>,
+    none: &Ends,
+) -> Ends {
+    match builder.expr(id) {
+        Expr::Rule(rule) => match (number.get(rule), builder.body(*rule)) {
+            (Some(&at), _) => {
+                let mut one = Ends { nullable: false, ..none.clone() };
+                one.first[at / 64] |= 1 << (at % 64);
+                one.last.clone_from(&one.first);
+                one
+            }
+            (None, Some(body)) => ends[body.index()].clone(),
+            (None, None) => none.clone(),
+        },
+        Expr::Sequence(parts) => {
+            let mut all = none.clone();
+            for part in parts.iter().map(|part| &ends[part.index()]) {
+                if all.nullable {
+                    add(&mut all.first, &part.first);
+                }
+                if !part.nullable {
+                    all.last.fill(0);
+                }
+                add(&mut all.last, &part.last);
+                all.nullable &= part.nullable;
+            }
+            all
+        }
+        Expr::Alternatives(parts) => {
+            let mut any = Ends { nullable: false, ..none.clone() };
+            for part in parts.iter().map(|part| &ends[part.index()]) {
+                any.nullable |= part.nullable;
+                add(&mut any.first, &part.first);
+                add(&mut any.last, &part.last);
+            }
+            any
+        }
+        Expr::Repeat { part, min, .. } => {
+            let mut repeated = ends[part.index()].clone();
+            repeated.nullable |= *min == 0;
+            repeated
+        }
+        // What is ignored, and terminals that are parts of lexemes, are no uses.
+        Expr::Pattern(_) | Expr::AnyOrder(_) => none.clone(),
+    }
+}

@@ -1,0 +1,101 @@
+//! The JSON after `%llguidance` and `%regex`.
+
+use serde_json::Value;
+
+use crate::grammar::{
+    error::{GrammarError, quoted},
+    source::{Source, Span},
+};
+
+/// What `%llguidance` may say that matters here.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Options {
+    /// May what is ignored stand before the first lexeme too?
+    pub(super) allow_initial_skip: bool,
+    /// May it come only once between two lexemes?
+    pub(super) ignore_once: bool,
+}
+
+/// What a `%regex` is.
+#[derive(Debug)]
+pub(super) enum Structured {
+    /// The substrings of a text, by characters.
+    Chars(String),
+    /// The same, by words.
+    Words(String),
+    /// The same, by pieces.
+    Chunks(Vec<String>),
+}
+
+fn object(text: &str, value: Span, word: &str) -> Result<serde_json::Map<String, Value>, GrammarError> {
+    match serde_json::from_str(&text[value.range()]) {
+        Ok(Value::Object(object)) => Ok(object),
+        _ => Err(GrammarError::syntax(format!("an object must come after `%{word}`")).at(
+            Source::new(text),
+            value,
+            "",
+        )),
+    }
+}
+
+/// Reads the options of a grammar; later ones count.
+pub(super) fn read(text: &str, values: &[Span]) -> Result<Options, GrammarError> {
+    let mut options = Options::default();
+    for &span in values {
+        for (name, value) in object(text, span, "llguidance")? {
+            let error = |message: String| GrammarError::syntax(message).at(Source::new(text), span, "");
+            let Value::Bool(value) = value else {
+                return Err(error(format!("the option {} is true or false", quoted(&name))));
+            };
+            match &*name {
+                "allow_initial_skip" => options.allow_initial_skip = value,
+                "ignore_once" => options.ignore_once = value,
+                // How tokens are chosen is no question here.
+                "no_forcing" => {}
+                "allow_invalid_utf8" if !value => {}
+                "allow_invalid_utf8" => {
+                    return Err(GrammarError::unsupported("`allow_invalid_utf8` is not supported")
+                        .at(Source::new(text), span, "")
+                        .with_hint("a byte is written in a regular expression: `/(?-u:\\xFF)/`"));
+                }
+                _ => {
+                    return Err(error(format!("no option {}", quoted(&name)))
+                        .with_hint("the options are `allow_initial_skip`, `ignore_once` and `no_forcing`"));
+                }
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// Reads what comes after `%regex`.
+pub(super) fn structured(text: &str, value: Span) -> Result<Structured, GrammarError> {
+    let object = object(text, value, "regex")?;
+    let error = |message: String| {
+        GrammarError::syntax(message).at(Source::new(text), value, "").with_hint(
+            "there are `substring_chars`, `substring_words` (a text) and `substring_chunks` (texts)",
+        )
+    };
+    let mut members = object.into_iter();
+    let (Some((name, value)), None) = (members.next(), members.next()) else {
+        return Err(error("an object of one member must come after `%regex`".to_owned()));
+    };
+    match (&*name, value) {
+        ("substring_chars", Value::String(text)) => Ok(Structured::Chars(text)),
+        ("substring_words", Value::String(text)) => Ok(Structured::Words(text)),
+        ("substring_chunks", Value::Array(chunks)) => {
+            let texts = chunks.into_iter().map(|chunk| match chunk {
+                Value::String(text) => Some(text),
+                _ => None,
+            });
+            let texts: Option<Vec<String>> = texts.collect();
+            texts
+                .map(Structured::Chunks)
+                .ok_or_else(|| error("`substring_chunks` is a list of texts".to_owned()))
+        }
+        (name @ ("substring_chars" | "substring_words" | "substring_chunks"), _) => {
+            Err(error(format!("{} has a value of another type", quoted(name))))
+        }
+        (name, _) => Err(error(format!("`%regex` has no {}", quoted(name)))),
+    }
+}

@@ -1,0 +1,301 @@
+//! Tokens of Lark -> its tree, by recursive descent.
+//!
+//! By hand and not by LALRPOP: where a definition ends depends on lines, and most mistakes are told best
+//! from what was about to come. The lexer has bounded how deep brackets nest, so recursion is bounded too.
+
+use crate::{
+    grammar::{
+        error::{GrammarError, quoted},
+        source::{Source, Span},
+    },
+    limits::Limits,
+};
+
+use super::{
+    ast::{Definition, Ending, Expr, Item, Kind, is_terminal},
+    lexer::{Token, Tokens, split},
+};
+
+pub(super) type Parsed<T> = Result<T, GrammarError>;
+
+/// Reads a text of at most 4 GiB. Linear.
+pub(super) fn parse<'t>(text: &'t str, limits: &Limits) -> Parsed<Vec<Item<'t>>> {
+    let tokens = split(text, limits)?;
+    let mut parser = Parser { text, tokens, at: 0, limits };
+    parser.items()
+}
+
+pub(super) struct Parser<'t, 'l> {
+    pub(super) text: &'t str,
+    pub(super) tokens: Tokens<'t>,
+    pub(super) at: usize,
+    pub(super) limits: &'l Limits,
+}
+
+impl<'t> Parser<'t, '_> {
+    pub(super) fn peek(&self) -> Option<&Token<'t>> {
+        self.tokens.get(self.at).map(|(token, _)| token)
+    }
+
+    /// Where the next token is.
+    pub(super) fn span(&self) -> Span {
+        let end = Span::from_range(self.text.len()..self.text.len());
+        self.tokens.get(self.at).map_or(end, |&(_, span)| span)
+    }
+
+    /// From `start` to the end of the last token.
+    pub(super) fn from(&self, start: Span) -> Span {
+        let last = self.at.checked_sub(1).map_or(start, |at| self.tokens[at].1);
+        Span::new(start.start, last.end)
+    }
+
+    pub(super) fn eat(&mut self, mark: &'static str) -> bool {
+        let found = self.peek() == Some(&Token::Mark(mark));
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn expect(&mut self, mark: &'static str, after: &str) -> Parsed<()> {
+        if self.eat(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{mark}` {after}"))) }
+    }
+
+    pub(super) fn unexpected(&self, wanted: &str) -> GrammarError {
+        let found = self.peek().map_or_else(|| "the end of the grammar".to_owned(), Token::describe);
+        GrammarError::syntax(format!("{found} where {wanted} must come")).at(
+            Source::new(self.text),
+            self.span(),
+            "",
+        )
+    }
+
+    pub(super) fn error(&self, span: Span, message: impl Into<String>) -> GrammarError {
+        GrammarError::syntax(message).at(Source::new(self.text), span, "")
+    }
+
+    fn refused(&self, span: Span, what: &str, hint: &str) -> GrammarError {
+        GrammarError::unsupported(format!("{what} not supported"))
+            .at(Source::new(self.text), span, "")
+            .with_hint(hint)
+    }
+
+    pub(super) fn name(&mut self, what: &str) -> Parsed<(&'t str, Span)> {
+        match self.tokens.get(self.at) {
+            Some(&(Token::Name(name), span)) => {
+                self.at += 1;
+                Ok((name, span))
+            }
+            _ => Err(self.unexpected(what)),
+        }
+    }
+
+    /// Definitions and statements up to the end, or to a `}`.
+    pub(super) fn items(&mut self) -> Parsed<Vec<Item<'t>>> {
+        let mut items = Vec::new();
+        loop {
+            while self.peek() == Some(&Token::Newline) {
+                self.at += 1;
+            }
+            match self.peek() {
+                None | Some(Token::Mark("}")) => return Ok(items),
+                Some(_) => items.push(self.item()?),
+            }
+            if !matches!(self.peek(), None | Some(Token::Newline | Token::Mark("}"))) {
+                return Err(self.unexpected("the end of the line").with_hint(
+                    "a line goes on in the next one with a `|` at its beginning, or in brackets",
+                ));
+            }
+        }
+    }
+
+    fn item(&mut self) -> Parsed<Item<'t>> {
+        let start = self.span();
+        match self.peek() {
+            Some(&Token::Keyword(word)) => {
+                self.at += 1;
+                self.statement(word, start)
+            }
+            Some(&Token::Json { word: "llguidance" | "grammar_options", value }) => {
+                self.at += 1;
+                Ok(Item::Options(value))
+            }
+            _ => self.definition().map(Item::Define),
+        }
+    }
+
+    fn statement(&mut self, word: &'t str, start: Span) -> Parsed<Item<'t>> {
+        match word {
+            "ignore" => self.choice().map(Item::Ignore),
+            "import" => self.import(),
+            "declare" => Err(self.refused(
+                start,
+                "`%declare` names terminals that only code around a lexer can find, and is",
+                "give the terminal a body: `NAME: /regex/`",
+            )),
+            "override" | "extend" => Err(self.refused(
+                start,
+                &format!("`%{word}` changes a definition that was imported, and is"),
+                "imports are those of `common`: define a terminal of another name",
+            )),
+            _ => Err(self.error(start, format!("no statement {}", quoted(&format!("%{word}")))).with_hint(
+                "there are `%ignore`, `%import` and `%llguidance`; in bodies `%json`, `%regex` and `%lark`",
+            )),
+        }
+    }
+
+    fn import(&mut self) -> Parsed<Item<'t>> {
+        let start = self.span();
+        let mut path: Vec<(&'t str, Span)> = Vec::new();
+        let relative = self.eat(".");
+        loop {
+            path.push(self.name("the name of a module or of a terminal")?);
+            if !self.eat(".") {
+                break;
+            }
+        }
+        let mut names = Vec::new();
+        if self.eat("(") {
+            loop {
+                let (name, span) = self.name("the name of a terminal")?;
+                names.push((name, span, name));
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect(")", "after the names to import")?;
+        } else if let Some((name, span)) = path.pop() {
+            let local = if self.eat("->") { self.name("the name to import it as")?.0 } else { name };
+            names.push((name, span, local));
+        }
+        let module_span = path.last().map_or(start, |&(_, last)| Span::new(start.start, last.end));
+        let names_of: Vec<&str> = path.iter().map(|&(name, _)| name).collect();
+        let module = format!("{}{}", if relative { "." } else { "" }, names_of.join("."));
+        Ok(Item::Import { module, module_span, names })
+    }
+
+    fn definition(&mut self) -> Parsed<Definition<'t>> {
+        while matches!(self.peek(), Some(Token::Mark("!") | Token::Count(0, Some(1)))) {
+            self.at += 1;
+        }
+        let (name, span) = self.name("a definition").map_err(|error| {
+            error.with_hint("a definition is written `name: body`; its next line begins with `|`")
+        })?;
+        let mut definition = Definition {
+            name,
+            span,
+            parameters: Vec::new(),
+            priority: None,
+            ending: None,
+            without_effect: Vec::new(),
+            body: Expr { kind: Kind::Sequence(Vec::new()), span },
+        };
+        if self.peek() == Some(&Token::Mark("::")) {
+            return Err(self.parametric());
+        }
+        if self.eat("{") {
+            if is_terminal(name) {
+                return Err(self.refused(span, "templates of terminals are", "only rules can be templates"));
+            }
+            loop {
+                definition.parameters.push(self.name("the name of a parameter")?.0);
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect("}", "after the parameters of a template")?;
+        }
+        if self.eat(".") {
+            definition.priority = Some(self.span());
+            match self.peek() {
+                Some(Token::Number(_)) => self.at += 1,
+                _ => return Err(self.unexpected("a priority, which is a number,")),
+            }
+        }
+        if self.eat("[") {
+            self.options(&mut definition)?;
+        }
+        if self.peek() == Some(&Token::Mark("::")) {
+            return Err(self.parametric());
+        }
+        self.expect(":", &format!("after {}", quoted(name)))
+            .map_err(|error| error.with_hint("a definition is written `name: body`"))?;
+        definition.body = self.choice()?;
+        Ok(definition)
+    }
+
+    pub(super) fn parametric(&self) -> GrammarError {
+        self.refused(
+            self.span(),
+            "rules with a number as their parameter (`name::_`) are",
+            "a list of different parts in any order is a JSON Schema's: `%json`",
+        )
+    }
+
+    fn options(&mut self, definition: &mut Definition<'t>) -> Parsed<()> {
+        while self.peek() != Some(&Token::Mark("]")) {
+            let (option, span) = self.name("the name of an option")?;
+            match option {
+                "lazy" => self.ending(definition, Ending::Lazy, span)?,
+                "capture" | "stop_capture" => {
+                    if self.eat("=") {
+                        self.value_of(option)?;
+                    }
+                    definition.without_effect.push(("capture", span));
+                }
+                "temperature" => {
+                    self.expect("=", "after `temperature`")?;
+                    while matches!(self.peek(), Some(Token::Number(_) | Token::Mark("."))) {
+                        self.at += 1;
+                    }
+                    definition.without_effect.push(("temperature", span));
+                }
+                "suffix" | "stop" => {
+                    self.expect("=", &format!("after `{option}`"))?;
+                    let value = self.value_of(option)?;
+                    let ending = if option == "stop" { Ending::Stop(value) } else { Ending::Suffix(value) };
+                    self.ending(definition, ending, span)?;
+                }
+                "max_tokens" => {
+                    return Err(self.refused(
+                        span,
+                        "`max_tokens` counts tokens, where a grammar here is about text, and is",
+                        "bound the characters instead, as in `/.{0,80}/`",
+                    ));
+                }
+                _ => {
+                    return Err(self.error(span, format!("no option {}", quoted(option))).with_hint(
+                        "the options are `lazy`, `suffix=..`, `stop=..`, `capture` and `temperature=..`",
+                    ));
+                }
+            }
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect("]", "after the options of a rule")
+    }
+
+    fn ending(&self, definition: &mut Definition<'t>, ending: Ending<'t>, span: Span) -> Parsed<()> {
+        match &definition.ending {
+            None => definition.ending = Some((ending, span)),
+            // `lazy` says nothing that the other two do not.
+            Some(_) if matches!(ending, Ending::Lazy) => {}
+            Some((Ending::Lazy, _)) => definition.ending = Some((ending, span)),
+            Some((_, first)) => {
+                return Err(self.error(span, "a rule has one of `suffix` and `stop`").at(
+                    Source::new(self.text),
+                    *first,
+                    "the other one",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A literal, a regular expression or a terminal, as the value of an option.
+    fn value_of(&mut self, option: &str) -> Parsed<Expr<'t>> {
+        match self.peek() {
+            Some(Token::Text { .. } | Token::Regex { .. } | Token::Name(_)) => self.atom(),
+            _ => Err(self.unexpected(&format!("the value of `{option}`"))),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Templates: each use with other arguments is a rule of its own.
+
+use std::rc::Rc;
+
+use crate::{
+    grammar::{error::quoted, source::Span},
+    limits::{Budget, LimitExceeded},
+};
+
+use super::{
+    ast::{Definition, Expr, Kind},
+    scope::Meaning,
+    translate::{Place, Translated, Translator},
+};
+
+/// Bytes of a use of a template with all that its parameters stand for. Templates that use each other with
+/// ever longer arguments end here.
+const LONGEST_USE: usize = 2_000;
+
+/// What the parameters of a template stand for.
+#[derive(Debug)]
+pub(super) struct Arguments<'a, 't> {
+    values: Vec<(&'t str, Argument<'a, 't>)>,
+}
+
+/// An argument, and where it was written.
+#[derive(Debug, Clone)]
+pub(super) struct Argument<'a, 't> {
+    pub(super) expr: &'a Expr<'t>,
+    pub(super) place: Place<'a, 't>,
+}
+
+impl<'a, 't> Arguments<'a, 't> {
+    /// What a parameter stands for; `None` if it is the name of something else.
+    pub(super) fn get(&self, name: &str) -> Option<&Argument<'a, 't>> {
+        self.values.iter().find(|(parameter, _)| *parameter == name).map(|(_, argument)| argument)
+    }
+}
+
+/// A use of a template that has no rule yet.
+#[derive(Debug)]
+pub(super) struct Instance<'a, 't> {
+    pub(super) name: String,
+    pub(super) template: &'a Definition<'t>,
+    pub(super) arguments: Rc<Arguments<'a, 't>>,
+    pub(super) place: Place<'a, 't>,
+}
+
+impl<'a, 't> Translator<'a, 't, '_> {
+    /// The name of the rule of a template with these arguments.
+    pub(super) fn instance(
+        &mut self,
+        name: &str,
+        arguments: &'a [Expr<'t>],
+        place: &Place<'a, 't>,
+        span: Span,
+    ) -> Translated<String> {
+        let Some(Meaning::Defined(template)) = place.scope.meaning(name) else {
+            return Err(crate::grammar::GrammarError::syntax(format!("{} is no template", quoted(name))).at(
+                self.source(),
+                span,
+                "",
+            ));
+        };
+        let mut written = place.scope.name(name);
+        written.push('{');
+        let mut values = Vec::with_capacity(arguments.len());
+        for (argument, &parameter) in arguments.iter().zip(&template.parameters) {
+            if !values.is_empty() {
+                written.push_str(", ");
+            }
+            write(self.text, argument, place, &mut written);
+            if written.len() > LONGEST_USE {
+                let limit = LimitExceeded::new(
+                    Budget::Expressions,
+                    "bytes of a template with its arguments",
+                    LONGEST_USE,
+                );
+                return Err(self
+                    .limit(limit, span)
+                    .with_hint("templates that use each other with ever longer arguments have no end"));
+            }
+            // An argument that is a parameter itself stands for what that does.
+            let known = match argument.kind {
+                Kind::Name(name) => place.arguments.as_ref().and_then(|all| all.get(name)).cloned(),
+                _ => None,
+            };
+            let place = Place { lexeme: false, ..place.clone() };
+            values.push((parameter, known.unwrap_or(Argument { expr: argument, place })));
+        }
+        written.push('}');
+        if self.instances.insert(written.clone(), ()).is_none() {
+            self.builder.declare(&written);
+            let place = Place { scope: Rc::clone(&place.scope), arguments: None, lexeme: false };
+            let arguments = Rc::new(Arguments { values });
+            self.waiting.push(Instance { name: written.clone(), template, arguments, place });
+        }
+        Ok(written)
+    }
+}
+
+/// Writes an argument such that equal texts are equal arguments. Stops soon after [`LONGEST_USE`] bytes.
+fn write<'t>(text: &'t str, expr: &Expr<'t>, place: &Place<'_, 't>, out: &mut String) {
+    if out.len() > LONGEST_USE {
+        return;
+    }
+    match &expr.kind {
+        Kind::Name(name) => match place.arguments.as_ref().and_then(|arguments| arguments.get(name)) {
+            Some(argument) => write(text, argument.expr, &argument.place, out),
+            None => out.push_str(name),
+        },
+        Kind::Sequence(parts) => list(text, parts, " ", place, out),
+        Kind::Choice(parts) => list(text, parts, " | ", place, out),
+        Kind::Both(parts) => list(text, parts, " & ", place, out),
+        Kind::Template(name, parts) => {
+            out.push_str(name);
+            list(text, parts, ", ", place, out);
+        }
+        Kind::Not(part) => {
+            out.push('~');
+            write(text, part, place, out);
+        }
+        Kind::Repeat(part, least, most) => {
+            write(text, part, place, out);
+            let most = most.map_or_else(String::new, |most| most.to_string());
+            out.push_str(&format!("~{least}..{most}"));
+        }
+        _ => out.push_str(&text[expr.span.range()]),
+    }
+}
+
+fn list<'t>(text: &'t str, parts: &[Expr<'t>], between: &str, place: &Place<'_, 't>, out: &mut String) {
+    out.push('(');
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            out.push_str(between);
+        }
+        write(text, part, place, out);
+    }
+    out.push(')');
+}

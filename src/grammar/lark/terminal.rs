@@ -1,0 +1,145 @@
+//! Terminals as automata: for `&`, `~`, and rules that end as soon as they can.
+
+use crate::{
+    grammar::{GrammarError, PatternKind, error::quoted, regex, regular::Language, source::Span},
+    ids::ExprId,
+    limits::{Budget, LimitExceeded},
+};
+
+use super::{
+    ast::{Ending, Expr, Kind},
+    scope::Meaning,
+    translate::{Place, Translated, Translator},
+};
+
+/// The language of a rule that ends as soon as it can.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// Its texts.
+    pub(super) text: Language,
+    /// What a lexer has seen when it is complete.
+    pub(super) whole: Language,
+}
+
+impl<'a, 't> Translator<'a, 't, '_> {
+    /// The language of a part of a terminal.
+    pub(super) fn language(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<Language> {
+        let limits = self.limits;
+        let made = match &expr.kind {
+            Kind::Sequence(_) => {
+                let parts = self.languages_of(expr, place)?;
+                Language::sequence(&parts, limits)
+            }
+            Kind::Choice(_) => {
+                let parts = self.languages_of(expr, place)?;
+                Language::union(&parts, limits)
+            }
+            Kind::Both(_) => {
+                let parts = self.languages_of(expr, place)?;
+                let mut all = parts.into_iter();
+                match all.next() {
+                    Some(first) => all.try_fold(first, |both, part| both.and(&part, limits)),
+                    None => Language::texts(limits),
+                }
+            }
+            Kind::Not(part) => self.language(part, place)?.not(limits),
+            Kind::Repeat(part, least, most) => self.language(part, place)?.repeat(*least, *most, limits),
+            Kind::Name(name) => return self.named(name, expr.span, place),
+            _ => match self.leaf(expr)?.kind() {
+                PatternKind::Expression(hir) => Language::of(hir, limits),
+                PatternKind::Automaton(automaton) => Ok(Language::of_automaton(automaton)),
+            },
+        };
+        made.map_err(|limit| self.limit(limit, expr.span))
+    }
+
+    fn languages_of(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<Vec<Language>> {
+        expr.parts().iter().map(|part| self.language(part, place)).collect()
+    }
+
+    /// The language of a terminal, or of what a parameter stands for.
+    fn named(&mut self, name: &str, span: Span, place: &Place<'a, 't>) -> Translated<Language> {
+        if let Some(argument) = place.arguments.as_ref().and_then(|arguments| arguments.get(name)) {
+            if let Kind::Json(_) | Kind::Nested(_) | Kind::Template(..) = argument.expr.kind {
+                return Err(self.no_terminal(name, span));
+            }
+            let argument_place = Place { lexeme: true, ..argument.place.clone() };
+            return self.language(argument.expr, &argument_place);
+        }
+        let key = place.scope.name(name);
+        if let Some(known) = self.languages.get(&key) {
+            return Ok(known.clone());
+        }
+        let made = match place.scope.meaning(name) {
+            Some(Meaning::Imported(expression)) => {
+                let (pattern, _) = regex::leaf(expression, "", self.limits)?;
+                match pattern.kind() {
+                    PatternKind::Expression(hir) => {
+                        Language::of(hir, self.limits).map_err(|limit| self.limit(limit, span))?
+                    }
+                    PatternKind::Automaton(automaton) => Language::of_automaton(automaton),
+                }
+            }
+            Some(Meaning::Defined(definition)) if super::ast::is_terminal(name) => {
+                // Terminals in terminals: no cycle, but the text may have any number of them.
+                if self.depth >= self.limits.regex_nesting {
+                    let most = usize::try_from(self.limits.regex_nesting).unwrap_or(usize::MAX);
+                    let limit =
+                        LimitExceeded::new(Budget::RegexNesting, "levels of terminals in each other", most);
+                    return Err(self.limit(limit, span).with_hint("the budget is `Limits::regex_nesting`"));
+                }
+                self.depth += 1;
+                let place = Place { scope: place.scope.clone(), arguments: None, lexeme: true };
+                let made = self.language(&definition.body, &place);
+                self.depth -= 1;
+                made?
+            }
+            _ => return Err(self.no_terminal(name, span)),
+        };
+        self.languages.insert(key, made.clone());
+        Ok(made)
+    }
+
+    fn no_terminal(&self, name: &str, span: Span) -> GrammarError {
+        GrammarError::syntax(format!("{} stands for no terminal, and this is one lexeme", quoted(name)))
+            .at(self.source(), span, "")
+            .with_hint("make it a terminal, with a name of capital letters")
+    }
+
+    /// The language of a rule with an option that ends it, and where a lexer would stop looking: for `stop`
+    /// with what the rule's text does not have.
+    pub(super) fn ended(
+        &mut self,
+        body: &'a Expr<'t>,
+        ending: &'a Ending<'t>,
+        place: &Place<'a, 't>,
+    ) -> Translated<Ended> {
+        let limits = self.limits;
+        let text = self.language(body, place)?;
+        let (value, keep) = match ending {
+            Ending::Lazy => {
+                let text = text.shortest();
+                return Ok(Ended { whole: text.clone(), text });
+            }
+            Ending::Suffix(value) => (value, true),
+            Ending::Stop(value) => (value, false),
+        };
+        let value_span = value.span;
+        let exceeded = |translator: &Self, limit| translator.limit(limit, value_span);
+        // The empty text as an end is that of the whole text: the body ends where it likes.
+        if matches!(&value.kind, Kind::Text { text, .. } if text.is_empty()) {
+            let whole = Language::union(&[], limits).map_err(|limit| exceeded(self, limit))?;
+            return Ok(Ended { text, whole });
+        }
+        let end = self.language(value, place)?;
+        let whole = Language::sequence(&[text, end.clone()], limits).map(|whole| whole.shortest());
+        let whole = whole.map_err(|limit| exceeded(self, limit))?;
+        let text = if keep { Ok(whole.clone()) } else { whole.before(&end, limits) };
+        Ok(Ended { text: text.map_err(|limit| exceeded(self, limit))?, whole })
+    }
+
+    pub(super) fn language_leaf(&mut self, language: &Language, span: Span) -> Translated<ExprId> {
+        let automaton = language.automaton(self.limits).map_err(|limit| self.limit(limit, span))?;
+        self.pattern(crate::grammar::Pattern::automaton(automaton), span)
+    }
+}

@@ -1,0 +1,375 @@
+//! Lark -> IR: each rule, terminal and instance of a template is a rule of the grammar.
+//!
+//! What `%ignore` says may stand behind every lexeme, so it follows each one as a rule of its own. A terminal
+//! is spelt out in the IR without it, unless it has `&` or `~`, or is cut short by `lazy` and the like: then
+//! it is an automaton ([`super::terminal`]).
+use std::{collections::HashMap, rc::Rc};
+
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
+use crate::{
+    grammar::{
+        Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
+        automaton::Automaton,
+        embed::embed,
+        error::MOST_SHOWN,
+        json_schema::SchemaOptions,
+        regex,
+        regular::Language,
+        source::{Source, Span},
+        substring,
+    },
+    ids::ExprId,
+    limits::{LimitExceeded, Limits},
+};
+
+use super::{
+    ast::{Definition, Expr, Item, Kind, is_terminal},
+    options::{self, Structured},
+    scope::{self, Meaning, Scope},
+    template::{Arguments, Instance},
+    uses::{Use, Used, has_lazy},
+};
+
+pub(super) type Translated<T> = Result<T, GrammarError>;
+
+/// Where an expression stands.
+#[derive(Debug, Clone)]
+pub(super) struct Place<'a, 't> {
+    /// Its grammar.
+    pub(super) scope: Rc<Scope<'a, 't>>,
+    /// What the parameters of its template stand for.
+    pub(super) arguments: Option<Rc<Arguments<'a, 't>>>,
+    /// Is it a part of a lexeme?
+    pub(super) lexeme: bool,
+}
+
+/// Reads a parsed text as a grammar.
+pub(super) fn translate<'t>(text: &'t str, items: &[Item<'t>], limits: &Limits) -> Translated<Grammar> {
+    let mut translator = Translator {
+        text,
+        limits,
+        builder: GrammarBuilder::new(limits),
+        warnings: Vec::new(),
+        parts: 0,
+        instances: HashMap::new(),
+        waiting: Vec::new(),
+        languages: HashMap::new(),
+        depth: 0,
+        uses: has_lazy(items).then(Vec::new),
+    };
+    let whole = Span::from_range(0..text.len());
+    let root = translator.grammar(items, String::new(), whole)?;
+    translator.settle(&root)?;
+    let impossible = |_| GrammarError::syntax("the grammar has no start");
+    let Translator { mut builder, warnings, .. } = translator;
+    builder.warn(warnings);
+    builder.finish(&root).map_err(impossible)
+}
+
+pub(super) struct Translator<'a, 't, 'l> {
+    pub(super) text: &'t str,
+    pub(super) limits: &'l Limits,
+    pub(super) builder: GrammarBuilder,
+    warnings: Vec<GrammarWarning>,
+    /// Grammars and schemas inside, to give them names.
+    parts: usize,
+    pub(super) instances: HashMap<String, ()>,
+    pub(super) waiting: Vec<Instance<'a, 't>>,
+    /// Of terminals, by their names in the IR.
+    pub(super) languages: HashMap<String, Language>,
+    pub(super) depth: u32,
+    /// Uses of lexemes, each a rule without a body until all are known; not kept where no rule is lazy.
+    pub(super) uses: Option<Vec<Use<'a, 't>>>,
+}
+
+impl<'a, 't> Translator<'a, 't, '_> {
+    pub(super) fn source(&self) -> Source<'t> {
+        Source::new(self.text)
+    }
+
+    /// A budget is used up at `span`.
+    pub(super) fn limit(&self, limit: LimitExceeded, span: Span) -> GrammarError {
+        GrammarError::limit(limit).at(self.source(), span, "")
+    }
+
+    pub(super) fn warn(&mut self, kind: GrammarWarningKind, message: &str, span: Span, hint: &str) {
+        if self.warnings.len() < MOST_SHOWN {
+            let warning = GrammarWarning::new(kind, message, Source::new(self.text), span, hint);
+            self.warnings.push(warning);
+        }
+    }
+
+    /// All definitions of a grammar; gives the name of its start rule in the IR.
+    fn grammar(&mut self, items: &'a [Item<'t>], prefix: String, at: Span) -> Translated<String> {
+        let scope = Rc::new(scope::of(self.text, items, prefix, at)?);
+        let options = options::read(self.text, &scope.options)?;
+        // Rules are numbered as they are first mentioned.
+        for definition in scope.definitions.iter().filter(|definition| definition.parameters.is_empty()) {
+            self.builder.declare(&scope.name(definition.name));
+        }
+        let place = Place { scope: Rc::clone(&scope), arguments: None, lexeme: false };
+        self.ignored(&scope, options.ignore_once)?;
+        for definition in &scope.definitions {
+            self.warn_of(definition);
+            if definition.parameters.is_empty() {
+                let name = scope.name(definition.name);
+                self.define(&name, definition, &place)?;
+            }
+        }
+        for &(name, expression, span) in &scope.imported {
+            let (pattern, _) = regex::leaf(expression, "", self.limits)?;
+            let body = self.pattern(pattern, span)?;
+            self.set(&scope.name(name), body, span);
+        }
+        while let Some(instance) = self.waiting.pop() {
+            let place = Place { arguments: Some(instance.arguments), ..instance.place };
+            self.define(&instance.name, instance.template, &place)?;
+        }
+        let start = scope.name(scope.start.name);
+        if scope.ignored.is_empty() || !options.allow_initial_skip {
+            return Ok(start);
+        }
+        let span = scope.start.span;
+        let parts = vec![self.reference(&scope.name(IGNORED), span)?, self.reference(&start, span)?];
+        let body = self.builder.sequence(parts, span).map_err(|limit| self.limit(limit, span))?;
+        let name = scope.name("%start");
+        self.set(&name, body, span);
+        Ok(name)
+    }
+
+    /// What may stand between lexemes, as a rule.
+    fn ignored(&mut self, scope: &Rc<Scope<'a, 't>>, once: bool) -> Translated<()> {
+        let Some(first) = scope.ignored.first() else { return Ok(()) };
+        let span = first.span;
+        let place = Place { scope: Rc::clone(scope), arguments: None, lexeme: true };
+        let parts =
+            scope.ignored.iter().map(|body| self.expr(body, &place)).collect::<Translated<Vec<_>>>()?;
+        let any = self.builder.alternatives(parts, span).map_err(|limit| self.limit(limit, span))?;
+        let most = once.then_some(1);
+        let body = self.builder.repeat(any, 0, most, span).map_err(|limit| self.limit(limit, span))?;
+        self.set(&scope.name(IGNORED), body, span);
+        Ok(())
+    }
+
+    fn warn_of(&mut self, definition: &Definition<'t>) {
+        if let Some(span) = definition.priority {
+            self.warn(
+                GrammarWarningKind::Priority,
+                "priorities decide nothing here: every way to split a text into terminals is followed",
+                span,
+                "leave it out, or make the terminals exclude each other, as in `NAME: /[a-z]+/ & ~KEYWORD`",
+            );
+        }
+        for &(option, span) in &definition.without_effect {
+            let message =
+                format!("`{option}` has no effect here: it changes nothing in which texts there are");
+            self.warn(GrammarWarningKind::WithoutEffect, &message, span, "leave it out");
+        }
+    }
+
+    fn define(
+        &mut self,
+        name: &str,
+        definition: &'a Definition<'t>,
+        place: &Place<'a, 't>,
+    ) -> Translated<()> {
+        let body = match (&definition.ending, is_terminal(definition.name)) {
+            (Some((ending, _)), _) => {
+                let place = Place { lexeme: true, ..place.clone() };
+                let ended = self.ended(&definition.body, ending, &place)?;
+                let span = definition.body.span;
+                let leaf = match self.uses {
+                    Some(_) => self.used(Used::Lazy(ended), span)?,
+                    None => self.language_leaf(&ended.text, span)?,
+                };
+                self.lexeme(leaf, &Place { lexeme: false, ..place })?
+            }
+            (None, terminal) => self.expr(&definition.body, &Place { lexeme: terminal, ..place.clone() })?,
+        };
+        self.set(name, body, definition.span);
+        Ok(())
+    }
+
+    pub(super) fn set(&mut self, name: &str, body: ExprId, span: Span) {
+        // Names are checked before: none is defined twice.
+        let _ = self.builder.define(name, body, span);
+    }
+
+    pub(super) fn pattern(&mut self, pattern: Pattern, span: Span) -> Translated<ExprId> {
+        self.builder.pattern(pattern, span).map_err(|limit| self.limit(limit, span))
+    }
+
+    pub(super) fn reference(&mut self, name: &str, span: Span) -> Translated<ExprId> {
+        self.builder.rule_ref(name, span).map_err(|limit| self.limit(limit, span))
+    }
+
+    /// `part` with what is ignored behind it, unless it is only a part of a lexeme itself.
+    fn lexeme(&mut self, part: ExprId, place: &Place<'a, 't>) -> Translated<ExprId> {
+        if place.lexeme || place.scope.ignored.is_empty() {
+            return Ok(part);
+        }
+        let span = place.scope.ignored[0].span;
+        let ignored = self.reference(&place.scope.name(IGNORED), span)?;
+        self.builder.sequence(vec![part, ignored], span).map_err(|limit| self.limit(limit, span))
+    }
+
+    /// An expression. The depth of brackets in the text bounds the recursion, and that of arguments in each
+    /// other.
+    pub(super) fn expr(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<ExprId> {
+        let span = expr.span;
+        if self.uses.is_some() && !place.lexeme && self.is_lexeme(expr, place) {
+            let part = self.used(Used::Part(expr, Place { lexeme: true, ..place.clone() }), span)?;
+            return self.lexeme(part, place);
+        }
+        let parts = |translator: &mut Self| {
+            expr.parts().iter().map(|part| translator.expr(part, place)).collect::<Translated<Vec<_>>>()
+        };
+        let part = match &expr.kind {
+            Kind::Sequence(_) => {
+                let parts = parts(self)?;
+                return self.builder.sequence(parts, span).map_err(|limit| self.limit(limit, span));
+            }
+            Kind::Choice(_) => {
+                let parts = parts(self)?;
+                return self.builder.alternatives(parts, span).map_err(|limit| self.limit(limit, span));
+            }
+            Kind::Repeat(part, least, most) => {
+                let part = self.expr(part, place)?;
+                return self
+                    .builder
+                    .repeat(part, *least, *most, span)
+                    .map_err(|limit| self.limit(limit, span));
+            }
+            Kind::Text { text, .. } if text.is_empty() => {
+                return self.builder.sequence(Vec::new(), span).map_err(|limit| self.limit(limit, span));
+            }
+            Kind::Name(name) => match place.arguments.as_ref().and_then(|arguments| arguments.get(name)) {
+                Some(argument) => {
+                    let place = Place { lexeme: place.lexeme, ..argument.place.clone() };
+                    return self.expr(argument.expr, &place);
+                }
+                None => {
+                    let reference = self.reference(&place.scope.name(name), span)?;
+                    if !is_terminal(name) {
+                        return Ok(reference);
+                    }
+                    reference
+                }
+            },
+            Kind::Template(name, arguments) => {
+                let instance = self.instance(name, arguments, place, span)?;
+                return self.reference(&instance, span);
+            }
+            Kind::Json(value) => {
+                let start = self.schema(*value, expr, place)?;
+                match self.uses {
+                    Some(_) => self.used(Used::Schema(start), span)?,
+                    None => self.reference(&start, span)?,
+                }
+            }
+            Kind::Nested(items) => {
+                self.parts += 1;
+                let start = self.grammar(items, format!("lark-{}.", self.parts), span)?;
+                self.reference(&start, span)?
+            }
+            Kind::Both(_) | Kind::Not(_) => {
+                let language = self.language(expr, &Place { lexeme: true, ..place.clone() })?;
+                self.language_leaf(&language, span)?
+            }
+            _ => {
+                let pattern = self.leaf(expr)?;
+                self.pattern(pattern, span)?
+            }
+        };
+        self.lexeme(part, place)
+    }
+
+    /// A literal, a range, a regular expression or a `%regex`.
+    pub(super) fn leaf(&mut self, expr: &Expr<'t>) -> Translated<Pattern> {
+        match &expr.kind {
+            Kind::Text { text, ignore_case: true } => {
+                Ok(regex::leaf(&regex_syntax::escape(text), "i", self.limits)?.0)
+            }
+            Kind::Text { text, .. } => Ok(Pattern::literal(text.as_bytes())),
+            Kind::Range(first, last) => {
+                Ok(Pattern::class(ClassUnicode::new([ClassUnicodeRange::new(*first, *last)])))
+            }
+            Kind::Regex { body, flags } => {
+                let text = &self.text[body.range()];
+                let (source, by) = (self.source(), body.start);
+                let (pattern, warnings) = regex::leaf(text, flags, self.limits)
+                    .map_err(|error| self.of_part(error.moved(source, |span| span.shifted(by)), expr.span))?;
+                let room = MOST_SHOWN.saturating_sub(self.warnings.len());
+                let moved =
+                    warnings.into_iter().map(|warning| warning.moved(source, |span| span.shifted(by)));
+                self.warnings.extend(moved.take(room));
+                Ok(pattern)
+            }
+            Kind::Structured(value) => Ok(Pattern::automaton(self.structured(*value)?)),
+            // The names were checked: nothing else is a leaf.
+            _ => Err(GrammarError::syntax("no part of a terminal").at(self.source(), expr.span, "")),
+        }
+    }
+
+    /// An error of a part, which shows a place in any case.
+    fn of_part(&self, error: GrammarError, span: Span) -> GrammarError {
+        if error.places().is_empty() { error.at(self.source(), span, "") } else { error }
+    }
+
+    fn structured(&self, value: Span) -> Translated<Automaton> {
+        let made = match options::structured(self.text, value)? {
+            Structured::Chars(text) => substring::of_text(&text),
+            Structured::Words(text) => substring::of_pieces(&substring::words(&text), self.limits),
+            Structured::Chunks(chunks) => {
+                let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+                substring::of_pieces(&chunks, self.limits)
+            }
+        };
+        made.map_err(|limit| self.limit(limit, value))
+    }
+
+    /// The rules of a schema; gives the name of the first.
+    fn schema(&mut self, value: Span, expr: &Expr<'t>, place: &Place<'a, 't>) -> Translated<String> {
+        let source = self.source();
+        let schema =
+            SchemaOptions::default().parse(&self.text[value.range()], self.limits).map_err(|error| {
+                let moved = GrammarError::from(error).moved(source, |span| span.shifted(value.start));
+                self.of_part(moved, expr.span)
+            })?;
+        self.parts += 1;
+        let prefix = format!("json-{}.", self.parts);
+        let name = embed(&mut self.builder, &schema.grammar, &prefix, value.start)
+            .map_err(|limit| self.limit(limit, value))?;
+        if let Some(keys) = schema.grammar.distinct_keys() {
+            let scope = &place.scope;
+            let whole = matches!(scope.start.body.kind, Kind::Json(start) if start == value);
+            if whole && scope.prefix.is_empty() && scope.ignored.is_empty() {
+                self.builder.distinct_keys(keys);
+            } else {
+                self.warn(
+                    GrammarWarningKind::DuplicateKeys,
+                    "objects of this schema may have a key twice that the schema does not list",
+                    value,
+                    "set `additionalProperties` to false, or use the schema as a grammar by itself",
+                );
+            }
+        }
+        Ok(name)
+    }
+}
+
+/// The rule of what is ignored; no name of a text has such a mark.
+const IGNORED: &str = "%ignore";
+
+impl<'a, 't> Scope<'a, 't> {
+    /// A name of this grammar in the IR.
+    pub(super) fn name(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// What a name stands for.
+    pub(super) fn meaning(&self, name: &str) -> Option<Meaning<'a, 't>> {
+        self.names.get(name).map(|&(meaning, _)| meaning)
+    }
+}

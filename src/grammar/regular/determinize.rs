@@ -1,0 +1,168 @@
+//! The subset construction, within budgets, by `regex-automata`; and trimming.
+
+use hashbrown::HashMap;
+use regex_automata::{
+    Anchored, MatchKind,
+    dfa::{Automaton, StartKind, dense},
+    nfa::thompson::NFA,
+    util::primitives::StateID,
+};
+
+use crate::{grammar::automaton::Automaton as ByteAutomaton, hopcroft::NONE};
+
+/// Bytes of memory that `regex-automata` spends per DFA state at most: a row of 256 and its set of NFA
+/// states.
+const BYTES_PER_STATE: usize = 2048;
+
+/// States of its table, and memory beside it in as many, that are none of ours: dead, match at the end, and
+/// such.
+const MORE_STATES: usize = 64;
+
+/// An automaton in the making: any classes, any numbering, dead states allowed.
+#[derive(Debug, Clone)]
+pub(crate) struct RawDfa {
+    /// Class of each byte, below `class_count`.
+    pub(crate) classes: Box<[u8; 256]>,
+    /// Number of classes.
+    pub(crate) class_count: usize,
+    /// `state * class_count + class` -> state or [`NONE`]; the start is state 0.
+    pub(crate) transitions: Vec<u32>,
+    /// Which states accept.
+    pub(crate) accepting: Vec<bool>,
+}
+
+impl Default for RawDfa {
+    /// One class, and no state.
+    fn default() -> Self {
+        Self { classes: Box::new([0; 256]), class_count: 1, transitions: Vec::new(), accepting: Vec::new() }
+    }
+}
+
+impl From<&ByteAutomaton> for RawDfa {
+    /// Bytes between two neighbouring ends of edges are a class.
+    fn from(automaton: &ByteAutomaton) -> Self {
+        let states = automaton.states();
+        let mut begins = [false; 256];
+        for edge in states.iter().flat_map(|state| &state.edges) {
+            begins[usize::from(edge.first)] = true;
+            if let Some(after) = edge.last.checked_add(1) {
+                begins[usize::from(after)] = true;
+            }
+        }
+        let mut classes = Box::new([0_u8; 256]);
+        for byte in 1..256 {
+            classes[byte] = classes[byte - 1] + u8::from(begins[byte]);
+        }
+        let class_count = usize::from(classes[255]) + 1;
+        let mut transitions = vec![NONE; states.len() * class_count];
+        for (state, row) in states.iter().zip(transitions.chunks_exact_mut(class_count)) {
+            for edge in &state.edges {
+                let (first, last) = (classes[usize::from(edge.first)], classes[usize::from(edge.last)]);
+                row[usize::from(first)..=usize::from(last)].fill(edge.to);
+            }
+        }
+        let accepting = states.iter().map(|state| state.accepts).collect();
+        Self { classes, class_count, transitions, accepting }
+    }
+}
+
+impl RawDfa {
+    /// Drops the states from which nothing can be accepted; `None` if the start is one. Those that cannot be
+    /// reached may stay.
+    pub(crate) fn trimmed(mut self) -> Option<Self> {
+        let (count, width) = (self.accepting.len(), self.class_count);
+        let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); count];
+        for (from, row) in self.transitions.chunks_exact(width.max(1)).enumerate() {
+            for &to in row.iter().filter(|to| **to != NONE) {
+                incoming[to as usize].push(u32::try_from(from).ok()?);
+            }
+        }
+        let mut live = self.accepting.clone();
+        let mut work: Vec<usize> = (0..count).filter(|&state| live[state]).collect();
+        while let Some(state) = work.pop() {
+            for &from in &incoming[state] {
+                if !std::mem::replace(&mut live[from as usize], true) {
+                    work.push(from as usize);
+                }
+            }
+        }
+        if !live.first().copied().unwrap_or(false) {
+            return None;
+        }
+        for to in &mut self.transitions {
+            if *to != NONE && !live[*to as usize] {
+                *to = NONE;
+            }
+        }
+        Some(self)
+    }
+}
+
+/// The reachable states of an NFA's subsets, or `None` if there are more than `max_states`.
+///
+/// Can cost `2^n` states for `n` of the NFA; the budget ends it.
+pub(crate) fn determinize(nfa: &NFA, max_states: usize) -> Option<RawDfa> {
+    let memory = max_states.saturating_mul(BYTES_PER_STATE);
+    // No table that holds more states than are asked for is of use; rows are narrow where classes are few.
+    let row = size_of::<u32>() << nfa.byte_classes().stride2();
+    let table = max_states.saturating_add(MORE_STATES).saturating_mul(row).min(memory);
+    let dense = dense::Builder::new()
+        .configure(
+            dense::Config::new()
+                .match_kind(MatchKind::All)
+                .start_kind(StartKind::Anchored)
+                .accelerate(false)
+                .dfa_size_limit(Some(table))
+                .determinize_size_limit(Some(memory)),
+        )
+        .build_from_nfa(nfa)
+        .ok()?;
+    explore(&dense, max_states)
+}
+
+/// Copies the reachable part. `regex-automata` reports a match one byte late, so a state accepts if
+/// its end-of-input transition is a match.
+fn explore(dense: &dense::DFA<Vec<u32>>, max_states: usize) -> Option<RawDfa> {
+    let mut classes = Box::new([0_u8; 256]);
+    let mut representatives: Vec<u8> = Vec::new();
+    let byte_classes = dense.byte_classes();
+    for byte in 0..=u8::MAX {
+        let class = byte_classes.get(byte);
+        classes[usize::from(byte)] = class;
+        if usize::from(class) == representatives.len() {
+            representatives.push(byte);
+        }
+    }
+    let start = dense.universal_start_state(Anchored::Yes)?;
+    let mut number: HashMap<StateID, u32> = HashMap::from([(start, 0)]);
+    let mut order = vec![start];
+    let mut raw = RawDfa {
+        classes,
+        class_count: representatives.len(),
+        transitions: Vec::new(),
+        accepting: Vec::new(),
+    };
+    let mut next = 0;
+    while next < order.len() {
+        let state = order[next];
+        raw.accepting.push(dense.is_match_state(dense.next_eoi_state(state)));
+        for &byte in &representatives {
+            let to = dense.next_state(state, byte);
+            if dense.is_dead_state(to) {
+                raw.transitions.push(NONE);
+                continue;
+            }
+            let fresh = u32::try_from(order.len()).ok()?;
+            let to = *number.entry(to).or_insert_with_key(|&to| {
+                order.push(to);
+                fresh
+            });
+            raw.transitions.push(to);
+        }
+        if order.len() > max_states {
+            return None;
+        }
+        next += 1;
+    }
+    Some(raw)
+}

@@ -1,0 +1,242 @@
+//! Regular languages over bytes as minimal automata, with the operations that regular expressions lack:
+//! intersection, complement, shortest matches and quotients.
+//!
+//! Each operation gives a minimal automaton again, so that chains of them stay as small as what they mean.
+//! Sequences and repeats go through an NFA and the subset construction, Boolean operations through products.
+//! All of them are bounded by [`Limits::dfa_states`] and [`Limits::nfa_bytes`].
+
+mod determinize;
+mod product;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use determinize::{RawDfa, determinize};
+
+use regex_automata::{
+    nfa::thompson::{self, BuildError, Builder, Transition, WhichCaptures},
+    util::primitives::StateID,
+};
+use regex_syntax::hir::{Dot, Hir, Repetition};
+
+use super::automaton::{Automaton, Edge, State};
+use crate::{
+    hopcroft::{self, NONE, Table},
+    limits::{Budget, LimitExceeded, Limits},
+};
+
+/// A regular language over bytes. The automaton is minimal and trimmed; that of the empty language has no
+/// states.
+#[derive(Debug, Clone)]
+pub(crate) struct Language {
+    dfa: RawDfa,
+}
+
+/// A piece of an NFA: where it is entered, and the state that is left to be connected.
+pub(crate) type Piece = (StateID, StateID);
+
+/// Why there is no NFA: it would be too large.
+pub(crate) type NoRoom = Box<BuildError>;
+
+impl Language {
+    /// The language of an expression without look-around.
+    ///
+    /// # Errors
+    /// As all constructors and operations: when automata would be larger than the limits allow.
+    pub(crate) fn of(hir: &Hir, limits: &Limits) -> Result<Self, LimitExceeded> {
+        let nfa = thompson::Compiler::new()
+            .configure(
+                thompson::Config::new()
+                    .utf8(false)
+                    .which_captures(WhichCaptures::None)
+                    .nfa_size_limit(Some(limits.nfa_bytes)),
+            )
+            .build_from_hir(hir)
+            .map_err(|_| too_large(limits))?;
+        determinize(&nfa, limits.dfa_states).map(Self::minimal).ok_or_else(|| too_many(limits))
+    }
+
+    /// The language of an automaton.
+    pub(crate) fn of_automaton(automaton: &Automaton) -> Self {
+        Self::minimal(RawDfa::from(automaton))
+    }
+
+    /// The empty text alone.
+    pub(crate) fn empty_text(limits: &Limits) -> Result<Self, LimitExceeded> {
+        Self::of(&Hir::empty(), limits)
+    }
+
+    /// All texts of characters.
+    pub(crate) fn texts(limits: &Limits) -> Result<Self, LimitExceeded> {
+        let any = Repetition { min: 0, max: None, greedy: true, sub: Box::new(Hir::dot(Dot::AnyChar)) };
+        Self::of(&Hir::repetition(any), limits)
+    }
+
+    /// The language of a raw automaton. `O(n c log n)` for `n` states and `c` classes.
+    fn minimal(raw: RawDfa) -> Self {
+        let Some(trimmed) = raw.trimmed() else {
+            let none = RawDfa { transitions: Vec::new(), accepting: Vec::new(), ..RawDfa::default() };
+            return Self { dfa: none };
+        };
+        let RawDfa { classes, class_count, transitions, accepting } = trimmed;
+        let table = hopcroft::minimize(&Table { width: class_count, transitions, accepting });
+        let (transitions, accepting) = (table.transitions, table.accepting);
+        Self { dfa: RawDfa { classes, class_count, transitions, accepting } }
+    }
+
+    /// Is there no text in it?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.dfa.accepting.is_empty()
+    }
+
+    /// One after the other.
+    pub(crate) fn sequence(parts: &[Self], limits: &Limits) -> Result<Self, LimitExceeded> {
+        Self::by_nfa(limits, |builder| {
+            let start = builder.add_empty()?;
+            let mut end = start;
+            for part in parts {
+                let (from, to) = part.piece(builder)?;
+                builder.patch(end, from)?;
+                end = to;
+            }
+            Ok((start, end))
+        })
+    }
+
+    /// One of them.
+    pub(crate) fn union(parts: &[Self], limits: &Limits) -> Result<Self, LimitExceeded> {
+        Self::by_nfa(limits, |builder| {
+            let (start, end) = (builder.add_union(Vec::new())?, builder.add_empty()?);
+            for part in parts {
+                let (from, to) = part.piece(builder)?;
+                builder.patch(start, from)?;
+                builder.patch(to, end)?;
+            }
+            Ok((start, end))
+        })
+    }
+
+    /// `min` to `max` times.
+    pub(crate) fn repeat(&self, min: u32, max: Option<u32>, limits: &Limits) -> Result<Self, LimitExceeded> {
+        Self::by_nfa(limits, |builder| {
+            let start = builder.add_empty()?;
+            let mut end = start;
+            for _ in 0..min {
+                let (from, to) = self.piece(builder)?;
+                builder.patch(end, from)?;
+                end = to;
+            }
+            let after = builder.add_empty()?;
+            let Some(max) = max else {
+                let again = builder.add_union(Vec::new())?;
+                builder.patch(end, again)?;
+                let (from, to) = self.piece(builder)?;
+                builder.patch(again, from)?;
+                builder.patch(to, again)?;
+                builder.patch(again, after)?;
+                return Ok((start, after));
+            };
+            for _ in min..max {
+                let once_more = builder.add_union(vec![after])?;
+                builder.patch(end, once_more)?;
+                let (from, to) = self.piece(builder)?;
+                builder.patch(once_more, from)?;
+                end = to;
+            }
+            builder.patch(end, after)?;
+            Ok((start, after))
+        })
+    }
+
+    /// Those texts that have no other one as a beginning: where a search that is content with the shortest
+    /// match would stop.
+    pub(crate) fn shortest(&self) -> Self {
+        let mut dfa = self.dfa.clone();
+        let rows = dfa.transitions.chunks_exact_mut(dfa.class_count.max(1));
+        rows.zip(&dfa.accepting).filter(|(_, accepts)| **accepts).for_each(|(row, _)| row.fill(NONE));
+        Self::minimal(dfa)
+    }
+
+    /// As a leaf of a grammar.
+    pub(crate) fn automaton(&self, limits: &Limits) -> Result<Automaton, LimitExceeded> {
+        let rows = self.dfa.transitions.chunks_exact(self.dfa.class_count.max(1));
+        let states = rows.zip(&self.dfa.accepting).map(|(row, &accepts)| State {
+            accepts,
+            edges: ranges(&self.dfa.classes, row)
+                .into_iter()
+                .map(|(first, last, to)| Edge { first, last, to })
+                .collect(),
+        });
+        let mut states: Vec<State> = states.collect();
+        if states.is_empty() {
+            states.push(State::default());
+        }
+        Automaton::minimal(states).map_err(|_| too_many(limits))
+    }
+
+    /// The language of a piece of an NFA, which `build` makes.
+    pub(crate) fn by_nfa(
+        limits: &Limits,
+        build: impl FnOnce(&mut Builder) -> Result<Piece, NoRoom>,
+    ) -> Result<Self, LimitExceeded> {
+        let mut builder = Builder::new();
+        let nfa = (|| {
+            builder.set_size_limit(Some(limits.nfa_bytes))?;
+            builder.start_pattern()?;
+            let (start, end) = build(&mut builder)?;
+            let found = builder.add_match()?;
+            builder.patch(end, found)?;
+            builder.finish_pattern(start)?;
+            Ok(builder.build(start, start)?)
+        })()
+        .map_err(|_: NoRoom| too_large(limits))?;
+        determinize(&nfa, limits.dfa_states).map(Self::minimal).ok_or_else(|| too_many(limits))
+    }
+
+    /// Adds its states to an NFA: a union for each, of its ways on and, if it accepts, of the end.
+    fn piece(&self, builder: &mut Builder) -> Result<Piece, NoRoom> {
+        let end = builder.add_empty()?;
+        if self.is_empty() {
+            return Ok((builder.add_fail()?, end));
+        }
+        let mut states = Vec::with_capacity(self.dfa.accepting.len());
+        for _ in 0..self.dfa.accepting.len() {
+            states.push(builder.add_union(Vec::new())?);
+        }
+        for (at, row) in self.dfa.transitions.chunks_exact(self.dfa.class_count).enumerate() {
+            let ways: Vec<Transition> = ranges(&self.dfa.classes, row)
+                .into_iter()
+                .map(|(start, end, to)| Transition { start, end, next: states[to as usize] })
+                .collect();
+            if !ways.is_empty() {
+                let ways = builder.add_sparse(ways)?;
+                builder.patch(states[at], ways)?;
+            }
+            if self.dfa.accepting[at] {
+                builder.patch(states[at], end)?;
+            }
+        }
+        Ok((states[0], end))
+    }
+}
+
+/// The ways out of a state as ranges of bytes, ascending, neighbours joined.
+fn ranges(classes: &[u8; 256], row: &[u32]) -> Vec<(u8, u8, u32)> {
+    let mut found: Vec<(u8, u8, u32)> = Vec::new();
+    for byte in 0..=u8::MAX {
+        let to = row[usize::from(classes[usize::from(byte)])];
+        match found.last_mut() {
+            _ if to == NONE => {}
+            Some((_, last, same)) if *same == to && last.checked_add(1) == Some(byte) => *last = byte,
+            _ => found.push((byte, byte, to)),
+        }
+    }
+    found
+}
+
+fn too_many(limits: &Limits) -> LimitExceeded {
+    LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", limits.dfa_states)
+}
+
+fn too_large(limits: &Limits) -> LimitExceeded {
+    LimitExceeded::new(Budget::NfaBytes, "bytes of a terminal's NFA", limits.nfa_bytes)
+}

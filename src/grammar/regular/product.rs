@@ -1,0 +1,126 @@
+//! Boolean operations and quotients of languages, by products of their automata.
+
+use hashbrown::HashMap;
+
+use super::{Language, RawDfa, too_many};
+use crate::{
+    hopcroft::NONE,
+    limits::{LimitExceeded, Limits},
+};
+
+impl Language {
+    /// The texts in both.
+    pub(crate) fn and(&self, other: &Self, limits: &Limits) -> Result<Self, LimitExceeded> {
+        self.product(other, limits, |left, right| left && right)
+    }
+
+    /// The texts in it but not in `other`.
+    pub(crate) fn minus(&self, other: &Self, limits: &Limits) -> Result<Self, LimitExceeded> {
+        self.product(other, limits, |left, right| left && !right)
+    }
+
+    /// The texts of characters that are not in it.
+    pub(crate) fn not(&self, limits: &Limits) -> Result<Self, LimitExceeded> {
+        Self::texts(limits)?.minus(self, limits)
+    }
+
+    /// Those texts that only lack a text of `suffix` at their end to be in it: the right quotient.
+    /// `O(n m)` for the numbers of states.
+    pub(crate) fn before(&self, suffix: &Self, limits: &Limits) -> Result<Self, LimitExceeded> {
+        let (mine, other) = (&self.dfa, &suffix.dfa);
+        let width = other.accepting.len();
+        let pairs = mine.accepting.len().saturating_mul(width);
+        if pairs > limits.dfa_states.saturating_mul(64) || u32::try_from(pairs).is_err() {
+            return Err(too_many(limits));
+        }
+        let (_, joined) = joined(mine, other);
+        let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); pairs];
+        let mut found = vec![false; pairs];
+        let mut open: Vec<usize> = Vec::new();
+        for (left, right) in
+            (0..mine.accepting.len()).flat_map(|left| (0..width).map(move |right| (left, right)))
+        {
+            let at = left * width + right;
+            if mine.accepting[left] && other.accepting[right] {
+                found[at] = true;
+                open.push(at);
+            }
+            for &(one, two) in &joined {
+                let to = (step(mine, left, one), step(other, right, two));
+                if let (Some(left), Some(right)) = to {
+                    incoming[left * width + right].push(u32::try_from(at).unwrap_or(NONE));
+                }
+            }
+        }
+        while let Some(at) = open.pop() {
+            for &from in &incoming[at] {
+                if !std::mem::replace(&mut found[from as usize], true) {
+                    open.push(from as usize);
+                }
+            }
+        }
+        let accepting = (0..mine.accepting.len()).map(|left| width > 0 && found[left * width]).collect();
+        Ok(Self::minimal(RawDfa { accepting, ..mine.clone() }))
+    }
+
+    /// `keep` tells of two answers which texts are meant; it is false of texts that are not in `self`, so a
+    /// pair without a state on the left is dead.
+    fn product(
+        &self,
+        other: &Self,
+        limits: &Limits,
+        keep: impl Fn(bool, bool) -> bool,
+    ) -> Result<Self, LimitExceeded> {
+        if self.is_empty() {
+            return Ok(self.clone());
+        }
+        let (classes, pairs) = joined(&self.dfa, &other.dfa);
+        // `None` on the right: no text of `other` goes on like this.
+        let start = (0_usize, (!other.is_empty()).then_some(0_usize));
+        let mut number: HashMap<(usize, Option<usize>), u32> = HashMap::from([(start, 0)]);
+        let mut order = vec![start];
+        let mut raw =
+            RawDfa { classes, class_count: pairs.len(), transitions: Vec::new(), accepting: Vec::new() };
+        while let Some(&(left, right)) = order.get(raw.accepting.len()) {
+            let in_other = right.is_some_and(|right| other.dfa.accepting[right]);
+            raw.accepting.push(keep(self.dfa.accepting[left], in_other));
+            for &(one, two) in &pairs {
+                let Some(left) = step(&self.dfa, left, one) else {
+                    raw.transitions.push(NONE);
+                    continue;
+                };
+                let to = (left, right.and_then(|right| step(&other.dfa, right, two)));
+                let fresh = u32::try_from(order.len()).unwrap_or(NONE);
+                raw.transitions.push(*number.entry(to).or_insert_with(|| {
+                    order.push(to);
+                    fresh
+                }));
+            }
+            if order.len() > limits.dfa_states {
+                return Err(too_many(limits));
+            }
+        }
+        Ok(Self::minimal(raw))
+    }
+}
+
+fn step(dfa: &RawDfa, state: usize, class: u8) -> Option<usize> {
+    let to = dfa.transitions[state * dfa.class_count + usize::from(class)];
+    (to != NONE).then_some(to as usize)
+}
+
+/// The classes of bytes that two automata tell apart together, and what each is in either.
+fn joined(left: &RawDfa, right: &RawDfa) -> (Box<[u8; 256]>, Vec<(u8, u8)>) {
+    let mut pairs: Vec<(u8, u8)> = Vec::new();
+    let mut number: HashMap<(u8, u8), u8> = HashMap::new();
+    let mut classes = Box::new([0_u8; 256]);
+    for (byte, class) in classes.iter_mut().enumerate() {
+        let pair = (left.classes[byte], right.classes[byte]);
+        *class = *number.entry(pair).or_insert_with(|| {
+            pairs.push(pair);
+            // At most 256 classes, so the last number is 255.
+            u8::try_from(pairs.len() - 1).unwrap_or(u8::MAX)
+        });
+    }
+    (classes, pairs)
+}
