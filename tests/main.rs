@@ -11,6 +11,8 @@ mod cli_cache;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_compile;
 #[cfg(feature = "cli")]
+mod cli_explain;
+#[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]
 mod cli_manners;

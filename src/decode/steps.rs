@@ -85,6 +85,13 @@ impl<M: Model> Steps<'_, M> {
         self.run.is_complete()
     }
 
+    /// The tokens that were drafted for the last pass, whether they were drawn as well or not; none without a drafter.
+    /// The pass was made for the first of the steps since [`DecodeStats::passes`] last grew.
+    #[must_use]
+    pub fn drafted(&self) -> &[TokenId] {
+        self.speculation.as_ref().map(Speculation::drafted).unwrap_or_default()
+    }
+
     /// For each token so far how likely it was, if
     /// [`DecodeOptions::logprobs`](super::DecodeOptions::logprobs) asks for it, otherwise empty.
     #[must_use]

@@ -12,6 +12,7 @@ use crate::{
     budgets::LowBudgetFlags,
     cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
+    explain::args::{Explain, LowExplain},
     failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},
     inspect::args::{Inspect, LowInspect},
@@ -19,6 +20,7 @@ use crate::{
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
     numbers,
     reach::{LowReach, Reach},
+    retokenize::{LowRetokenize, Retokenize},
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
     trace::args::{LowTrace, Trace},
@@ -67,6 +69,7 @@ pub(crate) struct LowArgs {
 #[derive(Debug, Subcommand)]
 enum LowVerb {
     Generate(Box<LowGenerate>),
+    Explain(Box<LowExplain>),
     Learn(LowLearn),
     Serve(Box<LowServe>),
     Check(LowCheck),
@@ -76,6 +79,7 @@ enum LowVerb {
     Grammars(LowGrammars),
     Cache(LowCache),
     BenchModel(LowBenchModel),
+    Retokenize(LowRetokenize),
     Trace(LowTrace),
 }
 
@@ -228,6 +232,7 @@ struct LowGrammars {
 #[derive(Debug)]
 pub(crate) enum Command {
     Generate(Box<Generate>),
+    Explain(Box<Explain>),
     Learn(Learn),
     Serve(Box<Serve>),
     Check(Check),
@@ -238,6 +243,7 @@ pub(crate) enum Command {
     Grammars(Grammars),
     Cache(Cache),
     BenchModel(BenchModel),
+    Retokenize(Retokenize),
     Trace(Box<Trace>),
 }
 
@@ -357,6 +363,7 @@ impl LowArgs {
         let json = self.json;
         match self.verb {
             LowVerb::Generate(low) => low.resolve(json).map(Box::new).map(Command::Generate),
+            LowVerb::Explain(low) => low.resolve(json).map(Box::new).map(Command::Explain),
             LowVerb::Learn(low) => low.resolve(json).map(Command::Learn),
             LowVerb::Serve(low) => low.resolve(json).map(Box::new).map(Command::Serve),
             LowVerb::Check(low) => low.resolve(json),
@@ -366,6 +373,7 @@ impl LowArgs {
             LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
             LowVerb::Cache(low) => Ok(Command::Cache(low.resolve(json))),
             LowVerb::BenchModel(low) => low.resolve(json).map(Command::BenchModel),
+            LowVerb::Retokenize(low) => low.resolve(json).map(Command::Retokenize),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
         }
     }

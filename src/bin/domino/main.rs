@@ -14,6 +14,7 @@ mod compile;
 mod describe;
 mod excerpt;
 mod expected;
+mod explain;
 mod failure;
 mod generate;
 mod grammars;
@@ -30,6 +31,7 @@ mod output;
 mod progress;
 mod reach;
 mod reading;
+mod retokenize;
 mod runner;
 mod schema;
 mod serve;
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
 fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
     match command {
         Command::Generate(command) => generate::run(command, cache),
+        Command::Explain(command) => explain::run(command, cache),
         Command::Learn(command) => learn::run(command, cache),
         Command::Serve(command) => serve::run(command, cache),
         Command::Check(command) => check::run(command),
@@ -77,6 +80,7 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Grammars(command) => grammars::run(command),
         Command::Cache(command) => cache::run(command, cache),
         Command::BenchModel(command) => bench_model::run(command),
+        Command::Retokenize(command) => retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
     }
 }

@@ -63,16 +63,16 @@ pub(crate) struct LowOptions {
     /// makes it one of the grammar; of equally short ones that of the fewest tokens.
     #[arg(long)]
     pub(super) finish: bool,
-    /// In JSON: list for each token its log-probability under the model's own distribution and under the
-    /// constrained one (temperature 1, no penalties, no cuts), and the N likeliest tokens of both. Makes a
-    /// mask for every token.
+    /// List for each token its log-probability under the model's own distribution and under the constrained one
+    /// (temperature 1, no penalties, no cuts), and the N likeliest tokens of both. Makes a mask for every token.
+    /// generate: in JSON, and not unless asked for; explain: 8 unless asked for.
     #[arg(long, value_name = "N")]
     pub(super) logprobs: Option<usize>,
 }
 
 impl LowOptions {
     /// How to draw, and when to end.
-    pub(super) fn resolve(&self) -> Result<DecodeOptions, BadInput> {
+    pub(crate) fn resolve(&self) -> Result<DecodeOptions, BadInput> {
         let mut options = DecodeOptions::default();
         options.sampling = Sampling::with_temperature(self.temperature)
             .and_then(|sampling| sampling.top_p(self.top_p)?.min_p(self.min_p))
