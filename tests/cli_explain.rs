@@ -82,7 +82,7 @@ fn terminals_are_those_the_grammar_is_written_with() {
         found["tokens"].as_array().unwrap().iter().flat_map(|token| token["pieces"].as_array().unwrap())
     {
         assert_eq!(piece["terminals"].as_array().unwrap().len(), 1);
-        let (name, text) = (piece["terminals"][0].as_str().unwrap(), piece["text"].as_str().unwrap());
+        let (name, text) = (piece["terminals"][0]["name"].as_str().unwrap(), piece["text"].as_str().unwrap());
         match names.last_mut().filter(|_| piece["begins"] == false) {
             Some(last) => {
                 assert_eq!(last.0, name);

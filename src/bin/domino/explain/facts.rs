@@ -34,11 +34,19 @@ pub(super) struct Facts {
     pub(super) vocabulary: Vocabulary,
 }
 
+/// What a terminal is called.
+pub(super) struct Name {
+    /// Short: its rule, or the terminal as it is written.
+    pub(super) label: String,
+    /// The terminal as it is written.
+    pub(super) whole: String,
+}
+
 /// Which terminals the text belongs to.
 pub(super) struct Underneath {
     pub(super) runs: Vec<TerminalRun>,
     /// By terminal.
-    pub(super) names: Vec<String>,
+    pub(super) names: Vec<Name>,
     /// Why there are no runs, if there are none.
     pub(super) trouble: Option<String>,
 }
@@ -163,6 +171,12 @@ impl Token {
 }
 
 impl Facts {
+    /// The terminals of a piece.
+    pub(super) fn terminals(&self, piece: &Piece) -> impl Iterator<Item = &Name> {
+        let names = self.underneath.as_ref().map(|underneath| &*underneath.names).unwrap_or_default();
+        piece.terminals.iter().filter_map(|&terminal| names.get(terminal))
+    }
+
     /// Tokens of the text itself.
     pub(super) fn length(&self) -> usize {
         self.tokens.iter().filter(|token| !self.vocabulary.is_end_of_text(token.id)).count()

@@ -64,7 +64,9 @@ impl Facts {
     fn piece(&self, piece: &Piece) -> Value {
         let text = String::from_utf8_lossy(self.text.get(piece.bytes.clone()).unwrap_or_default());
         let Piece { begins, ends, .. } = piece;
-        json!({ "text": text, "terminals": self.terminals(piece), "begins": begins, "ends": ends })
+        let terminals: Vec<Value> =
+            self.terminals(piece).map(|name| json!({ "name": name.label, "written": name.whole })).collect();
+        json!({ "text": text, "terminals": terminals, "begins": begins, "ends": ends })
     }
 
     fn alternative(&self, logprobs: &TokenLogprobs) -> Value {
@@ -79,12 +81,5 @@ impl Facts {
         let name = self.vocabulary.name(token).map(str::to_owned);
         let token_text = bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).or(name);
         json!({ "token_id": token.raw(), "token": token_text })
-    }
-
-    /// The names of a piece's terminals.
-    pub(super) fn terminals(&self, piece: &Piece) -> Vec<&str> {
-        let names = self.underneath.as_ref().map(|underneath| &*underneath.names).unwrap_or_default();
-        let name = |terminal: &usize| names.get(*terminal).map(String::as_str).unwrap_or_default();
-        piece.terminals.iter().map(name).collect()
     }
 }

@@ -12,13 +12,14 @@ use std::{io::Write, path::Path};
 use domino::{
     CompiledGrammar, Lookahead, TerminalRun, Terminals,
     decode::{Decoder, Finish},
+    inspect::TerminalView,
     model::candle::join_threads,
     store::CacheFolder,
 };
 
 use self::{
     args::Explain,
-    facts::{Facts, Underneath},
+    facts::{Facts, Name, Underneath},
     watch::Watched,
 };
 use crate::{
@@ -33,6 +34,9 @@ use crate::{
     reach::Reach,
     stdout, tokenizer, warned,
 };
+
+/// Characters of an expression up to which it is its own name; longer ones are called by their rule.
+const SHORT: usize = 10;
 
 /// Writes the text, looks at it again, and tells of both.
 pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit> {
@@ -108,7 +112,15 @@ fn underneath(source: &GrammarSource, grammar: &CompiledGrammar, text: &[u8]) ->
     });
     let grammar = written.as_ref().unwrap_or(grammar);
     let runs = grammar.constraint().terminal_runs(text);
-    let names = grammar.inspect().terminals().map(|terminal| terminal.name).collect();
+    let inspection = grammar.inspect();
+    let rule = |terminal: &TerminalView| inspection.rule_name(terminal.rule).unwrap_or_default().to_owned();
+    let name = |terminal: TerminalView| {
+        // Literals are told by how they begin.
+        let short = terminal.name.chars().count() <= SHORT || terminal.name.starts_with('"');
+        let label = if short { terminal.name.clone() } else { rule(&terminal) };
+        Name { label, whole: terminal.name }
+    };
+    let names = inspection.terminals().map(name).collect();
     match runs {
         Ok(runs) => Underneath { runs: runs.unwrap_or_default(), names, trouble: None },
         Err(error) => {

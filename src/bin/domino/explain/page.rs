@@ -8,7 +8,7 @@ use std::fmt::Write;
 use domino::TokenId;
 
 use super::{
-    facts::{Alternative, Draft, Facts, Piece, Token},
+    facts::{Alternative, Draft, Facts, Name, Piece, Token},
     html,
 };
 
@@ -16,7 +16,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// Characters of a terminal's name that are shown under its text.
-const NAME: usize = 18;
+const NAME: usize = 14;
 
 /// The whole page.
 pub(super) fn page(facts: &Facts) -> String {
@@ -82,7 +82,7 @@ const LEGEND: &str = "<section class=\"legend\" aria-label=\"Legend\">\n\
 <div><span class=\"scale\"></span><span class=\"ticks\"><span>p = 1</span><span>0.5</span><span>0.1</span>\
 <span>0.01</span></span><small>how likely the token was to the model alone</small></div>\n\
 <div><span class=\"t\"><span class=\"k\"><i style=\"width:60%\"></i></span></span>\
-<small>probability that the grammar kept</small></div>\n\
+<small>probability kept and refused by the grammar</small></div>\n\
 <div><span class=\"t\"><del>other</del></span><small>what the model alone would have drawn</small></div>\n\
 <div><span class=\"mark yes\">\u{2713}</span><small>drafted and accepted</small></div>\n\
 <div><span class=\"mark no\">\u{d7}</span><small>draft refused here</small></div>\n\
@@ -155,20 +155,31 @@ impl Facts {
 
     /// A piece of the line of terminals.
     fn lane(&self, piece: &Piece) -> String {
-        let names = self.terminals(piece).join(" or ");
+        let (labels, names) = self.names(piece);
         let class = match (piece.begins, piece.ends) {
             (true, true) => "from to",
             (true, false) => "from",
             (false, true) => "to",
             (false, false) => "",
         };
-        let label = if piece.begins { shortened(&names) } else { String::new() };
+        let label = if piece.begins { shortened(&labels) } else { String::new() };
         let hue = piece.terminals.first().map_or(0, |terminal| terminal * 137 % 360);
         format!(
             "<span class=\"{class}\" style=\"--g:{hue}\" title=\"{}\">{}</span>",
             html::text(&names),
             html::text(&label)
         )
+    }
+
+    /// The names of a piece's terminals, short and as written.
+    fn names(&self, piece: &Piece) -> (String, String) {
+        let join =
+            |name: fn(&Name) -> String| self.terminals(piece).map(name).collect::<Vec<_>>().join(" or ");
+        let whole = |name: &Name| match name.label == name.whole {
+            true => name.whole.clone(),
+            false => format!("{}: {}", name.label, name.whole),
+        };
+        (join(|name| name.label.clone()), join(whole))
     }
 
     /// All about one token.
@@ -197,10 +208,8 @@ impl Facts {
         fact("pass", self.pass(token));
         for piece in &token.pieces {
             let text = html::bytes(self.text.get(piece.bytes.clone()).unwrap_or_default());
-            fact(
-                "terminal",
-                format!("<code>{text}</code> in {}", html::text(&self.terminals(piece).join(" or "))),
-            );
+            let names = html::text(&self.names(piece).1);
+            fact("terminal", format!("<code>{text}</code> in <span class=\"name\">{names}</span>"));
         }
         out += "</dl><table><thead><tr><th>token<th>model<th>grammar</thead><tbody>";
         for alternative in token.alternatives() {
@@ -265,10 +274,10 @@ fn hue(surprise: f64) -> f64 {
 /// A probability by its logarithm.
 fn percent(logarithm: f64) -> String {
     match 100.0 * logarithm.exp() {
-        share if share >= 99.95 && logarithm < 0.0 => ">99.9\u{2009}%".to_owned(),
+        share if share >= 99.95 && logarithm < 0.0 => "&gt;99.9\u{2009}%".to_owned(),
         share if share >= 1.0 => format!("{share:.1}\u{2009}%"),
-        share if share >= 0.01 => format!("{share:.2}\u{2009}%"),
-        share if share > 0.0 => format!("{share:.0e}\u{2009}%"),
+        share if share >= 0.0005 => format!("{share:.3}\u{2009}%"),
+        share if share > 0.0 => "&lt;0.001\u{2009}%".to_owned(),
         _ => "0".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use domino::{
 
 use super::{
     super::{
-        facts::{self, Draft, Facts, Underneath},
+        facts::{self, Draft, Facts, Name, Underneath},
         json,
         watch::Pass,
     },
@@ -37,6 +37,10 @@ fn vocabulary() -> Vocabulary {
         .zip(tokens)
         .fold(Vocabulary::builder(), |builder, (id, bytes)| builder.token(id, bytes));
     builder.special(TokenId::new(END), "<|end|>").end_of_text(TokenId::new(END)).build().unwrap()
+}
+
+fn name() -> Name {
+    Name { label: format!("<b>\"{SCRIPT}"), whole: format!("<i>'{SCRIPT}") }
 }
 
 /// A text that goes through all tokens, drafted in part, as the program would tell of it.
@@ -66,7 +70,7 @@ fn facts() -> Facts {
     ];
     let underneath = Underneath {
         runs: compiled.constraint().terminal_runs(&generation.text).unwrap().unwrap(),
-        names: compiled.inspect().terminals().map(|_| format!("<b>\"{SCRIPT}")).collect(),
+        names: compiled.inspect().terminals().map(|_| name()).collect(),
         trouble: Some(SCRIPT.to_owned()),
     };
     Facts {
