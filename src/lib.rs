@@ -66,6 +66,7 @@
 //! * [`inspect`]: views of every stage, for people.
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
+//! * `experiment` (feature `experiments`): grids of runs, their records, and what they add up to.
 //! * `mistralrs` (feature `mistralrs`): the engine in requests of mistral.rs.
 //! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine; `further`: it
 //!   counts the terminals that a token begins, of a lowered grammar.
@@ -131,6 +132,9 @@ pub mod proposer;
 pub mod model;
 
 pub mod decode;
+
+#[cfg(feature = "experiments")]
+pub mod experiment;
 
 #[cfg(feature = "mistralrs")]
 pub mod mistralrs;

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 22] = [
     "ids",
     "limits",
     "hopcroft",
@@ -27,6 +27,7 @@ const LAYERS: [&str; 21] = [
     "proposer",
     "model",
     "decode",
+    "experiment",
     "mistralrs",
 ];
 /// The engine: knows nothing of models, and they know nothing of it.

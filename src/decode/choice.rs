@@ -172,7 +172,7 @@ impl fmt::Debug for Chooser {
 }
 
 /// All tokens that can be generated at all: those with bytes, and end of text. One pass over the vocabulary.
-pub(super) fn possible(vocabulary: &Vocabulary) -> TokenSet {
+pub(crate) fn possible(vocabulary: &Vocabulary) -> TokenSet {
     let mut possible = vocabulary.empty_set();
     for (token, _) in vocabulary.text_tokens().filter(|(_, bytes)| !bytes.is_empty()) {
         possible.insert(token);

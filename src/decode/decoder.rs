@@ -72,6 +72,11 @@ impl<M: Model> Decoder<M> {
         &self.model
     }
 
+    /// The model, for passes beside the runs. What its cache holds does not matter: every run starts anew.
+    pub fn model_mut(&mut self) -> &mut M {
+        &mut self.model
+    }
+
     /// Gives the model back.
     #[must_use]
     pub fn into_model(self) -> M {

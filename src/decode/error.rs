@@ -114,7 +114,7 @@ impl DecodeError {
     }
 
     /// A forward pass that failed.
-    pub(super) fn model(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+    pub(crate) fn model(source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind: DecodeErrorKind::Model, source: Some(Box::new(source)) }
     }
 }

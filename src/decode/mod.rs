@@ -26,6 +26,8 @@ mod verification;
 
 pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;
+#[cfg(feature = "experiments")]
+pub(crate) use choice::possible;
 pub use decoder::Decoder;
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
 pub use logprobs::{Logprobs, TokenLogprobs};

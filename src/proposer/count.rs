@@ -26,11 +26,31 @@ pub enum Learning {
     Online,
 }
 
+/// What a [`CountProposer`] counts, and how it guesses. The default has all three; without any it is the paper's
+/// proposer (3.6): the likeliest token at such a place of the grammar, by how often it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Counting {
+    /// Contexts of up to six tokens before beside the place, with back-off; otherwise the place (alpha, beta) alone.
+    pub tokens_before: bool,
+    /// The model's probabilities count, otherwise the token that came.
+    pub soft: bool,
+    /// Guesses have the noise of the draw, and their acceptance is calibrated; otherwise the likeliest token is guessed,
+    /// and its acceptance is its share.
+    pub coupled: bool,
+}
+
+impl Default for Counting {
+    fn default() -> Self {
+        Self { tokens_before: true, soft: true, coupled: true }
+    }
+}
+
 /// Guesses by what came before at such a place of the grammar, after such tokens.
 #[derive(Debug)]
 pub struct CountProposer {
     prior: Arc<Prior>,
     learning: Learning,
+    counting: Counting,
     /// What came in the text at hand.
     text: Counts,
     /// Length of that text when it was last looked at, and its last tokens.
@@ -46,13 +66,20 @@ impl CountProposer {
     /// A proposer that begins with a prior, which may be [empty](Prior::new).
     #[must_use]
     pub fn new(prior: Prior, learning: Learning) -> Self {
-        Self::with(Arc::new(prior), learning)
+        Self::with(Arc::new(prior), learning, Counting::default())
     }
 
-    fn with(prior: Arc<Prior>, learning: Learning) -> Self {
+    /// The same, counting and guessing otherwise. Its prior should have been learnt so.
+    #[must_use]
+    pub fn counting(self, counting: Counting) -> Self {
+        Self { counting, ..self }
+    }
+
+    fn with(prior: Arc<Prior>, learning: Learning, counting: Counting) -> Self {
         Self {
             prior,
             learning,
+            counting,
             text: Counts::default(),
             length: 0,
             last: Vec::new(),
@@ -63,7 +90,7 @@ impl CountProposer {
     /// Another one with the same prior, which is not copied, for another text.
     #[must_use]
     pub fn another(&self) -> Self {
-        Self::with(Arc::clone(&self.prior), self.learning)
+        Self::with(Arc::clone(&self.prior), self.learning, self.counting)
     }
 
     /// What it knows, but for what it forgets with the text.
@@ -90,17 +117,24 @@ impl CountProposer {
         self.mixture.fill(&[(&self.prior.counts, 1.0), (&self.text, Self::OWN)], keys);
     }
 
-    /// The candidate that a draw with our probabilities takes, and of what kind this guess is.
+    /// The contexts that count.
+    fn keys(&self, site: &Site<'_>) -> Keys {
+        let keys = Keys::at(site);
+        if self.counting.tokens_before { keys } else { keys.of_place() }
+    }
+
+    /// The candidate that a draw with our probabilities takes, or the likeliest one, and of what kind this guess is.
     fn best(&mut self, site: &mut Site<'_>) -> Option<(TokenId, GuessKind)> {
         /// Candidates that turn out not to be allowed, after which there is no guess.
         const TRIES: usize = 6;
-        self.mix(&Keys::at(site));
+        self.mix(&self.keys(site));
         let mut refused = Vec::new();
         while refused.len() < TRIES {
             let mut best: Option<(TokenId, f64)> = None;
             let mut next = f64::NEG_INFINITY;
             for &token in &self.mixture.candidates {
-                let score = site.score(token, self.mixture.share(token));
+                let share = self.mixture.share(token);
+                let score = if self.counting.coupled { site.score(token, share) } else { share.ln() };
                 if best.is_none_or(|(_, most)| score > most) && !refused.contains(&token) {
                     next = best.map_or(next, |(_, score)| score);
                     best = Some((token, score));
@@ -122,14 +156,19 @@ impl CountProposer {
 impl Propose for CountProposer {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let (token, kind) = self.best(site)?;
-        Some(Guess { token, acceptance: self.prior.calibration.acceptance(kind) })
+        let acceptance = match self.counting.coupled {
+            true => self.prior.calibration.acceptance(kind),
+            false => self.mixture.share(token),
+        };
+        Some(Guess { token, acceptance })
     }
 
     fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
         self.follow(site.tokens(), seen.token);
+        let keys = self.keys(site);
         match self.learning {
             Learning::Fixed => {}
-            Learning::Text => self.text.add(&Keys::at(site), &weights(seen, self.prior.size())),
+            Learning::Text => self.text.add(&keys, &weights(seen, self.prior.size())),
             Learning::Online => {
                 // What would have been guessed before this was learnt: so acceptance is that of what is still to come.
                 let guess = self.best(site);
@@ -137,7 +176,7 @@ impl Propose for CountProposer {
                 if let Some((token, kind)) = guess {
                     prior.calibration.add(kind, token == seen.token);
                 }
-                prior.learn(&Keys::at(site), seen);
+                prior.learn(&keys, seen);
             }
         }
     }
@@ -147,7 +186,7 @@ impl Propose for CountProposer {
     }
 
     fn wants_likely(&self) -> bool {
-        self.learns()
+        self.learns() && self.counting.soft
     }
 
     fn may_miss(&self) -> bool {

@@ -210,6 +210,7 @@ impl Mixture {
     /// are added up, by their factors.
     pub(super) fn fill(&mut self, sources: &[(&Counts, f32)], keys: &Keys) {
         self.clear();
+        let back_off = if keys.is_single() { 0.0 } else { Self::BACK_OFF };
         let mut left = 1.0;
         for (level, key) in keys.rich_first() {
             let met =
@@ -223,9 +224,9 @@ impl Mixture {
                 self.support = total;
             }
             for (followers, factor) in met() {
-                self.add(followers, factor * left / (total + Self::BACK_OFF));
+                self.add(followers, factor * left / (total + back_off));
             }
-            left *= Self::BACK_OFF / (total + Self::BACK_OFF);
+            left *= back_off / (total + back_off);
             if left < Self::LEAST {
                 break;
             }

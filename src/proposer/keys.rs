@@ -15,6 +15,8 @@ pub(super) const LEVELS: usize = 7;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Keys {
     keys: [u64; LEVELS],
+    /// The coarsest level that counts.
+    first: usize,
     len: usize,
 }
 
@@ -39,11 +41,21 @@ impl Keys {
             keys[level] = mixed(hash, u64::try_from(level).unwrap_or(u64::MAX));
             len = level + 1;
         }
-        Self { keys, len }
+        Self { keys, first: 0, len }
+    }
+
+    /// The place in the grammar alone (the paper's alpha and beta), without tokens before and without back-off.
+    pub(super) fn of_place(self) -> Self {
+        Self { first: 1, len: 2, ..self }
+    }
+
+    /// Is there but one context, which has nothing to back off to?
+    pub(super) fn is_single(&self) -> bool {
+        self.len - self.first == 1
     }
 
     /// The keys, rich to coarse, each with its level.
     pub(super) fn rich_first(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.keys[..self.len].iter().copied().enumerate().rev()
+        self.keys[..self.len].iter().copied().enumerate().skip(self.first).rev()
     }
 }

@@ -29,7 +29,7 @@ mod worth;
 
 pub use best::BestOf;
 pub use cost::CostCurve;
-pub use count::{CountProposer, Learning};
+pub use count::{CountProposer, Counting, Learning};
 pub use draft::{Draft, DraftLength, DraftLengthError, Drafter};
 pub use forced::ForcedText;
 pub use lookup::Lookup;

@@ -13,6 +13,7 @@ use crate::{
     cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
     explain::args::{Explain, LowExplain},
+    experiment::args::{Experiment, LowExperiment},
     failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},
     inspect::args::{Inspect, LowInspect},
@@ -81,6 +82,7 @@ enum LowVerb {
     BenchModel(LowBenchModel),
     Retokenize(LowRetokenize),
     Trace(LowTrace),
+    Experiment(LowExperiment),
 }
 
 /// Which grammar.
@@ -245,6 +247,7 @@ pub(crate) enum Command {
     BenchModel(BenchModel),
     Retokenize(Retokenize),
     Trace(Box<Trace>),
+    Experiment(Experiment),
 }
 
 /// Where bytes come from.
@@ -375,6 +378,7 @@ impl LowArgs {
             LowVerb::BenchModel(low) => low.resolve(json).map(Command::BenchModel),
             LowVerb::Retokenize(low) => low.resolve(json).map(Command::Retokenize),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
+            LowVerb::Experiment(low) => low.resolve(json).map(Command::Experiment),
         }
     }
 }

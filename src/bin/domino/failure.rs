@@ -94,6 +94,12 @@ impl BadInput {
         Self { message: format!("{name}: {sentence}"), hint }
     }
 
+    /// Says what an error of the library says.
+    pub(crate) fn from_library(error: &(dyn Error + 'static)) -> Self {
+        let Told { sentence, hint } = told(error);
+        Self { message: sentence, hint }
+    }
+
     /// Says what to do about it.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -15,6 +15,7 @@ mod describe;
 mod excerpt;
 mod expected;
 mod explain;
+mod experiment;
 mod failure;
 mod generate;
 mod grammars;
@@ -82,5 +83,6 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::BenchModel(command) => bench_model::run(command),
         Command::Retokenize(command) => retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
+        Command::Experiment(command) => experiment::run(command, cache),
     }
 }

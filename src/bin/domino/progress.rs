@@ -39,6 +39,17 @@ impl Steps {
         Self { bar: bar.with_message(message.into()) }
     }
 
+    /// So many parts were done before; the time that is left is reckoned without them.
+    pub(crate) fn skip(&self, parts: usize) {
+        self.bar.set_position(u64::try_from(parts).unwrap_or(u64::MAX));
+        self.bar.reset_eta();
+    }
+
+    /// Another part is begun.
+    pub(crate) fn say(&self, message: String) {
+        self.bar.set_message(message);
+    }
+
     /// One more part is done.
     pub(crate) fn one_more(&self) {
         self.bar.inc(1);

@@ -1,0 +1,224 @@
+//! `domino experiment`: a grid of runs by a definition, and what they add up to.
+
+pub(crate) mod args;
+mod provenance;
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use domino::{
+    experiment::{
+        self, DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Plan, Records,
+        Row, Watch,
+        summary::{self, Line},
+    },
+    model::candle::{CandleModel, LoadOptions, join_threads},
+    store::CacheFolder,
+    vocab::Tokenizer,
+};
+use serde_json::json;
+
+use self::args::{Experiment, Run};
+use crate::{
+    failure::{BadInput, Exit, note},
+    interrupt, model,
+    notation::SHIPPED,
+    progress, stdout, tokenizer,
+};
+
+/// Where records go if nobody says.
+const RECORDS: &str = "experiments/records";
+
+/// Runs an experiment, or puts the shards of one together.
+pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    match command {
+        Experiment::Run(command) => command.run(cache),
+        Experiment::Merge { folders, out, json } => {
+            let rows = experiment::merge(folders, out).map_err(failed)?;
+            let lines = summarised(out, &rows)?;
+            tell(out, rows.len(), true, &lines, *json)?;
+            Ok(Exit::Success)
+        }
+    }
+}
+
+impl Run {
+    fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
+        let shipped =
+            |name: &str| SHIPPED.iter().find(|shipped| shipped.name == name).map(|shipped| shipped.text);
+        let definition = Definition::read(&self.definition, self.quick, &shipped).map_err(failed)?;
+        let models = self.models(&definition)?;
+        let header = self.header(&definition, &models)?;
+        let folder = self.folder(&definition, &header);
+        let plan = Plan::new(definition, self.shard);
+        let mut records = Records::open(&folder, &header).map_err(failed)?;
+        join_threads(self.threads);
+        interrupt::watch();
+        note!("{} runs, records in {}", plan.runs(), folder.display());
+        let mut load = |index: usize| load(&plan.definition().models[index], &models[index], cache);
+        let mut shown = Shown::default();
+        let ended = experiment::run::<CandleModel>(&plan, &mut records, &mut load, &mut shown);
+        drop(shown);
+        // What there is is added up also where a run failed.
+        let rows = records.tabulate().map_err(failed)?;
+        let lines = summarised(&folder, &rows)?;
+        let ended = ended.map_err(failed)?;
+        tell(&folder, rows.len(), ended == Ended::Complete, &lines, self.json)?;
+        Ok(match ended {
+            Ended::Complete => Exit::Success,
+            Ended::Stopped => {
+                note!(
+                    "{} of {} runs are there; the same command goes on with the others",
+                    rows.len(),
+                    plan.runs()
+                );
+                Exit::Interrupted
+            }
+        })
+    }
+
+    /// Where the models lie. Paths are from the definition's folder, or as for `--model`.
+    fn models(&self, definition: &Definition) -> Result<Vec<PathBuf>, BadInput> {
+        let folder = self.definition.parent().unwrap_or(Path::new(""));
+        let locate = |name: &String| {
+            let beside = folder.join(name);
+            if beside.exists() {
+                return Ok(beside);
+            }
+            if name == DEFAULT_MODEL && !Path::new(name).exists() {
+                return model::locate(None);
+            }
+            model::locate(Some(Path::new(name)))
+        };
+        definition.models.iter().map(locate).collect()
+    }
+
+    fn header(&self, definition: &Definition, models: &[PathBuf]) -> anyhow::Result<Header> {
+        let mut records = Vec::new();
+        for (name, path) in definition.models.iter().zip(models) {
+            let hash =
+                progress::during(format!("reading {}", path.display()), || experiment::model_hash(path));
+            records.push(ModelRecord { name: name.clone(), hash: hash.map_err(failed)? });
+        }
+        let mut header = Header::new(definition, self.shard, records, SystemTime::now());
+        header.command = provenance::command();
+        header.commit = provenance::commit();
+        Ok(header)
+    }
+
+    /// The folder of the records: the one that was named, the latest of this name that holds the same experiment, or one
+    /// of today.
+    fn folder(&self, definition: &Definition, header: &Header) -> PathBuf {
+        if let Some(out) = &self.out {
+            return out.clone();
+        }
+        let mut name = definition.name.clone();
+        if self.quick {
+            name += "-quick";
+        }
+        if let Some(shard) = self.shard {
+            name += &format!("-{}", shard.to_string().replace('/', "-of-"));
+        }
+        let entries = std::fs::read_dir(RECORDS).into_iter().flatten().flatten();
+        let mut begun: Vec<PathBuf> = entries
+            .map(|entry| entry.path())
+            .filter(|path| {
+                let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+                // Behind a date of ten characters.
+                file.get(10..).is_some_and(|rest| rest.strip_prefix('-') == Some(&*name))
+            })
+            .filter(|path| {
+                experiment::read_header(path).is_ok_and(|found| found.differences(header).is_empty())
+            })
+            .collect();
+        begun.sort();
+        let today = || Path::new(RECORDS).join(format!("{}-{name}", experiment::date(SystemTime::now())));
+        begun.pop().unwrap_or_else(today)
+    }
+}
+
+/// Loads a model with what belongs to it.
+fn load(name: &str, path: &Path, cache: &CacheFolder) -> Result<Loaded<CandleModel>, ExperimentError> {
+    let bad = |error: &dyn std::fmt::Display| ExperimentError::Model {
+        name: name.to_owned(),
+        message: error.to_string(),
+    };
+    let vocabulary = tokenizer::vocabulary(path, cache).map_err(|error| bad(&error))?;
+    let tokenizer = Tokenizer::from_tokenizer_file(path).map_err(|error| bad(&error))?;
+    let model = CandleModel::load(path, &LoadOptions::default()).map_err(|error| bad(&error))?;
+    let priors = Some(path.join("priors")).filter(|folder| folder.is_dir());
+    Ok(Loaded { model, vocabulary, tokenizer, priors })
+}
+
+/// Adds up the rows, and keeps that beside them.
+fn summarised(folder: &Path, rows: &[Row]) -> anyhow::Result<Vec<Line>> {
+    let lines = summary::summarise(rows);
+    let json = serde_json::to_string_pretty(&lines)? + "\n";
+    for (name, content) in [
+        ("summary.md", summary::markdown(&lines)),
+        ("summary.csv", summary::csv(&lines)),
+        ("summary.json", json),
+    ] {
+        experiment::write_file(&folder.join(name), content.as_bytes()).map_err(failed)?;
+    }
+    Ok(lines)
+}
+
+/// Prints what the rows add up to.
+fn tell(folder: &Path, rows: usize, complete: bool, lines: &[Line], json: bool) -> anyhow::Result<()> {
+    let mut out = stdout::lock();
+    if json {
+        let folder = folder.display().to_string();
+        let object = json!({ "folder": folder, "rows": rows, "complete": complete, "summary": lines });
+        writeln!(out, "{object}")?;
+    } else {
+        write!(out, "{}", summary::markdown(lines))?;
+    }
+    Ok(())
+}
+
+/// An error of an experiment as one of the program.
+fn failed(error: ExperimentError) -> anyhow::Error {
+    match error.hint() {
+        Some(hint) if error.is_bad_input() => BadInput::new(error.to_string()).hint(hint).into(),
+        None if error.is_bad_input() => BadInput::from_library(&error).into(),
+        // A budget that was used up has a hint of its own.
+        _ if matches!(error, ExperimentError::Run { .. }) => error.into(),
+        Some(hint) => anyhow::anyhow!("{error}\nhint: {hint}"),
+        None => error.into(),
+    }
+}
+
+/// A bar on standard error.
+#[derive(Default)]
+struct Shown {
+    bar: Option<progress::Steps>,
+}
+
+impl Watch for Shown {
+    fn begun(&mut self, runs: usize, there: usize) {
+        let bar = progress::Steps::start("", runs);
+        bar.skip(there);
+        self.bar = Some(bar);
+    }
+
+    fn made(&mut self, row: &Row) {
+        tracing::info!(run = row.run.key(), tokens = row.tokens.len(), seconds = row.seconds, "made a run");
+        if let Some(bar) = &self.bar {
+            bar.one_more();
+        }
+    }
+
+    fn doing(&mut self, what: &str) {
+        if let Some(bar) = &self.bar {
+            bar.say(what.to_owned());
+        }
+    }
+
+    fn stops(&self) -> bool {
+        interrupt::pressed()
+    }
+}

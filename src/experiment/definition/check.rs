@@ -1,0 +1,338 @@
+//! What a definition means, and what contradicts itself in it.
+
+use std::{collections::HashSet, hash::Hash, path::Path};
+
+use super::{
+    AnswerPlace, DEFAULT_MODEL, Definition, ExperimentError, K, MethodName, Prompt, ShippedGrammars, Syntax,
+    Task,
+    raw::{RawDefinition, RawPromptFile, RawPrompts, RawQuick, RawSyntax, RawTask},
+};
+use crate::{decode::Sampling, experiment::methods::Refinement, proposer::DraftLength};
+
+/// Tokens of a text, if the definition says nothing: the paper's.
+const MAX_TOKENS: usize = 128;
+/// Warm-ups, if the definition says nothing: the paper's.
+const WARM_UPS: usize = 10;
+/// Length of drafts, if the definition says nothing: the paper's.
+const DRAFT: usize = 10;
+/// Least acceptance of a guess, if the definition says nothing.
+const THRESHOLD: f64 = 0.5;
+
+/// Where a definition and its files lie.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    name: &'a str,
+    folder: &'a Path,
+    shipped: ShippedGrammars<'a>,
+}
+
+impl Source<'_> {
+    fn wrong(&self, message: impl Into<String>) -> ExperimentError {
+        ExperimentError::definition(self.name, message)
+    }
+
+    /// Refuses an empty list, and one with the same thing twice.
+    fn list<T: std::fmt::Debug, I: Eq + Hash>(
+        &self,
+        key: &str,
+        list: &[T],
+        identity: impl Fn(&T) -> I,
+    ) -> Result<(), ExperimentError> {
+        if list.is_empty() {
+            return Err(self
+                .wrong(format!("`{key}` is empty"))
+                .with_hint(format!("leave `{key}` out, or fill it")));
+        }
+        let mut seen = HashSet::new();
+        match list.iter().find(|item| !seen.insert(identity(item))) {
+            Some(twice) => Err(self.wrong(format!("`{key}` has {twice:?} twice"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a definition means.
+pub(super) fn resolve(
+    raw: RawDefinition,
+    name: &str,
+    folder: &Path,
+    quick: bool,
+    shipped: ShippedGrammars<'_>,
+) -> Result<Definition, ExperimentError> {
+    let source = Source { name, folder, shipped };
+    let given = (raw.k.is_some(), raw.s.is_some() || raw.threshold.is_some(), raw.warm_ups.is_some());
+    // The whole is checked even where a part of it is to be run.
+    let quicker = match (quick, &raw.quick) {
+        (true, None) => {
+            return Err(source
+                .wrong("there is no table [quick]")
+                .with_hint("leave --quick out, or say in [quick] what a quick run has less of"));
+        }
+        (true, Some(_)) => true,
+        (false, _) => false,
+    };
+    let mut definition = Definition {
+        name: raw.name,
+        about: raw.about,
+        models: raw.models.unwrap_or_else(|| vec![DEFAULT_MODEL.to_owned()]),
+        tasks: tasks(source, raw.grammars, raw.prompts.as_ref())?,
+        methods: methods(source, &raw.methods)?,
+        k: raw.k.unwrap_or_else(|| vec![K::Infinite]),
+        s: raw.s.unwrap_or_else(|| vec![DRAFT]),
+        thresholds: raw.threshold.unwrap_or_else(|| vec![THRESHOLD]),
+        temperatures: raw.temperatures.unwrap_or_else(|| vec![1.0]),
+        seeds: raw.seeds.map_or_else(|| vec![0], |seeds| seeds.0),
+        max_tokens: raw.max_tokens.unwrap_or(MAX_TOKENS),
+        warm_ups: raw.warm_ups.unwrap_or(WARM_UPS),
+        turns: raw.turns,
+    };
+    check(source, &definition)?;
+    without_effect(source, &definition, given)?;
+    if let Some(quick) = raw.quick {
+        let whole = definition.clone();
+        lessen(source, &mut definition, quick)?;
+        check(source, &definition)?;
+        if !quicker {
+            definition = whole;
+        }
+    }
+    Ok(definition)
+}
+
+fn methods(source: Source<'_>, names: &[String]) -> Result<Vec<MethodName>, ExperimentError> {
+    let parse = |name: &String| {
+        name.parse::<MethodName>().map_err(|error| source.wrong(error.to_string()).with_hint(error.hint()))
+    };
+    names.iter().map(parse).collect()
+}
+
+/// Applies the table `[quick]`.
+fn lessen(source: Source<'_>, definition: &mut Definition, quick: RawQuick) -> Result<(), ExperimentError> {
+    fn set<T>(to: &mut T, value: Option<T>) {
+        if let Some(value) = value {
+            *to = value;
+        }
+    }
+    if let Some(names) = quick.grammars {
+        source.list("quick.grammars", &names, Clone::clone)?;
+        for name in &names {
+            if !definition.tasks.iter().any(|task| task.name == *name) {
+                return Err(
+                    source.wrong(format!("`quick.grammars` names {name:?}, which is not in `grammars`"))
+                );
+            }
+        }
+        definition.tasks.retain(|task| names.contains(&task.name));
+    }
+    if let Some(names) = quick.methods {
+        definition.methods = methods(source, &names)?;
+    }
+    if let Some(most) = quick.prompts {
+        definition.tasks.iter_mut().for_each(|task| task.prompts.truncate(most));
+    }
+    set(&mut definition.models, quick.models);
+    set(&mut definition.k, quick.k);
+    set(&mut definition.s, quick.s);
+    set(&mut definition.thresholds, quick.threshold);
+    set(&mut definition.temperatures, quick.temperatures);
+    set(&mut definition.seeds, quick.seeds.map(|seeds| seeds.0));
+    set(&mut definition.max_tokens, quick.max_tokens);
+    set(&mut definition.warm_ups, quick.warm_ups);
+    Ok(())
+}
+
+/// Refuses what cannot be run.
+fn check(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let Definition { name, models, tasks, methods, k, s, thresholds, temperatures, seeds, .. } = definition;
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        return Err(source
+            .wrong(format!("`name` is {name:?}, which cannot name a folder"))
+            .with_hint("use letters, digits, `-`, `_` and `.`"));
+    }
+    source.list("models", models, Clone::clone)?;
+    source.list("grammars", tasks, |task| task.name.clone()).map_err(|error| match error {
+        // Not the whole grammar in a message.
+        ExperimentError::Definition { place, .. } if !tasks.is_empty() => {
+            ExperimentError::definition(place, "`grammars` has two of the same name")
+        }
+        other => other,
+    })?;
+    source.list("methods", methods, |method| *method)?;
+    source.list("k", k, |k| *k)?;
+    source.list("s", s, |s| *s)?;
+    source.list("threshold", thresholds, |threshold| threshold.to_bits())?;
+    source.list("temperatures", temperatures, |temperature| temperature.to_bits())?;
+    source.list("seeds", seeds, |seed| *seed)?;
+    for &temperature in temperatures {
+        Sampling::with_temperature(temperature)
+            .map_err(|error| source.wrong(format!("`temperatures`: {error}")))?;
+    }
+    for (&s, &threshold) in s.iter().flat_map(|s| thresholds.iter().map(move |threshold| (s, threshold))) {
+        DraftLength::up_to(s, threshold)
+            .map_err(|error| source.wrong(format!("`s` and `threshold`: {error}")))?;
+    }
+    if definition.max_tokens == 0 {
+        return Err(source.wrong("`max_tokens` is 0: there is nothing to generate"));
+    }
+    for task in tasks {
+        if task.prompts.is_empty() {
+            return Err(source.wrong(format!("grammar {:?} has no prompts", task.name)));
+        }
+    }
+    contradictions(source, definition)
+}
+
+/// Refuses settings that exclude each other.
+fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+    let paper = definition.methods.iter().find(|method| matches!(method, MethodName::Paper(_)));
+    if let Some(paper) = paper.filter(|_| definition.warm_ups == 0) {
+        return Err(source
+            .wrong(format!("`warm_ups` is 0, and {paper} has nothing but what it learnt before"))
+            .with_hint("give it some warm-ups, or leave it out"));
+    }
+    let folds = definition.methods.iter().find(|method| match method {
+        MethodName::Paper(refinements) => refinements.has(Refinement::Folded),
+        _ => false,
+    });
+    if let Some(folds) = folds
+        && definition.k.iter().any(|k| *k != K::Infinite)
+    {
+        return Err(source
+            .wrong(format!("{folds} with a finite `k`, which counts written terminals, not folded ones"))
+            .with_hint("use k = [\"infinite\"] with it, or leave `folded` out"));
+    }
+    Ok(())
+}
+
+/// Refuses settings that no method heeds.
+fn without_effect(
+    source: Source<'_>,
+    definition: &Definition,
+    (k, s, warm_ups): (bool, bool, bool),
+) -> Result<(), ExperimentError> {
+    let any = |heeds: fn(MethodName) -> bool| definition.methods.iter().any(|method| heeds(*method));
+    for (given, heeded, key) in [
+        (k, any(MethodName::takes_k), "k"),
+        (s, any(MethodName::takes_s), "s` and `threshold"),
+        (warm_ups, any(MethodName::warms_up), "warm_ups"),
+    ] {
+        if given && !heeded {
+            return Err(source
+                .wrong(format!("`{key}` is given, and no method heeds it"))
+                .with_hint("leave it out, or add a method that it is for, such as paper"));
+        }
+    }
+    Ok(())
+}
+
+fn tasks(
+    source: Source<'_>,
+    raw: Vec<RawTask>,
+    prompts: Option<&RawPrompts>,
+) -> Result<Vec<Task>, ExperimentError> {
+    raw.into_iter().map(|raw| task(source, raw, prompts)).collect()
+}
+
+fn task(source: Source<'_>, raw: RawTask, prompts: Option<&RawPrompts>) -> Result<Task, ExperimentError> {
+    let RawTask { name, file, syntax, prompts: own, answer } = raw;
+    let (syntax, grammar) = match (file, syntax) {
+        (Some(file), syntax) => {
+            let path = source.folder.join(&file);
+            let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
+            (syntax.map_or_else(|| of_ending(&path), notation), text)
+        }
+        (None, None) => match (source.shipped)(&name) {
+            Some(text) => (Syntax::Gbnf, text.to_owned()),
+            None => {
+                return Err(source
+                    .wrong(format!("there is no grammar {name:?}"))
+                    .with_hint("`domino grammars` lists them; or give it a `file`"));
+            }
+        },
+        (None, Some(_)) => {
+            return Err(source.wrong(format!("grammar {name:?} has a `syntax`, and no `file` that is in it")));
+        }
+    };
+    let answer = match answer.as_deref() {
+        None => None,
+        Some("last_number") => Some(AnswerPlace::LastNumber),
+        Some(pointer) if pointer.starts_with('/') => Some(AnswerPlace::Pointer(pointer.to_owned())),
+        Some(other) => {
+            return Err(source
+                .wrong(format!("`answer` of grammar {name:?} is {other:?}"))
+                .with_hint("use a JSON pointer such as \"/answer\", or \"last_number\""));
+        }
+    };
+    let prompts = match own.as_ref().or(prompts) {
+        Some(RawPrompts::Inline(texts)) => {
+            texts.iter().map(|text| Prompt { text: text.clone(), answer: None }).collect()
+        }
+        Some(RawPrompts::File(file)) => prompts_of_file(source, file, &name)?,
+        None => {
+            return Err(source
+                .wrong(format!("grammar {name:?} has no prompts"))
+                .with_hint("give it `prompts`, or the definition, for all grammars"));
+        }
+    };
+    if answer.is_some() && prompts.iter().all(|prompt| prompt.answer.is_none()) {
+        return Err(source
+            .wrong(format!("grammar {name:?} says where answers are, and its prompts have none"))
+            .with_hint("prompts in a file can have an \"answer\""));
+    }
+    Ok(Task { name, syntax, grammar, prompts, answer })
+}
+
+fn notation(syntax: RawSyntax) -> Syntax {
+    match syntax {
+        RawSyntax::Gbnf => Syntax::Gbnf,
+        RawSyntax::Regex => Syntax::Regex,
+        RawSyntax::JsonSchema => Syntax::JsonSchema,
+    }
+}
+
+/// The notation of a file by its ending, as the program's flags take it.
+fn of_ending(path: &Path) -> Syntax {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("regex" | "re") => Syntax::Regex,
+        Some("json") => Syntax::JsonSchema,
+        _ => Syntax::Gbnf,
+    }
+}
+
+/// The prompts of a file of JSON lines, for this grammar.
+fn prompts_of_file(
+    source: Source<'_>,
+    file: &RawPromptFile,
+    grammar: &str,
+) -> Result<Vec<Prompt>, ExperimentError> {
+    #[derive(serde::Deserialize)]
+    struct Line {
+        #[serde(default)]
+        task: Option<String>,
+        prompt: String,
+        #[serde(default)]
+        answer: Option<serde_json::Value>,
+    }
+    let path = source.folder.join(&file.file);
+    let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
+    let form = file.form.as_deref().unwrap_or(grammar);
+    let mut prompts = Vec::new();
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let Line { task, prompt, answer } = serde_json::from_str(line).map_err(|error| {
+            ExperimentError::definition(format!("{}:{number}", path.display()), error.to_string())
+        })?;
+        if task.is_none_or(|task| task == form) {
+            let answer = answer.map(|answer| match answer {
+                serde_json::Value::String(text) => text,
+                other => other.to_string(),
+            });
+            prompts.push(Prompt { text: prompt, answer });
+        }
+    }
+    prompts.truncate(file.most.unwrap_or(usize::MAX));
+    if prompts.is_empty() {
+        return Err(source.wrong(format!("{} has no prompts of the form {form:?}", path.display())));
+    }
+    Ok(prompts)
+}

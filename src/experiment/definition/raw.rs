@@ -1,0 +1,217 @@
+//! Definitions as they are written, in TOML.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, de};
+
+use super::{super::row::K, ExperimentError, Turns};
+
+/// A definition file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawDefinition {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) about: String,
+    #[serde(default)]
+    pub(super) models: Option<Vec<String>>,
+    pub(super) grammars: Vec<RawTask>,
+    pub(super) methods: Vec<String>,
+    #[serde(default)]
+    pub(super) k: Option<Vec<K>>,
+    #[serde(default)]
+    pub(super) s: Option<Vec<usize>>,
+    #[serde(default)]
+    pub(super) threshold: Option<Vec<f64>>,
+    #[serde(default)]
+    pub(super) temperatures: Option<Vec<f64>>,
+    #[serde(default)]
+    pub(super) seeds: Option<RawSeeds>,
+    #[serde(default)]
+    pub(super) prompts: Option<RawPrompts>,
+    #[serde(default)]
+    pub(super) max_tokens: Option<usize>,
+    #[serde(default)]
+    pub(super) warm_ups: Option<usize>,
+    #[serde(default)]
+    pub(super) turns: Turns,
+    #[serde(default)]
+    pub(super) quick: Option<RawQuick>,
+}
+
+/// What `--quick` changes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawQuick {
+    /// Names of those that stay.
+    #[serde(default)]
+    pub(super) grammars: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) models: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) methods: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) k: Option<Vec<K>>,
+    #[serde(default)]
+    pub(super) s: Option<Vec<usize>>,
+    #[serde(default)]
+    pub(super) threshold: Option<Vec<f64>>,
+    #[serde(default)]
+    pub(super) temperatures: Option<Vec<f64>>,
+    #[serde(default)]
+    pub(super) seeds: Option<RawSeeds>,
+    /// So many prompts of each grammar stay.
+    #[serde(default)]
+    pub(super) prompts: Option<usize>,
+    #[serde(default)]
+    pub(super) max_tokens: Option<usize>,
+    #[serde(default)]
+    pub(super) warm_ups: Option<usize>,
+}
+
+/// A grammar: the name of a shipped one, or a table.
+#[derive(Debug)]
+pub(super) struct RawTask {
+    pub(super) name: String,
+    pub(super) file: Option<String>,
+    pub(super) syntax: Option<RawSyntax>,
+    pub(super) prompts: Option<RawPrompts>,
+    pub(super) answer: Option<String>,
+}
+
+/// A notation, by the names that flags have.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RawSyntax {
+    Gbnf,
+    Regex,
+    JsonSchema,
+}
+
+/// Seeds: a list, or a first one and how many.
+#[derive(Debug, Clone)]
+pub(super) struct RawSeeds(pub(super) Vec<u64>);
+
+/// Prompts: a list, or a file.
+#[derive(Debug, Clone)]
+pub(super) enum RawPrompts {
+    Inline(Vec<String>),
+    File(RawPromptFile),
+}
+
+/// Prompts in lines of JSON.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPromptFile {
+    pub(super) file: String,
+    /// Lines whose `task` is this; by default the grammar's name. Lines without a `task` are for all.
+    #[serde(default)]
+    pub(super) form: Option<String>,
+    /// So many of them.
+    #[serde(default)]
+    pub(super) most: Option<usize>,
+}
+
+impl RawDefinition {
+    /// Reads a definition; `name` is what errors call it.
+    pub(super) fn parse(text: &str, name: &str) -> Result<Self, ExperimentError> {
+        toml::from_str(text).map_err(|error| {
+            let place = error.span().map(|span| position(text, span.start));
+            let place =
+                place.map_or_else(|| name.to_owned(), |(line, column)| format!("{name}:{line}:{column}"));
+            ExperimentError::definition(place, error.message().replace('\n', " "))
+                .with_hint("docs/speculation.md lists the keys of a definition")
+        })
+    }
+}
+
+/// Line and column of a byte, in characters from 1.
+fn position(text: &str, byte: usize) -> (usize, usize) {
+    let before = text.get(..byte).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+    (line, column)
+}
+
+/// A table or something simpler in its place, with errors that name what is wrong inside.
+macro_rules! simple_or_table {
+    ($type:ty, $expecting:literal, $simple:ident => $from_simple:expr, $table:ty => $from_table:expr) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+
+                impl<'de> de::Visitor<'de> for Visitor {
+                    type Value = $type;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($expecting)
+                    }
+
+                    simple_or_table!(@ $simple $type, $from_simple);
+
+                    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<$type, A::Error> {
+                        let table = <$table>::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                        $from_table(table)
+                    }
+                }
+
+                deserializer.deserialize_any(Visitor)
+            }
+        }
+    };
+    (@ list $type:ty, $from:expr) => {
+        fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<$type, A::Error> {
+            let list = Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))?;
+            Ok($from(list))
+        }
+    };
+    (@ text $type:ty, $from:expr) => {
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
+            Ok($from(text.to_owned()))
+        }
+    };
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SeedRange {
+    from: u64,
+    count: u64,
+}
+
+simple_or_table!(
+    RawSeeds, "a list of seeds, or { from = 0, count = 20 }",
+    list => RawSeeds,
+    SeedRange => |SeedRange { from, count }| match from.checked_add(count) {
+        Some(end) if count <= 1_000_000 => Ok(RawSeeds((from..end).collect())),
+        _ => Err(de::Error::custom("more than a million seeds")),
+    }
+);
+
+simple_or_table!(
+    RawPrompts, "a list of prompts, or { file = \"prompts.jsonl\", form = \"json\" }",
+    list => RawPrompts::Inline,
+    RawPromptFile => |file| Ok(RawPrompts::File(file))
+);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskTable {
+    name: String,
+    #[serde(default)]
+    file: Option<String>,
+    #[serde(default)]
+    syntax: Option<RawSyntax>,
+    #[serde(default)]
+    prompts: Option<RawPrompts>,
+    #[serde(default)]
+    answer: Option<String>,
+}
+
+simple_or_table!(
+    RawTask, "the name of a grammar that comes with the program, or a table with its name and file",
+    text => |name| RawTask { name, file: None, syntax: None, prompts: None, answer: None },
+    TaskTable => |TaskTable { name, file, syntax, prompts, answer }| {
+        Ok(RawTask { name, file, syntax, prompts, answer })
+    }
+);

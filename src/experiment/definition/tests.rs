@@ -1,0 +1,166 @@
+use super::*;
+use crate::experiment::plan::Plan;
+
+const WHOLE: &str = r#"
+name = "all"
+about = "Everything there is."
+grammars = ["json", { name = "digits", file = "digits.regex", answer = "last_number", prompts = { file = "p.jsonl" } }]
+methods = ["unconstrained", "naive", "masks", "paper", "paper+adaptive"]
+k = [0, "infinite"]
+s = [4, 8]
+threshold = [0.2]
+temperatures = [0, 1]
+seeds = { from = 5, count = 3 }
+prompts = ["A: ", "B: "]
+max_tokens = 20
+warm_ups = 2
+
+[quick]
+grammars = ["json"]
+seeds = [5]
+prompts = 1
+k = ["infinite"]
+s = [8]
+"#;
+
+fn shipped(name: &str) -> Option<&'static str> {
+    (name == "json").then_some("root ::= \"{}\"")
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("digits.regex"), "[0-9]+").unwrap();
+    let prompts = "{\"task\": \"digits\", \"prompt\": \"7: \", \"answer\": 7}\n\
+        {\"task\": \"words\", \"prompt\": \"x\"}\n\n{\"prompt\": \"8: \", \"answer\": \"8\"}\n";
+    std::fs::write(folder.path().join("p.jsonl"), prompts).unwrap();
+    folder
+}
+
+fn parse(text: &str, quick: bool) -> Result<Definition, (String, Option<String>)> {
+    let folder = folder();
+    Definition::parse(text, "d.toml", folder.path(), quick, &shipped)
+        .map_err(|error| (error.to_string(), error.hint()))
+}
+
+#[test]
+fn a_definition_is_a_grid() {
+    let whole = parse(WHOLE, false).unwrap();
+    assert_eq!(whole.tasks[0].syntax, Syntax::Gbnf);
+    assert_eq!((whole.tasks[1].syntax, whole.tasks[1].grammar.as_str()), (Syntax::Regex, "[0-9]+"));
+    let answers: Vec<_> = whole.tasks[1].prompts.iter().map(|prompt| prompt.answer.as_deref()).collect();
+    assert_eq!(answers, [Some("7"), Some("8")]);
+    assert_eq!((&*whole.seeds, whole.max_tokens, whole.warm_ups), (&[5, 6, 7][..], 20, 2));
+    let names: Vec<String> = whole
+        .variants()
+        .iter()
+        .map(|Variant { method, k, s, threshold }| {
+            let k = k.map_or_else(String::new, |k| k.to_string());
+            format!("{method} {k} {s:?} {threshold:?}")
+        })
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "unconstrained  None None",
+            "naive 0 None None",
+            "masks 0 None None",
+            "masks infinite None None",
+            "paper 0 Some(4) Some(0.2)",
+            "paper 0 Some(8) Some(0.2)",
+            "paper infinite Some(4) Some(0.2)",
+            "paper infinite Some(8) Some(0.2)",
+            "paper+adaptive 0 None None",
+            "paper+adaptive infinite None None",
+        ]
+    );
+    assert_eq!(whole.runs(), 4 * 2 * 3 * names.len());
+    let outline = Definition::outline(&whole.to_json()).unwrap();
+    assert_eq!(Plan::new(outline, None).keys(), Plan::new(whole.clone(), None).keys());
+    let quick = parse(WHOLE, true).unwrap();
+    assert_eq!((quick.tasks.len(), quick.tasks[0].prompts.len(), quick.variants().len()), (1, 1, 5));
+    assert_eq!(quick.runs(), 2 * 5);
+    assert_ne!(quick.hash(), whole.hash());
+    assert_eq!(parse(WHOLE, false).unwrap().hash(), whole.hash());
+}
+
+#[test]
+fn little_is_needed() {
+    let small = parse("name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\"]\nmethods = [\"paper\"]", false);
+    let small = small.unwrap();
+    assert_eq!((small.runs(), small.k[0], small.s[0], small.models.len()), (1, K::Infinite, 10, 1));
+    assert_eq!((small.max_tokens, small.warm_ups, small.turns), (128, 10, Turns::Rotate));
+}
+
+/// What is put in place of what, and what is said then.
+#[test]
+fn wrong_definitions_are_refused() {
+    for (old, new, said) in [
+        ("max_tokens = 20", "max_token = 20", "d.toml:13:1: unknown field `max_token`"),
+        ("seeds = { from = 5, count = 3 }", "seeds = { from = 5, most = 3 }", "unknown field `most`"),
+        ("seeds = { from = 5, count = 3 }", "seeds = 5", "expected a list of seeds"),
+        ("seeds = { from = 5, count = 3 }", "seeds = []", "`seeds` is empty"),
+        ("k = [0, \"infinite\"]", "k = [0, \"many\"]", "d.toml:6:9: invalid value"),
+        ("k = [0, \"infinite\"]", "k = [0, 0]", "`k` has Terminals(0) twice"),
+        ("temperatures = [0, 1]", "temperatures = [-1]", "`temperatures`: the temperature is -1"),
+        ("threshold = [0.2]", "threshold = [2.0]", "the threshold of drafts is 2"),
+        ("s = [4, 8]", "s = [0]", "the length of drafts is 0"),
+        ("\"paper\",", "\"papers\",", "there is no method \"papers\""),
+        ("\"paper\",", "\"paper+folded\",", "finite `k`"),
+        ("warm_ups = 2", "warm_ups = 0", "`warm_ups` is 0"),
+        ("max_tokens = 20", "max_tokens = 0", "`max_tokens` is 0"),
+        ("\"json\", {", "\"jsn\", {", "there is no grammar \"jsn\""),
+        ("\"json\", {", "\"digits\", {", "there is no grammar \"digits\""),
+        ("name = \"digits\", file", "name = \"json\", file", "two of the same name"),
+        ("file = \"digits.regex\",", "syntax = \"regex\",", "has a `syntax`, and no `file`"),
+        ("\"digits.regex\"", "\"none.regex\"", "cannot read"),
+        ("\"last_number\"", "\"last\"", "`answer` of grammar \"digits\""),
+        ("{ file = \"p.jsonl\" }", "[\"x\"]", "its prompts have none"),
+        ("{ file = \"p.jsonl\" }", "{ file = \"p.jsonl\", form = \"w\", most = 0 }", "has no prompts"),
+        ("prompts = [\"A: \", \"B: \"]", "", "grammar \"json\" has no prompts"),
+        ("name = \"all\"", "name = \"../all\"", "cannot name a folder"),
+        ("[quick]\ngrammars = [\"json\"]", "[quick]\ngrammars = [\"c\"]", "`quick.grammars` names \"c\""),
+        ("[quick]\n", "[quick]\nmethods = [\"x\"]\n", "there is no method \"x\""),
+        (
+            "[\"unconstrained\", \"naive\", \"masks\", \"paper\", \"paper+adaptive\"]",
+            "[\"unconstrained\"]",
+            "`k` is given, and no method heeds it",
+        ),
+        (
+            "[\"unconstrained\", \"naive\", \"masks\", \"paper\", \"paper+adaptive\"]",
+            "[\"masks\"]",
+            "`s` and `threshold` is given, and no method heeds it",
+        ),
+    ] {
+        assert!(WHOLE.contains(old), "{old}");
+        let (message, hint) = parse(&WHOLE.replacen(old, new, 1), false).unwrap_err();
+        assert!(message.contains(said), "{new}: {message}");
+        assert!(!message.contains('\n') && hint.is_none_or(|hint| !hint.contains('\n')), "{message}");
+    }
+    let (message, _) = parse(WHOLE.split("[quick]").next().unwrap(), true).unwrap_err();
+    assert!(message.contains("no table [quick]"), "{message}");
+}
+
+#[test]
+fn answers_are_compared_as_numbers() {
+    let prompt = |answer: &str| Prompt { text: String::new(), answer: Some(answer.to_owned()) };
+    let pointer = AnswerPlace::Pointer("/answer".to_owned());
+    for (text, answer, right) in [
+        ("{\"answer\": 3.0}", "3", true),
+        ("{\"answer\": \"Bob\"}", "Bob", true),
+        ("{\"answer\": 4}", "3", false),
+        ("{\"other\": 3}", "3", false),
+        ("{\"answer\": 3", "3", false),
+    ] {
+        assert_eq!(prompt(answer).is_answered(&pointer, text), Some(right), "{text}");
+    }
+    for (text, answer, right) in [
+        ("it is 1,234 dollars.", "1234", true),
+        ("3 and 4.5.", "4.5", true),
+        ("from 3 to -4", "-4", true),
+        ("none", "4", false),
+        ("4 then 5", "4", false),
+    ] {
+        assert_eq!(prompt(answer).is_answered(&AnswerPlace::LastNumber, text), Some(right), "{text}");
+    }
+    assert_eq!(Prompt { text: String::new(), answer: None }.is_answered(&pointer, "3"), None);
+}

@@ -1,0 +1,163 @@
+//! What can go wrong with an experiment, and what to do about it.
+
+use std::{io, path::PathBuf};
+
+use crate::{
+    decode::{BuildError, DecodeError},
+    grammar::GrammarError,
+    lower::CompileError,
+    proposer::PriorError,
+    vocab::VocabularyError,
+};
+
+/// A failed experiment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// The definition cannot be used.
+    #[error("{place}: {message}")]
+    Definition {
+        /// The file, with line and column where that is known.
+        place: String,
+        /// What is wrong.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// A file cannot be read or written.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was to be done with it.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file of a folder of records is damaged.
+    #[error("{}: {message}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The records of a folder are of another experiment.
+    #[error("{} has records of another experiment: {}", path.display(), differences.join("; "))]
+    Differs {
+        /// The folder.
+        path: PathBuf,
+        /// What differs, and how.
+        differences: Vec<String>,
+    },
+    /// Another process writes to the folder.
+    #[error("another run writes to {}", path.display())]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Folders cannot be merged.
+    #[error("cannot merge: {0}")]
+    Merge(String),
+    /// A grammar cannot be read.
+    #[error("grammar {name}: {source}")]
+    Grammar {
+        /// Its name in the definition.
+        name: String,
+        /// Why not.
+        source: GrammarError,
+    },
+    /// A grammar cannot be compiled.
+    #[error("grammar {name}: {source}")]
+    Compile {
+        /// Its name in the definition.
+        name: String,
+        /// Why not.
+        source: CompileError,
+    },
+    /// A model or its tokenizer cannot be used.
+    #[error("model {name}: {message}")]
+    Model {
+        /// Its name in the definition.
+        name: String,
+        /// Why not.
+        message: String,
+    },
+    /// A prior that comes with a model cannot be used.
+    #[error("{}: {source}", path.display())]
+    Prior {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: PriorError,
+    },
+    /// A prompt or a text has no tokens.
+    #[error("a text cannot be turned into tokens: {0}")]
+    Tokens(#[from] VocabularyError),
+    /// The parts of a decoder do not belong together.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A run failed.
+    #[error("{run}: {source}")]
+    Run {
+        /// The run's key.
+        run: String,
+        /// Why.
+        source: DecodeError,
+    },
+}
+
+impl ExperimentError {
+    /// Something wrong with a definition.
+    pub(super) fn definition(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Definition { place: place.into(), message: message.into(), hint: None }
+    }
+
+    /// The same with a hint, if it is about a definition.
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
+        match self {
+            Self::Definition { place, message, .. } => {
+                Self::Definition { place, message, hint: Some(hint.into()) }
+            }
+            other => other,
+        }
+    }
+
+    /// A file that could not be read or written.
+    pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { action, path: path.into(), source }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Definition { hint, .. } => return hint.clone(),
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "the disk is full: make room and run the same command again, it goes on where it was"
+            }
+            // The last two end with their hints.
+            Self::Io { .. }
+            | Self::Build(_)
+            | Self::Tokens(_)
+            | Self::Grammar { .. }
+            | Self::Compile { .. } => {
+                return None;
+            }
+            Self::Damaged { .. } => "give another folder, or repair the file",
+            Self::Differs { .. } => "give another folder with --out: records of two experiments do not mix",
+            Self::Locked { .. } => "wait for it to end, or give another folder with --out",
+            Self::Merge(_) => "merge the folders of all shards of one definition, commit and model",
+            Self::Model { .. } => "name a model's folder, a GGUF file, or OWNER/NAME on the Hugging Face hub",
+            Self::Prior { source, .. } => source.hint(),
+            Self::Run { .. } => "run the same command again: it goes on with this run",
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Is the input at fault, not the work?
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        !matches!(self, Self::Run { .. } | Self::Io { .. })
+    }
+}

@@ -1,0 +1,190 @@
+//! What is measured about a text after it was generated, by one more pass over prompt and text with whole rows and a
+//! replay of the constraint: so the measures disturb no timed run.
+
+use super::{
+    error::ExperimentError,
+    methods::{MethodError, Outcome},
+};
+use crate::{
+    compile::CompiledGrammar,
+    constraint::{Constraint, Patience},
+    decode::{DecodeError, Finish, possible},
+    ids::TokenId,
+    model::{Model, Rows},
+    proposer::ForcedText,
+    vocab::{TokenSet, Tokenizer, Vocabulary},
+};
+
+/// What is measured about one text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Measures {
+    /// Log of the probability that the masks kept, summed over steps.
+    pub(super) log_kept: Option<f64>,
+    /// Negative log-likelihood under the model.
+    pub(super) nll: f64,
+    /// Tokens that the tokenizer makes of the text.
+    pub(super) canonical: Option<Vec<TokenId>>,
+    pub(super) forced_tokens: Option<usize>,
+    pub(super) forced_bytes: Option<usize>,
+    pub(super) well_formed: bool,
+    pub(super) prefix: bool,
+}
+
+/// What is measured with.
+pub(super) struct Meter<'a> {
+    pub(super) vocabulary: &'a Vocabulary,
+    pub(super) tokenizer: &'a Tokenizer,
+    /// All tokens that can be generated at all.
+    pub(super) possible: TokenSet,
+    /// The grammar with unbounded lookahead.
+    pub(super) exact: &'a CompiledGrammar,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(tokenizer: &'a Tokenizer, exact: &'a CompiledGrammar) -> Self {
+        let vocabulary = exact.vocabulary();
+        Self { vocabulary, tokenizer, possible: possible(vocabulary), exact }
+    }
+
+    /// Measures a text that goes on from `prompt`. `constraint`: the one it was made under, at the beginning.
+    pub(super) fn measure<M: Model>(
+        &self,
+        model: &mut M,
+        prompt: &[TokenId],
+        outcome: &Outcome,
+        temperature: f64,
+        constraint: Option<Constraint>,
+    ) -> Result<Measures, MethodError> {
+        let constrained = constraint.is_some();
+        // Tokens that were inserted were not drawn under a mask.
+        let weigh = temperature > 0.0 && outcome.inserted.is_none();
+        let constraint = constraint.filter(|_| weigh).map(|constraint| constraint.patient(Patience::whole()));
+        let (nll, log_kept) = self.likelihood(model, prompt, outcome, temperature, constraint)?;
+        let mut exact = self.exact.constraint().patient(Patience::whole());
+        let taken = exact.advance_bytes(&outcome.text).map_err(DecodeError::from)?;
+        let prefix = taken == outcome.text.len();
+        let start = self.exact.constraint();
+        Ok(Measures {
+            log_kept,
+            nll,
+            canonical: self.canonical(&outcome.text),
+            forced_tokens: constrained.then(|| self.forced_tokens(&outcome.tokens)),
+            forced_bytes: if constrained { ForcedText::count(&start, &outcome.text) } else { None },
+            well_formed: prefix && exact.is_complete(),
+            prefix,
+        })
+    }
+
+    /// Negative log-likelihood of the tokens, and the log of the probability that the masks kept.
+    fn likelihood<M: Model>(
+        &self,
+        model: &mut M,
+        prompt: &[TokenId],
+        outcome: &Outcome,
+        temperature: f64,
+        mut constraint: Option<Constraint>,
+    ) -> Result<(f64, Option<f64>), MethodError> {
+        /// Rows that are held at once.
+        const ROWS: usize = 32;
+        let constrained = constraint.is_some();
+        let (mut nll, mut kept) = (0.0, 0.0);
+        // Row i is about token i; the last one about what ends the text.
+        let ends = outcome.finish == Finish::Stop;
+        let wanted = outcome.tokens.len() + usize::from(ends && constrained);
+        let sequence = [prompt, &outcome.tokens].concat();
+        model.truncate(0).map_err(DecodeError::model)?;
+        if prompt.len() > 1 {
+            model.forward(&prompt[..prompt.len() - 1], Rows::Last).map_err(DecodeError::model)?;
+        }
+        let mut next = 0;
+        while next < wanted {
+            let rows = (wanted - next).min(ROWS);
+            let from = prompt.len() - 1 + next;
+            let pass = &sequence[from..from + rows];
+            let logits = model.forward(pass, Rows::All).map_err(DecodeError::model)?;
+            for index in 0..rows {
+                let row = logits.row(index).unwrap_or_default();
+                let token = outcome.tokens.get(next + index);
+                if let Some(token) = token {
+                    nll -= f64::from(row.get(token.index()).copied().unwrap_or(f32::NEG_INFINITY))
+                        - log_sum(row.iter().copied(), 1.0);
+                }
+                if let Some(constraint) = &mut constraint {
+                    let mask = constraint.mask().map_err(DecodeError::from)?;
+                    kept += of(row, mask, temperature) - of(row, &self.possible, temperature);
+                    if let Some(&token) = token {
+                        constraint.advance(token).map_err(DecodeError::from)?;
+                    }
+                }
+            }
+            next += rows;
+        }
+        Ok((nll, constrained.then_some(kept)))
+    }
+
+    /// The tokens that the tokenizer makes of a text that comes after a prompt; `None` if it is no UTF-8, or the
+    /// tokenizer does not spell it.
+    fn canonical(&self, text: &[u8]) -> Option<Vec<TokenId>> {
+        let text = str::from_utf8(text).ok()?;
+        // Some tokenizers put a space before a text. Behind a line feed there is none, and it is a token of its own
+        // unless a text begins with one.
+        for before in ["", "\n"] {
+            let tokens = self.tokenizer.encode(&format!("{before}{text}"), false).ok()?;
+            for skipped in 0..tokens.len().min(3) {
+                if self.vocabulary.concat(&tokens[skipped..]) == text.as_bytes() {
+                    return Some(tokens[skipped..].to_vec());
+                }
+            }
+        }
+        text.is_empty().then(Vec::new)
+    }
+
+    /// Tokens whose whole text was forced: at each of their bytes no other could follow.
+    fn forced_tokens(&self, tokens: &[TokenId]) -> usize {
+        let mut constraint = self.exact.constraint().patient(Patience::whole());
+        let mut forced = 0;
+        for &token in tokens {
+            let bytes = self.vocabulary.bytes(token).unwrap_or_default();
+            let mut whole = !bytes.is_empty();
+            for &byte in bytes {
+                whole = whole
+                    && !constraint.is_complete()
+                    && constraint.next_bytes().is_ok_and(|next| next == [byte]);
+                if constraint.advance_bytes(&[byte]) != Ok(1) {
+                    return forced;
+                }
+            }
+            forced += usize::from(whole);
+        }
+        forced
+    }
+}
+
+/// Log of the sum of the exponentials of logits over the temperature.
+fn log_sum(logits: impl Iterator<Item = f32> + Clone, temperature: f64) -> f64 {
+    let scaled = |logit: f32| f64::from(logit) / temperature;
+    let largest = logits.clone().map(scaled).fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return largest;
+    }
+    largest + logits.map(|logit| (scaled(logit) - largest).exp()).sum::<f64>().ln()
+}
+
+/// The same of some tokens' logits.
+fn of(row: &[f32], tokens: &TokenSet, temperature: f64) -> f64 {
+    let logits: Vec<f32> = tokens.iter().filter_map(|token| row.get(token.index()).copied()).collect();
+    log_sum(logits.iter().copied(), temperature)
+}
+
+/// Tokens of a prompt; at least one, as a model has to go on from something.
+pub(super) fn prompt_tokens(
+    tokenizer: &Tokenizer,
+    vocabulary: &Vocabulary,
+    text: &str,
+) -> Result<Vec<TokenId>, ExperimentError> {
+    let mut tokens = tokenizer.encode(text, true)?;
+    if tokens.is_empty() {
+        tokens.extend(vocabulary.end_of_text().first());
+    }
+    Ok(tokens)
+}

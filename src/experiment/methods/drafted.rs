@@ -1,0 +1,79 @@
+//! Methods that the decoder has: masks of every kind, and drafts.
+
+use super::{Method, MethodError, Outcome, Refinement, Refinements, Stage, decoded};
+use crate::{
+    compile::CompiledGrammar,
+    decode::{DecodeError, Masking},
+    ids::TokenId,
+    model::Model,
+    proposer::{BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Propose},
+    vocab::Tokenizer,
+};
+
+/// A decoder's own run, with or without drafts.
+#[derive(Debug)]
+pub(super) struct Drafted {
+    masking: Masking,
+    drafter: Option<Drafter>,
+}
+
+impl Drafted {
+    /// Without drafts.
+    pub(super) fn plain(masking: Masking) -> Self {
+        Self { masking, drafter: None }
+    }
+
+    /// Drafts of text that the grammar forces.
+    pub(super) fn forced(grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Self {
+        let drafter = Drafter::of_forced_text(tokenizer.clone(), grammar.vocabulary().clone());
+        Self { masking: Masking::Ahead, drafter: Some(drafter) }
+    }
+
+    /// Drafts by counts, and by what else the refinements say, the most trusted first.
+    pub(super) fn by_counts(
+        grammar: &CompiledGrammar,
+        tokenizer: &Tokenizer,
+        prior: Option<Prior>,
+        refinements: Refinements,
+        length: DraftLength,
+    ) -> Self {
+        let learning = if refinements.has(Refinement::Text) { Learning::Text } else { Learning::Fixed };
+        let known = prior.is_some();
+        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
+        let counts = CountProposer::new(prior, learning).counting(refinements.counting());
+        let mut proposers: Vec<Box<dyn Propose>> = vec![Box::new(counts)];
+        if refinements.has(Refinement::Forced) {
+            let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
+            proposers.push(Box::new(if known { forced } else { forced.with_spellings() }));
+        }
+        if refinements.has(Refinement::Lookup) {
+            proposers.push(Box::new(Lookup::default()));
+        }
+        let masking = if refinements.has(Refinement::Rows) { Masking::Ahead } else { Masking::Always };
+        let drafter = Drafter::new(Box::new(BestOf::new(proposers)), length);
+        Self { masking, drafter: Some(drafter) }
+    }
+
+    fn set<M: Model>(&self, stage: &mut Stage<'_, M>) -> Result<(), crate::decode::BuildError> {
+        stage.decoder.options_mut().masking = self.masking;
+        stage.decoder.set_constraint(stage.grammar.map(CompiledGrammar::constraint))
+    }
+}
+
+impl<M: Model> Method<M> for Drafted {
+    fn prepare(&mut self, stage: &mut Stage<'_, M>) -> Result<(), MethodError> {
+        self.set(stage)?;
+        stage.decoder.set_drafter(self.drafter.take());
+        let calibrated = stage.decoder.calibrate();
+        self.drafter = stage.decoder.set_drafter(None);
+        Ok(calibrated?)
+    }
+
+    fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
+        self.set(stage)?;
+        stage.decoder.set_drafter(self.drafter.take());
+        let outcome: Result<Outcome, DecodeError> = decoded(stage.decoder, prompt);
+        self.drafter = stage.decoder.set_drafter(None);
+        Ok(outcome?)
+    }
+}

@@ -1,0 +1,201 @@
+//! Ways to generate a text, behind one trait, so that they take turns in one process on one model.
+//!
+//! Invariant: all of them draw with the same noise for a seed, position and token. So methods with the same mask give
+//! the same tokens, and what differs between two methods is what they do, not luck.
+
+mod drafted;
+mod name;
+mod online;
+mod rejection;
+mod single;
+
+use std::{
+    fmt,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+pub use self::name::{MethodName, Refinement, Refinements, UnknownMethod};
+use self::{drafted::Drafted, online::Online, rejection::Rejection};
+use super::{definition::Variant, error::ExperimentError, row::K};
+use crate::{
+    compile::CompiledGrammar,
+    decode::{DecodeError, DecodeStats, Decoder, Finish, Masking, Sampling},
+    ids::TokenId,
+    lower::Terminals,
+    model::Model,
+    proposer::{DraftLength, Prior},
+    vocab::Tokenizer,
+};
+
+/// What a method generates with: a decoder whose sampling and limits are set, and a grammar.
+pub struct Stage<'a, M: Model> {
+    /// The decoder. Methods set its constraint, its masking and its drafter for each run.
+    pub decoder: &'a mut Decoder<M>,
+    /// The grammar, compiled for the lookahead and the terminals of the method; `None` for an unconstrained one.
+    pub grammar: Option<&'a CompiledGrammar>,
+    /// The tokenizer of the decoder's vocabulary.
+    pub tokenizer: &'a Tokenizer,
+}
+
+/// A text that a method generated.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Its tokens, without prompt and end of text.
+    pub tokens: Vec<TokenId>,
+    /// Their bytes.
+    pub text: Vec<u8>,
+    /// Why it ended.
+    pub finish: Finish,
+    /// Is it in the language? Without a constraint: has it ended other than by length?
+    pub complete: bool,
+    /// What it cost.
+    pub stats: DecodeStats,
+    /// Time until the first token was there.
+    pub first: Duration,
+    /// Draws after a refused one, for a method that draws again.
+    pub redraws: Option<usize>,
+    /// Tokens that were not drawn, for a method that inserts some.
+    pub inserted: Option<usize>,
+}
+
+/// A way to generate a text.
+pub trait Method<M: Model>: fmt::Debug {
+    /// Gets ready for timed runs: measures what passes cost, if that is asked later.
+    ///
+    /// # Errors
+    /// If a pass fails.
+    fn prepare(&mut self, _stage: &mut Stage<'_, M>) -> Result<(), MethodError> {
+        Ok(())
+    }
+
+    /// Goes on from `prompt` until the text ends.
+    ///
+    /// # Errors
+    /// If a pass, a draw or the constraint fails.
+    fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError>;
+}
+
+/// A method that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MethodError {
+    /// The run failed.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// Something about what it was given.
+    #[error(transparent)]
+    Build(#[from] crate::decode::BuildError),
+}
+
+/// What a method learns before timed runs, if it does: priors that were learnt alike are shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Lessons {
+    /// Nothing.
+    None,
+    /// From warm-ups, counting as these refinements do.
+    WarmUps(Refinements),
+    /// The prior that comes with the model.
+    Shipped,
+}
+
+impl Variant {
+    /// Which terminals its grammar is compiled with. A finite `k` counts those that the paper's does.
+    pub(super) fn terminals(&self) -> Terminals {
+        let written = match self.method {
+            MethodName::Naive => true,
+            MethodName::Paper(refinements) => !refinements.has(Refinement::Folded),
+            _ => self.k.is_some_and(|k| k != K::Infinite),
+        };
+        if written { Terminals::Written } else { Terminals::Folded }
+    }
+
+    /// What it learns before.
+    pub(super) fn lessons(&self) -> Lessons {
+        match self.method {
+            MethodName::Paper(refinements) => Lessons::WarmUps(refinements.of_counting()),
+            MethodName::Ours => Lessons::WarmUps(Refinements::all().of_counting()),
+            MethodName::Shipped => Lessons::Shipped,
+            _ => Lessons::None,
+        }
+    }
+
+    /// The method, ready to generate. `prior`: what it has learnt.
+    pub(super) fn method<M: Model>(
+        &self,
+        grammar: Option<&CompiledGrammar>,
+        tokenizer: &Tokenizer,
+        prior: Option<Prior>,
+    ) -> Result<Box<dyn Method<M>>, crate::proposer::DraftLengthError> {
+        let length = match (self.s, self.threshold) {
+            (Some(s), Some(threshold)) => DraftLength::up_to(s, threshold)?,
+            _ => DraftLength::Auto,
+        };
+        let plain = |masking| Box::new(Drafted::plain(masking));
+        Ok(match (self.method, grammar) {
+            (MethodName::Rejection, _) => Box::new(Rejection::default()),
+            (MethodName::Online, _) => Box::new(Online::default()),
+            (MethodName::Always, _) => plain(Masking::Always),
+            (MethodName::Opportunistic, _) => plain(Masking::Opportunistic),
+            (MethodName::Forced, Some(grammar)) => Box::new(Drafted::forced(grammar, tokenizer)),
+            (method, Some(grammar)) if let Some(refinements) = method.refinements() => {
+                Box::new(Drafted::by_counts(grammar, tokenizer, prior, refinements, length))
+            }
+            _ => plain(Masking::Ahead),
+        })
+    }
+}
+
+/// The file of the prior that comes with the model in `folder` for a grammar.
+pub(super) fn shipped_prior(
+    folder: Option<&Path>,
+    name: &str,
+    grammar: &CompiledGrammar,
+) -> Result<Option<Prior>, ExperimentError> {
+    let Some(path) =
+        folder.map(|folder| folder.join(name).with_extension("prior")).filter(|path| path.is_file())
+    else {
+        return Ok(None);
+    };
+    let bytes = std::fs::read(&path).map_err(ExperimentError::io("read", &path))?;
+    Prior::from_bytes(&bytes, grammar).map(Some).map_err(|source| ExperimentError::Prior { path, source })
+}
+
+/// The steps of a decoder that is set up, with the time of the first token.
+fn decoded<M: Model>(decoder: &mut Decoder<M>, prompt: &[TokenId]) -> Result<Outcome, DecodeError> {
+    let mut steps = decoder.steps(prompt);
+    let start = Instant::now();
+    let mut first = None;
+    for step in steps.by_ref() {
+        step?;
+        first.get_or_insert_with(|| start.elapsed());
+    }
+    let first = first.unwrap_or_else(|| start.elapsed());
+    let generation = steps.into_generation();
+    Ok(Outcome {
+        tokens: generation.tokens,
+        text: generation.text,
+        finish: generation.finish,
+        complete: generation.complete,
+        stats: generation.stats,
+        first,
+        redraws: None,
+        inserted: None,
+    })
+}
+
+/// Sampling and seed of a decoder's next run.
+fn draws<M: Model>(decoder: &mut Decoder<M>) -> (Sampling, u64, usize) {
+    let options = decoder.options_mut();
+    (options.sampling, options.seed, options.max_new_tokens)
+}
+
+impl<M: Model> fmt::Debug for Stage<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stage").field("grammar", &self.grammar.is_some()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

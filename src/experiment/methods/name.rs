@@ -1,0 +1,248 @@
+//! The names of methods, as definitions write them.
+//!
+//! `paper` is Domino as printed, and `paper+gumbel+lookup` the same with two of our refinements on top: so a definition
+//! can climb the ladder from one to the other rung by rung.
+
+use std::{fmt, str::FromStr};
+
+use crate::proposer::Counting;
+
+/// A way to generate a text of a grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MethodName {
+    /// The model without a grammar.
+    Unconstrained,
+    /// Masks made before the pass, no drafts.
+    Masks,
+    /// Masks made after every pass, no drafts.
+    Always,
+    /// Masks made only where the model's own choice is refused (paper, 3.5), no drafts.
+    Opportunistic,
+    /// Drafts by counts (paper, 3.6), with these refinements.
+    Paper(Refinements),
+    /// All refinements, after the same warm-ups as `paper`.
+    Ours,
+    /// All refinements, with the prior that comes with the model.
+    Shipped,
+    /// Drafts of forced text only.
+    Forced,
+    /// Terminals cut at the borders of tokens: `k = 0` over written terminals.
+    Naive,
+    /// Draws again until a token is allowed.
+    Rejection,
+    /// Asks for every token of the vocabulary at every step whether it may follow.
+    Online,
+}
+
+/// One of our refinements of the paper's drafts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Refinement {
+    /// The largest regular parts of the grammar are terminals, in place of those of a lexer.
+    Folded,
+    /// Contexts of tokens before beside the place in the grammar.
+    Ngrams,
+    /// The model's probabilities are counted, in place of the token that came.
+    Soft,
+    /// Guesses have the noise of the draw, and a calibrated acceptance.
+    Gumbel,
+    /// The text at hand is counted too, until it ends.
+    Text,
+    /// Text that came before in prompt or text is guessed.
+    Lookup,
+    /// Text that the grammar forces is guessed.
+    Forced,
+    /// Drafts as long as pays, in place of `s`.
+    Adaptive,
+    /// Masks are made before the pass, which computes no rows that do not count.
+    Rows,
+}
+
+/// Some refinements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Refinements(u16);
+
+impl Refinement {
+    /// All of them, with their names.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Folded, "folded"),
+        (Self::Ngrams, "ngrams"),
+        (Self::Soft, "soft"),
+        (Self::Gumbel, "gumbel"),
+        (Self::Text, "text"),
+        (Self::Lookup, "lookup"),
+        (Self::Forced, "forced"),
+        (Self::Adaptive, "adaptive"),
+        (Self::Rows, "rows"),
+    ];
+
+    fn bit(self) -> u16 {
+        1 << (self as u16)
+    }
+}
+
+impl Refinements {
+    /// All refinements.
+    #[must_use]
+    pub fn all() -> Self {
+        Refinement::ALL.iter().fold(Self::default(), |all, (one, _)| all.with(*one))
+    }
+
+    /// These and one more.
+    #[must_use]
+    pub fn with(self, one: Refinement) -> Self {
+        Self(self.0 | one.bit())
+    }
+
+    /// Is it one of them?
+    #[must_use]
+    pub fn has(self, one: Refinement) -> bool {
+        self.0 & one.bit() != 0
+    }
+
+    /// Those that decide what is counted, and over which terminals: priors of methods that agree in them are the same.
+    #[must_use]
+    pub(super) fn of_counting(self) -> Self {
+        let of_counting = [Refinement::Folded, Refinement::Ngrams, Refinement::Soft, Refinement::Gumbel];
+        let kept = of_counting.into_iter().filter(|one| self.has(*one));
+        kept.fold(Self::default(), Self::with)
+    }
+
+    /// What is counted, and how guesses are made of it.
+    #[must_use]
+    pub fn counting(self) -> Counting {
+        Counting {
+            tokens_before: self.has(Refinement::Ngrams),
+            soft: self.has(Refinement::Soft),
+            coupled: self.has(Refinement::Gumbel),
+        }
+    }
+}
+
+/// The names of methods without refinements.
+const NAMES: [(MethodName, &str); 11] = [
+    (MethodName::Unconstrained, super::super::row::UNCONSTRAINED),
+    (MethodName::Masks, "masks"),
+    (MethodName::Always, "always"),
+    (MethodName::Opportunistic, "opportunistic"),
+    (MethodName::Paper(Refinements(0)), "paper"),
+    (MethodName::Ours, "ours"),
+    (MethodName::Shipped, "shipped"),
+    (MethodName::Forced, "forced"),
+    (MethodName::Naive, "naive"),
+    (MethodName::Rejection, "rejection"),
+    (MethodName::Online, "online"),
+];
+
+impl MethodName {
+    /// The refinements of a method that drafts by counts.
+    #[must_use]
+    pub fn refinements(self) -> Option<Refinements> {
+        match self {
+            Self::Paper(refinements) => Some(refinements),
+            Self::Ours | Self::Shipped => Some(Refinements::all()),
+            _ => None,
+        }
+    }
+
+    /// Does the definition's `k` apply to it? Otherwise it has none, or one of its own.
+    #[must_use]
+    pub fn takes_k(self) -> bool {
+        !matches!(self, Self::Unconstrained | Self::Naive)
+    }
+
+    /// Do the definition's `s` and `threshold` apply to it?
+    #[must_use]
+    pub fn takes_s(self) -> bool {
+        matches!(self, Self::Paper(refinements) if !refinements.has(Refinement::Adaptive))
+    }
+
+    /// Does it learn from warm-ups?
+    #[must_use]
+    pub fn warms_up(self) -> bool {
+        matches!(self, Self::Paper(_) | Self::Ours)
+    }
+}
+
+impl fmt::Display for MethodName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = match self {
+            Self::Paper(_) => &Self::Paper(Refinements::default()),
+            other => other,
+        };
+        let name = NAMES.iter().find(|(method, _)| method == plain).map_or("?", |(_, name)| name);
+        f.write_str(name)?;
+        if let Self::Paper(refinements) = self {
+            for (_, name) in Refinement::ALL.iter().filter(|(one, _)| refinements.has(*one)) {
+                write!(f, "+{name}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name that no method has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no method {0:?}")]
+pub struct UnknownMethod(String);
+
+impl UnknownMethod {
+    /// The names there are.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let names: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
+        let refinements: Vec<&str> = Refinement::ALL.iter().map(|(_, name)| *name).collect();
+        format!(
+            "the methods are {}; paper takes refinements, as in paper+gumbel: {}",
+            names.join(", "),
+            refinements.join(", ")
+        )
+    }
+}
+
+impl FromStr for MethodName {
+    type Err = UnknownMethod;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMethod> {
+        let unknown = || UnknownMethod(text.to_owned());
+        let mut parts = text.split('+');
+        let base = parts.next().unwrap_or_default();
+        let (mut method, _) = *NAMES.iter().find(|(_, name)| *name == base).ok_or_else(unknown)?;
+        for part in parts {
+            let (one, _) = Refinement::ALL.iter().find(|(_, name)| *name == part).ok_or_else(unknown)?;
+            method = match method {
+                Self::Paper(refinements) if !refinements.has(*one) => Self::Paper(refinements.with(*one)),
+                _ => return Err(unknown()),
+            };
+        }
+        Ok(method)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back() {
+        let ladder = Refinement::ALL.map(|(one, _)| MethodName::Paper(Refinements::default().with(one)));
+        for method in NAMES.iter().map(|(method, _)| *method).chain(ladder) {
+            assert_eq!(method.to_string().parse(), Ok(method));
+        }
+        let all = MethodName::Paper(Refinements::all());
+        assert_eq!(all.to_string().parse(), Ok(all));
+        assert_eq!("paper+gumbel+soft".parse::<MethodName>().unwrap().to_string(), "paper+soft+gumbel");
+        for wrong in ["", "our", "ours+soft", "paper+", "paper+soft+soft", "Paper", "paper soft"] {
+            let error = wrong.parse::<MethodName>().unwrap_err();
+            assert!(error.hint().contains("masks") && error.hint().contains("gumbel"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn without_refinements_it_is_the_papers_counting() {
+        let plain = Refinements::default().counting();
+        assert_eq!(plain, Counting { tokens_before: false, soft: false, coupled: false });
+        assert_eq!(Refinements::all().counting(), Counting::default());
+    }
+}

@@ -1,0 +1,57 @@
+//! Online checking of the whole vocabulary: at every step each token is asked for whether it may follow, and nothing
+//! is worked out ahead or kept between steps. That is how llama.cpp's grammars make a mask.
+
+use super::{Method, MethodError, Outcome, Stage, decoded, single};
+use crate::{
+    constraint::Constraint,
+    decode::{DecodeError, DecodeStats, Sampler, possible},
+    ids::TokenId,
+    model::Model,
+    vocab::TokenSet,
+};
+
+/// Asks for every token at every step.
+#[derive(Debug, Default)]
+pub(super) struct Online {
+    /// All tokens that can be generated at all.
+    possible: Option<TokenSet>,
+}
+
+/// The mask of a constraint, by asking for each of these tokens.
+pub(super) fn mask(constraint: &Constraint, tokens: &TokenSet) -> Result<TokenSet, DecodeError> {
+    let mut asked = constraint.fork();
+    let mut mask = TokenSet::empty(tokens.size());
+    for token in tokens.iter() {
+        if asked.allows(token)? {
+            mask.insert(token);
+        }
+    }
+    Ok(mask)
+}
+
+impl single::Choose for Online {
+    fn choose(
+        &mut self,
+        row: &[f32],
+        position: usize,
+        sampler: &Sampler,
+        constraint: &mut Constraint,
+        stats: &mut DecodeStats,
+    ) -> Result<TokenId, DecodeError> {
+        let all = self.possible.take().unwrap_or_else(|| TokenSet::empty(row.len()));
+        stats.masks += 1;
+        let mask = single::timed(&mut stats.mask_time, || mask(constraint, &all));
+        self.possible = Some(all);
+        sampler.draw(row, &mask?, position).map_err(|error| single::cannot_draw(error, position))
+    }
+}
+
+impl<M: Model> Method<M> for Online {
+    fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
+        let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
+            return Ok(decoded(stage.decoder, prompt)?);
+        };
+        self.possible.get_or_insert_with(|| possible(stage.decoder.vocabulary()));
+        Ok(single::generate(stage, constraint, prompt, self)?)
+    }
+}

@@ -1,0 +1,269 @@
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    Compiler, Grammar, Lookahead, Syntax, Vocabulary,
+    experiment::{Definition, Ended, Header, Loaded, Plan, Records, Row, Watch, read, run},
+    model::ScriptedModel,
+};
+
+const BYTE_LEVEL: &str = include_str!("../../../tests/fixtures/byte_level.json");
+const GRAMMAR: &str = r#"root ::= object
+object ::= "{" ws (pair ("," ws pair)*)? "}" ws
+pair ::= string ":" ws value
+string ::= "\"" [a-zA-Z0-9 ]* "\"" ws
+value ::= object | string | ("true" | "false" | "null") ws
+ws ::= [ \n]*"#;
+
+fn tokenizer() -> (Tokenizer, Vocabulary) {
+    let tokenizer = Tokenizer::from_tokenizer_json(BYTE_LEVEL).unwrap();
+    (tokenizer, Vocabulary::from_tokenizer_json(BYTE_LEVEL).unwrap())
+}
+
+fn shipped(name: &str) -> Option<&'static str> {
+    (name == "small").then_some(GRAMMAR)
+}
+
+/// All rows of a definition, by a model that writes noise.
+fn rows(definition: &str, folder: &Path) -> Vec<Row> {
+    struct Silent;
+
+    impl Watch for Silent {}
+
+    let definition = Definition::parse(definition, "", Path::new(""), false, &shipped).unwrap();
+    let header = Header::new(&definition, None, Vec::new(), std::time::UNIX_EPOCH);
+    let mut records = Records::open(folder, &header).unwrap();
+    let plan = Plan::new(definition, None);
+    let ended = run(&plan, &mut records, &mut |_| Ok(loaded()), &mut Silent).unwrap();
+    assert_eq!(ended, Ended::Complete);
+    drop(records);
+    read(folder).unwrap().1
+}
+
+fn loaded() -> Loaded<ScriptedModel> {
+    let (tokenizer, vocabulary) = tokenizer();
+    Loaded { model: ScriptedModel::new(vocabulary.size(), 512, 3), vocabulary, tokenizer, priors: None }
+}
+
+const DEFINITION: &str = r#"
+name = "methods"
+grammars = ["small"]
+prompts = ["A: ", "Another one"]
+methods = [
+  "unconstrained", "masks", "always", "opportunistic", "rejection", "online", "forced", "ours", "shipped", "naive", "paper",
+  "paper+folded", "paper+ngrams", "paper+soft", "paper+gumbel", "paper+text", "paper+lookup", "paper+forced",
+  "paper+adaptive", "paper+rows",
+]
+temperatures = [0, 1]
+seeds = [0, 1]
+max_tokens = 24
+warm_ups = 2
+threshold = [0.05]
+"#;
+
+/// Methods with the same mask give the same tokens, whatever they draft and whenever they ask; and a second run of the
+/// definition gives the same again.
+#[test]
+fn the_same_noise_gives_the_same_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rows(DEFINITION, &folder.path().join("one"));
+    let exact = |row: &&Row| row.run.method == "masks";
+    let mut compared = 0;
+    for row in made.iter().filter(exact) {
+        let alike = |other: &&Row| {
+            let (one, other) = (&other.run, &row.run);
+            (one.prompt, one.seed, one.temperature.to_bits())
+                == (other.prompt, other.seed, other.temperature.to_bits())
+                && !["unconstrained", "naive"].contains(&&*one.method)
+        };
+        for other in made.iter().filter(alike) {
+            assert_eq!(other.tokens, row.tokens, "{}", other.run.key());
+            assert_eq!((other.finish, other.complete, &other.text), (row.finish, row.complete, &row.text));
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 2 * 2 * 2 * 18);
+    assert!(made.iter().filter(|row| row.run.method != "unconstrained").all(|row| row.prefix));
+    assert!(made.iter().any(|row| row.run.method == "unconstrained" && !row.prefix));
+    let of = |method: &'static str| made.iter().filter(move |row| row.run.method == method);
+    assert!(of("paper").map(|row| row.drafted).sum::<usize>() > 0);
+    assert!(of("rejection").map(|row| row.redraws.unwrap()).sum::<usize>() > 0);
+    assert!(of("always").zip(of("rejection")).all(|(one, other)| one.interventions == other.interventions));
+    assert!(of("masks").all(|row| row.interventions.is_none() && row.drafted == 0));
+    let again = rows(DEFINITION, &folder.path().join("two"));
+    let tokens =
+        |rows: &[Row]| rows.iter().map(|row| (row.run.key(), row.tokens.clone())).collect::<Vec<_>>();
+    assert_eq!(tokens(&again), tokens(&made));
+}
+
+/// Where a run was stopped makes no difference to the tokens of the others.
+#[test]
+fn a_run_that_goes_on_makes_the_same_rows() {
+    struct For(usize);
+
+    impl Watch for For {
+        fn made(&mut self, _row: &Row) {
+            self.0 = self.0.saturating_sub(1);
+        }
+
+        fn stops(&self) -> bool {
+            self.0 == 0
+        }
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let whole = rows(DEFINITION, &folder.path().join("whole"));
+    let parts = folder.path().join("parts");
+    let definition = Definition::parse(DEFINITION, "", Path::new(""), false, &shipped).unwrap();
+    let header = Header::new(&definition, None, Vec::new(), std::time::UNIX_EPOCH);
+    let plan = Plan::new(definition, None);
+    let mut made = 0;
+    loop {
+        let mut records = Records::open(&parts, &header).unwrap();
+        assert_eq!(records.len(), made);
+        made = whole.len().min(made + 53);
+        let ended = run(&plan, &mut records, &mut |_| Ok(loaded()), &mut For(53)).unwrap();
+        if ended == Ended::Complete {
+            break;
+        }
+    }
+    let (_, rows) = read(&parts).unwrap();
+    let tokens =
+        |rows: &[Row]| rows.iter().map(|row| (row.run.key(), row.tokens.clone())).collect::<Vec<_>>();
+    assert_eq!(tokens(&rows), tokens(&whole));
+    let turns: Vec<usize> = rows.iter().map(|row| row.turn).collect();
+    assert_eq!(turns, (0..whole.len()).collect::<Vec<_>>());
+}
+
+/// What masks kept and how likely texts are, against sums over whole rows that are written down step by step.
+#[test]
+fn measures_are_those_of_the_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rows(&DEFINITION.replace("temperatures = [0, 1]", "temperatures = [0.7]"), folder.path());
+    let (tokenizer, vocabulary) = tokenizer();
+    let grammar = Grammar::parse(Syntax::Gbnf, GRAMMAR, &crate::Limits::default()).unwrap();
+    let compiled = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap();
+    let possible = crate::decode::possible(&vocabulary);
+    let mut ended = 0;
+    for row in made.iter().filter(|row| row.run.method == "masks") {
+        let prompt = tokenizer.encode(["A: ", "Another one"][row.run.prompt], true).unwrap();
+        let mut model = loaded().model;
+        let mut constraint = compiled.constraint();
+        let (mut kept, mut nll) = (0.0, 0.0);
+        let mut rows = model.forward(&prompt, crate::model::Rows::Last).unwrap();
+        let tokens: Vec<TokenId> = row.tokens.iter().copied().map(TokenId::new).collect();
+        let end = (row.finish == crate::experiment::End::Stop).then(|| vocabulary.end_of_text()[0]);
+        ended += usize::from(end.is_some());
+        for token in tokens.iter().copied().chain(end) {
+            let logits = rows.last().unwrap();
+            let weight = |token: TokenId, t: f64| (f64::from(logits[token.index()]) / t).exp();
+            let mask = constraint.mask().unwrap();
+            let sum = |set: &crate::TokenSet| set.iter().map(|token| weight(token, 0.7)).sum::<f64>();
+            kept += (sum(mask) / sum(&possible)).ln();
+            if Some(token) != end {
+                let all: f64 =
+                    (0..logits.len()).map(|id| weight(TokenId::from_index(id).unwrap(), 1.0)).sum();
+                nll -= (weight(token, 1.0) / all).ln();
+            }
+            constraint.advance(token).unwrap();
+            rows = model.forward(&[token], crate::model::Rows::Last).unwrap();
+        }
+        assert!((row.log_kept.unwrap() - kept).abs() < 1e-6, "{row:?} {kept}");
+        assert!((row.nll.unwrap() - nll).abs() < 1e-6, "{row:?} {nll}");
+        assert_eq!(row.well_formed, end.is_some());
+    }
+    assert!(ended > 0, "no text ended");
+}
+
+/// The whole vocabulary asked token by token is the mask.
+#[test]
+fn online_masks_are_masks() {
+    let (_, vocabulary) = tokenizer();
+    let grammar = Grammar::parse(Syntax::Gbnf, GRAMMAR, &crate::Limits::default()).unwrap();
+    let possible = crate::decode::possible(&vocabulary);
+    for lookahead in [Lookahead::Unbounded, Lookahead::Terminals(0)] {
+        let compiler = Compiler::new(vocabulary.clone()).lookahead(lookahead);
+        let mut constraint = compiler.compile(&grammar).unwrap().constraint();
+        let mut seed = 5_usize;
+        for _ in 0..40 {
+            let asked = online::mask(&constraint.fork(), &possible).unwrap();
+            assert_eq!(asked, *constraint.mask().unwrap());
+            seed = seed.wrapping_mul(48_271) % 2_147_483_647;
+            let texts: Vec<TokenId> =
+                asked.iter().filter(|token| !vocabulary.is_end_of_text(*token)).collect();
+            let Some(token) = texts.get(seed % texts.len().max(1)) else { return };
+            constraint.advance(*token).unwrap();
+        }
+    }
+}
+
+/// Naive constraining as it is described (paper, 2; arXiv 2407.08103, appendix A): the text is cut into terminals by a
+/// lexer, and a token may go on with the terminal it is in, or begin the next one, but do no more. Over terminals that
+/// nothing can be read in two ways, so that the cut is plain to see.
+fn naive(text: &[u8], token: &[u8]) -> bool {
+    // An object of one string: {"word"}.
+    let terminals: [&dyn Fn(&[u8]) -> Option<bool>; 3] = [
+        &|bytes| b"{".starts_with(bytes).then(|| bytes == b"{"),
+        &|bytes| {
+            let inner = bytes.strip_prefix(b"\"").or(bytes.is_empty().then_some(bytes))?;
+            let letters = inner.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+            match &inner[letters..] {
+                [] => Some(false),
+                [b'"'] if letters > 0 => Some(true),
+                _ => None,
+            }
+        },
+        &|bytes| b"}".starts_with(bytes).then(|| bytes == b"}"),
+    ];
+    let (mut at, mut start) = (0, 0);
+    for end in 1..=text.len() {
+        match terminals.get(at).and_then(|terminal| terminal(&text[start..end])) {
+            Some(true) => (at, start) = (at + 1, end),
+            Some(false) => {}
+            None => return false,
+        }
+    }
+    let whole = [&text[start..], token].concat();
+    terminals.get(at).is_some_and(|terminal| terminal(&whole).is_some())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn naive_is_no_lookahead_over_written_terminals(
+        tokens in prop::collection::hash_set("[{}\"ab]{1,4}", 1..60),
+        choices in prop::collection::vec(any::<prop::sample::Index>(), 12),
+    ) {
+        let mut builder = Vocabulary::builder().all_bytes();
+        let tokens: Vec<String> = tokens.into_iter().filter(|token| token.len() > 1).collect();
+        for (id, token) in (256..).zip(&tokens) {
+            builder = builder.token(TokenId::new(id), token.as_str());
+        }
+        let end = TokenId::new(256 + u32::try_from(tokens.len()).unwrap());
+        let vocabulary = builder.end_of_text(end).build().unwrap();
+        let text = "root ::= \"{\" string \"}\"\nstring ::= \"\\\"\" [a-z]+ \"\\\"\"";
+        let grammar = Grammar::parse(Syntax::Gbnf, text, &crate::Limits::default()).unwrap();
+        let variant = Variant { method: MethodName::Naive, k: Some(K::Terminals(0)), s: None, threshold: None };
+        let compiler = Compiler::new(vocabulary.clone()).lookahead(Lookahead::from(K::Terminals(0)));
+        let compiled = compiler.terminals(variant.terminals()).compile(&grammar).unwrap();
+        let mut constraint = compiled.constraint();
+        let mut text = Vec::new();
+        for choice in choices {
+            let mask = constraint.mask().unwrap().clone();
+            for (token, bytes) in vocabulary.text_tokens() {
+                let (ours, plain) = (mask.contains(token), naive(&text, bytes));
+                prop_assert_eq!(ours, plain, "{:?} after {:?}", bytes.escape_ascii(), text.escape_ascii());
+            }
+            let next: Vec<TokenId> = mask.iter().filter(|token| *token != end).collect();
+            if next.is_empty() {
+                break;
+            }
+            let token = next[choice.index(next.len())];
+            constraint.advance(token).unwrap();
+            text.extend_from_slice(vocabulary.bytes(token).unwrap());
+        }
+    }
+}

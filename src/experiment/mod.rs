@@ -1,0 +1,25 @@
+//! Experiments: a grid of runs by a definition, one record a run, and what they add up to.
+//!
+//! A [`Definition`] is read from TOML; a [`Plan`] is the order of its runs, or of one shard's; [`run`] makes them, by
+//! [methods] that take turns, and appends a [`Row`] each to [`Records`]. A run that is killed goes on where it was;
+//! tables and figures are made from rows alone.
+
+mod definition;
+mod error;
+mod header;
+mod measures;
+pub mod methods;
+mod plan;
+mod records;
+mod row;
+mod run;
+pub mod statistics;
+pub mod summary;
+
+pub use definition::{AnswerPlace, DEFAULT_MODEL, Definition, Prompt, ShippedGrammars, Task, Turns, Variant};
+pub use error::ExperimentError;
+pub use header::{Header, Machine, ModelRecord, date, model_hash};
+pub use plan::{Plan, Shard, ShardError};
+pub use records::{Records, merge, read, read_header, write_file};
+pub use row::{End, K, Row, RunId, UNCONSTRAINED, fill_reproduced};
+pub use run::{Ended, Loaded, Watch, run};

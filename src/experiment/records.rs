@@ -1,0 +1,308 @@
+//! A folder of records: a header, rows one by one, and a lock while somebody writes.
+//!
+//! Invariant: what was appended stays. A row is on the disk before the next run begins; of a process that is killed
+//! while it writes one, the part of a line it leaves is cut off by the next. One process writes at a time.
+
+use std::{
+    collections::HashSet,
+    fs::{File, OpenOptions, TryLockError},
+    io::{Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    definition::Definition,
+    error::ExperimentError,
+    header::Header,
+    plan::Plan,
+    row::{Row, fill_reproduced},
+};
+
+/// The header's file.
+const HEADER: &str = "header.json";
+/// The rows' file.
+const ROWS: &str = "rows.jsonl";
+/// The rows as a table.
+const TABLE: &str = "rows.csv";
+/// Locked by whoever writes.
+const LOCK: &str = ".lock";
+
+/// A folder of records that is written to.
+#[derive(Debug)]
+pub struct Records {
+    folder: PathBuf,
+    rows: File,
+    /// Keys of the rows that are there.
+    known: HashSet<String>,
+    /// Held until this goes.
+    _lock: File,
+}
+
+impl Records {
+    /// Opens a folder for the experiment of `header`; makes it if it is not there. Rows that are there stay, but for a
+    /// last one that was cut.
+    ///
+    /// # Errors
+    /// If another process writes to it, it has something else or records of another experiment, its files are damaged,
+    /// or they cannot be read or written.
+    pub fn open(folder: &Path, header: &Header) -> Result<Self, ExperimentError> {
+        let there = folder.join(HEADER);
+        if !there.exists() && !is_free(folder)? {
+            let message = format!("it has files, and no {HEADER}: it is not a folder of records");
+            return Err(ExperimentError::Damaged { path: folder.to_owned(), message });
+        }
+        std::fs::create_dir_all(folder).map_err(ExperimentError::io("make", folder))?;
+        let lock = lock(folder)?;
+        if there.exists() {
+            let differences = read_header(folder)?.differences(header);
+            if !differences.is_empty() {
+                return Err(ExperimentError::Differs { path: folder.to_owned(), differences });
+            }
+        } else {
+            let text = serde_json::to_string_pretty(header).unwrap_or_default() + "\n";
+            write_file(&there, text.as_bytes())?;
+        }
+        let path = folder.join(ROWS);
+        let mut rows = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path)
+            .map_err(ExperimentError::io("open", &path))?;
+        let (found, whole) = read_rows(&path)?;
+        rows.set_len(whole)
+            .and_then(|()| rows.seek(SeekFrom::End(0)))
+            .map_err(ExperimentError::io("write", &path))?;
+        let known = found.iter().map(|row| row.run.key()).collect();
+        Ok(Self { folder: folder.to_owned(), rows, known, _lock: lock })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Is the run of this key there?
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.known.contains(key)
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Are there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// Appends a row, and waits until it is on the disk.
+    ///
+    /// # Errors
+    /// If it cannot be written, for instance since the disk is full; then the file ends with the row before.
+    pub fn append(&mut self, row: &Row) -> Result<(), ExperimentError> {
+        let path = || self.folder.join(ROWS);
+        let line = serde_json::to_string(row).unwrap_or_default() + "\n";
+        let before = self.rows.metadata().map_err(ExperimentError::io("read", path()))?.len();
+        let written = self.rows.write_all(line.as_bytes()).and_then(|()| self.rows.sync_data());
+        if written.is_err() {
+            // What is left of the line would be cut off by the next process too; the first error is told.
+            let _ = self.rows.set_len(before);
+        }
+        written.map_err(ExperimentError::io("write", path()))?;
+        self.known.insert(row.run.key());
+        Ok(())
+    }
+
+    /// Writes all rows as a table too (`rows.csv`), without their tokens, and returns them as [`read`] does.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn tabulate(&self) -> Result<Vec<Row>, ExperimentError> {
+        let (_, rows) = read(&self.folder)?;
+        write_file(&self.folder.join(TABLE), csv(&rows).as_bytes())?;
+        Ok(rows)
+    }
+}
+
+/// The header and the rows of a folder, with what is about two rows filled in. A last line that was cut is left out.
+///
+/// # Errors
+/// If a file is missing, cannot be read, or is damaged.
+pub fn read(folder: &Path) -> Result<(Header, Vec<Row>), ExperimentError> {
+    let header = read_header(folder)?;
+    let (mut rows, _) = read_rows(&folder.join(ROWS))?;
+    fill_reproduced(&mut rows);
+    Ok((header, rows))
+}
+
+/// Puts the records of the shards of one experiment together in a folder, in the order of the plan.
+///
+/// # Errors
+/// If the folders are of different definitions, commits or models, a run is missing or there twice, or the folder has
+/// something in it.
+pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentError> {
+    let mut whole: Option<Header> = None;
+    let mut rows = std::collections::HashMap::new();
+    for folder in folders {
+        let (header, found) = read(folder)?;
+        if let Some(whole) = &mut whole {
+            let differences = whole.differences_of_shards(&header);
+            if !differences.is_empty() {
+                return Err(ExperimentError::Differs { path: folder.clone(), differences });
+            }
+            whole.machines.extend(header.machines);
+        } else {
+            whole = Some(Header { shard: None, ..header });
+        }
+        for row in found {
+            let key = row.run.key();
+            if rows.insert(key.clone(), row).is_some() {
+                let message = format!("{} has a run that another folder has too: {key}", folder.display());
+                return Err(ExperimentError::Merge(message));
+            }
+        }
+    }
+    let mut whole = whole.ok_or_else(|| ExperimentError::Merge("no folder was given".to_owned()))?;
+    whole.machines.dedup();
+    let keys = Definition::outline(&whole.definition)
+        .map(|definition| Plan::new(definition, None).keys())
+        .ok_or_else(|| ExperimentError::Merge(format!("{HEADER} has no definition")))?;
+    let missing: Vec<&String> = keys.iter().filter(|key| !rows.contains_key(*key)).collect();
+    if let Some(first) = missing.first() {
+        let message = format!("{} of {} runs are missing, the first is {first}", missing.len(), keys.len());
+        return Err(ExperimentError::Merge(message));
+    }
+    let planned: HashSet<&String> = keys.iter().collect();
+    if let Some(key) = rows.keys().find(|key| !planned.contains(key)) {
+        return Err(ExperimentError::Merge(format!("a run is not of the definition: {key}")));
+    }
+    if out.exists() && !is_free(out)? {
+        return Err(ExperimentError::Merge(format!("{} is there already, and not empty", out.display())));
+    }
+    let mut records = Records::open(out, &whole)?;
+    for row in keys.iter().filter_map(|key| rows.remove(key)) {
+        records.append(&row)?;
+    }
+    records.tabulate()
+}
+
+/// Is there nothing at all in a folder, but perhaps a lock?
+fn is_free(folder: &Path) -> Result<bool, ExperimentError> {
+    if !folder.exists() {
+        return Ok(true);
+    }
+    let mut entries = std::fs::read_dir(folder).map_err(ExperimentError::io("read", folder))?;
+    Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK)))
+}
+
+fn lock(folder: &Path) -> Result<File, ExperimentError> {
+    let path = folder.join(LOCK);
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(ExperimentError::io("write", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ExperimentError::Locked { path: folder.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(ExperimentError::Io { action: "lock", path, source }),
+    }
+}
+
+/// Writes a file beside its place, then puts it there: whole, or not at all.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_file(path: &Path, content: &[u8]) -> Result<(), ExperimentError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let write = || {
+        let mut file = File::create(&part)?;
+        file.write_all(content)?;
+        file.sync_data()?;
+        std::fs::rename(&part, path)
+    };
+    write().map_err(|source| {
+        // What is left of it is of no use; the error that matters is the first.
+        let _ = std::fs::remove_file(&part);
+        ExperimentError::Io { action: "write", path: path.to_owned(), source }
+    })
+}
+
+/// The header of a folder.
+///
+/// # Errors
+/// If it is missing, cannot be read, or is damaged.
+pub fn read_header(folder: &Path) -> Result<Header, ExperimentError> {
+    let path = folder.join(HEADER);
+    let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
+    serde_json::from_str(&text).map_err(|error| ExperimentError::Damaged { path, message: error.to_string() })
+}
+
+/// The rows of a file, and how many of its bytes they are: fewer than all where the last line was cut.
+fn read_rows(path: &Path) -> Result<(Vec<Row>, u64), ExperimentError> {
+    let bytes = std::fs::read(path).map_err(ExperimentError::io("read", path))?;
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let damaged = |number: usize, what: String| {
+        let message = format!("line {number}: {what}");
+        ExperimentError::Damaged { path: path.to_owned(), message }
+    };
+    let mut rows = Vec::new();
+    let mut known = HashSet::new();
+    for (number, line) in (1..).zip(bytes[..whole].split(|&byte| byte == b'\n')) {
+        if line.is_empty() {
+            continue;
+        }
+        let row: Row = serde_json::from_slice(line).map_err(|error| damaged(number, error.to_string()))?;
+        if !known.insert(row.run.key()) {
+            return Err(damaged(number, format!("a run that was there before: {}", row.run.key())));
+        }
+        rows.push(row);
+    }
+    Ok((rows, u64::try_from(whole).unwrap_or(u64::MAX)))
+}
+
+/// Rows as comma-separated values (RFC 4180), with a head, and the number of tokens in place of the tokens.
+fn csv(rows: &[Row]) -> String {
+    let mut table = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let value = serde_json::to_value(row).unwrap_or_default();
+        let Some(fields) = value.as_object() else { continue };
+        if number == 0 {
+            let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+            table += &names.join(",");
+            table += "\r\n";
+        }
+        let cells: Vec<String> = fields.values().map(cell).collect();
+        table += &cells.join(",");
+        table += "\r\n";
+    }
+    table
+}
+
+/// A value as a cell.
+fn cell(value: &serde_json::Value) -> String {
+    let text = match value {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Array(items) => items.len().to_string(),
+        other => other.to_string(),
+    };
+    quoted(&text)
+}
+
+/// A text as a cell of comma-separated values.
+pub(super) fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

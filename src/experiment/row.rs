@@ -1,0 +1,364 @@
+//! One record a run: what was generated, what it cost, and what was measured about it afterwards.
+//!
+//! Invariant: a row is a line of JSON, and its [`RunId`] is the same in every process that runs the definition.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{decode::Finish, subterminal::Lookahead};
+
+/// The paper's `k`: how many terminals past the current one a token may reach. A number in files, or `"infinite"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum K {
+    /// At most so many.
+    Terminals(u32),
+    /// Any number.
+    Infinite,
+}
+
+impl From<K> for Lookahead {
+    fn from(k: K) -> Self {
+        match k {
+            K::Terminals(terminals) => Self::Terminals(terminals),
+            K::Infinite => Self::Unbounded,
+        }
+    }
+}
+
+impl fmt::Display for K {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Terminals(terminals) => terminals.fmt(f),
+            Self::Infinite => f.write_str("infinite"),
+        }
+    }
+}
+
+impl Serialize for K {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Terminals(terminals) => serializer.serialize_u32(*terminals),
+            Self::Infinite => serializer.serialize_str("infinite"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for K {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = K;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of terminals, or \"infinite\"")
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<K, E> {
+                let unexpected = || E::invalid_value(serde::de::Unexpected::Unsigned(number), &self);
+                u32::try_from(number).map(K::Terminals).map_err(|_| unexpected())
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<K, E> {
+                let unexpected = || E::invalid_value(serde::de::Unexpected::Signed(number), &self);
+                u32::try_from(number).map(K::Terminals).map_err(|_| unexpected())
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<K, E> {
+                match text {
+                    "infinite" => Ok(K::Infinite),
+                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// Which run a row is about: a point of the definition's grid.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunId {
+    /// The model's name in the definition.
+    pub model: String,
+    /// The grammar's name in the definition. An unconstrained run has one too: that of its task.
+    pub grammar: String,
+    /// Which of the grammar's prompts, from 0.
+    pub prompt: usize,
+    /// Temperature of the draws.
+    pub temperature: f64,
+    /// Seed of the draws.
+    pub seed: u64,
+    /// The method, as the definition writes it.
+    pub method: String,
+    /// Lookahead; `None` for a method that has none.
+    pub k: Option<K>,
+    /// Most tokens of a draft; `None` where nothing is drafted or drafts are as long as pays.
+    pub s: Option<usize>,
+    /// The least acceptance of a guess in a draft of a fixed length.
+    pub threshold: Option<f64>,
+}
+
+impl RunId {
+    /// It in one line, different for different runs of a definition.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let Self { model, grammar, prompt, temperature, seed, method, k, s, threshold } = self;
+        let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+        let (k, s) = (or_none(k.map(|k| k.to_string())), or_none(s.map(|s| s.to_string())));
+        let threshold = or_none(threshold.map(|threshold| threshold.to_string()));
+        format!("{model} {grammar} {prompt} {temperature} {seed} {method} {k} {s} {threshold}")
+    }
+}
+
+/// Why a text ended, as [`Finish`] says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The model ended it, or nothing could follow.
+    Stop,
+    /// The limit of tokens, or the model's context.
+    Length,
+}
+
+impl From<Finish> for End {
+    fn from(finish: Finish) -> Self {
+        match finish {
+            Finish::Length => Self::Length,
+            _ => Self::Stop,
+        }
+    }
+}
+
+/// One run. Times are in seconds, logarithms natural.
+///
+/// What needs whole rows of logits (`log_kept`, `nll`) is worked out by another pass over prompt and text after the
+/// timed run, so that it disturbs no time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Name of the definition.
+    pub definition: String,
+    /// Which run.
+    #[serde(flatten)]
+    pub run: RunId,
+    /// How manieth run of the process it was, from 0: methods take turns.
+    pub turn: usize,
+    /// The text; bytes that are no UTF-8 as U+FFFD.
+    pub text: String,
+    /// Its tokens, end of text left out.
+    pub tokens: Vec<u32>,
+    /// Why it ended.
+    pub finish: End,
+    /// Did it end in the language? Without a constraint: did it end other than by length?
+    pub complete: bool,
+    /// Is the whole text in the language of the grammar, whether a constraint was there or not?
+    pub well_formed: bool,
+    /// Is the text a prefix of one in the language?
+    pub prefix: bool,
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Passes of the model, the prompt's included.
+    pub passes: usize,
+    /// Tokens drafted.
+    pub drafted: usize,
+    /// Drafted tokens that were drawn too.
+    pub accepted: usize,
+    /// Masks made or looked up.
+    pub masks: usize,
+    /// Draws in which the model's own choice was refused; `None` where it was not asked for.
+    pub interventions: Option<usize>,
+    /// Further draws after a refused one, for the method that draws again.
+    pub redraws: Option<usize>,
+    /// Tokens that were appended without a draw, for templates.
+    pub inserted: Option<usize>,
+    /// Tokens at whose place the grammar allowed no other text of their length; `None` without a constraint.
+    pub forced_tokens: Option<usize>,
+    /// Bytes of the text that the grammar forced, but for their spelling; `None` without a constraint.
+    pub forced_bytes: Option<usize>,
+    /// The whole run.
+    pub seconds: f64,
+    /// Of that, until the first token was there: the prompt's pass.
+    pub first_seconds: f64,
+    /// In the model's passes.
+    pub model_seconds: f64,
+    /// In the constraint: masks, questions about tokens, and advancing.
+    pub mask_seconds: f64,
+    /// In proposers.
+    pub draft_seconds: f64,
+    /// To compile the grammar and make its trees, once for the process; `None` without a constraint.
+    pub compile_seconds: Option<f64>,
+    /// Sum over steps of the logarithm of the probability that the masks kept, at the temperature of the run, end of
+    /// text included: the importance weight of the text against the model conditioned on the language. `None`
+    /// without a constraint, and at temperature 0.
+    pub log_kept: Option<f64>,
+    /// Negative log-likelihood of the tokens under the unconstrained model at temperature 1, end of text left out.
+    pub nll: Option<f64>,
+    /// Are the tokens those that the tokenizer makes of the text? `None` where the tokenizer cannot say.
+    pub canonical: Option<bool>,
+    /// Tokens that the tokenizer makes of the text.
+    pub canonical_tokens: Option<usize>,
+    /// Is the answer the prompt's? `None` where the definition has no answers.
+    pub correct: Option<bool>,
+    /// Is the text that of the unconstrained run of the same prompt, temperature and seed, where that is well-formed?
+    /// `None` where it is not, or there is no such run. Filled where rows are read: it is about two of them.
+    #[serde(default)]
+    pub reproduced: Option<bool>,
+}
+
+impl Row {
+    /// Tokens a second after the first one; `None` for a text of one token.
+    #[must_use]
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let seconds = self.seconds - self.first_seconds;
+        (self.tokens.len() > 1 && seconds > 0.0).then(|| count(self.tokens.len() - 1) / seconds)
+    }
+
+    /// Tokens for each pass after the prompt's; `None` for a text of one token.
+    #[must_use]
+    pub fn tokens_per_pass(&self) -> Option<f64> {
+        (self.tokens.len() > 1 && self.passes > 1)
+            .then(|| count(self.tokens.len() - 1) / count(self.passes - 1))
+    }
+
+    /// Perplexity of the text under the unconstrained model.
+    #[must_use]
+    pub fn perplexity(&self) -> Option<f64> {
+        let nll = self.nll.filter(|_| !self.tokens.is_empty())?;
+        Some((nll / count(self.tokens.len())).exp())
+    }
+}
+
+/// A number of tokens, passes or rows, all far below 2^32.
+pub(super) fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// Fills [`Row::reproduced`] from the unconstrained rows among them.
+pub fn fill_reproduced(rows: &mut [Row]) {
+    let place = |run: &RunId| {
+        let RunId { model, grammar, prompt, temperature, seed, .. } = run;
+        (model.clone(), grammar.clone(), *prompt, temperature.to_bits(), *seed)
+    };
+    let free = rows.iter().filter(|row| row.run.method == UNCONSTRAINED && row.well_formed);
+    let free: std::collections::HashMap<_, Vec<u32>> =
+        free.map(|row| (place(&row.run), row.tokens.clone())).collect();
+    for row in rows.iter_mut().filter(|row| row.run.method != UNCONSTRAINED) {
+        row.reproduced = free.get(&place(&row.run)).map(|tokens| *tokens == row.tokens);
+    }
+}
+
+/// The method without a constraint, by which throughput is divided.
+pub const UNCONSTRAINED: &str = "unconstrained";
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A row of a made-up run.
+    pub(in crate::experiment) fn example(method: &str, prompt: usize, seed: u64) -> Row {
+        Row {
+            definition: "made-up".to_owned(),
+            run: RunId {
+                model: "small".to_owned(),
+                grammar: "json".to_owned(),
+                prompt,
+                temperature: 1.0,
+                seed,
+                method: method.to_owned(),
+                k: (method != UNCONSTRAINED).then_some(K::Infinite),
+                s: None,
+                threshold: None,
+            },
+            turn: 0,
+            text: "{}".to_owned(),
+            tokens: vec![5, 6, 7],
+            finish: End::Stop,
+            complete: true,
+            well_formed: true,
+            prefix: true,
+            prompt_tokens: 4,
+            passes: 3,
+            drafted: 2,
+            accepted: 1,
+            masks: 3,
+            interventions: None,
+            redraws: None,
+            inserted: None,
+            forced_tokens: Some(1),
+            forced_bytes: Some(1),
+            seconds: 0.5,
+            first_seconds: 0.3,
+            model_seconds: 0.4,
+            mask_seconds: 0.01,
+            draft_seconds: 0.02,
+            compile_seconds: Some(0.1),
+            log_kept: Some(-0.7),
+            nll: Some(1.5),
+            canonical: Some(true),
+            canonical_tokens: Some(3),
+            correct: None,
+            reproduced: None,
+        }
+    }
+
+    #[test]
+    fn rows_come_back_from_json() {
+        for k in [None, Some(K::Infinite), Some(K::Terminals(2))] {
+            let mut row = example("masks", 1, u64::MAX);
+            row.run.k = k;
+            row.run.threshold = Some(0.1);
+            let line = serde_json::to_string(&row).unwrap();
+            assert!(!line.contains('\n'));
+            assert_eq!(serde_json::from_str::<Row>(&line).unwrap(), row, "{line}");
+        }
+        let line = serde_json::to_string(&example("masks", 1, 2)).unwrap();
+        for wrong in ["-1", "1.5", "\"endless\"", "[]", "4294967296"] {
+            let line = line.replace("\"infinite\"", wrong);
+            assert!(serde_json::from_str::<Row>(&line).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn keys_tell_runs_apart() {
+        let run = example("masks", 1, 2).run;
+        let mut others = vec![run.clone(); 9];
+        others[0].model = "large".to_owned();
+        others[1].grammar = "c".to_owned();
+        others[2].prompt = 2;
+        others[3].temperature = 0.5;
+        others[4].seed = 1;
+        others[5].method = "ours".to_owned();
+        others[6].k = Some(K::Terminals(0));
+        others[7].s = Some(3);
+        others[8].threshold = Some(0.5);
+        assert!(others.iter().all(|other| other.key() != run.key()));
+        assert_eq!(run.clone().key(), run.key());
+    }
+
+    #[test]
+    fn rates_leave_the_first_token_out() {
+        let row = example("masks", 0, 0);
+        assert!((row.tokens_per_second().unwrap() - 10.0).abs() < 1e-9);
+        assert!((row.tokens_per_pass().unwrap() - 1.0).abs() < 1e-12);
+        assert!((row.perplexity().unwrap() - 0.5_f64.exp()).abs() < 1e-12);
+        let short = Row { tokens: vec![1], passes: 1, ..row };
+        assert_eq!((short.tokens_per_second(), short.tokens_per_pass()), (None, None));
+        assert_eq!(Row { tokens: Vec::new(), ..short }.perplexity(), None);
+    }
+
+    #[test]
+    fn only_valid_unconstrained_texts_are_reproduced() {
+        let mut rows = vec![
+            example(UNCONSTRAINED, 0, 0),
+            example("masks", 0, 0),
+            Row { tokens: vec![1], ..example("naive", 0, 0) },
+            Row { well_formed: false, ..example(UNCONSTRAINED, 1, 0) },
+            example("masks", 1, 0),
+            example("masks", 2, 0),
+        ];
+        fill_reproduced(&mut rows);
+        let filled: Vec<_> = rows.iter().map(|row| row.reproduced).collect();
+        assert_eq!(filled, [None, Some(true), Some(false), None, None, None]);
+    }
+}

@@ -1,0 +1,345 @@
+//! The runs of a plan, one after the other.
+//!
+//! Invariant: a row depends on its run alone, but for times and what decides how long drafts are. Whether a process made
+//! all rows or went on after another one, the tokens are the same.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use super::{
+    definition::{Definition, Task, Variant},
+    error::ExperimentError,
+    measures::{Measures, Meter, prompt_tokens},
+    methods::{Lessons, Method, MethodError, Outcome, Refinements, Stage, shipped_prior},
+    plan::{Plan, Round},
+    records::Records,
+    row::{K, Row, RunId},
+};
+use crate::{
+    compile::{CompiledGrammar, Compiler},
+    decode::{DecodeError, Decoder, Masking, Sampling},
+    grammar::Grammar,
+    ids::TokenId,
+    limits::Limits,
+    lower::Terminals,
+    model::Model,
+    proposer::{CountProposer, DraftLength, Drafter, Learning, Prior},
+    subterminal::Lookahead,
+    vocab::{Tokenizer, Vocabulary},
+};
+
+/// A model with what belongs to it.
+#[derive(Debug)]
+pub struct Loaded<M> {
+    /// The model.
+    pub model: M,
+    /// Its vocabulary.
+    pub vocabulary: Vocabulary,
+    /// Its tokenizer.
+    pub tokenizer: Tokenizer,
+    /// The folder of priors that come with it.
+    pub priors: Option<PathBuf>,
+}
+
+/// Who is told how an experiment goes on, and can stop it.
+pub trait Watch {
+    /// So many runs are to be made, of which so many are there already.
+    fn begun(&mut self, _runs: usize, _there: usize) {}
+
+    /// A row was made, and is on the disk.
+    fn made(&mut self, _row: &Row) {}
+
+    /// What is done between runs, such as warm-ups.
+    fn doing(&mut self, _what: &str) {}
+
+    /// Should it stop before the next run?
+    fn stops(&self) -> bool {
+        false
+    }
+}
+
+/// How far an experiment came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All rows are there.
+    Complete,
+    /// It was stopped. The same plan goes on where it was.
+    Stopped,
+}
+
+/// Seeds of warm-ups, and of the run that is not counted, far from those of definitions.
+const WARM_UP_SEED: u64 = 1_000_000;
+const UNCOUNTED_SEED: u64 = 2_000_000;
+/// Tokens of the run that is not counted.
+const UNCOUNTED_TOKENS: usize = 24;
+
+/// Makes all runs of a plan that are not in the records yet. `load` loads the model of an index in the definition.
+///
+/// # Errors
+/// If a grammar, a model or a prior cannot be used, a run fails, or a row cannot be written. The rows before stay.
+pub fn run<M: Model>(
+    plan: &Plan,
+    records: &mut Records,
+    load: &mut dyn FnMut(usize) -> Result<Loaded<M>, ExperimentError>,
+    watch: &mut dyn Watch,
+) -> Result<Ended, ExperimentError> {
+    let there = plan.keys().iter().filter(|key| records.has(key)).count();
+    watch.begun(plan.runs(), there);
+    let mut turn = there;
+    let mut left: Vec<&Round> = plan.rounds().iter().collect();
+    left.retain(|round| plan.turns(round).any(|at| !records.has(&plan.id(round, at).key())));
+    for of_model in left.chunk_by(|one, other| one.model == other.model) {
+        let Loaded { model, vocabulary, tokenizer, priors } = load(of_model[0].model)?;
+        let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
+        for of_task in of_model.chunk_by(|one, other| one.task == other.task) {
+            let task = &plan.definition().tasks[of_task[0].task];
+            let prompts =
+                task.prompts.iter().map(|prompt| prompt_tokens(&tokenizer, &vocabulary, &prompt.text));
+            let mut bench = Bench {
+                plan,
+                task,
+                prompts: prompts.collect::<Result<_, _>>()?,
+                tokenizer: &tokenizer,
+                grammars: Grammars::new(task, &vocabulary)?,
+                priors: HashMap::new(),
+                shipped: priors.clone(),
+                methods: HashMap::new(),
+                decoder: &mut decoder,
+            };
+            for round in of_task {
+                for variant in plan.turns(round) {
+                    let id = plan.id(round, variant);
+                    if records.has(&id.key()) {
+                        continue;
+                    }
+                    if watch.stops() {
+                        return Ok(Ended::Stopped);
+                    }
+                    let row = bench.row(round, variant, id, turn, watch)?;
+                    records.append(&row)?;
+                    watch.made(&row);
+                    turn += 1;
+                }
+            }
+        }
+    }
+    Ok(Ended::Complete)
+}
+
+/// One grammar, compiled as methods need it.
+struct Grammars {
+    grammar: Grammar,
+    name: String,
+    vocabulary: Vocabulary,
+    compiled: HashMap<(K, Terminals), (CompiledGrammar, f64)>,
+}
+
+impl Grammars {
+    fn new(task: &Task, vocabulary: &Vocabulary) -> Result<Self, ExperimentError> {
+        let read = Grammar::parse(task.syntax, &task.grammar, &Limits::default());
+        let grammar = read.map_err(|source| ExperimentError::Grammar { name: task.name.clone(), source })?;
+        let (name, vocabulary) = (task.name.clone(), vocabulary.clone());
+        Ok(Self { grammar, name, vocabulary, compiled: HashMap::new() })
+    }
+
+    /// The grammar for a lookahead and terminals, and the seconds that compiling and growing trees took.
+    fn get(&mut self, k: K, terminals: Terminals) -> Result<(CompiledGrammar, f64), ExperimentError> {
+        if let Some(found) = self.compiled.get(&(k, terminals)) {
+            return Ok(found.clone());
+        }
+        let start = Instant::now();
+        let compiler =
+            Compiler::new(self.vocabulary.clone()).lookahead(Lookahead::from(k)).terminals(terminals);
+        let compiled = compiler
+            .compile(&self.grammar)
+            .map_err(|source| ExperimentError::Compile { name: self.name.clone(), source })?;
+        compiled.grow_trees();
+        let found = (compiled, start.elapsed().as_secs_f64());
+        self.compiled.insert((k, terminals), found.clone());
+        Ok(found)
+    }
+}
+
+/// Where the runs of one model and grammar are made.
+struct Bench<'a, M: Model> {
+    plan: &'a Plan,
+    task: &'a Task,
+    prompts: Vec<Vec<TokenId>>,
+    tokenizer: &'a Tokenizer,
+    grammars: Grammars,
+    /// What was learnt, by what decides it: lookahead, refinements and temperature.
+    priors: HashMap<(K, Refinements, u64), Prior>,
+    shipped: Option<PathBuf>,
+    /// Methods that are ready, by variant and temperature.
+    methods: HashMap<(usize, u64), Box<dyn Method<M>>>,
+    decoder: &'a mut Decoder<M>,
+}
+
+/// An error of a run.
+fn failed(run: impl Into<String>) -> impl FnOnce(MethodError) -> ExperimentError {
+    let run = run.into();
+    move |error| match error {
+        MethodError::Decode(source) => ExperimentError::Run { run, source },
+        MethodError::Build(source) => source.into(),
+    }
+}
+
+impl<M: Model> Bench<'_, M> {
+    /// Makes a run, measures it, and says it all in a row.
+    fn row(
+        &mut self,
+        round: &Round,
+        index: usize,
+        id: RunId,
+        turn: usize,
+        watch: &mut dyn Watch,
+    ) -> Result<Row, ExperimentError> {
+        let variant = self.plan.variants()[index];
+        let grammar = match variant.k {
+            Some(k) => Some(self.grammars.get(k, variant.terminals())?),
+            None => None,
+        };
+        let (grammar, compile_seconds) = grammar.unzip();
+        let mut method = match self.methods.remove(&(index, round.temperature.to_bits())) {
+            Some(method) => method,
+            None => self.ready(variant, grammar.as_ref(), round.temperature, watch)?,
+        };
+        self.options(round.temperature, round.seed, self.definition().max_tokens);
+        let prompt = &self.prompts[round.prompt];
+        let tokenizer = self.tokenizer;
+        let mut stage = Stage { decoder: &mut *self.decoder, grammar: grammar.as_ref(), tokenizer };
+        let outcome = method.generate(&mut stage, prompt).map_err(failed(id.key()))?;
+        self.methods.insert((index, round.temperature.to_bits()), method);
+        let (exact, _) = self.grammars.get(K::Infinite, Terminals::Folded)?;
+        let meter = Meter::new(tokenizer, &exact);
+        let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
+        let model = self.decoder.model_mut();
+        let measures = meter
+            .measure(model, &self.prompts[round.prompt], &outcome, round.temperature, constraint)
+            .map_err(failed(id.key()))?;
+        let text = String::from_utf8_lossy(&outcome.text).into_owned();
+        let prompt = &self.task.prompts[round.prompt];
+        let correct = self.task.answer.as_ref().and_then(|place| prompt.is_answered(place, &text));
+        let definition = self.definition().name.clone();
+        Ok(Row { correct, compile_seconds, turn, definition, ..row(id, text, &outcome, measures) })
+    }
+
+    fn definition(&self) -> &Definition {
+        self.plan.definition()
+    }
+
+    /// Sets how the next run draws. What the definition says of temperatures was checked.
+    fn options(&mut self, temperature: f64, seed: u64, max_tokens: usize) {
+        let options = self.decoder.options_mut();
+        options.sampling = Sampling::with_temperature(temperature).unwrap_or_default();
+        options.seed = seed;
+        options.max_new_tokens = max_tokens;
+    }
+
+    /// A method that has learnt what it learns, and made a run that is not counted: it fills caches.
+    fn ready(
+        &mut self,
+        variant: Variant,
+        grammar: Option<&CompiledGrammar>,
+        temperature: f64,
+        watch: &mut dyn Watch,
+    ) -> Result<Box<dyn Method<M>>, ExperimentError> {
+        let prior = match (grammar, variant.k, variant.lessons()) {
+            (Some(grammar), Some(k), Lessons::WarmUps(refinements)) => {
+                let key = (k, refinements, temperature.to_bits());
+                if !self.priors.contains_key(&key) {
+                    watch.doing(&format!("{}: warm-ups for {}", self.task.name, variant.method));
+                    let prior = self.warm_up(grammar, refinements, temperature)?;
+                    self.priors.insert(key, prior);
+                }
+                self.priors.get(&key).cloned()
+            }
+            (Some(grammar), _, Lessons::Shipped) => {
+                shipped_prior(self.shipped.as_deref(), &self.task.name, grammar)?
+            }
+            _ => None,
+        };
+        watch.doing(&format!("{}: {}", self.task.name, variant.method));
+        let tokenizer = self.tokenizer;
+        let made = variant.method::<M>(grammar, tokenizer, prior);
+        let mut method = made.map_err(|error| {
+            ExperimentError::definition(self.definition().name.clone(), error.to_string())
+        })?;
+        self.options(temperature, UNCOUNTED_SEED, self.definition().max_tokens.min(UNCOUNTED_TOKENS));
+        let mut stage = Stage { decoder: &mut *self.decoder, grammar, tokenizer };
+        let run = format!("{} {}, a run that is not counted", self.task.name, variant.method);
+        method.prepare(&mut stage).map_err(failed(&*run))?;
+        method.generate(&mut stage, &self.prompts[0]).map_err(failed(run))?;
+        Ok(method)
+    }
+
+    /// What is learnt from warm-ups: texts with seeds of their own, as the paper does (section 4).
+    fn warm_up(
+        &mut self,
+        grammar: &CompiledGrammar,
+        refinements: Refinements,
+        temperature: f64,
+    ) -> Result<Prior, ExperimentError> {
+        let learner = CountProposer::new(Prior::new(grammar), Learning::Online);
+        let learner = Arc::new(Mutex::new(learner.counting(refinements.counting())));
+        let length = DraftLength::up_to(8, 0.5).unwrap_or_default();
+        self.options(temperature, WARM_UP_SEED, self.definition().max_tokens);
+        self.decoder.options_mut().masking = Masking::Ahead;
+        self.decoder.set_constraint(Some(grammar.constraint()))?;
+        self.decoder.set_drafter(Some(Drafter::new(Box::new(Arc::clone(&learner)), length)));
+        let mut texts = Ok(());
+        for (seed, prompt) in
+            (WARM_UP_SEED..).zip(self.prompts.iter().cycle()).take(self.definition().warm_ups)
+        {
+            self.decoder.options_mut().seed = seed;
+            texts = texts.and_then(|()| self.decoder.generate(prompt).map(drop));
+        }
+        self.decoder.set_drafter(None);
+        let run = format!("{}, a warm-up", self.task.name);
+        texts.map_err(|source: DecodeError| ExperimentError::Run { run, source })?;
+        let learner = learner.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(learner.prior().clone())
+    }
+}
+
+/// What was generated and measured, but for what hangs on the definition.
+fn row(run: RunId, text: String, outcome: &Outcome, measures: Measures) -> Row {
+    let Outcome { tokens, stats, .. } = outcome;
+    Row {
+        definition: String::new(),
+        run,
+        turn: 0,
+        text,
+        tokens: tokens.iter().map(|token| token.raw()).collect(),
+        finish: outcome.finish.into(),
+        complete: outcome.complete,
+        well_formed: measures.well_formed,
+        prefix: measures.prefix,
+        prompt_tokens: stats.prompt_tokens,
+        passes: stats.passes,
+        drafted: stats.drafted,
+        accepted: stats.accepted,
+        masks: stats.masks,
+        interventions: (stats.own_draws == stats.draws).then_some(stats.interventions),
+        redraws: outcome.redraws,
+        inserted: outcome.inserted,
+        forced_tokens: measures.forced_tokens,
+        forced_bytes: measures.forced_bytes,
+        seconds: stats.total_time.as_secs_f64(),
+        first_seconds: outcome.first.as_secs_f64(),
+        model_seconds: stats.model_time.as_secs_f64(),
+        mask_seconds: stats.mask_time.as_secs_f64(),
+        draft_seconds: stats.draft_time.as_secs_f64(),
+        compile_seconds: None,
+        log_kept: measures.log_kept,
+        nll: Some(measures.nll),
+        canonical: measures.canonical.as_ref().map(|canonical| canonical == tokens),
+        canonical_tokens: measures.canonical.map(|canonical| canonical.len()),
+        correct: None,
+        reproduced: None,
+    }
+}
