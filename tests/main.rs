@@ -12,6 +12,7 @@ mod cli_cache;
 mod cli_compile;
 #[cfg(feature = "cli")]
 mod cli_explain;
+mod cli_experiment;
 #[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]

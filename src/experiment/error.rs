@@ -158,6 +158,10 @@ impl ExperimentError {
     /// Is the input at fault, not the work?
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
-        !matches!(self, Self::Run { .. } | Self::Io { .. })
+        match self {
+            Self::Io { action, .. } => *action == "read",
+            Self::Run { .. } => false,
+            _ => true,
+        }
     }
 }

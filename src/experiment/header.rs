@@ -186,8 +186,8 @@ fn processor() -> String {
     std::env::consts::ARCH.to_owned()
 }
 
-/// BLAKE3 of the files of a model, in hexadecimal: a GGUF file, or a folder's configuration, weights and tokenizer.
-/// Reads all of them.
+/// BLAKE3 of the files of a model, in hexadecimal: a GGUF file, or a folder's configuration, weights and
+/// tokenizer. Reads all of them.
 ///
 /// # Errors
 /// If a file cannot be read.

@@ -1,5 +1,5 @@
-//! What is measured about a text after it was generated, by one more pass over prompt and text with whole rows and a
-//! replay of the constraint: so the measures disturb no timed run.
+//! What is measured about a text after it was generated, by one more pass over prompt and text with whole
+//! rows and a replay of the constraint: so the measures disturb no timed run.
 
 use super::{
     error::ExperimentError,
@@ -122,12 +122,12 @@ impl<'a> Meter<'a> {
         Ok((nll, constrained.then_some(kept)))
     }
 
-    /// The tokens that the tokenizer makes of a text that comes after a prompt; `None` if it is no UTF-8, or the
-    /// tokenizer does not spell it.
+    /// The tokens that the tokenizer makes of a text that comes after a prompt; `None` if it is no UTF-8, or
+    /// the tokenizer does not spell it.
     fn canonical(&self, text: &[u8]) -> Option<Vec<TokenId>> {
         let text = str::from_utf8(text).ok()?;
-        // Some tokenizers put a space before a text. Behind a line feed there is none, and it is a token of its own
-        // unless a text begins with one.
+        // Some tokenizers put a space before a text. Behind a line feed there is none, and it is a token of
+        // its own unless a text begins with one.
         for before in ["", "\n"] {
             let tokens = self.tokenizer.encode(&format!("{before}{text}"), false).ok()?;
             for skipped in 0..tokens.len().min(3) {

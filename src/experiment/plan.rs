@@ -1,7 +1,7 @@
 //! The order of runs: rounds, in which all methods take turns on one prompt with one seed.
 //!
-//! Invariant: a plan follows from the definition alone, so a run that was stopped goes on in the same order, and shards
-//! of a plan are disjoint and together all of it.
+//! Invariant: a plan follows from the definition alone, so a run that was stopped goes on in the same order,
+//! and shards of a plan are disjoint and together all of it.
 
 use std::{fmt, str::FromStr};
 
@@ -10,7 +10,8 @@ use super::{
     row::RunId,
 };
 
-/// One part of a plan for one of several processes: whole rounds, so that what is compared ran on one machine.
+/// One part of a plan for one of several processes: whole rounds, so that what is compared ran on one
+/// machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     /// From 1.
@@ -158,7 +159,8 @@ mod tests {
     use super::*;
 
     fn plan(shard: Option<&str>) -> Plan {
-        let text = "name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\", \"y\"]\nseeds = { from = 0, count = 20 }\n\
+        let text = "name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\", \"y\"]\n\
+            seeds = { from = 0, count = 20 }\n\
             methods = [\"unconstrained\", \"masks\", \"paper\"]\ns = [1, 2]";
         let grammar = |_: &str| Some("root ::= \"a\"");
         let definition = Definition::parse(text, "a", Path::new(""), false, &grammar).unwrap();

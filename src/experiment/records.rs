@@ -1,7 +1,8 @@
 //! A folder of records: a header, rows one by one, and a lock while somebody writes.
 //!
-//! Invariant: what was appended stays. A row is on the disk before the next run begins; of a process that is killed
-//! while it writes one, the part of a line it leaves is cut off by the next. One process writes at a time.
+//! Invariant: what was appended stays. A row is on the disk before the next run begins; of a process that is
+//! killed while it writes one, the part of a line it leaves is cut off by the next. One process writes at a
+//! time.
 
 use std::{
     collections::HashSet,
@@ -39,12 +40,12 @@ pub struct Records {
 }
 
 impl Records {
-    /// Opens a folder for the experiment of `header`; makes it if it is not there. Rows that are there stay, but for a
-    /// last one that was cut.
+    /// Opens a folder for the experiment of `header`; makes it if it is not there. Rows that are there stay,
+    /// but for a last one that was cut.
     ///
     /// # Errors
-    /// If another process writes to it, it has something else or records of another experiment, its files are damaged,
-    /// or they cannot be read or written.
+    /// If another process writes to it, it has something else or records of another experiment, its files are
+    /// damaged, or they cannot be read or written.
     pub fn open(folder: &Path, header: &Header) -> Result<Self, ExperimentError> {
         let there = folder.join(HEADER);
         if !there.exists() && !is_free(folder)? {
@@ -130,7 +131,8 @@ impl Records {
     }
 }
 
-/// The header and the rows of a folder, with what is about two rows filled in. A last line that was cut is left out.
+/// The header and the rows of a folder, with what is about two rows filled in. A last line that was cut is
+/// left out.
 ///
 /// # Errors
 /// If a file is missing, cannot be read, or is damaged.
@@ -144,8 +146,8 @@ pub fn read(folder: &Path) -> Result<(Header, Vec<Row>), ExperimentError> {
 /// Puts the records of the shards of one experiment together in a folder, in the order of the plan.
 ///
 /// # Errors
-/// If the folders are of different definitions, commits or models, a run is missing or there twice, or the folder has
-/// something in it.
+/// If the folders are of different definitions, commits or models, a run is missing or there twice, or the
+/// folder has something in it.
 pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentError> {
     let mut whole: Option<Header> = None;
     let mut rows = std::collections::HashMap::new();

@@ -1,6 +1,7 @@
 //! One record a run: what was generated, what it cost, and what was measured about it afterwards.
 //!
-//! Invariant: a row is a line of JSON, and its [`RunId`] is the same in every process that runs the definition.
+//! Invariant: a row is a line of JSON, and its [`RunId`] is the same in every process that runs the
+//! definition.
 
 use std::fmt;
 
@@ -8,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{decode::Finish, subterminal::Lookahead};
 
-/// The paper's `k`: how many terminals past the current one a token may reach. A number in files, or `"infinite"`.
+/// The paper's `k`: how many terminals past the current one a token may reach. A number in files, or
+/// `"infinite"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum K {
     /// At most so many.
@@ -133,8 +135,8 @@ impl From<Finish> for End {
 
 /// One run. Times are in seconds, logarithms natural.
 ///
-/// What needs whole rows of logits (`log_kept`, `nll`) is worked out by another pass over prompt and text after the
-/// timed run, so that it disturbs no time.
+/// What needs whole rows of logits (`log_kept`, `nll`) is worked out by another pass over prompt and text
+/// after the timed run, so that it disturbs no time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Name of the definition.
@@ -188,11 +190,12 @@ pub struct Row {
     pub draft_seconds: f64,
     /// To compile the grammar and make its trees, once for the process; `None` without a constraint.
     pub compile_seconds: Option<f64>,
-    /// Sum over steps of the logarithm of the probability that the masks kept, at the temperature of the run, end of
-    /// text included: the importance weight of the text against the model conditioned on the language. `None`
-    /// without a constraint, and at temperature 0.
+    /// Sum over steps of the logarithm of the probability that the masks kept, at the temperature of the run,
+    /// end of text included: the importance weight of the text against the model conditioned on the language.
+    /// `None` without a constraint, and at temperature 0.
     pub log_kept: Option<f64>,
-    /// Negative log-likelihood of the tokens under the unconstrained model at temperature 1, end of text left out.
+    /// Negative log-likelihood of the tokens under the unconstrained model at temperature 1, end of text left
+    /// out.
     pub nll: Option<f64>,
     /// Are the tokens those that the tokenizer makes of the text? `None` where the tokenizer cannot say.
     pub canonical: Option<bool>,
@@ -200,8 +203,9 @@ pub struct Row {
     pub canonical_tokens: Option<usize>,
     /// Is the answer the prompt's? `None` where the definition has no answers.
     pub correct: Option<bool>,
-    /// Is the text that of the unconstrained run of the same prompt, temperature and seed, where that is well-formed?
-    /// `None` where it is not, or there is no such run. Filled where rows are read: it is about two of them.
+    /// Is the text that of the unconstrained run of the same prompt, temperature and seed, where that is
+    /// well-formed? `None` where it is not, or there is no such run. Filled where rows are read: it is about
+    /// two of them.
     #[serde(default)]
     pub reproduced: Option<bool>,
 }

@@ -1,7 +1,7 @@
 //! The runs of a plan, one after the other.
 //!
-//! Invariant: a row depends on its run alone, but for times and what decides how long drafts are. Whether a process made
-//! all rows or went on after another one, the tokens are the same.
+//! Invariant: a row depends on its run alone, but for times and what decides how long drafts are. Whether a
+//! process made all rows or went on after another one, the tokens are the same.
 
 use std::{
     collections::HashMap,
@@ -77,10 +77,12 @@ const UNCOUNTED_SEED: u64 = 2_000_000;
 /// Tokens of the run that is not counted.
 const UNCOUNTED_TOKENS: usize = 24;
 
-/// Makes all runs of a plan that are not in the records yet. `load` loads the model of an index in the definition.
+/// Makes all runs of a plan that are not in the records yet. `load` loads the model of an index in the
+/// definition.
 ///
 /// # Errors
-/// If a grammar, a model or a prior cannot be used, a run fails, or a row cannot be written. The rows before stay.
+/// If a grammar, a model or a prior cannot be used, a run fails, or a row cannot be written. The rows before
+/// stay.
 pub fn run<M: Model>(
     plan: &Plan,
     records: &mut Records,

@@ -1,7 +1,8 @@
 //! Means with intervals, by the bootstrap over prompts (Efron's percentile method).
 //!
-//! Texts of one prompt are alike, so prompts are drawn again, each with all of its texts; where there is one prompt
-//! only, texts are. Everything is a ratio of two sums over texts, so that a mean over tokens is one too.
+//! Texts of one prompt are alike, so prompts are drawn again, each with all of its texts; where there is one
+//! prompt only, texts are. Everything is a ratio of two sums over texts, so that a mean over tokens is one
+//! too.
 //!
 //! Invariant: the same rows give the same intervals: the resamples have a fixed seed.
 
@@ -66,7 +67,8 @@ fn units(parts: &[Part]) -> BTreeMap<usize, Sums> {
     units
 }
 
-/// The ratio of two sums over texts, after `shown` was applied to it; `None` without texts, or where it is no number.
+/// The ratio of two sums over texts, after `shown` was applied to it; `None` without texts, or where it is no
+/// number.
 #[must_use]
 pub fn ratio(parts: &[Part], shown: fn(f64) -> f64) -> Option<Estimate> {
     let units: Vec<Sums> = units(parts).into_values().collect();
@@ -76,8 +78,8 @@ pub fn ratio(parts: &[Part], shown: fn(f64) -> f64) -> Option<Estimate> {
     estimate(parts.len(), units.len(), |drawn| shown(of(drawn, &units)))
 }
 
-/// How many times the ratio of `base` that of `parts` is. Prompts that both have are drawn together, so that what is
-/// hard for both does not widen the interval. Only those are looked at.
+/// How many times the ratio of `base` that of `parts` is. Prompts that both have are drawn together, so that
+/// what is hard for both does not widen the interval. Only those are looked at.
 #[must_use]
 pub fn relative(parts: &[Part], base: &[Part]) -> Option<Estimate> {
     let (ours, theirs) = (units(parts), units(base));

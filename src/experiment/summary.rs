@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     records::quoted,
-    row::{K, Row, UNCONSTRAINED, count},
+    row::{K, Row, RunId, UNCONSTRAINED, count},
     statistics::{Estimate, Part, ratio, relative},
 };
 
@@ -31,8 +31,8 @@ pub struct Line {
     pub n: usize,
     /// Prompts.
     pub prompts: usize,
-    /// Tokens a second, the prompt's pass and the first token left out, relative to unconstrained runs of the same
-    /// model, grammar and temperature.
+    /// Tokens a second, the prompt's pass and the first token left out, relative to unconstrained runs of the
+    /// same model, grammar and temperature.
     pub throughput: Option<Estimate>,
     /// Tokens a second.
     pub tokens_per_second: Option<Estimate>,
@@ -75,21 +75,29 @@ pub fn summarise(rows: &[Row]) -> Vec<Line> {
             None => cells.push((cell, vec![row])),
         }
     }
-    // Grammar by grammar, and what all is divided by first. Sorting is stable: methods stay in the order of the first
-    // round, which is the definition's.
-    let mut order: Vec<(String, String)> = Vec::new();
-    for row in rows {
-        let task = (row.run.model.clone(), row.run.grammar.clone());
-        if !order.contains(&task) {
-            order.push(task);
-        }
-    }
-    let place = |row: &Row| {
-        order.iter().position(|(model, grammar)| *model == row.run.model && *grammar == row.run.grammar)
+    // Grammar by grammar, and what all is divided by first; the others in the order of the first round of
+    // all, which is the definition's, as later rounds begin with another method.
+    let (mut tasks, mut settings) = (Vec::new(), Vec::new());
+    let place = |name: String, names: &mut Vec<String>| {
+        names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        })
     };
-    let free = |row: &Row| row.run.method != UNCONSTRAINED;
-    cells.sort_by_key(|(_, rows)| rows.first().map(|row| (place(row), free(row))));
-    cells.iter().map(|(_, cell)| line(cell, rows)).collect()
+    let mut places: Vec<(usize, bool, usize)> = Vec::new();
+    for (_, rows) in &cells {
+        let Some(RunId { model, grammar, method, k, s, threshold, temperature, .. }) =
+            rows.first().map(|row| &row.run)
+        else {
+            continue;
+        };
+        let setting = format!("{method} {k:?} {s:?} {threshold:?} {temperature}");
+        let task = place(format!("{model} {grammar}"), &mut tasks);
+        places.push((task, method != UNCONSTRAINED, place(setting, &mut settings)));
+    }
+    let mut cells: Vec<_> = places.into_iter().zip(cells).collect();
+    cells.sort_by_key(|(place, _)| *place);
+    cells.iter().map(|(_, (_, cell))| line(cell, rows)).collect()
 }
 
 /// What tells cells apart.

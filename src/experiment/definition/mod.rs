@@ -1,7 +1,7 @@
 //! What an experiment is: a grid of grammars, models, methods and their settings, and prompts.
 //!
-//! Invariant: a [`Definition`] can be run: every number is in its range, no setting is without effect, and files
-//! that it names were read.
+//! Invariant: a [`Definition`] can be run: every number is in its range, no setting is without effect, and
+//! files that it names were read.
 
 mod check;
 mod raw;
@@ -113,8 +113,8 @@ pub struct Variant {
 }
 
 impl Definition {
-    /// Reads a definition from a file in TOML, and what it names: grammars and prompts, by paths from its folder.
-    /// `quick`: as its table `[quick]` changes it.
+    /// Reads a definition from a file in TOML, and what it names: grammars and prompts, by paths from its
+    /// folder. `quick`: as its table `[quick]` changes it.
     ///
     /// # Errors
     /// If a file cannot be read, a key is unknown or has no such value (with line and column), or settings
@@ -176,20 +176,22 @@ impl Definition {
         prompts * self.models.len() * self.temperatures.len() * self.seeds.len() * self.variants().len()
     }
 
-    /// All that decides what is generated and measured, for records: grammars by the hash of their text, prompts in full.
+    /// All that decides what is generated and measured, for records: grammars by the hash of their text,
+    /// prompts in full.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let tasks: Vec<Value> = self.tasks.iter().map(Task::to_json).collect();
         let methods: Vec<String> = self.methods.iter().map(ToString::to_string).collect();
         json!({
-            "name": self.name, "about": self.about, "models": self.models, "grammars": tasks, "methods": methods,
-            "k": self.k, "s": self.s, "threshold": self.thresholds, "temperatures": self.temperatures,
-            "seeds": self.seeds, "max_tokens": self.max_tokens, "warm_ups": self.warm_ups, "turns": self.turns,
+            "name": self.name, "about": self.about, "models": self.models, "grammars": tasks,
+            "methods": methods, "k": self.k, "s": self.s, "threshold": self.thresholds,
+            "temperatures": self.temperatures, "seeds": self.seeds, "max_tokens": self.max_tokens,
+            "warm_ups": self.warm_ups, "turns": self.turns,
         })
     }
 
-    /// What decides the runs of a definition [in records](Self::to_json): all but the texts of its grammars, which are
-    /// empty. `None` if it is not in that form.
+    /// What decides the runs of a definition [in records](Self::to_json): all but the texts of its grammars,
+    /// which are empty. `None` if it is not in that form.
     pub(super) fn outline(value: &Value) -> Option<Self> {
         fn of<T: serde::de::DeserializeOwned>(value: &Value, key: &str) -> Option<T> {
             serde_json::from_value(value.get(key)?.clone()).ok()
@@ -261,7 +263,8 @@ impl Task {
 }
 
 impl Prompt {
-    /// Is the answer of `text` at `place` the right one? `None` if there is no right one. Numbers are compared as such.
+    /// Is the answer of `text` at `place` the right one? `None` if there is no right one. Numbers are
+    /// compared as such.
     #[must_use]
     pub fn is_answered(&self, place: &AnswerPlace, text: &str) -> Option<bool> {
         let right = self.answer.as_ref()?.trim();

@@ -4,7 +4,10 @@ use crate::experiment::plan::Plan;
 const WHOLE: &str = r#"
 name = "all"
 about = "Everything there is."
-grammars = ["json", { name = "digits", file = "digits.regex", answer = "last_number", prompts = { file = "p.jsonl" } }]
+grammars = [
+    "json",
+    { name = "digits", file = "digits.regex", answer = "last_number", prompts = { file = "p.jsonl" } },
+]
 methods = ["unconstrained", "naive", "masks", "paper", "paper+adaptive"]
 k = [0, "infinite"]
 s = [4, 8]
@@ -95,11 +98,11 @@ fn little_is_needed() {
 #[test]
 fn wrong_definitions_are_refused() {
     for (old, new, said) in [
-        ("max_tokens = 20", "max_token = 20", "d.toml:13:1: unknown field `max_token`"),
+        ("max_tokens = 20", "max_token = 20", "d.toml:15:1: unknown field `max_token`"),
         ("seeds = { from = 5, count = 3 }", "seeds = { from = 5, most = 3 }", "unknown field `most`"),
         ("seeds = { from = 5, count = 3 }", "seeds = 5", "expected a list of seeds"),
         ("seeds = { from = 5, count = 3 }", "seeds = []", "`seeds` is empty"),
-        ("k = [0, \"infinite\"]", "k = [0, \"many\"]", "d.toml:6:9: invalid value"),
+        ("k = [0, \"infinite\"]", "k = [0, \"many\"]", "d.toml:9:9: invalid value"),
         ("k = [0, \"infinite\"]", "k = [0, 0]", "`k` has Terminals(0) twice"),
         ("temperatures = [0, 1]", "temperatures = [-1]", "`temperatures`: the temperature is -1"),
         ("threshold = [0.2]", "threshold = [2.0]", "the threshold of drafts is 2"),
@@ -108,8 +111,8 @@ fn wrong_definitions_are_refused() {
         ("\"paper\",", "\"paper+folded\",", "finite `k`"),
         ("warm_ups = 2", "warm_ups = 0", "`warm_ups` is 0"),
         ("max_tokens = 20", "max_tokens = 0", "`max_tokens` is 0"),
-        ("\"json\", {", "\"jsn\", {", "there is no grammar \"jsn\""),
-        ("\"json\", {", "\"digits\", {", "there is no grammar \"digits\""),
+        ("\"json\",\n", "\"jsn\",\n", "there is no grammar \"jsn\""),
+        ("\"json\",\n", "\"digits\",\n", "there is no grammar \"digits\""),
         ("name = \"digits\", file", "name = \"json\", file", "two of the same name"),
         ("file = \"digits.regex\",", "syntax = \"regex\",", "has a `syntax`, and no `file`"),
         ("\"digits.regex\"", "\"none.regex\"", "cannot read"),

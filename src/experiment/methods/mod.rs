@@ -1,7 +1,7 @@
 //! Ways to generate a text, behind one trait, so that they take turns in one process on one model.
 //!
-//! Invariant: all of them draw with the same noise for a seed, position and token. So methods with the same mask give
-//! the same tokens, and what differs between two methods is what they do, not luck.
+//! Invariant: all of them draw with the same noise for a seed, position and token. So methods with the same
+//! mask give the same tokens, and what differs between two methods is what they do, not luck.
 
 mod drafted;
 mod name;
@@ -32,7 +32,8 @@ use crate::{
 pub struct Stage<'a, M: Model> {
     /// The decoder. Methods set its constraint, its masking and its drafter for each run.
     pub decoder: &'a mut Decoder<M>,
-    /// The grammar, compiled for the lookahead and the terminals of the method; `None` for an unconstrained one.
+    /// The grammar, compiled for the lookahead and the terminals of the method; `None` for an unconstrained
+    /// one.
     pub grammar: Option<&'a CompiledGrammar>,
     /// The tokenizer of the decoder's vocabulary.
     pub tokenizer: &'a Tokenizer,
@@ -136,7 +137,7 @@ impl Variant {
         Ok(match (self.method, grammar) {
             (MethodName::Rejection, _) => Box::new(Rejection::default()),
             (MethodName::Online, _) => Box::new(Online::default()),
-            (MethodName::Always, _) => plain(Masking::Always),
+            (MethodName::Always | MethodName::Naive, _) => plain(Masking::Always),
             (MethodName::Opportunistic, _) => plain(Masking::Opportunistic),
             (MethodName::Forced, Some(grammar)) => Box::new(Drafted::forced(grammar, tokenizer)),
             (method, Some(grammar)) if let Some(refinements) = method.refinements() => {

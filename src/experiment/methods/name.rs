@@ -1,7 +1,7 @@
 //! The names of methods, as definitions write them.
 //!
-//! `paper` is Domino as printed, and `paper+gumbel+lookup` the same with two of our refinements on top: so a definition
-//! can climb the ladder from one to the other rung by rung.
+//! `paper` is Domino as printed, and `paper+gumbel+lookup` the same with two of our refinements on top: so a
+//! definition can climb the ladder from one to the other rung by rung.
 
 use std::{fmt, str::FromStr};
 
@@ -27,7 +27,7 @@ pub enum MethodName {
     Shipped,
     /// Drafts of forced text only.
     Forced,
-    /// Terminals cut at the borders of tokens: `k = 0` over written terminals.
+    /// Terminals cut at the borders of tokens: `k = 0` over written terminals, with masks after every pass.
     Naive,
     /// Draws again until a token is allowed.
     Rejection,
@@ -101,7 +101,8 @@ impl Refinements {
         self.0 & one.bit() != 0
     }
 
-    /// Those that decide what is counted, and over which terminals: priors of methods that agree in them are the same.
+    /// Those that decide what is counted, and over which terminals: priors of methods that agree in them are
+    /// the same.
     #[must_use]
     pub(super) fn of_counting(self) -> Self {
         let of_counting = [Refinement::Folded, Refinement::Ngrams, Refinement::Soft, Refinement::Gumbel];

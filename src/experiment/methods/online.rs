@@ -1,5 +1,5 @@
-//! Online checking of the whole vocabulary: at every step each token is asked for whether it may follow, and nothing
-//! is worked out ahead or kept between steps. That is how llama.cpp's grammars make a mask.
+//! Online checking of the whole vocabulary: at every step each token is asked for whether it may follow, and
+//! nothing is worked out ahead or kept between steps. That is how llama.cpp's grammars make a mask.
 
 use super::{Method, MethodError, Outcome, Stage, decoded, single};
 use crate::{

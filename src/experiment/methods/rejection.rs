@@ -1,7 +1,7 @@
 //! Rejection: draw from the whole vocabulary, ask whether the token may follow, and draw again if not.
 //!
-//! A refused token is not drawn again at its place, and the noise stays. By the Gumbel-max trick that is a draw without
-//! replacement, and the first token that is allowed is the one that a draw under the mask gives.
+//! A refused token is not drawn again at its place, and the noise stays. By the Gumbel-max trick that is a
+//! draw without replacement, and the first token that is allowed is the one that a draw under the mask gives.
 
 use super::{Method, MethodError, Outcome, Stage, decoded, single};
 use crate::{

@@ -52,7 +52,8 @@ name = "methods"
 grammars = ["small"]
 prompts = ["A: ", "Another one"]
 methods = [
-  "unconstrained", "masks", "always", "opportunistic", "rejection", "online", "forced", "ours", "shipped", "naive", "paper",
+  "unconstrained", "masks", "always", "opportunistic", "rejection", "online", "forced", "ours", "shipped",
+  "naive", "paper",
   "paper+folded", "paper+ngrams", "paper+soft", "paper+gumbel", "paper+text", "paper+lookup", "paper+forced",
   "paper+adaptive", "paper+rows",
 ]
@@ -63,8 +64,8 @@ warm_ups = 2
 threshold = [0.05]
 "#;
 
-/// Methods with the same mask give the same tokens, whatever they draft and whenever they ask; and a second run of the
-/// definition gives the same again.
+/// Methods with the same mask give the same tokens, whatever they draft and whenever they ask; and a second
+/// run of the definition gives the same again.
 #[test]
 fn the_same_noise_gives_the_same_tokens() {
     let folder = tempfile::tempdir().unwrap();
@@ -199,9 +200,9 @@ fn online_masks_are_masks() {
     }
 }
 
-/// Naive constraining as it is described (paper, 2; arXiv 2407.08103, appendix A): the text is cut into terminals by a
-/// lexer, and a token may go on with the terminal it is in, or begin the next one, but do no more. Over terminals that
-/// nothing can be read in two ways, so that the cut is plain to see.
+/// Naive constraining as it is described (paper, 2; arXiv 2407.08103, appendix A): the text is cut into
+/// terminals by a lexer, and a token may go on with the terminal it is in, or begin the next one, but do no
+/// more. Over terminals that nothing can be read in two ways, so that the cut is plain to see.
 fn naive(text: &[u8], token: &[u8]) -> bool {
     // An object of one string: {"word"}.
     let terminals: [&dyn Fn(&[u8]) -> Option<bool>; 3] = [
@@ -246,7 +247,8 @@ proptest! {
         let vocabulary = builder.end_of_text(end).build().unwrap();
         let text = "root ::= \"{\" string \"}\"\nstring ::= \"\\\"\" [a-z]+ \"\\\"\"";
         let grammar = Grammar::parse(Syntax::Gbnf, text, &crate::Limits::default()).unwrap();
-        let variant = Variant { method: MethodName::Naive, k: Some(K::Terminals(0)), s: None, threshold: None };
+        let k = Some(K::Terminals(0));
+        let variant = Variant { method: MethodName::Naive, k, s: None, threshold: None };
         let compiler = Compiler::new(vocabulary.clone()).lookahead(Lookahead::from(K::Terminals(0)));
         let compiled = compiler.terminals(variant.terminals()).compile(&grammar).unwrap();
         let mut constraint = compiled.constraint();

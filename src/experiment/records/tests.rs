@@ -7,7 +7,8 @@ fn rows() -> Vec<Row> {
 
 /// A header whose definition has those rows.
 fn header() -> Header {
-    let text = "name = \"made-up\"\nmodels = [\"small\"]\ngrammars = [\"json\"]\nmethods = [\"masks\"]\nseeds = [7]\n\
+    let text = "name = \"made-up\"\nmodels = [\"small\"]\ngrammars = [\"json\"]\n\
+        methods = [\"masks\"]\nseeds = [7]\n\
         prompts = [\"a\", \"b\", \"c\", \"d\", \"e\"]";
     let grammar = |_: &str| Some("root ::= \"{}\"");
     let definition = Definition::parse(text, "", Path::new(""), false, &grammar).unwrap();

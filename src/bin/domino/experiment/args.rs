@@ -9,12 +9,14 @@ use crate::failure::BadInput;
 
 /// Run an experiment by its definition: grammars, models, methods and settings, in turns, a record a run.
 ///
-/// A definition is a file in TOML; experiments/definitions has some, and docs/speculation.md lists its keys. Records go
-/// to a folder: header.json (definition, command, commit, models, machine), rows.jsonl and rows.csv (a line a run),
-/// and summary.md, summary.csv and summary.json (what they add up to, with 95% intervals).
+/// A definition is a file in TOML; experiments/definitions has some, and docs/speculation.md lists its keys.
+/// Records go to a folder: header.json (definition, command, commit, models, machine), rows.jsonl and
+/// rows.csv (a line a run), and summary.md, summary.csv and summary.json (what they add up to, with 95%
+/// intervals).
 ///
-/// Ctrl-C ends it after the running text. The same command goes on where it was, also after it was killed: no run is
-/// lost, and none is made twice. Records of another definition, commit, model or machine are never added to.
+/// Ctrl-C ends it after the running text. The same command goes on where it was, also after it was killed: no
+/// run is lost, and none is made twice. Records of another definition, commit, model or machine are never
+/// added to.
 #[derive(Debug, Args)]
 pub(crate) struct LowExperiment {
     /// The definition.
@@ -23,17 +25,19 @@ pub(crate) struct LowExperiment {
     /// Run it as its table [quick] says: the same in small.
     #[arg(long, conflicts_with = "merge")]
     quick: bool,
-    /// The folder of the records. Default: experiments/records/DATE-NAME; one that was begun on another day goes on.
+    /// The folder of the records. Default: experiments/records/DATE-NAME; one that was begun on another day
+    /// goes on.
     #[arg(long, short = 'o', value_name = "DIR", required_unless_present = "definition")]
     out: Option<PathBuf>,
-    /// Make only this part of the runs, for instance 2/8: the second of eight machines. Runs of one prompt and seed stay
-    /// together.
+    /// Make only this part of the runs, for instance 2/8: the second of eight machines. Runs of one prompt
+    /// and seed stay together.
     #[arg(long, value_name = "I/N", conflicts_with = "merge")]
     shard: Option<Shard>,
     /// Put the records of all shards of an experiment together in the folder of --out, and run nothing.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "definition")]
     merge: Vec<PathBuf>,
-    /// Threads that share the work of a pass. Default: what RAYON_NUM_THREADS says, or as many as there are cores.
+    /// Threads that share the work of a pass. Default: what RAYON_NUM_THREADS says, or as many as there are
+    /// cores.
     #[arg(long, value_name = "N", conflicts_with = "merge")]
     threads: Option<NonZeroUsize>,
 }

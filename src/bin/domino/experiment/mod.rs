@@ -109,8 +109,8 @@ impl Run {
         Ok(header)
     }
 
-    /// The folder of the records: the one that was named, the latest of this name that holds the same experiment, or one
-    /// of today.
+    /// The folder of the records: the one that was named, the latest of this name that holds the same
+    /// experiment, or one of today.
     fn folder(&self, definition: &Definition, header: &Header) -> PathBuf {
         if let Some(out) = &self.out {
             return out.clone();

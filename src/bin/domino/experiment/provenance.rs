@@ -12,8 +12,9 @@ pub(super) fn command() -> Vec<String> {
     words
 }
 
-/// The commit: the one that whoever built the program named in `DOMINO_COMMIT`, else that of the working tree that the
-/// program runs in, if it is one of this package. A tree whose files differ from its commit is said to be modified.
+/// The commit: the one that whoever built the program named in `DOMINO_COMMIT`, else that of the working tree
+/// that the program runs in, if it is one of this package. A tree whose files differ from its commit is said
+/// to be modified.
 pub(super) fn commit() -> Option<String> {
     if let Some(commit) = option_env!("DOMINO_COMMIT") {
         return Some(commit.to_owned());

@@ -1,0 +1,244 @@
+//! `domino experiment` with a model of random weights: records that survive whatever happens to the program.
+
+use std::{
+    collections::HashSet,
+    path::Path,
+    process::{Child, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::{
+    cli::{Run, domino_in, last_line, program},
+    cli_generate::write_model,
+};
+
+const DEFINITION: &str = r#"
+name = "noise"
+models = ["model"]
+grammars = [{ name = "words", file = "words.gbnf" }]
+methods = ["unconstrained", "masks", "ours", "naive"]
+prompts = ["A: ", "Another: "]
+seeds = { from = 0, count = 12 }
+max_tokens = 12
+warm_ups = 1
+
+[quick]
+prompts = 1
+seeds = [3]
+"#;
+/// Runs of the definition.
+const RUNS: usize = 2 * 12 * 4;
+
+/// A folder with the definition and its model.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model");
+    std::fs::create_dir(&model).unwrap();
+    write_model(&model);
+    std::fs::write(folder.path().join("words.gbnf"), "root ::= [a-z]+ (\" \" [a-z]+)* \".\"").unwrap();
+    std::fs::write(folder.path().join("d.toml"), DEFINITION).unwrap();
+    folder
+}
+
+fn experiment(folder: &Path, arguments: &[&str]) -> Run {
+    domino_in(folder, &[&["experiment"], arguments].concat(), b"")
+}
+
+fn started(folder: &Path, arguments: &[&str]) -> Child {
+    let mut program = program();
+    program.arg("experiment").args(arguments).current_dir(folder);
+    program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// The rows of a folder by what tells runs apart, with their tokens.
+fn rows(folder: &Path) -> Vec<(String, Value)> {
+    let text = std::fs::read_to_string(folder.join("rows.jsonl")).unwrap();
+    let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let run = |row: &Value| {
+        let fields = ["model", "grammar", "prompt", "temperature", "seed", "method", "k", "s", "threshold"];
+        fields.map(|field| row[field].to_string()).join(" ")
+    };
+    rows.map(|row| (run(&row), row["tokens"].clone())).collect()
+}
+
+fn sorted(mut rows: Vec<(String, Value)>) -> Vec<(String, Value)> {
+    rows.sort_by(|one, other| one.0.cmp(&other.0));
+    rows
+}
+
+/// Killed at twenty moments: no row is lost or there twice, and the tokens are those of an undisturbed run.
+#[test]
+fn a_killed_run_goes_on_without_a_row_lost_or_twice() {
+    let folder = folder();
+    let folder = folder.path();
+    let whole = experiment(folder, &["d.toml", "--out", "whole", "--json"]);
+    assert_eq!(whole.code, Some(0), "{}", whole.stderr);
+    let object = last_line(&whole);
+    assert_eq!((object["rows"].as_u64(), object["complete"].as_bool()), (Some(RUNS as u64), Some(true)));
+    let mut random = u64::from(std::process::id());
+    let (mut before, mut cut) = (0, 0);
+    for _ in 0..20 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut child = started(folder, &["d.toml", "--out", "parts"]);
+        std::thread::sleep(Duration::from_millis(20 + (random >> 33) % 400));
+        cut += usize::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let file = folder.join("parts/rows.jsonl");
+        let lines = std::fs::read_to_string(file).map_or(0, |text| text.matches('\n').count());
+        assert!(lines >= before, "{before} rows have become {lines}");
+        before = lines;
+    }
+    assert!(cut > 0, "no run was killed before its end");
+    let last = experiment(folder, &["d.toml", "--out", "parts"]);
+    assert_eq!(last.code, Some(0), "{}", last.stderr);
+    let parts = rows(&folder.join("parts"));
+    let keys: HashSet<&String> = parts.iter().map(|(run, _)| run).collect();
+    assert_eq!((keys.len(), parts.len()), (RUNS, RUNS));
+    assert_eq!(parts, rows(&folder.join("whole")));
+    // Once more: nothing is left to do.
+    let text = std::fs::read(folder.join("parts/rows.jsonl")).unwrap();
+    assert_eq!(experiment(folder, &["d.toml", "--out", "parts"]).code, Some(0));
+    assert_eq!(std::fs::read(folder.join("parts/rows.jsonl")).unwrap(), text);
+}
+
+#[test]
+fn shards_merge_to_what_one_machine_makes() {
+    let folder = folder();
+    let folder = folder.path();
+    let whole = experiment(folder, &["d.toml", "--out", "whole"]);
+    assert_eq!(whole.code, Some(0), "{}", whole.stderr);
+    for shard in ["1/3", "2/3", "3/3"] {
+        let out = shard.replace('/', "of");
+        let run = experiment(folder, &["d.toml", "--shard", shard, "--out", &out]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
+    let missing = experiment(folder, &["--merge", "1of3", "2of3", "--out", "merged"]);
+    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
+    assert!(missing.stderr.contains("runs are missing"), "{}", missing.stderr);
+    let merged = experiment(folder, &["--merge", "3of3", "1of3", "2of3", "--out", "merged", "--json"]);
+    assert_eq!(merged.code, Some(0), "{}", merged.stderr);
+    assert_eq!(rows(&folder.join("merged")), rows(&folder.join("whole")));
+    assert_eq!(last_line(&merged)["rows"].as_u64(), Some(RUNS as u64));
+    for file in ["header.json", "rows.csv", "summary.md", "summary.csv", "summary.json"] {
+        assert!(folder.join("merged").join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn records_of_another_experiment_are_refused() {
+    let folder = folder();
+    let folder = folder.path();
+    let run = experiment(folder, &["d.toml", "--quick"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("| words | masks | infinite |"), "{}", run.stdout);
+    let records: Vec<_> = std::fs::read_dir(folder.join("experiments/records")).unwrap().collect();
+    let made = records.into_iter().next().unwrap().unwrap().path();
+    assert!(made.to_str().unwrap().ends_with("-noise-quick"), "{}", made.display());
+    let text = std::fs::read(made.join("rows.jsonl")).unwrap();
+    let out = made.to_str().unwrap();
+    for (change, said) in [
+        (("max_tokens = 12", "max_tokens = 13"), "`max_tokens` is 12 there, 13 here"),
+        (("\"A: \"", "\"B: \""), "`grammars` differs"),
+    ] {
+        std::fs::write(folder.join("other.toml"), DEFINITION.replace(change.0, change.1)).unwrap();
+        let run = experiment(folder, &["other.toml", "--quick", "--out", out]);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(said) && run.stderr.contains("hint:"), "{}", run.stderr);
+    }
+    let weights = folder.join("model/config.json");
+    let config = std::fs::read_to_string(&weights).unwrap();
+    std::fs::write(&weights, config + "\n").unwrap();
+    let run = experiment(folder, &["d.toml", "--quick", "--out", out]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("the model model is "), "{}", run.stderr);
+    assert_eq!(std::fs::read(made.join("rows.jsonl")).unwrap(), text);
+}
+
+#[test]
+fn two_do_not_write_into_one_folder() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::create_dir(folder.join("out")).unwrap();
+    let lock = std::fs::File::create(folder.join("out/.lock")).unwrap();
+    lock.lock().unwrap();
+    let second = experiment(folder, &["d.toml", "--quick", "--out", "out"]);
+    assert_eq!(second.code, Some(2), "{}", second.stderr);
+    assert!(second.stderr.contains("another run writes to out"), "{}", second.stderr);
+    drop(lock);
+    assert_eq!(experiment(folder, &["d.toml", "--quick", "--out", "out"]).code, Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_after_the_running_text() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("long.toml"), DEFINITION.replace("count = 12", "count = 5000")).unwrap();
+    let mut program = program();
+    program.args(["experiment", "long.toml", "--out", "out"]).current_dir(folder);
+    let child = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let file = folder.join("out/rows.jsonl");
+    let begun = std::time::Instant::now();
+    while !std::fs::read_to_string(&file).is_ok_and(|text| text.contains('\n')) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no row was made");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(told.contains("of 40000 runs are there; the same command goes on"), "{told}");
+    let made = sorted(rows(&folder.join("out")));
+    assert!(!made.is_empty() && made.windows(2).all(|pair| pair[0].0 != pair[1].0));
+    assert!(std::fs::read_to_string(folder.join("out/summary.md")).unwrap().contains("| words |"));
+}
+
+#[test]
+fn bad_definitions_are_told_with_their_place() {
+    let folder = folder();
+    let folder = folder.path();
+    for (change, said) in [
+        (("max_tokens", "maxtokens"), "d.toml:8:1: unknown field `maxtokens`"),
+        (("\"ours\"", "\"theirs\""), "there is no method \"theirs\""),
+        (("\"words.gbnf\"", "\"verbs.gbnf\""), "verbs.gbnf"),
+        (("[\"model\"]", "[\"no/such/model\"]"), "no/such/model"),
+        (("name = \"noise\"", "name = \"noise\"\nk = [\"some\"]"), "d.toml:3:6"),
+    ] {
+        std::fs::write(folder.join("d.toml"), DEFINITION.replace(change.0, change.1)).unwrap();
+        let run = experiment(folder, &["d.toml", "--out", "out"]);
+        assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
+        assert!(!folder.join("out").exists(), "{said}");
+        assert_eq!(run.code, Some(2), "{said}");
+    }
+    let run = experiment(folder, &["none.toml"]);
+    assert!(run.stderr.contains("cannot read none.toml") && run.code == Some(2), "{}", run.stderr);
+    let run = experiment(folder, &["d.toml", "--shard", "3/2"]);
+    assert!(run.stderr.contains("I from 1 to N") && run.code == Some(2), "{}", run.stderr);
+}
+
+/// The definitions of the repository are such, whole and quick.
+#[cfg(not(packaged))]
+#[test]
+fn definitions_of_the_repository_can_be_read() {
+    use domino::experiment::Definition;
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let grammar = |name: &str| {
+        let path = root.join("grammars").join(name).with_extension("gbnf");
+        path.exists().then_some("root ::= \"a\"")
+    };
+    let mut found = 0;
+    for entry in std::fs::read_dir(root.join("experiments/definitions")).unwrap() {
+        let path = entry.unwrap().path();
+        let whole = Definition::read(&path, false, &grammar).unwrap();
+        let quick = Definition::read(&path, true, &grammar).unwrap();
+        assert_eq!(Some(&*whole.name), path.file_stem().and_then(|name| name.to_str()));
+        assert!(quick.runs() < whole.runs() && !whole.about.is_empty(), "{}", path.display());
+        found += 1;
+    }
+    assert!(found >= 5, "{found}");
+}
