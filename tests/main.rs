@@ -11,8 +11,9 @@ mod cli_cache;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_compile;
 #[cfg(feature = "cli")]
-mod cli_explain;
 mod cli_experiment;
+#[cfg(feature = "cli")]
+mod cli_explain;
 #[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]

@@ -59,13 +59,13 @@ fn head(facts: &Facts) -> String {
     };
     tile(facts.length().to_string(), &format!("tokens, {}", facts.ended()));
     if let Some(perplexity) = facts.perplexity() {
-        tile(format!("{perplexity:.2}"), "perplexity without the grammar");
+        tile(format!("{perplexity:.2}"), "perplexity, no grammar");
     }
     if let Some(log_kept) = facts.log_kept() {
-        tile(facts.interventions().to_string(), "interventions of the grammar");
-        tile(format!("{log_kept:.2}"), "log of the probability kept");
+        tile(facts.interventions().to_string(), "interventions");
+        tile(format!("{log_kept:.2}"), "log probability kept");
     }
-    tile(facts.passes.to_string(), "passes of the model");
+    tile(facts.passes.to_string(), "passes");
     if facts.drafted > 0 {
         tile(format!("{} of {}", facts.accepted, facts.drafted), "drafted tokens accepted");
     }
