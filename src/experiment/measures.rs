@@ -2,8 +2,8 @@
 //! rows and a replay of the constraint: so the measures disturb no timed run.
 
 use super::{
-    error::ExperimentError,
     methods::{MethodError, Outcome},
+    tokens::alone,
 };
 use crate::{
     compile::CompiledGrammar,
@@ -67,7 +67,7 @@ impl<'a> Meter<'a> {
         Ok(Measures {
             log_kept,
             nll,
-            canonical: self.canonical(&outcome.text),
+            canonical: alone(self.tokenizer, self.vocabulary, &outcome.text),
             forced_tokens: constrained.then(|| self.forced_tokens(&outcome.tokens)),
             forced_bytes: if constrained { ForcedText::count(&start, &outcome.text) } else { None },
             well_formed: prefix && exact.is_complete(),
@@ -122,23 +122,6 @@ impl<'a> Meter<'a> {
         Ok((nll, constrained.then_some(kept)))
     }
 
-    /// The tokens that the tokenizer makes of a text that comes after a prompt; `None` if it is no UTF-8, or
-    /// the tokenizer does not spell it.
-    fn canonical(&self, text: &[u8]) -> Option<Vec<TokenId>> {
-        let text = str::from_utf8(text).ok()?;
-        // Some tokenizers put a space before a text. Behind a line feed there is none, and it is a token of
-        // its own unless a text begins with one.
-        for before in ["", "\n"] {
-            let tokens = self.tokenizer.encode(&format!("{before}{text}"), false).ok()?;
-            for skipped in 0..tokens.len().min(3) {
-                if self.vocabulary.concat(&tokens[skipped..]) == text.as_bytes() {
-                    return Some(tokens[skipped..].to_vec());
-                }
-            }
-        }
-        text.is_empty().then(Vec::new)
-    }
-
     /// Tokens whose whole text was forced: at each of their bytes no other could follow.
     fn forced_tokens(&self, tokens: &[TokenId]) -> usize {
         let mut constraint = self.exact.constraint().patient(Patience::whole());
@@ -174,17 +157,4 @@ fn log_sum(logits: impl Iterator<Item = f32> + Clone, temperature: f64) -> f64 {
 fn of(row: &[f32], tokens: &TokenSet, temperature: f64) -> f64 {
     let logits: Vec<f32> = tokens.iter().filter_map(|token| row.get(token.index()).copied()).collect();
     log_sum(logits.iter().copied(), temperature)
-}
-
-/// Tokens of a prompt; at least one, as a model has to go on from something.
-pub(super) fn prompt_tokens(
-    tokenizer: &Tokenizer,
-    vocabulary: &Vocabulary,
-    text: &str,
-) -> Result<Vec<TokenId>, ExperimentError> {
-    let mut tokens = tokenizer.encode(text, true)?;
-    if tokens.is_empty() {
-        tokens.extend(vocabulary.end_of_text().first());
-    }
-    Ok(tokens)
 }

@@ -16,6 +16,7 @@ mod row;
 mod run;
 pub mod statistics;
 pub mod summary;
+mod tokens;
 
 pub use definition::{AnswerPlace, DEFAULT_MODEL, Definition, Prompt, ShippedGrammars, Task, Turns, Variant};
 pub use error::ExperimentError;

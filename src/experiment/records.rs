@@ -27,6 +27,8 @@ const ROWS: &str = "rows.jsonl";
 const TABLE: &str = "rows.csv";
 /// Locked by whoever writes.
 const LOCK: &str = ".lock";
+/// Behind the name of a file that is being written.
+const PART: &str = ".part";
 
 /// A folder of records that is written to.
 #[derive(Debug)]
@@ -194,13 +196,14 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentErro
     records.tabulate()
 }
 
-/// Is there nothing at all in a folder, but perhaps a lock?
+/// Is there nothing in a folder but what a process leaves that was killed before it had a header?
 fn is_free(folder: &Path) -> Result<bool, ExperimentError> {
     if !folder.exists() {
         return Ok(true);
     }
     let mut entries = std::fs::read_dir(folder).map_err(ExperimentError::io("read", folder))?;
-    Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK)))
+    let part = format!("{HEADER}{PART}");
+    Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK || entry.file_name() == *part)))
 }
 
 fn lock(folder: &Path) -> Result<File, ExperimentError> {
@@ -220,7 +223,7 @@ fn lock(folder: &Path) -> Result<File, ExperimentError> {
 /// If it cannot be written.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<(), ExperimentError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
+    name.push(PART);
     let part = path.with_file_name(name);
     let write = || {
         let mut file = File::create(&part)?;

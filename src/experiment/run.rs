@@ -13,11 +13,12 @@ use std::{
 use super::{
     definition::{Definition, Task, Variant},
     error::ExperimentError,
-    measures::{Measures, Meter, prompt_tokens},
+    measures::{Measures, Meter},
     methods::{Lessons, Method, MethodError, Outcome, Refinements, Stage, shipped_prior},
     plan::{Plan, Round},
     records::Records,
     row::{K, Row, RunId},
+    tokens::prompt_tokens,
 };
 use crate::{
     compile::{CompiledGrammar, Compiler},

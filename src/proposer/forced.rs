@@ -76,6 +76,13 @@ impl ForcedText {
         Self { spellings: true, ..self }
     }
 
+    /// The text that must come at a site, up to 128 bytes, [but for its spelling](Self::with_spellings) if that was
+    /// asked for. 256 lookups a byte.
+    #[must_use]
+    pub fn text(&self, site: &Site<'_>) -> Vec<u8> {
+        self.forced(site).0
+    }
+
     /// How many bytes of a text of this grammar are forced [but for their spelling](Self::with_spellings).
     /// The constraint stands at the beginning of the text. 256 lookups a byte; `None` if the text leaves the
     /// language, or a budget is used up.

@@ -214,12 +214,12 @@ fn without_effect(
     let any = |heeds: fn(MethodName) -> bool| definition.methods.iter().any(|method| heeds(*method));
     for (given, heeded, key) in [
         (k, any(MethodName::takes_k), "k"),
-        (s, any(MethodName::takes_s), "s` and `threshold"),
+        (s, any(MethodName::takes_s), "s` or `threshold"),
         (warm_ups, any(MethodName::warms_up), "warm_ups"),
     ] {
         if given && !heeded {
             return Err(source
-                .wrong(format!("`{key}` is given, and no method heeds it"))
+                .wrong(format!("no method heeds `{key}`"))
                 .with_hint("leave it out, or add a method that it is for, such as paper"));
         }
     }

@@ -1,3 +1,5 @@
+//! Definitions that can be run, and what is said of those that cannot.
+
 use super::*;
 use crate::experiment::plan::Plan;
 
@@ -126,12 +128,12 @@ fn wrong_definitions_are_refused() {
         (
             "[\"unconstrained\", \"naive\", \"masks\", \"paper\", \"paper+adaptive\"]",
             "[\"unconstrained\"]",
-            "`k` is given, and no method heeds it",
+            "no method heeds `k`",
         ),
         (
             "[\"unconstrained\", \"naive\", \"masks\", \"paper\", \"paper+adaptive\"]",
             "[\"masks\"]",
-            "`s` and `threshold` is given, and no method heeds it",
+            "no method heeds `s` or `threshold`",
         ),
     ] {
         assert!(WHOLE.contains(old), "{old}");

@@ -8,6 +8,7 @@ mod name;
 mod online;
 mod rejection;
 mod single;
+mod templates;
 
 use std::{
     fmt,
@@ -16,7 +17,7 @@ use std::{
 };
 
 pub use self::name::{MethodName, Refinement, Refinements, UnknownMethod};
-use self::{drafted::Drafted, online::Online, rejection::Rejection};
+use self::{drafted::Drafted, online::Online, rejection::Rejection, templates::Templates};
 use super::{definition::Variant, error::ExperimentError, row::K};
 use crate::{
     compile::CompiledGrammar,
@@ -139,6 +140,9 @@ impl Variant {
             (MethodName::Online, _) => Box::new(Online::default()),
             (MethodName::Always | MethodName::Naive, _) => plain(Masking::Always),
             (MethodName::Opportunistic, _) => plain(Masking::Opportunistic),
+            (MethodName::Templates { flexible }, Some(grammar)) => {
+                Box::new(Templates::new(tokenizer, grammar.vocabulary(), flexible))
+            }
             (MethodName::Forced, Some(grammar)) => Box::new(Drafted::forced(grammar, tokenizer)),
             (method, Some(grammar)) if let Some(refinements) = method.refinements() => {
                 Box::new(Drafted::by_counts(grammar, tokenizer, prior, refinements, length))

@@ -33,6 +33,11 @@ pub enum MethodName {
     Rejection,
     /// Asks for every token of the vocabulary at every step whether it may follow.
     Online,
+    /// Text that the grammar forces goes in without a draw.
+    Templates {
+        /// White space that the grammar leaves free is drawn, in place of what was there before.
+        flexible: bool,
+    },
 }
 
 /// One of our refinements of the paper's drafts.
@@ -122,7 +127,7 @@ impl Refinements {
 }
 
 /// The names of methods without refinements.
-const NAMES: [(MethodName, &str); 11] = [
+const NAMES: [(MethodName, &str); 13] = [
     (MethodName::Unconstrained, super::super::row::UNCONSTRAINED),
     (MethodName::Masks, "masks"),
     (MethodName::Always, "always"),
@@ -134,6 +139,8 @@ const NAMES: [(MethodName, &str); 11] = [
     (MethodName::Naive, "naive"),
     (MethodName::Rejection, "rejection"),
     (MethodName::Online, "online"),
+    (MethodName::Templates { flexible: false }, "templates"),
+    (MethodName::Templates { flexible: true }, "templates-flexible"),
 ];
 
 impl MethodName {

@@ -24,6 +24,11 @@ pub(super) trait Choose {
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
     ) -> Result<TokenId, DecodeError>;
+
+    /// Tokens that come next without a draw, after prompt and text so far.
+    fn fixed(&mut self, _constraint: &Constraint, _text: &[TokenId]) -> Vec<TokenId> {
+        Vec::new()
+    }
 }
 
 /// A text of tokens that `choose` chooses.
@@ -42,9 +47,21 @@ pub(super) fn generate<M: Model>(
     let mut text = Text { sequence: prompt.to_vec(), prompt: prompt.len(), bytes: Vec::new() };
     let mut stats = DecodeStats { prompt_tokens: prompt.len(), ..DecodeStats::default() };
     let start = Instant::now();
-    let mut first = None;
+    let (mut first, mut inserted) = (None, 0);
     model.truncate(0).map_err(DecodeError::model)?;
     let finish = loop {
+        let fixed = timed(&mut stats.mask_time, || choose.fixed(&constraint, &text.sequence));
+        for token in fixed {
+            if text.sequence.len() >= model.context() || stats.tokens >= most {
+                break;
+            }
+            if timed(&mut stats.mask_time, || constraint.advance(token)).is_err() {
+                break;
+            }
+            text.push(token, &vocabulary);
+            stats.tokens += 1;
+            inserted += 1;
+        }
         if timed(&mut stats.mask_time, || constraint.is_complete() && !constraint.can_go_on()) {
             break Finish::Stop;
         }
@@ -75,7 +92,7 @@ pub(super) fn generate<M: Model>(
         first: first.unwrap_or(stats.total_time),
         stats,
         redraws: None,
-        inserted: None,
+        inserted: (inserted > 0).then_some(inserted),
     })
 }
 

@@ -1,3 +1,5 @@
+//! Methods against each other, and against what they are said to be.
+
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -28,11 +30,14 @@ fn shipped(name: &str) -> Option<&'static str> {
 
 /// All rows of a definition, by a model that writes noise.
 fn rows(definition: &str, folder: &Path) -> Vec<Row> {
+    rows_of(Definition::parse(definition, "", Path::new(""), false, &shipped).unwrap(), folder)
+}
+
+fn rows_of(definition: Definition, folder: &Path) -> Vec<Row> {
     struct Silent;
 
     impl Watch for Silent {}
 
-    let definition = Definition::parse(definition, "", Path::new(""), false, &shipped).unwrap();
     let header = Header::new(&definition, None, Vec::new(), std::time::UNIX_EPOCH);
     let mut records = Records::open(folder, &header).unwrap();
     let plan = Plan::new(definition, None);
@@ -176,6 +181,83 @@ fn measures_are_those_of_the_steps() {
         assert_eq!(row.well_formed, end.is_some());
     }
     assert!(ended > 0, "no text ended");
+}
+
+/// Fixed text is in the text as the tokenizer spells it alone, and only the holes are drawn.
+#[test]
+fn templates_insert_what_is_fixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let grammar = r#"root ::= "{\"a\":" ws ("true" | "null") "," ws "\"bc\":" ws [0-9] [0-9] "}"
+ws ::= [ \t\n]*"#;
+    std::fs::write(folder.path().join("t.gbnf"), grammar).unwrap();
+    let definition = "name = \"t\"\ngrammars = [{ name = \"t\", file = \"t.gbnf\" }]\nprompts = [\"A: \"]\n\
+        seeds = { from = 0, count = 8 }\nmethods = [\"templates\", \"templates-flexible\"]";
+    let definition = Definition::parse(definition, "", folder.path(), false, &|_| None).unwrap();
+    let made = rows_of(definition, &folder.path().join("out"));
+    let (tokenizer, vocabulary) = tokenizer();
+    let alone =
+        |text: &str| crate::experiment::tokens::alone(&tokenizer, &vocabulary, text.as_bytes()).unwrap();
+    for row in &made {
+        assert!(row.well_formed && row.log_kept.is_none(), "{}", row.text);
+        let tokens: Vec<TokenId> = row.tokens.iter().copied().map(TokenId::new).collect();
+        let first = alone("{\"a\":");
+        assert!(tokens.starts_with(&first), "{}", row.text);
+        // Every pass draws one token.
+        assert_eq!(row.inserted.unwrap() + row.passes, tokens.len(), "{}", row.text);
+        if row.run.method == "templates" {
+            assert!(row.text.contains(",\"bc\":"), "{}", row.text);
+        }
+    }
+    let inserted = |method: &'static str| {
+        made.iter().filter(move |row| row.run.method == method).filter_map(|row| row.inserted).sum::<usize>()
+    };
+    assert!(inserted("templates") > inserted("templates-flexible"));
+    assert!(made.iter().any(|row| !row.text.contains(",\"bc\":")));
+}
+
+/// The paper's counts, by a table of tables: the token that came most often at a place, and its share.
+#[test]
+fn paper_counts_are_a_table() {
+    use std::collections::BTreeMap;
+
+    use crate::proposer::{CountProposer, Learning, Propose, Seen, Site};
+
+    let (tokenizer, vocabulary) = tokenizer();
+    let grammar = Grammar::parse(Syntax::Gbnf, GRAMMAR, &crate::Limits::default()).unwrap();
+    let compiled = Compiler::new(vocabulary).terminals(Terminals::Written).compile(&grammar).unwrap();
+    let counting = Refinements::default().counting();
+    let mut proposer = CountProposer::new(Prior::new(&compiled), Learning::Online).counting(counting);
+    assert!(!proposer.wants_likely());
+    let mut table: BTreeMap<(u64, u64), BTreeMap<TokenId, f64>> = BTreeMap::new();
+    let mut guessed = 0;
+    for text in ["{\"a\": true, \"b\": null}", "{\"a\": true, \"c\": {\"d\": true}}", "{\"a\": \"a\"}"] {
+        let mut constraint = compiled.constraint();
+        let mut sequence = Vec::new();
+        for token in tokenizer.encode(text, false).unwrap() {
+            let noise = |_, token: TokenId| f64::from(token.raw());
+            let mut site = Site::new(Some(&constraint), &mut sequence, 1.0, &noise);
+            let counts = table.entry((site.context().alpha(), site.context().beta())).or_default();
+            let total: f64 = counts.values().sum();
+            let most = counts.values().copied().fold(0.0, f64::max);
+            match proposer.guess(&mut site) {
+                Some(guess) => {
+                    guessed += 1;
+                    assert!((guess.acceptance - most / total).abs() < 1e-6, "{guess:?} {counts:?}");
+                    assert!((counts[&guess.token] - most).abs() < 1e-9, "{guess:?} {counts:?}");
+                }
+                None => assert!(counts.is_empty(), "{counts:?}"),
+            }
+            // What the model thought does not count.
+            let likely = [(TokenId::new(1), 1.0)];
+            let seen = if proposer.wants_likely() { Some(&likely[..]) } else { None };
+            proposer.observe(&mut site, Seen::new(token, seen));
+            *counts.entry(token).or_default() += 1.0;
+            drop(site);
+            constraint.advance(token).unwrap();
+            sequence.push(token);
+        }
+    }
+    assert!(guessed > 10, "{guessed}");
 }
 
 /// The whole vocabulary asked token by token is the mask.

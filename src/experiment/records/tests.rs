@@ -1,3 +1,5 @@
+//! Records that stay whatever happens, and that are not mixed.
+
 use super::{super::row::tests::example, *};
 use crate::experiment::header::tests::example as example_header;
 
@@ -55,6 +57,16 @@ fn only_the_same_experiment_goes_on() {
     let error = Records::open(full.path(), &header()).unwrap_err();
     assert!(matches!(error, ExperimentError::Damaged { .. }), "{error}");
     assert_eq!(std::fs::read_dir(full.path()).unwrap().count(), 1);
+}
+
+/// Killed before there was a header, at any moment.
+#[test]
+fn a_folder_without_a_header_is_begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(LOCK), "").unwrap();
+    std::fs::write(folder.path().join("header.json.part"), "{").unwrap();
+    filled(folder.path(), &rows());
+    assert_eq!(read(folder.path()).unwrap(), (header(), rows()));
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! Templates, as Guidance has them (paper, appendix A): text that is fixed goes in without a draw, tokenised
+//! by itself, and only the holes between are drawn.
+//!
+//! The fixed text is what the grammar forces. White space that the grammar leaves free is either fixed as
+//! well, as it was before in the text, or a hole. What is fixed costs no pass; but its tokens end where it
+//! does, and not where the model's would, which is what bends the model.
+
+use super::{Method, MethodError, Outcome, Stage, decoded, single};
+use crate::{
+    constraint::Constraint,
+    decode::{DecodeError, DecodeStats, Sampler},
+    experiment::tokens::alone,
+    ids::TokenId,
+    model::Model,
+    proposer::{ForcedText, Site},
+    vocab::{Tokenizer, Vocabulary},
+};
+
+/// Inserts fixed text.
+#[derive(Debug)]
+pub(super) struct Templates {
+    forced: ForcedText,
+    tokenizer: Tokenizer,
+    vocabulary: Vocabulary,
+}
+
+impl Templates {
+    /// `flexible`: white space that the grammar leaves free is drawn.
+    pub(super) fn new(tokenizer: &Tokenizer, vocabulary: &Vocabulary, flexible: bool) -> Self {
+        let forced = ForcedText::new(tokenizer.clone(), vocabulary.clone());
+        let forced = if flexible { forced } else { forced.with_spellings() };
+        Self { forced, tokenizer: tokenizer.clone(), vocabulary: vocabulary.clone() }
+    }
+}
+
+impl single::Choose for Templates {
+    fn choose(
+        &mut self,
+        row: &[f32],
+        position: usize,
+        sampler: &Sampler,
+        constraint: &mut Constraint,
+        stats: &mut DecodeStats,
+    ) -> Result<TokenId, DecodeError> {
+        stats.masks += 1;
+        let mask = single::timed(&mut stats.mask_time, || constraint.mask())?;
+        sampler.draw(row, mask, position).map_err(|error| single::cannot_draw(error, position))
+    }
+
+    fn fixed(&mut self, constraint: &Constraint, text: &[TokenId]) -> Vec<TokenId> {
+        let mut text = text.to_vec();
+        let site = Site::new(Some(constraint), &mut text, 0.0, &|_, _| 0.0);
+        let fixed = self.forced.text(&site);
+        if fixed.is_empty() {
+            return Vec::new();
+        }
+        alone(&self.tokenizer, &self.vocabulary, &fixed).unwrap_or_default()
+    }
+}
+
+impl<M: Model> Method<M> for Templates {
+    fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
+        let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
+            return Ok(decoded(stage.decoder, prompt)?);
+        };
+        Ok(single::generate(stage, constraint, prompt, self)?)
+    }
+}
