@@ -142,7 +142,8 @@ fn the_page_in_a_browser() {
     let arguments = [&GRAMMAR[..], &["--seed", "3", "-o", page.to_str().unwrap()]].concat();
     assert_eq!(run(folder.path(), "explain", &arguments).code, Some(0));
     let html = fs::read_to_string(&page).unwrap();
-    let keys = "<script>for (const key of ['ArrowRight', 'ArrowRight', 'ArrowLeft', 'ArrowDown', 'ArrowDown'])\
+    let keys = "<script>for (const key of ['ArrowRight', 'ArrowRight', 'ArrowLeft', 'ArrowDown', \
+        'ArrowDown'])\
         document.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));</script>";
     fs::write(&page, html.clone() + keys).unwrap();
     let output = Command::new(browser)

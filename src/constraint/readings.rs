@@ -1,8 +1,9 @@
 //! Which terminals the bytes of a text belong to, over all readings of the text.
 //!
-//! A forward pass finds the threads after each byte. Unlike in `Machine::step` the parser sets in which a terminal
-//! may have ended are not merged, so a thread knows what was read before it. A backward pass drops the threads from
-//! which the rest cannot be read. What is left lies on a reading of the whole text: exact, ambiguity included.
+//! A forward pass finds the threads after each byte. Unlike in `Machine::step` the parser sets in which a
+//! terminal may have ended are not merged, so a thread knows what was read before it. A backward pass drops
+//! the threads from which the rest cannot be read. What is left lies on a reading of the whole text: exact,
+//! ambiguity included.
 
 use std::ops::Range;
 
@@ -18,11 +19,11 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TerminalRun {
-    /// The bytes, by offset in the text. In at least one reading a terminal begins at the first of them, or this is
-    /// where readings part or meet.
+    /// The bytes, by offset in the text. In at least one reading a terminal begins at the first of them, or
+    /// this is where readings part or meet.
     pub bytes: Range<usize>,
-    /// The terminals that the bytes may belong to, ascending; more than one only where the text is ambiguous. Their
-    /// names are in [`Inspection::terminals`](crate::inspect::Inspection::terminals).
+    /// The terminals that the bytes may belong to, ascending; more than one only where the text is
+    /// ambiguous. Their names are in [`Inspection::terminals`](crate::inspect::Inspection::terminals).
     pub terminals: Vec<TerminalId>,
 }
 
@@ -41,9 +42,10 @@ struct Layer {
 }
 
 impl Constraint {
-    /// Which terminals the bytes of `text` belong to if it comes next, in order and without gaps: of a text that may
-    /// end there those of readings that are complete, of any other those of readings that can go on. `None` if it
-    /// cannot follow. Nothing moves. Takes a step for each byte and thread, and keeps them all until the end.
+    /// Which terminals the bytes of `text` belong to if it comes next, in order and without gaps: of a text
+    /// that may end there those of readings that are complete, of any other those of readings that can go
+    /// on. `None` if it cannot follow. Nothing moves. Takes a step for each byte and thread, and keeps them
+    /// all until the end.
     ///
     /// # Errors
     /// When a budget is used up; the whole text is one step.
@@ -258,21 +260,19 @@ mod tests {
         assert_eq!(named(&mut constraint, "((a))"), plain(&expected));
     }
 
+    /// One reading: terminals and their bytes.
+    type Reading = Vec<(TerminalId, Range<usize>)>;
+
     /// Every reading by itself: the terminals it goes through, as spans.
-    fn all_readings(constraint: &Constraint, text: &[u8]) -> Vec<Vec<(TerminalId, Range<usize>)>> {
+    fn all_readings(constraint: &Constraint, text: &[u8]) -> Vec<Reading> {
         struct Walk<'a> {
             program: &'a Program,
             machine: &'a mut Machine,
             text: &'a [u8],
-            found: Vec<(bool, Vec<(TerminalId, Range<usize>)>)>,
+            found: Vec<(bool, Reading)>,
         }
         impl Walk<'_> {
-            fn from(
-                &mut self,
-                at: usize,
-                set: crate::ids::SetId,
-                spans: &mut Vec<(TerminalId, Range<usize>)>,
-            ) {
+            fn from(&mut self, at: usize, set: crate::ids::SetId, spans: &mut Reading) {
                 let work = &mut Work::unlimited();
                 for terminal in self.machine.parser().accepts(set).to_vec() {
                     let mut scan = self.program.lowered.scanner.start(terminal);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     /// Runs from readings that were listed one by one.
-    fn slow(readings: &[Vec<(TerminalId, Range<usize>)>], length: usize) -> Option<Vec<TerminalRun>> {
+    fn slow(readings: &[Reading], length: usize) -> Option<Vec<TerminalRun>> {
         if readings.is_empty() {
             return None;
         }

@@ -15,13 +15,14 @@ use crate::{ids::TokenId, vocab::TokenSet};
 pub struct Logprobs {
     /// The token that was taken.
     pub taken: TokenLogprobs,
-    /// The model's likeliest tokens, likeliest first, of equals the lower id; those at minus infinity left out.
+    /// The model's likeliest tokens, likeliest first, of equals the lower id; those at minus infinity left
+    /// out.
     pub top: Vec<TokenLogprobs>,
     /// The likeliest allowed tokens. Empty without a constraint.
     pub top_allowed: Vec<TokenLogprobs>,
-    /// The part of the model's probability that the constraint leaves: that of all allowed tokens together. `None`
-    /// without a constraint. Its sum over a text is the text's importance weight under the conditional distribution
-    /// (at temperature 1), as masks sample the locally projected one.
+    /// The part of the model's probability that the constraint leaves: that of all allowed tokens together.
+    /// `None` without a constraint. Its sum over a text is the text's importance weight under the
+    /// conditional distribution (at temperature 1), as masks sample the locally projected one.
     pub kept: Option<f64>,
 }
 
@@ -75,8 +76,8 @@ impl Logprobs {
     }
 }
 
-/// Logarithm of the sum of the numbers that some logits are logarithms of. In two parts: beside a large logit the
-/// second would be lost.
+/// Logarithm of the sum of the numbers that some logits are logarithms of. In two parts: beside a large
+/// logit the second would be lost.
 #[derive(Clone, Copy)]
 struct LogSum {
     largest: f64,

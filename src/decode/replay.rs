@@ -1,7 +1,8 @@
-//! A text that is there already, token by token through the model once more: what it wanted, and what was allowed.
+//! A text that is there already, token by token through the model once more: what it wanted, and what was
+//! allowed.
 //!
-//! Invariant: the rows are those that the text was drawn from, as far as the model gives a row the same bits in whichever
-//! pass; domino's own runner does.
+//! Invariant: the rows are those that the text was drawn from, as far as the model gives a row the same bits
+//! in whichever pass; domino's own runner does.
 
 use super::{
     decoder::Decoder,
@@ -24,23 +25,24 @@ const PASS: usize = 16;
 pub struct Replayed {
     /// How likely the token is, with alternatives.
     pub logprobs: Logprobs,
-    /// What the model by itself would have drawn here, with the decoder's sampling, seed and penalties, from all
-    /// tokens that can be generated at all. Another token than the text's: the constraint intervened, or the text
-    /// was not drawn like this.
+    /// What the model by itself would have drawn here, with the decoder's sampling, seed and penalties, from
+    /// all tokens that can be generated at all. Another token than the text's: the constraint intervened, or
+    /// the text was not drawn like this.
     pub own: TokenId,
     /// How many tokens the constraint allows; `None` without one.
     pub allowed: Option<usize>,
 }
 
 impl<M: Model> Decoder<M> {
-    /// Looks at each of `tokens`, which follow `prompt`, as if they were being drawn, with `count` alternatives each.
-    /// An end-of-text token may be the last of them. Under the decoder's constraint they must be of its language.
+    /// Looks at each of `tokens`, which follow `prompt`, as if they were being drawn, with `count`
+    /// alternatives each. An end-of-text token may be the last of them. Under the decoder's constraint they
+    /// must be of its language.
     ///
     /// Passes over some tokens at a time with whole rows, and a mask for each token; drafts nothing.
     ///
     /// # Errors
-    /// If the prompt is empty, it does not fit in the context with the tokens, a token cannot follow, or a pass, a
-    /// draw or the constraint fails.
+    /// If the prompt is empty, it does not fit in the context with the tokens, a token cannot follow, or a
+    /// pass, a draw or the constraint fails.
     pub fn replay(
         &mut self,
         prompt: &[TokenId],

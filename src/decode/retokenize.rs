@@ -12,16 +12,17 @@ use crate::{
 };
 
 impl<M: Model> Decoder<M> {
-    /// The tokens of `text` that the model would choose greedily behind `prompt` if it had to write just this text:
-    /// at each step the likeliest of the tokens that the rest of the text begins with, of equals the lower id. It is
-    /// greedy, so the tokenizer's own tokens can be likelier as a whole; [`replay`](Self::replay) tells how likely
-    /// either is. The decoder's constraint and options do not matter.
+    /// The tokens of `text` that the model would choose greedily behind `prompt` if it had to write just
+    /// this text: at each step the likeliest of the tokens that the rest of the text begins with, of equals
+    /// the lower id. It is greedy, so the tokenizer's own tokens can be likelier as a whole;
+    /// [`replay`](Self::replay) tells how likely either is. The decoder's constraint and options do not
+    /// matter.
     ///
     /// One pass a token, which computes only the logits that count.
     ///
     /// # Errors
-    /// If the prompt is empty, it does not fit in the context with the text's tokens, no token of the vocabulary
-    /// begins what is left, or a pass fails.
+    /// If the prompt is empty, it does not fit in the context with the text's tokens, no token of the
+    /// vocabulary begins what is left, or a pass fails.
     pub fn retokenize(&mut self, prompt: &[TokenId], text: &[u8]) -> Result<Vec<TokenId>, DecodeError> {
         let context = self.model.context();
         if prompt.is_empty() {

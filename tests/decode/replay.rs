@@ -51,7 +51,8 @@ fn a_replay_sees_what_the_run_saw() {
             for (index, (found, &token)) in found.iter().zip(&tokens).enumerate() {
                 if let Some(logprobs) = generation.logprobs.get(index) {
                     assert_eq!(&found.logprobs, logprobs);
-                    // With cuts the masked draw may be another token than an allowed choice of the model's own.
+                    // With cuts the masked draw may be another token than an allowed choice of the model's
+                    // own.
                     assert_eq!(found.own != token, intervened[index], "{name} {sampling:?} {index}");
                 }
                 let mask = constraint.mask().unwrap();
@@ -118,7 +119,8 @@ fn drafts_can_be_watched() {
         }
     }
     assert_eq!(steps.tokens(), written);
-    // No draft behind a prompt; then what was recited, of which the fourth token is another than the one written.
+    // No draft behind a prompt; then what was recited, of which the fourth token is another than the one
+    // written.
     let expected = [(0, &recited[..0]), (1, &recited[1..5]), (4, &recited[4..8])];
     assert_eq!(seen, expected.map(|(position, draft)| (position, draft.to_vec())));
 }
@@ -145,7 +147,10 @@ proptest! {
     fn retokenised_as_by_asking_every_token(
         seed in 0..1000_u64, parts in prop::collection::vec(0..16_usize, 0..20),
     ) {
-        let words = ["{\"", "\":", "\": ", ", ", "}", " }", "true", "nul", "[]", "12", "ab", "\"", "]]", "\n  ", "a", "\u{e9}"];
+        let words = [
+            "{\"", "\":", "\": ", ", ", "}", " }", "true", "nul", "[]", "12", "ab",
+            "\"", "]]", "\n  ", "a", "\u{e9}",
+        ];
         let text: String = parts.into_iter().map(|at| words[at]).collect();
         let mut decoder = Decoder::builder(model(seed)).vocabulary(vocabulary()).build().unwrap();
         let found = decoder.retokenize(&prompt(), text.as_bytes()).unwrap();
@@ -154,12 +159,14 @@ proptest! {
     }
 
     #[test]
-    fn prefixes_are_those_that_the_text_begins_with(text in prop::collection::vec(any::<u8>(), 0..6), word in 0..4_usize) {
+    fn prefixes_are_those_that_the_text_begins_with(
+        text in prop::collection::vec(any::<u8>(), 0..6), word in 0..4_usize,
+    ) {
         let text = [["{\"", "\n  x", "true", "]]]"][word].as_bytes(), &text].concat();
         let vocabulary = vocabulary();
         for text in [&text[..], &text[text.len().min(4)..]] {
-            let expected: Vec<TokenId> =
-                vocabulary.text_tokens().filter(|(_, bytes)| text.starts_with(bytes)).map(|(id, _)| id).collect();
+            let begins = vocabulary.text_tokens().filter(|(_, bytes)| text.starts_with(bytes));
+            let expected: Vec<TokenId> = begins.map(|(id, _)| id).collect();
             prop_assert_eq!(vocabulary.prefixes_of(text).iter().collect::<Vec<_>>(), expected);
         }
     }

@@ -26,7 +26,8 @@ Examples:
   domino retokenize --text '{\"name\": \"John\"}' --prompt 'A JSON file describing a person: '
   domino retokenize document.json --json";
 
-/// Cut a text into tokens as the model itself would, and say how likely that is beside the tokenizer's own cut.
+/// Cut a text into tokens as the model itself would, and say how likely that is beside the tokenizer's own
+/// cut.
 ///
 /// At each step the model's likeliest token is taken among those that the rest of the text begins with
 /// (model-based retokenisation; DOMINO paper, algorithm 3). It is greedy, so the tokenizer's tokens can be
@@ -34,9 +35,9 @@ Examples:
 /// tokens; the difference of the two log-likelihoods says how far.
 ///
 /// Log-likelihoods are natural logarithms at temperature 1, of the text's tokens behind the prompt's, end of
-/// text left out. With --json one object is printed: text, prompt_tokens, own and tokenizer, each with tokens,
-/// token_ids, logprobs and log_likelihood, and same_tokens. tokenizer is null, with no_tokenizer_because, where the
-/// tokenizer does not give back the text.
+/// text left out. With --json one object is printed: text, prompt_tokens, own and tokenizer, each with
+/// tokens, token_ids, logprobs and log_likelihood, and same_tokens. tokenizer is null, with
+/// no_tokenizer_because, where the tokenizer does not give back the text.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LowRetokenize {
@@ -146,8 +147,8 @@ fn text_bytes(text: &Prompt) -> Result<Vec<u8>, BadInput> {
     }
 }
 
-/// The tokens that the tokenizer makes of the text: by itself, or behind the prompt where that changes what it makes
-/// of a beginning. Otherwise why there are none.
+/// The tokens that the tokenizer makes of the text: by itself, or behind the prompt where that changes what
+/// it makes of a beginning. Otherwise why there are none.
 fn usual_tokens(
     tokenizer: &Tokenizer,
     vocabulary: &Vocabulary,

@@ -1,7 +1,8 @@
 //! What a record is shown as: the paper's tables and figure, in Markdown, CSV, SVG and as one page of HTML.
 //!
-//! Everything is made from rows alone, by way of their [summary](super::summary), so a record that is not whole gives
-//! the same tables with fewer texts. Every number has its interval and the number of texts it is about.
+//! Everything is made from rows alone, by way of their [summary](super::summary), so a record that is not
+//! whole gives the same tables with fewer texts. Every number has its interval and the number of texts it is
+//! about.
 
 mod figures;
 mod page;
@@ -31,7 +32,8 @@ pub struct Outputs {
     pub runs: usize,
     /// Runs that the definition plans, if that can be told; a shard has fewer.
     pub planned: Option<usize>,
-    /// Texts that are not in the language though a constraint was there, other than by being cut: there should be none.
+    /// Texts that are not in the language though a constraint was there, other than by being cut: there
+    /// should be none.
     pub wrong: usize,
     /// The tables.
     pub tables: Vec<Table>,
@@ -55,8 +57,8 @@ impl Outputs {
         }
     }
 
-    /// Writes them into a folder of records: `report.html`, `tables.md`, and the folders `tables` (CSV) and `figures`
-    /// (SVG). Returns the paths.
+    /// Writes them into a folder of records: `report.html`, `tables.md`, and the folders `tables` (CSV) and
+    /// `figures` (SVG). Returns the paths.
     ///
     /// # Errors
     /// If a file cannot be written.

@@ -4,7 +4,8 @@
   const compare = (one, other) => {
     const [a, b] = [value(one), value(other)];
     if (a === '' || b === '') return (a === '') - (b === '');
-    return typeof a === typeof b && typeof a === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true });
+    const numbers = typeof a === 'number' && typeof b === 'number';
+    return numbers ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true });
   };
   for (const table of document.querySelectorAll('table')) {
     const heads = [...table.querySelectorAll('th')];

@@ -21,9 +21,10 @@ pub(super) fn page(outputs: &Outputs, drawings: &[String]) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'\">\n\
-         <title>{name} \u{b7} domino experiment</title>\n<style>\n{STYLE}</style>\n<body>\n<header>\n<h1>{name}</h1>\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+         <title>{name} \u{b7} domino experiment</title>\n<style>\n{STYLE}</style>\n\
+         <body>\n<header>\n<h1>{name}</h1>\n\
          <p>{}</p>\n<ul class=\"facts\">\n",
         escape(outputs.about())
     );
@@ -38,13 +39,14 @@ pub(super) fn page(outputs: &Outputs, drawings: &[String]) -> String {
     for table in &outputs.tables {
         let _ = write!(out, "<a href=\"#{}\">{}</a> ", escape(&table.id), escape(&table.title));
     }
-    out += "</nav>\n<p class=\"keys\"><kbd>j</kbd> <kbd>k</kbd> next and previous section; a click on the head of a \
-            column sorts by it.</p>\n</header>\n<main>\n";
+    out += "</nav>\n<p class=\"keys\"><kbd>j</kbd> <kbd>k</kbd> next and previous section; a click on \
+        the head of a column sorts by it.</p>\n</header>\n<main>\n";
     for (figure, drawing) in outputs.figures.iter().zip(drawings) {
         let (id, title, about) = (escape(&figure.id), escape(&figure.title), escape(&figure.about));
         let _ = writeln!(
             out,
-            "<section id=\"f-{id}\" tabindex=\"-1\"><h2>{title}</h2><p>{about}</p><figure>{}</figure></section>",
+            "<section id=\"f-{id}\" tabindex=\"-1\">\
+             <h2>{title}</h2><p>{about}</p><figure>{}</figure></section>",
             inlined(drawing, &title)
         );
     }
@@ -73,7 +75,8 @@ fn inlined(drawing: &str, title: &str) -> String {
 fn section(table: &Table) -> String {
     let (id, title, about) = (escape(&table.id), escape(&table.title), escape(&table.about));
     let mut out = format!(
-        "<section id=\"{id}\" tabindex=\"-1\"><h2>{title}</h2><p>{about}</p><div class=\"wide\"><table><thead><tr>"
+        "<section id=\"{id}\" tabindex=\"-1\"><h2>{title}</h2><p>{about}</p>\
+         <div class=\"wide\"><table><thead><tr>"
     );
     for head in &table.head {
         let _ = write!(out, "<th scope=\"col\"><button>{}</button>", escape(head));

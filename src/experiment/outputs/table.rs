@@ -72,8 +72,8 @@ impl Table {
         text
     }
 
-    /// Comma-separated values (RFC 4180). A column of estimates has its bounds and number of texts in columns of their
-    /// own, in full precision.
+    /// Comma-separated values (RFC 4180). A column of estimates has its bounds and number of texts in
+    /// columns of their own, in full precision.
     #[must_use]
     pub fn csv(&self) -> String {
         let is_estimate =

@@ -63,7 +63,8 @@ pub(super) fn best<'a>(lines: &[&'a Line]) -> Vec<&'a Line> {
 }
 
 /// How [`best`] chooses, for readers.
-const CHOICE: &str = "Each method is shown at the largest k; of several s and thresholds the fastest is, which makes its \
+const CHOICE: &str = "Each method is shown at the largest k; of several s and thresholds the fastest is, \
+    which makes its \
     throughput look a little better than it is.";
 
 /// All tables that the lines give.
@@ -134,9 +135,11 @@ fn table_2(group: &Group<'_>) -> Table {
         cells
     };
     let about = format!(
-        "Share of right answers (where prompts have one), share of texts in the language within the limit of tokens, \
+        "Share of right answers (where prompts have one), share of texts in the language within the limit \
+        of tokens, \
          perplexity under the model by itself, tokens a second relative to unconstrained, share of the valid \
-         unconstrained texts that come out the same (the paper's definition 2.1), and interventions a token. {CHOICE}"
+         unconstrained texts that come out the same (the paper's definition 2.1), and interventions a \
+         token. {CHOICE}"
     );
     table(
         group,
@@ -178,8 +181,10 @@ fn table_3(group: &Group<'_>) -> Table {
         cells
     };
     let about = format!(
-        "Tokens a second, the prompt's pass and the first token left out, relative to the same model without a grammar \
-         in the same process; milliseconds to compile the grammar, trees included; and what the paper prints for \
+        "Tokens a second, the prompt's pass and the first token left out, relative to the same model \
+        without a grammar \
+         in the same process; milliseconds to compile the grammar, trees included; and what the paper \
+         prints for \
          Domino with drafts, Mistral 7B. {CHOICE}"
     );
     table(
@@ -235,7 +240,8 @@ fn table_4(group: &Group<'_>) -> Option<Table> {
         ]);
         cells
     };
-    let about = "Fewer terminals ahead allow fewer tokens and bend the model more. Texts do not depend on s; of several \
+    let about = "Fewer terminals ahead allow fewer tokens and bend the model more. Texts do not depend on \
+        s; of several \
                  lengths and thresholds the fastest is shown.";
     let head = [
         "grammar",
@@ -301,7 +307,8 @@ fn figure_5(group: &Group<'_>) -> Option<Table> {
         ]
     };
     let rows: Vec<Vec<Cell>> = sweeps(&group.lines).into_iter().flatten().map(row).collect();
-    let about = "Tokens a second relative to unconstrained, tokens for each pass and accepted among drafted tokens, by \
+    let about = "Tokens a second relative to unconstrained, tokens for each pass and accepted among drafted \
+        tokens, by \
                  the most tokens s of a draft.";
     let head =
         ["grammar", "method", "k", "threshold", "s", "n", "over unconstrained", "tokens/pass", "acceptance"];
@@ -372,7 +379,8 @@ fn acceptance(group: &Group<'_>) -> Option<Table> {
     let drafts = lines.iter().filter(|line| line.acceptance.is_some());
     let rows: Vec<Vec<Cell>> = drafts.map(row).collect();
     let about = format!(
-        "Accepted among drafted tokens, tokens for each pass, and the share of the text's bytes that the grammar \
+        "Accepted among drafted tokens, tokens for each pass, and the share of the text's bytes that the \
+        grammar \
          forces but for their spelling. {CHOICE}"
     );
     let head =

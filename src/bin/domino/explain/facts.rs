@@ -154,7 +154,8 @@ impl Token {
         self.replayed.own != self.id
     }
 
-    /// It and its alternatives, the model's likeliest first: those that the model wanted, and those that were allowed.
+    /// It and its alternatives, the model's likeliest first: those that the model wanted, and those that
+    /// were allowed.
     pub(super) fn alternatives(&self) -> Vec<Alternative> {
         let logprobs = &self.replayed.logprobs;
         let mut found: Vec<TokenLogprobs> = Vec::new();
@@ -206,7 +207,8 @@ impl Facts {
         let Self { passes, accepted, drafted, .. } = self;
         let complete = if self.complete { "complete" } else { "not complete" };
         format!(
-            "{tokens} tokens, {complete}; {interventions} interventions; {passes} passes, {accepted} of {drafted} drafted tokens accepted"
+            "{tokens} tokens, {complete}; {interventions} interventions; {passes} passes, {accepted} of \
+            {drafted} drafted tokens accepted"
         )
     }
 }

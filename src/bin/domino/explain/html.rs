@@ -2,8 +2,8 @@
 
 use crate::describe;
 
-/// Text as it is, for the content of elements and for attributes in double quotes. Line feeds stay; other control
-/// characters and what turns the direction of text are spelled out.
+/// Text as it is, for the content of elements and for attributes in double quotes. Line feeds stay; other
+/// control characters and what turns the direction of text are spelled out.
 pub(super) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

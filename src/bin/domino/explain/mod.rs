@@ -103,8 +103,8 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     Ok(if interrupted { Exit::Interrupted } else { Exit::Success })
 }
 
-/// Which terminals the pieces of the text belong to: those that the grammar is written with, which its readers know,
-/// and which need no tokens. Where that takes too much, the reason.
+/// Which terminals the pieces of the text belong to: those that the grammar is written with, which its
+/// readers know, and which need no tokens. Where that takes too much, the reason.
 fn underneath(source: &GrammarSource, grammar: &CompiledGrammar, text: &[u8]) -> Underneath {
     let reach = Reach { lookahead: Lookahead::Unbounded, terminals: Terminals::Written };
     let written = byte_vocabulary().map_err(anyhow::Error::from).and_then(|vocabulary| {

@@ -38,7 +38,8 @@
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const moves = {
-      ArrowLeft: () => go(at - 1), ArrowRight: () => go(at + 1), Home: () => go(0), End: () => go(boxes.length - 1),
+      ArrowLeft: () => go(at - 1), ArrowRight: () => go(at + 1),
+      Home: () => go(0), End: () => go(boxes.length - 1),
       ArrowUp: () => choose(row - 1), ArrowDown: () => choose(row + 1),
       n: () => go(intervention(1)), p: () => go(intervention(-1)),
     };

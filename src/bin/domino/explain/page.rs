@@ -1,7 +1,7 @@
 //! The page of `domino explain`: one file of HTML, which needs neither network nor server.
 //!
-//! Invariant: whatever comes from a model, a grammar or the command line goes through [`html`](super::html). All of it
-//! is markup that is there without the script, which only moves the cursor.
+//! Invariant: whatever comes from a model, a grammar or the command line goes through [`html`](super::html).
+//! All of it is markup that is there without the script, which only moves the cursor.
 
 use std::fmt::Write;
 
@@ -26,8 +26,8 @@ pub(super) fn page(facts: &Facts) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
          <title>{title} \u{b7} domino explain</title>\n<style>\n{STYLE}</style>\n<body>\n"
     );
     out += &head(facts);
@@ -87,8 +87,8 @@ const LEGEND: &str = "<section class=\"legend\" aria-label=\"Legend\">\n\
 <div><span class=\"mark yes\">\u{2713}</span><small>drafted and accepted</small></div>\n\
 <div><span class=\"mark no\">\u{d7}</span><small>draft refused here</small></div>\n\
 <div><span class=\"mark more\">+</span><small>behind a whole draft</small></div>\n\
-<div><small>Keys: <kbd>\u{2190}</kbd> <kbd>\u{2192}</kbd> tokens, <kbd>\u{2191}</kbd> <kbd>\u{2193}</kbd> alternatives, \
-<kbd>n</kbd> <kbd>p</kbd> next and previous intervention</small></div>\n</section>\n";
+<div><small>Keys: <kbd>\u{2190}</kbd> <kbd>\u{2192}</kbd> tokens, <kbd>\u{2191}</kbd> <kbd>\u{2193}</kbd> \
+alternatives, <kbd>n</kbd> <kbd>p</kbd> next and previous intervention</small></div>\n</section>\n";
 
 /// The tokens as boxes.
 fn stream(facts: &Facts) -> String {
@@ -186,7 +186,8 @@ impl Facts {
     fn card(&self, index: usize, token: &Token) -> String {
         let class = if index == 0 { "card on" } else { "card" };
         let mut out = format!(
-            "<article class=\"{class}\" id=\"c{index}\"><h2><code>{}</code> <small>token {}, {} of {}</small></h2><dl>",
+            "<article class=\"{class}\" id=\"c{index}\">\
+             <h2><code>{}</code> <small>token {}, {} of {}</small></h2><dl>",
             self.show(token.id),
             token.id,
             index + 1,
@@ -266,7 +267,8 @@ fn mark(draft: Draft) -> &'static str {
     }
 }
 
-/// The hue of a surprise: blue for none, over green and yellow to red; half of the way at a probability of a quarter.
+/// The hue of a surprise: blue for none, over green and yellow to red; half of the way at a probability of a
+/// quarter.
 fn hue(surprise: f64) -> f64 {
     220.0 - 205.0 * (1.0 - (-surprise / 2.0).exp())
 }

@@ -64,7 +64,11 @@ pub(crate) struct LowGenerate {
     /// regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, repeat_last_n, presence_penalty,
     /// frequency_penalty, stop (a list), finish, logprobs. For each a line is printed as soon as it has ended: what
     /// --json prints, with its id, or {"id": .., "error": ..}. A byte order mark is passed over. Exit code 0 says that all lines were answered.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare"]
+    )]
     batch: Option<PathBuf>,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
     #[arg(long, value_name = "N", default_value = "4", requires = "batch")]
