@@ -209,3 +209,22 @@ fn a_text_is_cut_both_ways() {
         assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
     }
 }
+
+/// The shipped model's tokenizer puts a space before every text.
+#[cfg(not(packaged))]
+#[test]
+fn a_tokenizer_that_puts_a_space_before_texts_is_understood() {
+    let text = "{\"name\": \"John Doe\", \"age\": 30}";
+    let run = crate::cli::domino_in(
+        Path::new(env!("CARGO_MANIFEST_DIR")),
+        &["retokenize", "--model", "models/domino-small", "-p", "A person: ", "--text", text, "--json"],
+        b"",
+    );
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let found = last_line(&run);
+    let tokens = found["tokenizer"]["tokens"].as_array().unwrap();
+    assert_eq!(tokens.iter().map(|token| token.as_str().unwrap()).collect::<String>(), text);
+    // Greedy choices are not the likeliest whole, but the first one is the likeliest first token.
+    let first = |side: &str| found[side]["logprobs"][0].as_f64().unwrap();
+    assert!(first("own") >= first("tokenizer"));
+}

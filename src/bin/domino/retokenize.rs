@@ -107,7 +107,7 @@ pub(crate) fn run(command: &Retokenize, cache: &CacheFolder) -> anyhow::Result<E
     let vocabulary = tokenizer::vocabulary(&folder, cache)?;
     let tokenizer = read_tokenizer(&folder)?;
     let ids = prompt_tokens(&tokenizer, &prompt, &vocabulary)?;
-    let usual = usual_tokens(&tokenizer, &vocabulary, (&prompt, &ids), &text);
+    let usual = usual_tokens(&tokenizer, &vocabulary, &text);
     let model = load(&folder, command.card)?;
     let mut decoder =
         Decoder::builder(model).vocabulary(vocabulary.clone()).build().map_err(|error| bad_model(&error))?;
@@ -147,23 +147,21 @@ fn text_bytes(text: &Prompt) -> Result<Vec<u8>, BadInput> {
     }
 }
 
-/// The tokens that the tokenizer makes of the text: by itself, or behind the prompt where that changes what
-/// it makes of a beginning. Otherwise why there are none.
-fn usual_tokens(
-    tokenizer: &Tokenizer,
-    vocabulary: &Vocabulary,
-    (prompt, ids): (&str, &[TokenId]),
-    text: &[u8],
-) -> Result<Vec<TokenId>, String> {
-    let text = str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
-    let encode = |text: &str, special| tokenizer.encode(text, special).map_err(|error| error.to_string());
-    let alone = encode(text, false)?;
-    if vocabulary.concat(&alone) == text.as_bytes() {
-        return Ok(alone);
+/// The tokens that the tokenizer makes of the text by itself. Otherwise why there are none.
+fn usual_tokens(tokenizer: &Tokenizer, vocabulary: &Vocabulary, text: &[u8]) -> Result<Vec<TokenId>, String> {
+    let utf8 = str::from_utf8(text).map_err(|_| "the text is not UTF-8".to_owned())?;
+    // Some tokenizers put a space before a text, but not where a line feed stands before it, which is a
+    // token of its own, behind at most that space.
+    for before in ["", "\n"] {
+        let tokens =
+            tokenizer.encode(&format!("{before}{utf8}"), false).map_err(|error| error.to_string())?;
+        for skipped in 0..tokens.len().min(3) {
+            if vocabulary.concat(&tokens[skipped..]) == text {
+                return Ok(tokens[skipped..].to_vec());
+            }
+        }
     }
-    let both = encode(&format!("{prompt}{text}"), true)?;
-    let behind = both.strip_prefix(ids).filter(|rest| vocabulary.concat(rest) == text.as_bytes());
-    behind.map(<[TokenId]>::to_vec).ok_or_else(|| "the tokenizer does not give back the text".to_owned())
+    Err("the tokenizer does not give back the text".to_owned())
 }
 
 /// Tokens with how likely they are.

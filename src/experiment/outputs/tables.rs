@@ -343,20 +343,27 @@ fn grid(group: &Group<'_>) -> Vec<Table> {
         }
         let row = |(grammar, k, threshold): &(&str, Option<K>, Option<f64>)| {
             let mut cells = vec![text(grammar), Cell::shown(*k), Cell::shown(*threshold)];
-            for length in &lengths {
-                let found = lines.iter().find(|line| {
+            let found = lengths.iter().map(|length| {
+                lines.iter().find(|line| {
                     (line.grammar.as_str(), line.k, line.threshold, line.s)
                         == (*grammar, *k, *threshold, Some(*length))
-                });
-                cells.push(Cell::of(found.and_then(|line| line.throughput), 2));
-            }
+                })
+            });
+            let found: Vec<Option<&&Line>> = found.collect();
+            let texts = || found.iter().flatten().map(|line| line.n);
+            cells.push(Cell::shown(match (texts().min(), texts().max()) {
+                (Some(least), Some(most)) if least < most => Some(format!("{least} to {most}")),
+                (least, _) => least.map(|least| least.to_string()),
+            }));
+            cells.extend(found.iter().map(|line| Cell::of(line.and_then(|line| line.throughput), 2)));
             cells
         };
         let rows = places.iter().map(row).collect();
         let heads: Vec<String> = lengths.iter().map(|length| format!("s = {length}")).collect();
         let head: Vec<&str> =
-            ["grammar", "k", "threshold"].into_iter().chain(heads.iter().map(String::as_str)).collect();
-        let about = "Tokens a second relative to unconstrained. Counts were learnt at the k of their line.";
+            ["grammar", "k", "threshold", "n"].into_iter().chain(heads.iter().map(String::as_str)).collect();
+        let about = "Tokens a second relative to unconstrained. Counts were learnt at the k of their line; n is \
+            the number of texts of each cell.";
         let title = format!("k by s: {method}");
         tables.push(table(group, &format!("k-by-s-{}", number + 1), &title, about, &head, rows));
     }

@@ -92,7 +92,7 @@ fn tables_are_those_of_the_paper() {
     assert_eq!(five.rows.len(), 12);
     close(estimate(five, &["gsm8k", "paper", "1", "0.5", "8"], "over unconstrained"), 0.5);
     let grid = table(&found, "k-by-s-1");
-    assert_eq!(grid.head[3..], ["s = 1", "s = 4", "s = 8"]);
+    assert_eq!(grid.head[3..], ["n", "s = 1", "s = 4", "s = 8"]);
     close(estimate(grid, &["json", "1", "0.5"], "s = 4"), 0.7);
     close(estimate(grid, &["json", "infinite", "0.5"], "s = 1"), 1.1);
 }
