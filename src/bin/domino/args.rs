@@ -38,6 +38,7 @@ Examples:
   domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
   domino trace --grammar json --tokenizer tokenizer.json traces.json --out cell.json
   domino inspect --grammar my.gbnf
+  domino experiment experiments/definitions/quick.toml --quick
 
 Exit codes:
   0    done; the text is in the language
