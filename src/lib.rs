@@ -148,7 +148,7 @@ pub mod further;
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{
     Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError, StepErrorKind,
-    TextPlace, ThreadView,
+    TerminalRun, TextPlace, ThreadView,
 };
 pub use grammar::{Grammar, GrammarError, Syntax};
 pub use ids::TokenId;

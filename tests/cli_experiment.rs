@@ -247,3 +247,37 @@ fn definitions_of_the_repository_can_be_read() {
     }
     assert!(found >= 5, "{found}");
 }
+
+/// Tables, figures and page are made with the records, and again from a part of them.
+#[test]
+fn records_are_shown_whole_or_not() {
+    let folder = folder();
+    let folder = folder.path();
+    let run = experiment(folder, &["d.toml", "--quick", "--out", "records"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let records = folder.join("records");
+    let read = |name: &str| std::fs::read_to_string(records.join(name)).unwrap();
+    let (page, tables) = (read("report.html"), read("tables.md"));
+    assert!(page.contains("<svg") && page.contains("over unconstrained") && !page.contains("WRONG"));
+    // The definition has four methods, which are all in table 3.
+    for method in ["unconstrained", "masks", "ours", "naive"] {
+        assert!(tables.contains(&format!("| words | {method} |")), "{tables}");
+    }
+    assert!(tables.contains("4 runs, all of the definition"), "{tables}");
+    let figure = read("figures/throughput.svg");
+    assert!(figure.starts_with("<svg") && figure.contains("naive"));
+    // Two rows less, and the tables say so.
+    let rows = read("rows.jsonl");
+    let kept: String = rows.split_inclusive('\n').take(2).collect();
+    std::fs::write(records.join("rows.jsonl"), kept).unwrap();
+    let report = experiment(folder, &["--report", "records", "--json"]);
+    assert_eq!(report.code, Some(0), "{}", report.stderr);
+    let object = last_line(&report);
+    assert_eq!((object["rows"].as_u64(), object["planned"].as_u64()), (Some(2), Some(4)));
+    assert!(object["files"].as_array().unwrap().iter().any(|file| file == "records/report.html"), "{object}");
+    assert!(read("tables.md").contains("2 of 4 runs: the record is not whole"));
+    for arguments in [&["--report", "nowhere"][..], &["--report", "records", "d.toml"], &["--report"]] {
+        let run = experiment(folder, arguments);
+        assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
+    }
+}

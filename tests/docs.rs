@@ -36,6 +36,8 @@ fn pages() -> Vec<PathBuf> {
     let docs = fs::read_dir(root().join("docs")).expect("the folder of pages");
     let mut docs: Vec<PathBuf> =
         docs.map(|entry| Path::new("docs").join(entry.expect("an entry").file_name())).collect();
+    // Beside pages there are pictures.
+    docs.retain(|page| page.extension().is_some_and(|ending| ending == "md"));
     docs.sort();
     pages.append(&mut docs);
     pages

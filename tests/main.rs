@@ -13,6 +13,8 @@ mod cli_compile;
 #[cfg(feature = "cli")]
 mod cli_experiment;
 #[cfg(feature = "cli")]
+mod cli_explain;
+#[cfg(feature = "cli")]
 mod cli_generate;
 #[cfg(feature = "cli")]
 mod cli_manners;

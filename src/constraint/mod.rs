@@ -18,6 +18,7 @@ mod memory;
 mod path;
 mod patience;
 mod program;
+mod readings;
 mod thread;
 mod trie_walk;
 
@@ -33,3 +34,4 @@ pub(crate) use machine::Machine;
 pub use memory::Memory;
 pub use patience::Patience;
 pub(crate) use program::Program;
+pub use readings::TerminalRun;

@@ -75,6 +75,11 @@ pub enum DecodeErrorKind {
         /// Tokens that the model's context holds.
         context: usize,
     },
+    /// Prompt and text do not fit in the model's context together.
+    TextTooLong {
+        /// Tokens that the model's context holds.
+        context: usize,
+    },
     /// The forward pass failed; see the source.
     Model,
     /// The model's logits cannot be drawn from.
@@ -143,6 +148,9 @@ impl std::fmt::Display for DecodeError {
             }
             DecodeErrorKind::PromptTooLong { tokens, context } => {
                 write!(f, "the prompt has {tokens} tokens, the model's context holds {context}")
+            }
+            DecodeErrorKind::TextTooLong { context } => {
+                write!(f, "prompt and text do not fit in the model's context, which holds {context} tokens")
             }
             DecodeErrorKind::Model => write!(f, "the model's forward pass failed"),
             DecodeErrorKind::Logits { position, error } => {

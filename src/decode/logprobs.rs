@@ -15,10 +15,15 @@ use crate::{ids::TokenId, vocab::TokenSet};
 pub struct Logprobs {
     /// The token that was taken.
     pub taken: TokenLogprobs,
-    /// The model's likeliest tokens, likeliest first, of equals the lower id; those at minus infinity left out.
+    /// The model's likeliest tokens, likeliest first, of equals the lower id; those at minus infinity left
+    /// out.
     pub top: Vec<TokenLogprobs>,
     /// The likeliest allowed tokens. Empty without a constraint.
     pub top_allowed: Vec<TokenLogprobs>,
+    /// The part of the model's probability that the constraint leaves: that of all allowed tokens together.
+    /// `None` without a constraint. Its sum over a text is the text's importance weight under the
+    /// conditional distribution (at temperature 1), as masks sample the locally projected one.
+    pub kept: Option<f64>,
 }
 
 /// How likely one token is.
@@ -66,12 +71,13 @@ impl Logprobs {
             likeliest.found.into_iter().map(|(token, logit)| of(token, logit)).collect()
         };
         let logit = row.get(taken.index()).copied().unwrap_or(f32::NEG_INFINITY);
-        Self { taken: of(taken, logit), top: list(top), top_allowed: list(top_allowed) }
+        let kept = within.map(|within| all.share(within.largest) + within.ratio);
+        Self { taken: of(taken, logit), top: list(top), top_allowed: list(top_allowed), kept }
     }
 }
 
-/// Logarithm of the sum of the numbers that some logits are logarithms of. In two parts: beside a large logit the
-/// second would be lost.
+/// Logarithm of the sum of the numbers that some logits are logarithms of. In two parts: beside a large
+/// logit the second would be lost.
 #[derive(Clone, Copy)]
 struct LogSum {
     largest: f64,
@@ -142,9 +148,10 @@ mod tests {
         assert_eq!(ids(&found.top_allowed), [1, 2]);
         assert_eq!(found.top[0].constrained, None);
         assert!((found.top_allowed[0].constrained.unwrap() - (2.0_f64 / 3.0).ln()).abs() < 1e-6);
+        assert!((found.kept.unwrap() - 0.375_f64.ln()).abs() < 1e-6);
         let free = Logprobs::new(&row, TokenId::new(4), None, 9);
         assert_eq!((free.taken.model, free.taken.constrained), (f64::NEG_INFINITY, None));
-        assert_eq!((ids(&free.top), free.top_allowed.len()), (vec![0, 1, 2, 3], 0));
+        assert_eq!((ids(&free.top), free.top_allowed.len(), free.kept), (vec![0, 1, 2, 3], 0, None));
         assert!(Logprobs::new(&row, TokenId::new(0), None, 0).top.is_empty());
     }
 

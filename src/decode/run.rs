@@ -48,6 +48,8 @@ pub struct Generation {
     pub complete: bool,
     /// Why it ended.
     pub finish: Finish,
+    /// The end-of-text token that was drawn, if one was: texts also end where nothing can follow.
+    pub end_of_text: Option<TokenId>,
     /// What was appended to the text to make it complete, if it was cut and [`DecodeOptions::close`] asks for it.
     pub completion: Option<Completion>,
     /// For each token how likely it was, if [`DecodeOptions::logprobs`] asks for it, otherwise empty.
@@ -83,6 +85,7 @@ pub(super) struct Run {
     max_new_tokens: usize,
     stats: DecodeStats,
     finish: Option<Finish>,
+    end_of_text: Option<TokenId>,
     close: bool,
     completion: Option<Completion>,
 }
@@ -110,6 +113,7 @@ impl Run {
             max_new_tokens: options.max_new_tokens,
             stats: DecodeStats { prompt_tokens: prompt.len(), ..DecodeStats::default() },
             finish: None,
+            end_of_text: None,
             close: options.close,
             completion: None,
         }
@@ -220,6 +224,7 @@ impl Run {
         }
         if self.vocabulary.is_end_of_text(token) {
             self.finish = Some(Finish::Stop);
+            self.end_of_text = Some(token);
             return Ok(None);
         }
         self.logprobs.extend(logprobs);
@@ -358,6 +363,7 @@ impl Run {
             tokens: self.tokens().to_vec(),
             complete: self.is_complete(),
             finish,
+            end_of_text: self.end_of_text,
             completion: self.completion,
             text: self.text,
             logprobs: self.logprobs,

@@ -7,7 +7,7 @@ use super::{
     run::{Run, Step},
     verification::Verification,
 };
-use crate::{model::Model, proposer::Drafter};
+use crate::{ids::TokenId, model::Model, proposer::Drafter};
 
 /// The speculation of one run.
 #[derive(Debug)]
@@ -19,6 +19,11 @@ pub(super) struct Speculation<'a> {
 impl<'a> Speculation<'a> {
     pub(super) fn new(drafter: &'a mut Drafter) -> Self {
         Self { drafter, verification: Verification::default() }
+    }
+
+    /// The draft of the last pass, what was refused of it included.
+    pub(super) fn drafted(&self) -> &[TokenId] {
+        self.verification.drafted()
     }
 
     /// The run's next step, from a row that is there already or from a new pass.

@@ -18,8 +18,8 @@ use crate::{
     proposer::Drafter,
 };
 
-/// One run, token by token; see [`Decoder::steps`](super::Decoder::steps). After an error or the end there are
-/// no more items.
+/// One run, token by token; see [`Decoder::steps`](super::Decoder::steps). After an error or the end there
+/// are no more items.
 pub struct Steps<'a, M: Model> {
     model: &'a mut M,
     run: Run,
@@ -85,6 +85,13 @@ impl<M: Model> Steps<'_, M> {
         self.run.is_complete()
     }
 
+    /// The tokens that were drafted for the last pass, whether they were drawn as well or not; none without
+    /// a drafter. The pass was made for the first of the steps since [`DecodeStats::passes`] last grew.
+    #[must_use]
+    pub fn drafted(&self) -> &[TokenId] {
+        self.speculation.as_ref().map(Speculation::drafted).unwrap_or_default()
+    }
+
     /// For each token so far how likely it was, if
     /// [`DecodeOptions::logprobs`](super::DecodeOptions::logprobs) asks for it, otherwise empty.
     #[must_use]
@@ -92,9 +99,9 @@ impl<M: Model> Steps<'_, M> {
         self.run.logprobs()
     }
 
-    /// Ends the text here and completes it by the shortest text that makes it one of the constraint's language,
-    /// unless it is complete; see [`Constraint::shortest_completion`]. For when the user asks for it; see
-    /// [`DecodeOptions::close`](super::DecodeOptions::close) for texts that are cut.
+    /// Ends the text here and completes it by the shortest text that makes it one of the constraint's
+    /// language, unless it is complete; see [`Constraint::shortest_completion`]. For when the user asks for
+    /// it; see [`DecodeOptions::close`](super::DecodeOptions::close) for texts that are cut.
     ///
     /// # Errors
     /// If a budget is used up; the text has ended then, incomplete.

@@ -36,8 +36,10 @@ pub(super) struct Verification {
     counts: bool,
     /// Time since the last pass began, without what the caller did between steps.
     time: Duration,
-    /// What the next pass is over: tokens that the model has not seen, then the draft.
+    /// What the last pass was over, or the next one is: tokens that the model has not seen, then the draft.
     tokens: Vec<TokenId>,
+    /// How many of them are not of the draft.
+    pending: usize,
     /// What counts of its rows, if not all does.
     sets: Option<Vec<TokenSet>>,
     /// Scratch: the sequence.
@@ -111,6 +113,7 @@ impl Verification {
         let pending = &run.sequence()[seen..];
         self.tokens.clear();
         self.tokens.extend_from_slice(pending);
+        self.pending = pending.len();
         // A prompt is long: a row for each of its tokens would cost more than a draft gains.
         let one = pending.len() == 1;
         self.offered = false;
@@ -132,6 +135,11 @@ impl Verification {
     /// What the next pass is over.
     pub(super) fn tokens(&self) -> &[TokenId] {
         &self.tokens
+    }
+
+    /// The draft of that pass, what was refused of it included.
+    pub(super) fn drafted(&self) -> &[TokenId] {
+        self.tokens.get(self.pending..).unwrap_or_default()
     }
 
     /// The rows it should give.

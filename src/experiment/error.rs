@@ -59,6 +59,14 @@ pub enum ExperimentError {
     /// Folders cannot be merged.
     #[error("cannot merge: {0}")]
     Merge(String),
+    /// A figure cannot be drawn.
+    #[error("the figure {title:?} cannot be drawn: {message}")]
+    Figure {
+        /// Its title.
+        title: String,
+        /// Why not.
+        message: String,
+    },
     /// A grammar cannot be read.
     #[error("grammar {name}: {source}")]
     Grammar {
@@ -136,10 +144,11 @@ impl ExperimentError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 "the disk is full: make room and run the same command again, it goes on where it was"
             }
-            // The last two end with their hints.
+            // Grammars' errors end with their hints.
             Self::Io { .. }
             | Self::Build(_)
             | Self::Tokens(_)
+            | Self::Figure { .. }
             | Self::Grammar { .. }
             | Self::Compile { .. } => {
                 return None;
@@ -160,7 +169,7 @@ impl ExperimentError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Io { action, .. } => *action == "read",
-            Self::Run { .. } => false,
+            Self::Run { .. } | Self::Figure { .. } => false,
             _ => true,
         }
     }

@@ -9,6 +9,7 @@ mod error;
 mod header;
 mod measures;
 pub mod methods;
+pub mod outputs;
 mod plan;
 mod records;
 mod row;

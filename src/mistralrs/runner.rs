@@ -193,6 +193,7 @@ impl EngineRunner {
             text: stop.text,
             complete,
             finish,
+            end_of_text: None,
             completion: None,
             logprobs: Vec::new(),
             stats,

@@ -215,6 +215,16 @@ impl ByteTrie {
         }
     }
 
+    /// The node of the string with one more byte. One look at each child up to that one.
+    pub(crate) fn child(&self, node: TrieNodeId, byte: u8) -> Option<TrieNodeId> {
+        let end = self.end(node);
+        let mut child = TrieNodeId::new(node.raw() + 1);
+        while child < end && self.byte(child) < byte {
+            child = self.end(child);
+        }
+        (child < end && self.byte(child) == byte).then_some(child)
+    }
+
     /// Where the tokens that are exactly the node's string stand in trie order.
     pub(crate) fn own_tokens(&self, node: TrieNodeId) -> Range<u32> {
         self.first_tokens[node.index()]..self.first_tokens[node.index() + 1]

@@ -183,6 +183,19 @@ impl Vocabulary {
         tokens.iter().filter_map(|&token| self.bytes(token)).flatten().copied().collect()
     }
 
+    /// The tokens whose bytes `text` begins with: a walk down the trie, as long as the longest of them.
+    #[must_use]
+    pub fn prefixes_of(&self, text: &[u8]) -> TokenSet {
+        let (trie, mut found) = (self.trie(), self.empty_set());
+        let mut node = text.first().and_then(|&byte| trie.root_child(byte));
+        let mut rest = text.iter().skip(1);
+        while let Some(at) = node {
+            trie.tokens_at(trie.own_tokens(at)).iter().for_each(|&token| found.insert(token));
+            node = rest.next().and_then(|&byte| trie.child(at, byte));
+        }
+        found
+    }
+
     /// No token allowed.
     #[must_use]
     pub fn empty_set(&self) -> TokenSet {

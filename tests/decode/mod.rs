@@ -4,4 +4,5 @@ mod batch;
 mod draw;
 mod kept;
 mod options;
+mod replay;
 mod run;

@@ -13,6 +13,7 @@ use crate::{
     cache::{Cache, LowCache, LowCacheFlags},
     compile::{Compile, LowCompile},
     experiment::args::{Experiment, LowExperiment},
+    explain::args::{Explain, LowExplain},
     failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},
     inspect::args::{Inspect, LowInspect},
@@ -20,6 +21,7 @@ use crate::{
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
     numbers,
     reach::{LowReach, Reach},
+    retokenize::{LowRetokenize, Retokenize},
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
     trace::args::{LowTrace, Trace},
@@ -69,6 +71,7 @@ pub(crate) struct LowArgs {
 #[derive(Debug, Subcommand)]
 enum LowVerb {
     Generate(Box<LowGenerate>),
+    Explain(Box<LowExplain>),
     Learn(LowLearn),
     Serve(Box<LowServe>),
     Check(LowCheck),
@@ -78,6 +81,7 @@ enum LowVerb {
     Grammars(LowGrammars),
     Cache(LowCache),
     BenchModel(LowBenchModel),
+    Retokenize(LowRetokenize),
     Trace(LowTrace),
     Experiment(LowExperiment),
 }
@@ -231,6 +235,7 @@ struct LowGrammars {
 #[derive(Debug)]
 pub(crate) enum Command {
     Generate(Box<Generate>),
+    Explain(Box<Explain>),
     Learn(Learn),
     Serve(Box<Serve>),
     Check(Check),
@@ -241,6 +246,7 @@ pub(crate) enum Command {
     Grammars(Grammars),
     Cache(Cache),
     BenchModel(BenchModel),
+    Retokenize(Retokenize),
     Trace(Box<Trace>),
     Experiment(Experiment),
 }
@@ -361,6 +367,7 @@ impl LowArgs {
         let json = self.json;
         match self.verb {
             LowVerb::Generate(low) => low.resolve(json).map(Box::new).map(Command::Generate),
+            LowVerb::Explain(low) => low.resolve(json).map(Box::new).map(Command::Explain),
             LowVerb::Learn(low) => low.resolve(json).map(Command::Learn),
             LowVerb::Serve(low) => low.resolve(json).map(Box::new).map(Command::Serve),
             LowVerb::Check(low) => low.resolve(json),
@@ -370,6 +377,7 @@ impl LowArgs {
             LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
             LowVerb::Cache(low) => Ok(Command::Cache(low.resolve(json))),
             LowVerb::BenchModel(low) => low.resolve(json).map(Command::BenchModel),
+            LowVerb::Retokenize(low) => low.resolve(json).map(Command::Retokenize),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
             LowVerb::Experiment(low) => low.resolve(json).map(Command::Experiment),
         }

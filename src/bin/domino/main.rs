@@ -15,6 +15,7 @@ mod describe;
 mod excerpt;
 mod expected;
 mod experiment;
+mod explain;
 mod failure;
 mod generate;
 mod grammars;
@@ -31,6 +32,7 @@ mod output;
 mod progress;
 mod reach;
 mod reading;
+mod retokenize;
 mod runner;
 mod schema;
 mod serve;
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
 fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
     match command {
         Command::Generate(command) => generate::run(command, cache),
+        Command::Explain(command) => explain::run(command, cache),
         Command::Learn(command) => learn::run(command, cache),
         Command::Serve(command) => serve::run(command, cache),
         Command::Check(command) => check::run(command),
@@ -83,6 +86,7 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Grammars(command) => grammars::run(command),
         Command::Cache(command) => cache::run(command, cache),
         Command::BenchModel(command) => bench_model::run(command),
+        Command::Retokenize(command) => retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
         Command::Experiment(command) => experiment::run(command, cache),
     }

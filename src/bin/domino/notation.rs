@@ -257,6 +257,11 @@ impl GrammarText {
         }
     }
 
+    /// Parses and compiles it without a warning, where it was read before.
+    pub(crate) fn compile_quietly(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
+        self.compile_parsed(&self.read()?.grammar, compiler)
+    }
+
     /// Parses and compiles it.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
         self.compile_parsed(&self.parse()?, compiler)

@@ -21,7 +21,7 @@ use crate::{
     reach,
 };
 
-/// How to speculate. Part of the flags of `domino generate`.
+/// How to speculate. Part of the flags of `domino generate` and `domino explain`.
 #[derive(Debug, Args)]
 pub(crate) struct LowSpeculate {
     /// Guess tokens ahead and verify several in one pass of the model: auto (drafts as long as pays, none
@@ -32,15 +32,15 @@ pub(crate) struct LowSpeculate {
     speculate: Option<Speculate>,
     /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the model, for
     /// a grammar that comes with the program.
-    #[arg(long, value_name = "FILE", requires = "LowGrammar", conflicts_with = "batch")]
+    #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     prior: Option<PathBuf>,
     /// Learn from this text too (online), and keep what was learnt in the file of --prior; or forget it with the text
     /// (fixed).
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learn::Fixed, requires = "LowGrammar", conflicts_with = "batch")]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learn::Fixed, requires = "LowGrammar")]
     learn: Learn,
     /// Make the text three times in turns, without grammar, with it, and with speculation too, and say how the times
     /// compare. Exit code 1 says that speculation changed the tokens, or that there were none to compare.
-    #[arg(long, requires = "LowGrammar", conflicts_with = "batch")]
+    #[arg(long, requires = "LowGrammar")]
     compare: bool,
 }
 

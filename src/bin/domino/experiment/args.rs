@@ -12,7 +12,8 @@ use crate::failure::BadInput;
 /// A definition is a file in TOML; experiments/definitions has some, and docs/speculation.md lists its keys.
 /// Records go to a folder: header.json (definition, command, commit, models, machine), rows.jsonl and
 /// rows.csv (a line a run), and summary.md, summary.csv and summary.json (what they add up to, with 95%
-/// intervals).
+/// intervals). The paper's tables and figure are made of these: report.html, a page that needs nothing but a
+/// browser, tables.md, and the folders tables (CSV) and figures (SVG).
 ///
 /// Ctrl-C ends it after the running text. The same command goes on where it was, also after it was killed: no
 /// run is lost, and none is made twice. Records of another definition, commit, model or machine are never
@@ -20,14 +21,14 @@ use crate::failure::BadInput;
 #[derive(Debug, Args)]
 pub(crate) struct LowExperiment {
     /// The definition.
-    #[arg(value_name = "DEFINITION.toml", required_unless_present = "merge")]
+    #[arg(value_name = "DEFINITION.toml", required_unless_present_any = ["merge", "report"])]
     definition: Option<PathBuf>,
     /// Run it as its table [quick] says: the same in small.
     #[arg(long, conflicts_with = "merge")]
     quick: bool,
     /// The folder of the records. Default: experiments/records/DATE-NAME; one that was begun on another day
     /// goes on.
-    #[arg(long, short = 'o', value_name = "DIR", required_unless_present = "definition")]
+    #[arg(long, short = 'o', value_name = "DIR", required_unless_present_any = ["definition", "report"])]
     out: Option<PathBuf>,
     /// Make only this part of the runs, for instance 2/8: the second of eight machines. Runs of one prompt
     /// and seed stay together.
@@ -36,6 +37,13 @@ pub(crate) struct LowExperiment {
     /// Put the records of all shards of an experiment together in the folder of --out, and run nothing.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "definition")]
     merge: Vec<PathBuf>,
+    /// Make tables, figures and page of the records in this folder again, whole or not, and run nothing.
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["definition", "merge", "quick", "out", "shard", "threads"]
+    )]
+    report: Option<PathBuf>,
     /// Threads that share the work of a pass. Default: what RAYON_NUM_THREADS says, or as many as there are
     /// cores.
     #[arg(long, value_name = "N", conflicts_with = "merge")]
@@ -49,6 +57,8 @@ pub(crate) enum Experiment {
     Run(Run),
     /// Put shards together.
     Merge { folders: Vec<PathBuf>, out: PathBuf, json: bool },
+    /// Show what a folder has.
+    Report { folder: PathBuf, json: bool },
 }
 
 /// A definition to be run.
@@ -64,7 +74,10 @@ pub(crate) struct Run {
 
 impl LowExperiment {
     pub(crate) fn resolve(self, json: bool) -> Result<Experiment, BadInput> {
-        let Self { definition, quick, out, shard, merge, threads } = self;
+        let Self { definition, quick, out, shard, merge, report, threads } = self;
+        if let Some(folder) = report {
+            return Ok(Experiment::Report { folder, json });
+        }
         match (definition, out) {
             (Some(definition), out) => {
                 Ok(Experiment::Run(Run { definition, quick, out, shard, threads, json }))

@@ -13,6 +13,7 @@ use domino::{
     experiment::{
         self, DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Plan, Records,
         Row, Watch,
+        outputs::Outputs,
         summary::{self, Line},
     },
     model::candle::{CandleModel, LoadOptions, join_threads},
@@ -38,10 +39,12 @@ pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<E
         Experiment::Run(command) => command.run(cache),
         Experiment::Merge { folders, out, json } => {
             let rows = experiment::merge(folders, out).map_err(failed)?;
-            let lines = summarised(out, &rows)?;
+            let header = experiment::read_header(out).map_err(failed)?;
+            let lines = summarised(out, &header, &rows)?;
             tell(out, rows.len(), true, &lines, *json)?;
             Ok(Exit::Success)
         }
+        Experiment::Report { folder, json } => report(folder, *json),
     }
 }
 
@@ -64,7 +67,7 @@ impl Run {
         drop(shown);
         // What there is is added up also where a run failed.
         let rows = records.tabulate().map_err(failed)?;
-        let lines = summarised(&folder, &rows)?;
+        let lines = summarised(&folder, &header, &rows)?;
         let ended = ended.map_err(failed)?;
         tell(&folder, rows.len(), ended == Ended::Complete, &lines, self.json)?;
         Ok(match ended {
@@ -153,8 +156,25 @@ fn load(name: &str, path: &Path, cache: &CacheFolder) -> Result<Loaded<CandleMod
     Ok(Loaded { model, vocabulary, tokenizer, priors })
 }
 
-/// Adds up the rows, and keeps that beside them.
-fn summarised(folder: &Path, rows: &[Row]) -> anyhow::Result<Vec<Line>> {
+/// Shows what a folder has, whole or not.
+fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
+    let (header, rows) = experiment::read(folder).map_err(failed)?;
+    let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows));
+    let written = outputs.write(folder).map_err(failed)?;
+    let mut out = stdout::lock();
+    if json {
+        let files: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+        writeln!(out, "{}", json!({ "rows": rows.len(), "planned": outputs.planned, "files": files }))?;
+    } else {
+        for path in written {
+            writeln!(out, "{}", path.display())?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Adds up the rows, and keeps that beside them, with tables, figures and page.
+fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Vec<Line>> {
     let lines = summary::summarise(rows);
     let json = serde_json::to_string_pretty(&lines)? + "\n";
     for (name, content) in [
@@ -164,6 +184,7 @@ fn summarised(folder: &Path, rows: &[Row]) -> anyhow::Result<Vec<Line>> {
     ] {
         experiment::write_file(&folder.join(name), content.as_bytes()).map_err(failed)?;
     }
+    Outputs::new(header, rows, &lines).write(folder).map_err(failed)?;
     Ok(lines)
 }
 

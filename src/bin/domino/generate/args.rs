@@ -64,7 +64,11 @@ pub(crate) struct LowGenerate {
     /// regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, repeat_last_n, presence_penalty,
     /// frequency_penalty, stop (a list), finish, logprobs. For each a line is printed as soon as it has ended: what
     /// --json prints, with its id, or {"id": .., "error": ..}. A byte order mark is passed over. Exit code 0 says that all lines were answered.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "prompt_file"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare"]
+    )]
     batch: Option<PathBuf>,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
     #[arg(long, value_name = "N", default_value = "4", requires = "batch")]
@@ -124,15 +128,22 @@ pub(crate) enum Prompt {
     From(Input),
 }
 
+impl Prompt {
+    /// What the two flags mean; the empty text without either.
+    pub(crate) fn of(text: Option<String>, file: Option<PathBuf>) -> Self {
+        match (text, file) {
+            (Some(text), _) => Self::Text(text),
+            (None, Some(file)) => Self::From(Input::new(file)),
+            (None, None) => Self::Text(String::new()),
+        }
+    }
+}
+
 impl LowGenerate {
     /// What was asked for.
     pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
         let options = self.options.resolve()?;
-        let prompt = match (self.prompt, self.prompt_file) {
-            (Some(text), _) => Prompt::Text(text),
-            (None, Some(file)) => Prompt::From(Input::new(file)),
-            (None, None) => Prompt::Text(String::new()),
-        };
+        let prompt = Prompt::of(self.prompt, self.prompt_file);
         let grammar = self.grammar.resolve()?;
         let constrained = grammar.is_some() || self.batch.is_some();
         let threads = self.device.threads();

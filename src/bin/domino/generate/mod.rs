@@ -5,7 +5,7 @@ mod batch;
 mod compare;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
-mod options;
+pub(crate) mod options;
 mod report;
 mod request;
 mod screen;
@@ -16,7 +16,7 @@ use anyhow::Context;
 use domino::{
     CompiledGrammar, Compiler, StepError, TokenId, Vocabulary,
     decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Steps},
-    model::candle::join_threads,
+    model::candle::{LoadOptions, join_threads},
     proposer::ForcedText,
     store::CacheFolder,
     vocab::Tokenizer,
@@ -32,7 +32,7 @@ use crate::{
     advice, compile,
     failure::{self, BadInput, Exit},
     interrupt, model, progress, reach,
-    runner::Runner,
+    runner::{Card, Runner},
     speculate::Keeper,
     stdout, tokenizer, warned,
 };
@@ -65,10 +65,7 @@ fn one(
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let tokenizer = read_tokenizer(folder)?;
     let prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
-    let loaded = progress::during(format!("loading {}", folder.display()), || {
-        Runner::load(folder, &command.load, command.card)
-    })
-    .map_err(|error| bad_model(&error))?;
+    let loaded = load(folder, &command.load, command.card)?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
     let mut speculation = None;
     if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
@@ -186,18 +183,24 @@ fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
 }
 
 /// A prompt that is too long is the user's, all else is not.
-fn step_error(error: DecodeError) -> anyhow::Error {
+pub(crate) fn step_error(error: DecodeError) -> anyhow::Error {
     match error.kind() {
         DecodeErrorKind::PromptTooLong { .. } => BadInput::new(error.to_string()).into(),
         _ => error.into(),
     }
 }
 
-fn bad_model(error: &dyn std::error::Error) -> BadInput {
+/// The model of a folder.
+pub(crate) fn load(folder: &Path, options: &LoadOptions, card: Card) -> Result<Runner, BadInput> {
+    progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, card))
+        .map_err(|error| bad_model(&error))
+}
+
+pub(crate) fn bad_model(error: &dyn std::error::Error) -> BadInput {
     BadInput::new(error.to_string())
 }
 
-fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
+pub(crate) fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
     match prompt {
         Prompt::Text(text) => Ok(text.clone()),
         Prompt::From(input) => String::from_utf8(input.read()?)
@@ -223,14 +226,18 @@ fn grammar(command: &Generate, compiler: &Compiler) -> Result<Option<CompiledGra
     Ok(Some(compiled))
 }
 
-fn read_tokenizer(folder: &Path) -> Result<Tokenizer, BadInput> {
+pub(crate) fn read_tokenizer(folder: &Path) -> Result<Tokenizer, BadInput> {
     progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(folder))
         .map_err(|error| bad_model(&error))
 }
 
 /// The prompt's tokens with those that the tokenizer puts around a text. A model needs at least one token
 /// to go on from: if there is none, the end of an earlier text.
-fn prompt_tokens(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> anyhow::Result<Vec<TokenId>> {
+pub(crate) fn prompt_tokens(
+    tokenizer: &Tokenizer,
+    text: &str,
+    vocabulary: &Vocabulary,
+) -> anyhow::Result<Vec<TokenId>> {
     let mut tokens = tokenizer.encode(text, true).context("the prompt cannot be turned into tokens")?;
     if tokens.is_empty() {
         tokens.extend(vocabulary.end_of_text().first());

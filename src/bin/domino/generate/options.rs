@@ -44,9 +44,10 @@ pub(crate) struct LowOptions {
     /// The seed of the draws.
     #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
-    /// When the grammar's mask is made: before the model's pass, which then computes only the logits that count; after
-    /// it, with the model's own choice, so that interventions can be counted; or only if that choice is refused (which
-    /// makes no difference with --top-k, --top-p and --min-p). The text is the same, the time is not.
+    /// When the grammar's mask is made: before the model's pass, which then computes only the logits that
+    /// count; after it, with the model's own choice, so that interventions can be counted; or only if that
+    /// choice is refused (which makes no difference with --top-k, --top-p and --min-p). The text is the
+    /// same, the time is not.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Mask::Ahead)]
     pub(super) mask: Mask,
     /// Short for --mask opportunistic.
@@ -59,20 +60,20 @@ pub(crate) struct LowOptions {
     /// the text may then not be complete: `complete` in --json tells.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) stop: Vec<String>,
-    /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text that
-    /// makes it one of the grammar; of equally short ones that of the fewest tokens.
+    /// If the text is cut, by --max-tokens, the model's context, --stop or Ctrl-C, append the shortest text
+    /// that makes it one of the grammar; of equally short ones that of the fewest tokens.
     #[arg(long)]
     pub(super) finish: bool,
-    /// In JSON: list for each token its log-probability under the model's own distribution and under the
-    /// constrained one (temperature 1, no penalties, no cuts), and the N likeliest tokens of both. Makes a
-    /// mask for every token.
+    /// List for each token its log-probability under the model's own distribution and under the constrained
+    /// one (temperature 1, no penalties, no cuts), and the N likeliest tokens of both. Makes a mask for
+    /// every token. generate: in JSON, and not unless asked for; explain: 8 unless asked for.
     #[arg(long, value_name = "N")]
     pub(super) logprobs: Option<usize>,
 }
 
 impl LowOptions {
     /// How to draw, and when to end.
-    pub(super) fn resolve(&self) -> Result<DecodeOptions, BadInput> {
+    pub(crate) fn resolve(&self) -> Result<DecodeOptions, BadInput> {
         let mut options = DecodeOptions::default();
         options.sampling = Sampling::with_temperature(self.temperature)
             .and_then(|sampling| sampling.top_p(self.top_p)?.min_p(self.min_p))

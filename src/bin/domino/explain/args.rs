@@ -1,0 +1,125 @@
+//! Flags of `domino explain`.
+
+use std::{num::NonZeroUsize, path::PathBuf};
+
+use clap::Args;
+use domino::{decode::DecodeOptions, model::candle::LoadOptions};
+
+use crate::{
+    args::LowGrammar,
+    failure::BadInput,
+    generate::{args::Prompt, options::LowOptions},
+    notation::GrammarSource,
+    reach::{LowReach, Reach},
+    runner::{Card, LowDevice},
+    speculate::{LowSpeculate, Speculation},
+};
+
+/// Alternatives that are listed unless `--logprobs` says otherwise.
+const USUAL_ALTERNATIVES: usize = 8;
+
+const EXAMPLES: &str = "\
+Examples:
+  domino explain --grammar json --prompt 'A JSON file describing a person: ' -o person.html
+  domino explain --grammar my.schema.json -p 'One order:' --temperature 0 --speculate 6 -o order.html
+  domino explain --regex '[0-9]{4}-[0-9]{2}' -p 'Today is ' --json";
+
+/// Show how a text was written: what the model wanted, what the grammar allowed, and what was drafted.
+///
+/// Writes the text that `domino generate` writes with the same flags, then goes over it once more with all
+/// probabilities, and writes a page of HTML that needs nothing but a browser. Each token is a box. Its hue
+/// says how surprising it is to the model without a grammar, the bar below how much of the model's
+/// probability the grammar kept, the line under that which terminals of the grammar its text belongs to (as
+/// written, whatever --terminals says). A token that the model by itself would have written, but might not,
+/// stands above, struck through. Marks tell which tokens were drafted and accepted, and where a draft was
+/// refused. Under the pointer, or with the arrow keys, one sees a token's alternatives.
+///
+/// All probabilities are of the model's distribution at temperature 1, without penalties and cuts.
+///
+/// With --json the same is printed as an object: text, finish, complete, tokens (a list, each with token,
+/// token_id, logprob, constrained_logprob, log_kept, allowed, own, intervened, draft, pieces and
+/// alternatives), and sums. The exit code is 0 once the page is written, whether the text is complete or cut.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LowExplain {
+    #[command(flatten)]
+    grammar: LowGrammar,
+    /// The text to go on from.
+    #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// A file with the text to go on from; - is standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    prompt_file: Option<PathBuf>,
+    /// The model, as for `domino generate`: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    device: LowDevice,
+    #[command(flatten)]
+    options: LowOptions,
+    #[command(flatten)]
+    reach: LowReach,
+    #[command(flatten)]
+    speculate: LowSpeculate,
+    /// Where the page goes. Can be left out with --json.
+    #[arg(long, short = 'o', value_name = "FILE.html")]
+    out: Option<PathBuf>,
+}
+
+/// `domino explain`.
+#[derive(Debug)]
+pub(crate) struct Explain {
+    /// `None`: anything goes.
+    pub(crate) grammar: Option<GrammarSource>,
+    pub(crate) prompt: Prompt,
+    /// `None`: the default model.
+    pub(crate) model: Option<PathBuf>,
+    pub(crate) card: Card,
+    pub(crate) threads: Option<NonZeroUsize>,
+    pub(crate) load: LoadOptions,
+    pub(crate) options: DecodeOptions,
+    /// How many alternatives of each kind are told of a token.
+    pub(crate) alternatives: usize,
+    pub(crate) reach: Reach,
+    pub(crate) speculation: Speculation,
+    /// Where the page goes, if there is to be one.
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) json: bool,
+}
+
+impl LowExplain {
+    /// What was asked for.
+    pub(crate) fn resolve(self, json: bool) -> Result<Explain, BadInput> {
+        let mut options = self.options.resolve()?;
+        let grammar = self.grammar.resolve()?;
+        if options.close && grammar.is_none() {
+            return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
+        }
+        if self.speculate.compares() {
+            return Err(BadInput::new("--compare makes no text to explain").hint("see `domino generate`"));
+        }
+        if self.out.is_none() && !json {
+            return Err(
+                BadInput::new("no place for the page").hint("give -o FILE.html, or --json to print its data")
+            );
+        }
+        // The run is to be the one that `generate` makes; what it looked like is found out afterwards.
+        let alternatives = options.logprobs.take().unwrap_or(USUAL_ALTERNATIVES);
+        let threads = self.device.threads();
+        let load = self.device.load_options()?;
+        Ok(Explain {
+            prompt: Prompt::of(self.prompt, self.prompt_file),
+            model: self.model,
+            card: self.device.resolve(),
+            threads,
+            load,
+            options,
+            alternatives,
+            reach: self.reach.resolve(),
+            speculation: self.speculate.resolve(grammar.is_some())?,
+            grammar,
+            out: self.out,
+            json,
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! What there is to tell of a text, token by token.
+
+use std::ops::Range;
+
+use domino::{
+    TerminalRun, TokenId, Vocabulary,
+    decode::{Generation, Replayed, TokenLogprobs},
+};
+
+use super::watch::Pass;
+
+/// A text and all that is known of it.
+pub(super) struct Facts {
+    pub(super) model: String,
+    /// `None`: anything goes.
+    pub(super) grammar: Option<String>,
+    pub(super) prompt: String,
+    /// How it was drawn, by name and value.
+    pub(super) settings: Vec<(&'static str, String)>,
+    pub(super) text: Vec<u8>,
+    /// Why it ended.
+    pub(super) finish: &'static str,
+    /// Is it in the language?
+    pub(super) complete: bool,
+    /// Its tokens, and the end of text if that was drawn.
+    pub(super) tokens: Vec<Token>,
+    /// What was appended to make it complete.
+    pub(super) appended: Option<Vec<u8>>,
+    /// The terminals, if there is a grammar.
+    pub(super) underneath: Option<Underneath>,
+    pub(super) passes: usize,
+    pub(super) drafted: usize,
+    pub(super) accepted: usize,
+    pub(super) vocabulary: Vocabulary,
+}
+
+/// What a terminal is called.
+pub(super) struct Name {
+    /// Short: its rule, or the terminal as it is written.
+    pub(super) label: String,
+    /// The terminal as it is written.
+    pub(super) whole: String,
+}
+
+/// Which terminals the text belongs to.
+pub(super) struct Underneath {
+    pub(super) runs: Vec<TerminalRun>,
+    /// By terminal.
+    pub(super) names: Vec<Name>,
+    /// Why there are no runs, if there are none.
+    pub(super) trouble: Option<String>,
+}
+
+/// One token.
+pub(super) struct Token {
+    pub(super) id: TokenId,
+    pub(super) replayed: Replayed,
+    pub(super) draft: Draft,
+    /// Which pass it was drawn from, from 0.
+    pub(super) pass: usize,
+    /// What of the text it brought, by terminals.
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// What a draft said about a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Draft {
+    /// Nothing.
+    None,
+    /// The same.
+    Accepted,
+    /// Another token. What came behind that in the draft was lost with it.
+    Refused { said: TokenId, lost: usize },
+    /// Nothing more: it was drawn from the row behind a draft that was accepted as a whole.
+    Beyond,
+}
+
+/// A part of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Its bytes, by offset in the text.
+    pub(super) bytes: Range<usize>,
+    /// The terminals they may belong to, by number.
+    pub(super) terminals: Vec<usize>,
+    /// Is this where the terminal's text begins?
+    pub(super) begins: bool,
+    /// Is this where it ends?
+    pub(super) ends: bool,
+}
+
+/// An alternative to a token, or the token itself.
+pub(super) struct Alternative {
+    pub(super) logprobs: TokenLogprobs,
+    /// Is it what was taken?
+    pub(super) taken: bool,
+}
+
+/// Puts together what is known of each token.
+pub(super) fn tokens(
+    vocabulary: &Vocabulary,
+    generation: &Generation,
+    replayed: Vec<Replayed>,
+    passes: &[Pass],
+    underneath: Option<&Underneath>,
+) -> Vec<Token> {
+    let runs = underneath.map(|underneath| &*underneath.runs).unwrap_or_default();
+    let mut start = 0;
+    let token = |(index, replayed): (usize, Replayed)| {
+        let id = replayed.logprobs.taken.token;
+        let end = start + vocabulary.bytes(id).map_or(0, <[u8]>::len);
+        // A stop string cuts the text within tokens.
+        let pieces = pieces(runs, start..end.min(generation.text.len()));
+        start = end;
+        let (pass, draft) = drafted(passes, index, id);
+        Token { id, replayed, draft, pass, pieces }
+    };
+    replayed.into_iter().enumerate().map(token).collect()
+}
+
+/// The pass that a token was drawn from, and what its draft said.
+fn drafted(passes: &[Pass], index: usize, id: TokenId) -> (usize, Draft) {
+    let number = passes.partition_point(|pass| pass.first <= index).saturating_sub(1);
+    let Some(pass) = passes.get(number) else { return (number, Draft::None) };
+    let draft = match pass.drafted.get(index - pass.first) {
+        None if pass.drafted.is_empty() => Draft::None,
+        None => Draft::Beyond,
+        Some(&said) if said == id => Draft::Accepted,
+        Some(&said) => Draft::Refused { said, lost: pass.drafted.len() - (index - pass.first) - 1 },
+    };
+    (number, draft)
+}
+
+/// The parts of some bytes of the text.
+fn pieces(runs: &[TerminalRun], bytes: Range<usize>) -> Vec<Piece> {
+    let first = runs.partition_point(|run| run.bytes.end <= bytes.start);
+    let overlapping = runs[first..].iter().take_while(|run| run.bytes.start < bytes.end);
+    let piece = |run: &TerminalRun| Piece {
+        bytes: run.bytes.start.max(bytes.start)..run.bytes.end.min(bytes.end),
+        terminals: run.terminals.iter().map(|terminal| terminal.index()).collect(),
+        begins: run.bytes.start >= bytes.start,
+        ends: run.bytes.end <= bytes.end,
+    };
+    overlapping.map(piece).collect()
+}
+
+impl Token {
+    /// How surprising it is to the model by itself: minus the logarithm of its probability.
+    pub(super) fn surprise(&self) -> f64 {
+        -self.replayed.logprobs.taken.model
+    }
+
+    /// Would the model by itself have drawn another token?
+    pub(super) fn intervened(&self) -> bool {
+        self.replayed.own != self.id
+    }
+
+    /// It and its alternatives, the model's likeliest first: those that the model wanted, and those that
+    /// were allowed.
+    pub(super) fn alternatives(&self) -> Vec<Alternative> {
+        let logprobs = &self.replayed.logprobs;
+        let mut found: Vec<TokenLogprobs> = Vec::new();
+        for entry in logprobs.top.iter().chain(&logprobs.top_allowed).chain([&logprobs.taken]) {
+            if !found.iter().any(|known| known.token == entry.token) {
+                found.push(*entry);
+            }
+        }
+        found.sort_by(|one, other| other.model.total_cmp(&one.model).then(one.token.cmp(&other.token)));
+        let alternative =
+            |logprobs: TokenLogprobs| Alternative { taken: logprobs.token == self.id, logprobs };
+        found.into_iter().map(alternative).collect()
+    }
+}
+
+impl Facts {
+    /// The terminals of a piece.
+    pub(super) fn terminals(&self, piece: &Piece) -> impl Iterator<Item = &Name> {
+        let names = self.underneath.as_ref().map(|underneath| &*underneath.names).unwrap_or_default();
+        piece.terminals.iter().filter_map(|&terminal| names.get(terminal))
+    }
+
+    /// Tokens of the text itself.
+    pub(super) fn length(&self) -> usize {
+        self.tokens.iter().filter(|token| !self.vocabulary.is_end_of_text(token.id)).count()
+    }
+
+    /// Perplexity of the text under the model by itself, end of text left out; `None` for no tokens.
+    pub(super) fn perplexity(&self) -> Option<f64> {
+        let text = || self.tokens.iter().filter(|token| !self.vocabulary.is_end_of_text(token.id));
+        let count = f64::from(u32::try_from(text().count()).ok().filter(|count| *count > 0)?);
+        Some((text().map(Token::surprise).sum::<f64>() / count).exp())
+    }
+
+    /// Logarithm of the probability that the masks kept, over the whole text; `None` without a grammar.
+    pub(super) fn log_kept(&self) -> Option<f64> {
+        self.grammar.as_ref()?;
+        Some(self.tokens.iter().filter_map(|token| token.replayed.logprobs.kept).sum())
+    }
+
+    /// Tokens that the model by itself would not have drawn.
+    pub(super) fn interventions(&self) -> usize {
+        self.tokens.iter().filter(|token| token.intervened()).count()
+    }
+
+    /// It in a line.
+    pub(super) fn summary(&self) -> String {
+        let (tokens, interventions) = (self.length(), self.interventions());
+        let Self { passes, accepted, drafted, .. } = self;
+        let complete = if self.complete { "complete" } else { "not complete" };
+        format!(
+            "{tokens} tokens, {complete}; {interventions} interventions; {passes} passes, {accepted} of \
+            {drafted} drafted tokens accepted"
+        )
+    }
+}

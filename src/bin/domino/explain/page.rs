@@ -1,0 +1,297 @@
+//! The page of `domino explain`: one file of HTML, which needs neither network nor server.
+//!
+//! Invariant: whatever comes from a model, a grammar or the command line goes through [`html`](super::html).
+//! All of it is markup that is there without the script, which only moves the cursor.
+
+use std::fmt::Write;
+
+use domino::TokenId;
+
+use super::{
+    facts::{Alternative, Draft, Facts, Name, Piece, Token},
+    html,
+};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Characters of a terminal's name that are shown under its text.
+const NAME: usize = 14;
+
+/// The whole page.
+pub(super) fn page(facts: &Facts) -> String {
+    let grammar = facts.grammar.as_deref().unwrap_or("no grammar");
+    let title = format!("{} \u{b7} {}", html::text(grammar), html::text(&facts.model));
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+         <title>{title} \u{b7} domino explain</title>\n<style>\n{STYLE}</style>\n<body>\n"
+    );
+    out += &head(facts);
+    out += LEGEND;
+    out += "<main>\n";
+    out += &stream(facts);
+    out += "<aside aria-live=\"polite\">\n";
+    for (index, token) in facts.tokens.iter().enumerate() {
+        out += &facts.card(index, token);
+    }
+    out += "</aside>\n</main>\n<script>\n";
+    out += SCRIPT;
+    out += "</script>\n";
+    out
+}
+
+/// What was asked for, and what it came to.
+fn head(facts: &Facts) -> String {
+    let mut out = "<header>\n<h1>How this text was written</h1>\n<p class=\"about\">".to_owned();
+    let grammar = facts.grammar.as_deref().map_or("none".to_owned(), html::text);
+    let mut parts = vec![("model".to_owned(), html::text(&facts.model)), ("grammar".to_owned(), grammar)];
+    parts.extend(facts.settings.iter().map(|(name, value)| ((*name).to_owned(), html::text(value))));
+    for (name, value) in parts {
+        let _ = write!(out, "<span>{name} <b>{value}</b></span> ");
+    }
+    out += "</p>\n<div class=\"tiles\">";
+    let mut tile = |value: String, what: &str| {
+        let _ = write!(out, "<div><b>{value}</b>{what}</div>");
+    };
+    tile(facts.length().to_string(), &format!("tokens, {}", facts.ended()));
+    if let Some(perplexity) = facts.perplexity() {
+        tile(format!("{perplexity:.2}"), "perplexity, no grammar");
+    }
+    if let Some(log_kept) = facts.log_kept() {
+        tile(facts.interventions().to_string(), "interventions");
+        tile(format!("{log_kept:.2}"), "log probability kept");
+    }
+    tile(facts.passes.to_string(), "passes");
+    if facts.drafted > 0 {
+        tile(format!("{} of {}", facts.accepted, facts.drafted), "drafted tokens accepted");
+    }
+    out += "</div>\n";
+    let prompt = if facts.prompt.is_empty() { "<i>empty</i>".to_owned() } else { html::text(&facts.prompt) };
+    let _ = write!(out, "<details><summary>Prompt</summary><pre>{prompt}</pre></details>\n</header>\n");
+    if let Some(trouble) = facts.underneath.as_ref().and_then(|underneath| underneath.trouble.as_ref()) {
+        let _ = writeln!(out, "<p class=\"trouble\">Terminals are not shown: {}</p>", html::text(trouble));
+    }
+    out
+}
+
+const LEGEND: &str = "<section class=\"legend\" aria-label=\"Legend\">\n\
+<div><span class=\"scale\"></span><span class=\"ticks\"><span>p = 1</span><span>0.5</span><span>0.1</span>\
+<span>0.01</span></span><small>how likely the token was to the model alone</small></div>\n\
+<div><span class=\"t\"><span class=\"k\"><i style=\"width:60%\"></i></span></span>\
+<small>probability kept and refused by the grammar</small></div>\n\
+<div><span class=\"t\"><del>other</del></span><small>what the model alone would have drawn</small></div>\n\
+<div><span class=\"mark yes\">\u{2713}</span><small>drafted and accepted</small></div>\n\
+<div><span class=\"mark no\">\u{d7}</span><small>draft refused here</small></div>\n\
+<div><span class=\"mark more\">+</span><small>behind a whole draft</small></div>\n\
+<div><small>Keys: <kbd>\u{2190}</kbd> <kbd>\u{2192}</kbd> tokens, <kbd>\u{2191}</kbd> <kbd>\u{2193}</kbd> \
+alternatives, <kbd>n</kbd> <kbd>p</kbd> next and previous intervention</small></div>\n</section>\n";
+
+/// The tokens as boxes.
+fn stream(facts: &Facts) -> String {
+    let mut out =
+        "<section class=\"stream\" tabindex=\"0\" role=\"listbox\" aria-label=\"Tokens\">".to_owned();
+    for (index, token) in facts.tokens.iter().enumerate() {
+        out += &facts.box_of(index, token);
+    }
+    if let Some(appended) = &facts.appended {
+        let _ = write!(
+            out,
+            "<span class=\"appended\" title=\"appended to complete the text\">{}</span>",
+            html::bytes(appended)
+        );
+    }
+    out += "</section>\n";
+    out
+}
+
+impl Facts {
+    /// How the text ended, in words.
+    fn ended(&self) -> &'static str {
+        match (self.complete, self.finish) {
+            (true, _) => "complete",
+            (false, "interrupted") => "interrupted",
+            (false, "stop_string") => "cut by a stop string",
+            (false, _) => "cut",
+        }
+    }
+
+    /// A token's text as HTML, or the name of a special one.
+    fn show(&self, token: TokenId) -> String {
+        match (self.vocabulary.bytes(token), self.vocabulary.name(token)) {
+            (Some(bytes), _) => html::bytes(bytes),
+            (None, Some(name)) => format!("<i>{}</i>", html::text(name)),
+            (None, None) => format!("<i>token {token}</i>"),
+        }
+    }
+
+    /// One box, and a new line where its text has one.
+    fn box_of(&self, index: usize, token: &Token) -> String {
+        let class = if token.intervened() { "t not" } else { "t" };
+        let mut out = format!("<span class=\"{class}\" role=\"option\" id=\"t{index}\">");
+        let wanted = if token.intervened() { self.show(token.replayed.own) } else { String::new() };
+        let _ = write!(out, "<del>{wanted}</del>");
+        let (hue, text) = (hue(token.surprise()), self.show(token.id));
+        let _ = write!(out, "<span class=\"b\" style=\"--h:{hue:.0}\">{}{text}</span>", mark(token.draft));
+        if let Some(kept) = token.replayed.logprobs.kept {
+            let _ =
+                write!(out, "<span class=\"k\"><i style=\"width:{:.1}%\"></i></span>", 100.0 * kept.exp());
+        }
+        out += "<span class=\"g\">";
+        for piece in &token.pieces {
+            out += &self.lane(piece);
+        }
+        out += "</span></span>";
+        let bytes = self.vocabulary.bytes(token.id).unwrap_or_default();
+        if let Some(at) = bytes.iter().rposition(|&byte| byte == b'\n') {
+            // The next line is as far in as the text is.
+            let _ = write!(out, "<br><span style=\"margin-left:{}ch\"></span>", bytes.len() - at - 1);
+        }
+        out
+    }
+
+    /// A piece of the line of terminals.
+    fn lane(&self, piece: &Piece) -> String {
+        let (labels, names) = self.names(piece);
+        let class = match (piece.begins, piece.ends) {
+            (true, true) => "from to",
+            (true, false) => "from",
+            (false, true) => "to",
+            (false, false) => "",
+        };
+        let label = if piece.begins { shortened(&labels) } else { String::new() };
+        let hue = piece.terminals.first().map_or(0, |terminal| terminal * 137 % 360);
+        format!(
+            "<span class=\"{class}\" style=\"--g:{hue}\" title=\"{}\">{}</span>",
+            html::text(&names),
+            html::text(&label)
+        )
+    }
+
+    /// The names of a piece's terminals, short and as written.
+    fn names(&self, piece: &Piece) -> (String, String) {
+        let join =
+            |name: fn(&Name) -> String| self.terminals(piece).map(name).collect::<Vec<_>>().join(" or ");
+        let whole = |name: &Name| match name.label == name.whole {
+            true => name.whole.clone(),
+            false => format!("{}: {}", name.label, name.whole),
+        };
+        (join(|name| name.label.clone()), join(whole))
+    }
+
+    /// All about one token.
+    fn card(&self, index: usize, token: &Token) -> String {
+        let class = if index == 0 { "card on" } else { "card" };
+        let mut out = format!(
+            "<article class=\"{class}\" id=\"c{index}\">\
+             <h2><code>{}</code> <small>token {}, {} of {}</small></h2><dl>",
+            self.show(token.id),
+            token.id,
+            index + 1,
+            self.tokens.len()
+        );
+        let surprise = token.surprise();
+        let mut fact = |name: &str, what: String| {
+            let _ = write!(out, "<dt>{name}</dt><dd>{what}</dd>");
+        };
+        fact("surprise", format!("{surprise:.2} nats, p = {}", percent(-surprise)));
+        if let (Some(kept), Some(allowed)) = (token.replayed.logprobs.kept, token.replayed.allowed) {
+            let of = self.vocabulary.size();
+            fact("grammar keeps", format!("{}, on {allowed} of {of} tokens", percent(kept)));
+        }
+        if token.intervened() {
+            let own = self.show(token.replayed.own);
+            fact("the model alone", format!("would have drawn <code><del>{own}</del></code>"));
+        }
+        fact("pass", self.pass(token));
+        for piece in &token.pieces {
+            let text = html::bytes(self.text.get(piece.bytes.clone()).unwrap_or_default());
+            let names = html::text(&self.names(piece).1);
+            fact("terminal", format!("<code>{text}</code> in <span class=\"name\">{names}</span>"));
+        }
+        out += "</dl><table><thead><tr><th>token<th>model<th>grammar</thead><tbody>";
+        for alternative in token.alternatives() {
+            out += &self.row(&alternative);
+        }
+        out += "</tbody></table></article>\n";
+        out
+    }
+
+    /// Which pass a token is from, and what a draft said.
+    fn pass(&self, token: &Token) -> String {
+        let pass = format!("number {}", token.pass + 1);
+        match token.draft {
+            Draft::None => pass,
+            Draft::Accepted => format!("{pass}; drafted and accepted"),
+            Draft::Beyond => format!("{pass}; drawn behind a draft that was accepted as a whole"),
+            Draft::Refused { said, lost } => {
+                let behind = if lost > 0 { format!(" and {lost} tokens behind it") } else { String::new() };
+                format!("{pass}; the draft said <code><del>{}</del></code>{behind}", self.show(said))
+            }
+        }
+    }
+
+    /// A line of the table of alternatives.
+    fn row(&self, alternative: &Alternative) -> String {
+        let Alternative { logprobs, taken } = alternative;
+        let refused = self.grammar.is_some() && logprobs.constrained.is_none();
+        let class = match (taken, refused) {
+            (true, _) => "taken",
+            (false, true) => "no",
+            (false, false) => "",
+        };
+        let text = self.show(logprobs.token);
+        let text = if refused { format!("<del>{text}</del>") } else { text };
+        let bar = |logarithm: f64| format!("style=\"--w:{:.1}%\"", 100.0 * logarithm.exp());
+        let constrained = logprobs
+            .constrained
+            .map_or("<td>".to_owned(), |logarithm| format!("<td {}>{}", bar(logarithm), percent(logarithm)));
+        format!(
+            "<tr class=\"{class}\"><td><code>{text}</code><td {}>{}{constrained}",
+            bar(logprobs.model),
+            percent(logprobs.model)
+        )
+    }
+}
+
+/// The sign of what a draft said.
+fn mark(draft: Draft) -> &'static str {
+    match draft {
+        Draft::None => "",
+        Draft::Accepted => "<span class=\"mark yes\">\u{2713}</span>",
+        Draft::Refused { .. } => "<span class=\"mark no\">\u{d7}</span>",
+        Draft::Beyond => "<span class=\"mark more\">+</span>",
+    }
+}
+
+/// The hue of a surprise: blue for none, over green and yellow to red; half of the way at a probability of a
+/// quarter.
+fn hue(surprise: f64) -> f64 {
+    220.0 - 205.0 * (1.0 - (-surprise / 2.0).exp())
+}
+
+/// A probability by its logarithm.
+fn percent(logarithm: f64) -> String {
+    match 100.0 * logarithm.exp() {
+        share if share >= 99.95 && logarithm < 0.0 => "&gt;99.9\u{2009}%".to_owned(),
+        share if share >= 1.0 => format!("{share:.1}\u{2009}%"),
+        share if share >= 0.0005 => format!("{share:.3}\u{2009}%"),
+        share if share > 0.0 => "&lt;0.001\u{2009}%".to_owned(),
+        _ => "0".to_owned(),
+    }
+}
+
+/// A name that is not too long to stand under a token.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(NAME) {
+        None => name.to_owned(),
+        Some((end, _)) => format!("{}\u{2026}", &name[..end]),
+    }
+}
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;

@@ -1,0 +1,56 @@
+//! Writes a text and watches its passes.
+
+use domino::{
+    TokenId,
+    decode::{Decoder, Generation},
+};
+
+use crate::{generate::step_error, interrupt, runner::Runner};
+
+/// A pass of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pass {
+    /// Index of the first token that was drawn from it.
+    pub(super) first: usize,
+    /// What it verified.
+    pub(super) drafted: Vec<TokenId>,
+    /// Tokens of the draft that were drawn as well.
+    pub(super) accepted: usize,
+}
+
+/// A text and how it came about.
+pub(super) struct Watched {
+    pub(super) generation: Generation,
+    pub(super) passes: Vec<Pass>,
+    /// Did Ctrl-C end it?
+    pub(super) interrupted: bool,
+}
+
+/// Writes the text behind a prompt, to its end or to Ctrl-C.
+pub(super) fn write(decoder: &mut Decoder<Runner>, prompt: &[TokenId]) -> anyhow::Result<Watched> {
+    let close = decoder.options_mut().close;
+    let mut steps = decoder.steps(prompt);
+    let mut passes: Vec<Pass> = Vec::new();
+    let mut before = *steps.stats();
+    while !interrupt::pressed() {
+        let first = steps.tokens().len();
+        let step = steps.next();
+        let stats = *steps.stats();
+        if stats.passes > before.passes {
+            passes.push(Pass { first, drafted: steps.drafted().to_vec(), accepted: 0 });
+        }
+        if let Some(pass) = passes.last_mut() {
+            pass.accepted += stats.accepted - before.accepted;
+        }
+        before = stats;
+        match step {
+            None => break,
+            Some(step) => step.map_err(step_error)?,
+        };
+    }
+    let interrupted = steps.finish().is_none();
+    if interrupted && close {
+        steps.close()?;
+    }
+    Ok(Watched { generation: steps.into_generation(), passes, interrupted })
+}

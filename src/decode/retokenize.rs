@@ -1,0 +1,57 @@
+//! Model-based retokenisation (paper, algorithm 3): a text cut into tokens as the model itself would cut it.
+
+use super::{
+    decoder::Decoder,
+    error::{DecodeError, DecodeErrorKind},
+    sampler::{DrawError, Sampler},
+    sampling::Sampling,
+};
+use crate::{
+    ids::TokenId,
+    model::{Model, Rows},
+};
+
+impl<M: Model> Decoder<M> {
+    /// The tokens of `text` that the model would choose greedily behind `prompt` if it had to write just
+    /// this text: at each step the likeliest of the tokens that the rest of the text begins with, of equals
+    /// the lower id. It is greedy, so the tokenizer's own tokens can be likelier as a whole;
+    /// [`replay`](Self::replay) tells how likely either is. The decoder's constraint and options do not
+    /// matter.
+    ///
+    /// One pass a token, which computes only the logits that count.
+    ///
+    /// # Errors
+    /// If the prompt is empty, it does not fit in the context with the text's tokens, no token of the
+    /// vocabulary begins what is left, or a pass fails.
+    pub fn retokenize(&mut self, prompt: &[TokenId], text: &[u8]) -> Result<Vec<TokenId>, DecodeError> {
+        let context = self.model.context();
+        if prompt.is_empty() {
+            return Err(DecodeErrorKind::EmptyPrompt.into());
+        }
+        if prompt.len() > context {
+            return Err(DecodeErrorKind::PromptTooLong { tokens: prompt.len(), context }.into());
+        }
+        let sampler = Sampler::new(Sampling::greedy(), 0);
+        self.model.truncate(0).map_err(DecodeError::model)?;
+        let (mut tokens, mut rest, mut pending) = (Vec::new(), text, prompt.to_vec());
+        while !rest.is_empty() {
+            let position = prompt.len() + tokens.len();
+            if position > context {
+                return Err(DecodeErrorKind::TextTooLong { context }.into());
+            }
+            let sets = [self.vocabulary.prefixes_of(rest)];
+            let rows = self.model.forward(&pending, Rows::Among(&sets)).map_err(DecodeError::model)?;
+            let row = rows.last().unwrap_or_default();
+            let token = sampler.draw(row, &sets[0], position).map_err(|error| match error {
+                DrawError::NoneAllowed => DecodeErrorKind::NothingAllowed { position },
+                error => DecodeErrorKind::Logits { position, error },
+            })?;
+            let bytes = self.vocabulary.bytes(token).map_or(0, <[u8]>::len);
+            rest = rest.get(bytes..).unwrap_or_default();
+            pending.clear();
+            pending.push(token);
+            tokens.push(token);
+        }
+        Ok(tokens)
+    }
+}

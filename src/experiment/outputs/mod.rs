@@ -1,0 +1,158 @@
+//! What a record is shown as: the paper's tables and figure, in Markdown, CSV, SVG and as one page of HTML.
+//!
+//! Everything is made from rows alone, by way of their [summary](super::summary), so a record that is not
+//! whole gives the same tables with fewer texts. Every number has its interval and the number of texts it is
+//! about.
+
+mod figures;
+mod page;
+mod paper;
+mod svg;
+mod table;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+pub use self::{
+    figures::{Figure, Marks, Series},
+    table::{Cell, Table},
+};
+use super::{
+    definition::Definition, error::ExperimentError, header::Header, records::write_file, row::Row,
+    summary::Line,
+};
+
+/// All that is shown of a record.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Outputs {
+    /// What the record is of.
+    pub header: Header,
+    /// Runs that are there.
+    pub runs: usize,
+    /// Runs that the definition plans, if that can be told; a shard has fewer.
+    pub planned: Option<usize>,
+    /// Texts that are not in the language though a constraint was there, other than by being cut: there
+    /// should be none.
+    pub wrong: usize,
+    /// The tables.
+    pub tables: Vec<Table>,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+impl Outputs {
+    /// What is shown of these rows and their summary.
+    #[must_use]
+    pub fn new(header: &Header, rows: &[Row], lines: &[Line]) -> Self {
+        let wrong = rows.iter().filter(|row| row.run.k.is_some() && !row.prefix).count();
+        let planned = Definition::outline(&header.definition).map(|definition| definition.runs());
+        Self {
+            header: header.clone(),
+            runs: rows.len(),
+            planned: planned.filter(|_| header.shard.is_none()),
+            wrong,
+            tables: tables::all(lines),
+            figures: figures::all(lines),
+        }
+    }
+
+    /// Writes them into a folder of records: `report.html`, `tables.md`, and the folders `tables` (CSV) and
+    /// `figures` (SVG). Returns the paths.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, ExperimentError> {
+        let mut written = Vec::new();
+        let mut put = |path: PathBuf, content: String| {
+            write_file(&path, content.as_bytes())?;
+            written.push(path);
+            Ok::<_, ExperimentError>(())
+        };
+        for name in ["tables", "figures"] {
+            let path = folder.join(name);
+            std::fs::create_dir_all(&path).map_err(ExperimentError::io("make", path))?;
+        }
+        for table in &self.tables {
+            put(folder.join("tables").join(&table.id).with_extension("csv"), table.csv())?;
+        }
+        let mut drawn = Vec::new();
+        for figure in &self.figures {
+            let drawing = svg::draw(figure)?;
+            put(folder.join("figures").join(&figure.id).with_extension("svg"), drawing.clone())?;
+            drawn.push(drawing);
+        }
+        put(folder.join("tables.md"), self.markdown())?;
+        put(folder.join("report.html"), page::page(self, &drawn))?;
+        Ok(written)
+    }
+
+    /// All tables in Markdown, with links to the figures.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = format!("# {}\n\n{}\n", self.name(), self.about());
+        text += &format!("\n{}\n", self.provenance().join("  \n"));
+        for table in &self.tables {
+            text += "\n";
+            text += &table.markdown();
+        }
+        for figure in &self.figures {
+            text += &format!(
+                "\n## {}\n\n{}\n\n![{}](figures/{}.svg)\n",
+                figure.title, figure.about, figure.title, figure.id
+            );
+        }
+        text
+    }
+
+    /// The definition's name.
+    fn name(&self) -> &str {
+        self.header.definition.get("name").and_then(|name| name.as_str()).unwrap_or("experiment")
+    }
+
+    /// What the definition asks.
+    fn about(&self) -> &str {
+        self.header.definition.get("about").and_then(|about| about.as_str()).unwrap_or_default()
+    }
+
+    /// Where the numbers come from, a line each.
+    fn provenance(&self) -> Vec<String> {
+        let Header { command, version, commit, models, machines, begun, shard, .. } = &self.header;
+        let runs = match (self.planned, shard) {
+            (Some(planned), _) if planned == self.runs => {
+                format!("{} runs, all of the definition", self.runs)
+            }
+            (Some(planned), _) => format!("{} of {planned} runs: the record is not whole", self.runs),
+            (None, Some(shard)) => format!("{} runs of shard {shard}", self.runs),
+            (None, None) => format!("{} runs", self.runs),
+        };
+        let machines: Vec<String> = machines
+            .iter()
+            .map(|machine| format!("{} cores of {}, {}", machine.cores, machine.processor, machine.system))
+            .collect();
+        let models: Vec<String> = models
+            .iter()
+            .map(|model| format!("{} (BLAKE3 {})", model.name, model.hash.get(..16).unwrap_or(&model.hash)))
+            .collect();
+        let commit = commit.as_deref().unwrap_or("unknown");
+        let mut lines = vec![
+            format!("Runs: {runs}, begun {begun}."),
+            format!("Command: `{}`.", command.join(" ")),
+            format!("Program: version {version}, commit {commit}."),
+            format!("Model: {}.", models.join(", ")),
+            format!("Machine: {}.", machines.join(" and ")),
+            "Intervals: 95%, by the bootstrap over prompts; n is the number of texts.".to_owned(),
+            paper::DIFFERS.to_owned(),
+        ];
+        if self.wrong > 0 {
+            lines.push(format!(
+                "WRONG: {} constrained texts left the language, which must not be.",
+                self.wrong
+            ));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Tables with intervals, as Markdown and CSV.
+
+use std::fmt::Write;
+
+use super::super::{records::quoted, statistics::Estimate};
+
+/// A table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Its name in file names and addresses.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What it shows, and how its lines were chosen.
+    pub about: String,
+    /// The heads of its columns.
+    pub head: Vec<String>,
+    /// Its lines, each as long as the head.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Words.
+    Text(String),
+    /// A number with its interval, and how many figures are shown behind the point.
+    Estimate(Estimate, usize),
+    /// A number without an interval, and figures behind the point.
+    Number(f64, usize),
+    /// Nothing.
+    None,
+}
+
+impl Cell {
+    /// An estimate if there is one.
+    pub(super) fn of(estimate: Option<Estimate>, figures: usize) -> Self {
+        estimate.map_or(Self::None, |estimate| Self::Estimate(estimate, figures))
+    }
+
+    /// A value if there is one, in words.
+    pub(super) fn shown<T: ToString>(value: Option<T>) -> Self {
+        value.map_or(Self::None, |value| Self::Text(value.to_string()))
+    }
+
+    /// It in words, the interval behind the number.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Estimate(Estimate { value, low, high, .. }, figures) => {
+                format!("{value:.figures$} ({low:.figures$} to {high:.figures$})")
+            }
+            Self::Number(number, figures) => format!("{number:.figures$}"),
+            Self::None => "-".to_owned(),
+        }
+    }
+}
+
+impl Table {
+    /// The table with its title and what it is about.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = format!("## {}\n\n{}\n\n", self.title, self.about);
+        let escaped = |cell: String| cell.replace('|', "\\|");
+        let _ = writeln!(text, "| {} |", self.head.join(" | "));
+        let _ = writeln!(text, "|{}", "---|".repeat(self.head.len()));
+        for row in &self.rows {
+            let cells: Vec<String> = row.iter().map(|cell| escaped(cell.words())).collect();
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
+        }
+        text
+    }
+
+    /// Comma-separated values (RFC 4180). A column of estimates has its bounds and number of texts in
+    /// columns of their own, in full precision.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let is_estimate =
+            |column: usize| self.rows.iter().any(|row| matches!(row.get(column), Some(Cell::Estimate(..))));
+        let estimates: Vec<bool> = (0..self.head.len()).map(is_estimate).collect();
+        let mut heads = Vec::new();
+        for (head, estimate) in self.head.iter().zip(&estimates) {
+            heads.push(quoted(head));
+            if *estimate {
+                heads.extend(["low", "high", "n"].map(|bound| quoted(&format!("{head} {bound}"))));
+            }
+        }
+        let mut text = heads.join(",") + "\r\n";
+        for row in &self.rows {
+            let mut cells = Vec::new();
+            for (cell, estimate) in row.iter().zip(&estimates) {
+                let values = match cell {
+                    Cell::Text(text) => vec![quoted(text)],
+                    Cell::Estimate(Estimate { value, low, high, n }, _) => {
+                        vec![value.to_string(), low.to_string(), high.to_string(), n.to_string()]
+                    }
+                    Cell::Number(number, _) => vec![number.to_string()],
+                    Cell::None => vec![String::new()],
+                };
+                let width = if *estimate { 4 } else { 1 };
+                let missing = width - values.len().min(width);
+                cells.extend(values);
+                cells.extend(std::iter::repeat_n(String::new(), missing));
+            }
+            text += &cells.join(",");
+            text += "\r\n";
+        }
+        text
+    }
+}

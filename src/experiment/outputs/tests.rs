@@ -1,0 +1,196 @@
+//! Tables and figures of made-up rows.
+
+use super::{
+    super::{Header, K, ModelRecord, Row, UNCONSTRAINED, row::tests::example, summary::summarise},
+    *,
+};
+
+const NASTY: &str = "<script>\"&";
+
+/// Runs of two grammars: unconstrained, masks at two lookaheads, and drafts of three lengths at both.
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (grammar, pace) in [("json", 0.2), ("gsm8k", 0.1)] {
+        for prompt in 0..3 {
+            let row = |method: &str, k: Option<K>, s: Option<usize>, seconds: f64| {
+                let mut row = example(method, prompt, 0);
+                row.run.grammar = grammar.to_owned();
+                (row.run.k, row.run.s) = (k, s);
+                row.run.threshold = s.map(|_| 0.5);
+                row.seconds = row.first_seconds + seconds;
+                row.correct = Some(prompt > 0);
+                row
+            };
+            rows.push(row(UNCONSTRAINED, None, None, pace));
+            for k in [K::Terminals(1), K::Infinite] {
+                let slow = if k == K::Infinite { 1.0 } else { 2.0 };
+                rows.push(row("masks", Some(k), None, slow * pace));
+                for s in [1_u8, 4, 8] {
+                    // Four tokens are best.
+                    let gain = 1.0 + 0.1 * f64::from(4 - s.abs_diff(4));
+                    rows.push(row("paper", Some(k), Some(s.into()), slow * pace / gain));
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn header(name: &str) -> Header {
+    let mut header: Header = serde_json::from_value(serde_json::json!({
+        "format": 1, "definition": { "name": name, "about": format!("About {name}") }, "definition_hash": "",
+        "shard": null, "command": ["domino", "experiment"], "version": "0", "commit": null, "models": [],
+        "machines": [{ "cores": 2, "processor": "some", "system": "linux" }], "begun": "2026-01-02",
+    }))
+    .unwrap();
+    header.models = vec![ModelRecord { name: name.to_owned(), hash: "0123456789abcdef0123".to_owned() }];
+    header
+}
+
+fn outputs(rows: &[Row]) -> Outputs {
+    Outputs::new(&header("made-up"), rows, &summarise(rows))
+}
+
+fn table<'a>(outputs: &'a Outputs, id: &str) -> &'a Table {
+    outputs.tables.iter().find(|table| table.id == id).unwrap_or_else(|| panic!("no {id}"))
+}
+
+/// The estimate in a line that begins with these cells, in the column of this head.
+fn estimate(table: &Table, line: &[&str], head: &str) -> f64 {
+    let column = table.head.iter().position(|found| found == head).expect(head);
+    let row = table.rows.iter().find(|row| row.iter().zip(line).all(|(cell, text)| cell.words() == *text));
+    match row.map(|row| &row[column]) {
+        Some(Cell::Estimate(estimate, _)) => estimate.value,
+        other => panic!("{line:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn tables_are_those_of_the_paper() {
+    let found = outputs(&rows());
+    let ids: Vec<&str> = found.tables.iter().map(|table| table.id.as_str()).collect();
+    assert_eq!(ids, ["table-2", "table-3", "table-4", "figure-5", "k-by-s-1", "acceptance"]);
+    for table in &found.tables {
+        assert!(
+            !table.rows.is_empty() && table.rows.iter().all(|row| row.len() == table.head.len()),
+            "{}",
+            table.id
+        );
+    }
+    let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    // The fastest of the lengths at the largest k.
+    let two = table(&found, "table-2");
+    close(estimate(two, &["json", "paper", "infinite", "4", "3"], "over unconstrained"), 1.4);
+    close(estimate(two, &["gsm8k", "masks", "infinite"], "accuracy"), 2.0 / 3.0);
+    let three = table(&found, "table-3");
+    let printed = three.rows.iter().map(|row| row.last().unwrap().words()).collect::<Vec<_>>();
+    assert_eq!(printed, ["-", "0.96", "0.96", "-", "1.77", "1.77"]);
+    let four = table(&found, "table-4");
+    close(estimate(four, &["json", "masks", "1"], "over unconstrained"), 0.5);
+    assert_eq!(four.rows.len(), 8);
+    let five = table(&found, "figure-5");
+    assert_eq!(five.rows.len(), 12);
+    close(estimate(five, &["gsm8k", "paper", "1", "0.5", "8"], "over unconstrained"), 0.5);
+    let grid = table(&found, "k-by-s-1");
+    assert_eq!(grid.head[3..], ["n", "s = 1", "s = 4", "s = 8"]);
+    close(estimate(grid, &["json", "1", "0.5"], "s = 4"), 0.7);
+    close(estimate(grid, &["json", "infinite", "0.5"], "s = 1"), 1.1);
+}
+
+#[test]
+fn models_and_temperatures_do_not_mix() {
+    let mut all = rows();
+    let mut warm = rows();
+    warm.iter_mut().for_each(|row| row.run.temperature = 0.5);
+    all.extend(warm);
+    let found = outputs(&all);
+    assert_eq!(found.tables.iter().filter(|table| table.id.starts_with("table-2")).count(), 2);
+    let mut ids: Vec<&str> = found.tables.iter().map(|table| table.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), found.tables.len());
+    assert!(found.tables.iter().all(|table| table.title.contains("temperature")));
+}
+
+#[test]
+fn what_is_missing_makes_no_table() {
+    let few: Vec<Row> = rows().into_iter().filter(|row| row.run.method == UNCONSTRAINED).collect();
+    let found = outputs(&few);
+    let ids: Vec<&str> = found.tables.iter().map(|table| table.id.as_str()).collect();
+    assert_eq!(ids, ["table-2", "table-3", "acceptance"]);
+    // And no column.
+    let heads = &table(&found, "table-2").head;
+    assert!(
+        heads.iter().any(|head| head == "accuracy") && !heads.iter().any(|head| head == "k"),
+        "{heads:?}"
+    );
+    assert!(outputs(&[]).tables.is_empty() && outputs(&[]).figures.is_empty());
+}
+
+#[test]
+fn files_are_written_and_whole() {
+    let folder = std::env::temp_dir().join(format!("domino-outputs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let found = outputs(&rows());
+    let written = found.write(&folder).unwrap();
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    let (mut tables, mut figures) = (0, 0);
+    for path in &written {
+        let text = read(path);
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("csv") => {
+                tables += 1;
+                let commas: Vec<usize> = text.lines().map(|line| line.matches(',').count()).collect();
+                assert!(commas.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
+            }
+            Some("svg") => {
+                figures += 1;
+                assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{text}");
+                assert!(text.contains(svg::INK) && text.contains(svg::GRID) && text.contains(svg::PAPER));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((tables, figures), (6, found.figures.len()));
+    let markdown = read(&folder.join("tables.md"));
+    assert!(markdown.contains("Mistral 7B") && markdown.contains("figures/throughput.svg"));
+    for table in markdown.split("\n## ").filter(|part| part.contains("|---|")) {
+        let bars: Vec<usize> = table
+            .lines()
+            .filter(|line| line.starts_with('|'))
+            .map(|line| line.matches('|').count())
+            .collect();
+        assert!(bars.windows(2).all(|pair| pair[0] == pair[1]), "{table}");
+    }
+    let page = read(&folder.join("report.html"));
+    assert_eq!(page.matches("<svg").count(), found.figures.len());
+    assert_eq!(page.matches("<table>").count(), found.tables.len());
+    assert!(!page.contains(svg::INK) && page.contains("currentColor"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn names_are_no_markup() {
+    let mut rows = rows();
+    for row in &mut rows {
+        row.run.grammar = format!("{NASTY}{}", row.run.grammar);
+    }
+    let outputs = Outputs::new(&header(NASTY), &rows, &summarise(&rows));
+    let drawings: Vec<String> = outputs.figures.iter().map(|figure| svg::draw(figure).unwrap()).collect();
+    let page = page::page(&outputs, &drawings);
+    assert_eq!(page.matches("<script").count(), 1);
+    assert!(
+        page.contains("&lt;script&gt;&quot;&amp;")
+            && drawings.iter().all(|drawing| !drawing.contains("<script"))
+    );
+}
+
+#[test]
+fn a_text_that_left_its_language_is_told_in_red() {
+    let mut rows = rows();
+    assert!(!outputs(&rows).markdown().contains("WRONG"));
+    rows[1].prefix = false;
+    let found = outputs(&rows);
+    assert_eq!(found.wrong, 1);
+    assert!(found.markdown().contains("WRONG") && page::page(&found, &[]).contains("class=\"wrong\""));
+}
