@@ -287,6 +287,8 @@ fn notation(syntax: RawSyntax) -> Syntax {
     match syntax {
         RawSyntax::Gbnf => Syntax::Gbnf,
         RawSyntax::Regex => Syntax::Regex,
+        RawSyntax::Ebnf => Syntax::Ebnf,
+        RawSyntax::Lark => Syntax::Lark,
         RawSyntax::JsonSchema => Syntax::JsonSchema,
     }
 }
@@ -295,6 +297,8 @@ fn notation(syntax: RawSyntax) -> Syntax {
 fn of_ending(path: &Path) -> Syntax {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("regex" | "re") => Syntax::Regex,
+        Some("ebnf") => Syntax::Ebnf,
+        Some("lark") => Syntax::Lark,
         Some("json") => Syntax::JsonSchema,
         _ => Syntax::Gbnf,
     }

@@ -248,6 +248,8 @@ impl Task {
         let syntax = match self.syntax {
             Syntax::Gbnf => "gbnf",
             Syntax::Regex => "regex",
+            Syntax::Ebnf => "ebnf",
+            Syntax::Lark => "lark",
             Syntax::JsonSchema => "json_schema",
         };
         let answer = match &self.answer {

@@ -85,6 +85,8 @@ pub(super) struct RawTask {
 pub(super) enum RawSyntax {
     Gbnf,
     Regex,
+    Ebnf,
+    Lark,
     JsonSchema,
 }
 
