@@ -1,7 +1,7 @@
 //! The JSON of Rust types as grammars, by their schemas.
 //!
-//! What the grammar allows, `serde_json` reads: integers within their type and written as integers, floats that
-//! are finite, and no deeper nesting than its parser takes.
+//! What the grammar allows, `serde_json` reads: integers within their type and written as integers, floats
+//! that are finite, and no deeper nesting than its parser takes.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Number, Value};
@@ -16,8 +16,8 @@ use crate::limits::Limits;
 const LEVELS: u32 = 127;
 
 impl Grammar {
-    /// The JSON of a Rust type, as `serde_json` reads it into the type: compact or indented, members in the order of
-    /// the fields.
+    /// The JSON of a Rust type, as `serde_json` reads it into the type: compact or indented, members in the
+    /// order of the fields.
     ///
     /// # Errors
     /// If the schema of the type cannot be had exactly, or allows no value.
@@ -58,8 +58,8 @@ impl Grammar {
     }
 }
 
-/// Writes the ranges that the names of number types stand for into a schema. Schemas of types are no deeper than
-/// the types; past 1,000 levels nothing is done.
+/// Writes the ranges that the names of number types stand for into a schema. Schemas of types are no deeper
+/// than the types; past 1,000 levels nothing is done.
 fn bound(schema: &mut Value, depth: usize) {
     match schema {
         Value::Array(parts) if depth < 1_000 => parts.iter_mut().for_each(|part| bound(part, depth + 1)),

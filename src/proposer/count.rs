@@ -26,16 +26,17 @@ pub enum Learning {
     Online,
 }
 
-/// What a [`CountProposer`] counts, and how it guesses. The default has all three; without any it is the paper's
-/// proposer (3.6): the likeliest token at such a place of the grammar, by how often it came.
+/// What a [`CountProposer`] counts, and how it guesses. The default has all three; without any it is the
+/// paper's proposer (3.6): the likeliest token at such a place of the grammar, by how often it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Counting {
-    /// Contexts of up to six tokens before beside the place, with back-off; otherwise the place (alpha, beta) alone.
+    /// Contexts of up to six tokens before beside the place, with back-off; otherwise the place (alpha, beta)
+    /// alone.
     pub tokens_before: bool,
     /// The model's probabilities count, otherwise the token that came.
     pub soft: bool,
-    /// Guesses have the noise of the draw, and their acceptance is calibrated; otherwise the likeliest token is guessed,
-    /// and its acceptance is its share.
+    /// Guesses have the noise of the draw, and their acceptance is calibrated; otherwise the likeliest token is
+    /// guessed, and its acceptance is its share.
     pub coupled: bool,
 }
 

@@ -81,9 +81,9 @@ pub struct LoadOptions {
     /// VNNI, inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which takes a third of the
     /// time or less.
     pub exact_products: bool,
-    /// Quantise matrices that are stored as floats to this format, or to [`Format::Q8_0`] where their rows are
-    /// no whole blocks of it (256 numbers in the K formats). Default: keep what is stored, as a format of floats
-    /// does here. Only [`CandleModel`] and [`CandleBatch`] look at it.
+    /// Quantise matrices that are stored as floats to this format, or to [`Format::Q8_0`] where their rows
+    /// are no whole blocks of it (256 numbers in the K formats). Default: keep what is stored, as a format of
+    /// floats does here. Only [`CandleModel`] and [`CandleBatch`] look at it.
     pub quantize: Option<Format>,
 }
 
