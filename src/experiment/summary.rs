@@ -56,6 +56,8 @@ pub struct Line {
     pub perplexity: Option<Estimate>,
     /// Share of texts in the language.
     pub well_formed: Option<Estimate>,
+    /// Share of texts that are in the language or can become such: those that were cut by length among them.
+    pub prefix: Option<Estimate>,
     /// Share of texts with the right answer.
     pub correct: Option<Estimate>,
     /// Share of prompts whose valid unconstrained text was reproduced.
@@ -170,6 +172,7 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
         log_kept: mean(&|row| Some((row.log_kept?, 1.0))),
         perplexity: ratio(&nll, f64::exp),
         well_formed: share(&|row| Some(row.well_formed)),
+        prefix: share(&|row| Some(row.prefix)),
         correct: share(&|row| row.correct),
         reproduced: share(&|row| row.reproduced),
         compile_seconds: cell.iter().find_map(|row| row.compile_seconds),
@@ -180,7 +183,7 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
 type Column = (&'static str, fn(&Line) -> Option<Estimate>, usize);
 
 /// The columns of estimates, with figures behind the point.
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 14] = [
     ("over unconstrained", |line| line.throughput, 2),
     ("tokens/s", |line| line.tokens_per_second, 0),
     ("tokens/pass", |line| line.tokens_per_pass, 2),
@@ -193,6 +196,7 @@ const COLUMNS: [Column; 13] = [
     ("log kept", |line| line.log_kept, 2),
     ("perplexity", |line| line.perplexity, 2),
     ("well-formed", |line| line.well_formed, 2),
+    ("or a prefix", |line| line.prefix, 2),
     ("correct", |line| line.correct, 2),
 ];
 
@@ -307,6 +311,7 @@ mod tests {
         assert!((masks.throughput.unwrap().value - 2.0).abs() < 1e-9);
         assert!((masks.tokens_per_second.unwrap().value - 20.0).abs() < 1e-9);
         assert!((masks.well_formed.unwrap().value - 2.0 / 3.0).abs() < 1e-12);
+        assert!((masks.prefix.unwrap().value - 1.0).abs() < 1e-12);
         assert!((masks.perplexity.unwrap().value - 0.5_f64.exp()).abs() < 1e-12);
         assert!((masks.acceptance.unwrap().value - 0.5).abs() < 1e-12);
         assert_eq!((masks.correct, masks.redraws, masks.interventions), (None, None, None));

@@ -286,8 +286,11 @@ fn online_masks_are_masks() {
 /// terminals by a lexer, and a token may go on with the terminal it is in, or begin the next one, but do no
 /// more. Over terminals that nothing can be read in two ways, so that the cut is plain to see.
 fn naive(text: &[u8], token: &[u8]) -> bool {
+    /// Is this the beginning of the terminal, and if so all of it?
+    type Terminal<'a> = &'a dyn Fn(&[u8]) -> Option<bool>;
+
     // An object of one string: {"word"}.
-    let terminals: [&dyn Fn(&[u8]) -> Option<bool>; 3] = [
+    let terminals: [Terminal<'_>; 3] = [
         &|bytes| b"{".starts_with(bytes).then(|| bytes == b"{"),
         &|bytes| {
             let inner = bytes.strip_prefix(b"\"").or(bytes.is_empty().then_some(bytes))?;
