@@ -55,7 +55,8 @@ impl Constraint {
     /// use domino::{Compiler, Grammar, Limits, Syntax, Terminals, TokenId, Vocabulary};
     ///
     /// let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build()?;
-    /// let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= [a-z]+ "=" [0-9]+"#, &Limits::default())?;
+    /// let grammar = "root ::= name \"=\" number\nname ::= [a-z]+\nnumber ::= [0-9]+";
+    /// let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default())?;
     /// let compiler = Compiler::new(vocabulary).terminals(Terminals::Written);
     /// let mut constraint = compiler.compile(&grammar)?.constraint();
     /// let runs = constraint.terminal_runs(b"ab=12")?.ok_or("it cannot follow")?;
