@@ -80,11 +80,8 @@ fn main() -> anyhow::Result<()> {
     let mut peer = args.rows.as_deref().map(rows).transpose()?;
     let (mut ours, mut unrounded, mut theirs) = (Sums::default(), Sums::default(), Sums::default());
     for tokens in &texts {
-        let [reference, quantised, exact] = [
-            logits(&mut reference, tokens)?,
-            logits(&mut quantised, tokens)?,
-            logits(&mut exact, tokens)?,
-        ];
+        let [reference, quantised, exact] =
+            [logits(&mut reference, tokens)?, logits(&mut quantised, tokens)?, logits(&mut exact, tokens)?];
         for at in 0..tokens.len() {
             let row = reference.row(at).context("a row")?;
             ours.add(row, quantised.row(at).context("a row")?);

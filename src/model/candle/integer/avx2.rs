@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 
 use pulp::{
     NullaryFnOnce,
-    bytemuck::{cast, cast_slice, pod_read_unaligned},
+    bytemuck::{cast, pod_read_unaligned},
     x86::V3,
 };
 
@@ -192,12 +192,37 @@ fn add<T: Source, const R: usize>(
     dots: [__m256i; R],
     sums: &mut [__m256; R],
 ) {
-    let (scale, offset): (&[__m256], &[__m256]) = (cast_slice(scale), cast_slice(offset));
+    // By value: lanes need not lie where a vector may.
+    let of_half = |lanes: &Lanes| -> __m256 { cast::<[f32; 8], __m256>(lanes.as_chunks().0[half]) };
+    let (scale, offset) = (of_half(scale), of_half(offset));
     for ((row, dot), sum) in group.iter().zip(dots).zip(sums) {
-        let factor = simd.avx._mm256_mul_ps(scale[half], simd.avx._mm256_set1_ps(row.scale));
+        let factor = simd.avx._mm256_mul_ps(scale, simd.avx._mm256_set1_ps(row.scale));
         *sum = simd.fma._mm256_fmadd_ps(simd.avx._mm256_cvtepi32_ps(dot), factor, *sum);
         if T::ZERO.is_none() {
-            *sum = simd.fma._mm256_fmadd_ps(offset[half], simd.avx._mm256_set1_ps(row.sum), *sum);
+            *sum = simd.fma._mm256_fmadd_ps(offset, simd.avx._mm256_set1_ps(row.sum), *sum);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_may_lie_anywhere() {
+        let Some(simd) = V3::try_new() else { return println!("LEFT OUT: the processor has no AVX2") };
+        let scale: Lanes = std::array::from_fn(|lane| lane as f32);
+        // 33 numbers each, so that every alignment is among them.
+        let all = vec![((scale, [0.0; PANEL]), 0.0_f32); 8];
+        let group = [Group { scale: 2.0, ..Group::default() }];
+        for (lanes, _) in &all {
+            for half in 0..2 {
+                let mut sums = [simd.avx._mm256_setzero_ps()];
+                let dots = [simd.avx._mm256_set1_epi32(3)];
+                add::<Bytes, 1>(simd, lanes, half, &group, dots, &mut sums);
+                let sums: [f32; 8] = cast(sums[0]);
+                assert_eq!(sums, std::array::from_fn(|lane| 6.0 * (8 * half + lane) as f32));
+            }
         }
     }
 }
