@@ -1,6 +1,6 @@
 //! Lark and EBNF on the command line: by the ending of a file, by `--syntax`, and in batches.
 
-use crate::cli::{domino, last_line};
+use crate::cli::domino;
 
 const LARK: &str = "start: NAME \"=\" INT\nNAME: /[a-z]+/ & ~\"if\"\n%import common (INT, WS)\n%ignore WS\n";
 const EBNF: &str = "root ::= [a-z]{1,8} \"=\" num (= \"x\")\nnum ::= \"\\x30\" | [1-9] [0-9]*\n";
@@ -59,13 +59,14 @@ fn all_commands_take_lark_and_ebnf() {
         assert_eq!(check.stderr.contains("lookahead assertion"), grammar == EBNF, "{}", check.stderr);
         assert_eq!(run(&["check", "-"], "ab=x").code, Some(1));
         let mask = good(&["mask", "--json", "--tokenizer", model, "--text", "ab="], "");
-        assert!(last_line(&mask)["count"].as_u64() > Some(0), "{}", mask.stdout);
+        assert!(crate::cli::last_line(&mask)["count"].as_u64() > Some(0), "{}", mask.stdout);
         good(&["inspect", "rules"], "");
         good(&["compile", "--tokenizer", model, "--out", &path("trees")], "");
         // Once for each notation: the model takes its time.
         if cfg!(feature = "candle") && more.is_empty() {
             let asked = ["-m", model, "-p", "x", "-n", "12", "--finish", "--json"];
-            let text = last_line(&good(&[&["generate"][..], &asked].concat(), ""))["text"].clone();
+            let text =
+                crate::cli::last_line(&good(&[&["generate"][..], &asked].concat(), ""))["text"].clone();
             good(&["check", "-"], text.as_str().unwrap());
             let learn = ["-m", model, "-p", "x", "-n", "8", "--runs", "1", "--out", &path("prior")];
             good(&[&["learn"][..], &learn].concat(), "");
