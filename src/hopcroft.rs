@@ -10,7 +10,7 @@
 use hashbrown::HashTable;
 
 /// An odd number with its bits well mixed.
-const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// "No transition."
 pub(crate) const NONE: u32 = u32::MAX;

@@ -87,7 +87,8 @@ proptest! {
         head in prop::sample::select(vec!["a", "[ab]*b", "ab|ba", "a+b?", "(?:a|x)*b", "b{2,3}", "[abx]"]),
         tail in prop::sample::select(vec!["[abx]*", "a*", "(?:ab)*", "[ax]*", "", "x?a?b?"]),
     ) {
-        let grammar = format!("start: (head \"x\")* tail\nhead[lazy]: /{head}/\ntail: [TAIL]\nTAIL: /(?:{tail})/");
+        let rules = "start: (head \"x\")* tail\ntail: [TAIL]\n";
+        let grammar = format!("{rules}head[lazy]: /{head}/\nTAIL: /(?:{tail})/");
         let read = Grammar::parse(Syntax::Lark, &grammar, &Limits::default())
             .map_err(|error| TestCaseError::fail(error.to_string()))?;
         let mut engine = Engine::of(&read);
@@ -97,11 +98,13 @@ proptest! {
         let mut texts = vec![String::new()];
         let mut last = texts.clone();
         for _ in 0..5 {
-            last = last.iter().flat_map(|text| ["a", "b", "x"].map(|letter| format!("{text}{letter}"))).collect();
+            let longer = |text: &String| ["a", "b", "x"].map(|letter| format!("{text}{letter}"));
+            last = last.iter().flat_map(longer).collect();
             texts.extend(last.iter().cloned());
         }
         for text in &texts {
-            prop_assert_eq!(engine.accepts(text.as_bytes()), lexed(&head, &tail, text), "{:?} of {}", text, grammar);
+            let accepted = engine.accepts(text.as_bytes());
+            prop_assert_eq!(accepted, lexed(&head, &tail, text), "{:?} of {}", text, grammar);
         }
     }
 }

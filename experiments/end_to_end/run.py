@@ -62,7 +62,8 @@ def domino(args, method, grammar, prompt_file, seed):
                    ROOT / f"models/domino-small/priors/{grammar}.prior"],
     }[method]
     return answer([args.domino, "generate", "--json", "-m", args.model, "--threads", args.threads,
-                   "-n", args.tokens, "--prompt-file", prompt_file, "--temperature", 1, "--seed", seed, *flags])
+                   "-n", args.tokens, "--prompt-file", prompt_file, "--temperature", 1, "--seed", seed,
+                   *flags])
 
 
 def measure(args):

@@ -53,15 +53,15 @@ impl<M: Model> Decoder<M> {
     }
 
     /// Writes a value of a type that `serde_json` reads, under the type's own grammar
-    /// ([`Grammar::of`](crate::Grammar::of)), in place of the constraint, which stays for other runs. A text that
-    /// is cut is completed, so there is a value unless the run fails.
+    /// ([`Grammar::of`](crate::Grammar::of)). The decoder's constraint is left out of this run and stays for
+    /// others. A text that is cut is completed, so there is a value unless the run fails.
     ///
     /// The grammar is compiled for the call. To write many values of a type, compile it once and use
     /// [`set_constraint`](Self::set_constraint), [`generate`](Self::generate) and `serde_json` yourself.
     ///
     /// # Errors
-    /// If the type has no grammar, the run fails as [`generate`](Self::generate) may, or the text is not read as
-    /// the type: where its way to read JSON takes less than its schema says.
+    /// If the type has no grammar, if the run fails as [`generate`](Self::generate) may, or if the type's
+    /// `Deserialize` refuses a text that its schema allows.
     ///
     /// # Examples
     /// ```no_run

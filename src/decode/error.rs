@@ -97,8 +97,8 @@ pub enum DecodeErrorKind {
     },
     /// The constraint failed, e.g. by a budget; see the source.
     Constraint,
-    /// A type whose values were to be written has no grammar, or does not read what its schema allows; see the
-    /// source.
+    /// A type whose values were to be written has no grammar, or does not read what its schema allows; see
+    /// the source.
     Type,
 }
 

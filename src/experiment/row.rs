@@ -13,9 +13,9 @@ use crate::{decode::Finish, subterminal::Lookahead};
 /// `"infinite"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum K {
-    /// At most so many.
+    /// At most this number of terminals.
     Terminals(u32),
-    /// Any number.
+    /// No bound.
     Infinite,
 }
 

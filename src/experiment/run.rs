@@ -46,15 +46,15 @@ pub struct Loaded<M> {
     pub priors: Option<PathBuf>,
 }
 
-/// Who is told how an experiment goes on, and can stop it.
+/// Observer of an experiment, which can also stop it.
 pub trait Watch {
-    /// So many runs are to be made, of which so many are there already.
+    /// The experiment begins: `runs` runs in all, `there` of which are recorded already.
     fn begun(&mut self, _runs: usize, _there: usize) {}
 
     /// A row was made, and is on the disk.
     fn made(&mut self, _row: &Row) {}
 
-    /// What is done between runs, such as warm-ups.
+    /// Work between runs begins, such as warm-ups; `what` names it.
     fn doing(&mut self, _what: &str) {}
 
     /// Should it stop before the next run?

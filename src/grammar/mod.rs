@@ -14,6 +14,8 @@ mod embed;
 mod error;
 mod gbnf;
 mod lark;
+#[cfg(test)]
+mod mistakes;
 mod regex;
 mod regex_class;
 mod regex_names;

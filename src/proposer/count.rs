@@ -124,7 +124,7 @@ impl CountProposer {
         if self.counting.tokens_before { keys } else { keys.of_place() }
     }
 
-    /// The candidate that a draw with our probabilities takes, or the likeliest one, and of what kind this guess is.
+    /// The guess and its kind: by Gumbel-max with the draw's noise if coupled, otherwise the likeliest token.
     fn best(&mut self, site: &mut Site<'_>) -> Option<(TokenId, GuessKind)> {
         /// Candidates that turn out not to be allowed, after which there is no guess.
         const TRIES: usize = 6;

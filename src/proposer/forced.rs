@@ -76,8 +76,8 @@ impl ForcedText {
         Self { spellings: true, ..self }
     }
 
-    /// The text that must come at a site, up to 128 bytes, [but for its spelling](Self::with_spellings) if that was
-    /// asked for. 256 lookups a byte.
+    /// The text that must come at a site, up to 128 bytes, [but for its spelling](Self::with_spellings) if that
+    /// was asked for. 256 lookups a byte.
     #[must_use]
     pub fn text(&self, site: &Site<'_>) -> Vec<u8> {
         self.forced(site).0

@@ -44,7 +44,7 @@ impl Keys {
         Self { keys, first: 0, len }
     }
 
-    /// The place in the grammar alone (the paper's alpha and beta), without tokens before and without back-off.
+    /// The place in the grammar alone (the paper's alpha and beta): no tokens before, no back-off.
     pub(super) fn of_place(self) -> Self {
         Self { first: 1, len: 2, ..self }
     }

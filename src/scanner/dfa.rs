@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 
 pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 use crate::{
-    hopcroft::{self, Table},
+    hopcroft::{self, HASH_FACTOR, Table},
     store::Writer,
 };
 
@@ -184,9 +184,6 @@ impl TerminalDfa {
         &self.accepting
     }
 }
-
-/// An odd number with its bits well mixed.
-const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Merges equal byte classes and numbers states breadth-first from the start.
 fn canonical(raw: &RawDfa) -> TerminalDfa {

@@ -35,8 +35,8 @@ const ENTER_WORK: usize = 8;
 /// Bytes that lead on from a state from which on it is worth a look whether a common terminal does the same.
 const WORTH_KIN: usize = 48;
 
-/// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for the
-/// caches.
+/// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
+/// the caches.
 fn walking(nodes: usize) -> usize {
     nodes + nodes / 2
 }

@@ -192,7 +192,7 @@ fn long_completions_are_found_or_refused() {
     assert_eq!(constraint.advance_bytes(b"x").unwrap(), 1);
 }
 
-/// Texts that can be read in so many ways that not all ways to an end can be looked at.
+/// A text with too many readings for its budget: one shortest completion is found without all readings.
 #[test]
 fn one_of_very_many_shortest_ways_is_found() {
     let text = "root ::= [^x]? root (\"\u{e9}\" | tail) | \"c\"\ntail ::= [c-\u{e9}] [^x] | \"aa\"\n";

@@ -13,29 +13,19 @@ pub(super) struct RawDefinition {
     pub(super) name: String,
     #[serde(default)]
     pub(super) about: String,
-    #[serde(default)]
     pub(super) models: Option<Vec<String>>,
     pub(super) grammars: Vec<RawTask>,
     pub(super) methods: Vec<String>,
-    #[serde(default)]
     pub(super) k: Option<Vec<K>>,
-    #[serde(default)]
     pub(super) s: Option<Vec<usize>>,
-    #[serde(default)]
     pub(super) threshold: Option<Vec<f64>>,
-    #[serde(default)]
     pub(super) temperatures: Option<Vec<f64>>,
-    #[serde(default)]
     pub(super) seeds: Option<RawSeeds>,
-    #[serde(default)]
     pub(super) prompts: Option<RawPrompts>,
-    #[serde(default)]
     pub(super) max_tokens: Option<usize>,
-    #[serde(default)]
     pub(super) warm_ups: Option<usize>,
     #[serde(default)]
     pub(super) turns: Turns,
-    #[serde(default)]
     pub(super) quick: Option<RawQuick>,
 }
 
@@ -44,28 +34,17 @@ pub(super) struct RawDefinition {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawQuick {
     /// Names of those that stay.
-    #[serde(default)]
     pub(super) grammars: Option<Vec<String>>,
-    #[serde(default)]
     pub(super) models: Option<Vec<String>>,
-    #[serde(default)]
     pub(super) methods: Option<Vec<String>>,
-    #[serde(default)]
     pub(super) k: Option<Vec<K>>,
-    #[serde(default)]
     pub(super) s: Option<Vec<usize>>,
-    #[serde(default)]
     pub(super) threshold: Option<Vec<f64>>,
-    #[serde(default)]
     pub(super) temperatures: Option<Vec<f64>>,
-    #[serde(default)]
     pub(super) seeds: Option<RawSeeds>,
-    /// So many prompts of each grammar stay.
-    #[serde(default)]
+    /// Prompts of each grammar that stay, from the first on.
     pub(super) prompts: Option<usize>,
-    #[serde(default)]
     pub(super) max_tokens: Option<usize>,
-    #[serde(default)]
     pub(super) warm_ups: Option<usize>,
 }
 
@@ -107,10 +86,8 @@ pub(super) enum RawPrompts {
 pub(super) struct RawPromptFile {
     pub(super) file: String,
     /// Lines whose `task` is this; by default the grammar's name. Lines without a `task` are for all.
-    #[serde(default)]
     pub(super) form: Option<String>,
-    /// So many of them.
-    #[serde(default)]
+    /// Lines used, from the first on.
     pub(super) most: Option<usize>,
 }
 
@@ -200,13 +177,9 @@ simple_or_table!(
 #[serde(deny_unknown_fields)]
 struct TaskTable {
     name: String,
-    #[serde(default)]
     file: Option<String>,
-    #[serde(default)]
     syntax: Option<RawSyntax>,
-    #[serde(default)]
     prompts: Option<RawPrompts>,
-    #[serde(default)]
     answer: Option<String>,
 }
 

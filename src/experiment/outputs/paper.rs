@@ -7,8 +7,8 @@ const THROUGHPUT: [(&str, f64); 5] =
 
 /// What differs between the paper's figures and ours.
 pub(super) const DIFFERS: &str = "Paper: its figures are of Mistral 7B on a GPU, ours of the model and \
-    machine above: neither ratios nor absolute numbers are comparable in hardware, and a small model's passes \
-    gain more from masks that are known before.";
+    machine above: neither ratios nor absolute numbers are comparable in hardware, and a small model's \
+    passes gain more from masks that are known before.";
 
 /// The paper's throughput for a grammar.
 pub(super) fn throughput(grammar: &str) -> Option<f64> {

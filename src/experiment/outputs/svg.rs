@@ -36,11 +36,12 @@ const COLOURS: [RGBColor; 8] = [
 ];
 
 const WIDTH: u32 = 760;
-/// Height of a figure with lines, of a row of points, and of what is around these.
+/// Height of a line chart.
 const HEIGHT: u32 = 400;
+/// Height of one row of a dot plot, and of its title and axis together.
 const ROW: u32 = 22;
 const AROUND: u32 = 70;
-/// Width of a character of the names beside points, and the least and most of all of them.
+/// Width of one character of a row's name, and bounds of the column of names.
 const LETTER: u32 = 7;
 const NAMES: std::ops::RangeInclusive<u32> = 90..=330;
 

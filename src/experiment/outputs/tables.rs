@@ -64,8 +64,7 @@ pub(super) fn best<'a>(lines: &[&'a Line]) -> Vec<&'a Line> {
 
 /// How [`best`] chooses, for readers.
 const CHOICE: &str = "Each method is shown at the largest k; of several s and thresholds the fastest is, \
-    which makes its \
-    throughput look a little better than it is.";
+    which makes its throughput look a little better than it is.";
 
 /// All tables that the lines give.
 pub(super) fn all(lines: &[Line]) -> Vec<Table> {
@@ -136,10 +135,9 @@ fn table_2(group: &Group<'_>) -> Table {
     };
     let about = format!(
         "Share of right answers (where prompts have one), share of texts in the language within the limit \
-        of tokens, \
-         perplexity under the model by itself, tokens a second relative to unconstrained, share of the valid \
-         unconstrained texts that come out the same (the paper's definition 2.1), and interventions a \
-         token. {CHOICE}"
+         of tokens, perplexity under the model by itself, tokens a second relative to unconstrained, share \
+         of the valid unconstrained texts that come out the same (the paper's definition 2.1), and \
+         interventions a token. {CHOICE}"
     );
     table(
         group,
@@ -182,10 +180,8 @@ fn table_3(group: &Group<'_>) -> Table {
     };
     let about = format!(
         "Tokens a second, the prompt's pass and the first token left out, relative to the same model \
-        without a grammar \
-         in the same process; milliseconds to compile the grammar, trees included; and what the paper \
-         prints for \
-         Domino with drafts, Mistral 7B. {CHOICE}"
+         without a grammar in the same process; milliseconds to compile the grammar, trees included; and \
+         what the paper prints for Domino with drafts, Mistral 7B. {CHOICE}"
     );
     table(
         group,
@@ -241,8 +237,7 @@ fn table_4(group: &Group<'_>) -> Option<Table> {
         cells
     };
     let about = "Fewer terminals ahead allow fewer tokens and bend the model more. Texts do not depend on \
-        s; of several \
-                 lengths and thresholds the fastest is shown.";
+        s; of several lengths and thresholds the fastest is shown.";
     let head = [
         "grammar",
         "method",
@@ -308,8 +303,7 @@ fn figure_5(group: &Group<'_>) -> Option<Table> {
     };
     let rows: Vec<Vec<Cell>> = sweeps(&group.lines).into_iter().flatten().map(row).collect();
     let about = "Tokens a second relative to unconstrained, tokens for each pass and accepted among drafted \
-        tokens, by \
-                 the most tokens s of a draft.";
+        tokens, by the most tokens s of a draft.";
     let head =
         ["grammar", "method", "k", "threshold", "s", "n", "over unconstrained", "tokens/pass", "acceptance"];
     (!rows.is_empty()).then(|| table(group, "figure-5", "Figure 5: throughput by s", about, &head, rows))
@@ -362,8 +356,8 @@ fn grid(group: &Group<'_>) -> Vec<Table> {
         let heads: Vec<String> = lengths.iter().map(|length| format!("s = {length}")).collect();
         let head: Vec<&str> =
             ["grammar", "k", "threshold", "n"].into_iter().chain(heads.iter().map(String::as_str)).collect();
-        let about = "Tokens a second relative to unconstrained. Counts were learnt at the k of their line; n is \
-            the number of texts of each cell.";
+        let about = "Tokens a second relative to unconstrained. Counts were learnt at the k of their line; \
+            n is the number of texts of each cell.";
         let title = format!("k by s: {method}");
         tables.push(table(group, &format!("k-by-s-{}", number + 1), &title, about, &head, rows));
     }
@@ -387,8 +381,7 @@ fn acceptance(group: &Group<'_>) -> Option<Table> {
     let rows: Vec<Vec<Cell>> = drafts.map(row).collect();
     let about = format!(
         "Accepted among drafted tokens, tokens for each pass, and the share of the text's bytes that the \
-        grammar \
-         forces but for their spelling. {CHOICE}"
+         grammar forces but for their spelling. {CHOICE}"
     );
     let head =
         ["grammar", "method", "k", "s", "n", "acceptance", "tokens/pass", "forced", "over unconstrained"];

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use regex_syntax::hir::HirKind;
 
 use super::*;
-use crate::grammar::{Expr, Syntax};
+use crate::grammar::{Expr, Syntax, mistakes};
 
 /// The grammar in one unambiguous line a rule; classes and literals as `regex-syntax` prints them.
 fn shown(grammar: &Grammar) -> String {
@@ -166,24 +166,11 @@ fn spans_are_those_of_the_text() {
     assert_eq!(names, ["root", "a"]);
 }
 
-/// Mistakes and the whole of what is printed for them; printed anew when `DOMINO_BLESS` is set.
+/// Golden file `mistakes.txt`: GBNF grammars with a mistake, and the message of each.
 #[test]
 fn mistakes_are_shown_where_they_are() {
-    let file = include_str!("mistakes.txt");
-    let cases: Vec<(&str, &str)> =
-        file.split("\n=====\n").map(|case| case.split_once("\n-----\n").unwrap_or((case, ""))).collect();
-    let found: Vec<String> =
-        cases.iter().map(|(text, _)| read(text).map(|_| ()).expect_err(text).to_string()).collect();
-    if std::env::var_os("DOMINO_BLESS").is_some() {
-        let blessed: Vec<String> =
-            cases.iter().zip(&found).map(|((text, _), found)| format!("{text}\n-----\n{found}")).collect();
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grammar/gbnf/mistakes.txt");
-        std::fs::write(path, blessed.join("\n=====\n") + "\n").expect("the file can be written");
-        return;
-    }
-    for ((text, want), found) in cases.iter().zip(&found) {
-        assert_eq!(found, want.trim_end(), "of {text}");
-    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grammar/gbnf/mistakes.txt");
+    mistakes::check(include_str!("mistakes.txt"), path, read);
 }
 
 #[test]
@@ -327,8 +314,8 @@ proptest! {
     #[test]
     fn no_ebnf_panics(marks in prop::collection::vec(prop::sample::select(vec![
         "root", "a", " ::= ", "\"a\"", "\"", "[a]", "[", "]", "^", "(", "(=", ")", "|", "*", "{", "}",
-        "1", ",", "-1", "\\", "x41", "\n", "#", ".", "TagDispatch(", "Regex(", "Token(1)", "excludes=", "true",
-        "[capture] ::= ", "\u{e9}", " ",
+        "1", ",", "-1", "\\", "x41", "\n", "#", ".", "TagDispatch(", "Regex(", "Token(1)", "excludes=",
+        "true", "[capture] ::= ", "\u{e9}", " ",
     ]), 0..40)) {
         let text = marks.concat();
         if let Err(error) = Grammar::parse(Syntax::Ebnf, &text, &Limits::default()) {

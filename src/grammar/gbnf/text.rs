@@ -11,8 +11,8 @@ use crate::grammar::error::GrammarError;
 const LLAMA_ESCAPES: &str = "the escapes are \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\xHH \\uHHHH \\UHHHHHHHH; a \
     lone backslash is `\\\\`";
 
-const X_ESCAPES: &str = "the escapes are \\n \\r \\t \\b \\f \\a \\v \\0 \\e \\\\ \\\" \\' \\? \\/ \\xH.. \\uHHHH \
-    \\UHHHHHHHH, and in classes \\^ \\- \\[ \\] and other marks; a lone backslash is `\\\\`";
+const X_ESCAPES: &str = "the escapes are \\n \\r \\t \\b \\f \\a \\v \\0 \\e \\\\ \\\" \\' \\? \\/ \\xH.. \
+    \\uHHHH \\UHHHHHHHH, and in classes \\^ \\- \\[ \\] and other marks; a lone backslash is `\\\\`";
 
 impl<'t> Lexer<'t> {
     pub(super) fn literal(&mut self) -> Result<Token<'t>, GrammarError> {

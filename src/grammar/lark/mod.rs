@@ -2,13 +2,13 @@
 //!
 //! The passes: `lexer` splits the text, `parser` makes a tree, `scope` checks all names, `translate` writes
 //! the IR, with `terminal` for what only automata can say and `template` for rules with parameters.
-//! `docs/lark.md` has the table of what is taken, and of what means something else than elsewhere:
+//! `docs/lark.md` lists the constructs. Three of them differ from other implementations:
 //!
 //! * Every way to split a text into terminals is followed, where lexers take the longest terminal and the one
 //!   of the highest priority. So `"return" NAME` reads `returnx`.
-//! * `~` is a complement within texts of characters, so nothing that is not UTF-8.
-//! * `lazy` is exact: the texts of the terminal that no other one of its texts begins. Where another lexeme
-//!   may stand in its place, that one's texts do not begin with one of the lazy one's ([`contest`]).
+//! * `~` is the complement within valid UTF-8, not within all byte strings.
+//! * `lazy` keeps the texts of a terminal that have no shorter text of it as a proper prefix. A lexeme that may
+//!   stand in the same place loses its texts that begin with one of the lazy terminal's ([`contest`]).
 
 mod ast;
 mod common;

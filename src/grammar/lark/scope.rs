@@ -225,8 +225,8 @@ impl<'a, 't> Collector<'a, 't> {
         let (what, hint) = match &expr.kind {
             Kind::Special(name) => (
                 format!("the special token {} is not supported", quoted(name)),
-                "a grammar here is about text, and special tokens have none; if the model writes it out of \
-                ordinary tokens, write it as a literal",
+                "grammars describe text, and a special token has none; if the model spells it with ordinary \
+                tokens, write it as a literal",
             ),
             Kind::Reference(name) => (
                 format!("the reference {} to a grammar beside this one is not supported", quoted(name)),

@@ -4,31 +4,20 @@ use proptest::prelude::*;
 
 use crate::{
     Grammar, GrammarError, Limits, Syntax,
-    grammar::{GrammarErrorKind, GrammarWarningKind},
+    grammar::{GrammarErrorKind, GrammarWarningKind, mistakes},
 };
 
 fn read(text: &str) -> Result<Grammar, GrammarError> {
     Grammar::parse(Syntax::Lark, text, &Limits::default())
 }
 
-/// Mistakes and the whole of what is printed for them; printed anew when `DOMINO_BLESS` is set.
+/// Golden file `mistakes.txt`: Lark grammars with a mistake, and the message of each.
 #[test]
 fn mistakes_are_shown_where_they_are() {
-    let file = include_str!("mistakes.txt");
-    let cases: Vec<(&str, &str)> =
-        file.split("\n=====\n").map(|case| case.split_once("\n-----\n").unwrap_or((case, ""))).collect();
-    assert!(cases.len() >= 40, "{}", cases.len());
-    let found: Vec<String> =
-        cases.iter().map(|(text, _)| read(text).map(|_| ()).expect_err(text).to_string()).collect();
-    if std::env::var_os("DOMINO_BLESS").is_some() {
-        let blessed: Vec<String> =
-            cases.iter().zip(&found).map(|((text, _), found)| format!("{text}\n-----\n{found}")).collect();
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grammar/lark/mistakes.txt");
-        std::fs::write(path, blessed.join("\n=====\n") + "\n").expect("the file can be written");
-        return;
-    }
-    for ((text, want), found) in cases.iter().zip(&found) {
-        assert_eq!(found, want.trim_end(), "of {text}");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grammar/lark/mistakes.txt");
+    let found = mistakes::check(include_str!("mistakes.txt"), path, read);
+    assert!(found.len() >= 40, "{}", found.len());
+    for found in &found {
         assert!(found.contains("-->"), "no place: {found}");
     }
 }

@@ -359,7 +359,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
     }
 }
 
-/// The rule of what is ignored; no name of a text has such a mark.
+/// Name of the rule for `%ignore`. It cannot clash, since `%` is not allowed in names.
 const IGNORED: &str = "%ignore";
 
 impl<'a, 't> Scope<'a, 't> {

@@ -28,11 +28,11 @@ Examples:
 ///
 /// Writes the text that `domino generate` writes with the same flags, then goes over it once more with all
 /// probabilities, and writes a page of HTML that needs nothing but a browser. Each token is a box. Its hue
-/// says how surprising it is to the model without a grammar, the bar below how much of the model's
-/// probability the grammar kept, the line under that which terminals of the grammar its text belongs to (as
-/// written, whatever --terminals says). A token that the model by itself would have written, but might not,
-/// stands above, struck through. Marks tell which tokens were drafted and accepted, and where a draft was
-/// refused. Under the pointer, or with the arrow keys, one sees a token's alternatives.
+/// is the surprise -ln p under the model without a grammar. The bar below shows the share of the model's
+/// probability that the grammar kept. The line under the bar names the terminals that the token's text
+/// belongs to, as the grammar writes them, whatever --terminals says. Where the grammar intervened, the token
+/// that the model alone would have drawn stands above the box, struck through. Marks show which tokens were
+/// drafted and accepted, and where a draft was refused. The pointer or the arrow keys show alternatives.
 ///
 /// All probabilities are of the model's distribution at temperature 1, without penalties and cuts.
 ///
