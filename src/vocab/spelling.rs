@@ -1,72 +1,103 @@
-//! The bytes that a token's name stands for.
+//! The bytes that a token's name stands for, by the decoder of its file.
 //!
-//! How names spell bytes is `toktrie_hf_tokenizers`' business. It is asked once about each character and each name
-//! of a byte (`<0xHH>`), not about each name: names are spelt character by character by all decoders that it knows,
-//! and a vocabulary has a hundred times more names than characters.
+//! The `tokenizers` crate decodes whole texts, and puts U+FFFD where bytes are not UTF-8; tokens are bytes, so they
+//! are spelt here. What a decoder does to a whole text, after `Fuse`, is no matter of tokens.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
 
-use hashbrown::{HashMap, HashSet};
-use tokenizers::{DecoderWrapper, models::wordlevel::WordLevel};
-use toktrie_hf_tokenizers::ByteTokenizer;
+use serde::{Deserialize, de::IgnoredAny};
 
 use super::error::{VocabularyError, VocabularyErrorKind};
 
 /// How the names of one file are spelt.
 pub(super) struct Spelling {
-    /// The bytes of each character of the names; those that the decoder does not know are left out.
-    characters: HashMap<char, Vec<u8>>,
-    /// The bytes of each name of a byte.
-    bytes: HashMap<String, Vec<u8>>,
+    /// Texts within a name, and what stands in their place.
+    replaced: Vec<(String, String)>,
+    alphabet: Alphabet,
+}
+
+/// What the characters of a name are.
+enum Alphabet {
+    /// Text, but for names of bytes (`<0xHH>`).
+    Fallback,
+    /// The character of each byte in GPT-2's byte-level alphabet, by code point.
+    Bytes(Box<[Option<u8>; BYTE_CHARACTERS]>),
+}
+
+/// A `decoder` of a `tokenizer.json`, as far as it spells tokens.
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Decoder {
+    ByteFallback,
+    ByteLevel,
+    Fuse,
+    Replace { pattern: Pattern, content: String },
+    Sequence { decoders: Vec<Decoder> },
+    Strip,
+}
+
+#[derive(Deserialize)]
+enum Pattern {
+    String(String),
+    Regex(IgnoredAny),
 }
 
 impl Spelling {
-    /// How the decoder of a file spells these names.
-    pub(super) fn new<'a>(
-        names: impl Iterator<Item = &'a str>,
-        decoder: &serde_json::Value,
-    ) -> Result<Self, VocabularyError> {
-        let mut characters: HashSet<char> = HashSet::new();
-        let mut bytes: BTreeSet<&str> = BTreeSet::new();
-        let mut none = true;
-        for name in names {
-            none = false;
-            characters.extend(name.chars());
-            if is_byte_name(name) {
-                bytes.insert(name);
+    /// What a decoder makes of names.
+    pub(super) fn new(decoder: &serde_json::Value) -> Result<Self, VocabularyError> {
+        if decoder.is_null() {
+            return Err(unsupported("no decoder: how tokens spell bytes is not said"));
+        }
+        let decoder = Decoder::deserialize(decoder)
+            .map_err(|error| unsupported(format!("the decoder is not known: {error}")))?;
+        let mut steps = Vec::new();
+        decoder.flatten(&mut steps);
+        let mut replaced = Vec::new();
+        let mut alphabet = None;
+        for step in steps {
+            let named = match step {
+                Decoder::ByteFallback => Alphabet::Fallback,
+                Decoder::ByteLevel => Alphabet::Bytes(byte_characters()),
+                Decoder::Replace { pattern: Pattern::String(from), content } if !from.is_empty() => {
+                    replaced.push((from, content));
+                    continue;
+                }
+                Decoder::Replace { .. } => return Err(unsupported("the decoder replaces more than a text")),
+                Decoder::Fuse => break,
+                Decoder::Sequence { .. } | Decoder::Strip => continue,
+            };
+            if alphabet.replace(named).is_some() {
+                return Err(unsupported("the decoder says twice how tokens spell bytes"));
             }
         }
-        if none {
-            return Ok(Self { characters: HashMap::new(), bytes: HashMap::new() });
-        }
-        let mut asked: Vec<String> = bytes.into_iter().map(str::to_owned).collect();
-        let byte_names = asked.len();
-        asked.extend(characters.into_iter().map(String::from));
-        let mut answers = bytes_of(&asked, decoder)?.into_iter();
-        let bytes = asked.drain(..byte_names).zip(answers.by_ref()).collect();
-        let spelt = asked.iter().zip(answers).filter(|(_, bytes)| !bytes.is_empty());
-        let characters =
-            spelt.flat_map(|(name, bytes)| name.chars().map(move |c| (c, bytes.clone()))).collect();
-        Ok(Self { characters, bytes })
+        let Some(alphabet) = alphabet else {
+            return Err(unsupported("tokens are not byte strings: their decoder makes no bytes"));
+        };
+        Ok(Self { replaced, alphabet })
     }
 
     /// Puts the bytes of a token of the model in `bytes`. A name that cannot be decoded stands for itself, as it does
     /// for the `tokenizers` crate.
     pub(super) fn of(&self, name: &str, bytes: &mut Vec<u8>) {
         bytes.clear();
-        if is_byte_name(name)
-            && let Some(spelt) = self.bytes.get(name)
-        {
-            bytes.extend_from_slice(spelt);
-            return;
+        let mut text = Cow::Borrowed(name);
+        for (from, to) in &self.replaced {
+            if text.contains(from) {
+                text = text.replace(from, to).into();
+            }
         }
-        for c in name.chars() {
-            let Some(spelt) = self.characters.get(&c) else {
-                bytes.clear();
-                bytes.extend_from_slice(name.as_bytes());
-                return;
-            };
-            bytes.extend_from_slice(spelt);
+        match &self.alphabet {
+            Alphabet::Fallback => bytes.extend(byte_named(&text)),
+            Alphabet::Bytes(of) => {
+                let byte = |c: char| of.get(usize::try_from(u32::from(c)).ok()?).copied().flatten();
+                bytes.extend(text.chars().map_while(byte));
+                if bytes.len() < text.chars().count() {
+                    bytes.clear();
+                }
+            }
+        }
+        if bytes.is_empty() {
+            bytes.extend_from_slice(text.as_bytes());
         }
     }
 
@@ -74,36 +105,47 @@ impl Spelling {
     /// for itself.
     pub(super) fn added(&self, content: &str, bytes: &mut Vec<u8>) {
         self.of(content, bytes);
-        if !is_byte_name(content) && std::str::from_utf8(bytes).is_err() {
+        if byte_named(content).is_none() && std::str::from_utf8(bytes).is_err() {
             bytes.clear();
             bytes.extend_from_slice(content.as_bytes());
         }
     }
 }
 
-/// Is this `<0xHH>`, the name of a byte?
-fn is_byte_name(name: &str) -> bool {
-    let digits = name.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
-    digits.is_some_and(|digits| digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+impl Decoder {
+    /// Its steps, without sequences around them.
+    fn flatten(self, steps: &mut Vec<Self>) {
+        match self {
+            Self::Sequence { decoders } => decoders.into_iter().for_each(|decoder| decoder.flatten(steps)),
+            step => steps.push(step),
+        }
+    }
 }
 
-/// The bytes of all names by the decoder's rules, in the same order; none for those that it does not know.
-fn bytes_of(names: &[String], decoder: &serde_json::Value) -> Result<Vec<Vec<u8>>, VocabularyError> {
-    if decoder.is_null() {
-        return Err(unsupported("no decoder: how tokens spell bytes is not said"));
+/// The byte of a name `<0xHH>`.
+fn byte_named(name: &str) -> Option<u8> {
+    let digits = name.strip_prefix("<0x")?.strip_suffix('>')?;
+    let is_byte = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_byte.then(|| u8::from_str_radix(digits, 16).ok())?
+}
+
+/// Code points up to the last one of the byte-level alphabet.
+const BYTE_CHARACTERS: usize = 0x144;
+
+/// The byte of each character of GPT-2's alphabet: what Latin-1 can print stands for itself, all other bytes for the
+/// characters from U+0100 on.
+fn byte_characters() -> Box<[Option<u8>; BYTE_CHARACTERS]> {
+    let mut bytes = Box::new([None; BYTE_CHARACTERS]);
+    let mut next = 0x100;
+    for byte in u8::MIN..=u8::MAX {
+        if matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..) {
+            bytes[usize::from(byte)] = Some(byte);
+        } else {
+            bytes[next] = Some(byte);
+            next += 1;
+        }
     }
-    let decoder: DecoderWrapper = serde_json::from_value(decoder.clone())
-        .map_err(|error| unsupported(format!("the decoder is not known: {error}")))?;
-    let vocab = names.iter().zip(0..).map(|(name, place)| (name.clone(), place));
-    let model = WordLevel::builder()
-        .vocab(vocab.collect())
-        .build()
-        .map_err(|error| unsupported(format!("the vocabulary is not usable: {error}")))?;
-    let mut tokenizer = tokenizers::Tokenizer::new(model);
-    tokenizer.with_decoder(Some(decoder));
-    let tokenizer = ByteTokenizer::from_tokenizer(tokenizer)
-        .map_err(|error| unsupported(format!("tokens are not byte strings: {error}")))?;
-    Ok(tokenizer.token_bytes())
+    bytes
 }
 
 /// The error for a tokenizer whose tokens are not known to be byte strings.

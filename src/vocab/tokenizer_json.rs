@@ -135,9 +135,7 @@ pub(super) fn read(json: &str) -> Result<VocabularyBuilder, VocabularyError> {
     let file: File = serde_json::from_str(json).map_err(|error| json_error(&error))?;
     check_supported(&file.model)?;
     let mut entries = file.model.vocab.0;
-    let ordinary = file.added_tokens.iter().flatten().filter(|token| !token.special);
-    let names = entries.iter().map(|(name, _)| &**name).chain(ordinary.map(|token| token.content.as_str()));
-    let spelling = Spelling::new(names, &file.decoder)?;
+    let spelling = Spelling::new(&file.decoder)?;
     let mut tokens = Vocabulary::builder();
     let mut added: HashMap<u64, &str> = HashMap::new();
     let mut bytes = Vec::new();

@@ -77,9 +77,17 @@ fn kinds_that_are_not_supported() {
     ] {
         assert_eq!(kind(&file(END, model)), Kind::Unsupported, "{model}");
     }
-    for decoder in
-        ["null", "{}", r#"{"type":"Mystery"}"#, r#"{"type":"WordPiece","prefix":"x","cleanup":true}"#, "7"]
-    {
+    for decoder in [
+        "null",
+        "{}",
+        r#"{"type":"Mystery"}"#,
+        r#"{"type":"WordPiece","prefix":"x","cleanup":true}"#,
+        "7",
+        r#"{"type":"Fuse"}"#,
+        r#"{"type":"Sequence","decoders":[{"type":"ByteLevel"},{"type":"ByteFallback"}]}"#,
+        r#"{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":""},"content":"a"},{"type":"ByteFallback"}]}"#,
+        r#"{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"Regex":"a+"},"content":"a"},{"type":"ByteFallback"}]}"#,
+    ] {
         let json = format!(r#"{{"added_tokens":{END},"decoder":{decoder},"model":{{"vocab":{{"a":0}}}}}}"#);
         assert_eq!(kind(&json), Kind::Unsupported, "{decoder}");
     }

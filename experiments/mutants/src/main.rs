@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use points::Point;
 use rand::seq::SliceRandom;
@@ -48,6 +48,9 @@ struct Arguments {
     /// Only say which mutants are drawn.
     #[arg(long)]
     list: bool,
+    /// In place of a draw, the mutants that this file names, one a line as `--list` prints them.
+    #[arg(long, value_name = "FILE")]
+    named: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
@@ -85,20 +88,25 @@ fn sources(arguments: &Arguments) -> Result<BTreeMap<String, String>> {
     Ok(sources)
 }
 
-/// All points, shuffled by the seed.
+/// All points, shuffled by the seed, or those named.
 fn draw(arguments: &Arguments, sources: &BTreeMap<String, String>) -> Result<Vec<Point>> {
     let mut all = Vec::new();
     for (path, text) in sources {
         all.extend(points::points_of(path, text).with_context(|| path.clone())?);
     }
-    println!(
-        "{} mutants of {} files, {} drawn by seed {}",
-        all.len(),
-        sources.len(),
-        arguments.count,
-        arguments.seed
-    );
-    all.shuffle(&mut SmallRng::seed_from_u64(arguments.seed));
+    let (count, files) = (all.len(), sources.len());
+    let Some(file) = &arguments.named else {
+        println!("{count} mutants of {files} files, {} drawn by seed {}", arguments.count, arguments.seed);
+        all.shuffle(&mut SmallRng::seed_from_u64(arguments.seed));
+        return Ok(all);
+    };
+    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let mut names: BTreeSet<&str> = text.lines().collect();
+    all.retain(|point| names.remove(&*point.name));
+    println!("{count} mutants of {files} files, {} named", all.len());
+    if let Some(name) = names.first() {
+        bail!("these sources have no mutant `{name}`");
+    }
     Ok(all)
 }
 

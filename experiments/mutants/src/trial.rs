@@ -30,7 +30,8 @@ pub(crate) fn build(root: &Path) -> Result<Build> {
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["test", "--no-run", "--locked", "--features", "oracle", "--lib"]);
     command.args(["--test", "main", "--message-format", "json"]).stdout(Stdio::piped());
-    command.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_INCREMENTAL", "0").stderr(Stdio::null());
+    command.args(["--config", "profile.dev.package.domino-decoding.opt-level=2"]);
+    command.env("CARGO_INCREMENTAL", "0").stderr(Stdio::null());
     let output = command.output().context("cargo cannot be run")?;
     let (mut unit, mut integration, mut errors) = (None, None, BTreeSet::new());
     for line in output.stdout.lines() {

@@ -137,7 +137,7 @@ impl GrammarSpeculativeLoader {
     fn examine(
         &self,
         target: &dyn Pipeline,
-    ) -> Result<(Model, Shape, Arc<tokenizers::Tokenizer>), LoadError> {
+    ) -> Result<(Model, Shape, Arc<mistralrs_tokenizers::Tokenizer>), LoadError> {
         let metadata = target.get_metadata();
         let context = metadata.max_seq_len;
         if !matches!(target.category(), ModelCategory::Text) {
@@ -159,7 +159,7 @@ impl GrammarSpeculativeLoader {
         }
         let tokenizer = target.tokenizer().ok_or(LoadError::Unsupported("it has no tokenizer"))?;
         // Upstream panics where it reads back what it made of such a GGUF file's tokenizer.
-        if matches!(tokenizer.get_model(), tokenizers::ModelWrapper::Unigram(_)) {
+        if matches!(tokenizer.get_model(), mistralrs_tokenizers::ModelWrapper::Unigram(_)) {
             return Err(LoadError::Unsupported(
                 "its tokenizer is of the Unigram kind, as in GGUF files of Llama models",
             ));

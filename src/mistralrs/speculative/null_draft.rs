@@ -39,7 +39,7 @@ pub(super) struct Shape {
 /// A loaded null draft for a target of this shape and tokenizer.
 pub(super) fn load(
     shape: &Shape,
-    tokenizer: &tokenizers::Tokenizer,
+    tokenizer: &mistralrs_tokenizers::Tokenizer,
     device: &Device,
 ) -> Result<Arc<Mutex<dyn Pipeline + Send + Sync>>, LoadError> {
     let folder = Folder::new().map_err(|error| LoadError::NullDraft(error.to_string()))?;
@@ -87,7 +87,7 @@ impl Drop for Folder {
     }
 }
 
-fn write(folder: &Path, shape: &Shape, tokenizer: &tokenizers::Tokenizer) -> Result<(), LoadError> {
+fn write(folder: &Path, shape: &Shape, tokenizer: &mistralrs_tokenizers::Tokenizer) -> Result<(), LoadError> {
     let failed = |error: &dyn std::fmt::Display| LoadError::NullDraft(error.to_string());
     let Shape { tokens, kv_heads, head_dim, context, .. } = shape;
     let config = json!({
