@@ -1,5 +1,6 @@
 //! Grammars that others published in Lark and in XGrammar's EBNF, with texts, as the engine and the oracle
-//! decide them. Each says where it is from; grammars and texts are rewritten or shortened.
+//! decide them. Each says where it is from; grammars and texts are rewritten or shortened. Structural tags of all
+//! kinds with texts and single mutations of these, as XGrammar decides them.
 //!
 //! Left out is what means something else here on purpose: token ids and special tokens, rules with a number
 //! as their parameter, `max_tokens`, and that `1.0` is no integer of a schema.
@@ -7,6 +8,7 @@
 use domino::{Grammar, Limits, Syntax};
 use proptest::prelude::*;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::decider::{Decider, Engine};
 
@@ -69,6 +71,19 @@ fn the_oracle_decides_ebnf_as_published() {
     check::<domino::oracle::Oracle>(Syntax::Ebnf, EBNF, 35);
 }
 
+const STRUCTURAL: &str = include_str!("fixtures/notations/structural.jsonl");
+
+#[test]
+fn the_engine_decides_structural_tags_as_xgrammar() {
+    check::<Engine>(Syntax::StructuralTag, STRUCTURAL, 45);
+}
+
+#[cfg(feature = "oracle")]
+#[test]
+fn the_oracle_decides_structural_tags_as_xgrammar() {
+    check::<domino::oracle::Oracle>(Syntax::StructuralTag, STRUCTURAL, 45);
+}
+
 /// Does `(head "x")* tail` match, as a lexer reads it that takes a head as soon as it is complete?
 fn lexed(head: &regress::Regex, tail: &regress::Regex, text: &str) -> bool {
     let whole = |regex: &regress::Regex, text: &str| regex.find(text).is_some();
@@ -78,8 +93,60 @@ fn lexed(head: &regress::Regex, tail: &regress::Regex, text: &str) -> bool {
     }
 }
 
+/// All texts of up to five of these letters.
+fn short_texts(letters: [&str; 3]) -> Vec<String> {
+    let mut texts = vec![String::new()];
+    let mut last = texts.clone();
+    for _ in 0..5 {
+        let longer = |text: &String| letters.map(|letter| format!("{text}{letter}"));
+        last = last.iter().flat_map(longer).collect();
+        texts.extend(last.iter().cloned());
+    }
+    texts
+}
+
+/// What comes after the first of `stops` in `text`, and which it is: the one that is complete first, of several
+/// the last.
+fn first<'t>(text: &'t str, stops: &[&str]) -> Option<(usize, &'t str)> {
+    (1..=text.len()).filter(|&end| text.is_char_boundary(end)).find_map(|end| {
+        let stop = stops.iter().rposition(|stop| text[..end].ends_with(stop))?;
+        Some((stop, &text[end..]))
+    })
+}
+
+/// Free text with `(trigger digit)*` in it, by searching.
+fn searched(text: &str, triggers: &[&str], excluded: &str) -> bool {
+    let stops: Vec<&str> = triggers.iter().copied().chain([excluded]).collect();
+    match first(text, &stops) {
+        None => true,
+        Some((stop, _)) if stop == triggers.len() => false,
+        Some((_, rest)) => rest.strip_prefix('1').is_some_and(|rest| searched(rest, triggers, excluded)),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Triggers that may meet, against a search, on all texts of up to five letters.
+    #[test]
+    fn triggers_are_found_where_they_are_first_complete(
+        triggers in prop::collection::btree_set("[ab]{1,3}", 1..3),
+        excluded in "[ab]{1,3}",
+    ) {
+        prop_assume!(!triggers.contains(&excluded));
+        let rule = |text: &String| json!([text, {"type": "const_string", "value": "1"}]);
+        let rules: Vec<Value> = triggers.iter().map(rule).collect();
+        let format = json!({"type": "dispatch", "rules": rules, "excludes": [excluded]});
+        let tags = json!({"type": "structural_tag", "format": format}).to_string();
+        let read = Grammar::parse(Syntax::StructuralTag, &tags, &Limits::default())
+            .map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let mut engine = Engine::of(&read);
+        let triggers: Vec<&str> = triggers.iter().map(String::as_str).collect();
+        for text in &short_texts(["a", "b", "1"]) {
+            let accepted = engine.accepts(text.as_bytes());
+            prop_assert_eq!(accepted, searched(text, &triggers, &excluded), "{:?} of {}", text, tags);
+        }
+    }
 
     /// Lazy rules against a lexer, on all texts of up to five letters.
     #[test]
@@ -95,14 +162,7 @@ proptest! {
         // The tail may be left out, so the empty text is always one.
         let anchored = |regex: &str| regress::Regex::new(&format!("^(?:{regex})$")).unwrap();
         let (head, tail) = (anchored(head), anchored(&format!("(?:{tail})|")));
-        let mut texts = vec![String::new()];
-        let mut last = texts.clone();
-        for _ in 0..5 {
-            let longer = |text: &String| ["a", "b", "x"].map(|letter| format!("{text}{letter}"));
-            last = last.iter().flat_map(longer).collect();
-            texts.extend(last.iter().cloned());
-        }
-        for text in &texts {
+        for text in &short_texts(["a", "b", "x"]) {
             let accepted = engine.accepts(text.as_bytes());
             prop_assert_eq!(accepted, lexed(&head, &tail, text), "{:?} of {}", text, grammar);
         }

@@ -10,6 +10,7 @@ pub mod json_schema;
 pub mod pattern;
 pub mod source;
 
+mod document;
 mod embed;
 mod error;
 mod gbnf;
@@ -23,6 +24,7 @@ mod regex_text;
 pub(crate) mod regular;
 #[cfg(feature = "schemars")]
 mod rust_types;
+mod structural;
 mod substring;
 mod suggest;
 mod warning;
@@ -55,6 +57,9 @@ pub enum Syntax {
     Lark,
     /// JSON Schema, read with [`SchemaOptions::default`](json_schema::SchemaOptions).
     JsonSchema,
+    /// XGrammar's structural tags in JSON: free text, tags with grammars in them, free text
+    /// (`docs/structural-tags.md`).
+    StructuralTag,
 }
 
 impl Grammar {
@@ -88,6 +93,7 @@ impl Grammar {
             Syntax::Regex => regex::parse(text, limits),
             Syntax::Lark => lark::parse(text, limits),
             Syntax::JsonSchema => json_schema::parse_grammar(text, limits),
+            Syntax::StructuralTag => structural::parse(text, limits),
         }
     }
 

@@ -31,6 +31,9 @@ pub(crate) enum Notation {
     /// JSON Schema (`*.json`).
     #[value(name = "json_schema", alias = "json-schema")]
     JsonSchema,
+    /// XGrammar's structural tags: free text with tags in it (`*.tags.json`).
+    #[value(name = "structural_tag", alias = "structural-tag")]
+    StructuralTag,
 }
 
 /// A grammar that was read.
@@ -64,9 +67,10 @@ impl Notation {
 
     /// The notation of a file by the end of its name.
     fn of_file(path: &Path) -> Self {
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        match extension.to_ascii_lowercase().as_str() {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
+        match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
             "regex" | "re" => Self::Regex,
+            "json" if name.ends_with(".tags.json") => Self::StructuralTag,
             "json" => Self::JsonSchema,
             "lark" => Self::Lark,
             "ebnf" => Self::Ebnf,
@@ -81,6 +85,7 @@ impl Notation {
             Self::Lark => Syntax::Lark,
             Self::Ebnf => Syntax::Ebnf,
             Self::JsonSchema => Syntax::JsonSchema,
+            Self::StructuralTag => Syntax::StructuralTag,
         }
     }
 

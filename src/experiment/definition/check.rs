@@ -290,6 +290,7 @@ fn notation(syntax: RawSyntax) -> Syntax {
         RawSyntax::Ebnf => Syntax::Ebnf,
         RawSyntax::Lark => Syntax::Lark,
         RawSyntax::JsonSchema => Syntax::JsonSchema,
+        RawSyntax::StructuralTag => Syntax::StructuralTag,
     }
 }
 
@@ -299,6 +300,9 @@ fn of_ending(path: &Path) -> Syntax {
         Some("regex" | "re") => Syntax::Regex,
         Some("ebnf") => Syntax::Ebnf,
         Some("lark") => Syntax::Lark,
+        Some("json") if path.to_str().is_some_and(|path| path.ends_with(".tags.json")) => {
+            Syntax::StructuralTag
+        }
         Some("json") => Syntax::JsonSchema,
         _ => Syntax::Gbnf,
     }

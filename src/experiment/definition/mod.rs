@@ -251,6 +251,7 @@ impl Task {
             Syntax::Ebnf => "ebnf",
             Syntax::Lark => "lark",
             Syntax::JsonSchema => "json_schema",
+            Syntax::StructuralTag => "structural_tag",
         };
         let answer = match &self.answer {
             Some(AnswerPlace::Pointer(pointer)) => Some(pointer.as_str()),

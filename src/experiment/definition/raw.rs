@@ -67,6 +67,7 @@ pub(super) enum RawSyntax {
     Ebnf,
     Lark,
     JsonSchema,
+    StructuralTag,
 }
 
 /// Seeds: a list, or a first one and how many.

@@ -1,7 +1,7 @@
 //! JSON Schema -> grammar IR, exactly.
 //!
 //! The passes, and what holds after each:
-//! 1. `document`: the text is JSON, as an arena that knows order, numbers as written, and places.
+//! 1. [`document`]: the text is JSON, as an arena that knows order, numbers as written, and places.
 //! 2. `resolve`, `dialect`: where references lead and which keywords mean something.
 //! 3. `translate`: a schema is a formula over keywords and other schemas.
 //! 4. `algebra`: a formula is a union of shapes by type, one level at a time.
@@ -15,7 +15,6 @@ mod address;
 mod algebra;
 mod dfa;
 mod dialect;
-mod document;
 mod emit;
 #[cfg(test)]
 mod engine_tests;
@@ -45,7 +44,7 @@ use self::{
     error::Checked,
     resolve::Resolver,
 };
-use super::{Grammar, GrammarError, source::Source};
+use super::{Grammar, GrammarError, document};
 use crate::limits::{Budget, LimitExceeded, Limits};
 
 /// A schema as a grammar, and what of the schema is not in it.
@@ -114,11 +113,5 @@ fn read(documents: &mut Documents, text: &str, limits: &Limits) -> Result<NodeId
         let limit = LimitExceeded::new(Budget::GrammarBytes, "bytes of schema text", limits.grammar_bytes);
         return Err(SchemaError::of_text(GrammarError::limit(limit)));
     }
-    documents.read(text).map_err(|wrong| {
-        let shown = GrammarError::syntax(wrong.message).at(Source::new(text), wrong.span, "");
-        SchemaError::of_text(match wrong.hint {
-            Some(hint) => shown.with_hint(hint),
-            None => shown,
-        })
-    })
+    documents.read(text).map_err(|wrong| SchemaError::of_text(wrong.shown(text)))
 }

@@ -12,9 +12,11 @@ use crate::{failure::BadInput, schema::LowSchema};
 /// The engine is mistral.rs's. /v1/chat/completions and /v1/completions take a grammar:
 ///
 ///   "grammar": {"type": "gbnf", "regex", "lark" or "ebnf", "value": TEXT}
+///   "grammar": {"type": "structural_tag", "value": TAGS}   an object, or its text
 ///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the program
 ///   "grammar": {"type": "json_schema", "value": SCHEMA}   an object, or its text
 ///   "response_format": {"type": "json_schema", "json_schema": {"name": NAME, "schema": SCHEMA}}
+///   "response_format": {"type": "structural_tag", "format": FORMAT}   XGrammar's structural tags
 ///   "response_format": {"type": "json_object"}
 ///
 /// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type
@@ -67,7 +69,7 @@ pub(crate) struct LowServe {
     /// NAME.prior of this folder, for the named grammars. Default: the folder priors of the model.
     #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
     prior: Option<PathBuf>,
-    /// Serve the grammars in this folder (*.gbnf, *.regex, *.lark, *.ebnf, *.json for JSON Schemas) by their
+    /// Serve the grammars in this folder (*.gbnf, *.regex, *.lark, *.ebnf, *.tags.json, *.json for JSON Schemas) by their
     /// names: what comes before the ending, also before .schema.json. A file that is changed or added is seen
     /// by the next request.
     #[arg(long, value_name = "DIR")]

@@ -75,6 +75,11 @@ impl Reading<'_> {
             return Ok(GrammarAsked::Schema(self.bounded(text, "grammar")?, options));
         }
         fields::of_object(object, "grammar", &["type", "value"])?;
+        if kind == "structural_tag" {
+            let text = schemas::text_of(value, self.bytes, &["grammar", "value"])
+                .ok_or_else(|| wrong("`grammar.value` must be structural tags, or their text".to_owned()))?;
+            return Ok(GrammarAsked::Text(Notation::StructuralTag, self.bounded(text, "grammar")?));
+        }
         let text = || {
             let text = value
                 .as_str()
@@ -93,7 +98,8 @@ impl Reading<'_> {
             }
             _ => {
                 let message = format!(
-                    "no grammar type {kind:?}; there are gbnf, regex, lark, ebnf, json_schema and named"
+                    "no grammar type {kind:?}; there are gbnf, regex, lark, ebnf, json_schema, structural_tag \
+                     and named"
                 );
                 Err(Problem::unsupported("grammar", message))
             }
@@ -120,9 +126,14 @@ impl Reading<'_> {
                 let text = self.bounded(text, PARAM)?;
                 Ok(Some(GrammarAsked::Format(text, self.schemas.options.clone())))
             }
+            "structural_tag" => {
+                let text = schemas::text_of(format, self.bytes, &[PARAM]).unwrap_or_default();
+                Ok(Some(GrammarAsked::Text(Notation::StructuralTag, self.bounded(text, PARAM)?)))
+            }
             other => {
-                let message =
-                    format!("no response format {other:?}; there are text, json_object and json_schema");
+                let message = format!(
+                    "no response format {other:?}; there are text, json_object, json_schema and structural_tag"
+                );
                 Err(Problem::unsupported(PARAM, message))
             }
         }

@@ -54,7 +54,7 @@ impl NamedGrammars {
         if let Some(folder) = &named.folder {
             named.files().map_err(|error| {
                 BadInput::new(format!("cannot read {}: {error}", folder.display())).hint(
-                    "--grammar-dir takes a folder with grammars (*.gbnf, *.regex, *.lark, *.ebnf, *.json)",
+                    "--grammar-dir takes a folder with grammars (*.gbnf, *.regex, *.lark, *.ebnf, *.tags.json, *.json)",
                 )
             })?;
         }
@@ -127,8 +127,12 @@ impl NamedGrammars {
         paths.sort_unstable();
         let named = paths.into_iter().filter_map(|path| {
             let (stem, notation) = (path.file_stem()?.to_str()?, notation(&path)?);
-            let schema = stem.strip_suffix(".schema").filter(|_| notation == Notation::JsonSchema);
-            Some((schema.unwrap_or(stem).to_owned(), path))
+            let inner = match notation {
+                Notation::JsonSchema => ".schema",
+                Notation::StructuralTag => ".tags",
+                _ => "",
+            };
+            Some((stem.strip_suffix(inner).unwrap_or(stem).to_owned(), path))
         });
         Ok(named.collect())
     }
@@ -136,6 +140,7 @@ impl NamedGrammars {
 
 fn notation(path: &Path) -> Option<Notation> {
     match path.extension()?.to_str()? {
+        "json" if path.to_str()?.ends_with(".tags.json") => Some(Notation::StructuralTag),
         "gbnf" => Some(Notation::Gbnf),
         "regex" => Some(Notation::Regex),
         "lark" => Some(Notation::Lark),

@@ -1,4 +1,4 @@
-//! JSON texts as an arena of values that keeps what schemas need: order of keys, numbers as written, and
+//! JSON texts as an arena of values that keeps what grammars in JSON need: order of keys, numbers as written, and
 //! places.
 //!
 //! All documents of one schema share one arena, so a node's id says which document it is in. The reader works
@@ -7,7 +7,10 @@
 
 use std::collections::HashSet;
 
-use crate::grammar::source::Span;
+use super::{
+    GrammarError,
+    source::{Source, Span},
+};
 
 /// Levels of nesting in a document; deeper text is refused.
 const MOST_NESTING: usize = 512;
@@ -53,6 +56,17 @@ pub(super) struct NotJson {
     pub(super) hint: Option<String>,
     /// Offset in bytes.
     pub(super) span: Span,
+}
+
+impl NotJson {
+    /// As an error in the text.
+    pub(super) fn shown(self, text: &str) -> GrammarError {
+        let shown = GrammarError::syntax(self.message).at(Source::new(text), self.span, "");
+        match self.hint {
+            Some(hint) => shown.with_hint(hint),
+            None => shown,
+        }
+    }
 }
 
 /// Documents and their values.

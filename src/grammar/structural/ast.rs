@@ -1,0 +1,76 @@
+//! Structural tags as a tree.
+
+use crate::grammar::{document::NodeId, source::Span};
+
+/// What a text, or a part of one, is like.
+#[derive(Debug)]
+pub(super) struct Format {
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+}
+
+/// Kinds of [`Format`].
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Exactly this.
+    Text(String),
+    /// JSON of a schema.
+    Schema(Span),
+    /// Arguments of a schema's properties between XML tags, as Qwen3-Coder writes them.
+    Parameters(NodeId),
+    /// Free text without these strings.
+    Free { excluded: Vec<String>, most_chars: Option<u32> },
+    /// XGrammar's EBNF.
+    Grammar(String),
+    /// A regular expression.
+    Regex(String),
+    /// One after the other.
+    Sequence(Vec<Format>),
+    /// One of them.
+    Choice(Vec<Format>),
+    /// A tag.
+    Tag(Box<Tag>),
+    /// Free text with tags in it.
+    Dispatch(Dispatch),
+    /// Tags with a separator between them.
+    Separated { tags: Vec<Tag>, separator: String, some: bool, once: bool },
+    /// `min` to `max` times (`None`: any number).
+    Repeat { part: Box<Format>, min: u32, max: Option<u32> },
+}
+
+/// Where a content ends.
+#[derive(Debug)]
+pub(super) struct Tag {
+    pub(super) begin: String,
+    pub(super) content: Format,
+    /// One of these ends it; at least one.
+    pub(super) ends: Vec<String>,
+}
+
+/// Free text in which triggers begin tags.
+#[derive(Debug)]
+pub(super) struct Dispatch {
+    pub(super) triggers: Vec<Trigger>,
+    /// What free text may not hold.
+    pub(super) excluded: Vec<String>,
+    /// Does the text begin with a tag?
+    pub(super) some: bool,
+    /// Does it end after the first tag?
+    pub(super) once: bool,
+}
+
+/// A string that ends free text, and what may follow it.
+#[derive(Debug)]
+pub(super) struct Trigger {
+    pub(super) text: String,
+    pub(super) follows: Vec<Following>,
+}
+
+/// What follows a trigger.
+#[derive(Debug)]
+pub(super) enum Following {
+    /// A tag, less the trigger at its beginning.
+    Tag(Tag),
+    /// Anything.
+    Format(Format),
+}

@@ -1,0 +1,371 @@
+//! JSON -> tree. Every mistake is told with its place and its JSON pointer.
+
+use crate::grammar::{
+    GrammarError,
+    document::{Documents, NodeId, Value},
+    error::{quoted, quoted_list},
+    source::Source,
+    suggest::nearest,
+};
+
+use super::ast::{Dispatch, Following, Format, Kind, Tag, Trigger};
+
+type Read<T> = Result<T, GrammarError>;
+
+/// A text that was read: the JSON and what it says.
+pub(super) struct Structure {
+    pub(super) documents: Documents,
+    pub(super) format: Format,
+}
+
+/// Reads a text.
+pub(super) fn read(text: &str) -> Read<Structure> {
+    let mut documents = Documents::default();
+    let root = documents.read(text).map_err(|wrong| wrong.shown(text))?;
+    let format = Reader { text, documents: &documents }.whole(root)?;
+    Ok(Structure { documents, format })
+}
+
+struct Reader<'t, 'd> {
+    text: &'t str,
+    documents: &'d Documents,
+}
+
+impl Reader<'_, '_> {
+    /// In the form of today, or in the first one, with `structures`.
+    fn whole(&self, root: NodeId) -> Read<Format> {
+        let kind = self.string(root, "type")?;
+        if kind != "structural_tag" {
+            let message = format!("the type of structural tags is `structural_tag`, not {}", quoted(&kind));
+            return Err(self.wrong(root, message));
+        }
+        if self.documents.member(root, "structures").is_none() {
+            self.only(root, &["format"])?;
+            return self.format(self.needed(root, "format")?);
+        }
+        self.only(root, &["structures", "triggers"])?;
+        let tags = self.list(root, "structures")?;
+        let tags = tags.iter().map(|&node| {
+            self.only(node, &["begin", "schema", "end"])?;
+            let schema = self.needed(node, "schema")?;
+            let span = self.documents.span(schema);
+            let content = Format { kind: Kind::Schema(span), span };
+            Ok((node, self.tag_of(node, content)?))
+        });
+        let tags = tags.collect::<Read<Vec<_>>>()?;
+        let triggers = self.triggers(root, tags)?;
+        let dispatch = Dispatch { triggers, excluded: Vec::new(), some: false, once: false };
+        Ok(Format { kind: Kind::Dispatch(dispatch), span: self.documents.span(root) })
+    }
+
+    fn format(&self, node: NodeId) -> Read<Format> {
+        let kind = self.string(node, "type")?;
+        let content = |key: &str| self.format(self.needed(node, key)?);
+        let contents =
+            |key: &str| self.list(node, key)?.iter().map(|&part| self.format(part)).collect::<Read<Vec<_>>>();
+        let repeat = |min, max| -> Read<Kind> {
+            self.only(node, &["content"])?;
+            Ok(Kind::Repeat { part: Box::new(content("content")?), min, max })
+        };
+        let kind = match kind.as_str() {
+            "const_string" => {
+                self.only(node, &["value"])?;
+                Kind::Text(self.string(node, "value")?)
+            }
+            "json_schema" => self.schema(node)?,
+            "qwen_xml_parameter" => {
+                self.only(node, &["json_schema"])?;
+                Kind::Parameters(self.needed(node, "json_schema")?)
+            }
+            "any_text" => {
+                self.only(node, &["excludes", "max_chars"])?;
+                let most_chars = self.number(node, "max_chars")?;
+                Kind::Free { excluded: self.strings(node, "excludes")?, most_chars }
+            }
+            "grammar" => {
+                self.only(node, &["grammar"])?;
+                Kind::Grammar(self.string(node, "grammar")?)
+            }
+            "regex" => {
+                self.only(node, &["pattern"])?;
+                Kind::Regex(self.string(node, "pattern")?)
+            }
+            "sequence" => {
+                self.only(node, &["elements"])?;
+                Kind::Sequence(contents("elements")?)
+            }
+            "or" => {
+                self.only(node, &["elements"])?;
+                Kind::Choice(contents("elements")?)
+            }
+            "tag" => Kind::Tag(Box::new(self.tag(node)?)),
+            "triggered_tags" => {
+                self.only(node, &["triggers", "tags", "at_least_one", "stop_after_first", "excludes"])?;
+                Kind::Dispatch(Dispatch {
+                    triggers: self.triggers(node, self.tags(node)?)?,
+                    excluded: self.strings(node, "excludes")?,
+                    some: self.flag(node, "at_least_one", false)?,
+                    once: self.flag(node, "stop_after_first", false)?,
+                })
+            }
+            "dispatch" => {
+                self.only(node, &["rules", "loop", "excludes"])?;
+                Kind::Dispatch(Dispatch {
+                    triggers: self.rules(node)?,
+                    excluded: self.strings(node, "excludes")?,
+                    some: false,
+                    once: !self.flag(node, "loop", true)?,
+                })
+            }
+            "tags_with_separator" => {
+                self.only(node, &["tags", "separator", "at_least_one", "stop_after_first"])?;
+                Kind::Separated {
+                    tags: self.tags(node)?.into_iter().map(|(_, tag)| tag).collect(),
+                    separator: self.string(node, "separator")?,
+                    some: self.flag(node, "at_least_one", false)?,
+                    once: self.flag(node, "stop_after_first", false)?,
+                }
+            }
+            "optional" => repeat(0, Some(1))?,
+            "star" => repeat(0, None)?,
+            "plus" => repeat(1, None)?,
+            "repeat" => self.repeat(node)?,
+            name if OF_TOKENS.contains(&name) => {
+                let message = format!("{} is about tokens, and grammars here are about texts", quoted(name));
+                return Err(self.unsupported(node, message));
+            }
+            name => {
+                let hint = nearest(name, KNOWN.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+                let error = self.wrong(node, format!("there is no format {}", quoted(name)));
+                return Err(error.with_hint(
+                    hint.unwrap_or_else(|| format!("formats: {}", quoted_list(KNOWN.iter().copied()))),
+                ));
+            }
+        };
+        Ok(Format { kind, span: self.documents.span(node) })
+    }
+
+    fn schema(&self, node: NodeId) -> Read<Kind> {
+        self.only(node, &["json_schema", "style"])?;
+        let schema = self.needed(node, "json_schema")?;
+        let style = match self.documents.member(node, "style") {
+            Some(_) => self.string(node, "style")?,
+            None => String::from("json"),
+        };
+        match style.as_str() {
+            "json" => Ok(Kind::Schema(self.documents.span(schema))),
+            "qwen_xml" => Ok(Kind::Parameters(schema)),
+            other => Err(self.unsupported(node, format!("the style {} is not supported", quoted(other)))),
+        }
+    }
+
+    fn repeat(&self, node: NodeId) -> Read<Kind> {
+        self.only(node, &["content", "min", "max"])?;
+        let max = match self.documents.member(node, "max").map(|max| self.documents.value(max)) {
+            Some(Value::Number(text)) if **text == *"-1" => None,
+            _ => Some(self.number(node, "max")?.ok_or_else(|| self.missing(node, "max"))?),
+        };
+        let min = self.number(node, "min")?.ok_or_else(|| self.missing(node, "min"))?;
+        if max.is_some_and(|max| max < min) {
+            return Err(self.wrong(node, format!("at least {min} times and at most {}", max.unwrap_or(0))));
+        }
+        Ok(Kind::Repeat { part: Box::new(self.format(self.needed(node, "content")?)?), min, max })
+    }
+
+    fn tags(&self, node: NodeId) -> Read<Vec<(NodeId, Tag)>> {
+        let tags = self.list(node, "tags")?;
+        if tags.is_empty() {
+            return Err(self.wrong(node, "there are no tags"));
+        }
+        tags.iter().map(|&tag| Ok((tag, self.tag(tag)?))).collect()
+    }
+
+    fn tag(&self, node: NodeId) -> Read<Tag> {
+        if let Some(kind) = self.documents.member(node, "type").and_then(|kind| self.documents.string(kind))
+            && kind != "tag"
+        {
+            return Err(self.wrong(node, format!("a tag must stand here, not {}", quoted(kind))));
+        }
+        self.only(node, &["begin", "content", "end"])?;
+        self.tag_of(node, self.format(self.needed(node, "content")?)?)
+    }
+
+    fn tag_of(&self, node: NodeId, content: Format) -> Read<Tag> {
+        let end = self.needed(node, "end")?;
+        let ends = match self.documents.value(end) {
+            Value::Array(_) => self.strings(node, "end")?,
+            _ => vec![self.string(node, "end")?],
+        };
+        if ends.is_empty() {
+            return Err(self.wrong(end, "a tag that never ends"));
+        }
+        Ok(Tag { begin: self.string(node, "begin")?, content, ends })
+    }
+
+    /// Triggers with their tags: each tag belongs to one trigger, with which it begins.
+    fn triggers(&self, node: NodeId, tags: Vec<(NodeId, Tag)>) -> Read<Vec<Trigger>> {
+        let triggers = self.strings(node, "triggers")?;
+        let place = self.needed(node, "triggers")?;
+        let mut found: Vec<Trigger> = Vec::new();
+        for text in triggers {
+            self.check_trigger(place, &text, &found)?;
+            found.push(Trigger { text, follows: Vec::new() });
+        }
+        for (node, mut tag) in tags {
+            let mut fitting = found.iter_mut().filter(|trigger| tag.begin.starts_with(&trigger.text));
+            let Some(trigger) = fitting.next() else {
+                return Err(self.wrong(node, format!("no trigger begins the tag {}", quoted(&tag.begin))));
+            };
+            if let Some(other) = fitting.next() {
+                return Err(self.wrong(
+                    node,
+                    format!(
+                        "the tag {} begins with {} and {}",
+                        quoted(&tag.begin),
+                        quoted(&trigger.text),
+                        quoted(&other.text)
+                    ),
+                ));
+            }
+            tag.begin.drain(..trigger.text.len());
+            trigger.follows.push(Following::Tag(tag));
+        }
+        match found.iter().find(|trigger| trigger.follows.is_empty()) {
+            Some(trigger) => {
+                let error = self.wrong(place, format!("no tag begins with {}", quoted(&trigger.text)));
+                Err(error.with_hint("a string that free text may not hold belongs into `excludes`"))
+            }
+            None => Ok(found),
+        }
+    }
+
+    fn rules(&self, node: NodeId) -> Read<Vec<Trigger>> {
+        let mut found: Vec<Trigger> = Vec::new();
+        for &rule in self.list(node, "rules")? {
+            let Value::Array(parts) = self.documents.value(rule) else {
+                return Err(self.wrong(rule, "a rule is a list of a text and a format"));
+            };
+            let &[text, format] = parts.as_slice() else {
+                return Err(self.wrong(rule, "a rule is a list of a text and a format"));
+            };
+            let trigger = self.text_at(text)?;
+            self.check_trigger(text, &trigger, &found)?;
+            found.push(Trigger { text: trigger, follows: vec![Following::Format(self.format(format)?)] });
+        }
+        Ok(found)
+    }
+
+    fn check_trigger(&self, node: NodeId, text: &str, before: &[Trigger]) -> Read<()> {
+        if text.is_empty() {
+            return Err(self.wrong(node, "a trigger without a character"));
+        }
+        if before.iter().any(|other| other.text == text) {
+            return Err(self.wrong(node, format!("the trigger {} comes twice", quoted(text))));
+        }
+        Ok(())
+    }
+
+    /// All members are `type` and these.
+    fn only(&self, node: NodeId, known: &[&str]) -> Read<()> {
+        let Value::Object(members) = self.documents.value(node) else { return Ok(()) };
+        for (key, value) in members {
+            if &**key != "type" && !known.contains(&&**key) {
+                let error = self.unsupported(*value, format!("{} is not known here", quoted(key)));
+                return Err(error.with_hint(format!("known: {}", quoted_list(known.iter().copied()))));
+            }
+        }
+        Ok(())
+    }
+
+    fn needed(&self, node: NodeId, key: &str) -> Read<NodeId> {
+        if !matches!(self.documents.value(node), Value::Object(_)) {
+            return Err(self.wrong(node, "an object must stand here"));
+        }
+        self.documents.member(node, key).ok_or_else(|| self.missing(node, key))
+    }
+
+    fn string(&self, node: NodeId, key: &str) -> Read<String> {
+        self.text_at(self.needed(node, key)?)
+    }
+
+    fn text_at(&self, node: NodeId) -> Read<String> {
+        let text = self.documents.string(node);
+        text.map(str::to_owned).ok_or_else(|| self.wrong(node, "a string must stand here"))
+    }
+
+    fn list(&self, node: NodeId, key: &str) -> Read<&[NodeId]> {
+        let list = self.needed(node, key)?;
+        match self.documents.value(list) {
+            Value::Array(items) => Ok(items),
+            _ => Err(self.wrong(list, "a list must stand here")),
+        }
+    }
+
+    /// Texts of at least one character; none if there is no such member.
+    fn strings(&self, node: NodeId, key: &str) -> Read<Vec<String>> {
+        if self.documents.member(node, key).is_none() {
+            return Ok(Vec::new());
+        }
+        self.list(node, key)?.iter().map(|&item| self.text_at(item)).collect()
+    }
+
+    fn flag(&self, node: NodeId, key: &str, default: bool) -> Read<bool> {
+        match self.documents.member(node, key) {
+            None => Ok(default),
+            Some(value) => match self.documents.value(value) {
+                Value::Bool(flag) => Ok(*flag),
+                _ => Err(self.wrong(value, "true or false must stand here")),
+            },
+        }
+    }
+
+    fn number(&self, node: NodeId, key: &str) -> Read<Option<u32>> {
+        let Some(value) = self.documents.member(node, key) else { return Ok(None) };
+        let number = match self.documents.value(value) {
+            Value::Number(text) => text.parse().ok(),
+            _ => None,
+        };
+        number.map(Some).ok_or_else(|| self.wrong(value, "a whole number must stand here"))
+    }
+
+    fn missing(&self, node: NodeId, key: &str) -> GrammarError {
+        self.wrong(node, format!("{} is missing", quoted(key)))
+    }
+
+    fn wrong(&self, node: NodeId, message: impl Into<String>) -> GrammarError {
+        self.place(GrammarError::syntax(message), node)
+    }
+
+    fn unsupported(&self, node: NodeId, message: impl Into<String>) -> GrammarError {
+        self.place(GrammarError::unsupported(message), node)
+    }
+
+    fn place(&self, error: GrammarError, node: NodeId) -> GrammarError {
+        let pointer = self.documents.pointer(node);
+        error.at(Source::new(self.text), self.documents.span(node), pointer)
+    }
+}
+
+/// The formats that are read.
+const KNOWN: [&str; 16] = [
+    "const_string",
+    "json_schema",
+    "qwen_xml_parameter",
+    "any_text",
+    "grammar",
+    "regex",
+    "sequence",
+    "or",
+    "tag",
+    "triggered_tags",
+    "dispatch",
+    "tags_with_separator",
+    "optional",
+    "star",
+    "plus",
+    "repeat",
+];
+
+/// Formats of XGrammar that a grammar of texts cannot say.
+const OF_TOKENS: [&str; 5] =
+    ["token", "exclude_token", "any_tokens", "token_triggered_tags", "token_dispatch"];

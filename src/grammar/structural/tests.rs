@@ -1,0 +1,68 @@
+//! How mistakes in structural tags are told.
+
+use crate::{
+    Grammar, GrammarError, Limits, Syntax,
+    grammar::{GrammarErrorKind, GrammarWarningKind, mistakes},
+};
+
+fn read(text: &str) -> Result<Grammar, GrammarError> {
+    Grammar::parse(Syntax::StructuralTag, text, &Limits::default())
+}
+
+/// Golden file `mistakes.txt`: tags with a mistake, and the message of each.
+#[test]
+fn mistakes_are_shown_where_they_are() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grammar/structural/mistakes.txt");
+    let found = mistakes::check(include_str!("mistakes.txt"), path, read);
+    assert!(found.len() >= 30, "{}", found.len());
+    for found in &found {
+        assert!(found.contains("-->"), "no place: {found}");
+    }
+}
+
+fn of_format(format: &str) -> Result<Grammar, GrammarError> {
+    read(&format!(r#"{{"type": "structural_tag", "format": {format}}}"#))
+}
+
+#[test]
+fn kinds_of_mistakes() {
+    use GrammarErrorKind as Kind;
+    let kind = |format: &str| of_format(format).expect_err(format).kind().clone();
+    for format in [r#"{"type": "token", "token": 3}"#, r#"{"type": "any_text", "max_tokens": 3}"#] {
+        assert_eq!(kind(format), Kind::Unsupported, "{format}");
+    }
+    assert_eq!(kind(r#"{"type": "anytext"}"#), Kind::Syntax);
+    assert_eq!(kind(r#"{"type": "regex", "pattern": "("}"#), Kind::Syntax);
+    let nothing =
+        r#"{"type": "json_schema", "json_schema": {"allOf": [{"type": "string"}, {"type": "null"}]}}"#;
+    assert!(!of_format(nothing).unwrap_err().places().is_empty());
+}
+
+#[test]
+fn members_that_may_come_twice_are_warned_of() {
+    let open = r#"{"type": "json_schema", "json_schema": {"type": "object", "additionalProperties": true}}"#;
+    let kinds: Vec<_> = of_format(open).unwrap().warnings().iter().map(|warning| warning.kind()).collect();
+    assert_eq!(kinds, [GrammarWarningKind::DuplicateKeys]);
+    assert!(of_format(&open.replace("true", "false")).unwrap().warnings().is_empty());
+}
+
+/// Many tags behind one trigger are read; what many strings that begin within each other would cost is refused.
+#[test]
+fn many_tags() {
+    let tag = |number: usize| {
+        format!(r#"{{"begin": "<f{number}>", "content": {{"type": "any_text"}}, "end": "</f{number}>"}}"#)
+    };
+    let tags = |count: usize| (0..count).map(tag).collect::<Vec<_>>().join(",");
+    let of = |count: usize, triggers: &str| {
+        of_format(&format!(
+            r#"{{"type": "triggered_tags", "triggers": [{triggers}], "tags": [{}]}}"#,
+            tags(count)
+        ))
+    };
+    assert!(of(200, r#""<f""#).is_ok());
+    let meeting: Vec<String> = (0..100).map(|number| format!(r#""{}b""#, "a".repeat(number + 1))).collect();
+    let rules: Vec<String> =
+        meeting.iter().map(|text| format!(r#"[{text}, {{"type": "const_string", "value": "x"}}]"#)).collect();
+    let error = of_format(&format!(r#"{{"type": "dispatch", "rules": [{}]}}"#, rules.join(","))).unwrap_err();
+    assert_eq!(*error.kind(), GrammarErrorKind::Unsupported);
+}

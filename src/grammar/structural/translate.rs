@@ -1,0 +1,293 @@
+//! Tree -> IR.
+
+use hashbrown::HashMap;
+
+use crate::{
+    grammar::{
+        Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern, Syntax,
+        document::Documents,
+        embed::embed,
+        error::{MOST_SHOWN, quoted},
+        json_schema::SchemaOptions,
+        regex,
+        source::{Source, Span},
+    },
+    ids::ExprId,
+    limits::{LimitExceeded, Limits},
+};
+
+use super::{
+    ast::{Dispatch, Following, Format, Kind, Tag},
+    free::Stops,
+    reader::Structure,
+};
+
+pub(super) type Translated<T> = Result<T, GrammarError>;
+
+/// Writes a structure that was read from `text` as a grammar.
+pub(super) fn translate(text: &str, read: &Structure, limits: &Limits) -> Translated<Grammar> {
+    let mut translator = Translator {
+        text,
+        documents: &read.documents,
+        limits,
+        builder: GrammarBuilder::new(limits),
+        warnings: Vec::new(),
+        parts: 0,
+        free: HashMap::new(),
+    };
+    let whole = Span::from_range(0..text.len());
+    translator.builder.declare(ROOT);
+    let body = translator.format(&read.format)?;
+    let Translator { mut builder, warnings, .. } = translator;
+    // It is defined once.
+    let _ = builder.define(ROOT, body, whole);
+    builder.warn(warnings);
+    builder.finish(ROOT).map_err(|_| GrammarError::syntax("the grammar has no start"))
+}
+
+/// The start rule; rules of grammars inside have a number and a point in front.
+const ROOT: &str = "root";
+
+pub(super) struct Translator<'t, 'l> {
+    text: &'t str,
+    pub(super) documents: &'t Documents,
+    pub(super) limits: &'l Limits,
+    builder: GrammarBuilder,
+    warnings: Vec<GrammarWarning>,
+    /// Grammars and schemas inside, to give them names.
+    parts: usize,
+    /// Free text by the strings that it does not hold and its most characters.
+    pub(super) free: HashMap<(Vec<String>, Option<u32>), ExprId>,
+}
+
+impl<'t> Translator<'t, '_> {
+    /// A part by itself. Formats are nested as deep as their JSON at most, which bounds the recursion.
+    pub(super) fn format(&mut self, format: &Format) -> Translated<ExprId> {
+        let span = format.span;
+        match &format.kind {
+            Kind::Text(text) => self.text(text, span),
+            Kind::Schema(schema) => {
+                let text = self.text;
+                self.schema(&text[schema.range()], *schema)
+            }
+            Kind::Parameters(schema) => self.parameters(*schema, span),
+            Kind::Free { excluded, most_chars } => {
+                let excluded = strs(excluded);
+                self.without(Stops { wanted: &[], excluded: &excluded, most_chars: *most_chars }, span)
+            }
+            Kind::Grammar(text) => {
+                let grammar = Grammar::parse(Syntax::Ebnf, text, self.limits);
+                let grammar = grammar.map_err(|error| self.within(error, span))?;
+                self.embedded(&grammar, span)
+            }
+            Kind::Regex(text) => {
+                let read = regex::leaf(text, "", self.limits);
+                let (pattern, warnings) = read.map_err(|error| self.within(error, span))?;
+                let room = MOST_SHOWN.saturating_sub(self.warnings.len());
+                let source = self.source();
+                self.warnings.extend(warnings.into_iter().take(room).map(|one| one.moved(source, |_| span)));
+                self.pattern(pattern, span)
+            }
+            Kind::Sequence(parts) => {
+                let parts = parts.iter().map(|part| self.format(part)).collect::<Translated<_>>()?;
+                self.sequence(parts, span)
+            }
+            Kind::Choice(parts) => {
+                let parts = parts.iter().map(|part| self.format(part)).collect::<Translated<_>>()?;
+                self.choice(parts, span)
+            }
+            Kind::Tag(tag) => self.tag(tag, span),
+            Kind::Dispatch(dispatch) => self.dispatch(dispatch, &[], span),
+            Kind::Separated { tags, separator, some, once } => {
+                let tags = tags.iter().map(|tag| self.tag(tag, span)).collect::<Translated<_>>()?;
+                let tag = self.choice(tags, span)?;
+                let mut all = vec![tag];
+                if !once {
+                    let separator = self.text(separator, span)?;
+                    let more = self.sequence(vec![separator, tag], span)?;
+                    all.push(self.repeat(more, 0, None, span)?);
+                }
+                let all = self.sequence(all, span)?;
+                self.repeat(all, u32::from(*some), Some(1), span)
+            }
+            Kind::Repeat { part, min, max } => {
+                let part = self.format(part)?;
+                self.repeat(part, *min, *max, span)
+            }
+        }
+    }
+
+    fn tag(&mut self, tag: &Tag, span: Span) -> Translated<ExprId> {
+        let begin = self.text(&tag.begin, span)?;
+        let content = self.closed(&tag.content, &strs(&tag.ends))?;
+        self.sequence(vec![begin, content], span)
+    }
+
+    /// A content and one of its ends. Free text at the end of the content goes up to the first of them.
+    fn closed(&mut self, content: &Format, ends: &[&str]) -> Translated<ExprId> {
+        let span = content.span;
+        // With an end of no character, a content ends where it likes.
+        let open = ends.iter().any(|end| end.is_empty());
+        match &content.kind {
+            Kind::Free { excluded, most_chars } if !open => {
+                let nothing = self.sequence(Vec::new(), span)?;
+                let excluded = strs(excluded);
+                let stops = Stops { wanted: ends, excluded: &excluded, most_chars: *most_chars };
+                self.until(stops, &vec![nothing; ends.len()], span)
+            }
+            Kind::Dispatch(dispatch) if !open => self.dispatch(dispatch, ends, span),
+            Kind::Sequence(parts) if !parts.is_empty() => {
+                let last = parts.len() - 1;
+                let mut made =
+                    parts[..last].iter().map(|part| self.format(part)).collect::<Translated<Vec<_>>>()?;
+                made.push(self.closed(&parts[last], ends)?);
+                self.sequence(made, span)
+            }
+            Kind::Choice(parts) => {
+                let parts = parts.iter().map(|part| self.closed(part, ends)).collect::<Translated<_>>()?;
+                self.choice(parts, span)
+            }
+            _ => {
+                let content = self.format(content)?;
+                let ends = self.one_of_texts(ends, span)?;
+                self.sequence(vec![content, ends], span)
+            }
+        }
+    }
+
+    /// Free text with tags in it, up to the first of `ends` in free text, or to the end of the text.
+    fn dispatch(&mut self, dispatch: &Dispatch, ends: &[&str], span: Span) -> Translated<ExprId> {
+        let Dispatch { triggers, excluded, some, once } = dispatch;
+        let texts: Vec<&str> = triggers.iter().map(|trigger| trigger.text.as_str()).collect();
+        if let Some(text) = texts.iter().find(|text| excluded.iter().any(|excluded| excluded == *text)) {
+            return Err(self.wrong(format!("the trigger {} is excluded", quoted(text)), span));
+        }
+        let mut follows = Vec::with_capacity(triggers.len());
+        for trigger in triggers {
+            let ways = trigger.follows.iter().map(|following| match following {
+                Following::Tag(tag) => self.tag(tag, span),
+                Following::Format(format) => self.format(format),
+            });
+            let ways = ways.collect::<Translated<_>>()?;
+            follows.push(self.choice(ways, span)?);
+        }
+        let not_in_tags = [&strs(excluded), ends].concat();
+        let stops = Stops { wanted: &texts, excluded: &not_in_tags, most_chars: None };
+        let to_tag = self.until(stops, &follows, span)?;
+        let not_at_end = [strs(excluded), texts.clone()].concat();
+        let stops = Stops { wanted: ends, excluded: &not_at_end, most_chars: None };
+        let to_end = if ends.is_empty() {
+            self.without(stops, span)?
+        } else {
+            let nothing = self.sequence(Vec::new(), span)?;
+            self.until(stops, &vec![nothing; ends.len()], span)?
+        };
+        let mut first = None;
+        if *some {
+            let tags = texts.iter().zip(&follows).map(|(text, &follows)| {
+                let text = self.text(text, span)?;
+                self.sequence(vec![text, follows], span)
+            });
+            let tags = tags.collect::<Translated<_>>()?;
+            first = Some(self.choice(tags, span)?);
+        }
+        if *once {
+            let tag = first.unwrap_or(to_tag);
+            let ends = if ends.is_empty() { &[""] } else { ends };
+            let ends = self.one_of_texts(ends, span)?;
+            let with_tag = self.sequence(vec![tag, ends], span)?;
+            return if *some { Ok(with_tag) } else { self.choice(vec![with_tag, to_end], span) };
+        }
+        let tags = self.repeat(to_tag, 0, None, span)?;
+        self.sequence(first.into_iter().chain([tags, to_end]).collect(), span)
+    }
+
+    /// JSON of a schema that stands at `span`. Objects that do not say so have no further members, as in XGrammar.
+    pub(super) fn schema(&mut self, text: &str, span: Span) -> Translated<ExprId> {
+        let options = SchemaOptions::default().with_closed(true);
+        let schema = options.parse(text, self.limits).map_err(|error| {
+            let source = self.source();
+            let error = GrammarError::from(error);
+            let is_part = self.text.get(span.range()) == Some(text);
+            let moved = error.moved(source, |inner| if is_part { inner.shifted(span.start) } else { span });
+            if moved.places().is_empty() { moved.at(source, span, "") } else { moved }
+        })?;
+        if schema.grammar.distinct_keys().is_some() && self.warnings.len() < MOST_SHOWN {
+            let warning = GrammarWarning::new(
+                GrammarWarningKind::DuplicateKeys,
+                "objects of this schema may have a key twice that the schema does not list",
+                self.source(),
+                span,
+                "set `additionalProperties` to false, or use the schema as a grammar by itself",
+            );
+            self.warnings.push(warning);
+        }
+        self.embedded(&schema.grammar, span)
+    }
+
+    fn embedded(&mut self, grammar: &Grammar, span: Span) -> Translated<ExprId> {
+        self.parts += 1;
+        let prefix = format!("{}.", self.parts);
+        let name = embed(&mut self.builder, grammar, &prefix, span.start);
+        let name = name.map_err(|limit| self.limit(limit, span))?;
+        self.builder.rule_ref(&name, span).map_err(|limit| self.limit(limit, span))
+    }
+
+    pub(super) fn text(&mut self, text: &str, span: Span) -> Translated<ExprId> {
+        self.pattern(Pattern::literal(text.as_bytes()), span)
+    }
+
+    pub(super) fn one_of_texts(&mut self, texts: &[&str], span: Span) -> Translated<ExprId> {
+        let texts = texts.iter().map(|text| self.text(text, span)).collect::<Translated<_>>()?;
+        self.choice(texts, span)
+    }
+
+    pub(super) fn pattern(&mut self, pattern: Pattern, span: Span) -> Translated<ExprId> {
+        self.builder.pattern(pattern, span).map_err(|limit| self.limit(limit, span))
+    }
+
+    pub(super) fn sequence(&mut self, parts: Vec<ExprId>, span: Span) -> Translated<ExprId> {
+        self.builder.sequence(parts, span).map_err(|limit| self.limit(limit, span))
+    }
+
+    pub(super) fn choice(&mut self, parts: Vec<ExprId>, span: Span) -> Translated<ExprId> {
+        self.builder.alternatives(parts, span).map_err(|limit| self.limit(limit, span))
+    }
+
+    pub(super) fn repeat(
+        &mut self,
+        part: ExprId,
+        min: u32,
+        max: Option<u32>,
+        span: Span,
+    ) -> Translated<ExprId> {
+        self.builder.repeat(part, min, max, span).map_err(|limit| self.limit(limit, span))
+    }
+
+    fn source(&self) -> Source<'t> {
+        Source::new(self.text)
+    }
+
+    /// An error of a text within a string of the JSON, whose places are not those of the JSON.
+    fn within(&self, error: GrammarError, span: Span) -> GrammarError {
+        let moved = error.moved(self.source(), |_| span);
+        if moved.places().is_empty() { moved.at(self.source(), span, "") } else { moved }
+    }
+
+    /// A budget is used up at `span`.
+    pub(super) fn limit(&self, limit: LimitExceeded, span: Span) -> GrammarError {
+        GrammarError::limit(limit).at(self.source(), span, "")
+    }
+
+    fn wrong(&self, message: String, span: Span) -> GrammarError {
+        GrammarError::syntax(message).at(self.source(), span, "")
+    }
+
+    pub(super) fn unsupported(&self, message: String, span: Span) -> GrammarError {
+        GrammarError::unsupported(message).at(self.source(), span, "")
+    }
+}
+
+fn strs(strings: &[String]) -> Vec<&str> {
+    strings.iter().map(String::as_str).collect()
+}
