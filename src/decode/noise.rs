@@ -147,6 +147,14 @@ mod tests {
     }
 
     #[test]
+    fn exp_is_zero_only_far_down() {
+        assert!(exp(-700.0) > 0.0);
+        for x in [-700.1, -705.0, -1e9, f64::MIN, f64::NEG_INFINITY] {
+            assert_eq!(exp(x), 0.0, "{x}");
+        }
+    }
+
+    #[test]
     fn neighbouring_keys_share_nothing() {
         let mut seen = std::collections::HashSet::new();
         for seed in 0..20 {

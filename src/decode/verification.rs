@@ -301,3 +301,36 @@ impl std::fmt::Debug for Verification {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        decode::{DecodeOptions, choice::possible},
+        proposer::{DraftLength, Lookup},
+        vocab::Vocabulary,
+    };
+
+    /// By the pace of a drafter, which is that of four passes of a second each and of those noted.
+    #[test]
+    fn a_pass_takes_all_that_was_spent_on_it() {
+        let builder = Vocabulary::builder().token(TokenId::new(0), "a");
+        let vocabulary = builder.end_of_text(TokenId::new(1)).build().unwrap();
+        let all = Arc::new(possible(&vocabulary));
+        let mut run = Run::new(&[TokenId::new(0)], vocabulary, all, None, &DecodeOptions::default());
+        let mut drafter = Drafter::new(Box::new(Lookup::default()), DraftLength::Auto);
+        let mut verification = Verification::default();
+        verification.prepare(&mut drafter, &mut run, 0, 8);
+        verification.spend(Duration::from_secs(2));
+        verification.spend(Duration::from_secs(3));
+        verification.settle(&mut drafter);
+        assert!((drafter.pace() - 5.0 / 9.0).abs() < 1e-12, "{}", drafter.pace());
+        // The next pass begins at nothing.
+        verification.prepare(&mut drafter, &mut run, 0, 8);
+        verification.settle(&mut drafter);
+        let expected = (0.98 + 1.0 + 4.0) / (0.98 * 5.0 + 4.0);
+        assert!((drafter.pace() - expected).abs() < 1e-12, "{}", drafter.pace());
+    }
+}

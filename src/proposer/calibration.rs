@@ -130,4 +130,15 @@ mod tests {
         assert!((calibration.acceptance(other) - 0.25).abs() < 0.01);
         assert_eq!(calibration.total(), (2000, 1150));
     }
+    #[test]
+    fn a_kind_ends_below_its_bound() {
+        let margin = |margin: f64| GuessKind::new(true, 0, 1.0, margin);
+        for end in MARGINS {
+            assert!(margin(end) == margin(end + 0.01) && margin(end) != margin(end - 0.01), "{end}");
+        }
+        let support = |support: f32| GuessKind::new(true, 0, support, 1.0);
+        for end in SUPPORTS {
+            assert!(support(end) == support(end + 0.01) && support(end) != support(end - 0.01), "{end}");
+        }
+    }
 }

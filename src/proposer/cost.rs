@@ -171,6 +171,15 @@ mod tests {
         curve.observe(0, 5.0);
         curve.observe(10_000, 5.0);
         assert!((curve.seconds(2) - 1.0).abs() < 1e-9);
+        curve.observe(3, -1.0);
+        assert!(!curve.is_measured(3));
+    }
+
+    #[test]
+    fn a_pass_may_take_no_time_that_a_clock_can_tell() {
+        let mut curve = CostCurve::default();
+        curve.observe(1, 0.0);
+        assert!(curve.is_measured(1) && curve.seconds(1) == 0.0);
     }
 
     #[test]

@@ -325,4 +325,16 @@ mod tests {
         let some = counts(&[(1, 1.0, 0, &[0.5]), (2, 1.0, 0, &[0.5]), (3, 1.0, 0, &[0.5])]);
         assert_eq!(some.memory() - few.memory(), 2 * (32 + 8));
     }
+    #[test]
+    fn weights_that_cannot_be_are_not_read() {
+        let read = |total: f32, weight: f32| {
+            let mut writer = Writer::default();
+            counts(&[(1, total, 0, &[weight])]).write(&mut writer);
+            Counts::read(&mut Reader::new(&writer.finish()), 1).is_ok()
+        };
+        assert!(read(1.0, 0.5));
+        for wrong in [0.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert!(!read(wrong, 0.5) && !read(1.0, wrong), "{wrong}");
+        }
+    }
 }

@@ -189,3 +189,28 @@ impl Propose for ForcedText {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_bytes_are_of_whole_tokens() {
+        const JSON: &str = include_str!("../../tests/fixtures/byte_level.json");
+        let tokenizer = Tokenizer::from_tokenizer_json(JSON).unwrap();
+        let vocabulary = Vocabulary::from_tokenizer_json(JSON).unwrap();
+        let name = "<|begin|>";
+        let (begin, _) = vocabulary.special_tokens().find(|&(_, special)| special == name).unwrap();
+        let mut tokens = tokenizer.encode("{", false).unwrap();
+        tokens.push(begin);
+        tokens.extend(tokenizer.encode("true null", false).unwrap());
+        let forced = ForcedText::new(tokenizer, vocabulary);
+        let last = |most: usize| String::from_utf8(forced.last_bytes(&tokens, most)).unwrap();
+        // Not past what spells nothing, and not a part of a token.
+        assert_eq!(last(100), "true null");
+        assert_eq!(
+            [last(9), last(8), last(5), last(4), last(3)],
+            ["true null", " null", " null", "null", ""]
+        );
+    }
+}

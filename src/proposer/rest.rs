@@ -116,13 +116,21 @@ mod tests {
         let after = awake(&mut rest, 200, 0.5, 0.05);
         let woken = after.iter().position(|awake| *awake).unwrap();
         assert!(woken <= Rest::LONGEST && after[woken..].iter().all(|awake| *awake), "{after:?}");
-        // What has paid is given up for a short time only.
-        awake(&mut rest, 100, 0.0, 0.05);
-        let mut rests = Rest::default();
-        awake(&mut rests, 30, 0.5, 0.05);
-        let then = awake(&mut rests, 200, 0.0, 0.05);
-        let slept = then.iter().position(|awake| !*awake).unwrap();
-        let rest = then[slept..].iter().take_while(|awake| !**awake).count();
-        assert_eq!(rest, Rest::SHORTEST);
+    }
+
+    #[test]
+    fn what_has_paid_is_given_up_for_a_short_time_only() {
+        // What gains hardly more than it takes does not make the next rest a short one.
+        for (gained, expected) in [(0.5, Rest::SHORTEST), (0.03, Rest::LONGEST)] {
+            let mut rest = Rest::default();
+            awake(&mut rest, 1000, 0.0, 0.05);
+            awake(&mut rest, 200, gained, 0.0);
+            assert!(!rest.is_resting());
+            // So dear that it does not pay at once.
+            let then = awake(&mut rest, 100, 0.0, 100.0);
+            let slept = then.iter().position(|awake| !*awake).unwrap();
+            let length = then[slept..].iter().take_while(|awake| !**awake).count();
+            assert_eq!(length, expected, "{gained}");
+        }
     }
 }

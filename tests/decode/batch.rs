@@ -453,3 +453,33 @@ proptest! {
         }
     }
 }
+
+/// Notes whether it is a thread of a pool that asks.
+#[derive(Debug, Clone, Default)]
+struct Askers(Arc<Mutex<Vec<bool>>>);
+
+impl Propose for Askers {
+    fn guess(&mut self, _: &mut Site<'_>) -> Option<Guess> {
+        self.0.lock().unwrap().push(rayon::current_thread_index().is_some());
+        None
+    }
+}
+
+#[test]
+fn who_shares_no_proposer_is_asked_by_the_threads_of_passes() {
+    for shared in [false, true] {
+        let askers = Askers::default();
+        let mut batch = batch(2);
+        for _ in 0..2 {
+            let own: Box<dyn Propose> = Box::new(askers.clone());
+            let proposer = if shared { Box::new(Arc::new(Mutex::new(own))) } else { own };
+            let drafter = Drafter::new(proposer, DraftLength::up_to(1, 0.0).unwrap());
+            batch.add_with_drafter(&prompt(), Some(shipped("json")), &options(), drafter).unwrap();
+        }
+        drain(&mut batch, &mut BTreeMap::new());
+        // Where there is but one thread, whoever makes the step asks.
+        let pooled = !shared && rayon::current_num_threads() > 1;
+        let askers = askers.0.lock().unwrap();
+        assert!(!askers.is_empty() && askers.iter().all(|asker| *asker == pooled), "{shared}: {askers:?}");
+    }
+}

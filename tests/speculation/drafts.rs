@@ -3,15 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use domino::{
-    TokenId,
+    Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
     proposer::{
-        BestOf, CountProposer, DraftLength, DraftLengthError, Drafter, Guess, Learning, Lookup, Pass,
-        PassCost, Prior, Propose, Seen, Site,
+        BestOf, CountProposer, DraftLength, DraftLengthError, Drafter, ForcedText, Guess, Learning, Lookup,
+        Pass, PassCost, Prior, Propose, Seen, Site,
     },
+    vocab::Tokenizer,
 };
 
 use super::{LISTS, compiled, learnt};
 
+const BYTE_LEVEL: &str = include_str!("../fixtures/byte_level.json");
 const NO_NOISE: domino::proposer::Noise<'static> = &|_, _| 0.0;
 
 /// Always the same guess.
@@ -101,6 +103,8 @@ fn drafts_are_as_long_as_pays() {
     {
         assert_eq!(paying(acceptance, slope, 1000), expected, "{acceptance} {slope}");
     }
+    // One that is worth just what it costs is not drafted.
+    assert_eq!(paying(0.5, 0.5, 1000), 0);
     assert_eq!(paying(1.0, 0.1, 7), 7);
     assert_eq!(paying(1.0, 0.1, 0), 0);
 }
@@ -124,17 +128,21 @@ fn promises_that_are_not_kept_end_drafts() {
 
 #[test]
 fn what_does_not_pay_is_hardly_asked() {
-    // Of a guess that is right once in five times half a pass is the price: no draft, and the guess is for nothing.
-    let (proposer, mut drafter) = asked(0.2, true);
-    let found = lengths(&mut drafter, 2000, Some(0.05));
-    assert!(found.iter().all(|length| *length == 0));
-    let times = proposer.lock().unwrap().times;
-    assert!((20..80).contains(&times), "asked {times} times");
-    // It is asked again when it is found to be worth it, and then always.
-    proposer.lock().unwrap().guess.acceptance = 0.9;
-    let found = lengths(&mut drafter, 200, Some(0.05));
-    let first = found.iter().position(|length| *length > 0).unwrap();
-    assert!(first <= 64 && found[first..].iter().all(|length| *length > 0), "{found:?}");
+    // Also where it takes no time that a clock can tell.
+    for guess in [0.05, 0.0] {
+        // Of a guess that is right once in five times half a pass is the price: no draft, and the guess is
+        // for nothing.
+        let (proposer, mut drafter) = asked(0.2, true);
+        let found = lengths(&mut drafter, 2000, Some(guess));
+        assert!(found.iter().all(|length| *length == 0));
+        let times = proposer.lock().unwrap().times;
+        assert!((20..80).contains(&times), "asked {times} times");
+        // It is asked again when it is found to be worth it, and then always.
+        proposer.lock().unwrap().guess.acceptance = 0.9;
+        let found = lengths(&mut drafter, 200, Some(guess));
+        let first = found.iter().position(|length| *length > 0).unwrap();
+        assert!(first <= 64 && found[first..].iter().all(|length| *length > 0), "{found:?}");
+    }
 }
 
 #[test]
@@ -168,9 +176,12 @@ fn learning_costs_too_and_rests_where_it_may() {
 
 #[test]
 fn where_nothing_is_told_of_guesses_they_never_rest() {
-    let (proposer, mut drafter) = asked(0.2, true);
-    lengths(&mut drafter, 500, None);
-    assert_eq!(proposer.lock().unwrap().times, 500);
+    // What cannot be a time tells nothing.
+    for guess in [None, Some(f64::NAN), Some(f64::INFINITY), Some(-1.0)] {
+        let (proposer, mut drafter) = asked(0.2, true);
+        lengths(&mut drafter, 500, guess);
+        assert_eq!(proposer.lock().unwrap().times, 500, "{guess:?}");
+    }
 }
 
 #[test]
@@ -183,6 +194,15 @@ fn guesses_end_where_no_draft_can_gain_any_more() {
     let (proposer, drafter) = asked(0.6, true);
     assert_eq!(lengths(&mut drafter.cost(curve(1.1)), 1, None), [0]);
     assert_eq!(proposer.lock().unwrap().times, 0);
+    // The second token costs a whole pass and the third nothing, so that both may pay; after two guesses a
+    // third one could no longer make up for them.
+    let (proposer, drafter) = asked(0.45, true);
+    let mut cost = PassCost::default();
+    for (tokens, seconds) in [(1, 1.0), (2, 2.0), (9, 2.0)] {
+        cost.observe(Pass { tokens, whole: 0 }, seconds);
+    }
+    assert_eq!(lengths(&mut drafter.cost(cost), 1, None), [0]);
+    assert_eq!(proposer.lock().unwrap().times, 2);
 }
 
 #[test]
@@ -195,6 +215,16 @@ fn a_combination_may_miss_what_all_that_learn_may_and_is_shared_if_one_is() {
     let shared = |learning| BestOf::new(vec![Box::new(Arc::new(Mutex::new(counts(learning))))]);
     assert!(shared(Learning::Text).is_shared() && shared(Learning::Text).may_miss());
     assert!(!shared(Learning::Online).may_miss());
+}
+
+#[test]
+fn who_learns_nothing_wants_to_see_nothing() {
+    let grammar = compiled(LISTS);
+    for (learning, learns) in [(Learning::Fixed, false), (Learning::Text, true), (Learning::Online, true)] {
+        let counts = CountProposer::new(Prior::new(&grammar), learning);
+        let drafter = Drafter::new(Box::new(BestOf::new(vec![Box::new(counts)])), DraftLength::Auto);
+        assert_eq!((drafter.learns(), drafter.wants_likely()), (learns, learns), "{learning:?}");
+    }
 }
 
 #[test]
@@ -369,4 +399,49 @@ fn a_text_is_the_same_after_tokens_that_were_not_seen() {
     assert_eq!(observe(&[1, 19, 5, 2], twice), [Some(open), Some(twice)]);
     // As long, but another text: nothing of the first one is known.
     assert_ne!(observe(&[3, 19, 5, 2, 26, 2], twice)[0], Some(open));
+}
+
+#[test]
+fn who_is_far_ahead_is_surer() {
+    let grammar = compiled(LISTS);
+    let constraint = grammar.constraint();
+    let acceptance = |likely: &[(u32, f32)]| {
+        let mut proposer = CountProposer::new(Prior::new(&grammar), Learning::Text);
+        let likely: Vec<_> = likely.iter().map(|&(token, share)| (TokenId::new(token), share)).collect();
+        let mut tokens = vec![TokenId::new(1)];
+        let mut site = Site::new(Some(&constraint), &mut tokens, 0.0, NO_NOISE);
+        proposer.observe(&mut site, Seen::new(likely[0].0, Some(&likely)));
+        proposer.guess(&mut site).unwrap().acceptance
+    };
+    // "[" and "[[" may come, in either order; "]" may not, and is no rival however likely it was.
+    let clear = acceptance(&[(19, 0.9), (26, 0.05)]);
+    assert_eq!(acceptance(&[(19, 0.05), (26, 0.9)]), clear);
+    assert_eq!(acceptance(&[(20, 0.5), (19, 0.36), (26, 0.02)]), clear);
+    for close in [[(19, 0.5), (26, 0.45)], [(19, 0.45), (26, 0.5)]] {
+        assert!(acceptance(&close) < clear, "{close:?}");
+    }
+}
+
+/// What was thought before counts for eight guesses; later the last 256 count.
+#[test]
+fn acceptance_is_the_part_that_was_right() {
+    let tokenizer = Tokenizer::from_tokenizer_json(BYTE_LEVEL).unwrap();
+    let vocabulary = Vocabulary::from_tokenizer_json(BYTE_LEVEL).unwrap();
+    let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "truefalse""#, &Limits::default()).unwrap();
+    let constraint = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint();
+    let lookup: Box<dyn Propose> = Box::new(Lookup::default());
+    let forced: Box<dyn Propose> = Box::new(ForcedText::new(tokenizer, vocabulary));
+    for (mut proposer, constraint) in [(lookup, None), (forced, Some(&constraint))] {
+        let mut tokens = vec![TokenId::new(1); 20];
+        let mut site = Site::new(constraint, &mut tokens, 0.0, NO_NOISE);
+        let Guess { token, acceptance: first } = proposer.guess(&mut site).unwrap();
+        let mut after = |right: usize| {
+            (0..right).for_each(|_| proposer.observe(&mut site, Seen::new(token, None)));
+            proposer.observe(&mut site, Seen::new(TokenId::new(2), None));
+            proposer.guess(&mut site).unwrap().acceptance
+        };
+        let (early, late) = (after(3), after(10_000));
+        assert!((early - (8.0 * first + 3.0) / 12.0).abs() < 1e-9, "{early} {proposer:?}");
+        assert!((late - 256.0 / 257.0).abs() < 1e-9, "{late} {proposer:?}");
+    }
 }
