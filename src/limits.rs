@@ -47,7 +47,7 @@ pub struct Limits {
     /// [patient](crate::Patience::whole) session spends on a mask, or on a byte of text, before it gives up. Default 256: 17 million units with a small
     /// vocabulary, 150 million with 200,000 tokens.
     pub step_units: usize,
-    /// Work that trees may take for one mask, besides half a unit for each node of the vocabulary's trie, before that trie is
+    /// Work that trees may take for one mask, besides a unit for each node of the vocabulary's trie, before that trie is
     /// walked instead, which is slower where trees are there and quicker where they would have to grow. Default
     /// 100,000; with 0 trees are never tried. Masks are the same.
     pub tree_work: usize,

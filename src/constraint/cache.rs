@@ -181,6 +181,14 @@ mod tests {
         }
     }
 
+    /// What [`Limits::mask_bytes`](crate::Limits::mask_bytes) says of them.
+    #[test]
+    fn masks_are_a_bit_for_each_token_and_little_more() {
+        let bits = 64_000 / 8;
+        let least = bits + size_of::<TokenSet>() + size_of::<Slot>();
+        assert!((least + 1..=bits + 80).contains(&mask_bytes(64_000)));
+    }
+
     #[test]
     fn equal_masks_are_one() {
         let mut cache = room(1);

@@ -295,3 +295,24 @@ fn too_many(program: &Program) -> LimitExceeded {
 fn token_at(trie: &ByteTrie, node: TrieNodeId) -> Option<TokenId> {
     trie.tokens_at(trie.own_tokens(node)).first().copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+
+    /// Tokens that go on after the shortest completion are not looked at, so they cost nothing.
+    #[test]
+    fn nothing_is_sought_past_the_end() {
+        let mut builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
+        for (byte, id) in (0..=u8::MAX).zip(257..) {
+            builder = builder.token(TokenId::new(id), [b'a', byte]);
+        }
+        let mut limits = Limits::default();
+        let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "a""#, &limits).unwrap();
+        // Fewer than there are such tokens.
+        limits.completion_visits = 200;
+        let compiler = Compiler::new(builder.build().unwrap()).limits(limits);
+        let completion = compiler.compile(&grammar).unwrap().constraint().shortest_completion().unwrap();
+        assert_eq!(completion.tokens, Some(vec![TokenId::new(u32::from(b'a'))]));
+    }
+}

@@ -96,3 +96,51 @@ impl Host {
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+
+    fn program(limits: Limits) -> Arc<Program> {
+        let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "(" root ")" | "x""#, &limits).unwrap();
+        let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
+        Arc::clone(Compiler::new(vocabulary).limits(limits).compile(&grammar).unwrap().program())
+    }
+
+    /// Limits of parser sets and of states, each that many halves of what a new machine takes.
+    fn limits(halves: usize) -> [Limits; 2] {
+        let program = program(Limits::default());
+        let memory = Machine::new(&program).unwrap().memory(&program);
+        let [mut sets, mut states] = [Limits::default(), Limits::default()];
+        sets.parser_bytes = memory.parser_sets * halves / 2;
+        states.state_bytes = memory.states * halves / 2;
+        [sets, states]
+    }
+
+    #[test]
+    fn sessions_share_a_machine_until_it_is_half_used() {
+        for (halves, shared) in [(3, false), (5, true)] {
+            for limits in limits(halves) {
+                let program = program(limits);
+                let host = Host::new(&program).unwrap();
+                let machine = host.machine(&program);
+                assert_eq!(Arc::ptr_eq(&machine, &host.machine(&program)), shared, "{:?}", program.limits);
+            }
+        }
+    }
+
+    #[test]
+    fn only_machines_in_use_are_kept() {
+        let [limits, _] = limits(3);
+        let program = program(limits);
+        let host = Host::new(&program).unwrap();
+        let _used = host.machine(&program);
+        for _ in 0..10 {
+            host.machine(&program);
+        }
+        assert_eq!(host.memory(&program).machines, 2);
+        // What is left of the latest goes when the next one comes.
+        assert_eq!(lock(&host.machines).replaced.len(), 2);
+    }
+}

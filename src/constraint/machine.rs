@@ -351,7 +351,27 @@ fn lookup_work(shared: &Program) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+
+    #[test]
+    fn every_terminal_tried_takes_work() {
+        let names: Vec<String> = ('a'..='z').map(String::from).collect();
+        let rule = |name: &String| format!("{name} ::= \"{name}\" {name} \"!\" | \"{name}\"\n");
+        let rules: String = names.iter().map(rule).collect();
+        let grammar = format!("root ::= {}\n{rules}", names.join(" | "));
+        let grammar = Grammar::parse(Syntax::Gbnf, &grammar, &Limits::default()).unwrap();
+        let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
+        let compiled = Compiler::new(vocabulary).compile(&grammar).unwrap();
+        let program = compiled.program();
+        let mut machine = Machine::new(program).unwrap();
+        let start = machine.start();
+        let terminals = machine.boundary(start).map_or(0, |set| machine.parser().accepts(set).len());
+        assert!(terminals >= names.len());
+        let work = &mut Work::unlimited();
+        assert_eq!(machine.step(program, start, b'?', work).unwrap(), None);
+        assert!(work.spent() >= LOOKUP_WORK * terminals, "{} units", work.spent());
+    }
 
     /// Parser sets and constraint states after `text`.
     fn sizes(grammar: &str, text: &str) -> (usize, usize) {

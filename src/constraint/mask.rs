@@ -308,3 +308,54 @@ fn union(forest: &Forest, nodes: &[TreeNodeId], size: usize) -> TokenSet {
 fn next_left(left: u32) -> u32 {
     if left == u32::MAX { left } else { left - 1 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Compiler, Grammar, Limits, Syntax, Vocabulary};
+
+    /// What trees make of the start of a text, and the work of it. Tokens are bytes and some pairs of them.
+    fn made(grammar: &str, limits: Limits) -> (Option<Vec<TokenId>>, usize) {
+        let mut builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
+        for (pair, id) in ["((", "()", "(x", "x)", "xx"].into_iter().zip(257..) {
+            builder = builder.token(TokenId::new(id), pair);
+        }
+        let grammar = Grammar::parse(Syntax::Gbnf, grammar, &limits).unwrap();
+        let compiler = Compiler::new(builder.build().unwrap()).limits(limits);
+        let compiled = compiler.compile(&grammar).unwrap();
+        let program = compiled.program();
+        let work = &mut Work::unlimited();
+        let mut parser = Parser::new(&program.lowered.cfg, &program.limits, work).unwrap();
+        let set = parser.start();
+        let scan = |terminal: &TerminalId| program.lowered.scanner.start(*terminal);
+        let threads = parser.accepts(set).iter().map(|terminal| Thread { set, scan: scan(terminal) });
+        let mut threads: Vec<Thread> = threads.collect();
+        threads.sort_unstable();
+        let work = &mut Work::unlimited();
+        let mask = MaskMaker::new(program).make(program, &mut parser, &threads, &[], work).unwrap();
+        (mask.map(|mask| mask.iter().collect()), work.spent())
+    }
+
+    #[test]
+    fn trees_hold_tokens_of_several_terminals() {
+        let (mask, _) = made(r#"root ::= "(" root ")" | "x""#, Limits::default());
+        let ids = [u32::from(b'('), u32::from(b'x'), 257, 259];
+        assert_eq!(mask, Some(ids.map(TokenId::new).to_vec()));
+    }
+
+    #[test]
+    fn trees_take_no_more_work_than_they_may() {
+        let grammar = r#"root ::= [^x] "x""#;
+        let limits = |tree_work| Limits { tree_work, ..Limits::default() };
+        // A walk over the trie, and sorting what it finds, are more than a unit a node.
+        let (mask, work) = made(grammar, limits(10));
+        assert_eq!(mask, None);
+        assert!(work < 300, "{work} units");
+        assert!(made(grammar, limits(1_000)).0.is_some());
+    }
+
+    #[test]
+    fn no_tokens_take_work_too() {
+        assert_eq!(union_work(&Tokens::Few([].into())), 1);
+    }
+}

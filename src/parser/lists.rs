@@ -195,3 +195,34 @@ impl OpenLists {
         after.map_or(u64::MAX, |after| prices.to_end(list, &after))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Grammar, Limits, Syntax, Terminals,
+        grammar::any_order::{AnyOrder, Choice},
+        ids::ExprId,
+        lower::lower,
+        parser::core::Cores,
+    };
+
+    #[test]
+    fn memory_is_that_of_the_sets() {
+        let limits = Limits::default();
+        let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "x""#, &limits).unwrap();
+        let cfg = lower(&grammar, Terminals::Folded, &limits).unwrap().cfg;
+        let part = ExprId::new(0);
+        let choice = Choice::new(&AnyOrder::new(vec![(part, false); 3], vec![], part), |_| true, true);
+        let one = choice.after(&choice.start(), 0).unwrap();
+        let both = choice.after(&one, 1).unwrap();
+        // No core yet, so lists are all there is.
+        let mut cores = Cores::new(&cfg);
+        for (chosen, count) in [(&one, 1), (&both, 2), (&one, 2)] {
+            cores.lists_mut().intern(&cfg, 0, chosen).unwrap();
+            let words = 3 * size_of::<u64>();
+            let sets = count * (size_of::<(u32, Chosen)>() + words);
+            assert_eq!(cores.bytes(), sets + cores.lists().index.bytes());
+        }
+    }
+}

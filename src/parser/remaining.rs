@@ -112,3 +112,48 @@ fn remember(search: &Search, mut via: Option<Completed>, total: u64, found: &mut
         via = before;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Grammar, Limits, Syntax, Terminals,
+        limits::Work,
+        lower::{lower, rests},
+    };
+
+    /// Many ways lead to one place, each shorter than the one before, and many rules wait there. They are
+    /// looked at once.
+    #[test]
+    fn places_are_left_by_the_shortest_way_only() {
+        const WAYS: usize = 20;
+        let tail = "c".repeat(2 * WAYS);
+        let rule = |way: usize| {
+            let end = ")".repeat(WAYS - way);
+            format!("w{way} ::= x \"{way:02}\" t\nx{way} ::= \"{end}\" | \"[\" x{way} \"]\"\n")
+        };
+        let rules: String = (0..WAYS).map(rule).collect();
+        let list = |part: &dyn Fn(usize) -> String| (0..WAYS).map(part).collect::<Vec<_>>().join(" | ");
+        let (waiting, ways) = (list(&|way| format!("w{way}")), list(&|way| format!("\"(\" x x{way}")));
+        let text =
+            format!("root ::= {waiting}\nx ::= {ways} | \"a\"\nt ::= \"{tail}\" | \"[\" t \"]\"\n{rules}");
+        let limits = Limits::default();
+        let grammar = Grammar::parse(Syntax::Gbnf, &text, &limits).unwrap();
+        let lowered = lower(&grammar, Terminals::Written, &limits).unwrap();
+        let (cfg, scanner) = (&lowered.cfg, &lowered.scanner);
+        let work = &mut Work::unlimited();
+        let mut parser = Parser::new(cfg, &limits, work).unwrap();
+        let mut set = parser.start();
+        for byte in *b"(a" {
+            let begins = |terminal: &&_| scanner.step(scanner.start(**terminal), byte).is_some();
+            let terminal = *parser.accepts(set).iter().find(begins).unwrap();
+            set = parser.shift(cfg, set, terminal, work).unwrap().unwrap();
+        }
+        let lengths: Vec<u64> = scanner.dfas().iter().map(|dfa| u64::from(dfa.distances()[0])).collect();
+        let rests = rests(cfg, &lengths);
+        let mut visits = 0;
+        let bytes = parser.remaining(cfg, &rests, set, &mut Remaining::default(), &mut visits);
+        assert_eq!(bytes, 1 + 2 + 2 * WAYS as u64);
+        assert!(visits < 10 * WAYS, "{visits} places");
+    }
+}

@@ -123,8 +123,20 @@ impl<'a> Crossing<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limits, ids::TokenId, scanner};
+    use crate::{ids::TokenId, subterminal::kin_tests::dfa};
     use proptest::prelude::*;
+
+    #[test]
+    fn a_walk_counts_the_nodes_it_looks_at() {
+        let ids = ["a", "ab", "abc", "abcd", "b"].into_iter().zip(0..);
+        let trie = ByteTrie::new(5, ids.map(|(token, id)| (token.as_bytes(), TokenId::new(id))));
+        let dfa = dfa("ab");
+        let loops = Loops::new(&dfa);
+        let mut crossing = Crossing::new(&trie, &dfa, &loops);
+        crossing.root(0);
+        // The last of them leads nowhere.
+        assert_eq!(crossing.walked, ["a", "ab", "abc"].len());
+    }
 
     fn accepts(dfa: &TerminalDfa, bytes: &[u8]) -> Option<bool> {
         let mut state = 0;
@@ -143,12 +155,11 @@ mod tests {
         #[test]
         fn same_as_token_by_token(
             tokens in proptest::collection::vec("[ab \"]{1,6}|[a-cé]{1,4}", 1..60),
-            pattern in r#"([ab]|\[a-z \]\*|"|é|\[\^"\]\*){1,4}"#,
+            pattern in r#"([ab]|\[a-z \]\*|"|é|\[\^"\]\*|\(\?-u:\[\^"\]\)\*){1,4}"#,
         ) {
             let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
             let trie = ByteTrie::new(tokens.len(), ids);
-            let hir = regex_syntax::ParserBuilder::new().utf8(false).build().parse(&pattern).unwrap();
-            let dfa = scanner::build(&hir, 1000, &Limits::default()).unwrap().unwrap();
+            let dfa = dfa(&pattern);
             let loops = Loops::new(&dfa);
             let mut crossing = Crossing::new(&trie, &dfa, &loops);
             crossing.root(0);

@@ -74,3 +74,43 @@ impl Entrances {
 
 /// Children that an exit has on average, for choosing how to find them.
 const CHILDREN_OF_AN_EXIT: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ids::TokenId, subterminal::kin_tests::dfa};
+
+    /// Entered or not, each byte with which a terminal begins is looked for.
+    #[test]
+    fn bytes_that_are_looked_for_take_work() {
+        let trie = ByteTrie::new(1, std::iter::once((&b"a"[..], TokenId::new(0))));
+        let [few, many] = ["a", "[a-h]"].map(|pattern| {
+            let table = TerminalTable::new(dfa(pattern), None);
+            let work = &mut Work::unlimited();
+            let first = std::iter::once(table.first());
+            let entrances = Entrances::new(&trie, &Ranges::new(), first, &mut Work::unlimited()).unwrap();
+            entrances.cross(&trie, &table, work).unwrap();
+            work.spent()
+        });
+        assert!(few < many, "{few} and {many} units");
+    }
+
+    #[test]
+    fn work_is_that_of_the_shorter_look() {
+        // In each the same byte comes after another one.
+        let tokens: Vec<[u8; 2]> = (b'A'..=b'Z').map(|byte| [byte, b'!']).collect();
+        let ids = tokens.iter().zip(0..).map(|(token, id)| (&token[..], TokenId::new(id)));
+        let trie = ByteTrie::new(tokens.len(), ids);
+        for count in [1, tokens.len()] {
+            let mut exits = Ranges::new();
+            for exit in tokens.iter().take(count).filter_map(|token| trie.root_child(token[0])) {
+                exits.push(exit.raw()..exit.raw() + 1);
+            }
+            let work = &mut Work::unlimited();
+            let entrances = Entrances::new(&trie, &exits, std::iter::once(&[(b'!', 0)][..]), work).unwrap();
+            assert_eq!(entrances.with(b'!').len(), count);
+            let look = tokens.len().min(CHILDREN_OF_AN_EXIT * count);
+            assert!(work.spent() <= 100 + count + look, "{} units", work.spent());
+        }
+    }
+}

@@ -14,7 +14,7 @@ use crate::{
     vocab::ByteTrie,
 };
 
-fn dfa(pattern: &str) -> Arc<TerminalDfa> {
+pub(super) fn dfa(pattern: &str) -> Arc<TerminalDfa> {
     let hir = regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern).unwrap();
     Arc::new(scanner::build(&hir, 10_000, &Limits::default()).unwrap().unwrap())
 }
@@ -36,7 +36,32 @@ fn patterns() -> Vec<(String, Vec<String>)> {
     ];
     let rest = (format!("{CHAR}*\""), vec![format!("{CHAR}{{0,3}}\""), format!("{CHAR}{{2,}}\"")]);
     let free = (format!("{CHAR}*"), vec![format!("{CHAR}{{4}}"), format!("{CHAR}+")]);
-    vec![(any, texts.to_vec()), rest, free]
+    // Of one kind with a byte at which the common one ends, and of another.
+    let until = ("[^a@]*[a@]".to_owned(), vec!["[^abn@]*[a@]".to_owned()]);
+    vec![(any, texts.to_vec()), rest, free, until]
+}
+
+/// A row costs a walk over the trie at most, besides a look at its automaton.
+#[test]
+fn rows_cost_no_more_than_a_walk() {
+    let tokens: Vec<u8> = (b' '..=b'~').collect();
+    let ids = tokens.chunks(1).zip(0..).map(|(token, id)| (token, TokenId::new(id)));
+    let trie = ByteTrie::new(tokens.len(), ids);
+    for (common, others) in patterns() {
+        let automaton = dfa(&common);
+        let common = Arc::new(TerminalTable::new(Arc::clone(&automaton), None));
+        for state in (0..).take(automaton.len()) {
+            common.row(&trie, state, &mut Work::unlimited()).unwrap();
+        }
+        for pattern in others {
+            let automaton = dfa(&pattern);
+            let table = TerminalTable::new(Arc::clone(&automaton), Some(Arc::clone(&common)));
+            for state in (0..).take(automaton.len()) {
+                let work = &mut Work::new(2 * (trie.len() + automaton.transitions().len()) + 100);
+                assert!(table.row(&trie, state, work).is_ok(), "row {state} of {pattern}");
+            }
+        }
+    }
 }
 
 proptest! {

@@ -18,6 +18,8 @@ mod stored;
 mod table;
 mod tables;
 mod tree;
+#[cfg(test)]
+mod tree_tests;
 mod view;
 
 pub use lookahead::Lookahead;

@@ -238,3 +238,24 @@ impl Tokens {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_take_four_bytes_each_or_a_bit_of_all() {
+        let tokens: Vec<[u8; 2]> =
+            (0..64_u8).flat_map(|one| (0..10).map(move |other| [one, other])).collect();
+        let ids = tokens.iter().zip(0..).map(|(token, id)| (&token[..], TokenId::new(id)));
+        let trie = ByteTrie::new(tokens.len(), ids);
+        for count in [0, 1, 19, 20, 21, 320, 321, 640] {
+            let mut stays = Ranges::new();
+            stays.push(0..count);
+            let reach = Reach::new(&trie, stays, Ranges::new());
+            let count = count as usize;
+            assert_eq!(reach.tokens().iter().count(), count);
+            assert_eq!(reach.tokens().bytes(), (4 * count).min(tokens.len() / 8), "{count} tokens");
+        }
+    }
+}

@@ -128,3 +128,36 @@ impl Tables {
         &self.vocabulary
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ids::TokenId, subterminal::kin_tests::dfa};
+
+    fn tables() -> Tables {
+        let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
+        Tables::new(builder.build().unwrap(), CacheFolder::none())
+    }
+
+    #[test]
+    fn a_table_without_rows_is_small() {
+        let dfa = dfa(r#""[a-z]{8}""#);
+        let least = size_of::<TerminalTable>();
+        let bytes = tables().of(&dfa, &[]).bytes();
+        assert!((least..least + 64 * dfa.len()).contains(&bytes), "{bytes} bytes");
+    }
+
+    /// A table is held against common ones that some byte begins as well, and keeps only those alive.
+    #[test]
+    fn a_table_knows_common_ones_that_begin_as_it_does() {
+        let tables = tables();
+        let [text, number] = [r#""[^"]*""#, "[0-9]+"].map(|common| tables.of(&dfa(common), &[]));
+        let users = || [&text, &number].map(Arc::strong_count);
+        let [texts, numbers] = users();
+        let common = [Arc::clone(&text), Arc::clone(&number)];
+        let table = tables.of(&dfa(r#""[^"]{9}""#), &common);
+        drop(common);
+        assert_eq!(users(), [texts + 1, numbers]);
+        drop(table);
+    }
+}

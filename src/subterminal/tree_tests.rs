@@ -1,0 +1,51 @@
+//! What trees are bounded by, and which files are trees.
+
+use super::tree::{Children, Forest, Grow};
+use crate::{
+    CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
+    limits::Work,
+    store::{Reader, Writer},
+};
+
+/// A grammar, and the roots of two of its trees.
+fn roots() -> (CompiledGrammar, Forest) {
+    let limits = Limits::default();
+    let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= "(" root ")" | "x""#, &limits).unwrap();
+    let vocabulary =
+        Vocabulary::builder().all_bytes().token(TokenId::new(256), "((").end_of_text(TokenId::new(257));
+    let compiled = Compiler::new(vocabulary.build().unwrap()).compile(&grammar).unwrap();
+    let mut forest = Forest::new(limits.tree_bytes);
+    let soil = compiled.program().soil();
+    for state in soil.scanner.states().take(2) {
+        forest.root(soil, state, &mut Work::unlimited()).unwrap();
+    }
+    (compiled, forest)
+}
+
+/// Children come after their parent, so that no walk over a tree is endless.
+#[test]
+fn no_node_is_below_itself() {
+    let (compiled, mut forest) = roots();
+    for (children, is_tree) in [(1..2, true), (0..0, true), (0..1, false), (0..2, false), (1..3, false)] {
+        forest.nodes[0].children = Children::Made(children.clone());
+        let mut writer = Writer::default();
+        forest.write(&mut writer);
+        let bytes = writer.finish();
+        let read = Forest::read(&mut Reader::new(&bytes), compiled.program().soil(), forest.max_bytes);
+        assert_eq!(read.ok().as_ref(), Some(&forest).filter(|_| is_tree), "{children:?}");
+    }
+}
+
+#[test]
+fn nothing_grows_once_memory_is_used_up() {
+    let (compiled, forest) = roots();
+    let soil = compiled.program().soil();
+    // The one in which tokens go on.
+    let roots = forest.roots.values().copied();
+    let root = roots.into_iter().find(|&root| !forest.reach(root).exits().is_empty()).unwrap();
+    for (room, grows) in [(0, false), (1, true)] {
+        let mut forest = Forest { max_bytes: forest.bytes() + room, ..forest.clone() };
+        let children = forest.children(soil, root, Grow::Yes, &mut Work::unlimited()).unwrap();
+        assert_eq!(children.is_some(), grows, "room for {room} bytes");
+    }
+}
