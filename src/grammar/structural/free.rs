@@ -135,18 +135,16 @@ fn independent(strings: &[&str]) -> bool {
     let begins: HashSet<&[u8]> =
         strings.iter().flat_map(|string| (1..=string.len()).map(|end| &string.as_bytes()[..end])).collect();
     let lengths: HashSet<usize> = strings.iter().map(|string| string.len()).collect();
-    let meets_none = |string: &&str| {
+    let meets = |string: &&str| {
         let bytes = string.as_bytes();
         let inside = |start: usize, length: usize| {
             let end = start + length;
             length < bytes.len() && end <= bytes.len() && whole.contains(&bytes[start..end])
         };
-        (0..bytes.len()).all(|start| {
-            !(start > 0 && begins.contains(&bytes[start..]))
-                && !lengths.iter().any(|&length| inside(start, length))
-        })
+        (1..bytes.len()).any(|start| begins.contains(&bytes[start..]))
+            || (0..bytes.len()).any(|start| lengths.iter().any(|&length| inside(start, length)))
     };
-    whole.len() == strings.len() && !whole.contains(&[][..]) && strings.iter().all(meets_none)
+    whole.len() == strings.len() && !whole.contains(&[][..]) && !strings.iter().any(meets)
 }
 
 #[cfg(test)]
