@@ -1,7 +1,7 @@
 //! JSON Schema -> grammar IR, exactly.
 //!
 //! The passes, and what holds after each:
-//! 1. [`document`]: the text is JSON, as an arena that knows order, numbers as written, and places.
+//! 1. `document`: the text is JSON, as an arena that knows order, numbers as written, and places.
 //! 2. `resolve`, `dialect`: where references lead and which keywords mean something.
 //! 3. `translate`: a schema is a formula over keywords and other schemas.
 //! 4. `algebra`: a formula is a union of shapes by type, one level at a time.

@@ -1,6 +1,6 @@
 //! XGrammar's structural tags in JSON, text -> grammar: free text, tags whose content has a grammar, free text.
 //!
-//! `reader` makes a tree ([`ast`]) of the JSON, `translate` writes it as rules, with `free` for text that may not
+//! `reader` makes a tree (`ast`) of the JSON, `translate` writes it as rules, with `free` for text that may not
 //! hold certain strings and `parameters` for arguments between XML tags. A trigger is found where it is first
 //! complete, by an automaton, so free text is as exact as everything else. `docs/structural-tags.md` has the table.
 
