@@ -256,6 +256,13 @@ fn what_is_refused_is_told_and_the_server_goes_on() {
         (json!({ "grammar": { "type": "llguidance", "value": "{}" } }), 400, "unsupported", "grammar"),
         (json!({ "response_format": { "type": "xml" } }), 400, "unsupported", "response_format"),
         (
+            json!({ "response_format": { "type": "structural_tag" } }),
+            400,
+            "invalid_grammar",
+            "response_format",
+        ),
+        (json!({ "grammar": { "type": "structural_tag", "value": [] } }), 400, "invalid_value", "grammar"),
+        (
             json!({ "grammar": regex, "response_format": { "type": "json_object" } }),
             400,
             "invalid_value",
@@ -289,6 +296,24 @@ fn what_is_refused_is_told_and_the_server_goes_on() {
     assert_eq!(server.texts(&json!({ "grammar": { "type": "regex", "value": "b" } })), ["b"]);
     assert!(server.metric("domino_requests_total{endpoint=\"completions\",code=\"400\"}") >= 8.0);
     assert!(server.metric("domino_grammar_failures_total") >= 2.0);
+}
+
+#[test]
+fn structural_tags_are_taken_in_both_fields_and_from_folders() {
+    let content = json!({ "type": "regex", "pattern": "b" });
+    let tag = json!({ "type": "tag", "begin": "<a>", "content": content, "end": "</a>" });
+    let tags = json!({ "type": "structural_tag", "format": tag });
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mine.tags.json"), tags.to_string()).unwrap();
+    let server = Server::start(&["--grammar-dir", folder.path().to_str().unwrap()]);
+    for body in [
+        json!({ "response_format": tags }),
+        json!({ "grammar": { "type": "structural_tag", "value": tags } }),
+        json!({ "grammar": { "type": "structural_tag", "value": tags.to_string() } }),
+        json!({ "grammar": { "type": "named", "value": "mine" } }),
+    ] {
+        assert_eq!(server.texts(&body), ["<a>b</a>"], "{body}");
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(crate) enum GrammarAsked {
     Format(String, SchemaOptions),
     /// One of the server's.
     Named(String),
+    /// Structural tags of a `response_format`.
+    Tags(String),
     /// `response_format: json_object`.
     JsonObject,
 }
@@ -26,7 +28,7 @@ impl GrammarAsked {
     pub(crate) fn param(&self) -> &'static str {
         match self {
             Self::Text(..) | Self::Schema(..) | Self::Named(_) => "grammar",
-            Self::Format(..) | Self::JsonObject => "response_format",
+            Self::Format(..) | Self::Tags(_) | Self::JsonObject => "response_format",
         }
     }
 }
@@ -128,7 +130,7 @@ impl Reading<'_> {
             }
             "structural_tag" => {
                 let text = schemas::text_of(format, self.bytes, &[PARAM]).unwrap_or_default();
-                Ok(Some(GrammarAsked::Text(Notation::StructuralTag, self.bounded(text, PARAM)?)))
+                Ok(Some(GrammarAsked::Tags(self.bounded(text, PARAM)?)))
             }
             other => {
                 let message = format!(
