@@ -99,8 +99,10 @@ pub(super) fn compare(world: &World, constraint: &mut domino::Constraint, text: 
                 "{:?}",
                 completion.bytes.escape_ascii().to_string()
             );
+            // Bytes that grammars cannot tell apart are of different tokens, so there may be better ones yet.
             let best = texts.iter().map(|text| pieces(&world.vocabulary, text)).min();
-            assert_eq!(Some(fewest), best, "{:?}", completion.bytes.escape_ascii().to_string());
+            let shown = completion.bytes.escape_ascii().to_string();
+            assert!(Some(fewest) <= best, "{shown:?}: {fewest:?}, and {best:?} is possible");
         }
     }
     // Asking has moved nothing, and the text can be completed.
