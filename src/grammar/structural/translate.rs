@@ -1,6 +1,7 @@
 //! Tree -> IR.
 
 use hashbrown::HashMap;
+use rayon::prelude::*;
 
 use crate::{
     grammar::{
@@ -8,7 +9,7 @@ use crate::{
         document::Documents,
         embed::embed,
         error::{MOST_SHOWN, quoted},
-        json_schema::SchemaOptions,
+        json_schema::{SchemaError, SchemaGrammar, SchemaOptions},
         regex,
         source::{Source, Span},
     },
@@ -34,6 +35,7 @@ pub(super) fn translate(text: &str, read: &Structure, limits: &Limits) -> Transl
         warnings: Vec::new(),
         parts: 0,
         free: HashMap::new(),
+        schemas: schemas(text, &read.format, limits),
     };
     let whole = Span::from_range(0..text.len());
     translator.builder.declare(ROOT);
@@ -56,6 +58,8 @@ pub(super) struct Translator<'t, 'l> {
     warnings: Vec<GrammarWarning>,
     /// Grammars and schemas inside, to give them names.
     parts: usize,
+    /// Schemas by their texts, which all threads have read.
+    schemas: HashMap<&'t str, Result<SchemaGrammar, SchemaError>>,
     /// Free text by the strings that it does not hold and its most characters.
     pub(super) free: HashMap<(Vec<String>, Option<u32>), ExprId>,
 }
@@ -204,8 +208,11 @@ impl<'t> Translator<'t, '_> {
 
     /// JSON of a schema that stands at `span`. Objects that do not say so have no further members, as in XGrammar.
     pub(super) fn schema(&mut self, text: &str, span: Span) -> Translated<ExprId> {
-        let options = SchemaOptions::default().with_closed(true);
-        let schema = options.parse(text, self.limits).map_err(|error| {
+        let read = match self.schemas.remove(text) {
+            Some(read) => read,
+            None => schema_of(text, self.limits),
+        };
+        let schema = read.map_err(|error| {
             let source = self.source();
             let error = GrammarError::from(error);
             let is_part = self.text.get(span.range()) == Some(text);
@@ -286,6 +293,41 @@ impl<'t> Translator<'t, '_> {
     pub(super) fn unsupported(&self, message: String, span: Span) -> GrammarError {
         GrammarError::unsupported(message).at(self.source(), span, "")
     }
+}
+
+/// Objects that do not say so have no further members, as in XGrammar.
+fn schema_of(text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
+    SchemaOptions::default().with_closed(true).parse(text, limits)
+}
+
+/// Reads all schemas: many functions have many, and they are most of the work.
+fn schemas<'t>(
+    text: &'t str,
+    format: &Format,
+    limits: &Limits,
+) -> HashMap<&'t str, Result<SchemaGrammar, SchemaError>> {
+    let mut spans = Vec::new();
+    let mut open = vec![format];
+    while let Some(format) = open.pop() {
+        match &format.kind {
+            Kind::Schema(span) => spans.push(*span),
+            Kind::Sequence(parts) | Kind::Choice(parts) => open.extend(parts),
+            Kind::Repeat { part, .. } => open.push(part),
+            Kind::Tag(tag) => open.push(&tag.content),
+            Kind::Separated { tags, .. } => open.extend(tags.iter().map(|tag| &tag.content)),
+            Kind::Dispatch(Dispatch { triggers, .. }) => {
+                open.extend(triggers.iter().flat_map(|trigger| &trigger.follows).map(
+                    |follows| match follows {
+                        Following::Tag(tag) => &tag.content,
+                        Following::Format(format) => format,
+                    },
+                ));
+            }
+            Kind::Text(_) | Kind::Parameters(_) | Kind::Free { .. } | Kind::Grammar(_) | Kind::Regex(_) => {}
+        }
+    }
+    let read = spans.par_iter().map(|span| &text[span.range()]).map(|text| (text, schema_of(text, limits)));
+    read.collect::<Vec<_>>().into_iter().collect()
 }
 
 fn strs(strings: &[String]) -> Vec<&str> {
