@@ -1,10 +1,12 @@
-//! Lark, XGrammar's EBNF and its structural tags: read or refused with places inside the text, compiled, walked.
+//! Lark, XGrammar's EBNF and its structural tags: read or refused with places inside the text, compiled,
+//! walked.
 
 use domino::Syntax;
 
 use super::walk;
 
-/// Fails if a grammar text is treated wrongly. After a first byte of `e` it is EBNF, after a `{` structural tags.
+/// Panics if a grammar text is treated wrongly. A first byte `e` stands before EBNF; a text that begins with
+/// `{` is read as structural tags.
 pub fn check(data: &[u8]) {
     let (syntax, text) = match data {
         [b'e', rest @ ..] => (Syntax::Ebnf, rest),

@@ -89,8 +89,8 @@ enum LowVerb {
 /// Which grammar.
 #[derive(Debug, Args)]
 pub(crate) struct LowGrammar {
-    /// The grammar: a file (its notation by its ending, .gbnf, .regex, .lark, .ebnf, .tags.json, or .json for a JSON
-    /// Schema), or the name of a grammar that comes with the program (see `domino grammars`).
+    /// The grammar: a file (its notation by its ending, .gbnf, .regex, .lark, .ebnf, .tags.json, or .json
+    /// for a JSON Schema), or the name of a grammar that comes with the program (see `domino grammars`).
     // Derived groups leave out the fields of structs that have flags of other structs.
     #[arg(long, short = 'g', value_name = "FILE|NAME", group = "LowGrammar")]
     grammar: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use crate::grammar::{document::NodeId, source::Span};
 
-/// What a text, or a part of one, is like.
+/// A node of the tree: a format, and where it stands in the JSON.
 #[derive(Debug)]
 pub(super) struct Format {
     pub(super) kind: Kind,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Repeat { part: Box<Format>, min: u32, max: Option<u32> },
 }
 
-/// Where a content ends.
+/// A begin, a content and an end.
 #[derive(Debug)]
 pub(super) struct Tag {
     pub(super) begin: String,

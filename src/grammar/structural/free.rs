@@ -1,11 +1,12 @@
-//! Free text: texts up to the first of some strings, and texts that hold none of them.
+//! Multi-string search as grammars: free text up to the first occurrence of one of several strings (the
+//! stops), and free text without any.
 //!
-//! Mostly one automaton does for a place: of texts that hold none of the strings, with the string itself after it.
-//! That is exact where no string can begin within another or in what another leaves behind. Else each string
-//! has an automaton of its own, of the texts whose first string ends where they end.
+//! Where no two stops overlap, one automaton for "text without a stop" (the complement of `.*(a|b).*`) is
+//! followed by the stop as a literal, so that all stops of a place share it. Otherwise each stop has an
+//! automaton of its own: the texts that end with it and have no stop before.
 
 use hashbrown::HashSet;
-use regex_syntax::hir::{Dot, Hir, Repetition};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Dot, Hir, Repetition};
 
 use crate::{
     grammar::{Pattern, regular::Language, source::Span},
@@ -71,6 +72,11 @@ impl Translator<'_, '_> {
         if let Some(&known) = self.free.get(&(key.clone(), stops.most_chars)) {
             return Ok(known);
         }
+        // Without a stop, a repeat that the engine counts: an automaton would have states for each character.
+        if let (true, Some(most)) = (key.is_empty(), stops.most_chars) {
+            let any = self.pattern(Pattern::byte_class(any_char()), span)?;
+            return self.repeat(any, 0, Some(most), span);
+        }
         let language = self.free_of(&stops.all(), stops.most_chars);
         let language = language.map_err(|limit| self.limit(limit, span))?;
         let leaf = self.leaf(&language, span)?;
@@ -128,8 +134,13 @@ impl Translator<'_, '_> {
     }
 }
 
-/// Is the first string in "a text that holds none, and one of them" always that one? So it is if none is within
-/// another, and none ends with what one begins with. Linear in their bytes and in how many lengths they have.
+fn any_char() -> Class {
+    Class::Unicode(ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]))
+}
+
+/// Checks that no two strings overlap: none contains another, and no proper suffix of one is a prefix of one.
+/// Then appending a string to a text without any cannot complete an earlier one. Linear in the bytes, for
+/// each length that the strings have.
 fn independent(strings: &[&str]) -> bool {
     let whole: HashSet<&[u8]> = strings.iter().map(|string| string.as_bytes()).collect();
     let begins: HashSet<&[u8]> =

@@ -1,8 +1,10 @@
-//! XGrammar's structural tags in JSON, text -> grammar: free text, tags whose content has a grammar, free text.
+//! XGrammar's structural tags in JSON, text -> grammar: free text, tags whose content has a grammar, free
+//! text.
 //!
-//! `reader` makes a tree (`ast`) of the JSON, `translate` writes it as rules, with `free` for text that may not
-//! hold certain strings and `parameters` for arguments between XML tags. A trigger is found where it is first
-//! complete, by an automaton, so free text is as exact as everything else. `docs/structural-tags.md` has the table.
+//! `reader` makes a tree (`ast`) of the JSON, `translate` writes it as rules, with `free` for text that may
+//! not hold certain strings and `parameters` for arguments between XML tags. A trigger is found where it is
+//! first complete, by an automaton, so free text is as exact as everything else. `docs/structural-tags.md`
+//! has the table.
 
 mod ast;
 mod free;
@@ -15,7 +17,8 @@ mod translate;
 use super::{Grammar, GrammarError};
 use crate::limits::Limits;
 
-/// Reads structural tags of at most 4 GiB. Linear, but for schemas and for strings that free text may not hold.
+/// Reads structural tags of at most 4 GiB. Linear, but for schemas and for strings that free text may not
+/// hold.
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
     let read = reader::read(text)?;
     translate::translate(text, &read, limits)

@@ -9,8 +9,8 @@
 //! </parameter>
 //! ```
 //!
-//! Strings stand there as they are, without quotes and escapes; all else is JSON. Parameters come in the order of
-//! the schema, and those that are not required may be left out.
+//! Strings stand there as they are, without quotes and escapes; all else is JSON. Parameters come in the
+//! order of the schema, and those that are not required may be left out.
 
 use std::fmt::Write as _;
 
@@ -35,15 +35,26 @@ use super::{
 const END: &str = "</parameter>";
 
 /// Keywords that a string without quotes may have: they ask nothing of its text.
-const SILENT: [&str; 7] = ["type", "title", "description", "default", "examples", "deprecated", "enum"];
+const SILENT: [&str; 8] =
+    ["type", "title", "description", "default", "examples", "deprecated", "enum", "const"];
+
+/// Keywords that the schema of all arguments may have besides: definitions and annotations.
+const OF_OBJECTS: [&str; 7] = ["$defs", "definitions", "$schema", "$id", "title", "description", "strict"];
 
 impl Translator<'_, '_> {
     /// The arguments of a schema of an object.
     pub(super) fn parameters(&mut self, schema: NodeId, span: Span) -> Translated<ExprId> {
+        self.check(schema, span)?;
         let space = self.space(span)?;
         let mut all = vec![space];
         let required = self.required(schema);
-        for (name, value) in self.properties(schema) {
+        let properties = self.properties(schema);
+        if let Some(name) =
+            required.iter().find(|name| properties.iter().all(|(known, _)| **known != ***name))
+        {
+            return Err(self.unsupported(format!("{} is required, and no property", quoted(name)), span));
+        }
+        for (name, value) in properties {
             let begin = self.text(&format!("<parameter={name}>"), span)?;
             let argument = self.argument(schema, value)?;
             let one = self.sequence(vec![begin, argument, space], span)?;
@@ -51,6 +62,27 @@ impl Translator<'_, '_> {
             all.push(self.repeat(one, u32::from(is_required), Some(1), span)?);
         }
         self.sequence(all, span)
+    }
+
+    /// Refuses what says more of an object than its properties.
+    fn check(&self, schema: NodeId, span: Span) -> Translated<()> {
+        let Value::Object(members) = self.documents.value(schema) else {
+            return Err(self.unsupported("arguments need a schema with `properties`".to_owned(), span));
+        };
+        for (key, node) in members {
+            let known = match (&**key, self.documents.value(*node)) {
+                ("type", Value::String(kind)) => **kind == *"object",
+                ("properties", Value::Object(_)) | ("required", Value::Array(_)) => true,
+                ("additionalProperties", Value::Bool(open)) => !open,
+                (key, _) => OF_OBJECTS.contains(&key),
+            };
+            if !known {
+                let message =
+                    format!("{} of arguments between tags is not supported as it is here", quoted(key));
+                return Err(self.unsupported(message, self.documents.span(*node)));
+            }
+        }
+        Ok(())
     }
 
     fn properties(&self, schema: NodeId) -> Vec<(Box<str>, NodeId)> {
@@ -73,19 +105,21 @@ impl Translator<'_, '_> {
     /// An argument and the tag behind it.
     fn argument(&mut self, schema: NodeId, value: NodeId) -> Translated<ExprId> {
         let span = self.documents.span(value);
-        if let Some(words) = self.words(value) {
+        let words = self.words(value);
+        if (words.is_some() || self.is_string(value))
+            && let Value::Object(members) = self.documents.value(value)
+            && let Some((key, _)) = members.iter().find(|(key, _)| !SILENT.contains(&&**key))
+        {
+            let message = format!("{} of a string without quotes is not supported", quoted(key));
+            return Err(self.unsupported(message, span));
+        }
+        if let Some(words) = words {
             let space = self.space(span)?;
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let (words, end) = (self.one_of_texts(&words, span)?, self.text(END, span)?);
             return self.sequence(vec![space, words, space, end], span);
         }
         if self.is_string(value) {
-            if let Value::Object(members) = self.documents.value(value)
-                && let Some((key, _)) = members.iter().find(|(key, _)| !SILENT.contains(&&**key))
-            {
-                let message = format!("{} of a string without quotes is not supported", quoted(key));
-                return Err(self.unsupported(message, span));
-            }
             let nothing = self.sequence(Vec::new(), span)?;
             let stops = Stops { wanted: &[END], excluded: &[], most_chars: None };
             return self.until(stops, &[nothing], span);

@@ -1,4 +1,4 @@
-//! JSON -> tree. Every mistake is told with its place and its JSON pointer.
+//! Parses JSON into the tree of `ast`. Each error has line, column and JSON pointer.
 
 use crate::grammar::{
     GrammarError,

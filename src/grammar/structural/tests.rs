@@ -46,7 +46,47 @@ fn members_that_may_come_twice_are_warned_of() {
     assert!(of_format(&open.replace("true", "false")).unwrap().warnings().is_empty());
 }
 
-/// Many tags behind one trigger are read; what many strings that begin within each other would cost is refused.
+/// As deep as JSON may be, on a thread of tests.
+#[test]
+fn deep_formats_need_no_deep_stack() {
+    let nested = |levels: usize| {
+        let open = r#"{"type": "sequence", "elements": ["#.repeat(levels);
+        format!("{open}{{\"type\": \"any_text\"}}{}", "]}".repeat(levels))
+    };
+    assert!(of_format(&nested(250)).is_ok());
+    assert_eq!(*of_format(&nested(300)).unwrap_err().kind(), GrammarErrorKind::Syntax);
+    let tags = |levels: usize| {
+        let open = r#"{"type": "tag", "begin": "<", "end": ">", "content": "#.repeat(levels);
+        format!("{open}{{\"type\": \"any_text\"}}{}", "}".repeat(levels))
+    };
+    assert!(of_format(&tags(500)).is_ok());
+}
+
+#[test]
+fn long_free_text_is_counted() {
+    assert!(of_format(r#"{"type": "any_text", "max_chars": 100000}"#).is_ok());
+}
+
+#[test]
+fn arguments_are_refused_where_a_schema_says_more() {
+    let of = |schema: &str| {
+        of_format(&format!(r#"{{"type": "json_schema", "style": "qwen_xml", "json_schema": {schema}}}"#))
+    };
+    assert!(of(r#"{"type": "object", "properties": {"a": {"enum": ["x"]}}, "required": ["a"]}"#).is_ok());
+    for schema in [
+        "true",
+        r##"{"$ref": "#/$defs/a", "$defs": {"a": {}}}"##,
+        r#"{"type": "array"}"#,
+        r#"{"properties": {}, "additionalProperties": true}"#,
+        r#"{"properties": {}, "required": ["a"]}"#,
+        r#"{"properties": {"a": {"enum": ["x"], "pattern": "y"}}}"#,
+    ] {
+        assert_eq!(*of(schema).expect_err(schema).kind(), GrammarErrorKind::Unsupported, "{schema}");
+    }
+}
+
+/// Many tags behind one trigger are read; what many strings that begin within each other would cost is
+/// refused.
 #[test]
 fn many_tags() {
     let tag = |number: usize| {

@@ -206,7 +206,8 @@ impl<'t> Translator<'t, '_> {
         self.sequence(first.into_iter().chain([tags, to_end]).collect(), span)
     }
 
-    /// JSON of a schema that stands at `span`. Objects that do not say so have no further members, as in XGrammar.
+    /// JSON of a schema that stands at `span`. Objects that do not say so have no further members, as in
+    /// XGrammar.
     pub(super) fn schema(&mut self, text: &str, span: Span) -> Translated<ExprId> {
         let read = match self.schemas.remove(text) {
             Some(read) => read,
