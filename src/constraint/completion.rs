@@ -20,6 +20,13 @@ const BUDGET: Budget = Budget::CompletionVisits;
 /// Units of work that a visit may take where the parser has to make new sets.
 const UNITS_OF_A_VISIT: usize = 10;
 
+/// The part of the budget after which ways go on by single bytes only: the completion is still the shortest, but
+/// others of its length may have fewer tokens. Small, since what is sought is a text, not the best of millions.
+const TOKENS: usize = 16;
+
+/// The part of the budget after which one way is enough.
+const BYTES: usize = 8;
+
 /// What completes a text; see [`Constraint::shortest_completion`](crate::Constraint::shortest_completion).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -28,6 +35,9 @@ pub struct Completion {
     pub bytes: Vec<u8>,
     /// Tokens that spell them; `None` where the vocabulary has none for some byte.
     pub tokens: Option<Vec<TokenId>>,
+    /// Is it sure that no text as short has fewer tokens? Not where there are so many that the search for
+    /// them was cut short.
+    pub fewest: bool,
 }
 
 /// How short texts of a grammar can be, in bytes.
@@ -79,6 +89,8 @@ struct Search<'m> {
     /// The best way to each state met, and the states met by how many bytes they are from the first.
     ways: HashMap<StateId, Way>,
     fronts: Vec<Vec<StateId>>,
+    /// Was every token on a shortest way followed?
+    whole: bool,
 }
 
 impl Machine {
@@ -97,6 +109,7 @@ impl Machine {
             work: Work::new(program.limits.completion_visits.saturating_mul(UNITS_OF_A_VISIT)),
             ways: HashMap::new(),
             fronts: Vec::new(),
+            whole: true,
         };
         search.run(state).map_err(|limit| match limit.budget() {
             Budget::StepWork => too_many(program),
@@ -117,7 +130,8 @@ impl Search<'_> {
         for at in 0..length {
             for state in std::mem::take(&mut self.fronts[at]) {
                 // Every state is on a shortest way, so one that leads on is enough.
-                if self.is_late() && !self.fronts[at + 1].is_empty() {
+                if self.have_spent(BYTES) && !self.fronts[at + 1].is_empty() {
+                    self.whole = false;
                     break;
                 }
                 self.leave(state, at)?;
@@ -129,11 +143,10 @@ impl Search<'_> {
         Ok(self.follow_back(start, end.unwrap_or(start)))
     }
 
-    /// Are three quarters of the budget used? Then the completion is still the shortest, but others of its
-    /// length may have fewer tokens.
-    fn is_late(&self) -> bool {
-        let limit = self.program.limits.completion_visits;
-        self.visits >= limit / 4 * 3 || self.work.spent() >= self.work.limit() / 4 * 3
+    /// Is this much of the budget used?
+    fn have_spent(&self, one_in: usize) -> bool {
+        self.visits >= self.program.limits.completion_visits / one_in
+            || self.work.spent() >= self.work.limit() / one_in
     }
 
     /// Fewest bytes from `state` to a complete text.
@@ -187,8 +200,7 @@ impl Search<'_> {
         Ok((self.distance(to)? < distance).then_some(to))
     }
 
-    /// Goes on from a state, `at` bytes from the first, by all tokens on shortest ways. When half of the budget is
-    /// used, by single bytes only.
+    /// Goes on from a state, `at` bytes from the first, by all tokens on shortest ways, later by single bytes only.
     fn leave(&mut self, from: StateId, at: usize) -> Result<(), LimitExceeded> {
         let (trie, scanner) = (self.program.vocabulary.trie(), &self.program.lowered.scanner);
         // Bytes of one class lead to one state.
@@ -204,7 +216,9 @@ impl Search<'_> {
                 Some(node) => {
                     let piece = token_at(trie, node).map_or(Piece::Byte(byte), Piece::Token);
                     self.reach(from, piece, to, at + 1);
-                    if self.visits < self.program.limits.completion_visits / 2 {
+                    if self.have_spent(TOKENS) {
+                        self.whole = false;
+                    } else {
                         self.go_down(from, node, to, at + 1)?;
                     }
                 }
@@ -267,7 +281,7 @@ impl Search<'_> {
             state = way.from;
         }
         pieces.reverse();
-        let mut completion = Completion { bytes: Vec::new(), tokens: Some(Vec::new()) };
+        let mut completion = Completion { bytes: Vec::new(), tokens: Some(Vec::new()), fewest: self.whole };
         for piece in pieces {
             match piece {
                 Piece::Token(token) => {

@@ -334,7 +334,8 @@ impl Constraint {
     }
 
     /// The shortest text that makes this one complete: exactly as few bytes as can be. Of equally short ones,
-    /// one of the fewest tokens of the vocabulary, as far as half of the budget goes; of those a fixed one.
+    /// one of the fewest tokens of the vocabulary, as far as a sixteenth of the budget goes
+    /// ([`Completion::fewest`] says whether it did); of those a fixed one.
     /// Where a key would come twice that may not, it is one with another key, which may be a few bytes
     /// longer. Empty if the text is complete already. Nothing moves; [`advance_bytes`](Self::advance_bytes)
     /// appends it.
@@ -352,7 +353,7 @@ impl Constraint {
                     self.run(&mut state, |machine, program, state, _| machine.completion(program, state))?;
                 self.with_new_keys(found)
             }
-            Place::Ended(_) => Ok(Completion { bytes: Vec::new(), tokens: Some(Vec::new()) }),
+            Place::Ended(_) => Ok(Completion { tokens: Some(Vec::new()), fewest: true, ..Completion::default() }),
         }
     }
 

@@ -52,7 +52,7 @@ impl Constraint {
         other.advance_bytes(&[byte])?;
         bytes.push(byte);
         bytes.extend_from_slice(&other.shortest_completion()?.bytes);
-        Ok(Completion { bytes, tokens: None })
+        Ok(Completion { bytes, tokens: None, fewest: false })
     }
 
     /// How many of these bytes, which the grammar allows and in which no key comes twice, can follow.

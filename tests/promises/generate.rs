@@ -459,6 +459,8 @@ impl World {
     pub(super) fn compiler(&self) -> Compiler {
         let mut limits = Limits::default();
         limits.step_work *= 100;
+        // But for completions, of which some random grammars have millions: minutes of search.
+        limits.completion_visits /= 4;
         Compiler::new(self.vocabulary.clone()).limits(limits)
     }
 
