@@ -13,9 +13,13 @@ from tokenizers import Tokenizer
 
 from docs_c import c_doc
 from docs_json import gsm_convert, gsm_doc, gsm_made, json_doc, rpg_doc
+from docs_math import ONE, TWO, gsm_step, gsm_steps, made, sums_doc, uses_held
 from docs_misc import c_real, json_real, real_doc, rows, small_doc, xml_doc, xml_real
 
-SHARES = {"json": 22, "gsm8k": 17, "gsm8k_made": 6, "xml_person": 13, "rpg": 11, "c": 16, "real": 8, "small": 7}
+SHARES = {"json": 15, "gsm8k": 12, "gsm8k_made": 3, "one_step": 15, "two_steps": 14, "sums": 4, "gsm8k_steps": 6, "xml_person": 8, "rpg": 6, "c": 11, "real": 6, "small": 4}
+MADE = ["gsm8k_made", "one_step", "two_steps", "gsm8k_steps"]
+# What `Docs` reads, in the data folder.
+FILES = ["gsm8k/train.jsonl", "gsm8k/test_first400.jsonl", "json/realworld.jsonl", "xml/realworld.jsonl", "c/realworld.jsonl"]
 BOS, EOS = 1, 2
 ROW = 512
 
@@ -32,7 +36,10 @@ def tokenizers(path):
 
 
 class Docs:
-    """Documents of one split: get(task, number) -> (prompt, completion)."""
+    """Documents of one split: get(task, number) -> (prompt, completion).
+
+    No training document uses a held-out calculation of `docs_math`, so some GSM8K solutions are left out of it.
+    """
 
     def __init__(self, data, split, seed=1):
         self.seed, self.split = seed, split
@@ -41,13 +48,24 @@ class Docs:
         self.gsm = []
         for row in rows(src):
             o = gsm_convert(row["answer"])
-            if o:
+            if o and (held or not uses_held(o["thoughts"])):
                 self.gsm.append((" ".join(row["question"].split()), o))
+        self.steps = gsm_steps(self.gsm)
         self.gsm_short = [x for x in self.gsm if len(x[0]) < 180 and len(x[1]["thoughts"]) <= 2]
         mine = lambda d: (zlib.crc32(d.encode()) % 10 == 0) == held
         self.real = {"json": [x for x in json_real(data) if mine(x[0])], "xml": [x for x in xml_real(data) if mine(x[0])], "c": [x for x in c_real(data) if mine(x[0])]}
         order = random.Random("%d gsm8k %s" % (seed, split))
         order.shuffle(self.gsm)
+
+    def made(self, task, r):
+        """A made-up word problem: (question, thoughts and answer)."""
+        held = self.split != "train"
+        if task == "gsm8k_made":
+            problem = gsm_made(r)
+            return problem if held or not uses_held(problem[1]["thoughts"]) else self.made(task, r)
+        if task == "gsm8k_steps":
+            return gsm_step(r, self.steps, held)
+        return made(r, ONE if task == "one_step" else TWO, held)
 
     def get(self, task, n):
         r = random.Random("%d %s %s %d" % (self.seed, self.split, task, n))
@@ -57,8 +75,10 @@ class Docs:
             if r.random() < 0.15 and len(q) < 260:
                 shots = [r.choice(self.gsm_short)]
             return gsm_doc(r, q, o, shots)
-        if task == "gsm8k_made":
-            return gsm_doc(r, *gsm_made(r), [gsm_made(r) for _ in range(r.choice([0, 0, 0, 0, 1, 2, 3]))])
+        if task in MADE:
+            return gsm_doc(r, *self.made(task, r), [self.made(task, r) for _ in range(r.choice([0, 0, 0, 0, 1, 2, 3]) if task == "gsm8k_made" else r.choice([0] * 11 + [1]))])
+        if task == "sums":
+            return sums_doc(r)
         if task == "real":
             kind = r.choice(["json", "json", "xml", "c", "c"])
             xs = self.real[kind]
@@ -122,7 +142,7 @@ def build(data, tok, out, tokens, seed=1, log=print):
     np.save(out + "/rows.npy", ids)
     np.save(out + "/kinds.npy", kinds)
     seen = np.bincount(ids[kinds > 0].astype(np.int64), minlength=32000)
-    stats = {"rows": R, "row": ROW, "seed": seed, "tokens": int((kinds > 0).sum()), "filled": float((kinds > 0).mean()), "documents": count, "task_tokens": have, "gsm8k_rows": len(docs.gsm), "distinct_tokens": int((seen > 0).sum())}
+    stats = {"rows": R, "row": ROW, "seed": seed, "asked": tokens, "shares": SHARES, "tokens": int((kinds > 0).sum()), "filled": float((kinds > 0).mean()), "documents": count, "task_tokens": have, "gsm8k_rows": len(docs.gsm), "distinct_tokens": int((seen > 0).sum())}
     with open(out + "/stats.json", "w") as f:
         json.dump(stats, f, indent=1)
     log("corpus:", json.dumps(stats), flush=True)

@@ -353,7 +353,9 @@ impl Constraint {
                     self.run(&mut state, |machine, program, state, _| machine.completion(program, state))?;
                 self.with_new_keys(found)
             }
-            Place::Ended(_) => Ok(Completion { tokens: Some(Vec::new()), fewest: true, ..Completion::default() }),
+            Place::Ended(_) => {
+                Ok(Completion { tokens: Some(Vec::new()), fewest: true, ..Completion::default() })
+            }
         }
     }
 

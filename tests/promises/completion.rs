@@ -1,7 +1,9 @@
 //! The shortest completion: nothing shorter completes the text, by the oracle, and of equally short texts none has
 //! fewer tokens.
 
-use domino::{Budget, Compiler, Grammar, Limits, Lookahead, StepErrorKind, Syntax, Vocabulary, oracle::Session};
+use domino::{
+    Budget, Compiler, Grammar, Limits, Lookahead, StepErrorKind, Syntax, Vocabulary, oracle::Session,
+};
 use proptest::prelude::*;
 
 use super::generate::{ALPHABET, Case, World, case, config};
