@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Held-out loss, and how often unconstrained output is in the grammar of its task.
+"""Held-out loss, how often unconstrained output is in the grammar of its task, and how often answers are right.
 
     python experiments/train/evaluate.py --model models/domino-small --card models/domino-small/README.md
 
-Greedy and at temperature 1, on prompts of held-out documents. `--out` writes every generation as JSON lines.
+Greedy and at temperature 1, on prompts of held-out documents; word problems greedily, more of them. Shares come with
+their 95% intervals (Wilson). `--out` writes every generation as JSON lines.
 """
 import argparse
 import json
@@ -21,10 +22,45 @@ import torch.nn.functional as F
 
 import corpus
 import wellformed
+from docs_json import gsm_doc
 from model import load_hf, rotate
 
 TASKS = ["json", "gsm8k", "gsm8k_made", "xml_person", "rpg", "c"]
 LOSS_ONLY = ["real", "small"]
+# Word problems: of the held-out part of `docs_math`, and of GSM8K's test set.
+PROBLEMS = ["one_step", "two_steps", "gsm8k_made", "gsm8k_steps", "gsm8k, at most two steps", "gsm8k"]
+
+
+def share(good, of):
+    """`good` of `of` with the 95% interval of the share, in percent."""
+    z, p = 1.96, good / of
+    middle, half = p + z * z / 2 / of, z * math.sqrt(p * (1 - p) / of + z * z / 4 / of / of)
+    return "%d of %d (%.0f to %.0f%%)" % (good, of, 100 * (middle - half) / (1 + z * z / of), 100 * (middle + half) / (1 + z * z / of))
+
+
+def problems(docs, task, many):
+    """Prompts and completions of held-out word problems."""
+    if task == "gsm8k, at most two steps":
+        short = [gsm_doc(random.Random(k), q, o) for k, (q, o) in enumerate(docs.gsm) if len(o["thoughts"]) <= 2]
+        return short[:many]
+    # Apart from the documents whose loss is measured.
+    return [docs.get(task, 100_000 + k) for k in range(min(many, len(docs.gsm)) if task == "gsm8k" else many)]
+
+
+def answers(m, toks, grammar, made, limit, out, task):
+    """Of the greedy completions, how many are in the grammar, and how many have the right answer."""
+    good = right = 0
+    for a in range(0, len(made), 50):
+        some = made[a:a + 50]
+        ids = [d[0][:d[1]] for d in corpus.encode(toks, some)]
+        for (prompt, want), pi, gi in zip(some, ids, generate(m, ids, 0, limit, 1)):
+            text = text_of(toks[0], pi, gi)
+            ok = gi[-1] == corpus.EOS and grammar.accepts(text)
+            is_right = ok and json.loads(text, strict=False)["answer"] == json.loads(want)["answer"]
+            good, right = good + ok, right + is_right
+            if out:
+                out.write(json.dumps({"task": task, "prompt": prompt, "text": text, "want": want, "in_grammar": ok, "right": is_right}, ensure_ascii=False) + "\n")
+    return good, right
 
 
 @torch.no_grad()
@@ -102,6 +138,7 @@ def main():
     p.add_argument("--data", default=os.path.join(here, "../../../shared/data"))
     p.add_argument("--grammars", default=os.path.join(here, "../../grammars"), help="folder with json, gsm8k, xml_person, rpg and c .gbnf")
     p.add_argument("--prompts", type=int, default=24, help="per task")
+    p.add_argument("--problems", type=int, default=400, help="word problems of each kind")
     p.add_argument("--documents", type=int, default=100, help="held-out documents per task for the loss")
     p.add_argument("--limit", type=int, default=384, help="tokens generated at most")
     p.add_argument("--threads", type=int, default=2)
@@ -115,7 +152,6 @@ def main():
     docs = corpus.Docs(a.data, "held")
     out = open(a.out, "w") if a.out else None
     lines = ["| task | nats/token | bits/byte | in the grammar, greedy | in the grammar, temperature 1 | tokens a completion (greedy) |", "|---|---|---|---|---|---|"]
-    correct = {}
     for task in TASKS + LOSS_ONLY:
         began = time.time()
         made = [docs.get(task, k) for k in range(a.documents)]
@@ -125,29 +161,29 @@ def main():
             few = made[:a.prompts]
             ids = [d[0][:d[1]] for d in corpus.encode(toks, few)]
             for temperature in (0, 1):
-                good = right = 0
+                good = 0
                 gen = generate(m, ids, temperature, a.limit, 1)
                 for (prompt, want), pi, gi in zip(few, ids, gen):
                     text = text_of(toks[0], pi, gi)
                     ended = gi[-1] == corpus.EOS
                     ok = ended and grammars[task.split("_made")[0]].accepts(text)
                     good += ok
-                    if ok and task.startswith("gsm8k"):
-                        right += json.loads(text, strict=False)["answer"] == json.loads(want)["answer"]
                     if out:
                         out.write(json.dumps({"task": task, "temperature": temperature, "prompt": prompt, "text": text, "ended": ended, "in_grammar": ok, "tokens": len(gi)}, ensure_ascii=False) + "\n")
-                row.append("%d of %d" % (good, len(few)))
+                row.append(share(good, len(few)))
                 if temperature == 0:
                     length = "%.0f" % (sum(map(len, gen)) / len(gen))
-                    if task.startswith("gsm8k"):
-                        correct[task] = "%d of %d" % (right, len(few))
             row.append(length)
         else:
             row += ["", "", ""]
         lines.append("| " + " | ".join(row) + " |")
         print(lines[-1], "  (%.0f s)" % (time.time() - began), flush=True)
-    lines.append("")
-    lines.append("Greedy answers that are right: " + ", ".join("%s %s" % (t, c) for t, c in correct.items()) + ".")
+    lines += ["", "| word problems, greedy, unconstrained | in the grammar | right |", "|---|---|---|"]
+    for task in PROBLEMS:
+        made = problems(docs, task, a.problems)
+        good, right = answers(m, toks, grammars["gsm8k"], made, a.limit, out, task)
+        lines.append("| %s | %s | %s |" % (task, share(good, len(made)), share(right, len(made))))
+        print(lines[-1], flush=True)
     print("\n".join(lines))
     if a.card:
         with open(a.card, encoding="utf-8") as f:

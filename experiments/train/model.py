@@ -118,6 +118,8 @@ class Plan:
         self.buckets = []
         at = 0
         for size, documents in sorted(buckets.items()):
+            # Few shapes, since kernels are made for each: a multiple of four documents, the last one repeated.
+            documents += documents[-1:] * (-len(documents) % 4)
             first, length = torch.tensor(documents).T[:, :, None]
             places = torch.minimum(torch.arange(size), length - 1)
             real = torch.arange(size) < length
