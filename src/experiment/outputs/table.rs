@@ -61,7 +61,7 @@ impl Table {
     /// The table with its title and what it is about.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let mut text = format!("## {}\n\n{}\n\n", self.title, self.about);
+        let mut text = format!("## {}\n\n{}\n\n", self.title, wrapped(&self.about));
         let escaped = |cell: String| cell.replace('|', "\\|");
         let _ = writeln!(text, "| {} |", self.head.join(" | "));
         let _ = writeln!(text, "|{}", "---|".repeat(self.head.len()));
@@ -107,5 +107,42 @@ impl Table {
             text += "\r\n";
         }
         text
+    }
+}
+
+/// Bytes of a line of prose.
+const WIDTH: usize = 110;
+
+/// Prose in lines of at most [`WIDTH`] bytes, where words are no longer.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for paragraph in text.lines() {
+        lines.push(String::new());
+        for word in paragraph.split_whitespace() {
+            match lines.last_mut() {
+                Some(line) if line.is_empty() => line.push_str(word),
+                Some(line) if line.len() + 1 + word.len() <= WIDTH => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WIDTH, wrapped};
+
+    #[test]
+    fn prose_is_wrapped_and_whole() {
+        let text = "some words of a note ".repeat(40) + "\nand its end";
+        let shown = wrapped(&text);
+        assert!(shown.lines().all(|line| line.len() <= WIDTH) && shown.ends_with("\nand its end"));
+        assert!(shown.lines().next().unwrap().len() > WIDTH - 6);
+        assert!(shown.split_whitespace().eq(text.split_whitespace()));
+        assert_eq!(wrapped(""), "");
     }
 }
