@@ -1,23 +1,33 @@
 //! The pipeline, called in order: grammar -> terminals and productions -> a machine for constraints.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
 
 use crate::{
-    constraint::{Constraint, Exploration, Host, Memory, Patience, Program},
-    grammar::{Automaton, Grammar, GrammarWarning, PatternKind},
+    constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program},
+    grammar::{Automaton, Expr, Grammar, GrammarWarning, PatternKind, suggest::nearest},
+    ids::TokenId,
     limits::{Limits, Work},
-    lower::{CompileError, Terminals, lower},
-    scanner,
+    lower::{CompileError, CompileErrorKind, Terminals, lower},
+    scanner, special,
     store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
     subterminal::{Forest, Lookahead, Tables, TerminalTable},
     vocab::Vocabulary,
 };
+
+/// Sets of special tokens for which a compiler keeps a vocabulary: those of a model's ways to call tools.
+const MOST_SPELLED: usize = 8;
 
 /// Compiles grammars for one vocabulary. Configured once, used for many grammars: what they have in common, such as the
 /// inside of a JSON string, is worked out once. Clones share that.
 #[derive(Debug, Clone)]
 pub struct Compiler {
     tables: Tables,
+    /// The tables of the vocabulary with special tokens spelled out, by their names.
+    spelled: Arc<Mutex<HashMap<Vec<String>, Tables>>>,
+    /// May grammars ask for special tokens that the vocabulary does not have?
+    any_special: bool,
     lookahead: Lookahead,
     terminals: Terminals,
     limits: Limits,
@@ -31,6 +41,8 @@ impl Compiler {
         let tables = Tables::new(vocabulary, CacheFolder::none());
         Self {
             tables,
+            spelled: Arc::default(),
+            any_special: false,
             lookahead: Lookahead::default(),
             terminals: Terminals::default(),
             limits: Limits::default(),
@@ -49,6 +61,13 @@ impl Compiler {
     #[must_use]
     pub fn terminals(mut self, terminals: Terminals) -> Self {
         self.terminals = terminals;
+        self
+    }
+
+    /// Lets grammars ask for special tokens that the vocabulary does not have: for texts, where no tokens matter.
+    #[must_use]
+    pub fn any_special(mut self) -> Self {
+        self.any_special = true;
         self
     }
 
@@ -71,17 +90,20 @@ impl Compiler {
     #[must_use]
     pub fn cache(mut self, cache: CacheFolder) -> Self {
         self.tables = Tables::new(self.tables.vocabulary().clone(), cache);
+        self.spelled = Arc::default();
         self
     }
 
     /// Compiles a grammar. Parser sets are made later, when texts first need them, and so are trees, unless they
-    /// are in the [cache](Self::cache) or [grown](CompiledGrammar::grow_trees) ahead.
+    /// are in the [cache](Self::cache) or [grown](CompiledGrammar::grow_trees) ahead. For [special
+    /// tokens](Grammar::specials) it makes a second vocabulary, which is kept.
     ///
     /// Roughly linear in the grammar, apart from the terminals' automata, whose size is bounded by
     /// [`Limits::dfa_states`].
     ///
     /// # Errors
-    /// If the grammar has no sentence at all, or a budget is used up.
+    /// If the grammar has no sentence at all, asks for special tokens that the vocabulary does not have, or a budget
+    /// is used up.
     ///
     /// # Example
     /// ```
@@ -108,11 +130,14 @@ impl Compiler {
             "lowered a grammar"
         );
         let reach = (self.lookahead, self.terminals);
-        let common = self.common(grammar);
-        let program = Program::new(lowered, &self.tables, &common, reach, self.limits.clone());
+        let tables = self.tables_for(grammar)?;
+        let common = self.common(grammar, &tables);
+        let (vocabulary, specials) = (self.tables.vocabulary().clone(), grammar.specials().to_vec());
+        let asked = Asked { vocabulary, specials };
+        let program = Program::new(lowered, &tables, asked, &common, reach, self.limits.clone());
         let program = Arc::new(program);
         let host = Host::new(&program).map_err(CompileError::limit)?;
-        let (tables, patience) = (self.tables.clone(), self.patience);
+        let patience = self.patience;
         let grammar_warnings = Arc::from(grammar.warnings());
         let compiled = CompiledGrammar { program, tables, host, patience, grammar_warnings };
         if let Some(forest) = compiled.cached_trees() {
@@ -123,16 +148,72 @@ impl Compiler {
 }
 
 impl Compiler {
+    /// The tables of the vocabulary, with the special tokens spelled out that the grammar asks for.
+    fn tables_for(&self, grammar: &Grammar) -> Result<Tables, CompileError> {
+        if grammar.specials().is_empty() {
+            return Ok(self.tables.clone());
+        }
+        let vocabulary = self.tables.vocabulary();
+        let mut asked: Vec<(TokenId, &str)> = Vec::with_capacity(grammar.specials().len());
+        for name in grammar.specials() {
+            let mut named = vocabulary.special_tokens().filter(|&(_, special)| special == name);
+            let id = match named.next() {
+                Some((id, _)) if vocabulary.is_end_of_text(id) => {
+                    return Err(CompileError::new(CompileErrorKind::EndsText(name.clone())));
+                }
+                Some((id, _)) => Some(id),
+                // Some vocabularies have marks of calls among their text tokens.
+                None => vocabulary.token_of(name.as_bytes()).or_else(|| {
+                    let next = || TokenId::from_index(vocabulary.size() + asked.len());
+                    self.any_special.then(next).flatten()
+                }),
+            };
+            let Some(id) = id else {
+                let names = vocabulary.special_tokens().map(|(_, special)| special);
+                let near = nearest(name, names).map(str::to_owned);
+                return Err(CompileError::new(CompileErrorKind::NoSpecialToken(name.clone(), near)));
+            };
+            asked.push((id, name));
+        }
+        if asks_for_marks(grammar) {
+            return Err(CompileError::new(CompileErrorKind::SpecialsAmongBytes));
+        }
+        let mut known = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tables) = known.get(grammar.specials()) {
+            return Ok(tables.clone());
+        }
+        let spelled = vocabulary.with_spelled(&asked);
+        let spelled = spelled.map_err(|error| CompileError::new(CompileErrorKind::Vocabulary(error)))?;
+        let tables = Tables::new(spelled, self.tables.cache().clone());
+        if known.len() == MOST_SPELLED {
+            known.clear();
+        }
+        known.insert(grammar.specials().to_vec(), tables.clone());
+        Ok(tables)
+    }
+
     /// The tables of what the grammar's notation has in common.
-    fn common(&self, grammar: &Grammar) -> Vec<Arc<TerminalTable>> {
+    fn common(&self, grammar: &Grammar, tables: &Tables) -> Vec<Arc<TerminalTable>> {
         // One that is over budget is no loss but of time.
         let dfa = |automaton: &Automaton| {
             let kind = PatternKind::Automaton(automaton.clone());
             scanner::build_pattern(&kind, self.limits.dfa_states, &self.limits).ok()?
         };
         let common = grammar.common().iter();
-        common.filter_map(|automaton| self.tables.of_common(automaton, || dfa(automaton))).collect()
+        common.filter_map(|automaton| tables.of_common(automaton, || dfa(automaton))).collect()
     }
+}
+
+/// Does the grammar mention the byte that [marks](special::MARK) special tokens elsewhere than in those?
+fn asks_for_marks(grammar: &Grammar) -> bool {
+    let spelled: Vec<Vec<u8>> = grammar.specials().iter().map(|name| special::spelled(name)).collect();
+    grammar.exprs().any(|(_, expr)| match expr {
+        Expr::Pattern(pattern) => {
+            let special = pattern.as_literal().is_some_and(|bytes| spelled.iter().any(|one| one == bytes));
+            !special && pattern.mentions_mark()
+        }
+        _ => false,
+    })
 }
 
 /// A grammar ready to constrain. Cloning is cheap; `Send` and `Sync`.
@@ -311,7 +392,13 @@ impl CompiledGrammar {
     /// The vocabulary it was compiled for.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
-        &self.program.vocabulary
+        &self.program.asked.vocabulary
+    }
+
+    /// What a token adds to a text: its bytes, or, of a special token that the grammar asks for, its name.
+    #[must_use]
+    pub fn text_of(&self, token: TokenId) -> &[u8] {
+        self.program.text_of(token)
     }
 
     /// The lookahead it was compiled with.

@@ -103,6 +103,7 @@ pub mod limits;
 
 mod hopcroft;
 mod interner;
+mod special;
 
 pub mod store;
 

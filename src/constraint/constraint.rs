@@ -302,7 +302,7 @@ impl Constraint {
 
     /// The vocabulary it was compiled for.
     pub(crate) fn vocabulary(&self) -> &Vocabulary {
-        &self.program.vocabulary
+        &self.program.asked.vocabulary
     }
 
     /// The bytes that may follow, ascending; for messages. 256 lookups.

@@ -19,6 +19,7 @@ mod path;
 mod patience;
 mod program;
 mod readings;
+mod specials;
 mod thread;
 mod trie_walk;
 
@@ -33,5 +34,5 @@ pub(crate) use host::Host;
 pub(crate) use machine::Machine;
 pub use memory::Memory;
 pub use patience::Patience;
-pub(crate) use program::Program;
+pub(crate) use program::{Asked, Program};
 pub use readings::TerminalRun;

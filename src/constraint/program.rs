@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::completion::Lengths;
 use crate::{
+    ids::TokenId,
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
     store::{Key, Writer},
@@ -15,7 +16,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) lowered: Lowered,
+    /// The vocabulary, with the special tokens spelled out that the grammar asks for.
     pub(crate) vocabulary: Vocabulary,
+    pub(crate) asked: Asked,
     pub(crate) lookahead: Lookahead,
     pub(crate) terminals: Terminals,
     pub(crate) limits: Limits,
@@ -27,11 +30,21 @@ pub(crate) struct Program {
     pub(crate) grown: OnceLock<Arc<Forest>>,
 }
 
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The vocabulary as it was given.
+    pub(crate) vocabulary: Vocabulary,
+    /// The special tokens of the grammar, by name.
+    pub(crate) specials: Vec<String>,
+}
+
 impl Program {
     /// A program without trees. Terminals may have much in common with those of the tables `common`.
     pub(crate) fn new(
         lowered: Lowered,
         tables: &Tables,
+        asked: Asked,
         common: &[Arc<TerminalTable>],
         reach: (Lookahead, Terminals),
         limits: Limits,
@@ -39,6 +52,7 @@ impl Program {
         Self {
             tables: lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect(),
             vocabulary: tables.vocabulary().clone(),
+            asked,
             follow: Follow::new(&lowered.cfg, lowered.scanner.terminal_count()),
             lowered,
             lookahead: reach.0,
@@ -46,6 +60,16 @@ impl Program {
             limits,
             lengths: OnceLock::new(),
             grown: OnceLock::new(),
+        }
+    }
+
+    /// What a token adds to a text: its bytes, or, of a special token that the grammar asks for, its name.
+    pub(crate) fn text_of(&self, token: TokenId) -> &[u8] {
+        let asked = &self.asked.vocabulary;
+        match (asked.bytes(token), self.vocabulary.bytes(token)) {
+            (Some(bytes), _) => bytes,
+            (None, Some(_)) => asked.name(token).unwrap_or_default().as_bytes(),
+            (None, None) => &[],
         }
     }
 

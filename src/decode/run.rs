@@ -100,6 +100,10 @@ impl Run {
         options: &DecodeOptions,
     ) -> Self {
         let constraint = constraint.map(|constraint| constraint.patient_unless_told(Patience::whole()));
+        let possible = match constraint.as_ref().filter(|constraint| !constraint.specials().is_empty()) {
+            Some(constraint) => Arc::new(constraint.with_specials(&possible)),
+            None => possible,
+        };
         Self {
             chooser: Chooser::new(options, possible),
             vocabulary,
@@ -168,7 +172,7 @@ impl Run {
             constraint.advance_bytes(&completion.bytes)?;
             Ok::<_, StepError>(completion)
         })?;
-        self.text.extend_from_slice(&completion.bytes);
+        self.text.extend_from_slice(&constraint.shown(&completion.bytes));
         self.completion = Some(completion);
         Ok(())
     }
@@ -292,12 +296,16 @@ impl Run {
 
     /// Appends a token's bytes, up to the end of the first stop string.
     fn append(&mut self, token: TokenId) -> Result<(), DecodeError> {
-        for &byte in self.vocabulary.bytes(token).unwrap_or_default() {
+        let bytes = match &self.constraint {
+            Some(constraint) => constraint.text_of(token).to_vec(),
+            None => self.vocabulary.bytes(token).unwrap_or_default().to_vec(),
+        };
+        for byte in bytes {
             self.text.push(byte);
             let Some(length) = self.stop.push(byte) else { continue };
             self.text.truncate(self.text.len() - length);
             if let Some(mut cut) = self.start.take() {
-                timed(&mut self.stats.mask_time, || cut.advance_bytes(&self.text))?;
+                timed(&mut self.stats.mask_time, || cut.advance_text(&self.text))?;
                 self.constraint = Some(cut);
             }
             return self.finish_by(Finish::StopString);

@@ -42,6 +42,7 @@ pub(super) fn embed(
         // A prefix is used once, so no rule of the name is there.
         let _ = builder.define(&name(rule), body, grammar.rule_span(rule).shifted(at));
     }
+    builder.with_specials(grammar.specials());
     grammar.common().iter().for_each(|automaton| builder.in_common(automaton.clone()));
     Ok(name(grammar.root()))
 }

@@ -4,7 +4,10 @@
 //! and deep input cannot blow the stack); every rule has a body; [`GrammarBuilder`] is the only way in.
 //! Knows nothing of scanners, parsers or vocabularies.
 
-use std::collections::HashMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+};
 
 use super::{
     any_order::AnyOrder, automaton::Automaton, pattern::Pattern, source::Span, warning::GrammarWarning,
@@ -12,6 +15,7 @@ use super::{
 use crate::{
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
+    special,
 };
 
 /// An expression over rules and patterns.
@@ -57,6 +61,7 @@ pub struct Grammar {
     warnings: Vec<GrammarWarning>,
     keys: Option<DistinctKeys>,
     common: Vec<Automaton>,
+    specials: Vec<String>,
 }
 
 /// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar
@@ -93,6 +98,43 @@ impl Grammar {
     #[must_use]
     pub fn common(&self) -> &[Automaton] {
         &self.common
+    }
+
+    /// The names of the special tokens that it asks for, sorted. Such a token stands for itself: a text may
+    /// hold its name beside it.
+    #[must_use]
+    pub fn specials(&self) -> &[String] {
+        &self.specials
+    }
+
+    /// The texts of this grammar with `prefix` before them, for [healing](crate::decode::Healing) prompts. `None` if
+    /// its texts are JSON without [repeated keys](Self::distinct_keys), which is said of whole texts. Linear.
+    #[must_use]
+    pub fn after(&self, prefix: &[u8]) -> Option<Self> {
+        let mut grammar = self.clone();
+        if grammar.keys.is_some() {
+            return None;
+        }
+        let mut push = |expr: Expr| {
+            let id = ExprId::from_index(grammar.exprs.len())?;
+            grammar.exprs.push(expr);
+            grammar.spans.push(Span::default());
+            Some(id)
+        };
+        let before = push(Expr::Pattern(Pattern::literal(prefix)))?;
+        let text = push(Expr::Rule(self.root))?;
+        let body = push(Expr::Sequence(vec![before, text]))?;
+        grammar.root = RuleId::from_index(grammar.rules.len())?;
+        grammar.rules.push(Rule { name: "after the prompt".to_owned(), span: Span::default(), body });
+        Some(grammar)
+    }
+
+    /// A text in which the names of its [special tokens](Self::specials) stand for those, as the bytes that
+    /// [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes: each name between two bytes
+    /// `0xFF`. Linear in the text, for each name.
+    #[must_use]
+    pub fn spell<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        if self.specials.is_empty() { text.into() } else { special::spell(text, &self.specials).into() }
     }
 
     /// All rules, in order of first mention.
@@ -158,6 +200,7 @@ pub struct GrammarBuilder {
     warnings: Vec<GrammarWarning>,
     keys: Option<DistinctKeys>,
     common: Vec<Automaton>,
+    specials: BTreeSet<String>,
     max_exprs: usize,
 }
 
@@ -190,6 +233,7 @@ impl GrammarBuilder {
             warnings: Vec::new(),
             keys: None,
             common: Vec::new(),
+            specials: BTreeSet::new(),
             max_exprs: limits.expressions.min(u32::MAX as usize),
         }
     }
@@ -266,6 +310,21 @@ impl GrammarBuilder {
     /// See [`rule_ref`](Self::rule_ref).
     pub fn pattern(&mut self, pattern: Pattern, span: Span) -> Result<ExprId, LimitExceeded> {
         self.push(Expr::Pattern(pattern), span)
+    }
+
+    /// The special token of this name, which the vocabulary must have. The name is not empty.
+    ///
+    /// # Errors
+    /// See [`rule_ref`](Self::rule_ref).
+    pub fn special(&mut self, name: &str, span: Span) -> Result<ExprId, LimitExceeded> {
+        debug_assert!(!name.is_empty());
+        self.specials.insert(name.to_owned());
+        self.pattern(Pattern::literal(&special::spelled(name)), span)
+    }
+
+    /// Says that patterns hold special tokens, as [`special`](Self::special) makes them.
+    pub(super) fn with_specials(&mut self, names: &[String]) {
+        self.specials.extend(names.iter().cloned());
     }
 
     /// One after the other.
@@ -370,7 +429,8 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
-        let Self { exprs, spans, warnings, keys, common, .. } = self;
-        Ok(Grammar { rules, exprs, spans, root, warnings, keys, common })
+        let Self { exprs, spans, warnings, keys, common, specials, .. } = self;
+        let specials = specials.into_iter().collect();
+        Ok(Grammar { rules, exprs, spans, root, warnings, keys, common, specials })
     }
 }

@@ -6,7 +6,7 @@
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
 use super::automaton::Automaton;
-use crate::limits::PATTERN_NESTING;
+use crate::{limits::PATTERN_NESTING, special};
 
 /// The byte language of a leaf of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +92,35 @@ impl Pattern {
             PatternKind::Expression(hir) => Some(hir),
             PatternKind::Automaton(_) => None,
         }
+    }
+
+    /// Does it mention the byte that [marks](special::MARK) special tokens? Linear; also where it is in a part that
+    /// matches nothing.
+    pub(crate) fn mentions_mark(&self) -> bool {
+        let mark = &special::MARK;
+        let hir = match &self.kind {
+            PatternKind::Expression(hir) => hir,
+            PatternKind::Automaton(automaton) => {
+                let mut edges = automaton.states().iter().flat_map(|state| &state.edges);
+                return edges.any(|edge| (edge.first..=edge.last).contains(mark));
+            }
+        };
+        let mut open = vec![hir];
+        while let Some(hir) = open.pop() {
+            match hir.kind() {
+                HirKind::Literal(literal) if literal.0.contains(mark) => return true,
+                HirKind::Class(Class::Bytes(class))
+                    if class.iter().any(|range| (range.start()..=range.end()).contains(mark)) =>
+                {
+                    return true;
+                }
+                HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => {}
+                HirKind::Repetition(repetition) => open.push(&repetition.sub),
+                HirKind::Capture(capture) => open.push(&capture.sub),
+                HirKind::Concat(parts) | HirKind::Alternation(parts) => open.extend(parts),
+            }
+        }
+        false
     }
 
     /// The bytes, if the language is written as one literal.

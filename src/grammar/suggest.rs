@@ -6,7 +6,7 @@ const LONGEST_NAME: usize = 64;
 const MOST_CANDIDATES: usize = 10_000;
 
 /// The candidate nearest to `name` if it is near: at most a third of the characters differ.
-pub(super) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(crate) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = folded(name);
     if wanted.len() > LONGEST_NAME {
         return None;

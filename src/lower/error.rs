@@ -1,6 +1,6 @@
 //! Why a grammar cannot be compiled.
 
-use crate::limits::LimitExceeded;
+use crate::{limits::LimitExceeded, vocab::VocabularyError};
 
 /// Kinds of [`CompileError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +10,14 @@ pub enum CompileErrorKind {
     EmptyLanguage,
     /// A part of a list in any order, or its separator, matches the empty text.
     EmptyPart,
+    /// The grammar asks for a special token, and the vocabulary has no token of this name; perhaps this one is meant.
+    NoSpecialToken(String, Option<String>),
+    /// The grammar asks for a special token of this name, and that token ends the text.
+    EndsText(String),
+    /// The grammar asks for special tokens and for bytes that are no text.
+    SpecialsAmongBytes,
+    /// The vocabulary cannot have the special tokens that the grammar asks for as text.
+    Vocabulary(VocabularyError),
     /// A budget is used up.
     Limit(LimitExceeded),
 }
@@ -47,6 +55,23 @@ impl std::fmt::Display for CompileError {
                 "a part of a list in any order, or the separator between two, matches the empty text\n\
                  hint: leave out the part instead of letting it be empty",
             ),
+            CompileErrorKind::NoSpecialToken(name, near) => {
+                write!(f, "the grammar asks for the special token `{name}`, which the vocabulary does not have")?;
+                match near {
+                    Some(near) => write!(f, "\nhint: did you mean `{near}`?"),
+                    None => f.write_str("\nhint: take the grammar for this model, or write the name as text"),
+                }
+            }
+            CompileErrorKind::EndsText(name) => write!(
+                f,
+                "the grammar asks for the special token `{name}`, which ends the text in this vocabulary\n\
+                 hint: leave it out where the text ends, and name other tokens that end it where it stands inside"
+            ),
+            CompileErrorKind::SpecialsAmongBytes => f.write_str(
+                "the grammar asks for special tokens and for the byte 0xFF, which no text has\n\
+                 hint: match characters, not bytes, in a grammar with special tokens",
+            ),
+            CompileErrorKind::Vocabulary(error) => error.fmt(f),
             CompileErrorKind::Limit(limit) => {
                 write!(f, "{limit}\nhint: {}", limit.hint())
             }
@@ -57,8 +82,9 @@ impl std::fmt::Display for CompileError {
 impl std::error::Error for CompileError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.kind {
-            CompileErrorKind::EmptyLanguage | CompileErrorKind::EmptyPart => None,
             CompileErrorKind::Limit(limit) => Some(limit),
+            CompileErrorKind::Vocabulary(error) => Some(error),
+            _ => None,
         }
     }
 }

@@ -153,7 +153,7 @@ impl EngineRunner {
         mut progress: impl FnMut(&[TokenId]) -> GoOn,
     ) -> Result<Generation, RunnerError> {
         let begun = Instant::now();
-        let mut stop = Stopped::new(options, &self.vocabulary);
+        let mut stop = Stopped::new(options, &self.vocabulary, constraint);
         let (watch, mut receiver) = self.start(prompt, constraint, guesses, options)?;
         let mut ended = false;
         while !ended {
@@ -185,8 +185,7 @@ impl EngineRunner {
         };
         let complete = constraint.map_or(finish != Finish::Length, |constraint| {
             let mut constraint = constraint.fork();
-            constraint.advance_bytes(&stop.text).is_ok_and(|taken| taken == stop.text.len())
-                && constraint.is_complete()
+            constraint.advance_text(&stop.text).unwrap_or(false) && constraint.is_complete()
         });
         Ok(Generation {
             tokens: stop.kept(&tokens).to_vec(),
@@ -338,6 +337,7 @@ impl CustomLogitsProcessor for Free {
 /// The text of the tokens so far, and where a stop string ends it.
 struct Stopped<'a> {
     vocabulary: &'a Vocabulary,
+    constraint: Option<&'a Constraint>,
     search: crate::decode::StopSearch,
     text: Vec<u8>,
     seen: usize,
@@ -346,14 +346,18 @@ struct Stopped<'a> {
 }
 
 impl<'a> Stopped<'a> {
-    fn new(options: &DecodeOptions, vocabulary: &'a Vocabulary) -> Self {
-        Self { vocabulary, search: options.stop.search(), text: Vec::new(), seen: 0, found: None }
+    fn new(options: &DecodeOptions, vocabulary: &'a Vocabulary, constraint: Option<&'a Constraint>) -> Self {
+        let (search, text) = (options.stop.search(), Vec::new());
+        Self { vocabulary, constraint, search, text, seen: 0, found: None }
     }
 
     /// Looks at the tokens that are new.
     fn search(&mut self, tokens: &[TokenId]) {
         while self.found.is_none() && self.seen < tokens.len() {
-            let bytes = self.vocabulary.bytes(tokens[self.seen]).unwrap_or_default();
+            let bytes = match self.constraint {
+                Some(constraint) => constraint.text_of(tokens[self.seen]),
+                None => self.vocabulary.bytes(tokens[self.seen]).unwrap_or_default(),
+            };
             self.seen += 1;
             for &byte in bytes {
                 self.text.push(byte);

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     constraint::{Constraint, Context},
     ids::TokenId,
+    special::{self, Piece},
     vocab::{Tokenizer, Vocabulary},
 };
 
@@ -144,6 +145,15 @@ impl ForcedText {
     /// The tokens of `forced` after `tokens`, as the tokenizer splits them together; none where a token would
     /// begin before and end inside.
     fn split(&self, tokens: &[TokenId], forced: &[u8]) -> Vec<TokenId> {
+        let forced = match special::pieces(forced).next() {
+            Some(Piece::Text(text)) => text,
+            Some(Piece::Special(name)) => {
+                let special = self.vocabulary.special_tokens().find(|(_, one)| one.as_bytes() == name);
+                let token = special.map(|(id, _)| id).or_else(|| self.vocabulary.token_of(name));
+                return token.into_iter().collect();
+            }
+            Some(Piece::Cut) | None => return Vec::new(),
+        };
         let before = self.last_bytes(tokens, BEFORE);
         let text = [&before[..], forced].concat();
         // What is forced may be cut in the middle of a character, and so may what is before.

@@ -15,7 +15,10 @@ use super::{
     builder::VocabularyBuilder, error::VocabularyError, quoted::Quoted, stored, token_set::TokenSet,
     trie::ByteTrie,
 };
-use crate::ids::TokenId;
+use crate::{
+    ids::{TokenId, TrieNodeId},
+    special,
+};
 
 /// The tokens of a language model. Cloning costs one reference count; `Eq` and `Hash` are by fingerprint.
 ///
@@ -113,6 +116,30 @@ impl Vocabulary {
         ids.into_iter().fold(builder, VocabularyBuilder::end_of_text).build()
     }
 
+    /// The same vocabulary for grammars that ask for these special tokens, given with their names: each has its
+    /// name between two bytes `0xFF` as its bytes, and the text tokens that hold such a byte have none. Costs
+    /// about as much as building it.
+    ///
+    /// # Errors
+    /// If no token ends the text any more, or the names are too long together.
+    pub fn with_spelled(&self, specials: &[(TokenId, &str)]) -> Result<Self, VocabularyError> {
+        let mut builder = Self::builder();
+        let is_asked = |id: TokenId| specials.iter().any(|&(asked, _)| asked == id);
+        for (id, bytes) in self.text_tokens().filter(|&(id, _)| !is_asked(id)) {
+            if bytes.contains(&special::MARK) {
+                builder = builder.special(id, String::from_utf8_lossy(bytes));
+            } else {
+                builder.add(id, bytes);
+            }
+        }
+        specials.iter().for_each(|&(id, name)| builder.add(id, &special::spelled(name)));
+        for (id, name) in self.special_tokens().filter(|&(id, _)| !is_asked(id)) {
+            builder = builder.special(id, name);
+        }
+        let ends = self.end_of_text().iter().copied().filter(|&id| !is_asked(id));
+        ends.fold(builder, VocabularyBuilder::end_of_text).build()
+    }
+
     /// One more than the highest token id: the number of bits of a [`TokenSet`] over this vocabulary.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -181,6 +208,24 @@ impl Vocabulary {
     #[must_use]
     pub fn concat(&self, tokens: &[TokenId]) -> Vec<u8> {
         tokens.iter().filter_map(|&token| self.bytes(token)).flatten().copied().collect()
+    }
+
+    /// The first token with exactly these bytes: a walk down the trie.
+    #[must_use]
+    pub fn token_of(&self, bytes: &[u8]) -> Option<TokenId> {
+        let node = self.node_of(bytes)?;
+        self.trie().tokens_at(self.trie().own_tokens(node)).first().copied()
+    }
+
+    /// Is there a token that begins with these bytes and goes on? A walk down the trie.
+    #[must_use]
+    pub fn goes_on(&self, bytes: &[u8]) -> bool {
+        self.node_of(bytes).is_some_and(|node| self.trie().end(node).raw() > node.raw() + 1)
+    }
+
+    fn node_of(&self, bytes: &[u8]) -> Option<TrieNodeId> {
+        let (&first, rest) = bytes.split_first()?;
+        rest.iter().try_fold(self.trie().root_child(first)?, |node, &byte| self.trie().child(node, byte))
     }
 
     /// The tokens whose bytes `text` begins with: a walk down the trie, as long as the longest of them.
@@ -299,6 +344,19 @@ mod tests {
         assert_eq!(changed.end_of_text(), [id(7)]);
         assert!(changed.is_special(id(6)));
         assert_eq!(changed.with_end_of_text([id(6)]).unwrap(), one);
+    }
+
+    #[test]
+    fn spelled_specials_are_text() {
+        let vocabulary = small().token(id(8), b"x\xFF").token(id(9), b"\xFF").build().unwrap();
+        let spelled = vocabulary.with_spelled(&[(id(7), "<pad>"), (id(11), "<x>")]).unwrap();
+        assert_eq!(spelled.bytes(id(7)), Some(&b"\xFF<pad>\xFF"[..]));
+        assert_eq!(spelled.bytes(id(11)), Some(&b"\xFF<x>\xFF"[..]));
+        assert_eq!([spelled.bytes(id(8)), spelled.bytes(id(9))], [None, None]);
+        assert_eq!((spelled.name(id(7)), spelled.size()), (None, 12));
+        assert_eq!((spelled.bytes(id(3)), spelled.name(id(6))), (Some(&b"ab"[..]), Some("<eos>")));
+        let error = vocabulary.with_spelled(&[(id(6), "<eos>")]).unwrap_err();
+        assert_eq!(error.kind(), &VocabularyErrorKind::NoEndOfText);
     }
 
     #[test]

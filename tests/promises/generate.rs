@@ -18,6 +18,9 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 /// The characters texts are made of, common ones first and more than once.
 pub(super) const ALPHABET: [char; 12] = ['a', 'a', 'a', 'b', 'b', 'b', 'c', 'c', 'é', 'è', '漢', '😀'];
 
+/// The special token that ends no text.
+pub(super) const SPECIAL: &str = "<special>";
+
 /// Regular expressions that are terminals or parts of them. Some match the empty string, one matches nothing.
 const REGEXES: [&str; 12] = [
     "[ab]+",
@@ -39,6 +42,8 @@ const REGEXES: [&str; 12] = [
 pub(super) enum Node {
     /// Exactly these bytes, not always whole characters.
     Literal(Vec<u8>),
+    /// The special token of the vocabulary; not among the [`rules`], see [`super::specials`].
+    Special,
     /// One character in (or, if the flag is set, not in) the ranges.
     Class(Vec<(char, char)>, bool),
     /// A regular expression.
@@ -80,6 +85,7 @@ impl Node {
         };
         match self {
             Self::Literal(bytes) => builder.pattern(Pattern::literal(bytes), at),
+            Self::Special => builder.special(SPECIAL, at),
             Self::Class(ranges, negated) => {
                 let ranges = ranges.iter().map(|&(first, last)| ClassUnicodeRange::new(first, last));
                 let mut class = ClassUnicode::new(ranges);
@@ -131,6 +137,7 @@ impl Node {
         };
         match self {
             Self::Literal(bytes) => write!(f, "\"{}\"", bytes.utf8_chunks().fold(String::new(), quote)),
+            Self::Special => f.write_str(SPECIAL),
             Self::Class(ranges, negated) => {
                 write!(f, "[{}", if *negated { "^" } else { "" })?;
                 for (first, last) in ranges {
@@ -340,7 +347,7 @@ impl Words {
         let specials = self.ends + 1;
         let (texts_at, specials_at) = if self.specials_first { (specials, 0) } else { (0, texts.len() + 3) };
         let id = |index: usize| TokenId::from_index(index).unwrap();
-        let mut builder = Vocabulary::builder().special(id(specials_at), "<special>");
+        let mut builder = Vocabulary::builder().special(id(specials_at), SPECIAL);
         for end in 0..self.ends {
             builder = builder.end_of_text(id(specials_at + 1 + end));
         }

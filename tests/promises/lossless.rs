@@ -9,7 +9,10 @@ use domino::{
 };
 use proptest::prelude::*;
 
-use super::generate::{Case, World, case, config};
+use super::{
+    generate::{Case, World, case, config},
+    specials::with_specials,
+};
 
 const PROMPT: [TokenId; 2] = [TokenId::new(0), TokenId::new(1)];
 const CONTEXT: usize = 40;
@@ -187,6 +190,21 @@ proptest! {
         honest: bool,
     ) {
         check(&case, &options, length, free, honest);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    /// Drafts cross special tokens, such as those around a call of a tool, only as far as these are verified.
+    #[test]
+    fn drafts_across_special_tokens_do_not_change_the_text(
+        case in case(24),
+        options in options(),
+        length in lengths(),
+        honest: bool,
+    ) {
+        check(&with_specials(&case), &options, length, false, honest);
     }
 }
 

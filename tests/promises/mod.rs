@@ -20,6 +20,7 @@ pub(crate) mod real;
 mod rollback;
 mod schemas;
 mod sound;
+mod specials;
 mod trees;
 mod walks;
 mod warnings;

@@ -87,7 +87,7 @@ type Compiled = (CompiledGrammar, Vec<Value>);
 
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
-    let compiler = crate::budgets::compiler(byte_vocabulary()?);
+    let compiler = crate::budgets::compiler(byte_vocabulary()?).any_special();
     let mut judge = Judge { compiler, compiled: HashMap::new(), options: command.options.clone() };
     let mut lines = command.input.open()?;
     let mut out = stdout::lock();

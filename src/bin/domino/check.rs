@@ -121,7 +121,7 @@ fn answer(grammar: &CompiledGrammar, input: &Input, most: u64) -> Result<Verdict
 
 /// Checks all inputs.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
-    let compiler = crate::budgets::compiler(byte_vocabulary()?);
+    let compiler = crate::budgets::compiler(byte_vocabulary()?).any_special();
     let (grammar, relaxed) = command.grammar.compile_beyond(&compiler)?;
     let relaxed = relaxed_as_json(&relaxed);
     let mut exits = Vec::new();

@@ -26,7 +26,7 @@ pub(crate) struct Reading {
     characters: usize,
     /// The end of the line up to here, at most [`LINE_BYTES`].
     line: Vec<u8>,
-    /// The first bytes of a character of which more may come.
+    /// The first bytes of a character, or of the name of a special token, of which more may come.
     held: Vec<u8>,
 }
 
@@ -88,13 +88,20 @@ impl Reading {
     pub(crate) fn push(&mut self, piece: &[u8]) -> Read {
         let mut text = std::mem::take(&mut self.held);
         text.extend_from_slice(piece);
-        self.held = text.split_off(text.len() - unfinished(&text));
+        let held = unfinished(&text).max(unfinished_name(&text, self.state.specials()));
+        self.held = text.split_off(text.len() - held);
         self.read(&text)
     }
 
     /// Reads what was held back, at the end of the text.
     pub(crate) fn finish(&mut self) -> Read {
-        let held = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.held);
+        // What begins like a name is none.
+        let begun = held.len() - unfinished(&held);
+        if let Some(left) = self.read(&held[..begun])? {
+            return Ok(Some(left));
+        }
+        held.drain(..begun);
         let before = (!held.is_empty()).then(|| self.state.clone());
         let (offset, characters) = (self.offset, self.characters);
         let read = self.read(&held)?;
@@ -124,7 +131,23 @@ impl Reading {
         End::Incomplete(Box::new(self.leaving(held.len(), &held, held.len(), None, what.to_owned())))
     }
 
-    fn read(&mut self, text: &[u8]) -> Read {
+    fn read(&mut self, mut text: &[u8]) -> Read {
+        while let Some((start, name)) = first_name(text, self.state.specials()) {
+            if let Some(left) = self.read_text(&text[..start])? {
+                return Ok(Some(left));
+            }
+            if !self.state.advance_text(name.as_bytes()).map_err(|error| self.unanswered(error))? {
+                let what = format!("the special token `{name}` cannot follow");
+                return Ok(Some(Box::new(self.leaving(0, &text[start..], name.len(), None, what))));
+            }
+            self.pass(name.as_bytes());
+            text = &text[start + name.len()..];
+        }
+        self.read_text(text)
+    }
+
+    /// Reads text in which no special token is named.
+    fn read_text(&mut self, text: &[u8]) -> Read {
         match self.state.advance_bytes(text) {
             Ok(taken) if taken == text.len() => {
                 self.pass(text);
@@ -225,6 +248,23 @@ fn unfinished(text: &[u8]) -> usize {
         str::from_utf8(tail).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
     };
     tails.into_iter().find(cut).map_or(0, <[u8]>::len)
+}
+
+/// Bytes at the end that begin one of these names and do not end it.
+fn unfinished_name(text: &[u8], names: &[String]) -> usize {
+    let begins = |name: &String| {
+        let most = text.len().min(name.len().saturating_sub(1));
+        (1..=most).rev().find(|&length| text.ends_with(&name.as_bytes()[..length]))
+    };
+    names.iter().filter_map(begins).max().unwrap_or(0)
+}
+
+/// Where the first name of a special token begins, and the name: the longest of those that begin there.
+fn first_name(text: &[u8], names: &[String]) -> Option<(usize, String)> {
+    (0..if names.is_empty() { 0 } else { text.len() }).find_map(|start| {
+        let named = names.iter().filter(|name| text[start..].starts_with(name.as_bytes()));
+        named.max_by_key(|name| name.len()).map(|name| (start, name.clone()))
+    })
 }
 
 /// Where the character begins to which the byte at `at` belongs, and the character; the byte itself if it is

@@ -212,6 +212,10 @@ impl<'a, 't> Collector<'a, 't> {
             Kind::Nested(_) if place.lexeme.is_some() => {
                 return refuse("a nested grammar", "use it in a rule");
             }
+            Kind::Special(_) if place.lexeme.is_some() => {
+                return refuse("a special token", "use it in a rule");
+            }
+            Kind::Special(name) if !name.starts_with("<[") => {}
             Kind::Special(_) | Kind::Reference(_) => return Err(self.unsupported(expr)),
             _ => {}
         }
@@ -224,9 +228,8 @@ impl<'a, 't> Collector<'a, 't> {
     fn unsupported(&self, expr: &Expr<'_>) -> GrammarError {
         let (what, hint) = match &expr.kind {
             Kind::Special(name) => (
-                format!("the special token {} is not supported", quoted(name)),
-                "grammars describe text, and a special token has none; if the model spells it with ordinary \
-                tokens, write it as a literal",
+                format!("tokens by number, as {}, are not supported", quoted(name)),
+                "give the token's name, as in `<|python_tag|>`",
             ),
             Kind::Reference(name) => (
                 format!("the reference {} to a grammar beside this one is not supported", quoted(name)),

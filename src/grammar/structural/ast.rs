@@ -14,6 +14,8 @@ pub(super) struct Format {
 pub(super) enum Kind {
     /// Exactly this.
     Text(String),
+    /// The special token of this name.
+    Special(String),
     /// JSON of a schema.
     Schema(Span),
     /// Arguments of a schema's properties between XML tags, as Qwen3-Coder writes them.

@@ -2,7 +2,7 @@
 //! text.
 //!
 //! `reader` makes a tree (`ast`) of the JSON, `translate` writes it as rules, with `free` for text that may
-//! not hold certain strings and `parameters` for arguments between XML tags. A trigger is found where it is
+//! not hold certain strings, `parameters` for arguments between XML tags and `tokens` for special tokens. A trigger is found where it is
 //! first complete, by an automaton, so free text is as exact as everything else. `docs/structural-tags.md`
 //! has the table.
 
@@ -12,6 +12,7 @@ mod parameters;
 mod reader;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod translate;
 
 use super::{Grammar, GrammarError};

@@ -10,7 +10,7 @@ use crate::grammar::{
 
 use super::ast::{Dispatch, Following, Format, Kind, Tag, Trigger};
 
-type Read<T> = Result<T, GrammarError>;
+pub(super) type Read<T> = Result<T, GrammarError>;
 
 /// A text that was read: the JSON and what it says.
 pub(super) struct Structure {
@@ -26,9 +26,9 @@ pub(super) fn read(text: &str) -> Read<Structure> {
     Ok(Structure { documents, format })
 }
 
-struct Reader<'t, 'd> {
+pub(super) struct Reader<'t, 'd> {
     text: &'t str,
-    documents: &'d Documents,
+    pub(super) documents: &'d Documents,
 }
 
 impl Reader<'_, '_> {
@@ -58,7 +58,7 @@ impl Reader<'_, '_> {
         Ok(Format { kind: Kind::Dispatch(dispatch), span: self.documents.span(root) })
     }
 
-    fn format(&self, node: NodeId) -> Read<Format> {
+    pub(super) fn format(&self, node: NodeId) -> Read<Format> {
         let kind = self.string(node, "type")?;
         let content = |key: &str| self.format(self.needed(node, key)?);
         let contents =
@@ -98,7 +98,13 @@ impl Reader<'_, '_> {
                 self.only(node, &["elements"])?;
                 Kind::Choice(contents("elements")?)
             }
-            "tag" => Kind::Tag(Box::new(self.tag(node)?)),
+            "tag" => self.any_tag(node)?,
+            "token" => {
+                self.only(node, &["token"])?;
+                Kind::Special(self.special(node, "token")?)
+            }
+            "token_triggered_tags" => self.token_tags(node)?,
+            "token_dispatch" => self.token_rules(node)?,
             "triggered_tags" => {
                 self.only(node, &["triggers", "tags", "at_least_one", "stop_after_first", "excludes"])?;
                 Kind::Dispatch(Dispatch {
@@ -180,7 +186,7 @@ impl Reader<'_, '_> {
         tags.iter().map(|&tag| Ok((tag, self.tag(tag)?))).collect()
     }
 
-    fn tag(&self, node: NodeId) -> Read<Tag> {
+    pub(super) fn tag(&self, node: NodeId) -> Read<Tag> {
         if let Some(kind) = self.documents.member(node, "type").and_then(|kind| self.documents.string(kind))
             && kind != "tag"
         {
@@ -191,6 +197,11 @@ impl Reader<'_, '_> {
     }
 
     fn tag_of(&self, node: NodeId, content: Format) -> Read<Tag> {
+        Ok(Tag { begin: self.string(node, "begin")?, content, ends: self.ends(node)? })
+    }
+
+    /// The texts that end a tag, one at least.
+    pub(super) fn ends(&self, node: NodeId) -> Read<Vec<String>> {
         let end = self.needed(node, "end")?;
         let ends = match self.documents.value(end) {
             Value::Array(_) => self.strings(node, "end")?,
@@ -199,7 +210,7 @@ impl Reader<'_, '_> {
         if ends.is_empty() {
             return Err(self.wrong(end, "a tag that never ends"));
         }
-        Ok(Tag { begin: self.string(node, "begin")?, content, ends })
+        Ok(ends)
     }
 
     /// Triggers with their tags: each tag belongs to one trigger, with which it begins.
@@ -266,7 +277,7 @@ impl Reader<'_, '_> {
     }
 
     /// All members are `type` and these.
-    fn only(&self, node: NodeId, known: &[&str]) -> Read<()> {
+    pub(super) fn only(&self, node: NodeId, known: &[&str]) -> Read<()> {
         let Value::Object(members) = self.documents.value(node) else { return Ok(()) };
         for (key, value) in members {
             if &**key != "type" && !known.contains(&&**key) {
@@ -277,23 +288,23 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn needed(&self, node: NodeId, key: &str) -> Read<NodeId> {
+    pub(super) fn needed(&self, node: NodeId, key: &str) -> Read<NodeId> {
         if !matches!(self.documents.value(node), Value::Object(_)) {
             return Err(self.wrong(node, "an object must stand here"));
         }
         self.documents.member(node, key).ok_or_else(|| self.missing(node, key))
     }
 
-    fn string(&self, node: NodeId, key: &str) -> Read<String> {
+    pub(super) fn string(&self, node: NodeId, key: &str) -> Read<String> {
         self.text_at(self.needed(node, key)?)
     }
 
-    fn text_at(&self, node: NodeId) -> Read<String> {
+    pub(super) fn text_at(&self, node: NodeId) -> Read<String> {
         let text = self.documents.string(node);
         text.map(str::to_owned).ok_or_else(|| self.wrong(node, "a string must stand here"))
     }
 
-    fn list(&self, node: NodeId, key: &str) -> Read<&[NodeId]> {
+    pub(super) fn list(&self, node: NodeId, key: &str) -> Read<&[NodeId]> {
         let list = self.needed(node, key)?;
         match self.documents.value(list) {
             Value::Array(items) => Ok(items),
@@ -302,14 +313,14 @@ impl Reader<'_, '_> {
     }
 
     /// Texts of at least one character; none if there is no such member.
-    fn strings(&self, node: NodeId, key: &str) -> Read<Vec<String>> {
+    pub(super) fn strings(&self, node: NodeId, key: &str) -> Read<Vec<String>> {
         if self.documents.member(node, key).is_none() {
             return Ok(Vec::new());
         }
         self.list(node, key)?.iter().map(|&item| self.text_at(item)).collect()
     }
 
-    fn flag(&self, node: NodeId, key: &str, default: bool) -> Read<bool> {
+    pub(super) fn flag(&self, node: NodeId, key: &str, default: bool) -> Read<bool> {
         match self.documents.member(node, key) {
             None => Ok(default),
             Some(value) => match self.documents.value(value) {
@@ -332,11 +343,11 @@ impl Reader<'_, '_> {
         self.wrong(node, format!("{} is missing", quoted(key)))
     }
 
-    fn wrong(&self, node: NodeId, message: impl Into<String>) -> GrammarError {
+    pub(super) fn wrong(&self, node: NodeId, message: impl Into<String>) -> GrammarError {
         self.place(GrammarError::syntax(message), node)
     }
 
-    fn unsupported(&self, node: NodeId, message: impl Into<String>) -> GrammarError {
+    pub(super) fn unsupported(&self, node: NodeId, message: impl Into<String>) -> GrammarError {
         self.place(GrammarError::unsupported(message), node)
     }
 
@@ -347,7 +358,7 @@ impl Reader<'_, '_> {
 }
 
 /// The formats that are read.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 19] = [
     "const_string",
     "json_schema",
     "qwen_xml_parameter",
@@ -364,8 +375,10 @@ const KNOWN: [&str; 16] = [
     "star",
     "plus",
     "repeat",
+    "token",
+    "token_triggered_tags",
+    "token_dispatch",
 ];
 
 /// Formats of XGrammar that a grammar of texts cannot say.
-const OF_TOKENS: [&str; 5] =
-    ["token", "exclude_token", "any_tokens", "token_triggered_tags", "token_dispatch"];
+const OF_TOKENS: [&str; 2] = ["exclude_token", "any_tokens"];

@@ -70,6 +70,7 @@ impl<'t> Translator<'t, '_> {
         let span = format.span;
         match &format.kind {
             Kind::Text(text) => self.text(text, span),
+            Kind::Special(name) => self.builder.special(name, span).map_err(|limit| self.limit(limit, span)),
             Kind::Schema(schema) => {
                 let text = self.text;
                 self.schema(&text[schema.range()], *schema)
@@ -324,7 +325,12 @@ fn schemas<'t>(
                     },
                 ));
             }
-            Kind::Text(_) | Kind::Parameters(_) | Kind::Free { .. } | Kind::Grammar(_) | Kind::Regex(_) => {}
+            Kind::Text(_)
+            | Kind::Special(_)
+            | Kind::Parameters(_)
+            | Kind::Free { .. }
+            | Kind::Grammar(_)
+            | Kind::Regex(_) => {}
         }
     }
     let read = spans.par_iter().map(|span| &text[span.range()]).map(|text| (text, schema_of(text, limits)));

@@ -337,9 +337,11 @@ impl State {
     /// A token that cannot be drawn after the draft. Where all can be (there is none without a grammar), one that hardly
     /// ever is: if it is, the step goes on behind it, rightly, but for a text that ends there.
     fn junk(&self, draft: &[TokenId], vocabulary: &Vocabulary) -> TokenId {
-        // But for the end, special tokens are never allowed, and the end only where the text is complete.
-        let specials = vocabulary.special_tokens().map(|(token, _)| token);
-        if let Some(token) = specials.into_iter().find(|&token| !vocabulary.is_end_of_text(token)) {
+        // But for the end, special tokens that no grammar asks for are never allowed, and the end only where the
+        // text is complete.
+        let asked = |token| self.constraint.as_ref().is_some_and(|constraint| constraint.asks_for(token));
+        let mut specials = vocabulary.special_tokens().map(|(token, _)| token);
+        if let Some(token) = specials.find(|&token| !vocabulary.is_end_of_text(token) && !asked(token)) {
             return token;
         }
         let Some(mut ahead) = self.constraint.as_ref().map(Constraint::fork) else { return TokenId::new(0) };

@@ -61,6 +61,7 @@ pub(super) fn show(
 fn walk(constraint: &mut Constraint, text: &[u8]) -> (Vec<Row>, Option<StepError>) {
     let mut rows = Vec::new();
     let mut work = constraint.state_sizes().work;
+    let text = constraint.spell(text).into_owned();
     for (offset, &byte) in text.iter().enumerate() {
         match constraint.advance_bytes(&[byte]) {
             Ok(1) => {}

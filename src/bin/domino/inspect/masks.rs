@@ -55,10 +55,14 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
     Ok(print_rest(out, 2, rows.len(), masks)?)
 }
 
+/// What stands before and after the name of a special token in a text that was spelt.
+const SPECIAL_MARK: u8 = 0xFF;
+
 /// The masks along a text that is cut into the longest tokens.
 fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<Row>> {
-    let longest = longest_tokens(&subject.vocabulary, text);
     let mut constraint = subject.compiled.constraint();
+    let (named, text) = (text, &*constraint.spell(text));
+    let longest = longest_tokens(&subject.vocabulary, text);
     let (mut rows, mut after) = (Vec::new(), 0);
     for piece in longest.into_iter().chain([0]) {
         let start = Instant::now();
@@ -75,7 +79,7 @@ fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<Row>> {
                 break;
             }
             let mut reading = Reading::new(subject.compiled.constraint());
-            let left = reading.push(text).ok().flatten();
+            let left = reading.push(named).ok().flatten();
             let unknown = || anyhow::anyhow!("the text leaves the language");
             return Err(left.map_or_else(unknown, |left| left_language(&left)));
         }
@@ -91,8 +95,12 @@ fn longest_tokens(vocabulary: &Vocabulary, text: &[u8]) -> Vec<usize> {
     let most = known.keys().map(|bytes| bytes.len()).max().unwrap_or(1);
     let (mut rest, mut lengths) = (text, Vec::new());
     while !rest.is_empty() {
+        // A special token between its marks is one.
+        let mark = |byte: &u8| *byte == SPECIAL_MARK;
+        let special = rest.first().filter(|byte| mark(byte)).and(rest.iter().skip(1).position(mark));
+        let special = special.map(|inside| inside + 2);
         let fits = (1..=rest.len().min(most)).rev().find(|&length| known.contains_key(&rest[..length]));
-        let length = fits.unwrap_or(1);
+        let length = special.or(fits).unwrap_or(1);
         lengths.push(length);
         rest = &rest[length..];
     }

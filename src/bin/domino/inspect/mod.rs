@@ -87,6 +87,8 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         None => byte_vocabulary()?,
     };
     let compiler = crate::budgets::compiler(vocabulary.clone()).terminals(command.terminals);
+    // Without a tokenizer there are no tokens to be wrong about.
+    let compiler = if command.tokenizer.is_none() { compiler.any_special() } else { compiler };
     let text = command.grammar.load()?;
     let start = Instant::now();
     let grammar = text.parse()?;

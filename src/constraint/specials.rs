@@ -1,0 +1,56 @@
+//! Special tokens in texts: where a grammar asks for some, their names stand for them.
+
+use std::borrow::Cow;
+
+use super::{constraint::Constraint, error::StepError};
+use crate::{ids::TokenId, special, vocab::TokenSet};
+
+impl Constraint {
+    /// The names of the special tokens that the grammar asks for, sorted.
+    #[must_use]
+    pub fn specials(&self) -> &[String] {
+        &self.program.asked.specials
+    }
+
+    /// Is this one of the special tokens that the grammar asks for?
+    #[cfg(feature = "mistralrs")]
+    pub(crate) fn asks_for(&self, token: TokenId) -> bool {
+        self.program.asked.vocabulary.is_special(token) && self.program.vocabulary.bytes(token).is_some()
+    }
+
+    /// These tokens and the special tokens that the grammar asks for.
+    pub(crate) fn with_specials(&self, tokens: &TokenSet) -> TokenSet {
+        let mut all = tokens.clone();
+        let asked = self.program.asked.vocabulary.special_tokens();
+        let spelled = asked.filter(|&(id, _)| self.program.vocabulary.bytes(id).is_some());
+        spelled.for_each(|(id, _)| all.insert(id));
+        all
+    }
+
+    /// What a token adds to a text: its bytes, or, of a special token that the grammar asks for, its name.
+    #[must_use]
+    pub fn text_of(&self, token: TokenId) -> &[u8] {
+        self.program.text_of(token)
+    }
+
+    /// As [`advance_bytes`](Self::advance_bytes), for a text in which names of special tokens that the grammar
+    /// asks for stand for these. Returns whether all of it can follow; otherwise nothing has moved.
+    ///
+    /// # Errors
+    /// When a budget is used up.
+    pub fn advance_text(&mut self, text: &[u8]) -> Result<bool, StepError> {
+        let bytes = self.spell(text);
+        Ok(self.advance_bytes(&bytes)? == bytes.len())
+    }
+
+    /// As [`Grammar::spell`](crate::Grammar::spell), of its grammar.
+    #[must_use]
+    pub fn spell<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        if self.specials().is_empty() { text.into() } else { special::spell(text, self.specials()).into() }
+    }
+
+    /// Bytes of the grammar as text: special tokens by their names.
+    pub(crate) fn shown<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        if self.specials().is_empty() { bytes.into() } else { special::shown(bytes).into() }
+    }
+}

@@ -1,0 +1,132 @@
+//! Formats of special tokens in structural tags. A special token stands for itself and is no text, so free
+//! text beside it is as exact as elsewhere.
+
+use crate::grammar::{
+    document::{NodeId, Value},
+    error::quoted,
+};
+
+use super::{
+    ast::{Format, Kind, Tag},
+    reader::{Read, Reader},
+};
+
+impl Reader<'_, '_> {
+    /// A tag whose begin and end may be special tokens.
+    pub(super) fn any_tag(&self, node: NodeId) -> Read<Kind> {
+        let (begin, end) = (self.needed(node, "begin")?, self.needed(node, "end")?);
+        let is_special = |node| matches!(self.documents.value(node), Value::Object(_));
+        let (begins, ends) = (is_special(begin), is_special(end));
+        if !begins && !ends {
+            return Ok(Kind::Tag(Box::new(self.tag(node)?)));
+        }
+        self.only(node, &["begin", "content", "end"])?;
+        let mut parts = vec![self.edge(begin)?];
+        let content = self.format(self.needed(node, "content")?)?;
+        if ends {
+            // Free text holds no special token, so it needs no other end.
+            parts.extend([content, self.edge(end)?]);
+        } else {
+            let tag = Tag { begin: String::new(), content, ends: self.ends(node)? };
+            parts.push(Format { kind: Kind::Tag(Box::new(tag)), span: self.documents.span(node) });
+        }
+        Ok(Kind::Sequence(parts))
+    }
+
+    /// A begin or an end: a text, or a special token.
+    fn edge(&self, node: NodeId) -> Read<Format> {
+        if !matches!(self.documents.value(node), Value::Object(_)) {
+            return Ok(Format { kind: Kind::Text(self.text_at(node)?), span: self.documents.span(node) });
+        }
+        let kind = self.string(node, "type")?;
+        if kind != "token" {
+            return Err(self.wrong(node, format!("a text or a token must stand here, not {}", quoted(&kind))));
+        }
+        self.format(node)
+    }
+
+    /// Free text in which special tokens begin tags.
+    pub(super) fn token_tags(&self, node: NodeId) -> Read<Kind> {
+        let known = ["trigger_tokens", "tags", "exclude_tokens", "at_least_one", "stop_after_first"];
+        self.only(node, &known)?;
+        let mut triggers = Vec::new();
+        for &token in self.list(node, "trigger_tokens")? {
+            triggers.push((token, self.special_at(token)?));
+        }
+        let mut tags = Vec::new();
+        for &tag in self.list(node, "tags")? {
+            let begin = self.needed(tag, "begin")?;
+            let Kind::Special(name) = self.edge(begin)?.kind else {
+                return Err(self.wrong(begin, "these tags begin with tokens"));
+            };
+            if !triggers.iter().any(|(_, trigger)| *trigger == name) {
+                return Err(self.wrong(begin, format!("{} is no trigger", quoted(&name))));
+            }
+            tags.push((name, Format { kind: self.any_tag(tag)?, span: self.documents.span(tag) }));
+        }
+        for (token, trigger) in &triggers {
+            if !tags.iter().any(|(name, _)| name == trigger) {
+                return Err(self.wrong(*token, format!("no tag begins with {}", quoted(trigger))));
+            }
+        }
+        let tags = tags.into_iter().map(|(_, tag)| tag).collect();
+        let some = self.flag(node, "at_least_one", false)?;
+        let once = self.flag(node, "stop_after_first", false)?;
+        self.among_free_text(node, tags, some, once)
+    }
+
+    /// Free text in which special tokens are followed by formats.
+    pub(super) fn token_rules(&self, node: NodeId) -> Read<Kind> {
+        self.only(node, &["rules", "loop", "exclude_tokens"])?;
+        let mut ways = Vec::new();
+        for &rule in self.list(node, "rules")? {
+            let Value::Array(parts) = self.documents.value(rule) else {
+                return Err(self.wrong(rule, "a rule is a list of a token and a format"));
+            };
+            let &[token, format] = parts.as_slice() else {
+                return Err(self.wrong(rule, "a rule is a list of a token and a format"));
+            };
+            let (span, special) = (self.documents.span(token), Kind::Special(self.special_at(token)?));
+            let parts = vec![Format { kind: special, span }, self.format(format)?];
+            ways.push(Format { kind: Kind::Sequence(parts), span: self.documents.span(rule) });
+        }
+        let once = !self.flag(node, "loop", true)?;
+        self.among_free_text(node, ways, false, once)
+    }
+
+    /// Free text with such parts in it: at least one at the beginning, or at most one at the end. Free text
+    /// holds no special token, so it needs no stops.
+    fn among_free_text(&self, node: NodeId, ways: Vec<Format>, some: bool, once: bool) -> Read<Kind> {
+        let span = self.documents.span(node);
+        let format = |kind| Format { kind, span };
+        // A special token is none of free text in any case, and a token that is text must not be spelled there.
+        let excluded = self.strings(node, "exclude_tokens")?;
+        let free = || format(Kind::Free { excluded: excluded.clone(), most_chars: None });
+        let way = format(Kind::Choice(ways));
+        let repeat = |part, min, max| format(Kind::Repeat { part: Box::new(part), min, max });
+        Ok(match (some, once) {
+            (true, true) => way.kind,
+            // Between two parts is free text, and after the last.
+            (true, false) => repeat(format(Kind::Sequence(vec![way, free()])), 1, None).kind,
+            (false, true) => Kind::Sequence(vec![free(), repeat(way, 0, Some(1))]),
+            (false, false) => {
+                let more = format(Kind::Sequence(vec![way, free()]));
+                Kind::Sequence(vec![free(), repeat(more, 0, None)])
+            }
+        })
+    }
+
+    pub(super) fn special(&self, node: NodeId, key: &str) -> Read<String> {
+        self.special_at(self.needed(node, key)?)
+    }
+
+    /// The name of a special token. Numbers are of one vocabulary, and a grammar is for any.
+    fn special_at(&self, node: NodeId) -> Read<String> {
+        if matches!(self.documents.value(node), Value::Number(_)) {
+            let error = self.unsupported(node, "a token by its number");
+            return Err(error.with_hint("give its name, as in \"<|python_tag|>\""));
+        }
+        let name = self.text_at(node)?;
+        if name.is_empty() { Err(self.wrong(node, "a token without a name")) } else { Ok(name) }
+    }
+}

@@ -1,0 +1,95 @@
+//! Special tokens in grammars: their names as byte strings that no text has.
+//!
+//! A grammar is a language of bytes, and a special token has none. Where a grammar asks for one, it has the token's
+//! name between two bytes `0xFF`, which no text in UTF-8 has ([`spelled`]), and it is compiled for a vocabulary in which
+//! the token has these bytes ([`Vocabulary::with_spelled`](crate::Vocabulary::with_spelled)). So scanner, parser and masks
+//! need not know of it, and a name written by other tokens is text, not the token.
+
+/// Stands before and after a name. No text in UTF-8 has this byte.
+pub(crate) const MARK: u8 = 0xFF;
+
+/// The bytes of the special token of this name.
+pub(crate) fn spelled(name: &str) -> Vec<u8> {
+    [&[MARK], name.as_bytes(), &[MARK]].concat()
+}
+
+/// A text in which these names stand for special tokens, as bytes of the grammar: the longest name counts where
+/// several begin. Linear in the text, for each name.
+pub(crate) fn spell(text: &[u8], names: &[String]) -> Vec<u8> {
+    let mut spelt = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(&first) = rest.first() {
+        let named = names.iter().filter(|name| !name.is_empty() && rest.starts_with(name.as_bytes()));
+        match named.max_by_key(|name| name.len()) {
+            Some(name) => {
+                spelt.extend(spelled(name));
+                rest = &rest[name.len()..];
+            }
+            None => {
+                spelt.push(first);
+                rest = &rest[1..];
+            }
+        }
+    }
+    spelt
+}
+
+/// These bytes of a grammar as text: special tokens by their names.
+pub(crate) fn shown(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().copied().filter(|&byte| byte != MARK).collect()
+}
+
+/// What these bytes of a grammar begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'b> {
+    /// Text up to the next special token, or to the end.
+    Text(&'b [u8]),
+    /// A special token, by name.
+    Special(&'b [u8]),
+    /// The beginning of one, cut off.
+    Cut,
+}
+
+/// The pieces of these bytes in turn.
+pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (&first, inner) = rest.split_first()?;
+        let piece = if first != MARK {
+            let end = rest.iter().position(|&byte| byte == MARK).unwrap_or(rest.len());
+            let (text, more) = rest.split_at(end);
+            rest = more;
+            Piece::Text(text)
+        } else if let Some(end) = inner.iter().position(|&byte| byte == MARK) {
+            rest = &inner[end + 1..];
+            Piece::Special(&inner[..end])
+        } else {
+            rest = &[];
+            Piece::Cut
+        };
+        Some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_marked_and_back() {
+        let names = ["<|a|>", "<|a|>b", ""].map(String::from);
+        let spelt = spell(b"x<|a|>b<|a|>c<|", &names);
+        assert_eq!(spelt, b"x\xFF<|a|>b\xFF\xFF<|a|>\xFFc<|");
+        let pieces: Vec<_> = pieces(&spelt).collect();
+        assert_eq!(shown(&spelt), b"x<|a|>b<|a|>c<|");
+        let (text, special) = (Piece::Text, Piece::Special);
+        assert_eq!(pieces, [text(b"x"), special(b"<|a|>b"), special(b"<|a|>"), text(b"c<|")]);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_no_token() {
+        let found: Vec<_> = pieces(b"x\xFF<|a").collect();
+        assert_eq!(found, [Piece::Text(b"x"), Piece::Cut]);
+        assert_eq!(pieces(b"").next(), None);
+    }
+}
