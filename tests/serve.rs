@@ -2,6 +2,7 @@
 
 mod doors;
 mod schemas;
+mod tools;
 
 use std::{
     fs,

@@ -9,6 +9,7 @@ pub mod ir;
 pub mod json_schema;
 pub mod pattern;
 pub mod source;
+pub mod tools;
 
 mod document;
 mod embed;
@@ -26,7 +27,7 @@ pub(crate) mod regular;
 mod rust_types;
 mod structural;
 mod substring;
-mod suggest;
+pub(crate) mod suggest;
 mod warning;
 
 pub use any_order::{AnyOrder, AnyOrderPart};

@@ -24,6 +24,7 @@ use crate::{
     retokenize::{LowRetokenize, Retokenize},
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
+    tools::LowTools,
     trace::args::{LowTrace, Trace},
 };
 
@@ -125,6 +126,8 @@ pub(crate) struct LowGrammar {
     syntax: Option<Notation>,
     #[command(flatten)]
     schema: LowSchema,
+    #[command(flatten)]
+    tools: LowTools,
 }
 
 impl LowGrammar {
@@ -138,9 +141,11 @@ impl LowGrammar {
         let has_options = self.schema.is_given();
         let options = self.schema.resolve(defaults)?;
         let source = match (self.grammar, self.regex) {
+            (None, None) => {
+                self.tools.resolve()?.map(|(file, calling)| GrammarSource::Tools(file, Box::new(calling)))
+            }
             (Some(grammar), _) => Some(GrammarSource::resolve(&grammar, self.syntax, options)?),
             (None, Some(regex)) => Some(GrammarSource::Regex(regex)),
-            (None, None) => None,
         };
         if has_options && !matches!(source, Some(GrammarSource::File(_, Notation::JsonSchema, _))) {
             return Err(BadInput::new("a flag for JSON Schemas was given without one")

@@ -39,6 +39,7 @@ mod serve;
 mod speculate;
 mod stdout;
 mod tokenizer;
+mod tools;
 mod trace;
 mod warned;
 

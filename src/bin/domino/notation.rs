@@ -8,7 +8,10 @@ use std::{
 use clap::ValueEnum;
 use domino::{
     CompiledGrammar, Compiler, Grammar, GrammarError, Syntax,
-    grammar::json_schema::{Relaxed, SchemaOptions},
+    grammar::{
+        json_schema::{Relaxed, SchemaOptions},
+        tools::{Calling, Tools},
+    },
 };
 use serde_json::{Value, json};
 
@@ -148,6 +151,8 @@ pub(crate) enum GrammarSource {
     Shipped(&'static Shipped),
     /// A regular expression given as it is.
     Regex(String),
+    /// Functions that the model may call, in a file.
+    Tools(PathBuf, Box<Calling>),
 }
 
 impl GrammarSource {
@@ -175,12 +180,14 @@ impl GrammarSource {
             Self::File(path, ..) => path.display().to_string(),
             Self::Shipped(shipped) => shipped.name.to_owned(),
             Self::Regex(_) => "--regex".to_owned(),
+            Self::Tools(path, _) => path.display().to_string(),
         }
     }
 
     /// Its text.
     pub(crate) fn load(&self) -> Result<GrammarText, BadInput> {
         let mut schema = SchemaOptions::default();
+        let mut tools = None;
         let (notation, text) = match self {
             Self::File(path, notation, options) => {
                 schema = (**options).clone();
@@ -194,8 +201,16 @@ impl GrammarSource {
             }
             Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
             Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
+            Self::Tools(path, calling) => {
+                let list = std::fs::read_to_string(path)
+                    .map_err(|error| BadInput::new(format!("cannot read {}: {error}", path.display())))?;
+                let tag = Tools::parse(&list).and_then(|tools| tools.structural_tag(calling));
+                let tag = tag.map_err(|error| BadInput::in_file(&self.name(), &error))?;
+                tools = Some((list, (**calling).clone()));
+                (Notation::StructuralTag, Cow::Owned(tag.into_bytes()))
+            }
         };
-        Ok(GrammarText { name: self.name(), notation, text, schema })
+        Ok(GrammarText { name: self.name(), notation, text, schema, tools })
     }
 
     /// Reads and compiles it, and warns of what may not be meant.
@@ -227,6 +242,8 @@ pub(crate) struct GrammarText {
     notation: Notation,
     text: Cow<'static, [u8]>,
     schema: SchemaOptions,
+    /// The list of functions that the text was made from, and how they are called.
+    tools: Option<(String, Calling)>,
 }
 
 impl GrammarText {
@@ -250,7 +267,14 @@ impl GrammarText {
 
     /// Parses it.
     pub(crate) fn read(&self) -> Result<Parsed, BadInput> {
-        let parsed = self.notation.read(&self.text, &self.schema);
+        let parsed = match &self.tools {
+            None => self.notation.read(&self.text, &self.schema),
+            Some((list, calling)) => {
+                let limits = crate::budgets::limits();
+                let grammar = Tools::parse(list).and_then(|tools| tools.grammar(calling, &limits));
+                grammar.map(|grammar| Parsed { grammar, relaxed: Vec::new() })
+            }
+        };
         parsed.map_err(|error| BadInput::in_file(&self.name, &error))
     }
 

@@ -126,6 +126,14 @@ impl Form {
         choice
     }
 
+    /// A delta of a chat as a choice of a chunk.
+    pub(crate) fn delta(&self, mut delta: Value, first: bool) -> Value {
+        if first {
+            delta["role"] = "assistant".into();
+        }
+        json!({ "delta": delta, "logprobs": null, "finish_reason": null })
+    }
+
     /// The whole answer.
     pub(crate) fn whole(&self, choices: Vec<Value>, spent: Spent) -> Value {
         let object = match self.endpoint {

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum};
-use domino::grammar::json_schema::SchemaOptions;
+use domino::grammar::{json_schema::SchemaOptions, tools::Spelling};
 
 use crate::{failure::BadInput, schema::LowSchema};
 
@@ -18,6 +18,9 @@ use crate::{failure::BadInput, schema::LowSchema};
 ///   "response_format": {"type": "json_schema", "json_schema": {"name": NAME, "schema": SCHEMA}}
 ///   "response_format": {"type": "structural_tag", "format": FORMAT}   XGrammar's structural tags
 ///   "response_format": {"type": "json_object"}
+///
+/// Functions in "tools" of a chat are called in the model's own spelling, their names and arguments always
+/// valid ("tool_choice", "parallel_tool_calls"; docs/tools.md), and come back as "tool_calls".
 ///
 /// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type
 /// json_schema takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
@@ -83,6 +86,10 @@ pub(crate) struct LowServe {
     /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
     #[arg(long, value_name = "FILE")]
     chat_template: Option<PathBuf>,
+    /// How the model writes calls of functions (`tools` in requests): a name as in docs/tools.md, or off, which
+    /// leaves `tools` to mistral.rs, without a grammar. Default: as the chat template shows.
+    #[arg(long, value_name = "NAME|off", value_parser = spelling)]
+    tool_spelling: Option<ToolSpelling>,
     /// Texts written at once; others wait. Only 1 for now: on the CPU mistral.rs 0.8.1 mixes up texts of the
     /// same length.
     #[arg(long, value_name = "N", default_value = "1")]
@@ -141,6 +148,18 @@ impl FromStr for DraftSize {
     }
 }
 
+/// How calls are written; `None`: by no grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ToolSpelling(Option<Spelling>);
+
+fn spelling(text: &str) -> Result<ToolSpelling, String> {
+    let named = if text == "off" { Some(None) } else { Spelling::named(text).map(Some) };
+    named.map(ToolSpelling).ok_or_else(|| {
+        let known: Vec<String> = Spelling::all().map(|spelling| spelling.to_string()).collect();
+        format!("there are {} and off", known.join(", "))
+    })
+}
+
 /// The numbers that a model computes with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Dtype {
@@ -175,6 +194,8 @@ pub(crate) struct Serve {
     pub(crate) isq: Option<String>,
     pub(crate) dtype: Dtype,
     pub(crate) chat_template: Option<PathBuf>,
+    /// How calls are written; `None`: as the chat template shows.
+    pub(crate) tool_spelling: Option<Option<Spelling>>,
     pub(crate) limits: ServerLimits,
     pub(crate) schemas: SchemaRules,
     pub(crate) json: bool,
@@ -262,6 +283,7 @@ impl LowServe {
             isq: self.isq,
             dtype: self.dtype,
             chat_template: self.chat_template,
+            tool_spelling: self.tool_spelling.map(|ToolSpelling(spelling)| spelling),
             limits,
             schemas,
             json,

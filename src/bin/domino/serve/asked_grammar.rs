@@ -19,6 +19,8 @@ pub(crate) enum GrammarAsked {
     Named(String),
     /// Structural tags of a `response_format`.
     Tags(String),
+    /// Structural tags of `tools`.
+    Tools(String),
     /// `response_format: json_object`.
     JsonObject,
 }
@@ -29,6 +31,7 @@ impl GrammarAsked {
         match self {
             Self::Text(..) | Self::Schema(..) | Self::Named(_) => "grammar",
             Self::Format(..) | Self::Tags(_) | Self::JsonObject => "response_format",
+            Self::Tools(_) => "tools",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Bodies as they come: of the right type, no larger and no slower than allowed.
 
 use axum::{body::to_bytes, extract::Request, http::header};
+use domino::grammar::tools::Spelling;
 
 use super::{
     args::{SchemaRules, ServerLimits},
@@ -16,6 +17,7 @@ pub(crate) async fn read(
     endpoint: Endpoint,
     limits: &ServerLimits,
     schemas: &SchemaRules,
+    spelling: Option<Spelling>,
 ) -> Result<Asked, Problem> {
     if !is_json(request.headers()) {
         return Err(Problem::media_type());
@@ -32,5 +34,5 @@ pub(crate) async fn read(
         message if message.contains("length limit") => Problem::too_large(most),
         message => Problem::bad_request("unreadable", format!("the body cannot be read: {message}")),
     })?;
-    Asked::read(&body, endpoint, limits.grammar, schemas)
+    Asked::read(&body, endpoint, limits.grammar, schemas, spelling)
 }

@@ -9,6 +9,7 @@ use anyhow::Context;
 use candle_core::Device;
 use domino::{
     Vocabulary,
+    grammar::tools::Spelling,
     mistralrs::{GrammarSpeculativeLoader, Speculation},
 };
 use mistralrs_core::{
@@ -21,7 +22,7 @@ use super::{
     args::{DraftSize, Dtype, Serve},
     guessing::{Guessing, prior_files},
 };
-use crate::{failure::BadInput, model};
+use crate::{failure::BadInput, model, tools};
 
 /// A model that runs.
 pub(crate) struct Engine {
@@ -31,6 +32,10 @@ pub(crate) struct Engine {
     pub(crate) name: String,
     /// Tokens of a text, its prompt included.
     pub(crate) context: usize,
+    /// How it writes calls of functions, if that is known.
+    pub(crate) spelling: Option<Spelling>,
+    /// May it think before it answers, as its chat template shows?
+    pub(crate) thinks: bool,
     /// Where requests get their turn, if it verifies several tokens a pass.
     pub(crate) speculation: Option<Speculation>,
 }
@@ -130,7 +135,20 @@ pub(crate) async fn load(command: &Serve, path: &Path) -> anyhow::Result<(Engine
         state.max_sequence_length(None).ok().flatten().context("the model has no context length")?;
     // A pass writes past the text by as many tokens as a draft has.
     let context = context.saturating_sub(speculation.as_ref().map_or(0, Speculation::gamma));
-    Ok((Engine { state, vocabulary, name, context, speculation }, guessing))
+    let template = template(command, path);
+    let spelling = command.tool_spelling.unwrap_or_else(|| Spelling::of_chat_template(&template));
+    let thinks = template.contains("<think>") || spelling == Some(Spelling::Harmony);
+    Ok((Engine { state, vocabulary, name, context, spelling, thinks, speculation }, guessing))
+}
+
+/// The model's chat template; nothing if it has none in a file of its own.
+fn template(command: &Serve, path: &Path) -> String {
+    let inside = |file: &str| path.join(file);
+    let files = match &command.chat_template {
+        Some(template) => vec![template.clone()],
+        None => ["chat_template.jinja", "chat_template.json", "tokenizer_config.json"].map(inside).to_vec(),
+    };
+    files.iter().find_map(|file| tools::template_of(file).ok()).unwrap_or_default()
 }
 
 fn loader(command: &Serve, path: &Path) -> anyhow::Result<Box<dyn Loader>> {

@@ -30,10 +30,13 @@ use tokio::sync::mpsc;
 
 use super::{
     answer::{Form, Spent},
+    asked_grammar::GrammarAsked,
+    asked_tools::reasoning,
     body,
     problem::Problem,
     request::{Asked, Endpoint},
     server::Server,
+    tool_calls::{News, ToolCall},
     writing::{self, GrammarOrder, Order, Piece, Pieces, patiently},
 };
 use crate::notation::relaxed_as_json;
@@ -98,7 +101,8 @@ struct Begun {
 
 /// Has the texts begun, and waits for the first piece: until then an error has a status of its own.
 async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Result<Begun, Problem> {
-    let asked = body::read(request, endpoint, &server.limits, &server.schemas).await?;
+    let asked =
+        body::read(request, endpoint, &server.limits, &server.schemas, server.engine.spelling).await?;
     let (stream, include_usage, choices) = (asked.stream, asked.include_usage, asked.choices);
     let order = order(server, endpoint, asked).await?;
     let relaxed =
@@ -115,8 +119,8 @@ async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Re
 /// What the engine is to do for a request. The request has its places from here on.
 pub(crate) async fn order(server: &Arc<Server>, endpoint: Endpoint, asked: Asked) -> Result<Order, Problem> {
     let places = server.gate.enter(asked.choices)?;
-    let constrained = asked.grammar.is_some();
-    let grammar = match asked.grammar {
+    let constrained = asked.grammar.is_some() || asked.tools.is_some();
+    let mut grammar = match asked.grammar {
         Some(grammar) => Some(server.registry.get(grammar).await?),
         None => None,
     };
@@ -124,6 +128,13 @@ pub(crate) async fn order(server: &Arc<Server>, endpoint: Endpoint, asked: Asked
     request.is_streaming = asked.stream;
     let stops = stops(&request.sampling_params)?;
     let prompt = tokenize(server, &request).await?;
+    let mut calls = None;
+    if let Some(tools) = &asked.tools {
+        let engine = &server.engine;
+        let (tags, reader) = tools.tags(reasoning(&engine.vocabulary, &prompt, engine.thinks))?;
+        grammar = Some(server.registry.get(GrammarAsked::Tools(tags)).await?);
+        calls = Some(reader);
+    }
     let context = server.engine.context;
     let left = context.saturating_sub(prompt.len());
     if left == 0 || prompt.is_empty() {
@@ -143,6 +154,7 @@ pub(crate) async fn order(server: &Arc<Server>, endpoint: Endpoint, asked: Asked
             sampling: sampling(&request.sampling_params)?,
             seed: asked.seed.unwrap_or_else(random),
             stops,
+            calls,
         }),
         None => None,
     };
@@ -272,7 +284,38 @@ fn random() -> u64 {
 #[derive(Default)]
 struct Text {
     text: String,
+    reasoning: String,
+    calls: Vec<ToolCall>,
     choice: Option<Value>,
+}
+
+impl Text {
+    fn add(&mut self, news: News) {
+        match news {
+            News::Content(text) => self.text += &text,
+            News::Reasoning(text) => self.reasoning += &text,
+            News::Begin(_, call) => self.calls.push(call),
+            News::Arguments(index, text) => {
+                self.calls.iter_mut().skip(index).take(1).for_each(|call| call.extend(&text));
+            }
+        }
+    }
+
+    /// The message of a chat, or the text.
+    fn end(&mut self, form: &Form, finish: &str) -> Value {
+        let mut choice = form.choice(std::mem::take(&mut self.text), finish);
+        if !self.calls.is_empty() {
+            let message = &mut choice["message"];
+            if message["content"] == "" {
+                message["content"] = Value::Null;
+            }
+            message["tool_calls"] = self.calls.iter().map(ToolCall::to_json).collect();
+        }
+        if !self.reasoning.is_empty() {
+            choice["message"]["reasoning_content"] = std::mem::take(&mut self.reasoning).into();
+        }
+        choice
+    }
 }
 
 /// Waits for all texts.
@@ -286,10 +329,11 @@ async fn collect(begun: Begun) -> Result<Value, Problem> {
         let text = &mut texts[index];
         match piece {
             Piece::Text(more) => text.text += &more,
+            Piece::News(news) => text.add(news),
             Piece::Whole(choice) | Piece::Chunk(choice) => text.choice = Some(choice),
             Piece::End(finish, more) => {
                 if let Some(finish) = finish {
-                    text.choice = Some(form.choice(std::mem::take(&mut text.text), finish));
+                    text.choice = Some(text.end(&form, finish));
                 }
                 spent = spent.and(more);
                 open -= 1;
@@ -347,6 +391,10 @@ impl Events {
         match piece {
             Piece::Text(text) => {
                 let choice = self.form.piece(&text, first, None);
+                self.say(self.form.chunk(index, choice));
+            }
+            Piece::News(news) => {
+                let choice = self.form.delta(news.delta(), first);
                 self.say(self.form.chunk(index, choice));
             }
             Piece::Chunk(choice) | Piece::Whole(choice) => self.say(self.form.chunk(index, choice)),

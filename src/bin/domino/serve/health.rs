@@ -108,7 +108,7 @@ fn panicked() -> Problem {
 /// Has a text of one token written.
 async fn write(server: Arc<Server>) -> Result<(), Problem> {
     let written = async {
-        let mut asked = Asked::read(TEXT, Endpoint::Completions, 0, &server.schemas)?;
+        let mut asked = Asked::read(TEXT, Endpoint::Completions, 0, &server.schemas, None)?;
         // It takes no place: those are for texts that somebody waits for.
         asked.choices = 0;
         let order = handlers::order(&server, Endpoint::Completions, asked).await?;
@@ -117,7 +117,7 @@ async fn write(server: Arc<Server>) -> Result<(), Problem> {
             match piece {
                 Piece::End(..) => return Ok(()),
                 Piece::Failed(problem) => return Err(problem),
-                Piece::Text(_) | Piece::Chunk(_) | Piece::Whole(_) => {}
+                Piece::Text(_) | Piece::News(_) | Piece::Chunk(_) | Piece::Whole(_) => {}
             }
         }
         Err(Problem::engine("a text did not end"))

@@ -92,7 +92,9 @@ impl NamedGrammars {
             GrammarAsked::Schema(text, options) | GrammarAsked::Format(text, options) => {
                 Ok(Source::new(asked.param(), Notation::JsonSchema, text.clone()).read_by(options))
             }
-            GrammarAsked::Tags(text) => Ok(Source::new(asked.param(), Notation::StructuralTag, text.clone())),
+            GrammarAsked::Tags(text) | GrammarAsked::Tools(text) => {
+                Ok(Source::new(asked.param(), Notation::StructuralTag, text.clone()))
+            }
             GrammarAsked::JsonObject => Ok(Source::new("json_object", Notation::Gbnf, json_object())),
             GrammarAsked::Named(name) => self.named(name),
         }

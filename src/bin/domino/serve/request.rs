@@ -2,11 +2,13 @@
 //!
 //! Invariant: an [`Asked`] has no two ways to say what the text must be, and its numbers are in their ranges.
 
+use domino::grammar::tools::Spelling;
 use serde_json::{Map, Value};
 
 use super::{
     args::SchemaRules,
     asked_grammar::{GrammarAsked, Reading},
+    asked_tools::{self, ToolsAsked},
     fields,
     problem::Problem,
 };
@@ -36,6 +38,8 @@ impl Endpoint {
 pub(crate) struct Asked {
     /// `None`: any text.
     pub(crate) grammar: Option<GrammarAsked>,
+    /// Functions that the text may call, in the model's own spelling.
+    pub(crate) tools: Option<ToolsAsked>,
     /// Texts, at least 1.
     pub(crate) choices: usize,
     pub(crate) stream: bool,
@@ -48,12 +52,14 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads a body. `most_grammar` bounds the text of a grammar, in bytes.
+    /// Reads a body. `most_grammar` bounds the text of a grammar, in bytes; `spelling` is how the model writes
+    /// calls, if that is known.
     pub(crate) fn read(
         bytes: &[u8],
         endpoint: Endpoint,
         most_grammar: usize,
         schemas: &SchemaRules,
+        spelling: Option<Spelling>,
     ) -> Result<Self, Problem> {
         let body: Value = serde_json::from_slice(bytes).map_err(|error| {
             Problem::bad_request("invalid_json", format!("the body is not JSON: {error}"))
@@ -63,6 +69,7 @@ impl Asked {
         };
         // Null means that nothing was said.
         body.retain(|_, value| !value.is_null());
+        let tools = asked_tools::read(&mut body, bytes, endpoint, spelling, most_grammar)?;
         fields::of_body(&mut body, endpoint)?;
         let grammar = Reading { bytes, most: most_grammar, schemas }.grammar(&mut body)?;
         let choices = choices(&mut body)?;
@@ -76,8 +83,7 @@ impl Asked {
             Some(_) => return Err(Problem::invalid("stream_options", "`stream_options` must be an object")),
         };
         let seed = body.shift_remove("seed").map(|seed| read_seed(&seed)).transpose()?;
-        let tools = is_list_of_some(body.get("tools"));
-        if tools && grammar.is_some() {
+        if is_list_of_some(body.get("tools")) && grammar.is_some() {
             let message = "tools and a grammar cannot be asked for together: a call of a tool need not be in the \
                            grammar's language";
             return Err(Problem::unsupported("tools", message));
@@ -97,7 +103,7 @@ impl Asked {
             Endpoint::Chat => flatten_messages(&mut body)?,
             Endpoint::Completions => one_prompt(&mut body, grammar.is_some())?,
         }
-        Ok(Self { grammar, choices, stream, include_usage, seed, rest: Value::Object(body) })
+        Ok(Self { grammar, tools, choices, stream, include_usage, seed, rest: Value::Object(body) })
     }
 }
 
@@ -210,7 +216,7 @@ mod tests {
     fn chat(more: &Value) -> Result<Asked, Problem> {
         let mut body = json!({ "model": "default", "messages": [{ "role": "user", "content": "Hi" }] });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        Asked::read(body.to_string().as_bytes(), Endpoint::Chat, 100, &SchemaRules::default())
+        Asked::read(body.to_string().as_bytes(), Endpoint::Chat, 100, &SchemaRules::default(), None)
     }
 
     fn problem(more: &Value) -> (String, Value) {
@@ -275,7 +281,8 @@ mod tests {
         assert_eq!(problem(&json!({ "messages": [] })), invalid("messages"));
         let image = json!([{ "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "/etc/hosts" } }] }]);
         assert_eq!(problem(&json!({ "messages": image })), unsupported("messages"));
-        let not_json = Asked::read(b"{", Endpoint::Chat, 100, &SchemaRules::default()).unwrap_err().to_json();
+        let not_json =
+            Asked::read(b"{", Endpoint::Chat, 100, &SchemaRules::default(), None).unwrap_err().to_json();
         assert_eq!(not_json["error"]["code"], "invalid_json");
     }
 
@@ -308,7 +315,13 @@ mod tests {
     #[test]
     fn completions_take_one_prompt() {
         let read = |body: Value| {
-            Asked::read(body.to_string().as_bytes(), Endpoint::Completions, 100, &SchemaRules::default())
+            Asked::read(
+                body.to_string().as_bytes(),
+                Endpoint::Completions,
+                100,
+                &SchemaRules::default(),
+                None,
+            )
         };
         assert_eq!(read(json!({ "prompt": ["a"] })).unwrap().rest["prompt"], "a");
         for wrong in [json!({}), json!({ "prompt": ["a", "b"] }), json!({ "prompt": [1, 2] })] {

@@ -6,8 +6,9 @@
 use std::{future::Future, sync::Arc, time::Instant};
 
 use domino::{
-    Vocabulary,
+    CompiledGrammar, Vocabulary,
     decode::{Sampler, Sampling},
+    grammar::tools::calls,
     mistralrs::{AttachError, GrammarLogitsProcessor, RequestError, RequestWatch, SpeculativeRequest},
 };
 use mistralrs_core::{Constraint, CustomLogitsProcessor, NormalRequest, Request, RequestMessage, Response};
@@ -26,6 +27,7 @@ use super::{
     registry::Prepared,
     server::Server,
     shown::Shown,
+    tool_calls::{Growing, News},
 };
 
 /// What becomes of a text, piece by piece.
@@ -33,6 +35,8 @@ use super::{
 pub(crate) enum Piece {
     /// More of the text of a grammar.
     Text(String),
+    /// More of an answer that may call functions.
+    News(News),
     /// More of another text, as a choice of a chunk.
     Chunk(Value),
     /// All of another text, as a choice.
@@ -79,6 +83,8 @@ pub(crate) struct GrammarOrder {
     pub(crate) sampling: Sampling,
     pub(crate) seed: u64,
     pub(crate) stops: Vec<String>,
+    /// What reads calls of functions, if it may have some.
+    pub(crate) calls: Option<calls::Reader>,
 }
 
 /// Begins to write `choices` texts.
@@ -148,7 +154,15 @@ async fn write_grammar(server: &Arc<Server>, order: &Order, grammar: &GrammarOrd
         Ok(responses) => responses,
         Err(problem) => return out.send(Piece::Failed(problem)),
     };
-    let mut hearing = Hearing { server, order, tokens, count: 0, shown: Shown::new(&grammar.stops) };
+    let mut hearing = Hearing {
+        server,
+        order,
+        grammar: &grammar.grammar.grammar,
+        tokens,
+        count: 0,
+        shown: Shown::new(&grammar.stops),
+        growing: grammar.calls.clone().map(Growing::new),
+    };
     let over = tokio::select! {
         biased;
         () = out.sender.closed() => Over::Gone,
@@ -217,9 +231,12 @@ fn beside(request: &mut NormalRequest, processor: Arc<dyn CustomLogitsProcessor>
 struct Hearing<'a> {
     server: &'a Server,
     order: &'a Order,
+    grammar: &'a CompiledGrammar,
     tokens: UnboundedReceiver<u32>,
     count: usize,
     shown: Shown,
+    /// What may call functions.
+    growing: Option<Growing>,
 }
 
 impl Hearing<'_> {
@@ -241,7 +258,7 @@ impl Hearing<'_> {
                 let rest = self.shown.finish();
                 return self.end(rest, if watch.is_full() { "length" } else { "stop" }, out);
             }
-            let (mut text, stopped) = self.shown.push(vocabulary.bytes(token).unwrap_or_default());
+            let (mut text, stopped) = self.shown.push(self.grammar.text_of(token));
             if stopped {
                 return self.end(text, "stop", out);
             }
@@ -249,17 +266,23 @@ impl Hearing<'_> {
                 text += &self.shown.finish();
                 return self.end(text, "length", out);
             }
-            if !text.is_empty() {
-                out.send(Piece::Text(text));
-            }
+            self.tell(text, out);
         }
     }
 
-    fn end(&self, rest: String, finish: &'static str, out: &Out) -> Over {
-        if !rest.is_empty() {
-            out.send(Piece::Text(rest));
+    fn tell(&mut self, text: String, out: &Out) {
+        match &mut self.growing {
+            Some(growing) => growing.push(&text).into_iter().for_each(|news| out.send(Piece::News(news))),
+            None if text.is_empty() => {}
+            None => out.send(Piece::Text(text)),
         }
-        Over::End(Some(finish))
+    }
+
+    fn end(&mut self, rest: String, finish: &'static str, out: &Out) -> Over {
+        self.tell(rest, out);
+        let Some(growing) = &mut self.growing else { return Over::End(Some(finish)) };
+        growing.finish().into_iter().for_each(|news| out.send(Piece::News(news)));
+        Over::End(Some(if finish == "stop" && growing.calls() { "tool_calls" } else { finish }))
     }
 }
 

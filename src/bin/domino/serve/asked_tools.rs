@@ -1,0 +1,190 @@
+//! `tools` of a request -> structural tags: which functions may or must be called.
+
+use domino::{
+    GrammarError, TokenId, Vocabulary,
+    grammar::tools::{Calling, Choice, Reasoning, Spelling, Tools, calls},
+};
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{fields, problem::Problem, request::Endpoint};
+
+/// Tokens at the end of a prompt that may open a block of thinking, white space after it included.
+const LONGEST_OPENING: usize = 8;
+
+/// Functions as a request names them.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolsAsked {
+    /// The list as it was sent.
+    list: String,
+    calling: Calling,
+}
+
+impl ToolsAsked {
+    /// The structural tags of the answer, in JSON, and what reads the calls back. What the answer may begin
+    /// with is known only when the prompt is.
+    pub(crate) fn tags(&self, reasoning: Reasoning) -> Result<(String, calls::Reader), Problem> {
+        let tools = Tools::parse(&self.list).map_err(wrong)?;
+        let calling = self.calling.clone().reasoning(reasoning);
+        // Schemas are read with the tags; a mistake in one is told there.
+        let tags = tools.structural_tag(&calling).map_err(wrong)?;
+        let reader = calls::Reader::new(calling.spelling, &tools);
+        Ok((tags, if reasoning == Reasoning::Open { reader.open() } else { reader }))
+    }
+}
+
+/// A mistake in the list.
+fn wrong(error: GrammarError) -> Problem {
+    Problem::grammar("tools", &error).param("tools")
+}
+
+/// What the answer to this prompt may begin with, where the model may think.
+pub(crate) fn reasoning(vocabulary: &Vocabulary, prompt: &[u32], thinks: bool) -> Reasoning {
+    let tail = &prompt[prompt.len().saturating_sub(LONGEST_OPENING)..];
+    let spelt = |&token: &u32| {
+        let token = TokenId::new(token);
+        let name = || vocabulary.name(token).unwrap_or_default().as_bytes();
+        vocabulary.bytes(token).unwrap_or_else(name).to_vec()
+    };
+    let tail: Vec<u8> = tail.iter().flat_map(spelt).collect();
+    match tail.trim_ascii_end().ends_with(b"<think>") {
+        true => Reasoning::Open,
+        false if thinks => Reasoning::Optional,
+        false => Reasoning::Off,
+    }
+}
+
+/// The functions that a chat may call, if the server knows how its model writes calls (`spelling`); otherwise
+/// they are left to mistral.rs. What is read leaves the body but for `tools`, which the chat template shows the
+/// model. At most `most` bytes.
+pub(crate) fn read(
+    body: &mut Map<String, Value>,
+    bytes: &[u8],
+    endpoint: Endpoint,
+    spelling: Option<Spelling>,
+    most: usize,
+) -> Result<Option<ToolsAsked>, Problem> {
+    let some = body.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
+    let (Endpoint::Chat, Some(spelling), true) = (endpoint, spelling, some) else { return Ok(None) };
+    let choice = match body.shift_remove("tool_choice") {
+        None => Choice::Auto,
+        Some(choice) => read_choice(&choice)?,
+    };
+    let parallel = match body.shift_remove("parallel_tool_calls") {
+        None => true,
+        Some(Value::Bool(parallel)) => parallel,
+        Some(other) => {
+            let message = format!("`parallel_tool_calls` is {other}; it must be true or false");
+            return Err(Problem::invalid("parallel_tool_calls", message));
+        }
+    };
+    let list = as_sent(bytes).unwrap_or_default();
+    if list.len() > most {
+        let message = format!("the tools have {} bytes; {most} are allowed", list.len());
+        return Err(Problem::bad_request("grammar_too_large", message).param("tools"));
+    }
+    let tools = Tools::parse(&list).map_err(wrong)?;
+    if let Choice::Named(name) = &choice
+        && tools.names().all(|known| known != name)
+    {
+        return Err(Problem::invalid("tool_choice", format!("there is no function {name:?} in `tools`")));
+    }
+    let calling = Calling::new(spelling).choice(choice).parallel(parallel);
+    Ok(Some(ToolsAsked { list, calling }))
+}
+
+/// The list as it was sent, with all digits of its numbers.
+fn as_sent(bytes: &[u8]) -> Option<String> {
+    let body: std::collections::HashMap<String, &RawValue> = serde_json::from_slice(bytes).ok()?;
+    Some(body.get("tools")?.get().to_owned())
+}
+
+fn read_choice(choice: &Value) -> Result<Choice, Problem> {
+    let wrong = |message: &str| Err(Problem::invalid("tool_choice", message));
+    match choice {
+        Value::String(text) => match text.as_str() {
+            "none" => Ok(Choice::None),
+            "auto" => Ok(Choice::Auto),
+            "required" => Ok(Choice::Required),
+            _ => wrong("`tool_choice` is none, auto, required or {\"type\": \"function\", ..}"),
+        },
+        Value::Object(object) if object.get("type").is_some_and(|kind| kind == "function") => {
+            fields::of_object(object, "tool_choice", &["type", "function", "name"])?;
+            let function = object.get("function").unwrap_or(choice);
+            match function.get("name").and_then(Value::as_str) {
+                Some(name) => Ok(Choice::Named(name.to_owned())),
+                None => wrong("`tool_choice` names no function"),
+            }
+        }
+        Value::Object(_) => {
+            Err(Problem::unsupported("tool_choice", "`tool_choice` of this type is not served"))
+        }
+        _ => wrong("`tool_choice` must be a string or an object"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(more: &Value) -> Result<Option<ToolsAsked>, Problem> {
+        let mut body = json!({ "tools": [
+            { "type": "function", "function": { "name": "add", "parameters": { "type": "object" } } },
+            { "type": "function", "function": { "name": "now" } },
+        ] });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let bytes = body.to_string();
+        let mut body = body.as_object().unwrap().clone();
+        read(&mut body, bytes.as_bytes(), Endpoint::Chat, Some(Spelling::Hermes), 1_000)
+    }
+
+    fn problem(more: &Value) -> (String, String) {
+        let error = asked(more).expect_err(&more.to_string()).to_json()["error"].clone();
+        let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
+        (text("code"), text("param"))
+    }
+
+    #[test]
+    fn choices_in_all_their_forms() {
+        let tags = |more: Value| asked(&more).unwrap().unwrap().tags(Reasoning::Off).unwrap().0;
+        let (auto, one) = (tags(json!({})), json!({ "name": "now" }));
+        assert!(auto.contains("add") && auto.contains("now") && auto.contains("triggered_tags"));
+        assert_eq!(tags(json!({ "tool_choice": "auto", "parallel_tool_calls": true })), auto);
+        assert!(tags(json!({ "tool_choice": "required" })).contains("\"at_least_one\":true"));
+        assert!(!tags(json!({ "tool_choice": "none" })).contains("add"));
+        let named = tags(json!({ "tool_choice": { "type": "function", "function": one } }));
+        assert!(named.contains("now") && !named.contains("add"));
+        assert!(tags(json!({ "parallel_tool_calls": false })).contains("\"stop_after_first\":true"));
+        assert!(asked(&json!({ "tools": [] })).unwrap().is_none());
+    }
+
+    #[test]
+    fn prompts_that_open_thinking() {
+        let words = ["<thi", "nk>", "\n", "a"].iter().zip(0..);
+        let builder =
+            words.fold(Vocabulary::builder(), |builder, (word, id)| builder.token(TokenId::new(id), word));
+        let builder = builder.special(TokenId::new(4), "<think>");
+        let vocabulary = builder.end_of_text(TokenId::new(5)).build().unwrap();
+        let of = |prompt: &[u32], thinks| reasoning(&vocabulary, prompt, thinks);
+        assert_eq!(of(&[3, 0, 1, 2], true), Reasoning::Open);
+        assert_eq!(of(&[3, 4], false), Reasoning::Open);
+        assert_eq!(of(&[4, 3], true), Reasoning::Optional);
+        assert_eq!(of(&[], false), Reasoning::Off);
+    }
+
+    #[test]
+    fn what_is_refused_names_its_field() {
+        let invalid = |param: &str| ("invalid_value".to_owned(), param.to_owned());
+        assert_eq!(problem(&json!({ "tool_choice": "any" })), invalid("tool_choice"));
+        let other = json!({ "type": "function", "function": { "name": "sub" } });
+        assert_eq!(problem(&json!({ "tool_choice": other })), invalid("tool_choice"));
+        assert_eq!(problem(&json!({ "parallel_tool_calls": 1 })), invalid("parallel_tool_calls"));
+        let allowed = problem(&json!({ "tool_choice": { "type": "allowed_tools" } }));
+        assert_eq!(allowed, ("unsupported".to_owned(), "tool_choice".to_owned()));
+        let twice = json!([{ "name": "f" }, { "name": "f" }]);
+        assert_eq!(problem(&json!({ "tools": twice })).1, "tools");
+        let long = json!([{ "name": "f", "description": "x".repeat(1_000) }]);
+        assert_eq!(problem(&json!({ "tools": long })).0, "grammar_too_large");
+    }
+}

@@ -1,0 +1,159 @@
+//! Calls in an answer as it grows: what is new since the last token, in OpenAI's form.
+
+use std::hash::{BuildHasher, RandomState};
+
+use domino::grammar::tools::calls::{Answer, Call, Reader};
+use serde_json::{Value, json};
+
+/// What is new in an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum News {
+    /// More of what is said.
+    Content(String),
+    /// More of what is thought.
+    Reasoning(String),
+    /// A call begins, the one of this number.
+    Begin(usize, ToolCall),
+    /// More of a call's arguments.
+    Arguments(usize, String),
+}
+
+/// A call, whole or in the making.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToolCall {
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl ToolCall {
+    fn new(name: &str) -> Self {
+        let id = format!("call_{:016x}", RandomState::new().hash_one(name));
+        Self { id, name: name.to_owned(), arguments: String::new() }
+    }
+
+    /// As in a message.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "id": self.id, "type": "function",
+            "function": { "name": self.name, "arguments": self.arguments },
+        })
+    }
+
+    pub(crate) fn extend(&mut self, arguments: &str) {
+        self.arguments += arguments;
+    }
+}
+
+impl News {
+    /// As the delta of a chunk.
+    pub(crate) fn delta(&self) -> Value {
+        match self {
+            Self::Content(text) => json!({ "content": text }),
+            Self::Reasoning(text) => json!({ "reasoning_content": text }),
+            Self::Begin(index, call) => {
+                let mut call = call.to_json();
+                call["index"] = (*index).into();
+                json!({ "tool_calls": [call] })
+            }
+            Self::Arguments(index, text) => {
+                json!({ "tool_calls": [{ "index": index, "function": { "arguments": text } }] })
+            }
+        }
+    }
+}
+
+/// An answer that grows.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    reader: Reader,
+    text: String,
+    /// What was told of it.
+    told: Answer,
+}
+
+impl Growing {
+    /// An answer without a character.
+    pub(crate) fn new(reader: Reader) -> Self {
+        Self { reader, text: String::new(), told: Answer::default() }
+    }
+
+    /// What more text brings.
+    pub(crate) fn push(&mut self, more: &str) -> Vec<News> {
+        self.text += more;
+        let now = self.reader.read(&self.text, false);
+        self.tell(now)
+    }
+
+    /// What was held back at the end.
+    pub(crate) fn finish(&mut self) -> Vec<News> {
+        let now = self.reader.read(&self.text, true);
+        self.tell(now)
+    }
+
+    /// Was a function called?
+    pub(crate) fn calls(&self) -> bool {
+        !self.told.calls.is_empty()
+    }
+
+    fn tell(&mut self, now: Answer) -> Vec<News> {
+        let mut news = Vec::new();
+        let more = |now: &str, told: &str| now.get(told.len()..).unwrap_or_default().to_owned();
+        let (thought, said) =
+            (more(&now.reasoning, &self.told.reasoning), more(&now.content, &self.told.content));
+        news.extend((!thought.is_empty()).then_some(News::Reasoning(thought)));
+        news.extend((!said.is_empty()).then_some(News::Content(said)));
+        for (index, Call { name, arguments, .. }) in now.calls.iter().enumerate() {
+            let told = self.told.calls.get(index).map(|call| call.arguments.as_str());
+            if told.is_none() {
+                news.push(News::Begin(index, ToolCall::new(name)));
+            }
+            let arguments = more(arguments, told.unwrap_or_default());
+            news.extend((!arguments.is_empty()).then_some(News::Arguments(index, arguments)));
+        }
+        self.told = now;
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domino::grammar::tools::{Spelling, Tools};
+
+    use super::*;
+
+    /// However the text is cut, what is told adds up to what is there.
+    #[test]
+    fn news_add_up() {
+        let tools = Tools::parse(r#"[{"name": "add"}, {"name": "now"}]"#).unwrap();
+        let reader = Reader::new(Spelling::Hermes, &tools);
+        let text = "I think <of> it.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": [1, \"}\"]}}\n</tool_call>\n\
+                    <tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
+        let whole = reader.read(text, true);
+        for length in 1..7 {
+            let mut growing = Growing::new(reader.clone());
+            let mut news = Vec::new();
+            for piece in text.as_bytes().chunks(length) {
+                news.extend(growing.push(std::str::from_utf8(piece).unwrap()));
+            }
+            news.extend(growing.finish());
+            let (mut content, mut calls) = (String::new(), Vec::new());
+            for news in news {
+                match news {
+                    News::Content(text) => content += &text,
+                    News::Begin(index, call) => {
+                        assert_eq!(index, calls.len());
+                        calls.push(call);
+                    }
+                    News::Arguments(index, text) => calls[index].extend(&text),
+                    News::Reasoning(text) => panic!("{text}"),
+                }
+            }
+            assert_eq!(content, whole.content);
+            assert!(growing.calls() && calls.len() == 2);
+            for (call, wanted) in calls.iter().zip(&whole.calls) {
+                assert_eq!((&call.name, &call.arguments), (&wanted.name, &wanted.arguments));
+            }
+        }
+    }
+}

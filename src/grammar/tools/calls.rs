@@ -1,0 +1,320 @@
+//! The calls in an answer: text in one of the spellings -> functions with arguments.
+//!
+//! Made for answers of the grammar: what that allows is read, and of an answer that was cut, or is still being
+//! written, as much as is there ([`Reader::read`]). A stream is read from its beginning each time it has grown; since
+//! calls only grow, the difference to the last time is what is new.
+
+use hashbrown::HashSet;
+use serde_json::{Map, Value};
+
+use super::{Spelling, Tools};
+
+/// An answer, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Answer {
+    /// What is said to the user.
+    pub content: String,
+    /// What was thought before.
+    pub reasoning: String,
+    /// Functions called, in order.
+    pub calls: Vec<Call>,
+}
+
+/// A call of a function.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Call {
+    /// The function.
+    pub name: String,
+    /// Its arguments, an object in JSON as the model wrote it; the beginning of one if the answer was cut there.
+    pub arguments: String,
+}
+
+/// Reads answers in one spelling.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    spelling: Spelling,
+    /// Do answers begin inside a block of thinking?
+    open: bool,
+    /// Functions and parameters whose arguments are text, where the spelling has no quotes.
+    texts: HashSet<(String, String)>,
+}
+
+impl Reader {
+    /// A reader of answers that call these functions.
+    #[must_use]
+    pub fn new(spelling: Spelling, tools: &Tools<'_>) -> Self {
+        let mut texts = HashSet::new();
+        for tool in tools.tools.iter().filter(|_| spelling == Spelling::QwenCoder) {
+            let parameters = tool.parameters();
+            let properties = parameters.get("properties").and_then(Value::as_object);
+            for (name, schema) in properties.into_iter().flatten() {
+                let listed = || schema.get("enum").and_then(Value::as_array);
+                let of_texts = || listed().is_some_and(|values| values.iter().all(Value::is_string));
+                // As between the tags: listed strings, strings, and what may be anything.
+                let is_text = schema.get("const").map_or_else(of_texts, Value::is_string)
+                    || schema.get("type").is_some_and(|kind| kind == "string")
+                    || schema.as_object().is_some_and(Map::is_empty);
+                if is_text {
+                    texts.insert((tool.name.clone(), name.clone()));
+                }
+            }
+        }
+        Self { spelling, open: false, texts }
+    }
+
+    /// Reads answers that begin inside a block of thinking: the chat template has [opened](super::Reasoning::Open) it.
+    #[must_use]
+    pub fn open(mut self) -> Self {
+        self.open = true;
+        self
+    }
+
+    /// What is in an answer, in which special tokens stand by their names. While it is still being written
+    /// (`whole` is false), the end is left out that may begin a call. Linear.
+    #[must_use]
+    pub fn read(&self, text: &str, whole: bool) -> Answer {
+        let mut answer = Answer::default();
+        let mut rest = Rest { text, whole };
+        if self.spelling == Spelling::Harmony {
+            messages(&mut rest, &mut answer);
+            return answer;
+        }
+        if self.open || rest.eat("<think>") {
+            let (thought, end) = rest.until(&["</think>"]);
+            let thought = thought.trim_start_matches('\n');
+            // A line feed at the end may be the last.
+            answer.reasoning = thought.trim_end_matches('\n').to_owned();
+            if end.is_none() {
+                return answer;
+            }
+            rest.text = rest.text.trim_start_matches('\n');
+        } else if rest.is_begin_of("<think>") {
+            return answer;
+        }
+        match self.spelling {
+            Spelling::Hermes => {
+                let form = Form { begin: "<tool_call>\n{\"name\": \"", then: "\", \"arguments\": " };
+                tagged(&mut rest, &mut answer, form, "}\n</tool_call>");
+            }
+            Spelling::Llama => {
+                let form = Form { begin: "{\"name\": \"", then: "\", \"parameters\": " };
+                rest.eat("<|python_tag|>");
+                if rest.is_begin_of("<|python_tag|>") {
+                    return answer;
+                }
+                if rest.begins(form.begin) || rest.is_begin_of(form.begin) {
+                    calls(&mut rest, &mut answer, form, "}");
+                } else {
+                    answer.content = rest.all().to_owned();
+                }
+            }
+            Spelling::Mistral => {
+                let form = Form { begin: "{\"name\": \"", then: "\", \"arguments\": " };
+                let (content, found) = rest.until(&["[TOOL_CALLS]"]);
+                content.clone_into(&mut answer.content);
+                if found.is_some() {
+                    calls(&mut rest, &mut answer, form, "}");
+                }
+            }
+            Spelling::MistralArgs => {
+                tagged(&mut rest, &mut answer, Form { begin: "[TOOL_CALLS]", then: "[ARGS]" }, "");
+            }
+            Spelling::DeepSeek => {
+                let begin = "<｜tool▁call▁begin｜>function<｜tool▁sep｜>";
+                let (content, _) = rest.until(&["<｜tool▁calls▁begin｜>"]);
+                content.clone_into(&mut answer.content);
+                calls(
+                    &mut rest,
+                    &mut answer,
+                    Form { begin, then: "\n```json\n" },
+                    "\n```<｜tool▁call▁end｜>",
+                );
+            }
+            Spelling::DeepSeekV31 => {
+                let (content, _) = rest.until(&["<｜tool▁calls▁begin｜>"]);
+                content.clone_into(&mut answer.content);
+                let form = Form { begin: "<｜tool▁call▁begin｜>", then: "<｜tool▁sep｜>" };
+                calls(&mut rest, &mut answer, form, "<｜tool▁call▁end｜>");
+            }
+            Spelling::QwenCoder => self.parameters(&mut rest, &mut answer),
+            Spelling::Harmony => {}
+        }
+        answer
+    }
+
+    /// Calls whose arguments stand between XML tags.
+    fn parameters(&self, rest: &mut Rest<'_>, answer: &mut Answer) {
+        const BEGIN: &str = "<tool_call>\n<function=";
+        loop {
+            let (content, found) = rest.until(&[BEGIN]);
+            push_content(answer, content, found.is_some());
+            let (Some(_), (name, Some(_))) = (found, rest.until(&[">"])) else { return };
+            let mut arguments = Map::new();
+            let (body, end) = rest.until(&["</function>\n</tool_call>"]);
+            let mut body = Rest { text: body, whole: true };
+            while let (_, Some(_)) = body.until(&["<parameter="])
+                && let (parameter, Some(_)) = body.until(&[">"])
+                && let (argument, Some(_)) = body.until(&["</parameter>"])
+            {
+                let argument = argument.strip_prefix('\n').unwrap_or(argument);
+                let argument = argument.strip_suffix('\n').unwrap_or(argument);
+                let text = || Value::from(argument);
+                let is_text = self.texts.contains(&(name.to_owned(), parameter.to_owned()));
+                let value =
+                    if is_text { text() } else { serde_json::from_str(argument).unwrap_or_else(|_| text()) };
+                arguments.insert(parameter.to_owned(), value);
+            }
+            // An object that may still get members has no text yet.
+            let arguments = if end.is_some() { Value::from(arguments).to_string() } else { String::new() };
+            answer.calls.push(Call { name: name.to_owned(), arguments });
+            if end.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+/// What stands before a function's name, and between name and arguments.
+#[derive(Clone, Copy)]
+struct Form {
+    begin: &'static str,
+    then: &'static str,
+}
+
+/// Calls within free text.
+fn tagged(rest: &mut Rest<'_>, answer: &mut Answer, form: Form, end: &str) {
+    loop {
+        let (content, found) = rest.until(&[form.begin]);
+        push_content(answer, content, found.is_some());
+        if found.is_none() || !call(rest, answer, form.then) || !rest.eat(end) {
+            return;
+        }
+    }
+}
+
+/// Calls with nothing but separators between them.
+fn calls(rest: &mut Rest<'_>, answer: &mut Answer, form: Form, end: &str) {
+    while let (_, Some(_)) = rest.until(&[form.begin])
+        && call(rest, answer, form.then)
+        && rest.eat(end)
+    {}
+}
+
+/// Name and arguments of a call. Returns whether all of it is there.
+fn call(rest: &mut Rest<'_>, answer: &mut Answer, then: &str) -> bool {
+    let (name, Some(_)) = rest.until(&[then]) else { return false };
+    let (arguments, is_whole) = rest.value();
+    answer.calls.push(Call { name: name.to_owned(), arguments: arguments.to_owned() });
+    is_whole
+}
+
+/// The messages of Harmony.
+fn messages(rest: &mut Rest<'_>, answer: &mut Answer) {
+    loop {
+        let (header, Some(_)) = rest.until(&["<|message|>"]) else { return };
+        let to = header.split("to=functions.").nth(1);
+        let name = to.map(|to| to.split(['<', ' ']).next().unwrap_or_default());
+        if let Some(name) = name {
+            let (arguments, _) = rest.value();
+            answer.calls.push(Call { name: name.to_owned(), arguments: arguments.to_owned() });
+            return;
+        }
+        let (text, end) = rest.until(&["<|end|>"]);
+        let to = if header.contains("analysis") { &mut answer.reasoning } else { &mut answer.content };
+        if !to.is_empty() && !text.is_empty() {
+            to.push('\n');
+        }
+        to.push_str(text);
+        if end.is_none() {
+            return;
+        }
+    }
+}
+
+/// Adds free text to the content, without the line feeds between calls.
+fn push_content(answer: &mut Answer, text: &str, before_call: bool) {
+    let is_between = !answer.calls.is_empty() && text.trim_matches('\n').is_empty();
+    if !is_between {
+        // Between text and a call stands a line feed that is not the text's.
+        let text = if before_call { text.strip_suffix('\n').unwrap_or(text) } else { text };
+        answer.content.push_str(text);
+    }
+}
+
+/// What is left of an answer.
+struct Rest<'t> {
+    text: &'t str,
+    /// Is nothing to come?
+    whole: bool,
+}
+
+impl<'t> Rest<'t> {
+    fn begins(&self, mark: &str) -> bool {
+        self.text.starts_with(mark)
+    }
+
+    /// May the rest begin with the mark when more has come?
+    fn is_begin_of(&self, mark: &str) -> bool {
+        !self.whole && self.text.len() < mark.len() && mark.starts_with(self.text)
+    }
+
+    fn eat(&mut self, mark: &str) -> bool {
+        let found = self.text.strip_prefix(mark);
+        self.text = found.unwrap_or(self.text);
+        found.is_some()
+    }
+
+    fn all(&mut self) -> &'t str {
+        std::mem::take(&mut self.text)
+    }
+
+    /// The text before the first of the marks, and which one it is. Without one, all that is none of their
+    /// beginnings.
+    fn until(&mut self, marks: &[&str]) -> (&'t str, Option<usize>) {
+        let found = marks.iter().enumerate().filter_map(|(which, mark)| Some((self.text.find(mark)?, which)));
+        match found.min() {
+            Some((at, which)) => {
+                let before = &self.text[..at];
+                self.text = &self.text[at + marks[which].len()..];
+                (before, Some(which))
+            }
+            None => {
+                let text = self.all();
+                if self.whole {
+                    return (text, None);
+                }
+                // A line feed before a mark goes with it.
+                let begins =
+                    |end: &str| marks.iter().any(|mark| mark.starts_with(end.trim_start_matches('\n')));
+                let cuts = text.char_indices().map(|(at, _)| at).find(|&at| begins(&text[at..]));
+                (&text[..cuts.unwrap_or(text.len())], None)
+            }
+        }
+    }
+
+    /// A value of JSON, and whether it has ended. As much of it as is there.
+    fn value(&mut self) -> (&'t str, bool) {
+        let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+        for (at, byte) in self.text.bytes().enumerate() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' if in_string => escaped = true,
+                b'"' => in_string = !in_string,
+                _ if in_string => {}
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        let (value, rest) = self.text.split_at(at + 1);
+                        self.text = rest;
+                        return (value.trim_start(), true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        (self.all().trim_start(), false)
+    }
+}

@@ -1,0 +1,240 @@
+//! Functions that a model may call (`tools` in OpenAI's API) -> a grammar of its answers.
+//!
+//! [`Tools`] reads the list of functions, [`Calling`] says which of them may or must be called and how the model
+//! writes calls ([`Spelling`]). The grammar is made of structural tags ([`Tools::structural_tag`] shows them), so free
+//! text and arguments are as exact as those. [`calls`] reads the calls of an answer back.
+
+pub mod calls;
+mod spelling;
+mod tags;
+
+pub use spelling::Spelling;
+
+use std::borrow::Cow;
+
+use hashbrown::HashSet;
+use serde_json::Value as Json;
+
+use super::{
+    Grammar, GrammarError, Syntax,
+    document::{Documents, NodeId, Value},
+    error::quoted,
+    source::{Source, Span},
+};
+use crate::limits::Limits;
+
+/// Longest name of a function, as in OpenAI's API.
+const LONGEST_NAME: usize = 64;
+
+/// Which functions an answer calls.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Choice {
+    /// None.
+    None,
+    /// Any, or none.
+    #[default]
+    Auto,
+    /// One at least.
+    Required,
+    /// The one of this name.
+    Named(String),
+}
+
+/// What an answer may begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Reasoning {
+    /// With the answer at once.
+    #[default]
+    Off,
+    /// With a block of thinking, or without.
+    Optional,
+    /// Inside a block of thinking that the chat template has opened.
+    Open,
+}
+
+/// How functions are called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Calling {
+    /// How the model writes calls.
+    pub spelling: Spelling,
+    /// Which functions are called.
+    pub choice: Choice,
+    /// May more than one call come?
+    pub parallel: bool,
+    /// May the model think before it answers?
+    pub reasoning: Reasoning,
+}
+
+impl Calling {
+    /// Any function or none, several at once, without thinking.
+    #[must_use]
+    pub fn new(spelling: Spelling) -> Self {
+        Self { spelling, choice: Choice::Auto, parallel: true, reasoning: Reasoning::Off }
+    }
+
+    /// Sets which functions are called.
+    #[must_use]
+    pub fn choice(mut self, choice: Choice) -> Self {
+        self.choice = choice;
+        self
+    }
+
+    /// Sets whether more than one call may come.
+    #[must_use]
+    pub fn parallel(mut self, parallel: bool) -> Self {
+        self.parallel = parallel;
+        self
+    }
+
+    /// Sets whether the model may think before it answers.
+    #[must_use]
+    pub fn reasoning(mut self, reasoning: Reasoning) -> Self {
+        self.reasoning = reasoning;
+        self
+    }
+}
+
+/// Functions that a model may call, as a list in JSON says.
+#[derive(Debug, Clone)]
+pub struct Tools<'t> {
+    text: &'t str,
+    tools: Vec<Tool<'t>>,
+}
+
+/// A function.
+#[derive(Debug, Clone)]
+struct Tool<'t> {
+    name: String,
+    /// The schema of its arguments and where it stands; without one it has none.
+    parameters: Option<(&'t str, Span)>,
+}
+
+impl Tool<'_> {
+    fn parameters(&self) -> Json {
+        let schema = self.parameters.and_then(|(schema, _)| serde_json::from_str(schema).ok());
+        schema.unwrap_or_else(|| serde_json::json!({ "type": "object", "additionalProperties": false }))
+    }
+}
+
+impl<'t> Tools<'t> {
+    /// Reads a list of functions in the form of OpenAI's chat completions (`{"type": "function", "function":
+    /// {"name": ..., "parameters": ...}}`), or of its responses, where name and parameters stand in the tool
+    /// itself. Linear.
+    ///
+    /// # Errors
+    /// If the text is not such a list, or two functions have one name; with the place.
+    pub fn parse(text: &'t str) -> Result<Self, GrammarError> {
+        let mut documents = Documents::default();
+        let root = documents.read(text).map_err(|wrong| wrong.shown(text))?;
+        let reader = Reader { text, documents: &documents };
+        let Value::Array(items) = documents.value(root) else {
+            return Err(reader.wrong(root, "a list of functions must stand here"));
+        };
+        let mut names = HashSet::new();
+        let mut tools = Vec::with_capacity(items.len());
+        for &item in items {
+            let (tool, at) = reader.tool(item)?;
+            if !names.insert(tool.name.clone()) {
+                return Err(reader.wrong(at, format!("two functions are called {}", quoted(&tool.name))));
+            }
+            tools.push(tool);
+        }
+        Ok(Self { text, tools })
+    }
+
+    /// The names of the functions, in the list's order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|tool| tool.name.as_str())
+    }
+
+    /// The structural tag of the answers, as JSON that [`Syntax::StructuralTag`] reads.
+    ///
+    /// # Errors
+    /// If the function that must be called is not in the list, or one must be and there is none.
+    pub fn structural_tag(&self, calling: &Calling) -> Result<String, GrammarError> {
+        match &calling.choice {
+            Choice::Named(name) if self.names().all(|known| known != name) => {
+                let error = GrammarError::syntax(format!("there is no function {}", quoted(name)));
+                let near = super::suggest::nearest(name, self.names());
+                return Err(match near {
+                    Some(near) => error.with_hint(format!("did you mean `{near}`?")),
+                    None => error,
+                });
+            }
+            Choice::Required if self.tools.is_empty() => {
+                return Err(GrammarError::syntax("a function must be called, and there is none"));
+            }
+            _ => {}
+        }
+        Ok(tags::structural_tag(&self.tools, calling).to_string())
+    }
+
+    /// The grammar of the answers.
+    ///
+    /// # Errors
+    /// As [`structural_tag`](Self::structural_tag); also where a schema cannot be read, with its place in the
+    /// list.
+    pub fn grammar(&self, calling: &Calling, limits: &Limits) -> Result<Grammar, GrammarError> {
+        let tag = self.structural_tag(calling)?;
+        Grammar::parse(Syntax::StructuralTag, &tag, limits).map_err(|error| self.blame(error, limits))
+    }
+
+    /// The error of a schema where it stands in the list, instead of that in the tag.
+    fn blame(&self, error: GrammarError, limits: &Limits) -> GrammarError {
+        let source = Source::new(self.text);
+        let own = self.tools.iter().find_map(|tool| {
+            let (schema, span) = tool.parameters?;
+            let error = Grammar::parse(Syntax::JsonSchema, schema, limits).err()?;
+            Some(error.moved(source, |inner| inner.shifted(span.start)))
+        });
+        own.unwrap_or(error)
+    }
+}
+
+/// Reads the list.
+struct Reader<'t, 'd> {
+    text: &'t str,
+    documents: &'d Documents,
+}
+
+impl<'t> Reader<'t, '_> {
+    /// A function, and where its name stands.
+    fn tool(&self, node: NodeId) -> Result<(Tool<'t>, NodeId), GrammarError> {
+        let kind = self.documents.member(node, "type").and_then(|kind| self.documents.string(kind));
+        if let Some(kind) = kind.filter(|&kind| kind != "function") {
+            let message = format!("tools of type {} are not supported", quoted(kind));
+            return Err(self.place(GrammarError::unsupported(message), node));
+        }
+        let function = self.documents.member(node, "function").unwrap_or(node);
+        let Some(at) = self.documents.member(function, "name") else {
+            return Err(self.wrong(function, "a function must stand here, with a name"));
+        };
+        let name = self.documents.string(at).ok_or_else(|| self.wrong(at, "a string must stand here"))?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+            let error = self.wrong(at, format!("{} is no name of a function", quoted(name)));
+            return Err(error.with_hint("names have up to 64 letters, digits, `_`, `-` and `.`"));
+        }
+        let parameters = match self.documents.member(function, "parameters") {
+            None => None,
+            Some(schema) if matches!(self.documents.value(schema), Value::Null) => None,
+            Some(schema) => {
+                let span = self.documents.span(schema);
+                Some((&self.text[span.range()], span))
+            }
+        };
+        Ok((Tool { name: name.to_owned(), parameters }, at))
+    }
+
+    fn wrong<'m>(&self, node: NodeId, message: impl Into<Cow<'m, str>>) -> GrammarError {
+        self.place(GrammarError::syntax(message.into()), node)
+    }
+
+    fn place(&self, error: GrammarError, node: NodeId) -> GrammarError {
+        let pointer = self.documents.pointer(node);
+        error.at(Source::new(self.text), self.documents.span(node), pointer)
+    }
+}

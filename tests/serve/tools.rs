@@ -1,0 +1,125 @@
+//! `tools` of a chat: calls in the model's spelling come back as `tool_calls`, whole or streamed.
+
+use serde_json::{Value, json};
+
+use super::{JSON, Server};
+
+/// Functions with few arguments, so that a small model comes to the end of a call.
+fn tools() -> Value {
+    let parameters = json!({
+        "type": "object", "required": ["color"],
+        "properties": { "color": { "enum": ["red", "green"] }, "level": { "enum": [1, 2, 3] } },
+    });
+    json!([
+        { "type": "function", "function": { "name": "paint", "parameters": parameters } },
+        { "type": "function", "function": { "name": "stop" } },
+    ])
+}
+
+fn chat(more: &Value) -> Value {
+    let mut body = json!({
+        "model": "default", "messages": [{ "role": "user", "content": "Paint it." }], "max_tokens": 80,
+        "temperature": 1, "seed": 3, "tools": tools(), "parallel_tool_calls": false,
+    });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+/// Checks a call: a function of [`tools`] with arguments that it takes.
+fn is_valid(name: &str, arguments: &str) {
+    let arguments: Value =
+        serde_json::from_str(arguments).unwrap_or_else(|error| panic!("{error}: {arguments}"));
+    let members = arguments.as_object().unwrap();
+    match name {
+        "stop" => assert!(members.is_empty(), "{arguments}"),
+        "paint" => {
+            assert!(members["color"] == "red" || members["color"] == "green", "{arguments}");
+            assert!(members.keys().all(|key| key == "color" || key == "level"), "{arguments}");
+        }
+        name => panic!("no function {name}"),
+    }
+}
+
+#[test]
+fn calls_come_back_whole_and_streamed() {
+    for spelling in ["hermes", "qwen3-coder", "llama3"] {
+        // Llama's mark is no token of this model, and Mistral's spellings need theirs.
+        let server = Server::start(&["--tool-spelling", spelling]);
+        if spelling == "llama3" {
+            let refused = server.post("/v1/chat/completions", &chat(&json!({ "tool_choice": "required" })));
+            assert_eq!((refused.status, refused.error()["param"].as_str()), (400, Some("tools")));
+            assert!(
+                refused.error()["message"].as_str().unwrap().contains("<|python_tag|>"),
+                "{}",
+                refused.body
+            );
+            continue;
+        }
+        for (choice, name) in [
+            (json!("required"), None),
+            (json!({ "type": "function", "function": { "name": "paint" } }), Some("paint")),
+        ] {
+            let body = chat(&json!({ "tool_choice": choice }));
+            let answer = server.post("/v1/chat/completions", &body);
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            let whole = answer.json()["choices"][0].clone();
+            assert_eq!(whole["finish_reason"], "tool_calls", "{whole}");
+            assert_eq!(whole["message"]["content"], Value::Null, "{whole}");
+            let calls = whole["message"]["tool_calls"].as_array().unwrap();
+            let [call] = &calls[..] else { panic!("{whole}") };
+            assert!(
+                call["type"] == "function" && call["id"].as_str().unwrap().starts_with("call_"),
+                "{call}"
+            );
+            let function = &call["function"];
+            let (called, arguments) =
+                (function["name"].as_str().unwrap(), function["arguments"].as_str().unwrap());
+            is_valid(called, arguments);
+            assert!(name.is_none_or(|name| name == called), "{call}");
+            // The same in a stream, piece by piece.
+            let mut stream = body.clone();
+            stream["stream"] = true.into();
+            let events = server.post("/v1/chat/completions", &stream).events();
+            let (mut streamed, mut names, mut finish) = (String::new(), Vec::new(), Value::Null);
+            for event in &events {
+                let choice = &event["choices"][0];
+                assert_eq!(choice["delta"].get("content").and_then(Value::as_str).unwrap_or_default(), "");
+                for piece in choice["delta"]["tool_calls"].as_array().into_iter().flatten() {
+                    assert_eq!(piece["index"], 0);
+                    names.extend(piece["function"]["name"].as_str().map(str::to_owned));
+                    streamed += piece["function"]["arguments"].as_str().unwrap_or_default();
+                }
+                if !choice["finish_reason"].is_null() {
+                    finish = choice["finish_reason"].clone();
+                }
+            }
+            assert_eq!(
+                (streamed.as_str(), names, finish),
+                (arguments, vec![called.to_owned()], json!("tool_calls"))
+            );
+            assert_eq!(events[0]["choices"][0]["delta"]["role"], "assistant");
+        }
+        // Nothing is called.
+        let none =
+            server.post("/v1/chat/completions", &chat(&json!({ "tool_choice": "none", "max_tokens": 12 })));
+        let message = none.json()["choices"][0]["message"].clone();
+        assert!(message.get("tool_calls").is_none() && message["content"].is_string(), "{message}");
+    }
+}
+
+#[test]
+fn mistakes_in_tools_name_their_field() {
+    let server = Server::start(&["--tool-spelling", "hermes"]);
+    let refused = |more: Value| {
+        let answer = server.send("POST", "/v1/chat/completions", JSON, &chat(&more).to_string());
+        let param = answer.error()["param"].as_str().unwrap_or_default().to_owned();
+        (answer.status, param)
+    };
+    let of = |function: Value| json!({ "tools": [{ "type": "function", "function": function }] });
+    assert_eq!(refused(of(json!({ "name": "a b" }))), (400, "tools".to_owned()));
+    let schema = json!({ "name": "f", "parameters": { "type": "strin" } });
+    assert_eq!(refused(of(schema)), (400, "tools".to_owned()));
+    assert_eq!(refused(json!({ "tool_choice": "sometimes" })), (400, "tool_choice".to_owned()));
+    let regex = json!({ "type": "regex", "value": "a" });
+    assert_eq!(refused(json!({ "grammar": regex })), (400, "tools".to_owned()));
+}
