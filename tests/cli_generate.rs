@@ -117,6 +117,27 @@ fn a_cut_text_says_so() {
     assert_eq!(generate(folder.path(), &["-n", "7", "--json"]).code, Some(3));
 }
 
+/// The end of the prompt is written again, and not shown: what is shown is of the grammar.
+#[test]
+fn healed_prompts_are_not_shown_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let regex = "(?:a|b| )[a-z ]{3}";
+    for seed in 0..8_u32 {
+        let seed = seed.to_string();
+        let flags = ["--regex", regex, "--heal", "--seed", &seed];
+        let object = object(folder.path(), &flags);
+        let text = object["text"].as_str().unwrap();
+        assert_eq!(domino(&["check", "--regex", regex, "-"], text.as_bytes()).code, Some(0), "{text:?}");
+        assert_eq!(object["complete"], true);
+        assert_eq!(generate(folder.path(), &flags).stdout.trim_end_matches('\n'), text);
+    }
+    // Any text may follow.
+    assert_eq!(generate(folder.path(), &["--heal", "-n", "7", "--json"]).code, Some(3));
+    let refused = generate(folder.path(), &["--regex", "a", "--heal", "--prior", "x"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("--heal"), "{}", refused.stderr);
+}
+
 #[test]
 fn draws_are_a_function_of_the_seed() {
     let folder = tempfile::tempdir().unwrap();

@@ -43,6 +43,7 @@ mod fuzz_replay;
 mod generations;
 #[cfg(not(packaged))]
 mod gguf;
+mod healing;
 mod hostile;
 #[cfg(feature = "hub")]
 mod hub;
@@ -74,4 +75,5 @@ mod tensor;
 #[cfg(not(packaged))]
 mod tidy;
 mod tokenizers;
+mod tools;
 mod vocabulary_cache;

@@ -153,10 +153,11 @@ pub(crate) struct Fixed {
 }
 
 impl Speculation {
-    /// What drafts texts of `grammar`, if anything is to, and what learns meanwhile.
+    /// What drafts texts of `grammar`, if anything is to, and what learns meanwhile. `source`: where the grammar is
+    /// from, if it is as it stands there.
     pub(crate) fn drafter(
         &self,
-        source: &GrammarSource,
+        source: Option<&GrammarSource>,
         grammar: &CompiledGrammar,
         model: &Path,
         tokenizer: &Tokenizer,
@@ -220,7 +221,7 @@ impl Speculation {
         if self.how == Some(Speculate::Off) {
             return Ok(None);
         }
-        let prior = self.prior(source, grammar, model)?;
+        let prior = self.prior(Some(source), grammar, model)?;
         if self.how.is_none() && self.learning != Learning::Online && prior.is_none() {
             return Ok(None);
         }
@@ -239,7 +240,7 @@ impl Speculation {
     /// it is yet to be made.
     fn prior(
         &self,
-        source: &GrammarSource,
+        source: Option<&GrammarSource>,
         grammar: &CompiledGrammar,
         model: &Path,
     ) -> Result<Option<Prior>, BadInput> {
@@ -251,7 +252,7 @@ impl Speculation {
             tell_apart(&prior, file, grammar);
             return Ok(Some(prior));
         }
-        Ok(shipped_prior(source, grammar, model))
+        Ok(source.and_then(|source| shipped_prior(source, grammar, model)))
     }
 }
 

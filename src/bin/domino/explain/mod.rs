@@ -61,7 +61,7 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     let mut drafter = None;
     if let Some((source, grammar)) = &grammar {
         builder = builder.constraint(grammar.constraint());
-        drafter = command.speculation.drafter(source, grammar, &folder, &tokenizer)?;
+        drafter = command.speculation.drafter(Some(source), grammar, &folder, &tokenizer)?;
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     decoder.set_drafter(drafter.map(|(drafter, _)| drafter));

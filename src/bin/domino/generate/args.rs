@@ -81,6 +81,11 @@ pub(crate) struct LowGenerate {
     /// is made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     trees: Option<PathBuf>,
+    /// Let tokens cross the end of the prompt: its last tokens are taken back where a longer token begins as they
+    /// do, and the text begins with their bytes, which are not shown. Without what is learnt of the grammar
+    /// (--prior, --trees).
+    #[arg(long, conflicts_with_all = ["batch", "prior", "trees", "compare", "learn"])]
+    heal: bool,
     #[command(flatten)]
     speculate: LowSpeculate,
 }
@@ -99,6 +104,8 @@ pub(crate) enum Engine {
 pub(crate) struct Generate {
     /// `None`: anything goes.
     pub(crate) grammar: Option<GrammarSource>,
+    /// May tokens cross the end of the prompt?
+    pub(crate) heal: bool,
     pub(crate) work: Work,
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
@@ -151,7 +158,7 @@ impl LowGenerate {
         let card = self.device.resolve();
         if self.engine == Engine::Mistralrs {
             let own = card.is_some() || threads.is_some() || load.quantize.is_some();
-            check_mistralrs(&options, own, &self.speculate)?;
+            check_mistralrs(&options, own, self.heal, &self.speculate)?;
         }
         let work = match self.batch {
             Some(_) if card.is_some() => {
@@ -169,6 +176,7 @@ impl LowGenerate {
         };
         Ok(Generate {
             grammar,
+            heal: self.heal,
             work,
             model: self.model,
             card,
@@ -188,6 +196,7 @@ impl LowGenerate {
 fn check_mistralrs(
     options: &DecodeOptions,
     runs_otherwise: bool,
+    heal: bool,
     speculate: &LowSpeculate,
 ) -> Result<(), BadInput> {
     if !cfg!(feature = "mistralrs") {
@@ -198,6 +207,7 @@ fn check_mistralrs(
         (runs_otherwise, "--device, --threads or --quantize"),
         (!options.penalties.is_none(), "penalties"),
         (options.close, "--finish"),
+        (heal, "--heal"),
         (options.logprobs.is_some(), "--logprobs"),
         (speculate.compares(), "--compare"),
     ];

@@ -53,7 +53,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let compiler = compiler(command, &vocabulary, cache);
-    let usual = grammar(command, &compiler)?;
+    let usual = grammar(command, &compiler, &[])?;
     let tokenizer = read_tokenizer(folder)?;
     // Before the model is loaded, so that a file that is not there is told at once.
     let lines = Lines::read(requests, parallel.get())?;

@@ -31,7 +31,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let text = prompt_text(prompt)?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
-    let grammar = grammar(command, &compiler(command, &vocabulary, cache))?;
+    let grammar = grammar(command, &compiler(command, &vocabulary, cache), &[])?;
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let mut fixed = None;
     if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
@@ -54,7 +54,7 @@ pub(super) fn run(
         .map(|(grammar, fixed)| Guesses::new(grammar, runner.tokenizer(), fixed.prior, fixed.learning));
     let constraint = grammar.as_ref().map(domino::CompiledGrammar::constraint);
     interrupt::watch();
-    let mut screen = Screen::new();
+    let mut screen = Screen::new(0);
     let mut broken = Ok(());
     let begun = Instant::now();
     let generation = runner.generate(&prompt, constraint.as_ref(), guesses.as_ref(), options, |tokens| {

@@ -15,7 +15,7 @@ use std::{io::Write, path::Path, time::Instant};
 use anyhow::Context;
 use domino::{
     CompiledGrammar, Compiler, StepError, TokenId, Vocabulary,
-    decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Steps},
+    decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Healing, Steps},
     model::candle::{LoadOptions, join_threads},
     proposer::ForcedText,
     store::CacheFolder,
@@ -31,7 +31,9 @@ use self::{
 use crate::{
     advice, compile,
     failure::{self, BadInput, Exit},
-    interrupt, model, progress, reach,
+    interrupt, model,
+    notation::GrammarSource,
+    progress, reach,
     runner::{Card, Runner},
     speculate::Keeper,
     stdout, tokenizer, warned,
@@ -61,15 +63,22 @@ fn one(
 ) -> anyhow::Result<Exit> {
     let text = prompt_text(prompt)?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
-    let grammar = grammar(command, &compiler(command, &vocabulary, cache))?;
-    let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let tokenizer = read_tokenizer(folder)?;
-    let prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
+    let mut prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
+    let healing = if command.heal { Healing::of(&vocabulary, &prompt) } else { Healing::default() };
+    let healed = healing.bytes;
+    if !healed.is_empty() {
+        prompt.truncate(healing.kept);
+    }
+    let grammar = grammar(command, &compiler(command, &vocabulary, cache), &healed)?;
+    let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let loaded = load(folder, &command.load, command.card)?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
     let mut speculation = None;
-    if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
+    if let Some(grammar) = &grammar {
         builder = builder.constraint(grammar.constraint());
+        // What was learnt of a grammar is of no use where its texts begin with something else.
+        let source = command.grammar.as_ref().filter(|_| healed.is_empty());
         speculation = command.speculation.drafter(source, grammar, folder, &tokenizer)?;
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
@@ -88,9 +97,10 @@ fn one(
     let vocabulary = decoder.vocabulary().clone();
     let begun = Instant::now();
     let mut steps = decoder.steps(&prompt);
-    let ended = stream(&mut steps, command.json, options.close)?;
-    let generation = steps.into_generation();
+    let ended = stream(&mut steps, command.json, options.close, healed.len())?;
+    let mut generation = steps.into_generation();
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
+    generation.text.drain(..healed.len().min(generation.text.len()));
     let ended = Ended {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
@@ -130,9 +140,9 @@ fn forced_bytes(grammar: Option<&CompiledGrammar>, generation: &Generation) -> O
 
 /// Runs the steps to their end, to Ctrl-C or to a failure, showing the text as it comes unless it goes into
 /// an object. A text that is not made to its end is completed if `close` says so and a completion can be
-/// found.
-fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool) -> anyhow::Result<End> {
-    let mut screen = Screen::new();
+/// found. The first `hidden` bytes are the prompt's.
+fn stream(steps: &mut Steps<'_, Runner>, quiet: bool, close: bool, hidden: usize) -> anyhow::Result<End> {
+    let mut screen = Screen::new(hidden);
     let mut failure = None;
     while !interrupt::pressed() {
         match steps.next() {
@@ -215,15 +225,33 @@ fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) ->
 
 /// The grammar of the command line, if there is one. Its trees are read, or grow while the model is loaded
 /// and reads the prompt, and so are the masks of the places that texts come to first.
-fn grammar(command: &Generate, compiler: &Compiler) -> Result<Option<CompiledGrammar>, BadInput> {
-    let Some(grammar) = &command.grammar else { return Ok(None) };
-    let compiled = grammar.compile(compiler)?;
+fn grammar(
+    command: &Generate,
+    compiler: &Compiler,
+    healed: &[u8],
+) -> Result<Option<CompiledGrammar>, BadInput> {
+    let Some(grammar) = &command.grammar else {
+        let anything = GrammarSource::Regex("(?s:.)*".to_owned());
+        return if healed.is_empty() { Ok(None) } else { after(&anything, compiler, healed).map(Some) };
+    };
+    let compiled =
+        if healed.is_empty() { grammar.compile(compiler)? } else { after(grammar, compiler, healed)? };
     advice::give(grammar, &compiled);
     if let Some(file) = &command.trees {
         compile::attach(&compiled, file, &grammar.name())?;
     }
     compiled.explore_in_background();
     Ok(Some(compiled))
+}
+
+/// The grammar with the end of the prompt before its texts.
+fn after(source: &GrammarSource, compiler: &Compiler, healed: &[u8]) -> Result<CompiledGrammar, BadInput> {
+    let text = source.load()?;
+    let grammar = text.parse()?.after(healed).ok_or_else(|| {
+        BadInput::new(format!("{}: --heal does not go with objects whose keys are free", source.name()))
+            .hint("close the objects (additionalProperties: false, or --closed), or leave --heal out")
+    })?;
+    text.compile_parsed(&grammar, compiler)
 }
 
 pub(crate) fn read_tokenizer(folder: &Path) -> Result<Tokenizer, BadInput> {

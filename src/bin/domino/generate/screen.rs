@@ -15,16 +15,17 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new() -> Self {
+    /// A screen that does not show the first `hidden` bytes.
+    pub(super) fn new(hidden: usize) -> Self {
         let out = stdout::lock();
-        Self { people: out.is_terminal(), out, characters: Utf8Stream::default(), shown: 0 }
+        Self { people: out.is_terminal(), out, characters: Utf8Stream::default(), shown: hidden }
     }
 
     /// Shows what is new of `text`.
     pub(super) fn show(&mut self, text: &[u8]) -> io::Result<()> {
         // What may become a stop string comes later or never.
-        let bytes = &text[self.shown..];
-        self.shown = text.len();
+        let bytes = text.get(self.shown..).unwrap_or_default();
+        self.shown = self.shown.max(text.len());
         // A terminal wants whole characters, a file the very bytes.
         if self.people {
             self.out.write_all(self.characters.push(bytes).as_bytes())?;
