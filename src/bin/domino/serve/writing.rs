@@ -136,6 +136,8 @@ async fn write_grammar(server: &Arc<Server>, order: &Order, grammar: &GrammarOrd
     request.messages = RequestMessage::CompletionTokens(order.prompt.clone());
     request.is_streaming = false;
     request.sampling_params.stop_toks = None;
+    // The prompt has shown them. The engine would end the text where it takes it for a call.
+    (request.tools, request.tool_choice) = (None, None);
     let begun = tokio::select! {
         biased;
         () = out.sender.closed() => return server.metrics.cancelled.add(1),
