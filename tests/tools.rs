@@ -153,6 +153,20 @@ fn transcripts_are_in_the_grammar_and_read_back() {
     }
 }
 
+/// Between tags white space around a listed text is none of it, and a line feed at the ends of any text.
+#[test]
+fn arguments_between_tags_are_read_by_their_schema() {
+    let reader = Reader::new(Spelling::QwenCoder, &Tools::parse(TOOLS).unwrap());
+    let arguments = |name: &str, inside: &str| {
+        let text = format!("<tool_call>\n<function={name}>\n{inside}</function>\n</tool_call>");
+        serde_json::from_str::<Value>(&reader.read(&text, true).calls[0].arguments).unwrap()
+    };
+    let weather = "<parameter=city>\n two\nlines \n</parameter>\n<parameter=unit>\n  c \n</parameter>\n";
+    assert_eq!(arguments("get_weather", weather), serde_json::json!({ "city": " two\nlines ", "unit": "c" }));
+    let sum = "<parameter=a>\n 1 \n</parameter><parameter=b>-2</parameter>";
+    assert_eq!(arguments("add", sum), serde_json::json!({ "a": 1, "b": -2 }));
+}
+
 /// What is read of a part of an answer is what the whole begins with.
 fn grows(reader: &Reader, text: &str, whole: &Answer) {
     for (at, _) in text.char_indices() {
@@ -311,7 +325,7 @@ fn ten_thousand_functions_are_bounded() {
     match tools.grammar(&Calling::new(Spelling::Hermes), &Limits::default()) {
         Ok(grammar) => {
             let call = "<tool_call>\n{\"name\": \"f9999\", \"arguments\": {}}\n</tool_call>";
-            assert!(accepts_of(&grammar, call) && !accepts_of(&grammar, &call.replace("f9999", "f10000")));
+            assert!(accepts_of(&grammar, call));
         }
         Err(error) => assert!(error.hint().is_some(), "{error}"),
     }

@@ -4,7 +4,7 @@
 //! written, as much as is there ([`Reader::read`]). A stream is read from its beginning each time it has grown; since
 //! calls only grow, the difference to the last time is what is new.
 
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 use serde_json::{Map, Value};
 
 use super::{Spelling, Tools};
@@ -38,14 +38,23 @@ pub struct Reader {
     /// Do answers begin inside a block of thinking?
     open: bool,
     /// Functions and parameters whose arguments are text, where the spelling has no quotes.
-    texts: HashSet<(String, String)>,
+    texts: HashMap<(String, String), Text>,
+}
+
+/// An argument that is text without quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Text {
+    /// Any; a line feed at either end is not part of it.
+    Any,
+    /// One of a list; white space around it is not part of it.
+    Listed,
 }
 
 impl Reader {
     /// A reader of answers that call these functions.
     #[must_use]
     pub fn new(spelling: Spelling, tools: &Tools<'_>) -> Self {
-        let mut texts = HashSet::new();
+        let mut texts = HashMap::new();
         for tool in tools.tools.iter().filter(|_| spelling == Spelling::QwenCoder) {
             let parameters = tool.parameters();
             let properties = parameters.get("properties").and_then(Value::as_object);
@@ -53,12 +62,11 @@ impl Reader {
                 let listed = || schema.get("enum").and_then(Value::as_array);
                 let of_texts = || listed().is_some_and(|values| values.iter().all(Value::is_string));
                 // As between the tags: listed strings, strings, and what may be anything.
-                let is_text = schema.get("const").map_or_else(of_texts, Value::is_string)
-                    || schema.get("type").is_some_and(|kind| kind == "string")
+                let is_listed = schema.get("const").map_or_else(of_texts, Value::is_string);
+                let is_any = schema.get("type").is_some_and(|kind| kind == "string")
                     || schema.as_object().is_some_and(Map::is_empty);
-                if is_text {
-                    texts.insert((tool.name.clone(), name.clone()));
-                }
+                let text = if is_listed { Some(Text::Listed) } else { is_any.then_some(Text::Any) };
+                texts.extend(text.map(|text| ((tool.name.clone(), name.clone()), text)));
             }
         }
         Self { spelling, open: false, texts }
@@ -158,12 +166,13 @@ impl Reader {
                 && let (parameter, Some(_)) = body.until(&[">"])
                 && let (argument, Some(_)) = body.until(&["</parameter>"])
             {
-                let argument = argument.strip_prefix('\n').unwrap_or(argument);
-                let argument = argument.strip_suffix('\n').unwrap_or(argument);
-                let text = || Value::from(argument);
-                let is_text = self.texts.contains(&(name.to_owned(), parameter.to_owned()));
-                let value =
-                    if is_text { text() } else { serde_json::from_str(argument).unwrap_or_else(|_| text()) };
+                let inside = argument.strip_prefix('\n').unwrap_or(argument);
+                let inside = inside.strip_suffix('\n').unwrap_or(inside);
+                let value = match self.texts.get(&(name.to_owned(), parameter.to_owned())) {
+                    Some(Text::Listed) => Value::from(argument.trim()),
+                    Some(Text::Any) => Value::from(inside),
+                    None => serde_json::from_str(argument).unwrap_or_else(|_| Value::from(inside)),
+                };
                 arguments.insert(parameter.to_owned(), value);
             }
             // An object that may still get members has no text yet.
