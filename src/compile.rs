@@ -19,8 +19,8 @@ use crate::{
 /// Sets of special tokens for which a compiler keeps a vocabulary: those of a model's ways to call tools.
 const MOST_SPELLED: usize = 8;
 
-/// Compiles grammars for one vocabulary. Configured once, used for many grammars: what they have in common, such as the
-/// inside of a JSON string, is worked out once. Clones share that.
+/// Compiles grammars for one vocabulary. Configured once, used for many grammars: what they have in common,
+/// such as the inside of a JSON string, is worked out once. Clones share that.
 #[derive(Debug, Clone)]
 pub struct Compiler {
     tables: Tables,
@@ -64,7 +64,8 @@ impl Compiler {
         self
     }
 
-    /// Lets grammars ask for special tokens that the vocabulary does not have: for texts, where no tokens matter.
+    /// Lets grammars ask for special tokens that the vocabulary does not have: for texts, where no tokens
+    /// matter.
     #[must_use]
     pub fn any_special(mut self) -> Self {
         self.any_special = true;
@@ -94,16 +95,16 @@ impl Compiler {
         self
     }
 
-    /// Compiles a grammar. Parser sets are made later, when texts first need them, and so are trees, unless they
-    /// are in the [cache](Self::cache) or [grown](CompiledGrammar::grow_trees) ahead. For [special
+    /// Compiles a grammar. Parser sets are made later, when texts first need them, and so are trees, unless
+    /// they are in the [cache](Self::cache) or [grown](CompiledGrammar::grow_trees) ahead. For [special
     /// tokens](Grammar::specials) it makes a second vocabulary, which is kept.
     ///
     /// Roughly linear in the grammar, apart from the terminals' automata, whose size is bounded by
     /// [`Limits::dfa_states`].
     ///
     /// # Errors
-    /// If the grammar has no sentence at all, asks for special tokens that the vocabulary does not have, or a budget
-    /// is used up.
+    /// If the grammar has no sentence at all, asks for special tokens that the vocabulary does not have, or a
+    /// budget is used up.
     ///
     /// # Example
     /// ```
@@ -266,13 +267,14 @@ impl CompiledGrammar {
         &self.program
     }
 
-    /// Grows all subterminal trees now instead of when texts first need them, on all cores. Masks are the same. Does
-    /// nothing if the trees are there.
+    /// Grows all subterminal trees now instead of when texts first need them, on all cores. Masks are the
+    /// same. Does nothing if the trees are there.
     ///
-    /// Costs a walk over the vocabulary for each scanner state that many tokens can follow, some milliseconds for
-    /// grammars like JSON or C. Memory is bounded by [`Limits::tree_bytes`] and work by
+    /// Costs a walk over the vocabulary for each scanner state that many tokens can follow, some milliseconds
+    /// for grammars like JSON or C. Memory is bounded by [`Limits::tree_bytes`] and work by
     /// [`GROWING_WORK`](crate::limits::GROWING_WORK); past either the rest grows as texts need it. With a
-    /// [cache](Compiler::cache) the trees and the tables they are made from are taken from there or kept there.
+    /// [cache](Compiler::cache) the trees and the tables they are made from are taken from there or kept
+    /// there.
     pub fn grow_trees(&self) {
         self.grow_trees_with(|_| {});
     }
@@ -282,13 +284,14 @@ impl CompiledGrammar {
         self.program.grown.get_or_init(|| Arc::new(self.grown(&progress)));
     }
 
-    /// Grows all trees on a thread of its own, for instance while a model reads its prompt. Sessions go on meanwhile,
-    /// and use the trees from the first mask on that they make after the trees are there.
+    /// Grows all trees on a thread of its own, for instance while a model reads its prompt. Sessions go on
+    /// meanwhile, and use the trees from the first mask on that they make after the trees are there.
     pub fn grow_trees_in_background(&self) {
         self.in_background(Self::grow_trees);
     }
 
-    /// [Explores](Self::explore) on a thread of its own, for instance while a model is loaded and reads its prompt.
+    /// [Explores](Self::explore) on a thread of its own, for instance while a model is loaded and reads its
+    /// prompt.
     pub fn explore_in_background(&self) {
         self.in_background(|grammar| {
             grammar.explore();
@@ -305,15 +308,15 @@ impl CompiledGrammar {
         }
     }
 
-    /// Makes masks ahead, those of the places that texts come to first: [grows](Self::grow_trees) all trees, then follows
-    /// every text from the start, those with the fewest rules open first. A grammar that does not nest, such as
-    /// a form to fill in, is soon known as a whole; then every mask is a lookup from the first text on. Masks are
-    /// the same.
+    /// Makes masks ahead, those of the places that texts come to first: [grows](Self::grow_trees) all trees,
+    /// then follows every text from the start, those with the fewest rules open first. A grammar that does
+    /// not nest, such as a form to fill in, is soon known as a whole; then every mask is a lookup from the
+    /// first text on. Masks are the same.
     ///
-    /// Does as much as [`Limits::exploration`] says, always the same, on one thread; a quarter of the memory of parser sets and
-    /// constraint states and half of that of masks at most, so that texts find room for what they come to
-    /// themselves. Called again, it does again what is there no more. Sessions go on meanwhile; a step of theirs waits for
-    /// a fraction of a millisecond.
+    /// Does as much as [`Limits::exploration`] says, always the same, on one thread; a quarter of the memory
+    /// of parser sets and constraint states and half of that of masks at most, so that texts find room for
+    /// what they come to themselves. Called again, it does again what is there no more. Sessions go on
+    /// meanwhile; a step of theirs waits for a fraction of a millisecond.
     pub fn explore(&self) -> Exploration {
         self.grow_trees();
         let work = &mut Work::new(self.program.limits.exploration);
@@ -328,20 +331,20 @@ impl CompiledGrammar {
         self.program.grown.get().is_some()
     }
 
-    /// All trees as bytes for a file, sealed with a checksum and with what they are for: grammar, vocabulary and
-    /// options. Grows them if they are not there.
+    /// All trees as bytes for a file, sealed with a checksum and with what they are for: grammar, vocabulary
+    /// and options. Grows them if they are not there.
     #[must_use]
     pub fn artefact(&self) -> Vec<u8> {
         self.grow_trees();
         seal(Kind::Trees, &self.program.key(), &self.trees_payload())
     }
 
-    /// Takes the trees from an [`artefact`](Self::artefact), if they are not there yet. Linear in its size: about
-    /// 1 ms for 2 MB.
+    /// Takes the trees from an [`artefact`](Self::artefact), if they are not there yet. Linear in its size:
+    /// about 1 ms for 2 MB.
     ///
     /// # Errors
-    /// If it is damaged, or was made by another version, for another grammar or vocabulary, or with other options; then
-    /// nothing has changed, and trees grow as without it.
+    /// If it is damaged, or was made by another version, for another grammar or vocabulary, or with other
+    /// options; then nothing has changed, and trees grow as without it.
     pub fn load_artefact(&self, artefact: &[u8]) -> Result<(), StoreError> {
         let mut reader = Reader::new(open(artefact, Kind::Trees, &self.program.key())?);
         let forest = self.read_trees(&mut reader)?;

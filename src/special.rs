@@ -1,9 +1,10 @@
 //! Special tokens in grammars: their names as byte strings that no text has.
 //!
-//! A grammar is a language of bytes, and a special token has none. Where a grammar asks for one, it has the token's
-//! name between two bytes `0xFF`, which no text in UTF-8 has ([`spelled`]), and it is compiled for a vocabulary in which
-//! the token has these bytes ([`Vocabulary::with_spelled`](crate::Vocabulary::with_spelled)). So scanner, parser and masks
-//! need not know of it, and a name written by other tokens is text, not the token.
+//! A grammar is a language of bytes, and a special token has none. Where a grammar asks for one, it has the
+//! token's name between two bytes `0xFF`, which no text in UTF-8 has ([`spelled`]), and it is compiled for a
+//! vocabulary in which the token has these bytes
+//! ([`Vocabulary::with_spelled`](crate::Vocabulary::with_spelled)). So scanner, parser and masks need not
+//! know of it, and a name written by other tokens is text, not the token.
 
 /// Stands before and after a name. No text in UTF-8 has this byte.
 pub(crate) const MARK: u8 = 0xFF;
@@ -13,24 +14,25 @@ pub(crate) fn spelled(name: &str) -> Vec<u8> {
     [&[MARK], name.as_bytes(), &[MARK]].concat()
 }
 
-/// A text in which these names stand for special tokens, as bytes of the grammar: the longest name counts where
-/// several begin. Linear in the text, for each name.
+/// Where the first of these names begins in a text, and the name: the longest of those that begin there.
+/// Linear in the text, for each name.
+pub(crate) fn first<'n>(text: &[u8], names: &'n [String]) -> Option<(usize, &'n str)> {
+    (0..if names.is_empty() { 0 } else { text.len() }).find_map(|start| {
+        let begins = |name: &&String| !name.is_empty() && text[start..].starts_with(name.as_bytes());
+        names.iter().filter(begins).max_by_key(|name| name.len()).map(|name| (start, name.as_str()))
+    })
+}
+
+/// A text in which these names stand for special tokens, as bytes of the grammar. Linear as [`first`].
 pub(crate) fn spell(text: &[u8], names: &[String]) -> Vec<u8> {
     let mut spelt = Vec::with_capacity(text.len());
     let mut rest = text;
-    while let Some(&first) = rest.first() {
-        let named = names.iter().filter(|name| !name.is_empty() && rest.starts_with(name.as_bytes()));
-        match named.max_by_key(|name| name.len()) {
-            Some(name) => {
-                spelt.extend(spelled(name));
-                rest = &rest[name.len()..];
-            }
-            None => {
-                spelt.push(first);
-                rest = &rest[1..];
-            }
-        }
+    while let Some((start, name)) = first(rest, names) {
+        spelt.extend_from_slice(&rest[..start]);
+        spelt.extend(spelled(name));
+        rest = &rest[start + name.len()..];
     }
+    spelt.extend_from_slice(rest);
     spelt
 }
 

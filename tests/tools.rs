@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::decider::byte_vocabulary;
 
 const TOOLS: &str = r#"[
-    {"type": "function", "function": {"name": "get_weather", "description": "The weather of a city", "parameters": {
+    {"type": "function", "function": {"name": "get_weather", "description": "Of a city", "parameters": {
         "type": "object", "properties": {"city": {"type": "string"}, "unit": {"enum": ["c", "f"]}},
         "required": ["city"]}}},
     {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {
@@ -120,7 +120,8 @@ fn answers() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
     ]
 }
 
-/// Can the spelling say this? Llama's models say something or call something, and a call ends Harmony's answers.
+/// Can the spelling say this? Llama's models say something or call something, and a call ends Harmony's
+/// answers.
 fn says(spelling: Spelling, content: &str, calls: Calls<'_>) -> bool {
     match spelling {
         Spelling::Llama => content.is_empty() || calls.is_empty(),
@@ -181,8 +182,8 @@ fn grows(reader: &Reader, text: &str, whole: &Answer) {
     }
 }
 
-/// A transcript of two calls (one where there can be no more), each time with one mistake. A call must come, as a
-/// mistake makes free text of many.
+/// A transcript of two calls (one where there can be no more), each time with one mistake. A call must come,
+/// as a mistake makes free text of many.
 #[test]
 fn mutations_are_refused() {
     for spelling in Spelling::all() {

@@ -1,5 +1,5 @@
-//! The shortest text that completes another: exact distances by shortest paths over threads and parser sets, then a
-//! walk along them for the fewest tokens.
+//! The shortest text that completes another: exact distances by shortest paths over threads and parser sets,
+//! then a walk along them for the fewest tokens.
 //!
 //! Invariant: the distance of a state, in bytes, to the nearest complete text is exact; so a step is on a
 //! shortest way if and only if it lessens the distance by one.
@@ -20,11 +20,11 @@ const BUDGET: Budget = Budget::CompletionVisits;
 /// Units of work that a visit may take where the parser has to make new sets.
 const UNITS_OF_A_VISIT: usize = 10;
 
-/// The part of the budget after which ways go on by single bytes only: the completion is still the shortest, but
-/// others of its length may have fewer tokens. Small, since what is sought is a text, not the best of millions.
+/// Once one sixteenth of the budget is used, the search continues byte by byte instead of token by token. The
+/// completion is still the shortest, but others of its length may have fewer tokens.
 const TOKENS: usize = 16;
 
-/// The part of the budget after which one way is enough.
+/// Once one eighth of the budget is used, the search keeps one state for each length.
 const BYTES: usize = 8;
 
 /// What completes a text; see [`Constraint::shortest_completion`](crate::Constraint::shortest_completion).
@@ -35,8 +35,8 @@ pub struct Completion {
     pub bytes: Vec<u8>,
     /// Tokens that spell them; `None` where the vocabulary has none for some byte.
     pub tokens: Option<Vec<TokenId>>,
-    /// Is it sure that no text as short has fewer tokens? Not where there are so many that the search for
-    /// them was cut short.
+    /// Is `tokens` proven to be the least number of tokens among all completions of this length? False where
+    /// there were too many completions to search.
     pub fewest: bool,
 }
 
@@ -62,7 +62,8 @@ impl Lengths {
     }
 }
 
-/// A way to a state: how many of its bytes are in no token, how many tokens and such bytes it has, its last step.
+/// A way to a state: how many of its bytes are in no token, how many tokens and such bytes it has, its last
+/// step.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     cost: (u32, u32),
@@ -89,7 +90,7 @@ struct Search<'m> {
     /// The best way to each state met, and the states met by how many bytes they are from the first.
     ways: HashMap<StateId, Way>,
     fronts: Vec<Vec<StateId>>,
-    /// Was every token on a shortest way followed?
+    /// Has the search for the fewest tokens left nothing out?
     whole: bool,
 }
 
@@ -143,7 +144,7 @@ impl Search<'_> {
         Ok(self.follow_back(start, end.unwrap_or(start)))
     }
 
-    /// Is this much of the budget used?
+    /// Is one part in `one_in` of the budget used?
     fn have_spent(&self, one_in: usize) -> bool {
         self.visits >= self.program.limits.completion_visits / one_in
             || self.work.spent() >= self.work.limit() / one_in
@@ -200,7 +201,8 @@ impl Search<'_> {
         Ok((self.distance(to)? < distance).then_some(to))
     }
 
-    /// Goes on from a state, `at` bytes from the first, by all tokens on shortest ways, later by single bytes only.
+    /// Continues the search from a state `at` bytes from the first: by every token on a shortest way, or,
+    /// when [`TOKENS`] says so, by single bytes.
     fn leave(&mut self, from: StateId, at: usize) -> Result<(), LimitExceeded> {
         let (trie, scanner) = (self.program.vocabulary.trie(), &self.program.lowered.scanner);
         // Bytes of one class lead to one state.

@@ -33,8 +33,8 @@ impl Constraint {
         self.program.text_of(token)
     }
 
-    /// As [`advance_bytes`](Self::advance_bytes), for a text in which names of special tokens that the grammar
-    /// asks for stand for these. Returns whether all of it can follow; otherwise nothing has moved.
+    /// As [`advance_bytes`](Self::advance_bytes), for a text in which names of special tokens that the
+    /// grammar asks for stand for these. Returns whether all of it can follow; otherwise nothing has moved.
     ///
     /// # Errors
     /// When a budget is used up.
@@ -47,6 +47,13 @@ impl Constraint {
     #[must_use]
     pub fn spell<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         if self.specials().is_empty() { text.into() } else { special::spell(text, self.specials()).into() }
+    }
+
+    /// Where the first name of such a token begins in a text, and the name: the longest of those that begin
+    /// there.
+    #[must_use]
+    pub fn first_special(&self, text: &[u8]) -> Option<(usize, &str)> {
+        special::first(text, self.specials())
     }
 
     /// Bytes of the grammar as text: special tokens by their names.

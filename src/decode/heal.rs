@@ -1,7 +1,7 @@
 //! Token healing: the end of a prompt is written again, so that tokens may cross it (paper, 3.5).
 //!
-//! A prompt that ends in the middle of what would be one token, as `http:` before `//`, is split as no text that
-//! the model has seen. So the last tokens are taken back, and the text begins with their bytes: by
+//! A prompt that ends in the middle of what would be one token, as `http:` before `//`, is split as no text
+//! that the model has seen. So the last tokens are taken back, and the text begins with their bytes: by
 //! whichever tokens the model likes.
 
 use crate::{ids::TokenId, vocab::Vocabulary};

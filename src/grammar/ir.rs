@@ -107,8 +107,9 @@ impl Grammar {
         &self.specials
     }
 
-    /// The texts of this grammar with `prefix` before them, for [healing](crate::decode::Healing) prompts. `None` if
-    /// its texts are JSON without [repeated keys](Self::distinct_keys), which is said of whole texts. Linear.
+    /// The texts of this grammar with `prefix` before them, for [healing](crate::decode::Healing) prompts.
+    /// `None` if its texts are JSON without [repeated keys](Self::distinct_keys), which is said of whole
+    /// texts. Linear.
     #[must_use]
     pub fn after(&self, prefix: &[u8]) -> Option<Self> {
         let mut grammar = self.clone();

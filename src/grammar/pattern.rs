@@ -66,7 +66,8 @@ impl Pattern {
     /// The language of `hir`, matched as a whole.
     ///
     /// # Errors
-    /// If `hir` has look-around, or is nested deeper than automata can be built of. Linear in the size of `hir`.
+    /// If `hir` has look-around, or is nested deeper than automata can be built of. Linear in the size of
+    /// `hir`.
     pub fn from_hir(hir: Hir) -> Result<Self, PatternError> {
         use regex_syntax::hir::Look;
         let name = match hir.properties().look_set().iter().next() {
@@ -94,8 +95,8 @@ impl Pattern {
         }
     }
 
-    /// Does it mention the byte that [marks](special::MARK) special tokens? Linear; also where it is in a part that
-    /// matches nothing.
+    /// Does it mention the byte that [marks](special::MARK) special tokens? Linear; also where it is in a
+    /// part that matches nothing.
     pub(crate) fn mentions_mark(&self) -> bool {
         let mark = &special::MARK;
         let hir = match &self.kind {

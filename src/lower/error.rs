@@ -10,7 +10,8 @@ pub enum CompileErrorKind {
     EmptyLanguage,
     /// A part of a list in any order, or its separator, matches the empty text.
     EmptyPart,
-    /// The grammar asks for a special token, and the vocabulary has no token of this name; perhaps this one is meant.
+    /// The grammar asks for a special token, and the vocabulary has no token of this name; perhaps this one
+    /// is meant.
     NoSpecialToken(String, Option<String>),
     /// The grammar asks for a special token of this name, and that token ends the text.
     EndsText(String),
@@ -56,7 +57,7 @@ impl std::fmt::Display for CompileError {
                  hint: leave out the part instead of letting it be empty",
             ),
             CompileErrorKind::NoSpecialToken(name, near) => {
-                write!(f, "the grammar asks for the special token `{name}`, which the vocabulary does not have")?;
+                write!(f, "the vocabulary has no token `{name}`, which the grammar asks for")?;
                 match near {
                     Some(near) => write!(f, "\nhint: did you mean `{near}`?"),
                     None => f.write_str("\nhint: take the grammar for this model, or write the name as text"),
@@ -65,7 +66,7 @@ impl std::fmt::Display for CompileError {
             CompileErrorKind::EndsText(name) => write!(
                 f,
                 "the grammar asks for the special token `{name}`, which ends the text in this vocabulary\n\
-                 hint: leave it out where the text ends, and name other tokens that end it where it stands inside"
+                 hint: leave it out where the text ends, and name other tokens that end the text"
             ),
             CompileErrorKind::SpecialsAmongBytes => f.write_str(
                 "the grammar asks for special tokens and for the byte 0xFF, which no text has\n\

@@ -116,9 +116,9 @@ impl Vocabulary {
         ids.into_iter().fold(builder, VocabularyBuilder::end_of_text).build()
     }
 
-    /// The same vocabulary for grammars that ask for these special tokens, given with their names: each has its
-    /// name between two bytes `0xFF` as its bytes, and the text tokens that hold such a byte have none. Costs
-    /// about as much as building it.
+    /// The same vocabulary for grammars that ask for these special tokens, given with their names: each has
+    /// its name between two bytes `0xFF` as its bytes, and the text tokens that hold such a byte have none.
+    /// Costs about as much as building it.
     ///
     /// # Errors
     /// If no token ends the text any more, or the names are too long together.
@@ -197,8 +197,8 @@ impl Vocabulary {
         self.content().end_of_text.binary_search(&token).is_ok()
     }
 
-    /// The BLAKE3 hash of everything above, the same on every machine and in every version of this library that
-    /// can read tables written with it.
+    /// The BLAKE3 hash of everything above, the same on every machine and in every version of this library
+    /// that can read tables written with it.
     #[must_use]
     pub fn fingerprint(&self) -> &[u8; 32] {
         &self.inner.fingerprint

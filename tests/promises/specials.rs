@@ -1,5 +1,5 @@
-//! Special tokens in grammars: masks are the oracle's for a vocabulary in which they are spelled out, whatever
-//! the lookahead allows, and their names written by other tokens are text.
+//! Special tokens in grammars: masks are the oracle's for a vocabulary in which they are spelled out,
+//! whatever the lookahead allows, and their names written by other tokens are text.
 
 use domino::{
     CompileErrorKind, Compiler, Grammar, Limits, Lookahead, Syntax, TokenId, Vocabulary,
@@ -91,7 +91,8 @@ fn vocabulary() -> Vocabulary {
 const TAGS: &str = r#"{"type": "structural_tag", "format": {"type": "sequence", "elements": [
     {"type": "any_text"},
     {"type": "optional", "content": {"type": "tag", "begin": {"type": "token", "token": "<|call|>"},
-        "content": {"type": "const_string", "value": "{}"}, "end": {"type": "token", "token": "<|done|>"}}}]}}"#;
+        "content": {"type": "const_string", "value": "{}"},
+        "end": {"type": "token", "token": "<|done|>"}}}]}}"#;
 
 fn tags() -> Grammar {
     Grammar::parse(Syntax::StructuralTag, TAGS, &Limits::default()).unwrap()

@@ -122,7 +122,16 @@ fn mistakes_in_tools_name_their_field() {
     let of = |function: Value| json!({ "tools": [{ "type": "function", "function": function }] });
     assert_eq!(refused(of(json!({ "name": "a b" }))), (400, "tools".to_owned()));
     let schema = json!({ "name": "f", "parameters": { "type": "strin" } });
-    assert_eq!(refused(of(schema)), (400, "tools".to_owned()));
+    assert_eq!(refused(of(schema.clone())), (400, "tools".to_owned()));
+    // The place is that in the list of the request.
+    let list = of(schema);
+    let error = server.post("/v1/chat/completions", &chat(&list)).error();
+    let column = list["tools"].to_string().find("strin").unwrap();
+    assert_eq!(
+        (&error["line"], error["column"].as_u64()),
+        (&json!(1), u64::try_from(column).ok()),
+        "{error}"
+    );
     assert_eq!(refused(json!({ "tool_choice": "sometimes" })), (400, "tool_choice".to_owned()));
     let regex = json!({ "type": "regex", "value": "a" });
     assert_eq!(refused(json!({ "grammar": regex })), (400, "tools".to_owned()));

@@ -132,7 +132,8 @@ impl Reading {
     }
 
     fn read(&mut self, mut text: &[u8]) -> Read {
-        while let Some((start, name)) = first_name(text, self.state.specials()) {
+        while let Some((start, name)) = self.state.first_special(text) {
+            let name = name.to_owned();
             if let Some(left) = self.read_text(&text[..start])? {
                 return Ok(Some(left));
             }
@@ -257,14 +258,6 @@ fn unfinished_name(text: &[u8], names: &[String]) -> usize {
         (1..=most).rev().find(|&length| text.ends_with(&name.as_bytes()[..length]))
     };
     names.iter().filter_map(begins).max().unwrap_or(0)
-}
-
-/// Where the first name of a special token begins, and the name: the longest of those that begin there.
-fn first_name(text: &[u8], names: &[String]) -> Option<(usize, String)> {
-    (0..if names.is_empty() { 0 } else { text.len() }).find_map(|start| {
-        let named = names.iter().filter(|name| text[start..].starts_with(name.as_bytes()));
-        named.max_by_key(|name| name.len()).map(|name| (start, name.clone()))
-    })
 }
 
 /// Where the character begins to which the byte at `at` belongs, and the character; the byte itself if it is

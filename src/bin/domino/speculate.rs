@@ -30,16 +30,17 @@ pub(crate) struct LowSpeculate {
     /// space and escapes, is guessed, and with --engine mistralrs nothing.
     #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,
-    /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the model, for
-    /// a grammar that comes with the program.
+    /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the
+    /// model, for a grammar that comes with the program.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     prior: Option<PathBuf>,
-    /// Learn from this text too (online), and keep what was learnt in the file of --prior; or forget it with the text
-    /// (fixed).
+    /// Learn from this text too (online), and keep what was learnt in the file of --prior; or forget it with
+    /// the text (fixed).
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Learn::Fixed, requires = "LowGrammar")]
     learn: Learn,
-    /// Make the text three times in turns, without grammar, with it, and with speculation too, and say how the times
-    /// compare. Exit code 1 says that speculation changed the tokens, or that there were none to compare.
+    /// Make the text three times in turns, without grammar, with it, and with speculation too, and say how
+    /// the times compare. Exit code 1 says that speculation changed the tokens, or that there were none to
+    /// compare.
     #[arg(long, requires = "LowGrammar")]
     compare: bool,
 }
@@ -153,8 +154,8 @@ pub(crate) struct Fixed {
 }
 
 impl Speculation {
-    /// What drafts texts of `grammar`, if anything is to, and what learns meanwhile. `source`: where the grammar is
-    /// from, if it is as it stands there.
+    /// What drafts texts of `grammar`, if anything is to, and what learns meanwhile. `source`: where the
+    /// grammar is from, if it is as it stands there.
     pub(crate) fn drafter(
         &self,
         source: Option<&GrammarSource>,
@@ -183,8 +184,8 @@ impl Speculation {
         Ok(Some((Drafter::new(Box::new(proposer), length), Some(Keeper { learner, file }))))
     }
 
-    /// What drafts of all texts of a grammar in a batch are made of, if there are to be any. `source`: where the grammar
-    /// is from, if it has a name.
+    /// What drafts of all texts of a grammar in a batch are made of, if there are to be any. `source`: where
+    /// the grammar is from, if it has a name.
     pub(crate) fn shared(
         &self,
         source: Option<&GrammarSource>,
@@ -208,7 +209,8 @@ impl Speculation {
         Some(Shared { learner, online, forced, length: length.unwrap_or_default() })
     }
 
-    /// The same for mistral.rs' engine, where drafts are of one length: the most tokens of a draft, and the prior.
+    /// The same for mistral.rs' engine, where drafts are of one length: the most tokens of a draft, and the
+    /// prior.
     #[cfg(feature = "mistralrs")]
     pub(crate) fn fixed(
         &self,
@@ -236,8 +238,8 @@ impl Speculation {
         Ok(Some(Fixed { most, prior, learning, file }))
     }
 
-    /// The prior that was named, or that comes with the model. One that was named and is of no use is an error, unless
-    /// it is yet to be made.
+    /// The prior that was named, or that comes with the model. One that was named and is of no use is an
+    /// error, unless it is yet to be made.
     fn prior(
         &self,
         source: Option<&GrammarSource>,
@@ -288,8 +290,8 @@ fn forced_text(prior: Option<&Prior>, grammar: &CompiledGrammar, tokenizer: &Tok
     if prior.is_none() { forced.with_spellings() } else { forced }
 }
 
-/// The prior that comes with the model. One that is of no use, for instance since the grammar has changed, is passed over
-/// with a warning.
+/// The prior that comes with the model. One that is of no use, for instance since the grammar has changed, is
+/// passed over with a warning.
 fn shipped_prior(source: &GrammarSource, grammar: &CompiledGrammar, model: &Path) -> Option<Prior> {
     let GrammarSource::Shipped(shipped) = source else { return None };
     let file = model.join("priors").join(shipped.name).with_extension("prior");

@@ -2,9 +2,9 @@
 //! text.
 //!
 //! `reader` makes a tree (`ast`) of the JSON, `translate` writes it as rules, with `free` for text that may
-//! not hold certain strings, `parameters` for arguments between XML tags and `tokens` for special tokens. A trigger is found where it is
-//! first complete, by an automaton, so free text is as exact as everything else. `docs/structural-tags.md`
-//! has the table.
+//! not hold certain strings, `parameters` for arguments between XML tags and `tokens` for special tokens. A
+//! trigger is found where it is first complete, by an automaton, so free text is as exact as everything else.
+//! `docs/structural-tags.md` has the table.
 
 mod ast;
 mod free;

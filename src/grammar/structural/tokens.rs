@@ -99,7 +99,8 @@ impl Reader<'_, '_> {
     fn among_free_text(&self, node: NodeId, ways: Vec<Format>, some: bool, once: bool) -> Read<Kind> {
         let span = self.documents.span(node);
         let format = |kind| Format { kind, span };
-        // A special token is none of free text in any case, and a token that is text must not be spelled there.
+        // A special token is none of free text in any case, and a token that is text must not be spelled
+        // there.
         let excluded = self.strings(node, "exclude_tokens")?;
         let free = || format(Kind::Free { excluded: excluded.clone(), most_chars: None });
         let way = format(Kind::Choice(ways));

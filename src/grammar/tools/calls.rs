@@ -1,8 +1,8 @@
 //! The calls in an answer: text in one of the spellings -> functions with arguments.
 //!
-//! Made for answers of the grammar: what that allows is read, and of an answer that was cut, or is still being
-//! written, as much as is there ([`Reader::read`]). A stream is read from its beginning each time it has grown; since
-//! calls only grow, the difference to the last time is what is new.
+//! Made for answers of the grammar: what that allows is read, and of an answer that was cut, or is still
+//! being written, as much as is there ([`Reader::read`]). A stream is read from its beginning each time it
+//! has grown; since calls only grow, the difference to the last time is what is new.
 
 use hashbrown::HashMap;
 use serde_json::{Map, Value};
@@ -27,7 +27,8 @@ pub struct Answer {
 pub struct Call {
     /// The function.
     pub name: String,
-    /// Its arguments, an object in JSON as the model wrote it; the beginning of one if the answer was cut there.
+    /// Its arguments, an object in JSON as the model wrote it; the beginning of one if the answer was cut
+    /// there.
     pub arguments: String,
 }
 
@@ -72,7 +73,8 @@ impl Reader {
         Self { spelling, open: false, texts }
     }
 
-    /// Reads answers that begin inside a block of thinking: the chat template has [opened](super::Reasoning::Open) it.
+    /// Reads answers that begin inside a block of thinking: the chat template has
+    /// [opened](super::Reasoning::Open) it.
     #[must_use]
     pub fn open(mut self) -> Self {
         self.open = true;
@@ -252,10 +254,10 @@ fn push_content(answer: &mut Answer, text: &str, before_call: bool) {
     }
 }
 
-/// What is left of an answer.
+/// The part of an answer that is not read yet.
 struct Rest<'t> {
     text: &'t str,
-    /// Is nothing to come?
+    /// Has the model ended the answer?
     whole: bool,
 }
 

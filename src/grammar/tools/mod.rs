@@ -1,8 +1,8 @@
 //! Functions that a model may call (`tools` in OpenAI's API) -> a grammar of its answers.
 //!
-//! [`Tools`] reads the list of functions, [`Calling`] says which of them may or must be called and how the model
-//! writes calls ([`Spelling`]). The grammar is made of structural tags ([`Tools::structural_tag`] shows them), so free
-//! text and arguments are as exact as those. [`calls`] reads the calls of an answer back.
+//! [`Tools`] reads the list of functions, [`Calling`] says which of them may or must be called and how the
+//! model writes calls ([`Spelling`]). The grammar is made of structural tags ([`Tools::structural_tag`] shows
+//! them), so free text and arguments are as exact as those. [`calls`] reads the calls of an answer back.
 
 pub mod calls;
 mod spelling;

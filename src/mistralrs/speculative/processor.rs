@@ -1,12 +1,13 @@
 //! The processor that drafts and draws: both halves of a speculative step, told apart by the contexts.
 //!
-//! Upstream asks for each step, first for each row what the draft model's next token is, with contexts that grow by what it
-//! was told; then, with the context of the step's beginning, what each row of the target draws, for as long as that is what
-//! was drafted. All answers are rows from which only one token can be drawn. When the last row of a step is drawn, the next
-//! step's draft is made, and that step gets as many rows as it needs.
+//! Upstream asks for each step, first for each row what the draft model's next token is, with contexts that
+//! grow by what it was told; then, with the context of the step's beginning, what each row of the target
+//! draws, for as long as that is what was drafted. All answers are rows from which only one token can be
+//! drawn. When the last row of a step is drawn, the next step's draft is made, and that step gets as many
+//! rows as it needs.
 //!
-//! Invariant: a token is drawn from the row that a plain run would have, by seed and position; what is drafted changes how
-//! many tokens a step makes, never which.
+//! Invariant: a token is drawn from the row that a plain run would have, by seed and position; what is
+//! drafted changes how many tokens a step makes, never which.
 
 use std::{
     fmt,
@@ -201,8 +202,8 @@ impl SpeculativeProcessor {
     fn prepare(&self, state: &mut State) {
         let Some(step) = &state.step else { return };
         let begun = Instant::now();
-        // From last row to last row it is all that a step costs: drafting, the stand-in's passes, sampling, and what the
-        // engine does between steps. The first step's pass is over the prompt.
+        // From last row to last row it is all that a step costs: drafting, the stand-in's passes, sampling,
+        // and what the engine does between steps. The first step's pass is over the prompt.
         if let Some(last) = state.last.replace(begun) {
             state.guesser.verified(step.accepted, step.told, begun.duration_since(last).as_secs_f64());
         }
@@ -263,7 +264,8 @@ impl SpeculativeProcessor {
         let sampler = &state.draws.sampler;
         let begun = Instant::now();
         let mut masked = Duration::ZERO;
-        // The mask first: it is known by the place in the grammar as a rule, and a draw takes as long as it has tokens.
+        // The mask first: it is known by the place in the grammar as a rule, and a draw takes as long as it
+        // has tokens.
         let token = match &mut state.constraint {
             Some(constraint) => {
                 let allowed = constraint.mask()?;
@@ -313,9 +315,9 @@ impl State {
         self.sequence.len() - self.draws.prompt
     }
 
-    /// The draft of the next step. It leaves room for the token after it, and ends before a token that would end the text:
-    /// upstream ends a text after such a token, but takes the rest of an accepted draft all the same. (The first step has
-    /// none, so a text that ends in it has one token.)
+    /// The draft of the next step. It leaves room for the token after it, and ends before a token that would
+    /// end the text: upstream ends a text after such a token, but takes the rest of an accepted draft all the
+    /// same. (The first step has none, so a text that ends in it has one token.)
     fn draft(&mut self) -> Vec<TokenId> {
         let Some(constraint) = self.constraint.as_ref().filter(|_| !self.over && !self.stopped) else {
             return Vec::new();
@@ -334,11 +336,11 @@ impl State {
         self.guesser.draft(constraint, &mut self.sequence, &self.draws, room, keep).to_vec()
     }
 
-    /// A token that cannot be drawn after the draft. Where all can be (there is none without a grammar), one that hardly
-    /// ever is: if it is, the step goes on behind it, rightly, but for a text that ends there.
+    /// A token that cannot be drawn after the draft. Where all can be (there is none without a grammar), one
+    /// that hardly ever is: if it is, the step goes on behind it, rightly, but for a text that ends there.
     fn junk(&self, draft: &[TokenId], vocabulary: &Vocabulary) -> TokenId {
-        // But for the end, special tokens that no grammar asks for are never allowed, and the end only where the
-        // text is complete.
+        // But for the end, special tokens that no grammar asks for are never allowed, and the end only where
+        // the text is complete.
         let asked = |token| self.constraint.as_ref().is_some_and(|constraint| constraint.asks_for(token));
         let mut specials = vocabulary.special_tokens().map(|(token, _)| token);
         if let Some(token) = specials.find(|&token| !vocabulary.is_end_of_text(token) && !asked(token)) {

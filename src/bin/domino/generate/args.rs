@@ -59,11 +59,12 @@ pub(crate) struct LowGenerate {
     /// build with the feature mistralrs; one text at a time, on the CPU).
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Own, conflicts_with = "batch")]
     engine: Engine,
-    /// Generate a text for each of the lines of JSON in this file (- is standard input), several at once: {"id": ..,
-    /// "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with syntax its text) or
-    /// regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, repeat_last_n, presence_penalty,
-    /// frequency_penalty, stop (a list), finish, logprobs. For each a line is printed as soon as it has ended: what
-    /// --json prints, with its id, or {"id": .., "error": ..}. A byte order mark is passed over. Exit code 0 says that all lines were answered.
+    /// Generate a text for each of the lines of JSON in this file (- is standard input), several at once:
+    /// {"id": .., "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with
+    /// syntax its text) or regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty,
+    /// repeat_last_n, presence_penalty, frequency_penalty, stop (a list), finish, logprobs. For each a line
+    /// is printed as soon as it has ended: what --json prints, with its id, or {"id": .., "error": ..}. A
+    /// byte order mark is passed over. Exit code 0 says that all lines were answered.
     #[arg(
         long,
         value_name = "FILE",
@@ -81,9 +82,9 @@ pub(crate) struct LowGenerate {
     /// is made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     trees: Option<PathBuf>,
-    /// Let tokens cross the end of the prompt: its last tokens are taken back where a longer token begins as they
-    /// do, and the text begins with their bytes, which are not shown. Without what is learnt of the grammar
-    /// (--prior, --trees).
+    /// Let tokens cross the end of the prompt: its last tokens are taken back where a longer token begins as
+    /// they do, and the text begins with their bytes, which are not shown. Without what is learnt of the
+    /// grammar (--prior, --trees).
     #[arg(long, conflicts_with_all = ["batch", "prior", "trees", "compare", "learn"])]
     heal: bool,
     #[command(flatten)]

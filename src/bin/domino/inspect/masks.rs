@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use domino::{TokenId, Vocabulary, ids::TerminalId};
+use domino::{Constraint, TokenId, Vocabulary, ids::TerminalId};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -55,14 +55,11 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> anyhow::Resul
     Ok(print_rest(out, 2, rows.len(), masks)?)
 }
 
-/// What stands before and after the name of a special token in a text that was spelt.
-const SPECIAL_MARK: u8 = 0xFF;
-
 /// The masks along a text that is cut into the longest tokens.
 fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<Row>> {
     let mut constraint = subject.compiled.constraint();
     let (named, text) = (text, &*constraint.spell(text));
-    let longest = longest_tokens(&subject.vocabulary, text);
+    let longest = longest_tokens(&subject.vocabulary, &constraint, named);
     let (mut rows, mut after) = (Vec::new(), 0);
     for piece in longest.into_iter().chain([0]) {
         let start = Instant::now();
@@ -88,19 +85,23 @@ fn walk(subject: &Subject<'_>, text: &[u8]) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Lengths of the tokens of a text, each the longest that fits; a byte where none does.
-fn longest_tokens(vocabulary: &Vocabulary, text: &[u8]) -> Vec<usize> {
+/// Lengths of the tokens of a text as it is spelt: special tokens by their names, and the longest that fits
+/// between them; a byte where none does.
+fn longest_tokens(vocabulary: &Vocabulary, constraint: &Constraint, text: &[u8]) -> Vec<usize> {
     let known: HashMap<&[u8], TokenId> =
         vocabulary.text_tokens().map(|(token, bytes)| (bytes, token)).collect();
     let most = known.keys().map(|bytes| bytes.len()).max().unwrap_or(1);
     let (mut rest, mut lengths) = (text, Vec::new());
     while !rest.is_empty() {
-        // A special token between its marks is one.
-        let mark = |byte: &u8| *byte == SPECIAL_MARK;
-        let special = rest.first().filter(|byte| mark(byte)).and(rest.iter().skip(1).position(mark));
-        let special = special.map(|inside| inside + 2);
-        let fits = (1..=rest.len().min(most)).rev().find(|&length| known.contains_key(&rest[..length]));
-        let length = special.or(fits).unwrap_or(1);
+        let special = constraint.first_special(rest);
+        if let Some((0, name)) = special {
+            lengths.push(constraint.spell(name.as_bytes()).len());
+            rest = &rest[name.len()..];
+            continue;
+        }
+        let end = special.map_or(rest.len(), |(start, _)| start);
+        let fits = (1..=end.min(most)).rev().find(|&length| known.contains_key(&rest[..length]));
+        let length = fits.unwrap_or(1);
         lengths.push(length);
         rest = &rest[length..];
     }

@@ -86,8 +86,8 @@ pub(crate) struct LowServe {
     /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
     #[arg(long, value_name = "FILE")]
     chat_template: Option<PathBuf>,
-    /// How the model writes calls of functions (`tools` in requests): a name as in docs/tools.md, or off, which
-    /// leaves `tools` to mistral.rs, without a grammar. Default: as the chat template shows.
+    /// How the model writes calls of functions (`tools` in requests): a name as in docs/tools.md, or off,
+    /// which leaves `tools` to mistral.rs, without a grammar. Default: as the chat template shows.
     #[arg(long, value_name = "NAME|off", value_parser = spelling)]
     tool_spelling: Option<ToolSpelling>,
     /// Texts written at once; others wait. Only 1 for now: on the CPU mistral.rs 0.8.1 mixes up texts of the

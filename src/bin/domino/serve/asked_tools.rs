@@ -7,6 +7,7 @@ use domino::{
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{fields, problem::Problem, request::Endpoint};
+use crate::budgets;
 
 /// Tokens at the end of a prompt that may open a block of thinking, white space after it included.
 const LONGEST_OPENING: usize = 8;
@@ -25,10 +26,18 @@ impl ToolsAsked {
     pub(crate) fn tags(&self, reasoning: Reasoning) -> Result<(String, calls::Reader), Problem> {
         let tools = Tools::parse(&self.list).map_err(wrong)?;
         let calling = self.calling.clone().reasoning(reasoning);
-        // Schemas are read with the tags; a mistake in one is told there.
         let tags = tools.structural_tag(&calling).map_err(wrong)?;
         let reader = calls::Reader::new(calling.spelling, &tools);
         Ok((tags, if reasoning == Reasoning::Open { reader.open() } else { reader }))
+    }
+}
+
+impl ToolsAsked {
+    /// What is wrong with a schema of the list, with its place there: the tags that it is read with have
+    /// others. Reads all schemas once more.
+    pub(crate) fn mistake(&self) -> Option<Problem> {
+        let tools = Tools::parse(&self.list).ok()?;
+        tools.grammar(&self.calling, &budgets::limits()).err().map(wrong)
     }
 }
 
@@ -54,8 +63,8 @@ pub(crate) fn reasoning(vocabulary: &Vocabulary, prompt: &[u32], thinks: bool) -
 }
 
 /// The functions that a chat may call, if the server knows how its model writes calls (`spelling`); otherwise
-/// they are left to mistral.rs. What is read leaves the body but for `tools`, which the chat template shows the
-/// model. At most `most` bytes.
+/// they are left to mistral.rs. What is read leaves the body but for `tools`, which the chat template shows
+/// the model. At most `most` bytes.
 pub(crate) fn read(
     body: &mut Map<String, Value>,
     bytes: &[u8],

@@ -132,7 +132,15 @@ pub(crate) async fn order(server: &Arc<Server>, endpoint: Endpoint, asked: Asked
     if let Some(tools) = &asked.tools {
         let engine = &server.engine;
         let (tags, reader) = tools.tags(reasoning(&engine.vocabulary, &prompt, engine.thinks))?;
-        grammar = Some(server.registry.get(GrammarAsked::Tools(tags)).await?);
+        let found = server.registry.get(GrammarAsked::Tools(tags)).await;
+        grammar = Some(match found {
+            Ok(found) => found,
+            Err(problem) => {
+                let tools = tools.clone();
+                let mistake = tokio::task::spawn_blocking(move || tools.mistake()).await;
+                return Err(mistake.ok().flatten().unwrap_or(problem));
+            }
+        });
         calls = Some(reader);
     }
     let context = server.engine.context;

@@ -1,9 +1,9 @@
 //! `domino serve`: a model over HTTP, with grammars.
 //!
 //! `engine` loads the model into mistral.rs; `server` has the addresses, `handlers` the two that write text:
-//! a body becomes a `request`, its grammar (`asked_grammar`, `asked_tools`, `schemas`) a compiled one (`named`, `registry`),
-//! each of its texts a task (`writing`) that hears the engine's tokens (`recorder`), and what comes of them
-//! an `answer`, with the functions that it calls (`tool_calls`).
+//! a body becomes a `request`, its grammar (`asked_grammar`, `asked_tools`, `schemas`) a compiled one
+//! (`named`, `registry`), each of its texts a task (`writing`) that hears the engine's tokens (`recorder`),
+//! and what comes of them an `answer`, with the functions that it calls (`tool_calls`).
 //!
 //! Nobody is trusted who calls: `connections` bounds how long a request may take to come, `visitors` which
 //! pages of the web may send it, `body` how large it is, `fields` what it may ask for, `gate` how many wait.

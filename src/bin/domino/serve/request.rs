@@ -52,8 +52,8 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads a body. `most_grammar` bounds the text of a grammar, in bytes; `spelling` is how the model writes
-    /// calls, if that is known.
+    /// Reads a body. `most_grammar` bounds the text of a grammar, in bytes; `spelling` is how the model
+    /// writes calls, if that is known.
     pub(crate) fn read(
         bytes: &[u8],
         endpoint: Endpoint,
@@ -142,8 +142,8 @@ fn flag(object: &Map<String, Value>, key: &str) -> Result<bool, Problem> {
     }
 }
 
-/// Contents in parts become one text: what is served are models of text, and mistral.rs would fetch what else a part
-/// names, from this machine's files or from any address.
+/// Contents in parts become one text: what is served are models of text, and mistral.rs would fetch what else
+/// a part names, from this machine's files or from any address.
 fn flatten_messages(body: &mut Map<String, Value>) -> Result<(), Problem> {
     let wrong = |message: &str| Problem::invalid("messages", message);
     let messages = match body.get_mut("messages") {

@@ -1,20 +1,21 @@
-//! Calls in an answer as it grows: what is new since the last token, in OpenAI's form.
+//! Incremental reading of an answer with calls: the whole text is read again after each token, and the
+//! difference to the last reading is sent, in OpenAI's form.
 
 use std::hash::{BuildHasher, RandomState};
 
 use domino::grammar::tools::calls::{Answer, Call, Reader};
 use serde_json::{Value, json};
 
-/// What is new in an answer.
+/// A part of an answer that has not been sent yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum News {
-    /// More of what is said.
+    /// The next part of the message's content.
     Content(String),
-    /// More of what is thought.
+    /// The next part of the reasoning.
     Reasoning(String),
-    /// A call begins, the one of this number.
+    /// A call begins; its index among the message's calls, and its id and name.
     Begin(usize, ToolCall),
-    /// More of a call's arguments.
+    /// The next part of the arguments of the call with this index.
     Arguments(usize, String),
 }
 
@@ -63,12 +64,12 @@ impl News {
     }
 }
 
-/// An answer that grows.
+/// An answer that the model is still writing.
 #[derive(Debug)]
 pub(crate) struct Growing {
     reader: Reader,
     text: String,
-    /// What was told of it.
+    /// What was sent of it.
     told: Answer,
 }
 
@@ -78,14 +79,14 @@ impl Growing {
         Self { reader, text: String::new(), told: Answer::default() }
     }
 
-    /// What more text brings.
+    /// The new parts of the answer after more text.
     pub(crate) fn push(&mut self, more: &str) -> Vec<News> {
         self.text += more;
         let now = self.reader.read(&self.text, false);
         self.tell(now)
     }
 
-    /// What was held back at the end.
+    /// The parts that were held back, at the end of the text.
     pub(crate) fn finish(&mut self) -> Vec<News> {
         let now = self.reader.read(&self.text, true);
         self.tell(now)
@@ -122,12 +123,13 @@ mod tests {
 
     use super::*;
 
-    /// However the text is cut, what is told adds up to what is there.
+    /// The parts, put together, are the message, whatever pieces the text comes in.
     #[test]
     fn news_add_up() {
         let tools = Tools::parse(r#"[{"name": "add"}, {"name": "now"}]"#).unwrap();
         let reader = Reader::new(Spelling::Hermes, &tools);
-        let text = "I think <of> it.\n<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": [1, \"}\"]}}\n</tool_call>\n\
+        let text = "I think <of> it.\n\
+                    <tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": [1, \"}\"]}}\n</tool_call>\n\
                     <tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
         let whole = reader.read(text, true);
         for length in 1..7 {
