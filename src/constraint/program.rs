@@ -75,19 +75,22 @@ impl Program {
 
     /// Tells trees of this grammar, vocabulary and these options from others.
     pub(crate) fn key(&self) -> Key {
-        let mut writer = Writer::default();
-        self.lowered.cfg.write(&mut writer);
-        self.lowered.scanner.dfas().iter().for_each(|dfa| dfa.write(&mut writer));
+        let mut writer = self.written();
         writer.count(self.limits.tree_bytes);
         Key::of(&[self.vocabulary.fingerprint(), &writer.finish()])
     }
 
     /// Tells the grammar from others, whatever the vocabulary and the options.
     pub(crate) fn grammar_key(&self) -> Key {
-        let mut writer = Writer::default();
+        Key::of(&[&self.written().finish()])
+    }
+
+    /// Productions and automata.
+    fn written(&self) -> Writer {
+        let mut writer = Writer::with_capacity(self.lowered.scanner.bytes());
         self.lowered.cfg.write(&mut writer);
         self.lowered.scanner.dfas().iter().for_each(|dfa| dfa.write(&mut writer));
-        Key::of(&[&writer.finish()])
+        writer
     }
 
     /// What trees are made from.

@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::limits::AUTOMATON_STATES;
+use crate::{hopcroft::HASH_FACTOR, limits::AUTOMATON_STATES};
 
 /// Some bytes, and where they lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,11 +39,13 @@ pub struct State {
 pub struct Automaton {
     states: Arc<[State]>,
     minimal: bool,
+    /// Of the states: a grammar has many automata, and the same ones many times.
+    hash: u64,
 }
 
 impl PartialEq for Automaton {
     fn eq(&self, other: &Self) -> bool {
-        self.states == other.states
+        self.hash == other.hash && (Arc::ptr_eq(&self.states, &other.states) || self.states == other.states)
     }
 }
 
@@ -51,7 +53,7 @@ impl Eq for Automaton {}
 
 impl Hash for Automaton {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.states.hash(state);
+        state.write_u64(self.hash);
     }
 }
 
@@ -106,7 +108,8 @@ impl Automaton {
                 joins
             });
         }
-        Ok(Self { states: numbered(states).into(), minimal: false })
+        let states = numbered(states);
+        Ok(Self { hash: hash_of(&states), states: states.into(), minimal: false })
     }
 
     /// As [`new`](Self::new), of states no two of which, reachable and live, mean the same. The caller's word
@@ -156,6 +159,14 @@ impl Automaton {
         text.reverse();
         Some(text)
     }
+}
+
+fn hash_of(states: &[State]) -> u64 {
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29);
+    states.iter().fold(0, |hash, state| {
+        let word = |edge: &Edge| u64::from(edge.to) << 16 | u64::from(edge.first) << 8 | u64::from(edge.last);
+        state.edges.iter().map(word).fold(mix(hash, u64::from(state.accepts)), mix)
+    })
 }
 
 /// The states from which a text ends: a search backwards from the ends. Linear.

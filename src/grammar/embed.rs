@@ -4,7 +4,10 @@ use super::{
     any_order::AnyOrder,
     ir::{Expr, Grammar, GrammarBuilder},
 };
-use crate::{ids::ExprId, limits::LimitExceeded};
+use crate::{
+    ids::{ExprId, RuleId},
+    limits::LimitExceeded,
+};
 
 /// Copies the rules of `grammar` under names that begin with `prefix`, and gives the name of its start rule.
 /// `at` is where its text begins in that of the other grammar. Linear.
@@ -20,13 +23,18 @@ pub(super) fn embed(
     at: u32,
 ) -> Result<String, LimitExceeded> {
     let name = |rule| format!("{prefix}{}", grammar.rule_name(rule));
+    // Rules are numbered in order of first mention, and few mentions are a rule's first.
+    let mut rules: Vec<Option<RuleId>> = vec![None; grammar.rules().len()];
     let mut made: Vec<ExprId> = Vec::with_capacity(grammar.exprs().len());
     for (id, expr) in grammar.exprs() {
         let span = grammar.expr_span(id).shifted(at);
         let parts = |parts: &[ExprId]| parts.iter().map(|part| made[part.index()]).collect::<Vec<_>>();
         let copy = match expr {
             Expr::Pattern(pattern) => builder.pattern(pattern.clone(), span),
-            Expr::Rule(rule) => builder.rule_ref(&name(*rule), span),
+            Expr::Rule(rule) => {
+                let copy = *rules[rule.index()].get_or_insert_with(|| builder.declare(&name(*rule)));
+                builder.mention(copy, span)
+            }
             Expr::Sequence(list) => builder.sequence(parts(list), span),
             Expr::Alternatives(list) => builder.alternatives(parts(list), span),
             Expr::Repeat { part, min, max } => builder.repeat(made[part.index()], *min, *max, span),

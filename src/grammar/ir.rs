@@ -287,7 +287,9 @@ impl GrammarBuilder {
 
     /// Adds to what [`Grammar::common`] says.
     pub fn in_common(&mut self, automaton: Automaton) {
-        self.common.push(automaton);
+        if !self.common.contains(&automaton) {
+            self.common.push(automaton);
+        }
     }
 
     /// Mentions the rule called `name`: rules are numbered in order of first mention.
@@ -301,6 +303,11 @@ impl GrammarBuilder {
     /// When the budget of expressions is used up, as for every expression below.
     pub fn rule_ref(&mut self, name: &str, span: Span) -> Result<ExprId, LimitExceeded> {
         let rule = self.rule(name);
+        self.mention(rule, span)
+    }
+
+    /// A use of a rule that is there.
+    pub(super) fn mention(&mut self, rule: RuleId, span: Span) -> Result<ExprId, LimitExceeded> {
         self.rules[rule.index()].uses.push(span);
         self.push(Expr::Rule(rule), span)
     }

@@ -4,18 +4,21 @@
 //! equal languages are one terminal, and repetition is left recursion, so that a list of any length
 //! comes back to the same parser state. Works through a list of open nonterminals, never by recursion.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
-use regex_syntax::hir::{Hir, HirKind};
 
 use super::{
     any_order::EmittedList,
     error::CompileError,
+    leaves::{Leaf, leaves},
+    names::{shown, shown_kind, shown_literal},
     provenance::{Origin, RuleSymbol},
     regular::Regular,
     work::WorkGrammar,
 };
 use crate::{
-    grammar::{AnyOrder, Expr, PatternKind, Span},
+    grammar::{AnyOrder, Automaton, Expr, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
@@ -36,7 +39,7 @@ pub(super) struct Emitted {
     pub(super) productions: Vec<(u32, Vec<Symbol>)>,
     /// Where each nonterminal comes from.
     pub(super) nonterminals: Vec<Origin>,
-    pub(super) terminals: Vec<TerminalDfa>,
+    pub(super) terminals: Vec<Arc<TerminalDfa>>,
     pub(super) terminal_names: Vec<String>,
     /// Where each terminal was met first.
     pub(super) terminal_origins: Vec<Origin>,
@@ -54,8 +57,6 @@ const BLOCK: u32 = 256;
 const NFA_PER_DFA_STATE: usize = 2;
 /// Bytes of a literal beyond which it is made of several terminals.
 const LITERAL_BYTES: usize = 1_024;
-/// Longest name of a terminal, in characters.
-const NAME_CHARS: usize = 60;
 /// Notes kept about which rule went into which terminal.
 const MAX_ABSORBED: usize = 1 << 16;
 /// Expressions that turn out too large to fold after which no more are tried. A few ms each.
@@ -81,6 +82,8 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
         here: (work.root(), work.rule_span(work.root())),
         of_expr: HashMap::new(),
         of_dfa: HashMap::new(),
+        of_automaton: HashMap::new(),
+        leaves: leaves(work.exprs(), limits),
         of_repeat: HashMap::new(),
         open: Vec::new(),
         unfoldable: 0,
@@ -103,7 +106,10 @@ struct Emitter<'a> {
     /// The rule at work, and the place in the text.
     here: (RuleId, Span),
     of_expr: HashMap<ExprId, Symbol>,
-    of_dfa: HashMap<TerminalDfa, Symbol>,
+    of_dfa: HashMap<Arc<TerminalDfa>, Symbol>,
+    of_automaton: HashMap<&'a Automaton, Symbol>,
+    /// DFAs of leaves that were not met yet.
+    leaves: HashMap<&'a Automaton, Leaf>,
     of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,
     /// Nonterminals whose productions are still to be made.
     open: Vec<(u32, ExprId)>,
@@ -202,9 +208,20 @@ impl Emitter<'_> {
                 return Ok(Some(self.long_literal(literal)?));
             }
             let kind = pattern.kind();
-            let dfa = scanner::build_pattern(kind, self.limits.dfa_states, self.limits)
-                .map_err(CompileError::limit)?;
-            return Ok(Some(self.terminal(dfa, &|| name.map_or_else(|| shown_kind(kind), str::to_owned))?));
+            let (dfa, automaton) = match kind {
+                PatternKind::Automaton(automaton) => {
+                    if let Some(&symbol) = self.of_automaton.get(automaton) {
+                        return Ok(Some(symbol));
+                    }
+                    (self.leaves.remove(automaton), Some(automaton))
+                }
+                PatternKind::Expression(_) => (None, None),
+            };
+            let build = || scanner::build_pattern(kind, self.limits.dfa_states, self.limits);
+            let dfa = dfa.unwrap_or_else(build).map_err(CompileError::limit)?;
+            let symbol = self.terminal(dfa, &|| name.map_or_else(|| shown_kind(kind), str::to_owned))?;
+            self.of_automaton.extend(automaton.map(|automaton| (automaton, symbol)));
+            return Ok(Some(symbol));
         }
         let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);
         if self.unfoldable >= MAX_UNFOLDABLE || !self.regular.is_within(expr, worth_trying) {
@@ -270,6 +287,7 @@ impl Emitter<'_> {
         if let Some(&symbol) = self.of_dfa.get(&dfa) {
             return Ok(symbol);
         }
+        let dfa = Arc::new(dfa);
         let symbol = if dfa.accepts_empty() {
             let name = name();
             let nonterminal = self.nonterminal(name.clone())?;
@@ -281,7 +299,7 @@ impl Emitter<'_> {
             Symbol::Nonterminal(nonterminal)
         } else {
             let id = u32::try_from(self.out.terminals.len()).map_err(|_| self.exceeded())?;
-            self.out.terminals.push(dfa.clone());
+            self.out.terminals.push(Arc::clone(&dfa));
             self.out.terminal_names.push(name());
             let (rule, span) = self.here;
             self.out.terminal_origins.push(Origin { name: String::new(), rule, span });
@@ -443,35 +461,4 @@ impl Emitter<'_> {
         }
         Ok(())
     }
-}
-
-/// An automaton by its size and a text of it, as it has no short notation.
-fn shown_kind(kind: &PatternKind) -> String {
-    match kind {
-        PatternKind::Expression(hir) => shown(hir),
-        PatternKind::Automaton(automaton) => {
-            let example = automaton.shortest().unwrap_or_default();
-            format!("automaton of {} states, as {}", automaton.states().len(), shown_literal(&example))
-        }
-    }
-}
-
-/// A literal in quotes, anything else as a regular expression; cut to a readable length.
-fn shown(hir: &Hir) -> String {
-    match hir.kind() {
-        HirKind::Literal(literal) => shown_literal(&literal.0),
-        _ => cut(hir.to_string()),
-    }
-}
-
-fn shown_literal(literal: &[u8]) -> String {
-    let start = &literal[..literal.len().min(NAME_CHARS * 4)];
-    cut(format!("{:?}", String::from_utf8_lossy(start)))
-}
-
-fn cut(text: String) -> String {
-    if text.chars().count() <= NAME_CHARS {
-        return text;
-    }
-    text.chars().take(NAME_CHARS).chain("...".chars()).collect()
 }

@@ -16,6 +16,8 @@ mod components;
 mod emit;
 mod error;
 mod follow;
+mod leaves;
+mod names;
 mod provenance;
 mod ranks;
 mod recursion;

@@ -2,6 +2,8 @@
 //!
 //! Only in a reduced grammar does "a terminal can follow" mean "a sentence can follow".
 
+use std::sync::Arc;
+
 use super::{
     any_order::{EmittedList, List, Lists},
     cfg::{Cfg, Dot, NonterminalId, Slot},
@@ -17,7 +19,7 @@ use crate::{ids::TerminalId, scanner::TerminalDfa};
 #[derive(Debug)]
 pub(super) struct Reduced {
     pub(super) cfg: Cfg,
-    pub(super) terminals: Vec<TerminalDfa>,
+    pub(super) terminals: Vec<Arc<TerminalDfa>>,
     pub(super) terminal_names: Vec<String>,
     pub(super) terminal_origins: Vec<Origin>,
     /// Where nonterminals come from; the start, which has no rule of its own, as the root.
@@ -74,7 +76,7 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
 
     let origins = &emitted.nonterminals;
     let nonterminal_origins = numbers.order.iter().map(|&old| origins[old as usize].clone()).collect();
-    let mut terminals: Vec<(TerminalId, TerminalDfa, String, Origin)> = numbers
+    let mut terminals: Vec<(TerminalId, Arc<TerminalDfa>, String, Origin)> = numbers
         .terminals
         .iter()
         .zip(

@@ -22,7 +22,7 @@ pub(crate) struct Scanner {
 
 impl Scanner {
     /// The scanner of these terminals, or `None` if there are over 2^32 states.
-    pub(crate) fn new(dfas: Vec<TerminalDfa>) -> Option<Self> {
+    pub(crate) fn new(dfas: Vec<Arc<TerminalDfa>>) -> Option<Self> {
         let mut starts = Vec::with_capacity(dfas.len());
         let mut terminals = Vec::new();
         for (index, dfa) in dfas.iter().enumerate() {
@@ -31,7 +31,6 @@ impl Scanner {
         }
         u32::try_from(terminals.len()).ok().filter(|&count| count < NONE)?;
         let (byte_class, byte_class_count) = joint_classes(&dfas);
-        let dfas = dfas.into_iter().map(Arc::new).collect();
         Some(Self { dfas, starts, terminals, byte_class, byte_class_count })
     }
 
@@ -113,7 +112,7 @@ impl Scanner {
 }
 
 /// The coarsest partition of bytes that refines every terminal's. `O(256 n)`.
-fn joint_classes(dfas: &[TerminalDfa]) -> (Box<[u8; 256]>, usize) {
+fn joint_classes(dfas: &[Arc<TerminalDfa>]) -> (Box<[u8; 256]>, usize) {
     let mut classes = Box::new([0_u8; 256]);
     let mut count = 1;
     // By class so far and class of the automaton at hand: the new class, and the automaton it was given for.

@@ -90,7 +90,8 @@ pub(crate) struct TerminalTable {
     /// characters.
     home: OnceLock<Option<Home>>,
     characters: OnceLock<Characters>,
-    rows: Box<[OnceLock<Row>]>,
+    /// By state; made with the first row, since most terminals of a large grammar are in no text.
+    rows: OnceLock<Box<[OnceLock<Row>]>>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
@@ -109,7 +110,6 @@ impl TerminalTable {
             (to != NONE).then_some((byte, to))
         };
         let first = (0..=u8::MAX).filter_map(step).collect();
-        let rows = (0..dfa.len()).map(|_| OnceLock::new()).collect();
         Self {
             dfa,
             loops: OnceLock::new(),
@@ -117,12 +117,16 @@ impl TerminalTable {
             kin: OnceLock::new(),
             home: OnceLock::new(),
             characters: OnceLock::new(),
-            rows,
+            rows: OnceLock::new(),
             crossings: Mutex::default(),
             first,
             bytes: AtomicUsize::new(0),
             stored: AtomicBool::new(false),
         }
+    }
+
+    fn rows(&self) -> &[OnceLock<Row>] {
+        self.rows.get_or_init(|| (0..self.dfa.len()).map(|_| OnceLock::new()).collect())
     }
 
     /// Bytes with which the terminal can begin, ascending, and the states that they lead to.
@@ -140,7 +144,7 @@ impl TerminalTable {
     ) -> Result<&Arc<Reach>, LimitExceeded> {
         let mut made = Ok(());
         let look = if self.loops.get().is_none() { self.dfa.transitions().len() / 8 } else { 0 };
-        if let Some(row) = self.rows[state as usize].get() {
+        if let Some(row) = self.rows()[state as usize].get() {
             return Ok(&row.reach);
         }
         if let Some((common, kin, row)) = self.relative(trie, state, work)? {
@@ -150,7 +154,7 @@ impl TerminalTable {
             if let Some((counted, number)) = counted.filter(|_| near)
                 && let Some(characters) = common.characters(trie, work)?
             {
-                let row = self.rows[state as usize].get_or_init(|| {
+                let row = self.rows()[state as usize].get_or_init(|| {
                     let reach = counted.row(trie, characters, number);
                     made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
                     self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
@@ -158,7 +162,7 @@ impl TerminalTable {
                 });
                 return made.map(|()| &row.reach);
             }
-            let row = self.rows[state as usize].get_or_init(|| {
+            let row = self.rows()[state as usize].get_or_init(|| {
                 if kin.is_same(state) {
                     return Row { reach: row, taken: None };
                 }
@@ -171,7 +175,7 @@ impl TerminalTable {
             });
             return made.map(|()| &row.reach);
         }
-        let row = self.rows[state as usize].get_or_init(|| {
+        let row = self.rows()[state as usize].get_or_init(|| {
             let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
             if state == 0 {
                 // Most terminals begin with few bytes.
@@ -220,7 +224,7 @@ impl TerminalTable {
             }
             None => None,
         };
-        let taken = self.rows[state as usize].get().and_then(|row| row.taken.as_ref());
+        let taken = self.rows()[state as usize].get().and_then(|row| row.taken.as_ref());
         let reach = match (partner, taken) {
             (Some((common, partner, true)), _) => common.crossing(trie, partner, into, work)?,
             (Some((common, partner, _)), Some(Taken { nodes, exits }))
@@ -368,12 +372,14 @@ impl TerminalTable {
 
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.rows.len() * 32 + self.bytes.load(Ordering::Relaxed)
+        size_of::<Self>()
+            + self.rows.get().map_or(0, |rows| size_of_val(&**rows))
+            + self.bytes.load(Ordering::Relaxed)
     }
 
     /// Are all rows made?
     pub(super) fn is_full(&self) -> bool {
-        self.rows.iter().all(|row| row.get().is_some())
+        self.rows.get().is_some_and(|rows| rows.iter().all(|row| row.get().is_some()))
     }
 
     /// Its automaton.
@@ -389,8 +395,8 @@ impl TerminalTable {
     /// All rows, for the cache folder.
     pub(super) fn write(&self, trie: &ByteTrie) -> Vec<u8> {
         let mut writer = Writer::default();
-        writer.count(self.rows.len());
-        for state in (0..).take(self.rows.len()) {
+        writer.count(self.dfa.len());
+        for state in (0..).take(self.dfa.len()) {
             // Unlimited work is never used up.
             if let Ok(row) = self.row(trie, state, &mut Work::unlimited()) {
                 row.write(&mut writer);
@@ -401,11 +407,12 @@ impl TerminalTable {
 
     /// Fills the table from what [`write`](Self::write) wrote. Rows that are there stay.
     pub(super) fn read(&self, reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
-        if reader.count(1)? != self.rows.len() {
+        if reader.count(1)? != self.dfa.len() {
             return Err(StoreError::malformed("a table with another number of states"));
         }
-        let rows = self.rows.iter().map(|_| Reach::read(reader, trie)).collect::<Result<Vec<_>, _>>()?;
-        for (row, reach) in self.rows.iter().zip(rows) {
+        let read = || Reach::read(reader, trie);
+        let rows = std::iter::repeat_with(read).take(self.dfa.len()).collect::<Result<Vec<_>, _>>()?;
+        for (row, reach) in self.rows().iter().zip(rows) {
             let bytes = reach.bytes();
             if row.set(Row { reach: Arc::new(reach), taken: None }).is_ok() {
                 self.bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -1,12 +1,15 @@
 //! What sets emit, through the engine: texts of members come to an end, others do not.
 
+use serde_json::json;
+
 use super::{
+    SchemaOptions,
     leaf::Spelling,
     numbers::{Decimal, Integers, NumberSet},
     probe::grammar,
     strings::StringSet,
 };
-use crate::{CompiledGrammar, Compiler, Grammar, TokenId, Vocabulary, grammar::Span};
+use crate::{CompiledGrammar, Compiler, Grammar, Limits, TokenId, Vocabulary, grammar::Span};
 
 fn compiled(grammar: &Grammar) -> CompiledGrammar {
     let mut vocabulary = Vocabulary::builder();
@@ -90,5 +93,24 @@ fn numbers_of_every_shape_go_through_the_engine() {
         for text in ["", "-", "01", "1.", "1e", "+1", "1 "] {
             assert!(!accepts(&engine, text), "{name}: {text}");
         }
+    }
+}
+
+/// Schemas that are read together have the keys that were written before, and are what they are by themselves.
+#[test]
+fn schemas_read_together_are_the_same_grammars() {
+    let schemas: Vec<String> = (0..40)
+        .map(|number| {
+            let (key, other) = (["a", "b\"", "é"][number % 3], number % 5);
+            let properties = json!({ key: { "enum": [number] }, format!("k{other}"): { "type": "string" } });
+            json!({ "type": "object", "properties": properties, "required": [key] }).to_string()
+        })
+        .collect();
+    let texts: Vec<&str> = schemas.iter().map(String::as_str).collect();
+    let (options, limits) = (SchemaOptions::default(), Limits::default());
+    let together = super::parse_all(&options, &texts, &limits);
+    for (text, read) in texts.iter().zip(together) {
+        let alone = options.parse(text, &limits).unwrap().grammar;
+        assert_eq!(format!("{:?}", read.unwrap().grammar), format!("{alone:?}"), "{text}");
     }
 }

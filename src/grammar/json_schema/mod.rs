@@ -38,13 +38,16 @@ pub use options::{Draft, DuplicateKeys, Format, Order, SchemaOptions, WhiteSpace
 pub use places::SchemaPlaces;
 use strings::StringSet;
 
+use hashbrown::HashMap;
+use rayon::prelude::*;
+
 use self::{
     algebra::{Algebra, FormulaId},
     document::{Documents, NodeId},
     error::Checked,
     resolve::Resolver,
 };
-use super::{Grammar, GrammarError, document};
+use super::{Grammar, GrammarError, Pattern, document};
 use crate::limits::{Budget, LimitExceeded, Limits};
 
 /// A schema as a grammar, and what of the schema is not in it.
@@ -64,8 +67,34 @@ pub(super) fn parse_grammar(text: &str, limits: &Limits) -> Result<Grammar, Gram
 }
 
 fn parse(options: &SchemaOptions, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
-    let (grammar, algebra) =
-        with_algebra(options, text, limits, |algebra, start| emit::emit(algebra, start, limits))?;
+    parse_beside(&mut WrittenKeys::new(), options, text, limits)
+}
+
+/// Keys as they are written, which schemas that are read one after the other have in common.
+type WrittenKeys = HashMap<(Box<str>, Spelling), Pattern>;
+
+/// Reads schemas, on all cores: a list of functions has many, with mostly the same keys.
+pub(super) fn parse_all(
+    options: &SchemaOptions,
+    texts: &[&str],
+    limits: &Limits,
+) -> Vec<Result<SchemaGrammar, SchemaError>> {
+    let share = texts.len().div_ceil(2 * rayon::current_num_threads()).max(1);
+    let read = texts.par_chunks(share).flat_map_iter(|texts| {
+        let mut written = WrittenKeys::new();
+        texts.iter().map(move |text| parse_beside(&mut written, options, text, limits))
+    });
+    read.collect()
+}
+
+fn parse_beside(
+    written: &mut WrittenKeys,
+    options: &SchemaOptions,
+    text: &str,
+    limits: &Limits,
+) -> Result<SchemaGrammar, SchemaError> {
+    let emit = |algebra: &mut Algebra<'_>, start| emit::emit(algebra, start, written, limits);
+    let (grammar, algebra) = with_algebra(options, text, limits, emit)?;
     let documents = &algebra.resolver.documents;
     let relaxed = algebra.relaxed.iter().map(|problem| problem.relaxed(documents)).collect();
     Ok(SchemaGrammar { grammar, relaxed, ignored: algebra.ignored.into_iter().collect() })

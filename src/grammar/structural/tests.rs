@@ -46,6 +46,14 @@ fn members_that_may_come_twice_are_warned_of() {
     assert!(of_format(&open.replace("true", "false")).unwrap().warnings().is_empty());
 }
 
+#[test]
+fn many_schemas_have_in_common_what_one_has() {
+    let schema = r#"{"type": "json_schema", "json_schema": {"properties": {"a": {"type": "string"}}}}"#;
+    let many = vec![schema; 40].join(", ");
+    let (one, many) = (of_format(schema), of_format(&format!(r#"{{"type": "or", "elements": [{many}]}}"#)));
+    assert_eq!(many.unwrap().common(), one.unwrap().common());
+}
+
 /// As deep as JSON may be, on a thread of tests.
 #[test]
 fn deep_formats_need_no_deep_stack() {

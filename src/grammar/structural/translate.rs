@@ -1,7 +1,6 @@
 //! Tree -> IR.
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
 
 use crate::{
     grammar::{
@@ -9,7 +8,7 @@ use crate::{
         document::Documents,
         embed::embed,
         error::{MOST_SHOWN, quoted},
-        json_schema::{SchemaError, SchemaGrammar, SchemaOptions},
+        json_schema::{SchemaError, SchemaGrammar, SchemaOptions, parse_all},
         regex,
         source::{Source, Span},
     },
@@ -212,7 +211,7 @@ impl<'t> Translator<'t, '_> {
     pub(super) fn schema(&mut self, text: &str, span: Span) -> Translated<ExprId> {
         let read = match self.schemas.remove(text) {
             Some(read) => read,
-            None => schema_of(text, self.limits),
+            None => options().parse(text, self.limits),
         };
         let schema = read.map_err(|error| {
             let source = self.source();
@@ -298,8 +297,8 @@ impl<'t> Translator<'t, '_> {
 }
 
 /// Objects that do not say so have no further members, as in XGrammar.
-fn schema_of(text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
-    SchemaOptions::default().with_closed(true).parse(text, limits)
+fn options() -> SchemaOptions {
+    SchemaOptions::default().with_closed(true)
 }
 
 /// Reads all schemas: many functions have many, and they are most of the work.
@@ -333,8 +332,9 @@ fn schemas<'t>(
             | Kind::Regex(_) => {}
         }
     }
-    let read = spans.par_iter().map(|span| &text[span.range()]).map(|text| (text, schema_of(text, limits)));
-    read.collect::<Vec<_>>().into_iter().collect()
+    let texts: Vec<&str> = spans.iter().map(|span| &text[span.range()]).collect();
+    let read = parse_all(&options(), &texts, limits);
+    texts.into_iter().zip(read).collect()
 }
 
 fn strs(strings: &[String]) -> Vec<&str> {

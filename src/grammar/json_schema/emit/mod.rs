@@ -14,14 +14,14 @@ use hashbrown::HashMap;
 
 use self::space::Mark;
 use super::{
-    NumberSet, Spelling, StringSet,
+    NumberSet, Spelling, StringSet, WrittenKeys,
     algebra::{Algebra, Formula, FormulaId, Formulas},
     document::NodeId,
     error::{Checked, Problem, SchemaErrorKind, shortened},
     options::WhiteSpace,
 };
 use crate::{
-    grammar::{AnyOrder, DistinctKeys, Grammar, GrammarBuilder, Pattern, source::Span},
+    grammar::{AnyOrder, DistinctKeys, Expr, Grammar, GrammarBuilder, Pattern, source::Span},
     ids::ExprId,
     limits::{LimitExceeded, Limits},
 };
@@ -53,6 +53,7 @@ pub(super) struct Emitter<'a, 'o> {
     numbers: HashMap<*const NumberSet, ExprId>,
     kept: (Vec<Rc<StringSet>>, Vec<Rc<NumberSet>>),
     keys: HashMap<Rc<str>, ExprId>,
+    written: &'a mut WrittenKeys,
     literals: HashMap<&'static str, ExprId>,
     /// Must keys differ that the grammar does not list?
     distinct_keys: Option<DistinctKeys>,
@@ -61,8 +62,13 @@ pub(super) struct Emitter<'a, 'o> {
     node: NodeId,
 }
 
-/// The grammar of a set of values.
-pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) -> Checked<Grammar> {
+/// The grammar of a set of values. `written` has keys that other schemas had.
+pub(super) fn emit(
+    algebra: &mut Algebra<'_>,
+    root: FormulaId,
+    written: &mut WrittenKeys,
+    limits: &Limits,
+) -> Checked<Grammar> {
     let options = algebra.options;
     let builder = GrammarBuilder::new(limits);
     let start = algebra.here();
@@ -84,6 +90,7 @@ pub(super) fn emit(algebra: &mut Algebra<'_>, root: FormulaId, limits: &Limits) 
         numbers: HashMap::new(),
         kept: (Vec::new(), Vec::new()),
         keys: HashMap::new(),
+        written,
         literals: HashMap::new(),
         distinct_keys: None,
         span: Span::default(),
@@ -220,9 +227,21 @@ impl Emitter<'_, '_> {
         if let Some(&known) = self.keys.get(key) {
             return Ok(known);
         }
-        let set = self.algebra.fitting(StringSet::one(key))?;
-        let expr = set.emit(&mut self.builder, self.spelling, self.span);
-        let expr = self.algebra.fitting(expr)?;
+        let expr = match self.written.get(&(key.as_ref().into(), self.spelling)) {
+            Some(pattern) => {
+                let expr = self.builder.pattern(pattern.clone(), self.span);
+                expr.map_err(|limit| exceeded(self.node, limit))?
+            }
+            None => {
+                let set = self.algebra.fitting(StringSet::one(key))?;
+                let expr = set.emit(&mut self.builder, self.spelling, self.span);
+                let expr = self.algebra.fitting(expr)?;
+                if let Expr::Pattern(pattern) = self.builder.expr(expr) {
+                    self.written.insert((key.as_ref().into(), self.spelling), pattern.clone());
+                }
+                expr
+            }
+        };
         self.keys.insert(key.clone(), expr);
         Ok(expr)
     }
