@@ -148,9 +148,9 @@ pub const CACHE_BYTES: u64 = 1 << 30;
 /// shallower.
 pub const PATTERN_NESTING: usize = 300;
 
-/// States of an automaton that comes as a leaf of a grammar. About 50 bytes each; a terminal made of it has
-/// [`Limits::dfa_states`] at most.
-pub const AUTOMATON_STATES: usize = 1 << 20;
+/// States of an automaton that comes as a leaf of a grammar: enough for the substrings of 1 MiB of ASCII. About
+/// 50 bytes each; a terminal made of it has [`Limits::dfa_states`] at most.
+pub const AUTOMATON_STATES: usize = 1 << 21;
 
 /// Longest header of a safetensors file, in bytes; the limit of the format.
 pub const SAFETENSORS_HEADER_BYTES: u64 = 100_000_000;

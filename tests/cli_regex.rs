@@ -86,7 +86,7 @@ fn the_help_names_the_dialect() {
     for pattern in refused.split("refused by name").next().unwrap().split_whitespace() {
         assert_eq!(domino(&["check", "-r", pattern, "-"], b"").code, Some(2), "{pattern}");
     }
-    for start in ["[a[b]", "[\\w&&[^\\d]]", "a*+", "\\0"] {
+    for start in ["[a[b]", "[\\w&&[^\\d]]", "a*+", "\\0", "(?P<TEXT_UNTIL>"] {
         let line = help.lines().find(|line| line.trim_start().starts_with(start)).expect(start);
         let patterns = line.trim_start().split("  ").next().unwrap();
         for pattern in patterns.split_whitespace() {

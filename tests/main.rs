@@ -37,6 +37,7 @@ mod decider;
 mod decode;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod docs;
+mod extensions;
 #[cfg(not(packaged))]
 mod fuzz_replay;
 #[cfg(all(feature = "cli", feature = "oracle", not(packaged)))]

@@ -171,6 +171,9 @@ fn hash_of(states: &[State]) -> u64 {
 
 /// The states from which a text ends: a search backwards from the ends. Linear.
 fn live(states: &[State]) -> Vec<bool> {
+    if states.iter().all(|state| state.accepts) {
+        return vec![true; states.len()];
+    }
     // The states that lead to each, in one array.
     let mut starts = vec![0_usize; states.len() + 1];
     let edges = || states.iter().flat_map(|state| &state.edges);

@@ -14,12 +14,14 @@ pub mod tools;
 mod document;
 mod embed;
 mod error;
+mod extension;
 mod gbnf;
 mod lark;
 #[cfg(test)]
 mod mistakes;
 mod regex;
 mod regex_class;
+mod regex_extensions;
 mod regex_names;
 mod regex_text;
 pub(crate) mod regular;
@@ -49,7 +51,7 @@ pub enum Syntax {
     /// One regular expression that matches the whole text, in the dialect of the `regex` crate with some
     /// natural writings of Python, PCRE and ECMAScript beside (`docs/regex.md` has the table). What one of
     /// those reads in another way is among the [warnings](Grammar::warnings). POSIX classes are ASCII, all
-    /// others Unicode.
+    /// others Unicode. Groups such as `(?P<SUBSTRING_OF>some text)` are languages by name.
     Regex,
     /// XGrammar's EBNF (`docs/lark.md` says where it differs from GBNF).
     Ebnf,

@@ -18,6 +18,7 @@ use super::{
     Grammar, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
     error::quoted,
     ir::GrammarBuilder,
+    regex_extensions::{self, Folding, Uses},
     regex_names,
     regex_text::Prepared,
     source::{Source, Span},
@@ -72,16 +73,17 @@ fn read(text: &str, limits: &Limits) -> Result<(Pattern, Vec<GrammarWarning>), G
         .build()
         .parse(prepared.text())
         .map_err(|error| syntax_error(&prepared, text, &error))?;
+    regex_extensions::take(&mut ast, &mut prepared)?;
     drop_anchors(&mut ast, true, true);
     let check = Check {
         prepared: &prepared,
         limits,
         named_classes: 0,
-        modes: Mode::default(),
+        modes: Folding { ignore_case: false, unicode: true },
         outer: Vec::new(),
-        possessive: Vec::new(),
+        found: Found::default(),
     };
-    let possessive = ast::visit(&ast, check)?;
+    let Found { possessive, foldings } = ast::visit(&ast, check)?;
     let hir =
         TranslatorBuilder::new().utf8(false).build().translate(prepared.text(), &ast).map_err(|error| {
             GrammarError::syntax(error.kind().to_string()).at(
@@ -98,7 +100,10 @@ fn read(text: &str, limits: &Limits) -> Result<(Pattern, Vec<GrammarWarning>), G
             "leave the `+` out, or write the repeat in a group, as in `(?:a*)+`",
         );
     }
-    let pattern = Pattern::from_hir(hir).map_err(|error| GrammarError::unsupported(error.to_string()))?;
+    let mut pattern = Pattern::from_hir(hir).map_err(|error| GrammarError::unsupported(error.to_string()))?;
+    if let Some(hir) = pattern.hir().filter(|_| !prepared.uses().is_empty()) {
+        pattern = Uses { prepared: &prepared, foldings, limits }.pattern(hir)?;
+    }
     Ok((pattern, prepared.into_warnings()))
 }
 
@@ -131,7 +136,9 @@ fn drop_anchors(ast: &mut Ast, at_start: bool, at_end: bool) {
         return;
     }
     match ast {
-        Ast::Group(group) => drop_anchors(&mut group.ast, at_start, at_end),
+        Ast::Group(group) if regex_extensions::index(group).is_none() => {
+            drop_anchors(&mut group.ast, at_start, at_end);
+        }
         Ast::Alternation(choice) => {
             choice.asts.iter_mut().for_each(|part| drop_anchors(part, at_start, at_end))
         }
@@ -154,32 +161,27 @@ fn takes_no_text(ast: &Ast) -> bool {
     matches!(ast, Ast::Empty(_) | Ast::Flags(_) | Ast::Assertion(_))
 }
 
-/// Stops at the first part that cannot be, before anything large is made of it; collects repeats of repeats
-/// that others read as possessive.
+/// What a [`Check`] collects.
+#[derive(Debug, Default)]
+struct Found {
+    /// Repeats of repeats that others read as possessive.
+    possessive: Vec<Span>,
+    /// The flags outside of each extension.
+    foldings: Vec<(usize, Folding)>,
+}
+
+/// Stops at the first part that cannot be, before anything large is made of it.
 struct Check<'a, 't> {
     prepared: &'a Prepared<'t>,
     limits: &'a Limits,
     named_classes: usize,
-    modes: Mode,
+    modes: Folding,
     /// The modes outside of each open group.
-    outer: Vec<Mode>,
-    possessive: Vec<Span>,
+    outer: Vec<Folding>,
+    found: Found,
 }
 
-/// The flags that change which characters a class has.
-#[derive(Debug, Clone, Copy)]
-struct Mode {
-    ignore_case: bool,
-    unicode: bool,
-}
-
-impl Default for Mode {
-    fn default() -> Self {
-        Self { ignore_case: false, unicode: true }
-    }
-}
-
-impl Mode {
+impl Folding {
     fn set(&mut self, flags: &Flags) {
         self.ignore_case = flags.flag_state(Flag::CaseInsensitive).unwrap_or(self.ignore_case);
         self.unicode = flags.flag_state(Flag::Unicode).unwrap_or(self.unicode);
@@ -212,7 +214,7 @@ impl Check<'_, '_> {
     /// An empty class is refused where it stands: what compiling says of an empty grammar would not lead to
     /// it.
     fn class(&self, class: &Ast) -> Result<(), GrammarError> {
-        let Mode { ignore_case, unicode } = self.modes;
+        let Folding { ignore_case, unicode } = self.modes;
         let mut translator = TranslatorBuilder::new();
         translator.utf8(false).unicode(unicode).case_insensitive(ignore_case);
         // What cannot be translated is told when the whole is.
@@ -237,7 +239,7 @@ impl Check<'_, '_> {
             && matches!(repetition.op.kind, RepetitionKind::OneOrMore)
         {
             let span = ast::Span::new(inner.op.span.start, repetition.op.span.end);
-            self.possessive.push(self.prepared.place(&span));
+            self.found.possessive.push(self.prepared.place(&span));
         }
     }
 
@@ -276,11 +278,11 @@ impl Check<'_, '_> {
 }
 
 impl Visitor for Check<'_, '_> {
-    type Output = Vec<Span>;
+    type Output = Found;
     type Err = GrammarError;
 
-    fn finish(self) -> Result<Vec<Span>, GrammarError> {
-        Ok(self.possessive)
+    fn finish(self) -> Result<Found, GrammarError> {
+        Ok(self.found)
     }
 
     fn visit_pre(&mut self, ast: &Ast) -> Result<(), GrammarError> {
@@ -294,6 +296,7 @@ impl Visitor for Check<'_, '_> {
             Ast::ClassPerl(class) => self.named_class(&class.span),
             Ast::Group(group) => {
                 self.outer.push(self.modes);
+                self.found.foldings.extend(regex_extensions::index(group).map(|index| (index, self.modes)));
                 if let Some(flags) = group.flags() {
                     self.modes.set(flags);
                 }

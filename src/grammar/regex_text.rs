@@ -6,6 +6,8 @@
 //! and what another dialect reads in another way is warned of. Everything else goes through as it is,
 //! mistakes included: the parser tells of those.
 //!
+//! Groups with the names of extensions are found here too, for [`regex_extensions`].
+//!
 //! The pass follows the parser's own division of the text into items (groups and their flags, classes,
 //! escapes, and white space where `x` is on), so that what it takes for a class is one. [`Prepared::place`]
 //! leads back from the rewritten text to the user's.
@@ -18,6 +20,7 @@ use super::{
     GrammarError, GrammarWarning, GrammarWarningKind,
     error::MOST_SHOWN,
     regex_class::{self, Bounds, Class, Mark},
+    regex_extensions::{self, DELIMITER, Use},
     regex_names,
     source::{Source, Span},
 };
@@ -36,6 +39,7 @@ pub(super) struct Prepared<'t> {
     text: String,
     edits: Vec<Edit>,
     warnings: Vec<GrammarWarning>,
+    uses: Vec<Use>,
 }
 
 /// A piece that was rewritten: where it is in the new text, and where it was.
@@ -52,10 +56,16 @@ impl<'t> Prepared<'t> {
             text: original,
             at: 0,
             free: false,
-            outer: Vec::new(),
+            open: Vec::new(),
             copied: 0,
             bounds: Bounds { depth: limits.regex_nesting, bytes: MOST_LOOKED_AT },
-            done: Self { original, text: String::new(), edits: Vec::new(), warnings: Vec::new() },
+            done: Self {
+                original,
+                text: String::new(),
+                edits: Vec::new(),
+                warnings: Vec::new(),
+                uses: Vec::new(),
+            },
         };
         reader.read()?;
         reader.copy_to(original.len());
@@ -102,11 +112,28 @@ impl<'t> Prepared<'t> {
         }
     }
 
+    /// The groups with names of extensions, by their numbers.
+    pub(super) fn uses(&self) -> &[Use] {
+        &self.uses
+    }
+
+    pub(super) fn uses_mut(&mut self) -> &mut [Use] {
+        &mut self.uses
+    }
+
     /// The warnings, in the text's order.
     pub(super) fn into_warnings(mut self) -> Vec<GrammarWarning> {
         self.warnings.sort_by_key(|warning| warning.place().span());
         self.warnings
     }
+}
+
+/// An open group.
+struct Open {
+    /// What `free` was outside of it.
+    free: bool,
+    /// The number of the extension that it is, where it has a delimiter.
+    delimited: Option<usize>,
 }
 
 /// Follows the text.
@@ -115,8 +142,8 @@ struct Reader<'t> {
     at: usize,
     /// Is the flag `x` on: are white space and comments left out?
     free: bool,
-    /// What `free` was outside of each open group.
-    outer: Vec<bool>,
+    /// The open groups.
+    open: Vec<Open>,
     /// Up to here the new text is made.
     copied: usize,
     /// For looking at brackets.
@@ -161,7 +188,7 @@ impl<'t> Reader<'t> {
                 '[' => self.class()?,
                 '(' => self.group()?,
                 ')' => {
-                    self.free = self.outer.pop().unwrap_or(self.free);
+                    self.free = self.open.pop().map_or(self.free, |open| open.free);
                     self.at += 1;
                 }
                 '{' => self.count(),
@@ -185,14 +212,56 @@ impl<'t> Reader<'t> {
             && !name.starts_with(['=', '!'])
         {
             // A name may hold brackets.
-            self.at = self.text.len() - name.len() + name.find('>').map_or(name.len(), |end| end + 1);
+            let (from, end) = (self.text.len() - name.len(), name.find('>'));
+            self.at = from + end.map_or(name.len(), |end| end + 1);
+            if let Some(end) = end {
+                return self.named(start, from..from + end);
+            }
         } else if rest.starts_with('?') && !rest[1..].starts_with(['=', '!', '<', '>']) {
             self.at += 1;
             if self.flags()? {
                 return Ok(());
             }
         }
-        self.outer.push(outer);
+        self.open.push(Open { free: outer, delimited: None });
+        Ok(())
+    }
+
+    /// A group with a name, which stands here in the text; what follows it comes next.
+    fn named(&mut self, start: usize, name: Range<usize>) -> Result<(), GrammarError> {
+        let (text, free, head) = (&self.text[name.clone()], self.free, Span::from_range(start..self.at));
+        let inside = self.open.last().and_then(|open| open.delimited);
+        if let Some(index) = inside.filter(|_| text == DELIMITER) {
+            let delimiters = &mut self.done.uses[index].delimiters;
+            delimiters.push(head);
+            let number = delimiters.len();
+            self.replace(name, &regex_extensions::delimiter(index, number));
+            self.open.push(Open { free, delimited: None });
+            return Ok(());
+        }
+        let found = regex_extensions::of_name(text)
+            .map_err(|(error, label)| self.error(error, name.clone(), &label))?;
+        let Some(extension) = found else {
+            self.open.push(Open { free, delimited: None });
+            return Ok(());
+        };
+        self.skip_space();
+        let (given, wanted) = (!self.rest().starts_with(')'), extension.expression().is_none());
+        if given != wanted {
+            let what = if wanted { "needs an" } else { "takes no" };
+            let error = GrammarError::syntax(format!("`{extension}` {what} argument"))
+                .with_hint(format!("it is written {}", regex_extensions::form(extension)));
+            return Err(self.error(error, head.range(), ""));
+        }
+        if let Some(expression) = extension.expression() {
+            self.at += 1;
+            self.replace(start..self.at, &format!("(?u-isx:{expression})"));
+            return Ok(());
+        }
+        let index = self.done.uses.len();
+        self.done.uses.push(Use::new(extension, head));
+        self.replace(name, &format!("{extension}[{index}]"));
+        self.open.push(Open { free, delimited: extension.is_delimited().then_some(index) });
         Ok(())
     }
 

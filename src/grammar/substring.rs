@@ -3,6 +3,7 @@
 //!
 //! Symbols are characters, or pieces of a text that may only be taken as wholes.
 
+use hashbrown::HashMap;
 use regex_automata::nfa::thompson::{Builder, Transition};
 
 use super::{
@@ -22,23 +23,32 @@ struct Link {
     next: u32,
 }
 
+/// A state of a [`SuffixAutomaton`].
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    /// Length of its longest text.
+    length: u32,
+    /// The state of the longest suffix of its texts that occurs elsewhere too.
+    suffix: u32,
+    /// The first of its edges.
+    first: u32,
+}
+
 /// All ways to read a part of a sequence of symbols. State 0 is the start; the texts of any state are
 /// substrings. At most `2n` states and `3n` edges for `n` symbols.
 #[derive(Debug)]
 struct SuffixAutomaton {
-    /// Length of the longest text of each state.
-    length: Vec<u32>,
-    /// The state of the longest suffix that occurs elsewhere too.
-    suffix: Vec<u32>,
-    /// The first edge of each state.
-    first: Vec<u32>,
+    nodes: Vec<Node>,
     edges: Vec<Link>,
+    /// The edges of the start by their symbols: there may be as many as there are symbols.
+    start: HashMap<u32, u32>,
 }
 
 impl SuffixAutomaton {
     /// Linear in the symbols, times the number of different ones that follow the same text.
     fn new(symbols: impl Iterator<Item = u32>) -> Self {
-        let mut made = Self { length: vec![0], suffix: vec![NONE], first: vec![NONE], edges: Vec::new() };
+        let root = Node { length: 0, suffix: NONE, first: NONE };
+        let mut made = Self { nodes: vec![root], edges: Vec::new(), start: HashMap::new() };
         let mut last = 0;
         for symbol in symbols {
             last = made.extend(last, symbol);
@@ -46,16 +56,21 @@ impl SuffixAutomaton {
         made
     }
 
-    fn state(&mut self, length: u32, suffix: u32, first: u32) -> u32 {
-        self.length.push(length);
-        self.suffix.push(suffix);
-        self.first.push(first);
-        u32::try_from(self.length.len() - 1).unwrap_or(NONE)
+    fn node(&self, state: u32) -> Node {
+        self.nodes[state as usize]
+    }
+
+    fn state(&mut self, node: Node) -> u32 {
+        self.nodes.push(node);
+        u32::try_from(self.nodes.len() - 1).unwrap_or(NONE)
     }
 
     /// The edge of a state by a symbol.
     fn edge(&self, state: u32, symbol: u32) -> Option<usize> {
-        let mut at = self.first[state as usize];
+        if state == 0 {
+            return self.start.get(&symbol).map(|&at| at as usize);
+        }
+        let mut at = self.node(state).first;
         while at != NONE {
             let edge = &self.edges[at as usize];
             if edge.symbol == symbol {
@@ -67,14 +82,17 @@ impl SuffixAutomaton {
     }
 
     fn add(&mut self, state: u32, symbol: u32, to: u32) {
-        let next = self.first[state as usize];
-        self.first[state as usize] = u32::try_from(self.edges.len()).unwrap_or(NONE);
+        let at = u32::try_from(self.edges.len()).unwrap_or(NONE);
+        let next = std::mem::replace(&mut self.nodes[state as usize].first, at);
         self.edges.push(Link { symbol, to, next });
+        if state == 0 {
+            self.start.insert(symbol, at);
+        }
     }
 
     /// One more symbol behind the text of `last`; gives the state of the whole text.
     fn extend(&mut self, last: u32, symbol: u32) -> u32 {
-        let whole = self.state(self.length[last as usize] + 1, 0, NONE);
+        let whole = self.state(Node { length: self.node(last).length + 1, suffix: 0, first: NONE });
         let mut at = last;
         let found = loop {
             if at == NONE {
@@ -84,16 +102,17 @@ impl SuffixAutomaton {
                 break edge;
             }
             self.add(at, symbol, whole);
-            at = self.suffix[at as usize];
+            at = self.node(at).suffix;
         };
         let to = self.edges[found].to;
-        if self.length[to as usize] == self.length[at as usize] + 1 {
-            self.suffix[whole as usize] = to;
+        let length = self.node(at).length + 1;
+        if self.node(to).length == length {
+            self.nodes[whole as usize].suffix = to;
             return whole;
         }
         // The texts of `to` that are suffixes of the whole get a state of their own, with the same edges.
-        let copy = self.state(self.length[at as usize] + 1, self.suffix[to as usize], NONE);
-        let mut from = self.first[to as usize];
+        let copy = self.state(Node { length, suffix: self.node(to).suffix, first: NONE });
+        let mut from = self.node(to).first;
         while from != NONE {
             let Link { symbol, to, next } = self.edges[from as usize];
             self.add(copy, symbol, to);
@@ -104,24 +123,21 @@ impl SuffixAutomaton {
                 Some(edge) if self.edges[edge].to == to => self.edges[edge].to = copy,
                 _ => break,
             }
-            at = self.suffix[at as usize];
+            at = self.node(at).suffix;
         }
-        self.suffix[to as usize] = copy;
-        self.suffix[whole as usize] = copy;
+        self.nodes[to as usize].suffix = copy;
+        self.nodes[whole as usize].suffix = copy;
         whole
     }
 
-    /// The edges of a state, by symbols.
-    fn sorted(&self, state: usize) -> Vec<(u32, u32)> {
-        let mut found = Vec::new();
-        let mut at = self.first[state];
-        while at != NONE {
-            let edge = &self.edges[at as usize];
-            found.push((edge.symbol, edge.to));
-            at = edge.next;
-        }
-        found.sort_unstable();
-        found
+    /// The edges of a state.
+    fn links(&self, state: usize) -> impl Iterator<Item = Link> + '_ {
+        let mut at = self.nodes[state].first;
+        std::iter::from_fn(move || {
+            let link = *self.edges.get(at as usize)?;
+            at = link.next;
+            Some(link)
+        })
     }
 }
 
@@ -130,24 +146,59 @@ impl SuffixAutomaton {
 /// # Errors
 /// If the automaton would have more than [`AUTOMATON_STATES`].
 pub(super) fn of_text(text: &str) -> Result<Automaton, LimitExceeded> {
+    of_characters(text, u32::from, char::from_u32)
+}
+
+/// The same whatever the case of letters is. `cases` are the characters that are the same but for their case,
+/// one's own among them.
+///
+/// # Errors
+/// As those of [`of_text`].
+pub(super) fn of_text_in_any_case(
+    text: &str,
+    cases: impl Fn(char) -> Vec<char>,
+) -> Result<Automaton, LimitExceeded> {
+    // Characters that are the same get one number.
+    let mut numbers: HashMap<char, u32> = HashMap::new();
+    let mut spellings: Vec<Vec<char>> = Vec::new();
+    for c in text.chars() {
+        if !numbers.contains_key(&c) {
+            let number = u32::try_from(spellings.len()).unwrap_or(NONE);
+            let same = cases(c);
+            numbers.extend(same.iter().map(|&c| (c, number)));
+            spellings.push(same);
+        }
+    }
+    let spelling = |symbol: u32| spellings.get(symbol as usize).into_iter().flatten().copied();
+    of_characters(text, |c| numbers.get(&c).copied().unwrap_or(NONE), spelling)
+}
+
+/// The substrings of a text in symbols, each spelled by one of the characters of `spellings`. No character
+/// spells two symbols.
+fn of_characters<S: IntoIterator<Item = char>>(
+    text: &str,
+    symbol: impl Fn(char) -> u32,
+    spellings: impl Fn(u32) -> S,
+) -> Result<Automaton, LimitExceeded> {
     let too_many =
         || LimitExceeded::new(Budget::DfaStates, "states of an automaton of substrings", AUTOMATON_STATES);
     if text.len() > AUTOMATON_STATES {
         return Err(too_many());
     }
-    let suffixes = SuffixAutomaton::new(text.chars().map(u32::from));
-    let count = suffixes.length.len();
+    let suffixes = SuffixAutomaton::new(text.chars().map(symbol));
+    let count = suffixes.nodes.len();
     let mut states: Vec<State> = vec![State { accepts: true, edges: Vec::new() }; count];
+    let mut edges: Vec<([u8; 4], usize, u32)> = Vec::new();
     for state in 0..count {
-        let edges: Vec<([u8; 4], usize, u32)> = suffixes
-            .sorted(state)
-            .into_iter()
-            .filter_map(|(symbol, to)| {
+        edges.clear();
+        for Link { symbol, to, .. } in suffixes.links(state) {
+            edges.extend(spellings(symbol).into_iter().map(|c| {
                 let mut bytes = [0; 4];
-                let length = char::from_u32(symbol)?.encode_utf8(&mut bytes).len();
-                Some((bytes, length, to))
-            })
-            .collect();
+                let length = c.encode_utf8(&mut bytes).len();
+                (bytes, length, to)
+            }));
+        }
+        edges.sort_unstable();
         spell(&mut states, state, &edges, 0);
     }
     Automaton::new(states).map_err(|_| too_many())
@@ -175,7 +226,7 @@ fn spell(states: &mut Vec<State>, at: usize, edges: &[([u8; 4], usize, u32)], de
 /// # Errors
 /// If automata would be larger than the limits allow.
 pub(super) fn of_pieces(pieces: &[&str], limits: &Limits) -> Result<Automaton, LimitExceeded> {
-    let mut names: hashbrown::HashMap<&str, u32> = hashbrown::HashMap::new();
+    let mut names: HashMap<&str, u32> = hashbrown::HashMap::new();
     let mut known: Vec<&str> = Vec::new();
     let symbols: Vec<u32> = pieces
         .iter()
@@ -194,12 +245,12 @@ pub(super) fn of_pieces(pieces: &[&str], limits: &Limits) -> Result<Automaton, L
 /// The automaton's states as those of an NFA, with a chain of bytes for each edge.
 fn states(builder: &mut Builder, suffixes: &SuffixAutomaton, pieces: &[&str]) -> Result<Piece, NoRoom> {
     let end = builder.add_empty()?;
-    let mut made = Vec::with_capacity(suffixes.length.len());
-    for _ in 0..suffixes.length.len() {
+    let mut made = Vec::with_capacity(suffixes.nodes.len());
+    for _ in 0..suffixes.nodes.len() {
         made.push(builder.add_union(vec![end])?);
     }
     for (state, &at) in made.iter().enumerate() {
-        for (piece, to) in suffixes.sorted(state) {
+        for Link { symbol: piece, to, .. } in suffixes.links(state) {
             let mut next = made[to as usize];
             for &byte in pieces[piece as usize].as_bytes().iter().rev() {
                 next = builder.add_range(Transition { start: byte, end: byte, next })?;

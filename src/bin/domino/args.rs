@@ -108,6 +108,7 @@ pub(crate) struct LowGrammar {
     ///   \0 \012 \cJ \e [\b]    NUL, an octal number, control characters, ESC, backspace
     ///   (?i) (?s) (?x) (?-u)   flags, anywhere; in a group (?i:...)
     ///   ^ $ \A \z \Z           only at the ends, where they change nothing
+    ///   (?P<TEXT_UNTIL>stop)   a language by name; QUOTED_TEXT, SUBSTRING_OF and others
     ///   \1 (?P=x) (?R) (?1) (?(1)a) (?=a) (?>a) (?#a) \b   refused by name
     /// What Python, PCRE or ECMAScript read in another way is warned of. The whole table
     /// is in docs/regex.md.

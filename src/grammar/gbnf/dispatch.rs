@@ -11,7 +11,9 @@ use super::{
     user,
 };
 use crate::{
-    grammar::{GrammarError, Pattern, error::quoted, regex, regular::Language, source::Span},
+    grammar::{
+        GrammarError, Pattern, error::quoted, extension::Extension, regex, regular::Language, source::Span,
+    },
     ids::ExprId,
     limits::LimitExceeded,
 };
@@ -24,16 +26,17 @@ struct Dispatch<'m, 't> {
 }
 
 impl<'t> Actions<'t> {
-    /// A use of a macro.
+    /// A use of a macro or of an extension.
     pub(super) fn call(&mut self, start: u32, call: &Macro<'t>, end: u32) -> Result<ExprId, Failure<'t>> {
         let span = Span::new(start, end);
-        match call.name {
-            "Regex" => self.regex(call, span),
+        match Extension::named(call.name) {
+            Ok(Some(extension)) => self.extension(extension, call, span),
+            _ if call.name == "Regex" => self.regex(call, span),
             _ => self.tag_dispatch(call, span),
         }
     }
 
-    fn wrong(&self, span: Span, message: impl Into<String>, hint: &str) -> Failure<'t> {
+    pub(super) fn wrong(&self, span: Span, message: impl Into<String>, hint: &str) -> Failure<'t> {
         user(GrammarError::syntax(message).at(self.source, span, "").with_hint(hint))
     }
 

@@ -4,6 +4,7 @@
 //! run over lines as they like), and that parentheses are closed. What a literal and a class may hold is in
 //! `text`. Never recurses; memory is bounded by the text and by the budget of open groups.
 
+use hashbrown::HashMap;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::{Dialect, macros::Macro};
@@ -26,7 +27,7 @@ pub(super) enum Token<'t> {
     Literal(Vec<u8>),
     /// A class, or `.`.
     Class(ClassUnicode),
-    /// A macro of XGrammar.
+    /// A macro of XGrammar, or an extension.
     Macro(Box<Macro<'t>>),
     /// `?`, `*`, `+` or `{..}`: at least and at most.
     Count((u32, Option<u32>)),
@@ -58,6 +59,8 @@ pub(super) struct Lexer<'t> {
     multiline: Option<Span>,
     /// Options of rules that mean nothing for the texts: name and place.
     pub(super) without_effect: Vec<(&'t str, Span)>,
+    /// Names of extensions: is there a rule of that name?
+    pub(super) defined: HashMap<&'t str, bool>,
     /// Was the last token a count?
     counted: bool,
     max_open: usize,
@@ -75,6 +78,7 @@ impl<'t> Lexer<'t> {
             pending: None,
             multiline: None,
             without_effect: Vec::new(),
+            defined: HashMap::new(),
             counted: false,
             max_open: limits.expressions,
             max_count: limits.repeat,
@@ -206,6 +210,9 @@ impl<'t> Lexer<'t> {
         let (start, rest) = (self.at, self.rest());
         let name = &rest[..rest.find(|c| !self.dialect.is_name(c)).unwrap_or(rest.len())];
         self.at += name.len();
+        if let Some(call) = self.extension(name, start)? {
+            return Ok(Token::Macro(Box::new(call)));
+        }
         if self.dialect == Dialect::LlamaCpp {
             return Ok(Token::Name(name));
         }

@@ -40,6 +40,11 @@ impl<'t> Lexer<'t> {
             return Ok(None);
         }
         self.skip_space();
+        self.arguments(name).map(Some)
+    }
+
+    /// What stands in parentheses behind a name.
+    pub(super) fn arguments(&mut self, name: &'t str) -> Result<Macro<'t>, GrammarError> {
         if !self.eat("(") {
             return Err(self.expected(&format!("`(` after the macro {}", quoted(name))));
         }
@@ -47,7 +52,7 @@ impl<'t> Lexer<'t> {
         loop {
             self.skip_space();
             if self.eat(")") {
-                return Ok(Some(call));
+                return Ok(call);
             }
             let from = self.at;
             let value = self.value(0)?;

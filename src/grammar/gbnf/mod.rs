@@ -5,11 +5,14 @@
 //! are exact up to `Limits::repeat`, where llama.cpp stops counting at 2,000; a rule defined twice, an
 //! empty class, a surrogate and a NUL byte are errors; token references (`<[1]>`) are refused.
 //!
+//! Names with arguments are new here ([`extensions`]): `SUBSTRING_OF("text")` and others, in both dialects.
+//!
 //! XGrammar's EBNF is a dialect of it: other names and escapes ([`lexer`], [`text`]), macros and options of
 //! rules ([`macros`], [`dispatch`]), and lookahead assertions, which are hints for its compiler and warned
 //! of.
 
 mod dispatch;
+mod extensions;
 mod lexer;
 mod macros;
 mod text;
@@ -21,6 +24,7 @@ use self::lexer::{Lexer, Token};
 use super::{
     Grammar, GrammarError, GrammarErrorKind, GrammarWarning, GrammarWarningKind, Pattern,
     error::{MOST_SHOWN, quoted, quoted_list},
+    extension::Extension,
     ir::{DuplicateRule, GrammarBuilder, UnfinishedGrammar},
     source::{Source, Span},
     suggest,
@@ -239,6 +243,7 @@ fn undefined(source: Source<'_>, builder: &GrammarBuilder, uses: Vec<(String, Ve
         }
         let label = match suggest::nearest(name, builder.defined().map(|(name, _)| name)) {
             Some(meant) => format!("did you mean {}?", quoted(meant)),
+            None if let Some(meant) = Extension::nearest(name) => format!("did you mean `{meant}(..)`?"),
             None => {
                 may_begin = may_begin.or_else(|| source.begins_line(span).then(|| quoted(name)));
                 String::from("not defined")

@@ -88,6 +88,11 @@ impl Language {
         self.dfa.accepting.is_empty()
     }
 
+    /// Is the empty text in it?
+    pub(crate) fn has_empty_text(&self) -> bool {
+        self.dfa.accepting.first() == Some(&true)
+    }
+
     /// One after the other.
     pub(crate) fn sequence(parts: &[Self], limits: &Limits) -> Result<Self, LimitExceeded> {
         Self::by_nfa(limits, |builder| {
@@ -193,7 +198,7 @@ impl Language {
     }
 
     /// Adds its states to an NFA: a union for each, of its ways on and, if it accepts, of the end.
-    fn piece(&self, builder: &mut Builder) -> Result<Piece, NoRoom> {
+    pub(crate) fn piece(&self, builder: &mut Builder) -> Result<Piece, NoRoom> {
         let end = builder.add_empty()?;
         if self.is_empty() {
             return Ok((builder.add_fail()?, end));

@@ -1,0 +1,258 @@
+//! Domino and outlines-core on regular expressions of five kinds: time until there is a first mask, and time
+//! of a mask along a text. `cargo measure regexes -- [OPTIONS]`.
+//!
+//! Five kinds such as Koo, Liu and He compare on (arXiv 2407.08103, table 2): a choice of words, a date with a
+//! time, an IP address, quoted text and a JSON object. The expressions are ours, not those of the table, in
+//! what both dialects read alike.
+//!
+//! `--vocabulary NAME` is a folder of `data/tokenizers` in `DOMINO_SHARED` (default `mistral-v1-32k`),
+//! `--passes N` how often each is done (default 5); times are medians of processor time of this thread. Both
+//! engines have the same tokens, and go along the same ones: at each place the longest token of the text.
+//! Their masks are compared; exits with 1 where they differ.
+//!
+//! The table tells: from the expression to the first mask, with the tables of terminals empty (*cold*) and
+//! with those of an earlier compilation (*again*); and the mean of a mask with the step behind it, in the
+//! first text of a compiled grammar (*first*) and in later ones (*later*). outlines-core has all masks when
+//! it has compiled, as lists of tokens; making one is to copy that list.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use domino::{CompiledGrammar, Compiler, Grammar, Limits, Patience, Syntax, TokenId, Vocabulary};
+use outlines_core::{prelude::Index, vocabulary::Vocabulary as OutlinesVocabulary};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Name, expression, a text of it.
+const KINDS: [(&str, &str, &str); 5] = [
+    ("choice", "Red|Orange|Yellow|Green|Blue|Indigo|Violet", "Indigo"),
+    (
+        "date and time",
+        r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](Z|[+-][0-2][0-9]:[0-5][0-9])",
+        "2024-07-08T10:30:05+02:00",
+    ),
+    (
+        "IP address",
+        r"((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])",
+        "192.168.10.254",
+    ),
+    (
+        "quoted text",
+        r#""([^"\\\x00-\x1F\x7F]|\\[^\x00-\x1F\x7F])*""#,
+        r#""They said \"yes\", and went on: it would not rain.""#,
+    ),
+    (
+        "JSON object",
+        concat!(
+            r#"\{ ?"name": "([^"\\\x00-\x1F\x7F]|\\["\\/bfnrt])*", ?"#,
+            r#""age": (0|[1-9][0-9]*), ?"tags": \[("[a-z]+"(, "[a-z]+")*)?\] ?\}"#
+        ),
+        r#"{"name": "Ada Lovelace", "age": 36, "tags": ["poet", "mathematician"]}"#,
+    ),
+];
+
+/// Processor time of this thread, so that other work on the machine does not count.
+fn now() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().expect("seconds"), time.tv_nsec.try_into().expect("nanoseconds"))
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = now();
+    let done = work();
+    (done, now() - start)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// What one engine took for one expression.
+#[derive(Default)]
+struct Times {
+    cold: Vec<Duration>,
+    again: Vec<Duration>,
+    first: Vec<Duration>,
+    later: Vec<Duration>,
+}
+
+impl Times {
+    fn print(self, engine: &str, kind: &str) {
+        let Self { cold, again, first, later } = self;
+        let [cold, again, first, later] = [cold, again, first, later].map(median);
+        println!(
+            "{kind:<14} {engine:<14} {:>12.1} {:>12.1} {:>12.2} {:>12.2}",
+            cold.as_secs_f64() * 1e6,
+            again.as_secs_f64() * 1e6,
+            first.as_secs_f64() * 1e6,
+            later.as_secs_f64() * 1e6
+        );
+    }
+}
+
+/// The longest token at each place of a text.
+fn tokens(vocabulary: &Vocabulary, text: &str) -> Vec<TokenId> {
+    let (mut found, mut rest) = (Vec::new(), text.as_bytes());
+    while !rest.is_empty() {
+        let longest = (1..=rest.len().min(64)).rev().find_map(|length| {
+            let token = vocabulary.token_of(&rest[..length])?;
+            Some((token, length))
+        });
+        let (token, length) = longest.expect("a token for each byte");
+        found.push(token);
+        rest = &rest[length..];
+    }
+    found
+}
+
+fn compile(compiler: &Compiler, regex: &str) -> CompiledGrammar {
+    let grammar = Grammar::parse(Syntax::Regex, regex, &Limits::default()).expect("an expression");
+    compiler.compile(&grammar).expect("a grammar that compiles")
+}
+
+/// Domino: its times, and the allowed tokens at each place and at the end.
+fn ours(vocabulary: &Vocabulary, regex: &str, text: &[TokenId], passes: usize) -> (Times, Vec<Vec<u32>>) {
+    let mut times = Times::default();
+    let mut masks = Vec::new();
+    for _ in 0..passes {
+        let compiler = Compiler::new(vocabulary.clone());
+        let first_mask = || {
+            timed(|| {
+                let compiled = compile(&compiler, regex);
+                compiled.constraint().patient(Patience::whole()).mask().map(|_| ()).expect("a mask");
+                compiled
+            })
+        };
+        let (_kept, cold) = first_mask();
+        let (compiled, again) = first_mask();
+        times.cold.push(cold);
+        times.again.push(again);
+        let walk = || {
+            let mut constraint = compiled.constraint().patient(Patience::whole());
+            let (_, time) = timed(|| {
+                for &token in text {
+                    std::hint::black_box(constraint.mask().expect("a mask"));
+                    constraint.advance(token).expect("a token of the text");
+                }
+            });
+            time / u32::try_from(text.len()).expect("a short text")
+        };
+        times.first.push(walk());
+        times.later.push(walk());
+        let mut constraint = compiled.constraint().patient(Patience::whole());
+        masks.clear();
+        for at in 0..=text.len() {
+            masks.push(constraint.mask().expect("a mask").iter().map(TokenId::raw).collect());
+            if let Some(&token) = text.get(at) {
+                constraint.advance(token).expect("a token of the text");
+            }
+        }
+    }
+    (times, masks)
+}
+
+/// outlines-core, likewise.
+fn theirs(
+    vocabulary: &OutlinesVocabulary,
+    regex: &str,
+    text: &[TokenId],
+    passes: usize,
+) -> (Times, Vec<Vec<u32>>) {
+    let mut times = Times::default();
+    let mut masks = Vec::new();
+    for _ in 0..passes {
+        let first_mask = || {
+            timed(|| {
+                let index = Index::new(regex, vocabulary).expect("an expression");
+                std::hint::black_box(index.allowed_tokens(&index.initial_state()));
+                index
+            })
+        };
+        let (index, cold) = first_mask();
+        let (_, again) = first_mask();
+        times.cold.push(cold);
+        times.again.push(again);
+        let walk = || {
+            let (_, time) = timed(|| {
+                let mut state = index.initial_state();
+                for token in text {
+                    std::hint::black_box(index.allowed_tokens(&state));
+                    state = index.next_state(&state, &token.raw()).expect("a token of the text");
+                }
+            });
+            time / u32::try_from(text.len()).expect("a short text")
+        };
+        times.first.push(walk());
+        times.later.push(walk());
+        masks.clear();
+        let mut state = index.initial_state();
+        for at in 0..=text.len() {
+            let mut mask = index.allowed_tokens(&state).unwrap_or_default();
+            mask.sort_unstable();
+            masks.push(mask);
+            if let Some(token) = text.get(at) {
+                state = index.next_state(&state, &token.raw()).expect("a token of the text");
+            }
+        }
+    }
+    (times, masks)
+}
+
+/// The same tokens for outlines-core, with the end of the text as its own.
+fn outlines(vocabulary: &Vocabulary, end: TokenId) -> OutlinesVocabulary {
+    let mut made = OutlinesVocabulary::new(end.raw());
+    for id in 0..u32::try_from(vocabulary.size()).expect("fewer tokens") {
+        let token = TokenId::new(id);
+        if let Some(bytes) = vocabulary.bytes(token).filter(|bytes| token != end && !bytes.is_empty()) {
+            made.try_insert(bytes.to_vec(), id).expect("a token");
+        }
+    }
+    made
+}
+
+fn main() -> ExitCode {
+    let (mut name, mut passes) = ("mistral-v1-32k".to_owned(), 5_usize);
+    let mut arguments = env::args().skip(1).filter(|argument| argument != "--bench");
+    while let Some(argument) = arguments.next() {
+        let value = arguments.next().unwrap_or_else(|| panic!("{argument} wants a value"));
+        match argument.as_str() {
+            "--vocabulary" => name = value,
+            "--passes" => passes = value.parse().expect("a number"),
+            other => panic!("unknown option {other}"),
+        }
+    }
+    let shared = env::var_os("DOMINO_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
+    let tokenizer = shared.join("data/tokenizers").join(&name).join("tokenizer.json");
+    let vocabulary = match Vocabulary::from_tokenizer_file(&tokenizer) {
+        Ok(vocabulary) => vocabulary,
+        Err(error) => {
+            eprintln!("error: nothing was compared: {error} (DOMINO_SHARED names the folder)");
+            return ExitCode::FAILURE;
+        }
+    };
+    let end = vocabulary.end_of_text()[0];
+    let vocabulary = vocabulary.with_end_of_text([end]).expect("one of its tokens");
+    let tables = outlines(&vocabulary, end);
+    println!("{name}, {passes} passes; microseconds of processor time");
+    println!("{:<14} {:<14} {:>12} {:>12} {:>12} {:>12}", "", "", "cold", "again", "mask: first", "later");
+    let mut same = true;
+    for (kind, regex, text) in KINDS {
+        let text = tokens(&vocabulary, text);
+        let (our_times, our_masks) = ours(&vocabulary, regex, &text, passes);
+        let (their_times, their_masks) = theirs(&tables, regex, &text, passes);
+        our_times.print("domino", kind);
+        their_times.print("outlines-core", kind);
+        for (at, (ours, theirs)) in our_masks.iter().zip(&their_masks).enumerate() {
+            if ours != theirs {
+                same = false;
+                println!("  masks differ at token {at}: {} and {} tokens", ours.len(), theirs.len());
+            }
+        }
+    }
+    if same { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,177 @@
+//! Languages that have a name: quoted and unquoted text, text up to a stop, substrings, delimited lists and
+//! subsequences.
+//!
+//! They are the extensions of regular expressions of Koo, Liu and He, "Automata-based constraints for
+//! language model decoding" (2024, arXiv 2407.08103), as far as they are about text. This is what they mean,
+//! once for all notations: `regex_extensions` reads them in regular expressions, `gbnf::extensions` in GBNF.
+//! An expression stands for the first two; the others are automata.
+
+use std::fmt;
+
+use regex_automata::nfa::thompson::Builder;
+
+use super::{
+    GrammarError,
+    error::quoted,
+    regular::{Language, NoRoom, Piece},
+    suggest,
+};
+use crate::limits::{LimitExceeded, Limits};
+
+/// A language with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extension {
+    /// A text in double quotes, on one line, with escapes by backslashes.
+    QuotedText,
+    /// What YAML reads as a plain scalar on one line, wherever it stands.
+    UnquotedText,
+    /// Any text up to and with the first occurrence of a stop.
+    TextUntil,
+    /// Any part of a text, the empty one too.
+    SubstringOf,
+    /// One or more elements with a delimiter between neighbours.
+    DelimitedList,
+    /// The same of distinct elements that come in their order.
+    DelimitedSubsequenceOf,
+}
+
+/// All of them.
+const ALL: [Extension; 6] = [
+    Extension::QuotedText,
+    Extension::UnquotedText,
+    Extension::TextUntil,
+    Extension::SubstringOf,
+    Extension::DelimitedList,
+    Extension::DelimitedSubsequenceOf,
+];
+
+/// Those of the paper that are not about text: name, reason, hint.
+const REFUSED: [(&str, &str, &str); 3] = [
+    (
+        "IMAGE",
+        "an image is no text",
+        "a special token of the model may be asked for in a Lark grammar, as `<|name|>`",
+    ),
+    (
+        "TEXT_TOKEN",
+        "a grammar here is about text, whatever its tokens are",
+        "nearest is a character: `(?s:.)` in a regular expression, `.` in GBNF",
+    ),
+    (
+        "PARAGRAPH_TOKEN",
+        "a grammar here is about text, whatever its tokens are",
+        "nearest is a character but for line feeds: `[^\\n]`",
+    ),
+];
+
+impl fmt::Display for Extension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Extension {
+    /// How it is written.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::QuotedText => "QUOTED_TEXT",
+            Self::UnquotedText => "UNQUOTED_TEXT",
+            Self::TextUntil => "TEXT_UNTIL",
+            Self::SubstringOf => "SUBSTRING_OF",
+            Self::DelimitedList => "DELIMITED_LIST",
+            Self::DelimitedSubsequenceOf => "DELIMITED_SUBSEQUENCE_OF",
+        }
+    }
+
+    /// The extension of this name, if it is one.
+    ///
+    /// # Errors
+    /// If it is one that is refused; without a place yet.
+    pub(super) fn named(name: &str) -> Result<Option<Self>, GrammarError> {
+        if let Some((name, why, hint)) = REFUSED.into_iter().find(|refused| refused.0 == name) {
+            let message = format!("{} is not supported: {why}", quoted(name));
+            return Err(GrammarError::unsupported(message).with_hint(hint));
+        }
+        Ok(ALL.into_iter().find(|extension| extension.name() == name))
+    }
+
+    /// The one whose name is nearest to this one, if that is near.
+    pub(super) fn nearest(name: &str) -> Option<Self> {
+        let meant = suggest::nearest(name, ALL.into_iter().map(Self::name))?;
+        ALL.into_iter().find(|extension| extension.name() == meant)
+    }
+
+    /// Does it have a delimiter, and elements?
+    pub(super) fn is_delimited(self) -> bool {
+        matches!(self, Self::DelimitedList | Self::DelimitedSubsequenceOf)
+    }
+
+    /// The regular expression that it is short for, if it is. No flags are on, but for `u`.
+    pub(super) fn expression(self) -> Option<String> {
+        match self {
+            Self::QuotedText => {
+                const CONTROLS: &str = r"\x00-\x1F\x7F-\x9F";
+                Some(format!(r#""(?:[^"\\{CONTROLS}]|\\[^{CONTROLS}])*""#))
+            }
+            Self::UnquotedText => Some(unquoted_text()),
+            _ => None,
+        }
+    }
+}
+
+/// Plain scalars of YAML 1.2 (`ns-plain-one-line` within flow collections), without tabs and what YAML 1.1
+/// takes for a line end: words with spaces between. A word does not begin with `#` nor end with `:`; the text
+/// does not begin with an indicator, but for `-`, `?` and `:` with more of the word behind.
+fn unquoted_text() -> String {
+    const OTHERS: &str =
+        r"\xA0-\x{2027}\x{202A}-\x{D7FF}\x{E000}-\x{FEFE}\x{FF00}-\x{FFFD}\x{10000}-\x{10FFFF}";
+    // In ASCII: all but `,[]{}`; these without `:`; without `:` and `#`; without any indicator.
+    let any = format!(r"[!-+\x2D-Z\\^-z\x7C\x7E{OTHERS}]");
+    let last = format!(r"[!-+\x2D-9;-Z\\^-z\x7C\x7E{OTHERS}]");
+    let first = format!(r#"[!"$-+\x2D-9;-Z\\^-z\x7C\x7E{OTHERS}]"#);
+    let start = format!(r"[$()+./0-9;<=A-Z\\\^_a-z\x7E{OTHERS}]");
+    let word = |first: &str, marks: &str| format!("(?:{first}(?:{any}*{last})?|[{marks}]{any}*{last})");
+    format!("{}(?: +{})*", word(&start, r"\x2D?:"), word(&first, ":"))
+}
+
+/// Any text up to and with the first match of a stop: none of its beginnings ends with one. The stop does not
+/// match the empty text.
+///
+/// # Errors
+/// As all here: if automata would be larger than the limits allow.
+pub(super) fn text_until(stop: &Language, limits: &Limits) -> Result<Language, LimitExceeded> {
+    let ending = Language::sequence(&[Language::texts(limits)?, stop.clone()], limits)?;
+    Ok(ending.shortest())
+}
+
+/// One or more of the elements with a delimiter between neighbours; or, for
+/// [`DelimitedSubsequenceOf`](Extension::DelimitedSubsequenceOf), some of them in their order.
+pub(super) fn delimited(
+    extension: Extension,
+    elements: &[Language],
+    delimiter: &Language,
+    limits: &Limits,
+) -> Result<Language, LimitExceeded> {
+    if extension == Extension::DelimitedSubsequenceOf {
+        return Language::by_nfa(limits, |builder| subsequence(builder, elements, delimiter));
+    }
+    let element = Language::union(elements, limits)?;
+    let more = Language::sequence(&[delimiter.clone(), element.clone()], limits)?;
+    Language::sequence(&[element, more.repeat(0, None, limits)?], limits)
+}
+
+/// An NFA with each element and the delimiter before it once, made from its end: `element` is where one of
+/// the elements from here on must come, `more` where the text may end too.
+fn subsequence(builder: &mut Builder, elements: &[Language], delimiter: &Language) -> Result<Piece, NoRoom> {
+    let end = builder.add_empty()?;
+    let (mut element, mut more) = (builder.add_fail()?, end);
+    for language in elements.iter().rev() {
+        let (from, to) = language.piece(builder)?;
+        builder.patch(to, more)?;
+        element = builder.add_union(vec![from, element])?;
+        let (from, to) = delimiter.piece(builder)?;
+        builder.patch(to, element)?;
+        more = builder.add_union(vec![end, from])?;
+    }
+    Ok((element, end))
+}

@@ -1,0 +1,165 @@
+//! [Extensions](crate::grammar::extension) in GBNF: their names with arguments in parentheses, which follow
+//! at once.
+//!
+//! Without a parenthesis right behind it, such a name is one of a rule, as it is where the grammar has a rule
+//! of that name.
+
+use regex_syntax::hir::Hir;
+
+use super::{
+    Actions, Failure,
+    lexer::Lexer,
+    macros::{Macro, Value},
+    user,
+};
+use crate::{
+    grammar::{
+        GrammarError, Pattern,
+        error::quoted,
+        extension::{self, Extension},
+        regex,
+        regular::Language,
+        source::Span,
+        substring,
+    },
+    ids::ExprId,
+    limits::LimitExceeded,
+};
+
+/// How it is written.
+fn form(extension: Extension) -> &'static str {
+    match extension {
+        Extension::QuotedText => "it is written `QUOTED_TEXT()`",
+        Extension::UnquotedText => "it is written `UNQUOTED_TEXT()`",
+        Extension::TextUntil => "it is written `TEXT_UNTIL(\"stop\")`, with one stop or more",
+        Extension::SubstringOf => "it is written `SUBSTRING_OF(\"some text\")`",
+        Extension::DelimitedList => {
+            "it is written `DELIMITED_LIST(\"one\", \"two\", delimiter=\", \")`; of \
+            rules, `item (\", \" item)*`"
+        }
+        Extension::DelimitedSubsequenceOf => {
+            "it is written `DELIMITED_SUBSEQUENCE_OF(\"one\", \"two\", delimiter=\", \")`"
+        }
+    }
+}
+
+impl<'t> Lexer<'t> {
+    /// The use of an extension whose name was just read, if it is one.
+    pub(super) fn extension(
+        &mut self,
+        name: &'t str,
+        start: usize,
+    ) -> Result<Option<Macro<'t>>, GrammarError> {
+        if !self.rest().starts_with('(') {
+            return Ok(None);
+        }
+        let refused = match Extension::named(name) {
+            Ok(None) => return Ok(None),
+            found => found.err(),
+        };
+        if self.defines(name) {
+            return Ok(None);
+        }
+        match refused {
+            Some(error) => Err(error.at(self.source(), self.here(start), "")),
+            None => self.arguments(name).map(Some),
+        }
+    }
+
+    /// Has the text a rule of this name? Linear, once for each name.
+    fn defines(&mut self, name: &'t str) -> bool {
+        let (text, dialect) = (self.text, self.dialect);
+        *self.defined.entry(name).or_insert_with(|| {
+            text.match_indices(name).any(|(at, _)| {
+                let whole = !text[..at].ends_with(|c| dialect.is_name(c));
+                whole && text[at + name.len()..].trim_start().starts_with("::=")
+            })
+        })
+    }
+}
+
+impl<'t> Actions<'t> {
+    /// The use of an extension.
+    pub(super) fn extension(
+        &mut self,
+        extension: Extension,
+        call: &Macro<'t>,
+        span: Span,
+    ) -> Result<ExprId, Failure<'t>> {
+        let mut texts: Vec<&str> = Vec::with_capacity(call.arguments.len());
+        for (value, at) in &call.arguments {
+            let Value::Text(text) = value else {
+                return Err(self.wrong(
+                    *at,
+                    format!("an argument of `{extension}` is no text"),
+                    form(extension),
+                ));
+            };
+            texts.push(text);
+        }
+        let mut delimiter = None;
+        for (name, value, at) in &call.named {
+            match value {
+                Value::Text(text)
+                    if *name == "delimiter" && extension.is_delimited() && delimiter.is_none() =>
+                {
+                    delimiter = Some(text);
+                }
+                _ => {
+                    let message = format!("`{extension}` takes no such {}", quoted(name));
+                    return Err(self.wrong(*at, message, form(extension)));
+                }
+            }
+        }
+        let wrong = match (extension, &texts[..]) {
+            (Extension::QuotedText | Extension::UnquotedText, [_, ..]) => Some("takes no argument"),
+            (Extension::SubstringOf, []) => Some("needs a text"),
+            (Extension::SubstringOf, [_, _, ..]) => Some("takes one text"),
+            (Extension::SubstringOf, [""]) => Some("needs a text that is not empty"),
+            (Extension::TextUntil, []) => Some("needs a stop text"),
+            (Extension::TextUntil, stops) if stops.contains(&"") => {
+                Some("needs a stop text that is not empty")
+            }
+            (Extension::DelimitedList | Extension::DelimitedSubsequenceOf, []) => Some("needs elements"),
+            (Extension::DelimitedList | Extension::DelimitedSubsequenceOf, _) if delimiter.is_none() => {
+                Some("needs a delimiter")
+            }
+            _ => None,
+        };
+        if let Some(what) = wrong {
+            return Err(self.wrong(span, format!("`{extension}` {what}"), form(extension)));
+        }
+        let pattern = self.extension_pattern(extension, &texts, delimiter.map_or("", |text| text));
+        let pattern = pattern.map_err(|error| user(error.at(self.source, span, "")))?;
+        self.pattern(pattern, span)
+    }
+
+    fn extension_pattern(
+        &self,
+        extension: Extension,
+        texts: &[&str],
+        delimiter: &str,
+    ) -> Result<Pattern, GrammarError> {
+        let limits = &self.limits;
+        if let Some(expression) = extension.expression() {
+            return Ok(regex::leaf(&expression, "", limits)?.0);
+        }
+        let literal = |text: &str| Language::of(&Hir::literal(text.as_bytes()), limits);
+        let made = || -> Result<_, LimitExceeded> {
+            if extension == Extension::SubstringOf {
+                return substring::of_text(texts[0]);
+            }
+            let languages = texts.iter().map(|text| literal(text)).collect::<Result<Vec<_>, _>>()?;
+            let language = if extension.is_delimited() {
+                extension::delimited(extension, &languages, &literal(delimiter)?, limits)?
+            } else {
+                extension::text_until(&Language::union(&languages, limits)?, limits)?
+            };
+            language.automaton(limits)
+        };
+        made().map(Pattern::automaton).map_err(|limit| {
+            let hint = limit.hint();
+            GrammarError::limit(limit).with_hint(hint)
+        })
+    }
+}
