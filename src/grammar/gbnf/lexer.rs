@@ -58,6 +58,8 @@ pub(super) struct Lexer<'t> {
     multiline: Option<Span>,
     /// Options of rules that mean nothing for the texts: name and place.
     pub(super) without_effect: Vec<(&'t str, Span)>,
+    /// Rules that are captured, and as what.
+    pub(super) captured: Vec<(&'t str, &'t str)>,
     /// Was the last token a count?
     counted: bool,
     max_open: usize,
@@ -75,6 +77,7 @@ impl<'t> Lexer<'t> {
             pending: None,
             multiline: None,
             without_effect: Vec::new(),
+            captured: Vec::new(),
             counted: false,
             max_open: limits.expressions,
             max_count: limits.repeat,
@@ -223,7 +226,7 @@ impl<'t> Lexer<'t> {
         if let Some(call) = self.call(name, start)? {
             return Ok(Token::Macro(Box::new(call)));
         }
-        self.options_of_rule()?;
+        self.options_of_rule(name)?;
         Ok(Token::Name(name))
     }
 
