@@ -51,7 +51,8 @@ fn groups_and_special_tokens_are_captured() {
     let found = last_line(&domino(&["check", "--json", "--regex", regex, "-"], "ab 12".as_bytes()));
     assert_eq!(found["captures"], json!([capture("word", 0, "ab"), capture("number", 3, "12")]));
     let file = tempfile::Builder::new().suffix(".lark").tempfile().unwrap();
-    std::fs::write(file.path(), "start: \"é\" call \"b\"\ncall[capture=\"c\"]: <|call|> /[0-9]+/\n").unwrap();
+    let lark = "start: \"é\" call \"b\"\ncall[capture=\"c\"]: <|call|> /[0-9]+/\n";
+    std::fs::write(file.path(), lark).unwrap();
     let grammar = file.path().to_str().unwrap();
     let found = domino(&["check", "--json", "-g", grammar, "-"], "é<|call|>1b".as_bytes());
     assert_eq!(last_line(&found)["captures"], json!([capture("c", 2, "<|call|>1")]), "{}", found.stderr);

@@ -23,6 +23,9 @@ pub(super) type ItemId = u32;
 /// No item.
 pub(super) const NONE: ItemId = ItemId::MAX;
 
+/// Ways that count as one item where they are looked at in vain.
+const WAYS_A_UNIT: usize = 64;
+
 /// A place in the text, in bytes.
 type Offset = u32;
 
@@ -224,12 +227,7 @@ impl Reader<'_, '_> {
     /// An item at the present place, unless the next byte cannot follow there.
     fn arrive(&mut self, arrival: Arrival) -> Result<(), LimitExceeded> {
         let Arrival { node, origin, memory, link } = arrival;
-        let next = self.text.get(self.here as usize).copied();
-        let goes_on = match (next, self.extent) {
-            (None, Extent::Beginning) => self.facts.is_productive(node),
-            _ => self.facts.admits(node, next),
-        };
-        if !goes_on {
+        if !self.may_go_on(node, self.here) {
             return Ok(());
         }
         self.budget.spend(1)?;
@@ -250,6 +248,19 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
+    /// Can what comes in the text follow at a node?
+    fn may_go_on(&self, node: NodeId, at: Offset) -> bool {
+        match (self.text.get(at as usize), self.extent) {
+            (None, Extent::Beginning) => self.facts.is_productive(node),
+            (next, _) => self.facts.admits(node, next.copied()),
+        }
+    }
+
+    /// Notes that so many ways were looked at, most of which may lead nowhere.
+    fn spend_on_ways(&mut self, ways: usize) -> Result<(), LimitExceeded> {
+        self.budget.spend(ways / WAYS_A_UNIT)
+    }
+
     /// The item moves to a node, `bytes` further on.
     fn go(&mut self, id: ItemId, item: Item, node: NodeId, bytes: usize) -> Result<(), LimitExceeded> {
         let link = Link { before: id, child: NONE };
@@ -259,8 +270,7 @@ impl Reader<'_, '_> {
         }
         // Texts have less than 2^32 bytes.
         let to = self.here.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
-        let next = self.text.get(to as usize).copied();
-        if next.is_none() && self.extent == Extent::Beginning || self.facts.admits(node, next) {
+        if self.may_go_on(node, to) {
             self.budget.spend(1)?;
             self.pending.entry(to).or_default().push(arrival);
         }
@@ -272,6 +282,7 @@ impl Reader<'_, '_> {
         let rest = &self.text[self.here as usize..];
         match network.node(item.node) {
             Node::Ways(ways) => {
+                self.spend_on_ways(ways.len())?;
                 for &way in ways {
                     self.go(id, item, way, 0)?;
                 }
@@ -345,11 +356,13 @@ impl Reader<'_, '_> {
     /// Begins all parts that the item may call.
     fn call(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
         let network = self.network;
+        self.spend_on_ways(network.calls(item.node).len())?;
         for &part in network.calls(item.node) {
-            let there = self.after(item, part, false);
-            if there.is_none() && self.after(item, part, true).is_none() {
+            let begins = self.may_go_on(network.part(part).start, self.here);
+            if !begins || self.after(item, part, true).is_none() {
                 continue;
             }
+            self.budget.spend(1)?;
             self.chart.callers.entry((part, self.here)).or_default().push(id);
             let part = network.part(part);
             if !self.known.contains_key(&(part.start, self.here, 0)) {
@@ -397,7 +410,7 @@ impl Reader<'_, '_> {
             }
             Node::List { list, .. } => {
                 let of = &self.network.lists[list];
-                let index = of.parts.iter().position(|&other| other == part)?;
+                let index = of.parts.binary_search(&part).ok()?;
                 let start;
                 let before = match self.chosen.get(item.memory) {
                     Some(chosen) => chosen,

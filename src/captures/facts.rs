@@ -1,8 +1,8 @@
 //! What is known of the nodes of a network before any text: the bytes that may come next (FIRST and FOLLOW
 //! sets), and which parts can be themselves.
 //!
-//! A byte of lookahead keeps a chart linear where a grammar is deterministic: without it the end of a list that
-//! is written by right recursion would be tried after each of its items.
+//! A byte of lookahead keeps a chart linear where a grammar is deterministic: without it the end of a list
+//! that is written by right recursion would be tried after each of its items.
 
 use regex_syntax::{
     hir::{ClassBytes, ClassUnicode},

@@ -1,8 +1,8 @@
 //! Captures: which bytes of a text the named parts of its grammar have matched.
 //!
-//! Masks need no parse, only whether there is one, and the compiled grammar has folded rules into terminals. So
-//! captures are found apart from it, from the grammar as it was read, when they are asked for: `network` makes
-//! a recursive transition network of the grammar, `chart` reads the text with it in all ways (Earley's
+//! Masks need no parse, only whether there is one, and the compiled grammar has folded rules into terminals.
+//! So captures are found apart from it, from the grammar as it was read, when they are asked for: `network`
+//! makes a recursive transition network of the grammar, `chart` reads the text with it in all ways (Earley's
 //! algorithm, cubic at worst, linear for grammars that a byte of lookahead decides), and `walk` takes one of
 //! them. `so_far` says what is decided of a text that is still being written.
 
@@ -35,10 +35,10 @@ use crate::{
 /// These are the named groups of its regular expressions, the rules that it marks itself (`rule[capture]` of
 /// Lark and EBNF), and any rules whose names are given.
 ///
-/// Of several ways to read a text, that one counts which a backtracking matcher finds first, as in Perl and in
-/// Rust's `regex`: alternatives are tried in their order, repeats go on as long as they can (lazy ones end as
-/// soon as they can), parts in any order are tried in theirs, and an automaton, which has no order, takes the
-/// longest text. Where a rule can stand for itself, a way without going round is taken.
+/// Of several ways to read a text, that one counts which a backtracking matcher finds first, as in Perl and
+/// in Rust's `regex`: alternatives are tried in their order, repeats go on as long as they can (lazy ones end
+/// as soon as they can), parts in any order are tried in theirs, and an automaton, which has no order, takes
+/// the longest text. Where a rule can stand for itself, a way without going round is taken.
 ///
 /// # Examples
 /// ```
@@ -141,9 +141,9 @@ impl Captures {
         self.network.names.iter().map(String::as_str)
     }
 
-    /// What is captured of a text, as [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes it
-    /// ([`Grammar::spell`]): by where it begins, and what is around something else before that. A part that
-    /// has matched several times comes several times. `None` if the text is not in the language.
+    /// What is captured of a text, as [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes
+    /// it ([`Grammar::spell`]): by where it begins, and what is around something else before that. A part
+    /// that has matched several times comes several times. `None` if the text is not in the language.
     ///
     /// Cubic in the text at worst, linear where a byte of lookahead decides the parse.
     ///

@@ -1,11 +1,11 @@
 //! Grammar -> recursive transition network, whose nodes read the text and call other parts of it.
 //!
-//! A *part* is what can be called: a rule, a named group, and what needs a memory or bounds of its own (counted
-//! repeats and their bodies, lists in any order). Inside of a part, ways out of a node are in the order in
-//! which a backtracking matcher tries them.
+//! A *part* is what can be called: a rule, a named group, and what needs a memory or bounds of its own
+//! (counted repeats and their bodies, lists in any order). Inside of a part, ways out of a node are in the
+//! order in which a backtracking matcher tries them.
 //!
-//! Invariant: inside of a part no cycle of nodes reads nothing. The body of a repeat that may read nothing is a
-//! part of its own, and a repeat goes round by an empty one only to reach its least count.
+//! Invariant: inside of a part no cycle of nodes reads nothing. The body of a repeat that may read nothing is
+//! a part of its own, and a repeat goes round by an empty one only to reach its least count.
 
 use regex_syntax::hir::{Class, ClassBytes, ClassUnicode, Hir, HirKind};
 
@@ -62,6 +62,7 @@ pub(super) struct Part {
 #[derive(Debug)]
 pub(super) struct List {
     pub(super) choice: Choice,
+    /// Ascending.
     pub(super) parts: Vec<PartId>,
     pub(super) separator: PartId,
 }

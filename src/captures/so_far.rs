@@ -1,7 +1,7 @@
 //! What is decided of a text that is still being written.
 //!
-//! All ways in which the text may go on end in items that read on, or in a call that does. As long as the walk
-//! has one way only, every whole text is read like this.
+//! All ways in which the text may go on end in items that read on, or in a call that does. As long as the
+//! walk has one way only, every whole text is read like this.
 
 use hashbrown::{HashMap, HashSet};
 

@@ -3,11 +3,13 @@
 //! Of the links of a chart only those count that lead to an end that is asked for; these are found from that
 //! end backwards, for one call of a part at a time. Along them goes a walk forwards which takes the first way
 //! at every node. A call may end at any place from which its caller gets to its own end, and the walk inside
-//! of it decides at which. So no step is ever taken back, and the parse is the one that a backtracking matcher
-//! finds first.
+//! of it decides at which. So no step is ever taken back, and the parse is the one that a backtracking
+//! matcher finds first.
 //!
 //! Where a part can stand for itself there are endlessly many parses, and a first one there need not be. Then
 //! the walk keeps to the links that were found first.
+
+use hashbrown::HashMap;
 
 use super::{
     chart::{Chart, ItemId, Link, NONE, Spending},
@@ -197,29 +199,28 @@ impl<'c> Walk<'c> {
     /// The steps from an item that go the first way: one, or some by calls of one part.
     fn first_of(&self, at: ItemId, steps: &[Step]) -> Vec<Step> {
         let node = self.chart.item(at).node;
+        if let Node::Ways(ways) = self.network.node(node) {
+            let steps = steps.iter().map(|&step| (self.chart.item(step.to).node, step));
+            let steps: HashMap<NodeId, Step> = steps.collect();
+            return ways.iter().find_map(|way| steps.get(way)).into_iter().copied().collect();
+        }
         let ranks: Vec<usize> = steps.iter().map(|step| self.rank(node, step)).collect();
         let least = ranks.iter().min();
         let taken = steps.iter().zip(&ranks).filter(|(_, rank)| Some(*rank) == least);
         taken.map(|(&step, _)| step).collect()
     }
 
-    /// When a step from a node is tried; equal only for calls of one part.
+    /// When a step from a node other than [`Node::Ways`] is tried; equal only for calls of one part.
     fn rank(&self, node: NodeId, step: &Step) -> usize {
-        let called = || self.network.owner(self.chart.item(step.child).node);
         let calls = step.child != NONE;
         match self.network.node(node) {
-            Node::Ways(ways) => {
-                let to = self.chart.item(step.to).node;
-                ways.iter().position(|&way| way == to).unwrap_or(ways.len())
-            }
             // The longest first.
             Node::Automaton(..) => usize::MAX - self.chart.item(step.to).at as usize,
             Node::Repeat { greedy, .. } => usize::from(calls != *greedy),
             Node::Separator { .. } => usize::from(!calls),
             Node::List { list, .. } if calls => {
-                let part = called();
-                let parts = &self.network.lists[*list].parts;
-                parts.iter().position(|&other| other == part).unwrap_or(parts.len())
+                let part = self.network.owner(self.chart.item(step.child).node);
+                self.network.lists[*list].parts.partition_point(|&other| other < part)
             }
             _ => 0,
         }

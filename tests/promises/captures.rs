@@ -1,5 +1,5 @@
-//! Captures against two slow ways: a backtracking matcher, which says which parse comes first, and the oracle,
-//! which says of each capture whether it is a part of any parse.
+//! Captures against two slow ways: a backtracking matcher, which says which parse comes first, and the
+//! oracle, which says of each capture whether it is a part of any parse.
 
 use std::collections::BTreeSet;
 
