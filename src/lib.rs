@@ -62,6 +62,7 @@
 //! * `subterminal`: vocabulary x terminals, as tables that grammars share and trees that grow when needed or ahead.
 //! * `parser`: Earley sets, hash-consed; moves between them, memoised.
 //! * `constraint`: bytes through threads, masks, rollback.
+//! * `captures`: which parts of a text named rules and groups have matched.
 //! * `compile`: the pipeline, called in order.
 //! * [`inspect`]: views of every stage, for people.
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
@@ -124,6 +125,8 @@ mod parser;
 
 mod constraint;
 
+mod captures;
+
 mod compile;
 
 pub mod inspect;
@@ -146,6 +149,7 @@ pub mod oracle;
 #[cfg(feature = "oracle")]
 pub mod further;
 
+pub use captures::{Capture, CaptureError, Captures};
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{
     Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError, StepErrorKind,

@@ -61,6 +61,8 @@ pub struct Limits {
     pub exploration: usize,
     /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes either. Default 4,000,000. About 0.1 us each.
     pub completion_visits: usize,
+    /// Items and links of the parse of one text for its [captures](crate::Captures). Default 8,000,000. About 60 bytes and 0.15 us each; a byte of text takes 5 to 20 where one byte of lookahead decides the parse.
+    pub captures: usize,
     /// Steps of a session that can be rolled back. Default 65,536. Eight bytes each.
     pub history: usize,
 }
@@ -87,6 +89,7 @@ impl Default for Limits {
             mask_bytes: 32 << 20,
             exploration: 1_000_000,
             completion_visits: 4_000_000,
+            captures: 8_000_000,
             history: 65_536,
         }
     }
@@ -209,6 +212,8 @@ pub enum Budget {
     TextTime,
     /// [`Limits::completion_visits`].
     CompletionVisits,
+    /// [`Limits::captures`].
+    Captures,
     /// A size that no setting can raise.
     Fixed,
 }
@@ -232,6 +237,7 @@ impl Budget {
             Self::StepTotal => "step_units",
             Self::TextTotal => "text_units",
             Self::CompletionVisits => "completion_visits",
+            Self::Captures => "captures",
             Self::StepTime | Self::TextTime | Self::Fixed => return None,
         })
     }
@@ -266,6 +272,10 @@ impl Budget {
             }
             Self::CompletionVisits => {
                 "every end of the text is far, or there are very many: end texts nearer to one"
+            }
+            Self::Captures => {
+                "ask for captures of shorter texts; or look for alternatives of the grammar that match the same text, \
+                 and for optional or repeated parts next to each other that do"
             }
             Self::Fixed => "make the grammar smaller",
         }

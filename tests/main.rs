@@ -8,6 +8,8 @@ mod cli_batch;
 mod cli_bench_model;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_cache;
+#[cfg(feature = "cli")]
+mod cli_captures;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_compile;
 #[cfg(feature = "cli")]

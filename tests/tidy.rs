@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 23] = [
     "ids",
     "limits",
     "hopcroft",
@@ -21,6 +21,7 @@ const LAYERS: [&str; 22] = [
     "subterminal",
     "parser",
     "constraint",
+    "captures",
     "compile",
     "further",
     "inspect",
@@ -31,13 +32,14 @@ const LAYERS: [&str; 22] = [
     "mistralrs",
 ];
 /// The engine: knows nothing of models, and they know nothing of it.
-const ENGINE: [&str; 11] = [
+const ENGINE: [&str; 12] = [
     "grammar",
     "scanner",
     "lower",
     "subterminal",
     "parser",
     "constraint",
+    "captures",
     "compile",
     "inspect",
     "proposer",

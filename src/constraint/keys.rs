@@ -19,6 +19,11 @@ use crate::{
 /// Bytes of the longest escape: two halves of a character.
 const LONGEST_ESCAPE: usize = 12;
 
+/// Does an object of this JSON have a key twice? Linear.
+pub(crate) fn has_key_twice(text: &[u8]) -> Result<bool, LimitExceeded> {
+    Ok(Keys::default().read(text)? < text.len())
+}
+
 /// Where the text is in its JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Phase {

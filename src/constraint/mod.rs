@@ -31,6 +31,7 @@ pub(crate) use context::mixed;
 pub use error::{StepError, StepErrorKind, TextPlace};
 pub use explore::Exploration;
 pub(crate) use host::Host;
+pub(crate) use keys::has_key_twice;
 pub(crate) use machine::Machine;
 pub use memory::Memory;
 pub use patience::Patience;

@@ -51,6 +51,8 @@ pub(super) fn embed(
         let _ = builder.define(&name(rule), body, grammar.rule_span(rule).shifted(at));
     }
     builder.with_specials(grammar.specials());
+    grammar.captured().for_each(|(rule, captured)| builder.capture(&name(rule), captured));
+    grammar.ignored().iter().for_each(|&rule| builder.ignore(&name(rule)));
     grammar.common().iter().for_each(|automaton| builder.in_common(automaton.clone()));
     Ok(name(grammar.root()))
 }

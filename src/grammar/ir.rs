@@ -62,6 +62,8 @@ pub struct Grammar {
     keys: Option<DistinctKeys>,
     common: Vec<Automaton>,
     specials: Vec<String>,
+    captured: Vec<(RuleId, String)>,
+    ignored: Vec<RuleId>,
 }
 
 /// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar
@@ -105,6 +107,17 @@ impl Grammar {
     #[must_use]
     pub fn specials(&self) -> &[String] {
         &self.specials
+    }
+
+    /// The rules that it captures itself, and under which names: for [`Captures`](crate::Captures).
+    pub fn captured(&self) -> impl ExactSizeIterator<Item = (RuleId, &str)> {
+        self.captured.iter().map(|(rule, name)| (*rule, &**name))
+    }
+
+    /// The rules whose texts are left out where they end what is captured, such as that of Lark's `%ignore`.
+    #[must_use]
+    pub fn ignored(&self) -> &[RuleId] {
+        &self.ignored
     }
 
     /// The texts of this grammar with `prefix` before them, for [healing](crate::decode::Healing) prompts.
@@ -202,6 +215,8 @@ pub struct GrammarBuilder {
     keys: Option<DistinctKeys>,
     common: Vec<Automaton>,
     specials: BTreeSet<String>,
+    captured: Vec<(RuleId, String)>,
+    ignored: Vec<RuleId>,
     max_exprs: usize,
 }
 
@@ -235,6 +250,8 @@ impl GrammarBuilder {
             keys: None,
             common: Vec::new(),
             specials: BTreeSet::new(),
+            captured: Vec::new(),
+            ignored: Vec::new(),
             max_exprs: limits.expressions.min(u32::MAX as usize),
         }
     }
@@ -290,6 +307,18 @@ impl GrammarBuilder {
         if !self.common.contains(&automaton) {
             self.common.push(automaton);
         }
+    }
+
+    /// Says that texts of the rule called `rule` are captured under `name`.
+    pub fn capture(&mut self, rule: &str, name: &str) {
+        let rule = self.rule(rule);
+        self.captured.push((rule, name.to_owned()));
+    }
+
+    /// Says that texts of the rule called `rule` are left out where they end what is captured.
+    pub fn ignore(&mut self, rule: &str) {
+        let rule = self.rule(rule);
+        self.ignored.push(rule);
     }
 
     /// Mentions the rule called `name`: rules are numbered in order of first mention.
@@ -437,8 +466,8 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
-        let Self { exprs, spans, warnings, keys, common, specials, .. } = self;
+        let Self { exprs, spans, warnings, keys, common, specials, captured, ignored, .. } = self;
         let specials = specials.into_iter().collect();
-        Ok(Grammar { rules, exprs, spans, root, warnings, keys, common, specials })
+        Ok(Grammar { rules, exprs, spans, root, warnings, keys, common, specials, captured, ignored })
     }
 }

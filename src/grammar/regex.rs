@@ -4,7 +4,7 @@
 //! differs where Python, PCRE and ECMAScript agree on something else (see `regex_text`), and warns where
 //! they do not; `docs/regex.md` has the table. Since the whole text is matched, anchors at the ends are
 //! dropped; all other look-around and back-references are refused by name. How lazy or greedy a repeat is
-//! makes no difference.
+//! makes no difference but for what named groups capture.
 
 use regex_syntax::{
     ast::{

@@ -99,7 +99,7 @@ pub(super) fn unknown_flag(flag: char) -> GrammarError {
     let hint = match flag {
         'R' => "to leave out `\\r` write `[^\\r\\n]` for `.`; in a GBNF grammar rules can use themselves",
         'a' => "for ASCII alone write `(?-u:\\w)`, or `[0-9A-Za-z_]`",
-        'n' | 'J' => "groups capture nothing here, so the flag can be left out",
+        'n' | 'J' => "groups without a name capture nothing here, so the flag can be left out",
         'g' | 'y' | 'd' | 'v' | 'L' => {
             "it says how to search, or in which alphabet; the whole text is matched here"
         }

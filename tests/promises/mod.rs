@@ -5,6 +5,7 @@
 mod any_order;
 mod automata;
 mod bounded;
+mod captures;
 mod completion;
 mod explore;
 mod gbnf;

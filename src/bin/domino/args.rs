@@ -11,6 +11,7 @@ use crate::{
     bench_model::{BenchModel, LowBenchModel},
     budgets::LowBudgetFlags,
     cache::{Cache, LowCache, LowCacheFlags},
+    captures::LowCapture,
     compile::{Compile, LowCompile},
     experiment::args::{Experiment, LowExperiment},
     explain::args::{Explain, LowExplain},
@@ -178,7 +179,9 @@ impl LowGrammar {
 /// answer (a budget of work or memory was used up, or --max-bytes), 2 that some could not be read.
 ///
 /// With --json one object is printed for each text: file, accepted (null where there is no answer), complete,
-/// error; where it leaves the language also offset (in bytes), line and column (in characters), character,
+/// error; where it is accepted, and the grammar has named groups or marks rules, or --capture names some,
+/// captures: a list of name, start, end (in bytes) and text, by start, what is around others first (of a
+/// --prefix what is decided so far; null with captures_error where a budget ended); where it leaves the language also offset (in bytes), line and column (in characters), character,
 /// expected, more_expected (how many more there are) and terminals; where a budget ends line, column, rules and
 /// terminals.
 ///
@@ -195,8 +198,10 @@ struct LowCheck {
     /// Ask whether the text can still be completed, not whether it is complete.
     #[arg(long, conflicts_with = "batch")]
     prefix: bool,
+    #[command(flatten)]
+    capture: LowCapture,
     /// Read lines of JSON with a grammar and a text each.
-    #[arg(long, conflicts_with_all = ["grammar", "regex", "syntax"])]
+    #[arg(long, conflicts_with_all = ["grammar", "regex", "syntax", "rules"])]
     batch: bool,
     /// Read no more than this of a text, or of a line with --batch. A longer text that has not left the
     /// language by then has no answer (exit code 4).
@@ -305,6 +310,8 @@ pub(crate) struct Check {
     pub(crate) grammar: GrammarSource,
     pub(crate) prefix: bool,
     pub(crate) inputs: Vec<Input>,
+    /// Rules to be captured.
+    pub(crate) captured: Vec<String>,
     /// To be read of each.
     pub(crate) max_bytes: u64,
     pub(crate) json: bool,
@@ -395,8 +402,9 @@ impl LowCheck {
         let mut inputs: Vec<Input> = self.files.into_iter().map(Input::new).collect();
         if !self.batch {
             let grammar = self.grammar.required_beside(schema::for_checking())?;
+            let captured = self.capture.resolve(json)?;
             let Self { prefix, max_bytes, .. } = self;
-            return Ok(Command::Check(Check { grammar, prefix, inputs, max_bytes, json }));
+            return Ok(Command::Check(Check { grammar, prefix, inputs, captured, max_bytes, json }));
         }
         match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
             (input, true) => {

@@ -14,8 +14,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     advice,
     args::{Check, Input},
+    captures::Capturing,
     failure::{self, BadInput, Exit, Paint, Told},
-    notation::relaxed_as_json,
+    notation::{Parsed, relaxed_as_json},
     progress,
     reading::{End, Leaving, Reading, Unanswered},
     stdout, warned,
@@ -90,8 +91,13 @@ fn finish(mut reading: Reading) -> Result<Verdict, Box<Unanswered>> {
     })
 }
 
-/// Reads an input until there is a verdict.
-fn answer(grammar: &CompiledGrammar, input: &Input, most: u64) -> Result<Verdict, Trouble> {
+/// Reads an input until there is a verdict, and keeps what was read if that is asked for.
+fn answer(
+    grammar: &CompiledGrammar,
+    input: &Input,
+    most: u64,
+    mut kept: Option<&mut Vec<u8>>,
+) -> Result<Verdict, Trouble> {
     let unread = |error| Trouble::Unread(BadInput::new(format!("cannot read {}: {error}", input.name())));
     let mut source = input.open().map_err(Trouble::Unread)?;
     let mut reading = Reading::new(grammar.constraint());
@@ -111,6 +117,9 @@ fn answer(grammar: &CompiledGrammar, input: &Input, most: u64) -> Result<Verdict
             return Err(Trouble::TooLong(most));
         }
         let taken = piece.len();
+        if let Some(kept) = &mut kept {
+            kept.extend_from_slice(piece);
+        }
         if let Some(found) = reading.push(piece).map_err(Trouble::Unanswered)? {
             return Ok(Verdict::Left(found));
         }
@@ -122,14 +131,19 @@ fn answer(grammar: &CompiledGrammar, input: &Input, most: u64) -> Result<Verdict
 /// Checks all inputs.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
     let compiler = crate::budgets::compiler(byte_vocabulary()?).any_special();
-    let (grammar, relaxed) = command.grammar.compile_beyond(&compiler)?;
+    let (grammar, Parsed { grammar: parsed, relaxed }) = command.grammar.read_and_compile(&compiler)?;
     let relaxed = relaxed_as_json(&relaxed);
+    let capturing = match command.json {
+        true => Capturing::of(&command.grammar.name(), parsed, &command.captured)?,
+        false => None,
+    };
     let mut exits = Vec::new();
     let mut advised = false;
     for input in &command.inputs {
         let start = Instant::now();
+        let mut text = Vec::new();
         let judged = progress::during(format!("checking {}", input.name()), || {
-            answer(&grammar, input, command.max_bytes)
+            answer(&grammar, input, command.max_bytes, capturing.is_some().then_some(&mut text))
         });
         let costly = matches!(judged, Err(Trouble::Unanswered(_))) || start.elapsed() > PATIENCE;
         if !advised && costly {
@@ -138,8 +152,11 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         }
         exits.push(match judged {
             Ok(verdict) => {
-                tell(command, input, &verdict, grammar.grammar_warnings(), &relaxed)?;
-                if verdict.accepted(command.prefix) { Exit::Success } else { Exit::Failure }
+                let accepted = verdict.accepted(command.prefix);
+                let captures = capturing.as_ref().filter(|_| accepted);
+                let captures = captures.map_or_else(Map::new, |capturing| capturing.fields(&text));
+                tell(command, input, &verdict, grammar.grammar_warnings(), (&relaxed, captures))?;
+                if accepted { Exit::Success } else { Exit::Failure }
             }
             Err(trouble) => no_verdict(trouble, input, command.json)?,
         });
@@ -183,7 +200,7 @@ fn tell(
     input: &Input,
     verdict: &Verdict,
     warnings: &[GrammarWarning],
-    relaxed: &[Value],
+    (relaxed, captures): (&[Value], Map<String, Value>),
 ) -> anyhow::Result<()> {
     let mut out = stdout::lock();
     let name = input.name();
@@ -197,6 +214,7 @@ fn tell(
         if let Some(leaving) = wrong {
             extend(&mut object, leaving.fields());
         }
+        extend(&mut object, captures);
         writeln!(out, "{}", warned::with(object, warnings))?;
         return Ok(());
     }

@@ -9,6 +9,7 @@ mod batch;
 mod bench_model;
 mod budgets;
 mod cache;
+mod captures;
 mod check;
 mod compile;
 mod describe;

@@ -215,23 +215,23 @@ impl GrammarSource {
 
     /// Reads and compiles it, and warns of what may not be meant.
     pub(crate) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
-        Ok(self.compile_beyond(compiler)?.0)
+        Ok(self.read_and_compile(compiler)?.0)
     }
 
-    /// As [`compile`](Self::compile), with what the grammar allows beyond its schema.
-    pub(crate) fn compile_beyond(
+    /// As [`compile`](Self::compile), with the grammar as it was read.
+    pub(crate) fn read_and_compile(
         &self,
         compiler: &Compiler,
-    ) -> Result<(CompiledGrammar, Vec<Relaxed>), BadInput> {
-        let (compiled, relaxed) = progress::during(format!("compiling {}", self.name()), || {
+    ) -> Result<(CompiledGrammar, Parsed), BadInput> {
+        let (compiled, parsed) = progress::during(format!("compiling {}", self.name()), || {
             let text = self.load()?;
             let parsed = text.read()?;
             text.warn(&parsed.relaxed);
             let compiled = text.compile_parsed(&parsed.grammar, compiler)?;
-            Ok::<_, BadInput>((compiled, parsed.relaxed))
+            Ok::<_, BadInput>((compiled, parsed))
         })?;
         warned::tell(&self.name(), compiled.grammar_warnings());
-        Ok((compiled, relaxed))
+        Ok((compiled, parsed))
     }
 }
 

@@ -61,6 +61,8 @@ pub(super) struct Lexer<'t> {
     pub(super) without_effect: Vec<(&'t str, Span)>,
     /// Names of extensions: is there a rule of that name?
     pub(super) defined: HashMap<&'t str, bool>,
+    /// Rules that are captured, and as what.
+    pub(super) captured: Vec<(&'t str, &'t str)>,
     /// Was the last token a count?
     counted: bool,
     max_open: usize,
@@ -79,6 +81,7 @@ impl<'t> Lexer<'t> {
             multiline: None,
             without_effect: Vec::new(),
             defined: HashMap::new(),
+            captured: Vec::new(),
             counted: false,
             max_open: limits.expressions,
             max_count: limits.repeat,
@@ -230,7 +233,7 @@ impl<'t> Lexer<'t> {
         if let Some(call) = self.call(name, start)? {
             return Ok(Token::Macro(Box::new(call)));
         }
-        self.options_of_rule()?;
+        self.options_of_rule(name)?;
         Ok(Token::Name(name))
     }
 

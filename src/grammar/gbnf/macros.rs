@@ -121,7 +121,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// `[name=value, ..]` between the name of a rule and its `::=`. Anything else is left as it is.
-    pub(super) fn options_of_rule(&mut self) -> Result<(), GrammarError> {
+    pub(super) fn options_of_rule(&mut self, rule: &'t str) -> Result<(), GrammarError> {
         let rest = self.rest();
         let Some(end) = rest.strip_prefix('[').and_then(|inside| inside.find(']')) else { return Ok(()) };
         if !rest[end + 2..].trim_start_matches([' ', '\t']).starts_with("::=") {
@@ -129,11 +129,13 @@ impl<'t> Lexer<'t> {
         }
         let mut at = self.at + 1;
         for option in rest[1..=end].split(',') {
-            let name = option.split('=').next().unwrap_or_default().trim();
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let (name, value) = (name.trim(), value.trim().trim_matches('"'));
             let span = Span::from_range(at..at + option.len());
             at += option.len() + 1;
             match name {
-                "capture" | "temperature" => self.without_effect.push((name, span)),
+                "capture" => self.captured.push((rule, if value.is_empty() { rule } else { value })),
+                "temperature" => self.without_effect.push((name, span)),
                 "max_tokens" | "max_chars" => {
                     let message = format!("the option {} of rules is not supported", quoted(name));
                     return Err(GrammarError::unsupported(message)

@@ -72,6 +72,7 @@ pub(super) fn parse(dialect: Dialect, text: &str, limits: &Limits) -> Result<Gra
         });
     }
     actions.warn(&lexer.without_effect);
+    lexer.captured.iter().for_each(|&(rule, name)| actions.builder.capture(rule, name));
     match actions.builder.check(ROOT) {
         Ok(()) => actions.builder.finish(ROOT).map_err(|_| GrammarError::syntax("the grammar has no start")),
         Err(UnfinishedGrammar::NoRoot) => Err(no_root(source, &actions.builder)),

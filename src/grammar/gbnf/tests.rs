@@ -139,7 +139,7 @@ fn dialects_differ_as_documented() {
             }
         }
     }
-    let warned = read_as(Syntax::Ebnf, "root[capture] ::= \"a\" (= \"b\")").expect("reads");
+    let warned = read_as(Syntax::Ebnf, "root[temperature=1] ::= \"a\" (= \"b\")").expect("reads");
     let kinds: Vec<_> = warned.warnings().iter().map(GrammarWarning::kind).collect();
     assert_eq!(kinds, [GrammarWarningKind::WithoutEffect, GrammarWarningKind::Lookahead]);
 }

@@ -79,6 +79,8 @@ pub(super) struct Definition<'t> {
     pub(super) parameters: Vec<&'t str>,
     pub(super) priority: Option<Span>,
     pub(super) ending: Option<(Ending<'t>, Span)>,
+    /// What its texts are captured as.
+    pub(super) capture: Option<String>,
     /// Options that do not change which texts there are: name and place.
     pub(super) without_effect: Vec<(&'static str, Span)>,
     pub(super) body: Expr<'t>,

@@ -185,6 +185,7 @@ impl<'t> Parser<'t, '_> {
             parameters: Vec::new(),
             priority: None,
             ending: None,
+            capture: None,
             without_effect: Vec::new(),
             body: Expr { kind: Kind::Sequence(Vec::new()), span },
         };
@@ -235,11 +236,11 @@ impl<'t> Parser<'t, '_> {
             let (option, span) = self.name("the name of an option")?;
             match option {
                 "lazy" => self.ending(definition, Ending::Lazy, span)?,
-                "capture" | "stop_capture" => {
-                    if self.eat("=") {
-                        self.value_of(option)?;
-                    }
-                    definition.without_effect.push(("capture", span));
+                "capture" => definition.capture = Some(self.capture_name(definition.name)?),
+                "stop_capture" => {
+                    self.expect("=", "after `stop_capture`")?;
+                    self.value_of(option)?;
+                    definition.without_effect.push(("stop_capture", span));
                 }
                 "temperature" => {
                     self.expect("=", "after `temperature`")?;
@@ -272,6 +273,22 @@ impl<'t> Parser<'t, '_> {
             }
         }
         self.expect("]", "after the options of a rule")
+    }
+
+    /// The name under which a rule is captured: its own, or a literal.
+    fn capture_name(&mut self, rule: &str) -> Parsed<String> {
+        if !self.eat("=") {
+            return Ok(rule.to_owned());
+        }
+        match self.peek().cloned() {
+            Some(Token::Text { text, ignore_case: false }) if !text.is_empty() => {
+                self.at += 1;
+                Ok(text)
+            }
+            _ => Err(self
+                .unexpected("the name of a capture, as a literal,")
+                .with_hint("a capture is written `rule[capture]` or `rule[capture=\"name\"]`")),
+        }
     }
 
     fn ending(&self, definition: &mut Definition<'t>, ending: Ending<'t>, span: Span) -> Parsed<()> {

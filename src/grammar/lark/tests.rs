@@ -55,7 +55,7 @@ fn kinds_of_mistakes() {
 #[test]
 fn warnings_tell_what_has_no_effect() {
     let grammar = read(concat!(
-        "start[capture]: A %json {\"type\": \"object\"}\n",
+        "start[stop_capture=\"x\"]: A %json {\"type\": \"object\"}\n",
         "A.2: /a[b[c]]/\nb[temperature=0.7]: \"b\"\n",
     ))
     .unwrap();
@@ -66,7 +66,7 @@ fn warnings_tell_what_has_no_effect() {
         .collect();
     for (kind, place) in [
         (GrammarWarningKind::WithoutEffect, "1:7"),
-        (GrammarWarningKind::DuplicateKeys, "1:25"),
+        (GrammarWarningKind::DuplicateKeys, "1:34"),
         (GrammarWarningKind::Priority, "2:3"),
         (GrammarWarningKind::NestedClass, "2:10"),
         (GrammarWarningKind::WithoutEffect, "3:3"),

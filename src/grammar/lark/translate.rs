@@ -149,6 +149,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         let most = once.then_some(1);
         let body = self.builder.repeat(any, 0, most, span).map_err(|limit| self.limit(limit, span))?;
         self.set(&scope.name(IGNORED), body, span);
+        self.builder.ignore(&scope.name(IGNORED));
         Ok(())
     }
 
@@ -188,6 +189,9 @@ impl<'a, 't> Translator<'a, 't, '_> {
             (None, terminal) => self.expr(&definition.body, &Place { lexeme: terminal, ..place.clone() })?,
         };
         self.set(name, body, definition.span);
+        if let Some(capture) = &definition.capture {
+            self.builder.capture(name, capture);
+        }
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use domino::{decode::DecodeOptions, model::candle::LoadOptions};
 use super::options::LowOptions;
 use crate::{
     args::{Input, LowGrammar},
+    captures::LowCapture,
     failure::BadInput,
     notation::GrammarSource,
     reach::{LowReach, Reach},
@@ -28,6 +29,9 @@ use crate::{
 /// token_ids, finish (stop, stop_string, length, interrupted by Ctrl-C, or error), tokens_per_second,
 /// interventions (null with --mask ahead, which does not ask what the model would have chosen by itself),
 /// mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
+/// captures, if the grammar has named groups or marks rules, or --capture names some: a list of name, start,
+/// end (in bytes of text) and text, by start, what is around others first (of an unfinished text what is
+/// decided; null with captures_error where a budget ended); and
 /// finished_by: model, completion (with --finish: then there are appended, appended_bytes and
 /// appended_token_ids, and text has what was appended), or null where it is not finished; with a
 /// grammar forced_bytes and forced_share, of the text (not with --batch): bytes that the grammar leaves no
@@ -88,6 +92,8 @@ pub(crate) struct LowGenerate {
     #[arg(long, conflicts_with_all = ["batch", "prior", "trees", "compare", "learn"])]
     heal: bool,
     #[command(flatten)]
+    capture: LowCapture,
+    #[command(flatten)]
     speculate: LowSpeculate,
 }
 
@@ -118,6 +124,8 @@ pub(crate) struct Generate {
     pub(crate) options: LowOptions,
     pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,
+    /// Rules to be captured.
+    pub(crate) captured: Vec<String>,
     pub(crate) speculation: Speculation,
     pub(crate) json: bool,
 }
@@ -153,7 +161,12 @@ impl LowGenerate {
         let options = self.options.resolve()?;
         let prompt = Prompt::of(self.prompt, self.prompt_file);
         let grammar = self.grammar.resolve()?;
-        let constrained = grammar.is_some() || self.batch.is_some();
+        let batch = self.batch.is_some();
+        let constrained = grammar.is_some() || batch;
+        let captured = self.capture.resolve(json || batch)?;
+        if !captured.is_empty() && !constrained {
+            return Err(BadInput::new("--capture needs a grammar: without one there are no rules"));
+        }
         let threads = self.device.threads();
         let load = self.device.load_options()?;
         let card = self.device.resolve();
@@ -187,6 +200,7 @@ impl LowGenerate {
             options: self.options,
             reach: self.reach.resolve(),
             trees: self.trees,
+            captured,
             speculation: self.speculate.resolve(constrained)?,
             json,
         })

@@ -19,7 +19,7 @@ use domino::{
     store::CacheFolder,
     vocab::Tokenizer,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     args::Generate,
@@ -32,6 +32,7 @@ use super::{
 };
 use crate::{
     args::Input,
+    captures::Capturing,
     failure::{self, BadInput, Exit, Paint, note},
     interrupt, lines,
     notation::GrammarSource,
@@ -65,12 +66,13 @@ pub(super) fn run(
     interrupt::watch();
     let defaults = &command.options;
     let speculation = &command.speculation;
-    let kit = |source: Option<&GrammarSource>, grammar: CompiledGrammar| {
+    let kit = |source: Option<&GrammarSource>, (grammar, capturing): Ready| {
         let shared = speculation.shared(source, &grammar, folder, &tokenizer);
-        Kit { grammar, shared: shared.map(Rc::new) }
+        Kit { grammar, capturing: capturing.map(Rc::new), shared: shared.map(Rc::new) }
     };
     let usual = usual.map(|grammar| kit(command.grammar.as_ref(), grammar));
-    let grammars = Grammars { compiler, usual, compiled: HashMap::new(), kit: &kit };
+    let grammars =
+        Grammars { compiler, usual, compiled: HashMap::new(), kit: &kit, captured: &command.captured };
     let mut batch = Batch {
         decoder,
         vocabulary,
@@ -143,10 +145,14 @@ fn send_lines(mut reader: Box<dyn BufRead>, lines: &SyncSender<io::Result<(usize
     }
 }
 
-/// A grammar, and what its texts are drafted with.
+/// A grammar, and what is captured of its texts.
+type Ready = (CompiledGrammar, Option<Capturing>);
+
+/// A grammar, what is captured of its texts, and what they are drafted with.
 #[derive(Clone)]
 struct Kit {
     grammar: CompiledGrammar,
+    capturing: Option<Rc<Capturing>>,
     shared: Option<Rc<Shared>>,
 }
 
@@ -156,19 +162,23 @@ struct Grammars<'a> {
     /// That of the command line.
     usual: Option<Kit>,
     compiled: HashMap<GrammarName, Result<Kit, String>>,
-    kit: &'a dyn Fn(Option<&GrammarSource>, CompiledGrammar) -> Kit,
+    kit: &'a dyn Fn(Option<&GrammarSource>, Ready) -> Kit,
+    /// Rules to be captured.
+    captured: &'a [String],
 }
 
 impl Grammars<'_> {
     /// The grammar of a request; each is compiled once.
     fn get(&mut self, name: Option<GrammarName>) -> Result<Option<Kit>, String> {
         let Some(name) = name else { return Ok(self.usual.clone()) };
-        let (compiler, kit) = (&self.compiler, self.kit);
+        let (compiler, kit, captured) = (&self.compiler, self.kit, self.captured);
         let compile = |name: &GrammarName| {
             let source = name.source().map_err(|error| failure::told(&error).line())?;
-            let compiled = name.compile(compiler).map_err(|error| failure::told(&error).line())?;
+            let told = |error: BadInput| failure::told(&error).line();
+            let (compiled, grammar) = name.compile(compiler).map_err(told)?;
+            let capturing = Capturing::of("the grammar", grammar, captured).map_err(told)?;
             compiled.explore_in_background();
-            Ok(kit(source.as_ref(), compiled))
+            Ok(kit(source.as_ref(), (compiled, capturing)))
         };
         self.compiled.entry(name).or_insert_with_key(compile).clone().map(Some)
     }
@@ -180,6 +190,7 @@ struct Running {
     options: DecodeOptions,
     /// What its text is held against, at the beginning.
     constraint: Option<Constraint>,
+    capturing: Option<Rc<Capturing>>,
     /// Its grammar's.
     warnings: Vec<GrammarWarning>,
 }
@@ -245,6 +256,7 @@ impl Batch<'_> {
         let kit = self.grammars.get(request.grammar()?)?;
         let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
         let warnings = kit.as_ref().map_or_else(Vec::new, |kit| kit.grammar.grammar_warnings().to_vec());
+        let capturing = kit.as_ref().and_then(|kit| kit.capturing.clone());
         // Without a grammar there is nothing to complete.
         options.close &= constraint.is_some();
         let sequence = match kit.and_then(|kit| kit.shared) {
@@ -254,7 +266,7 @@ impl Batch<'_> {
             None => self.decoder.add(&prompt, constraint.clone(), &options),
         };
         let sequence = sequence.map_err(|error| error.to_string())?;
-        Ok((sequence, Running { id, options, constraint, warnings }))
+        Ok((sequence, Running { id, options, constraint, capturing, warnings }))
     }
 
     fn tell(&mut self, event: BatchEvent) -> anyhow::Result<()> {
@@ -282,12 +294,13 @@ impl Batch<'_> {
 
     /// Prints a text that has ended.
     fn ended(&mut self, sequence: SequenceId, generation: Generation, end: End) -> anyhow::Result<()> {
-        let Some(Running { id, options, warnings, .. }) = self.running.remove(&sequence) else {
+        let Some(Running { id, options, capturing, warnings, .. }) = self.running.remove(&sequence) else {
             return Ok(());
         };
         self.texts += 1;
         self.tokens += generation.stats.tokens;
         let drafted = generation.stats.drafted > 0;
+        let captures = capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text));
         let ended = Ended {
             appended: usual_tokens(self.tokenizer, &self.vocabulary, &generation),
             seconds: generation.stats.total_time.as_secs_f64(),
@@ -298,6 +311,7 @@ impl Batch<'_> {
             speculative: drafted,
             // It would keep the other texts waiting.
             forced: None,
+            captures,
             comparison: None,
         };
         let mut object = json!({ "id": id });

@@ -8,6 +8,8 @@ use domino::{
     store::CacheFolder,
 };
 
+use serde_json::Map;
+
 use super::{
     args::{Generate, Prompt},
     compiler, forced_bytes, grammar, prompt_text, prompt_tokens,
@@ -31,7 +33,8 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let text = prompt_text(prompt)?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
-    let grammar = grammar(command, &compiler(command, &vocabulary, cache), &[])?;
+    let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &[])?.unzip();
+    let capturing = capturing.flatten();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let mut fixed = None;
     if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
@@ -74,6 +77,7 @@ pub(super) fn run(
         Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
     }
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
+    let captures = capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text));
     let ended = Ended {
         end: if interrupt::pressed() { End::Interrupted } else { End::Finished(generation.finish) },
         generation,
@@ -83,6 +87,7 @@ pub(super) fn run(
         seconds,
         speculative: guesses.is_some(),
         forced,
+        captures,
         comparison: None,
     };
     if command.json {

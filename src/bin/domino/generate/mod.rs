@@ -21,7 +21,7 @@ use domino::{
     store::CacheFolder,
     vocab::Tokenizer,
 };
-use serde_json::json;
+use serde_json::{Map, json};
 
 use self::{
     args::{Generate, Prompt, Work},
@@ -29,10 +29,12 @@ use self::{
     screen::Screen,
 };
 use crate::{
-    advice, compile,
+    advice,
+    captures::Capturing,
+    compile,
     failure::{self, BadInput, Exit},
     interrupt, model,
-    notation::GrammarSource,
+    notation::{GrammarSource, Parsed},
     progress, reach,
     runner::{Card, Runner},
     speculate::Keeper,
@@ -70,7 +72,8 @@ fn one(
     if !healed.is_empty() {
         prompt.truncate(healing.kept);
     }
-    let grammar = grammar(command, &compiler(command, &vocabulary, cache), &healed)?;
+    let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &healed)?.unzip();
+    let capturing = capturing.flatten();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let loaded = load(folder, &command.load, command.card)?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
@@ -101,6 +104,7 @@ fn one(
     let mut generation = steps.into_generation();
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     generation.text.drain(..healed.len().min(generation.text.len()));
+    let captures = capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text));
     let ended = Ended {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
@@ -110,6 +114,7 @@ fn one(
         seconds: begun.elapsed().as_secs_f64(),
         speculative,
         forced,
+        captures,
         comparison,
     };
     if command.json {
@@ -223,35 +228,51 @@ fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) ->
     command.reach.compiler(vocabulary.clone(), cache)
 }
 
-/// The grammar of the command line, if there is one. Its trees are read, or grow while the model is loaded
+/// The grammar of the command line, if there is one, and what is captured of its texts. Its trees are read, or grow while the model is loaded
 /// and reads the prompt, and so are the masks of the places that texts come to first.
 fn grammar(
     command: &Generate,
     compiler: &Compiler,
     healed: &[u8],
-) -> Result<Option<CompiledGrammar>, BadInput> {
+) -> Result<Option<(CompiledGrammar, Option<Capturing>)>, BadInput> {
     let Some(grammar) = &command.grammar else {
         let anything = GrammarSource::Regex("(?s:.)*".to_owned());
-        return if healed.is_empty() { Ok(None) } else { after(&anything, compiler, healed).map(Some) };
+        return match healed {
+            [] => Ok(None),
+            _ => after(&anything, compiler, healed).map(|(compiled, _)| Some((compiled, None))),
+        };
     };
-    let compiled =
-        if healed.is_empty() { grammar.compile(compiler)? } else { after(grammar, compiler, healed)? };
+    let (compiled, parsed) = match healed {
+        [] => grammar.read_and_compile(compiler)?,
+        _ => after(grammar, compiler, healed)?,
+    };
     advice::give(grammar, &compiled);
     if let Some(file) = &command.trees {
         compile::attach(&compiled, file, &grammar.name())?;
     }
     compiled.explore_in_background();
-    Ok(Some(compiled))
+    // Only JSON has captures.
+    let capturing = match command.json || matches!(command.work, Work::Batch { .. }) {
+        true => Capturing::of(&grammar.name(), parsed.grammar, &command.captured)?,
+        false => None,
+    };
+    Ok(Some((compiled, capturing)))
 }
 
-/// The grammar with the end of the prompt before its texts.
-fn after(source: &GrammarSource, compiler: &Compiler, healed: &[u8]) -> Result<CompiledGrammar, BadInput> {
+/// The grammar compiled with the end of the prompt before its texts, and as it was read.
+fn after(
+    source: &GrammarSource,
+    compiler: &Compiler,
+    healed: &[u8],
+) -> Result<(CompiledGrammar, Parsed), BadInput> {
     let text = source.load()?;
-    let grammar = text.parse()?.after(healed).ok_or_else(|| {
+    let parsed = text.read()?;
+    text.warn(&parsed.relaxed);
+    let grammar = parsed.grammar.after(healed).ok_or_else(|| {
         BadInput::new(format!("{}: --heal does not go with objects whose keys are free", source.name()))
             .hint("close the objects (additionalProperties: false, or --closed), or leave --heal out")
     })?;
-    text.compile_parsed(&grammar, compiler)
+    Ok((text.compile_parsed(&grammar, compiler)?, parsed))
 }
 
 pub(crate) fn read_tokenizer(folder: &Path) -> Result<Tokenizer, BadInput> {

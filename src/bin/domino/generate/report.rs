@@ -4,10 +4,13 @@ use domino::{
     TokenId, Vocabulary,
     decode::{DecodeOptions, DecodeStats, Finish, Generation, Logprobs, TokenLogprobs},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::compare::Comparison;
-use crate::failure::{Exit, Paint, Told, note};
+use crate::{
+    check::extend,
+    failure::{Exit, Paint, Told, note},
+};
 
 /// How a run has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub(super) struct Ended<'a> {
     pub(super) speculative: bool,
     /// Bytes of the text that the grammar forced, but for their spelling, if that was found out.
     pub(super) forced: Option<usize>,
+    /// The fields about what was captured.
+    pub(super) captures: Map<String, Value>,
     /// How it compares with other ways to make it.
     pub(super) comparison: Option<Comparison>,
 }
@@ -131,6 +136,7 @@ impl Ended<'_> {
             object["forced_bytes"] = forced.into();
             object["forced_share"] = ratio(forced, text.len()).into();
         }
+        extend(&mut object, self.captures.clone());
         if let Some(comparison) = &self.comparison {
             object["compare"] = comparison.object();
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domino::{CompiledGrammar, Compiler, grammar::json_schema::SchemaOptions};
+use domino::{CompiledGrammar, Compiler, Grammar, grammar::json_schema::SchemaOptions};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -111,17 +111,21 @@ impl GrammarName {
         }
     }
 
-    /// Reads and compiles it.
-    pub(super) fn compile(&self, compiler: &Compiler) -> Result<CompiledGrammar, BadInput> {
+    /// Compiles it, and gives it as it was read.
+    pub(super) fn compile(&self, compiler: &Compiler) -> Result<(CompiledGrammar, Grammar), BadInput> {
         match self {
             Self::Named(name) => {
-                GrammarSource::resolve(Path::new(name), None, SchemaOptions::default())?.compile(compiler)
+                let source = GrammarSource::resolve(Path::new(name), None, SchemaOptions::default())?;
+                let (compiled, parsed) = source.read_and_compile(compiler)?;
+                Ok((compiled, parsed.grammar))
             }
             Self::Text(notation, text) => {
                 let grammar = notation
                     .parse(text.as_bytes())
                     .map_err(|error| BadInput::in_file("the grammar", &error))?;
-                compiler.compile(&grammar).map_err(|error| BadInput::in_file("the grammar", &error))
+                let compiled = compiler.compile(&grammar);
+                let compiled = compiled.map_err(|error| BadInput::in_file("the grammar", &error))?;
+                Ok((compiled, grammar))
             }
         }
     }

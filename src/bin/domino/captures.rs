@@ -1,0 +1,73 @@
+//! `--capture`, and the field `captures` of JSON.
+
+use clap::Args;
+use domino::{Captures, Grammar};
+use serde_json::{Map, Value, json};
+
+use crate::{failure, failure::BadInput};
+
+/// Which rules are captured, besides what the grammar names itself.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct LowCapture {
+    /// With --json: list which bytes of the text the rule of this name has matched, in the field captures;
+    /// can be given more than once. Named groups of regular expressions and rules that the grammar marks
+    /// (`rule[capture]` in Lark) are listed without it.
+    #[arg(long = "capture", value_name = "RULE")]
+    rules: Vec<String>,
+}
+
+impl LowCapture {
+    /// The rules.
+    pub(crate) fn resolve(self, json: bool) -> Result<Vec<String>, BadInput> {
+        match self.rules.is_empty() || json {
+            true => Ok(self.rules),
+            false => Err(BadInput::new("--capture needs --json")),
+        }
+    }
+}
+
+/// What is captured of texts of a grammar.
+#[derive(Debug)]
+pub(crate) struct Capturing {
+    captures: Captures,
+    grammar: Grammar,
+}
+
+impl Capturing {
+    /// What the grammar called `name` captures itself, and these rules; `None` if that is nothing.
+    pub(crate) fn of(name: &str, grammar: Grammar, rules: &[String]) -> Result<Option<Self>, BadInput> {
+        let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+        let captures = Captures::new(&grammar, &rules, &crate::budgets::limits())
+            .map_err(|error| BadInput::new(format!("{name}: {error}")).hint(error.hint()))?;
+        let any = captures.names().len() > 0;
+        Ok(any.then_some(Self { captures, grammar }))
+    }
+
+    /// The field `captures` for a text: of one that is not whole what is decided so far; null where a budget
+    /// is used up, and the field `captures_error` says which.
+    pub(crate) fn fields(&self, text: &[u8]) -> Map<String, Value> {
+        let spelt = self.grammar.spell(text);
+        let found = self.captures.of(&spelt).and_then(|found| match found {
+            Some(found) => Ok(found),
+            None => self.captures.so_far(&spelt),
+        });
+        let mut fields = Map::new();
+        match found {
+            Ok(found) => {
+                let one = |capture: &domino::Capture<'_>| {
+                    let part = text.get(capture.span.clone()).unwrap_or_default();
+                    json!({
+                        "name": capture.name, "start": capture.span.start, "end": capture.span.end,
+                        "text": String::from_utf8_lossy(part),
+                    })
+                };
+                fields.insert("captures".to_owned(), found.iter().map(one).collect());
+            }
+            Err(limit) => {
+                fields.insert("captures".to_owned(), Value::Null);
+                fields.insert("captures_error".to_owned(), failure::told(&limit).line().into());
+            }
+        }
+        fields
+    }
+}

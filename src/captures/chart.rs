@@ -1,0 +1,445 @@
+//! Earley's recogniser on a network, which keeps for each item all ways to it.
+//!
+//! An item says that a part that began at `origin` has come to a node at `at`. Items of a place lie next to
+//! each other in the order in which they were found, which does not depend on hashes, and every link leads to
+//! what was found before: the first link of an item is a parse of it, whatever cycles the grammar has.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use super::{
+    facts::Facts,
+    network::{Network, Node, NodeId, PartId},
+};
+use crate::{
+    grammar::any_order::Chosen,
+    limits::{Budget, LimitExceeded},
+};
+
+/// An item of a [`Chart`].
+pub(super) type ItemId = u32;
+
+/// No item.
+pub(super) const NONE: ItemId = ItemId::MAX;
+
+/// Ways that count as one item where they are looked at in vain.
+const WAYS_A_UNIT: usize = 64;
+
+/// A place in the text, in bytes.
+type Offset = u32;
+
+/// A way to an item: from another one of its part, by a call that has ended in `child` if there was one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Link {
+    /// [`NONE`] if the part begins here.
+    pub(super) before: ItemId,
+    /// The end of the part that was called, or [`NONE`].
+    pub(super) child: ItemId,
+}
+
+/// A part on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item {
+    pub(super) node: NodeId,
+    pub(super) origin: Offset,
+    /// What [`Node::Repeat`] and [`Node::List`] remember.
+    memory: u32,
+    pub(super) at: Offset,
+    /// The link that was found first.
+    pub(super) first: Link,
+    /// The other ones, as a list through [`Chart::more`].
+    more: u32,
+}
+
+/// Is the text whole, or the beginning of one?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    Whole,
+    Beginning,
+}
+
+/// All ways to read a text.
+#[derive(Debug)]
+pub(super) struct Chart {
+    items: Vec<Item>,
+    more: Vec<(Link, u32)>,
+    /// The items that have called a part at a place.
+    callers: HashMap<(PartId, Offset), Vec<ItemId>>,
+    /// The items from which bytes beyond the end of the text may be read.
+    pub(super) open: Vec<ItemId>,
+    /// The end of the start rule at the end of the text.
+    pub(super) end: Option<ItemId>,
+}
+
+impl Chart {
+    /// All ways to read `text`, which has less than 2^32 bytes.
+    pub(super) fn new(
+        network: &Network,
+        facts: &Facts,
+        text: &[u8],
+        extent: Extent,
+        budget: &mut Spending,
+    ) -> Result<Self, LimitExceeded> {
+        let chart = Self {
+            items: Vec::new(),
+            more: Vec::new(),
+            callers: HashMap::new(),
+            open: Vec::new(),
+            end: None,
+        };
+        let mut reader = Reader {
+            network,
+            facts,
+            text,
+            extent,
+            budget,
+            chart,
+            here: 0,
+            cursor: 0,
+            known: HashMap::new(),
+            pending: BTreeMap::new(),
+            chosen: Memories::default(),
+        };
+        reader.read()?;
+        Ok(reader.chart)
+    }
+
+    pub(super) fn item(&self, item: ItemId) -> &Item {
+        &self.items[item as usize]
+    }
+
+    /// Number of items.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// All ways to an item.
+    pub(super) fn links(&self, item: ItemId) -> impl Iterator<Item = Link> + '_ {
+        let item = self.item(item);
+        let mut next = item.more;
+        let others = std::iter::from_fn(move || {
+            let &(link, after) = self.more.get(next as usize)?;
+            next = after;
+            Some(link)
+        });
+        std::iter::once(item.first).chain(others)
+    }
+
+    /// The items that have called a part at a place.
+    pub(super) fn callers(&self, part: PartId, at: Offset) -> &[ItemId] {
+        self.callers.get(&(part, at)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What may still be done for one text.
+#[derive(Debug)]
+pub(super) struct Spending {
+    left: usize,
+    limit: usize,
+}
+
+impl Spending {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { left: limit, limit }
+    }
+
+    /// Notes items and links that are made.
+    pub(super) fn spend(&mut self, units: usize) -> Result<(), LimitExceeded> {
+        let exceeded = || LimitExceeded::new(Budget::Captures, "items and links of a parse", self.limit);
+        self.left = self.left.checked_sub(units).ok_or_else(exceeded)?;
+        Ok(())
+    }
+}
+
+/// What has come of lists, as numbers.
+#[derive(Debug, Default)]
+struct Memories {
+    all: Vec<Chosen>,
+    numbers: HashMap<(usize, Chosen), u32>,
+}
+
+impl Memories {
+    fn number(&mut self, list: usize, chosen: Chosen) -> u32 {
+        let all = &mut self.all;
+        *self.numbers.entry((list, chosen)).or_insert_with_key(|(_, chosen)| {
+            all.push(chosen.clone());
+            // As many as items at most.
+            u32::try_from(all.len()).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// What a number stands for; 0 is the beginning.
+    fn get(&self, memory: u32) -> Option<&Chosen> {
+        self.all.get((memory as usize).checked_sub(1)?)
+    }
+}
+
+/// An item to be.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    node: NodeId,
+    origin: Offset,
+    memory: u32,
+    link: Link,
+}
+
+struct Reader<'n, 't> {
+    network: &'n Network,
+    facts: &'n Facts,
+    text: &'t [u8],
+    extent: Extent,
+    budget: &'n mut Spending,
+    chart: Chart,
+    here: Offset,
+    /// The item that is looked at; those before it are done.
+    cursor: usize,
+    /// The items of the present place.
+    known: HashMap<(NodeId, Offset, u32), ItemId>,
+    pending: BTreeMap<Offset, Vec<Arrival>>,
+    chosen: Memories,
+}
+
+impl Reader<'_, '_> {
+    fn read(&mut self) -> Result<(), LimitExceeded> {
+        let network = self.network;
+        let root = network.part(network.root);
+        let link = Link { before: NONE, child: NONE };
+        self.pending.insert(0, vec![Arrival { node: root.start, origin: 0, memory: 0, link }]);
+        while let Some((here, arrivals)) = self.pending.pop_first() {
+            self.here = here;
+            self.known.clear();
+            self.cursor = self.chart.items.len();
+            for arrival in arrivals {
+                self.arrive(arrival)?;
+            }
+            while let Some(&item) = self.chart.items.get(self.cursor) {
+                self.step(u32::try_from(self.cursor).unwrap_or(NONE), item)?;
+                self.cursor += 1;
+            }
+        }
+        if self.here as usize == self.text.len() {
+            self.chart.end = self.known.get(&(root.end, 0, 0)).copied();
+        }
+        Ok(())
+    }
+
+    /// An item at the present place, unless the next byte cannot follow there.
+    fn arrive(&mut self, arrival: Arrival) -> Result<(), LimitExceeded> {
+        let Arrival { node, origin, memory, link } = arrival;
+        if !self.may_go_on(node, self.here) {
+            return Ok(());
+        }
+        self.budget.spend(1)?;
+        match self.known.get(&(node, origin, memory)) {
+            Some(&item) => {
+                let more = u32::try_from(self.chart.more.len()).unwrap_or(NONE);
+                let item = &mut self.chart.items[item as usize];
+                self.chart.more.push((link, item.more));
+                item.more = more;
+            }
+            None => {
+                let id = u32::try_from(self.chart.items.len()).unwrap_or(NONE);
+                self.known.insert((node, origin, memory), id);
+                let at = self.here;
+                self.chart.items.push(Item { node, origin, memory, at, first: link, more: NONE });
+            }
+        }
+        Ok(())
+    }
+
+    /// Can what comes in the text follow at a node?
+    fn may_go_on(&self, node: NodeId, at: Offset) -> bool {
+        match (self.text.get(at as usize), self.extent) {
+            (None, Extent::Beginning) => self.facts.is_productive(node),
+            (next, _) => self.facts.admits(node, next.copied()),
+        }
+    }
+
+    /// Notes that so many ways were looked at, most of which may lead nowhere.
+    fn spend_on_ways(&mut self, ways: usize) -> Result<(), LimitExceeded> {
+        self.budget.spend(ways / WAYS_A_UNIT)
+    }
+
+    /// The item moves to a node, `bytes` further on.
+    fn go(&mut self, id: ItemId, item: Item, node: NodeId, bytes: usize) -> Result<(), LimitExceeded> {
+        let link = Link { before: id, child: NONE };
+        let arrival = Arrival { node, origin: item.origin, memory: item.memory, link };
+        if bytes == 0 {
+            return self.arrive(arrival);
+        }
+        // Texts have less than 2^32 bytes.
+        let to = self.here.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        if self.may_go_on(node, to) {
+            self.budget.spend(1)?;
+            self.pending.entry(to).or_default().push(arrival);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
+        let network = self.network;
+        let rest = &self.text[self.here as usize..];
+        match network.node(item.node) {
+            Node::Ways(ways) => {
+                self.spend_on_ways(ways.len())?;
+                for &way in ways {
+                    self.go(id, item, way, 0)?;
+                }
+            }
+            Node::Text(text, next) => {
+                if rest.starts_with(text) {
+                    self.go(id, item, *next, text.len())?;
+                } else if text.starts_with(rest) {
+                    self.chart.open.push(id);
+                }
+            }
+            Node::Character(class, next) => match first_character(rest) {
+                Ok(character) => {
+                    if character.is_some_and(|character| {
+                        let ranges = class.ranges();
+                        let at = ranges.partition_point(|range| range.end() < character);
+                        ranges.get(at).is_some_and(|range| range.start() <= character)
+                    }) {
+                        self.go(id, item, *next, character.map_or(0, char::len_utf8))?;
+                    }
+                }
+                Err(Cut) => self.chart.open.push(id),
+            },
+            Node::Byte(class, next) => match rest.first() {
+                Some(byte) => {
+                    if class.ranges().iter().any(|range| (range.start()..=range.end()).contains(byte)) {
+                        self.go(id, item, *next, 1)?;
+                    }
+                }
+                None => self.chart.open.push(id),
+            },
+            Node::Automaton(automaton, next) => {
+                let states = automaton.states();
+                let mut state = &states[0];
+                for length in 0.. {
+                    if state.accepts {
+                        self.go(id, item, *next, length)?;
+                    }
+                    let Some(byte) = rest.get(length) else {
+                        if !state.edges.is_empty() {
+                            self.chart.open.push(id);
+                        }
+                        break;
+                    };
+                    let at = state.edges.partition_point(|edge| edge.last < *byte);
+                    let Some(edge) = state.edges.get(at).filter(|edge| edge.first <= *byte) else { break };
+                    // Long automata over and over again are work too.
+                    self.budget.spend(usize::from(length % 64 == 63))?;
+                    state = &states[edge.to as usize];
+                }
+            }
+            Node::Repeat { min, out, .. } => {
+                if item.memory >= *min {
+                    self.go(id, Item { memory: 0, ..item }, *out, 0)?;
+                }
+                self.call(id, item)?;
+            }
+            Node::Separator { list, out, .. } => {
+                let lists = &network.lists[*list];
+                if self.chosen.get(item.memory).is_some_and(|chosen| lists.choice.may_end(chosen)) {
+                    self.go(id, Item { memory: 0, ..item }, *out, 0)?;
+                }
+                self.call(id, item)?;
+            }
+            Node::Call(..) | Node::List { .. } => self.call(id, item)?,
+            Node::End => self.complete(id, item)?,
+        }
+        Ok(())
+    }
+
+    /// Begins all parts that the item may call.
+    fn call(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
+        let network = self.network;
+        self.spend_on_ways(network.calls(item.node).len())?;
+        for &part in network.calls(item.node) {
+            let begins = self.may_go_on(network.part(part).start, self.here);
+            if !begins || self.after(item, part, true).is_none() {
+                continue;
+            }
+            self.budget.spend(1)?;
+            self.chart.callers.entry((part, self.here)).or_default().push(id);
+            let part = network.part(part);
+            if !self.known.contains_key(&(part.start, self.here, 0)) {
+                let link = Link { before: NONE, child: NONE };
+                self.arrive(Arrival { node: part.start, origin: self.here, memory: 0, link })?;
+            } else if let Some(&end) = self.known.get(&(part.end, self.here, 0))
+                && (end as usize) < self.cursor
+            {
+                // The part has ended already, having read nothing.
+                self.return_to(id, end)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A part has ended: those that called it go on.
+    fn complete(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
+        let part = self.network.owner(item.node);
+        let mut next = 0;
+        while let Some(&caller) = self.chart.callers(part, item.origin).get(next) {
+            next += 1;
+            self.return_to(caller, id)?;
+        }
+        Ok(())
+    }
+
+    /// A caller goes on behind a part that has ended here.
+    fn return_to(&mut self, caller: ItemId, child: ItemId) -> Result<(), LimitExceeded> {
+        let called = *self.chart.item(child);
+        let item = *self.chart.item(caller);
+        let part = self.network.owner(called.node);
+        let Some(memory) = self.after(item, part, called.origin < self.here) else { return Ok(()) };
+        let node = self.network.after_call(item.node);
+        self.arrive(Arrival { node, origin: item.origin, memory, link: Link { before: caller, child } })
+    }
+
+    /// What an item remembers after a call of `part`; `None` if it may not call it, or if it must read
+    /// something and did not.
+    fn after(&mut self, item: Item, part: PartId, has_read: bool) -> Option<u32> {
+        match *self.network.node(item.node) {
+            Node::Repeat { min, max, .. } => {
+                let room = max.is_none_or(|max| item.memory < max);
+                let counts = item.memory < max.unwrap_or(min);
+                (room && (has_read || item.memory < min)).then_some(item.memory + u32::from(counts))
+            }
+            Node::List { list, .. } => {
+                let of = &self.network.lists[list];
+                let index = of.parts.binary_search(&part).ok()?;
+                let start;
+                let before = match self.chosen.get(item.memory) {
+                    Some(chosen) => chosen,
+                    None => {
+                        start = of.choice.start();
+                        &start
+                    }
+                };
+                let chosen = of.choice.after(before, index)?;
+                Some(self.chosen.number(list, chosen))
+            }
+            _ => Some(item.memory),
+        }
+    }
+}
+
+/// The text ends before its first character does.
+struct Cut;
+
+/// The first character of a text; `None` if its first bytes are none.
+fn first_character(text: &[u8]) -> Result<Option<char>, Cut> {
+    let first = &text[..text.len().min(4)];
+    let valid = match std::str::from_utf8(first) {
+        Ok(valid) => valid,
+        Err(error) if error.valid_up_to() > 0 => {
+            std::str::from_utf8(&first[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(error) if error.error_len().is_none() && text.len() < 4 => return Err(Cut),
+        Err(_) => return Ok(None),
+    };
+    valid.chars().next().map_or(Err(Cut), |character| Ok(Some(character)))
+}

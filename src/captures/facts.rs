@@ -1,0 +1,299 @@
+//! What is known of the nodes of a network before any text: the bytes that may come next (FIRST and FOLLOW
+//! sets), and which parts can be themselves.
+//!
+//! A byte of lookahead keeps a chart linear where a grammar is deterministic: without it the end of a list
+//! that is written by right recursion would be tried after each of its items.
+
+use regex_syntax::{
+    hir::{ClassBytes, ClassUnicode},
+    utf8::Utf8Sequences,
+};
+
+use super::network::{Network, Node, NodeId, PartId};
+use crate::lower::components;
+
+/// A set of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Bytes([u64; 4]);
+
+impl Bytes {
+    fn add(&mut self, first: u8, last: u8) {
+        (first..=last).for_each(|byte| self.0[usize::from(byte / 64)] |= 1 << (byte % 64));
+    }
+
+    fn extend(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(word, more)| *word |= more);
+    }
+
+    fn contains(&self, byte: u8) -> bool {
+        self.0[usize::from(byte / 64)] >> (byte % 64) & 1 == 1
+    }
+}
+
+/// What may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Next {
+    bytes: Bytes,
+    /// The end of the text.
+    end: bool,
+}
+
+impl Next {
+    fn extend(&mut self, other: &Self) {
+        self.bytes.extend(&other.bytes);
+        self.end |= other.end;
+    }
+}
+
+/// Of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Fact {
+    /// Is there a way to the end of its part?
+    productive: bool,
+    /// Is there one that reads nothing?
+    nullable: bool,
+    /// The first bytes that are read in its part.
+    first: Bytes,
+}
+
+/// What is known of a network.
+#[derive(Debug)]
+pub(super) struct Facts {
+    of_nodes: Vec<Fact>,
+    /// What may come next at each node.
+    next: Vec<Next>,
+    /// The parts that may stand for themselves, with nothing read beside.
+    cyclic: Vec<bool>,
+}
+
+impl Facts {
+    /// Fixpoints by work lists: linear in the network, times the bytes that a set may have.
+    pub(super) fn new(network: &Network) -> Self {
+        let of_nodes = of_nodes(network);
+        let follow = follow(network, &of_nodes);
+        let next = of_nodes.iter().zip(0..).map(|(fact, node)| {
+            let mut next = Next { bytes: fact.first, end: false };
+            // A repeat that has been counted is over.
+            if fact.nullable || matches!(network.node(node), Node::Repeat { .. }) {
+                next.extend(&follow[network.owner(node) as usize]);
+            }
+            next
+        });
+        Self { next: next.collect(), cyclic: cyclic(network, &of_nodes), of_nodes }
+    }
+
+    /// May a text go on like this at the node: by this byte, or by its end?
+    pub(super) fn admits(&self, node: NodeId, byte: Option<u8>) -> bool {
+        let next = &self.next[node as usize];
+        self.is_productive(node) && byte.map_or(next.end, |byte| next.bytes.contains(byte))
+    }
+
+    /// Is there a way to the end of its part?
+    pub(super) fn is_productive(&self, node: NodeId) -> bool {
+        self.of_nodes[node as usize].productive
+    }
+
+    /// May the part stand for itself, with nothing read beside?
+    pub(super) fn is_cyclic(&self, part: PartId) -> bool {
+        self.cyclic[part as usize]
+    }
+}
+
+/// The nodes that a node goes on to within its part without a call.
+fn steps(network: &Network, node: NodeId) -> Vec<NodeId> {
+    match network.node(node) {
+        Node::Ways(ways) => ways.clone(),
+        Node::Text(_, next)
+        | Node::Character(_, next)
+        | Node::Byte(_, next)
+        | Node::Automaton(_, next)
+        | Node::Call(_, next) => vec![*next],
+        Node::Repeat { .. } | Node::List { .. } | Node::Separator { .. } | Node::End => Vec::new(),
+    }
+}
+
+fn of_nodes(network: &Network) -> Vec<Fact> {
+    let count = network.nodes().len();
+    let leads: Vec<Bytes> = network.nodes().iter().map(lead).collect();
+    // Whom a node tells when more is known of it.
+    let mut told: Vec<Vec<NodeId>> = vec![Vec::new(); count];
+    for node in (0..).take(count) {
+        let called = network.calls(node).iter().map(|&part| network.part(part).start);
+        steps(network, node).into_iter().chain(called).for_each(|of| told[of as usize].push(node));
+    }
+    let mut facts = vec![Fact::default(); count];
+    let mut open: Vec<NodeId> = (0..).take(count).collect();
+    let mut waits = vec![true; count];
+    while let Some(node) = open.pop() {
+        waits[node as usize] = false;
+        let fact = fact(network, node, &facts, &leads[node as usize]);
+        if std::mem::replace(&mut facts[node as usize], fact) != fact {
+            for &user in &told[node as usize] {
+                if !std::mem::replace(&mut waits[user as usize], true) {
+                    open.push(user);
+                }
+            }
+        }
+    }
+    facts
+}
+
+/// The bytes that a node itself may read first.
+fn lead(node: &Node) -> Bytes {
+    let mut bytes = Bytes::default();
+    match node {
+        Node::Text(text, _) => text.iter().take(1).for_each(|&byte| bytes.add(byte, byte)),
+        Node::Character(class, _) => leads_of(class, &mut bytes),
+        Node::Byte(class, _) => bytes_of(class, &mut bytes),
+        Node::Automaton(automaton, _) => {
+            automaton.states()[0].edges.iter().for_each(|edge| bytes.add(edge.first, edge.last));
+        }
+        _ => {}
+    }
+    bytes
+}
+
+fn leads_of(class: &ClassUnicode, bytes: &mut Bytes) {
+    for range in class.ranges() {
+        for sequence in Utf8Sequences::new(range.start(), range.end()) {
+            sequence.as_slice().iter().take(1).for_each(|range| bytes.add(range.start, range.end));
+        }
+    }
+}
+
+fn bytes_of(class: &ClassBytes, bytes: &mut Bytes) {
+    class.ranges().iter().for_each(|range| bytes.add(range.start(), range.end()));
+}
+
+fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &Bytes) -> Fact {
+    let of = |node: NodeId| facts[node as usize];
+    let part = |part: PartId| facts[network.part(part).start as usize];
+    let after_read = |next: NodeId| {
+        let productive = of(next).productive && *lead != Bytes::default();
+        Fact { productive, nullable: false, first: if productive { *lead } else { Bytes::default() } }
+    };
+    match network.node(node) {
+        Node::Ways(ways) => ways.iter().fold(Fact::default(), |all, &way| either(all, of(way))),
+        Node::Text(_, next) | Node::Character(_, next) | Node::Byte(_, next) => after_read(*next),
+        Node::Automaton(automaton, next) if automaton.states()[0].accepts => {
+            either(after_read(*next), of(*next))
+        }
+        Node::Automaton(_, next) => after_read(*next),
+        Node::Call(called, next) => both(part(*called), of(*next)),
+        Node::Repeat { part: body, min, .. } => {
+            let skips = *min == 0 || part(*body).nullable;
+            let skipped = Fact { productive: skips, nullable: skips, first: Bytes::default() };
+            either(skipped, part(*body))
+        }
+        Node::List { list, .. } => {
+            let parts = &network.lists[*list].parts;
+            parts.iter().fold(Fact::default(), |all, &one| either(all, part(one)))
+        }
+        Node::Separator { list, .. } => {
+            let ended = Fact { productive: true, nullable: true, first: Bytes::default() };
+            either(ended, part(network.lists[*list].separator))
+        }
+        Node::End => Fact { productive: true, nullable: true, first: Bytes::default() },
+    }
+}
+
+/// What is known of the place where a node goes on after a call: a repeat may be over then.
+fn after(network: &Network, node: NodeId, facts: &[Fact]) -> Fact {
+    let fact = facts[network.after_call(node) as usize];
+    match network.node(node) {
+        Node::Repeat { .. } => Fact { productive: true, nullable: true, ..fact },
+        _ => fact,
+    }
+}
+
+fn either(mut one: Fact, other: Fact) -> Fact {
+    one.productive |= other.productive;
+    one.nullable |= other.nullable;
+    one.first.extend(&other.first);
+    one
+}
+
+fn both(mut one: Fact, next: Fact) -> Fact {
+    if !(one.productive && next.productive) {
+        return Fact::default();
+    }
+    if one.nullable {
+        one.first.extend(&next.first);
+    }
+    one.nullable &= next.nullable;
+    one
+}
+
+/// What may follow each part.
+fn follow(network: &Network, facts: &[Fact]) -> Vec<Next> {
+    let parts = network.parts().len();
+    let mut follow = vec![Next::default(); parts];
+    follow[network.root as usize].end = true;
+    // The parts that are followed by what follows another.
+    let mut ends_with: Vec<Vec<PartId>> = vec![Vec::new(); parts];
+    for node in (0..).take(network.nodes().len()) {
+        let after = after(network, node, facts);
+        if !after.productive {
+            continue;
+        }
+        for &part in network.calls(node) {
+            follow[part as usize].bytes.extend(&after.first);
+            if after.nullable {
+                ends_with[network.owner(node) as usize].push(part);
+            }
+        }
+    }
+    let mut open: Vec<PartId> = (0..).take(parts).collect();
+    while let Some(part) = open.pop() {
+        let more = follow[part as usize];
+        for &last in &ends_with[part as usize] {
+            let before = follow[last as usize];
+            follow[last as usize].extend(&more);
+            if follow[last as usize] != before {
+                open.push(last);
+            }
+        }
+    }
+    follow
+}
+
+/// The parts that may call themselves in the place where they began, and end where the call does.
+fn cyclic(network: &Network, facts: &[Fact]) -> Vec<bool> {
+    let parts = network.parts().len();
+    let mut alone: Vec<Vec<usize>> = vec![Vec::new(); parts];
+    let mut seen = vec![false; network.nodes().len()];
+    for (part, alone) in network.parts().iter().zip(&mut alone) {
+        // The nodes that can be reached without reading anything.
+        let mut open = vec![part.start];
+        while let Some(node) = open.pop() {
+            if std::mem::replace(&mut seen[node as usize], true) {
+                continue;
+            }
+            let calls = network.calls(node).iter().map(|&part| part as usize);
+            let once = match network.node(node) {
+                Node::Repeat { min, .. } => *min <= 1 || facts[node as usize].nullable,
+                _ => after(network, node, facts).nullable,
+            };
+            if once {
+                alone.extend(calls.clone());
+            }
+            let reads_nothing = |part: usize| facts[network.parts()[part].start as usize].nullable;
+            match network.node(node) {
+                Node::Ways(ways) => open.extend(ways),
+                Node::Automaton(automaton, next) if automaton.states()[0].accepts => open.push(*next),
+                Node::Repeat { out, .. } => open.push(*out),
+                Node::Separator { out, .. } => open.push(*out),
+                _ => {}
+            }
+            if calls.clone().any(reads_nothing) {
+                open.push(network.after_call(node));
+            }
+        }
+    }
+    let mut cyclic = vec![false; parts];
+    for component in components(parts, 0..parts, |part| alone[part].clone()) {
+        let own = component.len() > 1 || component.iter().any(|&part| alone[part].contains(&part));
+        component.into_iter().for_each(|part| cyclic[part] = own);
+    }
+    cyclic
+}

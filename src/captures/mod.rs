@@ -1,0 +1,209 @@
+//! Captures: which bytes of a text the named parts of its grammar have matched.
+//!
+//! Masks need no parse, only whether there is one, and the compiled grammar has folded rules into terminals.
+//! So captures are found apart from it, from the grammar as it was read, when they are asked for: `network`
+//! makes a recursive transition network of the grammar, `chart` reads the text with it in all ways (Earley's
+//! algorithm, cubic at worst, linear for grammars that a byte of lookahead decides), and `walk` takes one of
+//! them. `so_far` says what is decided of a text that is still being written.
+
+mod chart;
+mod facts;
+mod network;
+mod so_far;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::ops::Range;
+
+use self::{
+    chart::{Chart, Extent, Spending},
+    facts::Facts,
+    network::Network,
+    walk::{Found, Walk},
+};
+use crate::{
+    constraint::has_key_twice,
+    grammar::{Grammar, suggest},
+    ids::RuleId,
+    limits::{Budget, LimitExceeded, Limits},
+    special,
+};
+
+/// Finds what named parts of a grammar match in texts.
+///
+/// These are the named groups of its regular expressions, the rules that it marks itself (`rule[capture]` of
+/// Lark and EBNF), and any rules whose names are given.
+///
+/// Of several ways to read a text, that one counts which a backtracking matcher finds first, as in Perl and
+/// in Rust's `regex`: alternatives are tried in their order, repeats go on as long as they can (lazy ones end
+/// as soon as they can), parts in any order are tried in theirs, and an automaton, which has no order, takes
+/// the longest text. Where a rule can stand for itself, a way without going round is taken.
+///
+/// # Examples
+/// ```
+/// use domino::{Captures, Grammar, Limits, Syntax};
+///
+/// let limits = Limits::default();
+/// let grammar = Grammar::parse(Syntax::Gbnf, r#"root ::= key "=" key   key ::= [a-z]+"#, &limits)?;
+/// let captures = Captures::new(&grammar, &["key"], &limits)?;
+/// let found = captures.of(b"size=big")?.expect("in the language");
+/// let spans: Vec<_> = found.iter().map(|capture| (capture.name, capture.span.clone())).collect();
+/// assert_eq!(spans, [("key", 0..4), ("key", 5..8)]);
+/// assert_eq!(captures.of(b"size=")?, None);
+/// // What is decided of a text that is not whole: the second key may still grow.
+/// assert_eq!(captures.so_far(b"size=big")?, found[..1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Captures {
+    network: Network,
+    facts: Facts,
+    /// Are there special tokens, so that texts have marks?
+    specials: bool,
+    /// Must no object have a key twice?
+    keys: bool,
+    limit: usize,
+}
+
+/// A part of a text that has a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture<'n> {
+    /// The name of the rule or of the group, or what the grammar calls it.
+    pub name: &'n str,
+    /// Where it is, in bytes of the text in which special tokens have their names. May be empty.
+    pub span: Range<usize>,
+}
+
+/// Why there are no [`Captures`] of a grammar.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The grammar has no rule and no group of this name.
+    #[error("the grammar has no rule or group `{name}`")]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// One that there is and that may be meant.
+        nearest: Option<String>,
+    },
+    /// The grammar is too large.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+}
+
+impl CaptureError {
+    /// What to do about it, in one line.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Unknown { nearest: Some(nearest), .. } => format!("did you mean `{nearest}`?"),
+            Self::Unknown { .. } => {
+                "name a rule of the grammar, or a group `(?P<name>...)` of a regular expression in it"
+                    .to_owned()
+            }
+            Self::Limit(limit) => limit.hint(),
+        }
+    }
+}
+
+impl Captures {
+    /// Captures of `grammar`: what it names itself, and the rules of these names. Linear in the grammar.
+    ///
+    /// # Errors
+    /// If there is no rule or group of a name, or the grammar has more places than `limits.symbols`.
+    pub fn new(grammar: &Grammar, names: &[&str], limits: &Limits) -> Result<Self, CaptureError> {
+        let mut captured: Vec<(RuleId, &str)> = grammar.captured().collect();
+        let mut unknown = Vec::new();
+        for &name in names {
+            let rule = grammar.rules().find(|&rule| grammar.rule_name(rule) == name);
+            rule.map_or_else(|| unknown.push(name), |rule| captured.push((rule, name)));
+        }
+        let network = Network::new(grammar, &captured, limits.symbols)?;
+        let known = |name: &str| network.names.iter().any(|known| known == name);
+        if let Some(&name) = unknown.iter().find(|name| !known(name)) {
+            let rules = grammar.rules().map(|rule| grammar.rule_name(rule));
+            let candidates = network.names.iter().map(String::as_str).chain(rules);
+            let nearest = suggest::nearest(name, candidates).map(str::to_owned);
+            return Err(CaptureError::Unknown { name: name.to_owned(), nearest });
+        }
+        Ok(Self {
+            facts: Facts::new(&network),
+            network,
+            specials: !grammar.specials().is_empty(),
+            keys: grammar.distinct_keys().is_some(),
+            limit: limits.captures,
+        })
+    }
+
+    /// The names under which something can be captured; none if nothing ever is.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.network.names.iter().map(String::as_str)
+    }
+
+    /// What is captured of a text, as [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes
+    /// it ([`Grammar::spell`]): by where it begins, and what is around something else before that. A part
+    /// that has matched several times comes several times. `None` if the text is not in the language.
+    ///
+    /// Cubic in the text at worst, linear where a byte of lookahead decides the parse.
+    ///
+    /// # Errors
+    /// Where [`Limits::captures`] is used up.
+    pub fn of(&self, text: &[u8]) -> Result<Option<Vec<Capture<'_>>>, LimitExceeded> {
+        if self.keys && has_key_twice(text)? {
+            return Ok(None);
+        }
+        let mut budget = Spending::new(self.limit);
+        let chart = self.chart(text, Extent::Whole, &mut budget)?;
+        let Some(end) = chart.end else { return Ok(None) };
+        let mut walk = Walk::new(&self.network, &self.facts, &chart, &mut budget);
+        walk.through(vec![end])?;
+        let found = walk.found;
+        Ok(Some(self.captures(text, found)))
+    }
+
+    /// What is decided to be captured of every text that begins like this, in the same order: all up to the
+    /// first place that what follows may still change. A part that may go on is not there yet. Nothing if no
+    /// text begins like this. Cost as [`of`](Self::of).
+    ///
+    /// # Errors
+    /// Where [`Limits::captures`] is used up.
+    pub fn so_far(&self, text: &[u8]) -> Result<Vec<Capture<'_>>, LimitExceeded> {
+        if self.keys && has_key_twice(text)? {
+            return Ok(Vec::new());
+        }
+        let mut budget = Spending::new(self.limit);
+        let chart = self.chart(text, Extent::Beginning, &mut budget)?;
+        let mut walk = Walk::new(&self.network, &self.facts, &chart, &mut budget);
+        walk.so_far()?;
+        let found = walk.found;
+        Ok(self.captures(text, found))
+    }
+
+    fn chart(&self, text: &[u8], extent: Extent, budget: &mut Spending) -> Result<Chart, LimitExceeded> {
+        // Offsets have 32 bits.
+        if u32::try_from(text.len()).is_err() {
+            let most = usize::try_from(u32::MAX).unwrap_or(usize::MAX);
+            return Err(LimitExceeded::new(Budget::Fixed, "bytes of a text with captures", most));
+        }
+        Chart::new(&self.network, &self.facts, text, extent, budget)
+    }
+
+    /// As places of the text in which special tokens have their names.
+    fn captures(&self, text: &[u8], found: Vec<Found>) -> Vec<Capture<'_>> {
+        let mut shown: Vec<usize> = Vec::new();
+        if self.specials {
+            shown.push(0);
+            shown.extend(text.iter().scan(0, |shown, &byte| {
+                *shown += usize::from(byte != special::MARK);
+                Some(*shown)
+            }));
+        }
+        let place = |at: u32| shown.get(at as usize).copied().unwrap_or(at as usize);
+        let capture = |Found { name, start, end }: Found| {
+            let span = place(start)..place(end?);
+            Some(Capture { name: &self.network.names[name], span })
+        };
+        found.into_iter().filter_map(capture).collect()
+    }
+}

@@ -1,0 +1,422 @@
+//! Grammar -> recursive transition network, whose nodes read the text and call other parts of it.
+//!
+//! A *part* is what can be called: a rule, a named group, and what needs a memory or bounds of its own
+//! (counted repeats and their bodies, lists in any order). Inside of a part, ways out of a node are in the
+//! order in which a backtracking matcher tries them.
+//!
+//! Invariant: inside of a part no cycle of nodes reads nothing. The body of a repeat that may read nothing is
+//! a part of its own, and a repeat goes round by an empty one only to reach its least count.
+
+use regex_syntax::hir::{Class, ClassBytes, ClassUnicode, Hir, HirKind};
+
+use crate::{
+    grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind, any_order::Choice},
+    ids::{ExprId, RuleId},
+    limits::{Budget, LimitExceeded},
+};
+
+/// A node of the network.
+pub(super) type NodeId = u32;
+/// A part of the network.
+pub(super) type PartId = u32;
+
+/// What happens at a place of the grammar.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// One of these, first choice first.
+    Ways(Vec<NodeId>),
+    /// Reads these bytes, of which there is one at least.
+    Text(Box<[u8]>, NodeId),
+    /// Reads a character.
+    Character(ClassUnicode, NodeId),
+    /// Reads a byte.
+    Byte(ClassBytes, NodeId),
+    /// Reads a text of the automaton, the longest that does.
+    Automaton(Automaton, NodeId),
+    /// Reads what a part reads.
+    Call(PartId, NodeId),
+    /// Reads a part `min` to `max` times; the item's memory counts, up to `min` where there is no `max`.
+    Repeat { part: PartId, min: u32, max: Option<u32>, greedy: bool, out: NodeId },
+    /// Reads a part of the list of this number; the memory says which have come.
+    List { list: usize, separator: NodeId },
+    /// Reads the separator of a list, or ends it.
+    Separator { list: usize, again: NodeId, out: NodeId },
+    /// The end of a part.
+    End,
+}
+
+/// What can be called.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// Its first node.
+    pub(super) start: NodeId,
+    /// Its last one.
+    pub(super) end: NodeId,
+    /// What it is captured as, as indices of [`Network::names`].
+    pub(super) names: Vec<usize>,
+    /// Is it left out where it ends what is captured?
+    pub(super) ignored: bool,
+}
+
+/// Parts in any order.
+#[derive(Debug)]
+pub(super) struct List {
+    pub(super) choice: Choice,
+    /// Ascending.
+    pub(super) parts: Vec<PartId>,
+    pub(super) separator: PartId,
+}
+
+/// The network of a grammar.
+#[derive(Debug)]
+pub(super) struct Network {
+    nodes: Vec<Node>,
+    /// The part that a node belongs to.
+    owners: Vec<PartId>,
+    parts: Vec<Part>,
+    pub(super) lists: Vec<List>,
+    pub(super) names: Vec<String>,
+    pub(super) root: PartId,
+}
+
+impl Network {
+    /// The network of `grammar`, in which these rules are captured under these names. Linear.
+    pub(super) fn new(
+        grammar: &Grammar,
+        captured: &[(RuleId, &str)],
+        most: usize,
+    ) -> Result<Self, LimitExceeded> {
+        let network = Self {
+            nodes: Vec::new(),
+            owners: Vec::new(),
+            parts: Vec::new(),
+            lists: Vec::new(),
+            names: Vec::new(),
+            root: grammar.root().raw(),
+        };
+        let mut builder = Builder { grammar, network, work: Vec::new(), reads: reads(grammar), most };
+        for _ in grammar.rules() {
+            builder.part();
+        }
+        for &(rule, name) in captured {
+            let name = builder.name(name);
+            let names = &mut builder.network.parts[rule.index()].names;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        for rule in grammar.ignored() {
+            builder.network.parts[rule.index()].ignored = true;
+        }
+        for rule in grammar.rules() {
+            let Part { start, end, .. } = builder.network.parts[rule.index()];
+            builder.todo(Source::Expr(grammar.rule_body(rule)), start, end);
+            builder.work_off()?;
+        }
+        let mut network = builder.network;
+        network.shorten();
+        Ok(network)
+    }
+
+    pub(super) fn node(&self, node: NodeId) -> &Node {
+        &self.nodes[node as usize]
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(super) fn part(&self, part: PartId) -> &Part {
+        &self.parts[part as usize]
+    }
+
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The part that a node belongs to.
+    pub(super) fn owner(&self, node: NodeId) -> PartId {
+        self.owners[node as usize]
+    }
+
+    /// The parts that a node may call.
+    pub(super) fn calls(&self, node: NodeId) -> &[PartId] {
+        match self.node(node) {
+            Node::Call(part, _) | Node::Repeat { part, .. } => std::slice::from_ref(part),
+            Node::List { list, .. } => &self.lists[*list].parts,
+            Node::Separator { list, .. } => std::slice::from_ref(&self.lists[*list].separator),
+            _ => &[],
+        }
+    }
+
+    /// Where a node goes on after a part that it has called.
+    pub(super) fn after_call(&self, node: NodeId) -> NodeId {
+        match *self.node(node) {
+            Node::Call(_, next) => next,
+            Node::List { separator, .. } => separator,
+            Node::Separator { again, .. } => again,
+            _ => node,
+        }
+    }
+
+    /// Leads past nodes with only one way on.
+    fn shorten(&mut self) {
+        let mut past: Vec<NodeId> = (0..).take(self.nodes.len()).collect();
+        let mut path = Vec::new();
+        for node in 0..past.len() {
+            // Such nodes make no cycle, since a cycle reads something.
+            let mut last = past[node];
+            while let Node::Ways(ways) = &self.nodes[last as usize]
+                && let [only] = ways[..]
+            {
+                path.push(last);
+                last = past[only as usize];
+            }
+            path.drain(..).for_each(|on_the_way| past[on_the_way as usize] = last);
+        }
+        let to = |node: &mut NodeId| *node = past[*node as usize];
+        for node in &mut self.nodes {
+            match node {
+                Node::Ways(ways) => ways.iter_mut().for_each(to),
+                Node::Text(_, next)
+                | Node::Character(_, next)
+                | Node::Byte(_, next)
+                | Node::Automaton(_, next)
+                | Node::Call(_, next) => to(next),
+                Node::Repeat { out, .. } => to(out),
+                Node::List { .. } | Node::Separator { .. } | Node::End => {}
+            }
+        }
+        self.parts.iter_mut().for_each(|part| to(&mut part.start));
+    }
+}
+
+/// What a stretch of nodes is made of.
+#[derive(Debug, Clone, Copy)]
+enum Source<'g> {
+    Expr(ExprId),
+    Hir(&'g Hir),
+}
+
+struct Builder<'g> {
+    grammar: &'g Grammar,
+    network: Network,
+    /// What is still to be made, from a node that there is to another.
+    work: Vec<(Source<'g>, NodeId, NodeId)>,
+    /// The expressions that surely read a byte.
+    reads: Vec<bool>,
+    most: usize,
+}
+
+impl<'g> Builder<'g> {
+    fn node(&mut self, owner: PartId) -> NodeId {
+        // Bounded by `most`, which is checked once for each expression; ids end at 2^32.
+        let node = u32::try_from(self.network.nodes.len()).unwrap_or(u32::MAX);
+        self.network.nodes.push(Node::Ways(Vec::new()));
+        self.network.owners.push(owner);
+        node
+    }
+
+    fn part(&mut self) -> PartId {
+        let part = u32::try_from(self.network.parts.len()).unwrap_or(u32::MAX);
+        let (start, end) = (self.node(part), self.node(part));
+        self.set(end, Node::End);
+        self.network.parts.push(Part { start, end, names: Vec::new(), ignored: false });
+        part
+    }
+
+    /// A part that reads what `source` says.
+    fn part_of(&mut self, source: Source<'g>) -> PartId {
+        let part = self.part();
+        let Part { start, end, .. } = self.network.parts[part as usize];
+        self.todo(source, start, end);
+        part
+    }
+
+    fn name(&mut self, name: &str) -> usize {
+        let names = &mut self.network.names;
+        names.iter().position(|known| known == name).unwrap_or_else(|| {
+            names.push(name.to_owned());
+            names.len() - 1
+        })
+    }
+
+    fn set(&mut self, node: NodeId, is: Node) {
+        self.network.nodes[node as usize] = is;
+    }
+
+    fn todo(&mut self, source: Source<'g>, from: NodeId, to: NodeId) {
+        self.work.push((source, from, to));
+    }
+
+    fn work_off(&mut self) -> Result<(), LimitExceeded> {
+        let grammar = self.grammar;
+        while let Some((source, from, to)) = self.work.pop() {
+            if self.network.nodes.len() > self.most {
+                return Err(LimitExceeded::new(Budget::Symbols, "places of a grammar", self.most));
+            }
+            match source {
+                Source::Expr(expr) => self.expr(grammar.expr(expr), from, to),
+                Source::Hir(hir) => self.hir(hir, from, to),
+            }
+        }
+        Ok(())
+    }
+
+    fn expr(&mut self, expr: &'g Expr, from: NodeId, to: NodeId) {
+        match expr {
+            Expr::Pattern(pattern) => match pattern.kind() {
+                PatternKind::Expression(hir) => self.todo(Source::Hir(hir), from, to),
+                PatternKind::Automaton(automaton) => {
+                    self.set(from, Node::Automaton(automaton.clone(), to));
+                }
+            },
+            Expr::Rule(rule) => self.set(from, Node::Call(rule.raw(), to)),
+            Expr::Sequence(parts) => self.sequence(parts.iter().copied().map(Source::Expr), from, to),
+            Expr::Alternatives(parts) => {
+                self.alternatives(parts.iter().copied().map(Source::Expr), from, to);
+            }
+            Expr::Repeat { part, min, max } => {
+                self.repeat(Source::Expr(*part), (*min, *max), true, from, to);
+            }
+            Expr::AnyOrder(list) => self.list(list, from, to),
+        }
+    }
+
+    fn hir(&mut self, hir: &'g Hir, from: NodeId, to: NodeId) {
+        match hir.kind() {
+            HirKind::Empty => self.set(from, Node::Ways(vec![to])),
+            HirKind::Literal(literal) => self.set(from, Node::Text(literal.0.clone(), to)),
+            HirKind::Class(Class::Unicode(class)) => self.set(from, Node::Character(class.clone(), to)),
+            HirKind::Class(Class::Bytes(class)) => self.set(from, Node::Byte(class.clone(), to)),
+            // Patterns have none.
+            HirKind::Look(_) => {}
+            HirKind::Repetition(repeat) => {
+                let counts = (repeat.min, repeat.max);
+                self.repeat(Source::Hir(&repeat.sub), counts, repeat.greedy, from, to);
+            }
+            HirKind::Capture(group) => match &group.name {
+                Some(name) => {
+                    let name = self.name(name);
+                    let part = self.part_of(Source::Hir(&group.sub));
+                    self.network.parts[part as usize].names.push(name);
+                    self.set(from, Node::Call(part, to));
+                }
+                None => self.todo(Source::Hir(&group.sub), from, to),
+            },
+            HirKind::Concat(parts) => self.sequence(parts.iter().map(Source::Hir), from, to),
+            HirKind::Alternation(parts) => self.alternatives(parts.iter().map(Source::Hir), from, to),
+        }
+    }
+
+    fn sequence(&mut self, parts: impl ExactSizeIterator<Item = Source<'g>>, from: NodeId, to: NodeId) {
+        let owner = self.network.owner(from);
+        let (mut at, mut left) = (from, parts.len());
+        if left == 0 {
+            self.set(from, Node::Ways(vec![to]));
+        }
+        for part in parts {
+            left -= 1;
+            let next = if left == 0 { to } else { self.node(owner) };
+            self.todo(part, at, next);
+            at = next;
+        }
+    }
+
+    fn alternatives(&mut self, parts: impl Iterator<Item = Source<'g>>, from: NodeId, to: NodeId) {
+        let owner = self.network.owner(from);
+        let mut ways = Vec::new();
+        for part in parts {
+            let way = self.node(owner);
+            self.todo(part, way, to);
+            ways.push(way);
+        }
+        self.set(from, Node::Ways(ways));
+    }
+
+    /// Does it surely read a byte?
+    fn reads(&self, source: Source<'_>) -> bool {
+        match source {
+            Source::Expr(expr) => self.reads[expr.index()],
+            Source::Hir(hir) => hir.properties().minimum_len().is_none_or(|least| least > 0),
+        }
+    }
+
+    fn repeat(
+        &mut self,
+        source: Source<'g>,
+        (min, max): (u32, Option<u32>),
+        greedy: bool,
+        from: NodeId,
+        to: NodeId,
+    ) {
+        let owner = self.network.owner(from);
+        let ways = |body, out| Node::Ways(if greedy { vec![body, out] } else { vec![out, body] });
+        match (min, max) {
+            (_, Some(0)) => self.set(from, Node::Ways(vec![to])),
+            (1, Some(1)) => self.todo(source, from, to),
+            (0, Some(1)) => {
+                let body = self.node(owner);
+                self.set(from, ways(body, to));
+                self.todo(source, body, to);
+            }
+            (0, None) if self.reads(source) => {
+                let body = self.node(owner);
+                self.set(from, ways(body, to));
+                self.todo(source, body, from);
+            }
+            (1, None) if self.reads(source) => {
+                let (body, again) = (self.node(owner), self.node(owner));
+                self.set(from, Node::Ways(vec![body]));
+                self.set(again, ways(body, to));
+                self.todo(source, body, again);
+            }
+            _ => {
+                let (repeat, part) = (self.part(), self.part_of(source));
+                let Part { start, end: out, .. } = self.network.parts[repeat as usize];
+                self.set(start, Node::Repeat { part, min, max, greedy, out });
+                self.set(from, Node::Call(repeat, to));
+            }
+        }
+    }
+
+    fn list(&mut self, of: &AnyOrder, from: NodeId, to: NodeId) {
+        let whole = self.part();
+        let Part { start, end: out, .. } = self.network.parts[whole as usize];
+        let parts = of.parts.iter().map(|part| self.part_of(Source::Expr(part.expr))).collect();
+        let separator_part = self.part_of(Source::Expr(of.separator));
+        let choice = Choice::new(of, |_| true, true);
+        if choice.has_list() {
+            let list = self.network.lists.len();
+            let separator = self.node(whole);
+            self.network.lists.push(List { choice, parts, separator: separator_part });
+            self.set(start, Node::List { list, separator });
+            self.set(separator, Node::Separator { list, again: start, out });
+        }
+        self.set(from, Node::Call(whole, to));
+    }
+}
+
+/// For each expression: does it surely read a byte? What rules read is looked up one level deep, so this is
+/// linear, and no fixpoint.
+fn reads(grammar: &Grammar) -> Vec<bool> {
+    let mut reads = vec![false; grammar.exprs().len()];
+    for _ in 0..2 {
+        for (id, expr) in grammar.exprs() {
+            reads[id.index()] = match expr {
+                Expr::Pattern(pattern) => match pattern.kind() {
+                    PatternKind::Expression(hir) => {
+                        hir.properties().minimum_len().is_none_or(|least| least > 0)
+                    }
+                    PatternKind::Automaton(automaton) => !automaton.states()[0].accepts,
+                },
+                Expr::Rule(rule) => reads[grammar.rule_body(*rule).index()],
+                Expr::Sequence(parts) => parts.iter().any(|part| reads[part.index()]),
+                Expr::Alternatives(parts) => parts.iter().all(|part| reads[part.index()]),
+                Expr::Repeat { part, min, .. } => *min > 0 && reads[part.index()],
+                Expr::AnyOrder(list) => list.parts.iter().all(|part| reads[part.expr.index()]),
+            };
+        }
+    }
+    reads
+}

@@ -1,0 +1,228 @@
+//! The parse that is taken of all that a chart has, and what it captures.
+//!
+//! Of the links of a chart only those count that lead to an end that is asked for; these are found from that
+//! end backwards, for one call of a part at a time. Along them goes a walk forwards which takes the first way
+//! at every node. A call may end at any place from which its caller gets to its own end, and the walk inside
+//! of it decides at which. So no step is ever taken back, and the parse is the one that a backtracking
+//! matcher finds first.
+//!
+//! Where a part can stand for itself there are endlessly many parses, and a first one there need not be. Then
+//! the walk keeps to the links that were found first.
+
+use hashbrown::HashMap;
+
+use super::{
+    chart::{Chart, ItemId, Link, NONE, Spending},
+    facts::Facts,
+    network::{Network, Node, NodeId},
+};
+use crate::limits::LimitExceeded;
+
+/// What was captured: the index of a name, and where; without an end while the part is being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) name: usize,
+    pub(super) start: u32,
+    pub(super) end: Option<u32>,
+}
+
+/// A step forwards from an item to the next one of its part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Step {
+    from: ItemId,
+    pub(super) to: ItemId,
+    /// The end of the part that was called, or [`NONE`].
+    pub(super) child: ItemId,
+}
+
+/// All steps of a call that lead to an end of it, by the items they lead from.
+#[derive(Debug)]
+pub(super) struct Steps {
+    steps: Vec<Step>,
+    /// Where the call begins.
+    pub(super) start: ItemId,
+}
+
+impl Steps {
+    /// The steps from an item.
+    pub(super) fn from(&self, item: ItemId) -> &[Step] {
+        let first = self.steps.partition_point(|step| step.from < item);
+        let rest = &self.steps[first..];
+        &rest[..rest.partition_point(|step| step.from == item)]
+    }
+}
+
+/// A call that the walk is in.
+#[derive(Debug)]
+struct Frame {
+    steps: Steps,
+    /// Where the walk is.
+    at: ItemId,
+    /// How it goes on after the call that it is waiting for.
+    after: Vec<Step>,
+    /// What it captures, as indices of [`Walk::found`].
+    found: std::ops::Range<usize>,
+}
+
+/// A walk through a chart.
+#[derive(Debug)]
+pub(super) struct Walk<'c> {
+    pub(super) network: &'c Network,
+    pub(super) facts: &'c Facts,
+    pub(super) chart: &'c Chart,
+    budget: &'c mut Spending,
+    pub(super) found: Vec<Found>,
+    /// The last stretch that is left out where it ends what is captured.
+    ignored: Option<(u32, u32)>,
+    /// For each item the search that has last met it.
+    met: Vec<u32>,
+    searches: u32,
+}
+
+impl<'c> Walk<'c> {
+    pub(super) fn new(
+        network: &'c Network,
+        facts: &'c Facts,
+        chart: &'c Chart,
+        budget: &'c mut Spending,
+    ) -> Self {
+        let met = vec![0; chart.len()];
+        Self { network, facts, chart, budget, found: Vec::new(), ignored: None, met, searches: 0 }
+    }
+
+    /// All steps that lead to one of these items, which are of the same call.
+    pub(super) fn steps_to(&mut self, mut open: Vec<ItemId>) -> Result<Steps, LimitExceeded> {
+        let mut found = Steps { steps: Vec::new(), start: NONE };
+        // Fewer than there are units in a budget of `usize`, of which a chart of `u32` items takes some.
+        self.searches = self.searches.wrapping_add(1);
+        open.iter().for_each(|&item| self.met[item as usize] = self.searches);
+        while let Some(to) = open.pop() {
+            for Link { before: from, child } in self.chart.links(to) {
+                if from == NONE {
+                    found.start = to;
+                    continue;
+                }
+                self.budget.spend(1)?;
+                found.steps.push(Step { from, to, child });
+                if std::mem::replace(&mut self.met[from as usize], self.searches) != self.searches {
+                    open.push(from);
+                }
+            }
+        }
+        found.steps.sort_unstable();
+        found.steps.dedup();
+        Ok(found)
+    }
+
+    /// The steps of the parse that was found first, to this item.
+    fn first_steps_to(&mut self, mut to: ItemId) -> Result<Steps, LimitExceeded> {
+        let mut steps = Vec::new();
+        loop {
+            let Link { before: from, child } = self.chart.item(to).first;
+            if from == NONE {
+                steps.sort_unstable();
+                return Ok(Steps { steps, start: to });
+            }
+            self.budget.spend(1)?;
+            steps.push(Step { from, to, child });
+            to = from;
+        }
+    }
+
+    /// Goes through a call that may end in any of these items, in the first way, and captures what it finds.
+    pub(super) fn through(&mut self, ends: Vec<ItemId>) -> Result<(), LimitExceeded> {
+        let mut frames = vec![self.enter(ends)?];
+        while let Some(frame) = frames.last_mut() {
+            let (at, steps) = (frame.at, frame.steps.from(frame.at));
+            let taken = match steps {
+                [_] | [] => steps.to_vec(),
+                _ => self.first_of(at, steps),
+            };
+            if taken.is_empty() {
+                // Nothing leads on from an end.
+                let found = frame.found.clone();
+                self.leave(found, at);
+                frames.pop();
+                if let Some(caller) = frames.last_mut()
+                    && let Some(step) = caller.after.iter().find(|step| step.child == at)
+                {
+                    caller.at = step.to;
+                }
+            } else if let [step] = taken[..]
+                && step.child == NONE
+            {
+                frame.at = step.to;
+            } else {
+                let ends = taken.iter().map(|step| step.child).collect();
+                frame.after = taken;
+                let called = self.enter(ends)?;
+                frames.push(called);
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, ends: Vec<ItemId>) -> Result<Frame, LimitExceeded> {
+        let part = ends.first().map(|&end| self.network.owner(self.chart.item(end).node));
+        let last = ends.iter().copied().max_by_key(|&end| self.chart.item(end).at);
+        let steps = match (part, last) {
+            (Some(part), Some(last)) if self.facts.is_cyclic(part) => self.first_steps_to(last)?,
+            _ => self.steps_to(ends)?,
+        };
+        let found = self.begin(steps.start);
+        Ok(Frame { at: steps.start, steps, after: Vec::new(), found })
+    }
+
+    /// Begins what the part is captured as; `start` is its first item.
+    pub(super) fn begin(&mut self, start: ItemId) -> std::ops::Range<usize> {
+        let item = self.chart.item(start);
+        let names = &self.network.part(self.network.owner(item.node)).names;
+        let first = self.found.len();
+        self.found.extend(names.iter().map(|&name| Found { name, start: item.origin, end: None }));
+        first..self.found.len()
+    }
+
+    /// Ends what a part is captured as; `end` is its last item.
+    fn leave(&mut self, found: std::ops::Range<usize>, end: ItemId) {
+        let item = self.chart.item(end);
+        if self.network.part(self.network.owner(item.node)).ignored {
+            self.ignored = Some((item.origin, item.at));
+        }
+        for found in &mut self.found[found] {
+            found.end = Some(match self.ignored {
+                Some((start, end)) if end == item.at && start >= found.start => start,
+                _ => item.at,
+            });
+        }
+    }
+
+    /// The steps from an item that go the first way: one, or some by calls of one part.
+    fn first_of(&self, at: ItemId, steps: &[Step]) -> Vec<Step> {
+        let node = self.chart.item(at).node;
+        if let Node::Ways(ways) = self.network.node(node) {
+            let steps = steps.iter().map(|&step| (self.chart.item(step.to).node, step));
+            let steps: HashMap<NodeId, Step> = steps.collect();
+            return ways.iter().find_map(|way| steps.get(way)).into_iter().copied().collect();
+        }
+        let ranks: Vec<usize> = steps.iter().map(|step| self.rank(node, step)).collect();
+        let least = ranks.iter().min();
+        let taken = steps.iter().zip(&ranks).filter(|(_, rank)| Some(*rank) == least);
+        taken.map(|(&step, _)| step).collect()
+    }
+
+    /// When a step from a node other than [`Node::Ways`] is tried; equal only for calls of one part.
+    fn rank(&self, node: NodeId, step: &Step) -> usize {
+        let calls = step.child != NONE;
+        match self.network.node(node) {
+            // The longest first.
+            Node::Automaton(..) => usize::MAX - self.chart.item(step.to).at as usize,
+            Node::Repeat { greedy, .. } => usize::from(calls != *greedy),
+            Node::Separator { .. } => usize::from(!calls),
+            Node::List { list, .. } if calls => {
+                let part = self.network.owner(self.chart.item(step.child).node);
+                self.network.lists[*list].parts.partition_point(|&other| other < part)
+            }
+            _ => 0,
+        }
+    }
+}
