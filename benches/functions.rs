@@ -1,4 +1,5 @@
-//! From a list of functions to the first mask, by Domino and by llguidance in turns: `cargo measure functions`.
+//! From a list of functions to the first mask, by Domino and by llguidance in turns: `cargo measure
+//! functions`.
 //!
 //! `--functions N` (default 400), `--rounds N` (default 9). The functions have 10 to 20 parameters each, made
 //! from fixed words by a fixed seed: strings, numbers, choices, lists and objects. Domino gets the list as
@@ -102,7 +103,10 @@ fn functions(count: usize) -> Vec<(String, Value)> {
 
 /// The list of functions of OpenAI's API.
 fn listed(functions: &[(String, Value)]) -> String {
-    let function = |(name, parameters): &(String, Value)| json!({ "type": "function", "function": { "name": name, "parameters": parameters } });
+    let function = |(name, parameters): &(String, Value)| {
+        let function = json!({ "name": name, "parameters": parameters });
+        json!({ "type": "function", "function": function })
+    };
     Value::from(functions.iter().map(function).collect::<Vec<_>>()).to_string()
 }
 

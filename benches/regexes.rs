@@ -1,9 +1,9 @@
 //! Domino and outlines-core on regular expressions of five kinds: time until there is a first mask, and time
 //! of a mask along a text. `cargo measure regexes -- [OPTIONS]`.
 //!
-//! Five kinds such as Koo, Liu and He compare on (arXiv 2407.08103, table 2): a choice of words, a date with a
-//! time, an IP address, quoted text and a JSON object. The expressions are ours, not those of the table, in
-//! what both dialects read alike.
+//! Five kinds such as Koo, Liu and He compare on (arXiv 2407.08103, table 2): a choice of words, a date
+//! with a time, an IP address, quoted text and a JSON object. The expressions are ours, not those of the
+//! table, in what both dialects read alike.
 //!
 //! `--vocabulary NAME` is a folder of `data/tokenizers` in `DOMINO_SHARED` (default `mistral-v1-32k`),
 //! `--passes N` how often each is done (default 5); times are medians of processor time of this thread. Both

@@ -63,6 +63,7 @@ mod natural;
 mod notations;
 #[cfg(feature = "oracle")]
 mod promises;
+#[cfg(not(packaged))]
 mod regex_dialects;
 mod rust_types;
 mod schema;
