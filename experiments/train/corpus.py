@@ -1,7 +1,7 @@
 """The training corpus: documents `<s> prompt completion </s>`, tokenised and packed into rows.
 
 A generated document is a function of (seed, split, task, number), so the corpus is too. The share of each task is
-a share of tokens. Real documents and GSM8K rows are split by document.
+a share of tokens; it changes once, where the second stage begins. Real documents and GSM8K rows are split by document.
 """
 import json
 import os
@@ -16,7 +16,11 @@ from docs_json import gsm_convert, gsm_doc, gsm_made, json_doc, rpg_doc
 from docs_math import ONE, TWO, gsm_step, gsm_steps, made, sums_doc, uses_held
 from docs_misc import c_real, json_real, real_doc, rows, small_doc, xml_doc, xml_real
 
-SHARES = {"json": 15, "gsm8k": 12, "gsm8k_made": 3, "one_step": 15, "two_steps": 14, "sums": 4, "gsm8k_steps": 6, "xml_person": 8, "rpg": 6, "c": 11, "real": 6, "small": 4}
+# Of the second stage, from row SECOND on: more problems, and more of what had become worse.
+SECOND = 21_232
+FIRST_SHARES = {"json": 15, "gsm8k": 12, "gsm8k_made": 3, "one_step": 15, "two_steps": 14, "sums": 4, "gsm8k_steps": 6, "xml_person": 8, "rpg": 6, "c": 11, "real": 6, "small": 4}
+SECOND_SHARES = {"json": 11, "gsm8k": 9, "gsm8k_made": 2, "one_step": 22, "two_steps": 20, "sums": 5, "gsm8k_steps": 5, "xml_person": 6, "rpg": 5, "c": 10, "real": 10, "small": 6}
+SHARES = [FIRST_SHARES, SECOND_SHARES]
 MADE = ["gsm8k_made", "one_step", "two_steps", "gsm8k_steps"]
 # What `Docs` reads, in the data folder.
 FILES = ["gsm8k/train.jsonl", "gsm8k/test_first400.jsonl", "json/realworld.jsonl", "xml/realworld.jsonl", "c/realworld.jsonl"]
@@ -36,7 +40,7 @@ def tokenizers(path):
 
 
 class Docs:
-    """Documents of one split: get(task, number) -> (prompt, completion).
+    """Documents of one split: get(task, number, second stage?) -> (prompt, completion).
 
     No training document uses a held-out calculation of `docs_math`, so some GSM8K solutions are left out of it.
     """
@@ -57,17 +61,17 @@ class Docs:
         order = random.Random("%d gsm8k %s" % (seed, split))
         order.shuffle(self.gsm)
 
-    def made(self, task, r):
+    def made(self, task, r, second):
         """A made-up word problem: (question, thoughts and answer)."""
         held = self.split != "train"
         if task == "gsm8k_made":
             problem = gsm_made(r)
-            return problem if held or not uses_held(problem[1]["thoughts"]) else self.made(task, r)
+            return problem if held or not uses_held(problem[1]["thoughts"]) else self.made(task, r, second)
         if task == "gsm8k_steps":
             return gsm_step(r, self.steps, held)
-        return made(r, ONE if task == "one_step" else TWO, held)
+        return made(r, ONE if task == "one_step" else TWO, held, second)
 
-    def get(self, task, n):
+    def get(self, task, n, second=False):
         r = random.Random("%d %s %s %d" % (self.seed, self.split, task, n))
         if task == "gsm8k":
             q, o = self.gsm[n % len(self.gsm)]
@@ -76,9 +80,10 @@ class Docs:
                 shots = [r.choice(self.gsm_short)]
             return gsm_doc(r, q, o, shots)
         if task in MADE:
-            return gsm_doc(r, *self.made(task, r), [self.made(task, r) for _ in range(r.choice([0, 0, 0, 0, 1, 2, 3]) if task == "gsm8k_made" else r.choice([0] * 11 + [1]))])
+            problem = lambda: self.made(task, r, second)
+            return gsm_doc(r, *problem(), [problem() for _ in range(r.choice([0, 0, 0, 0, 1, 2, 3]) if task == "gsm8k_made" else r.choice([0] * 11 + [1]))])
         if task == "sums":
-            return sums_doc(r)
+            return sums_doc(r, second)
         if task == "real":
             kind = r.choice(["json", "json", "xml", "c", "c"])
             xs = self.real[kind]
@@ -99,12 +104,8 @@ def build(data, tok, out, tokens, seed=1, log=print):
     """Writes out/rows.npy (R x 512 ids), out/kinds.npy (0 padding, 1 prompt, 2 completion) and out/stats.json."""
     docs = Docs(data, "train", seed)
     toks = tokenizers(tok)
-    total = sum(SHARES.values())
-    share = {t: s / total for t, s in SHARES.items()}
-    have = dict.fromkeys(share, 0)
-    count = dict.fromkeys(share, 0)
-    queue = {t: [] for t in share}
-    number = dict.fromkeys(share, 0)
+    have, count, queue, number = ({t: start() for t in FIRST_SHARES} for start in (int, int, list, int))
+    second, before = False, dict(have)
     R = tokens // ROW + 1
     ids = np.zeros((R, ROW), np.uint16)
     kinds = np.zeros((R, ROW), np.uint8)
@@ -112,11 +113,15 @@ def build(data, tok, out, tokens, seed=1, log=print):
     row = at = said = 0
     r = random.Random("%d packing" % seed)
     while row < R:
+        if row == SECOND and not second:
+            second, before = True, dict(have)
+            queue = {t: [] for t in have}
+        shares = SECOND_SHARES if second else FIRST_SHARES
         while len(pool) < 256:
-            done = sum(have.values())
-            t = max(share, key=lambda t: share[t] * done - have[t])
+            lack = lambda t: shares[t] / sum(shares.values()) * (sum(have.values()) - sum(before.values())) - (have[t] - before[t])
+            t = max(shares, key=lack)
             if not queue[t]:
-                queue[t] = encode(toks, [docs.get(t, number[t] + k) for k in range(1000)])[::-1]
+                queue[t] = encode(toks, [docs.get(t, number[t] + k, second) for k in range(1000)])[::-1]
                 number[t] += 1000
             x = queue[t].pop()
             have[t] += min(len(x[0]), ROW)
@@ -142,7 +147,7 @@ def build(data, tok, out, tokens, seed=1, log=print):
     np.save(out + "/rows.npy", ids)
     np.save(out + "/kinds.npy", kinds)
     seen = np.bincount(ids[kinds > 0].astype(np.int64), minlength=32000)
-    stats = {"rows": R, "row": ROW, "seed": seed, "asked": tokens, "shares": SHARES, "tokens": int((kinds > 0).sum()), "filled": float((kinds > 0).mean()), "documents": count, "task_tokens": have, "gsm8k_rows": len(docs.gsm), "distinct_tokens": int((seen > 0).sum())}
+    stats = {"rows": R, "row": ROW, "seed": seed, "asked": tokens, "shares": SHARES, "second": SECOND, "tokens": int((kinds > 0).sum()), "filled": float((kinds > 0).mean()), "documents": count, "task_tokens": have, "gsm8k_rows": len(docs.gsm), "distinct_tokens": int((seen > 0).sum())}
     with open(out + "/stats.json", "w") as f:
         json.dump(stats, f, indent=1)
     log("corpus:", json.dumps(stats), flush=True)

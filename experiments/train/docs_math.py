@@ -1,12 +1,17 @@
 """Word problems of one and two steps with small numbers, sums, and GSM8K's own steps made into problems.
 
-A problem is told by sentences, each picked from a list of forms. Forms that begin with `~` are held out, and so is
+A problem is told by sentences, each picked from a list of forms (`math_forms`). Some forms are held out, and so is
 one calculation of ten (by a hash of `x op y`, in this order). Training uses neither; a held-out problem has at
-least one held-out form, and all of its calculations are held out.
+least one held-out form, and all of its calculations are held out. The second stage of training has more forms and
+larger numbers than the first.
 """
 import re
 import zlib
 
+from math_forms import (AGE, ARE_LEFT, ASK, BOTH, COST, DIFFER, EACH, EACH_GETS, EARN, ELDER, FEWER, GAIN, GROUPS,
+    HALF, HAS, HAS_TOO, HOLD, HOLDERS_ARE, HOW_OLD, IN_ALL, JUNIOR, LACK, LEFT, LOSE, MONEY, MONEY_LEFT, MONEY_NOW,
+    MORE, NEED, NOW, OLDER, OTHER, OWNS, PACK, PAYS, PRICE, RATE, REST, RICH, SHARE, SPEND, START, TIMES, TOTAL,
+    TWICE, WHILE, WORDS, YEARS, YEARS_TOO, YOUNGER)
 from words import ANIMALS, FIRST, FOODS, HOBBIES, MONTHS, NOUN, THINGS, pick
 
 NAMES = [n for n in FIRST if n.isascii()]
@@ -58,8 +63,8 @@ class Unusable(Exception):
 class Problem:
     """One problem in the making: its sentences, its steps, and what its forms are filled with."""
 
-    def __init__(self, r, held):
-        self.r, self.held, self.new, self.said, self.thoughts = r, held, False, [], []
+    def __init__(self, r, held, second):
+        self.r, self.held, self.second, self.new, self.said, self.thoughts = r, held, second, False, [], []
         self.space = pick(r, ["", " ", " "])
         n, m = pick(r, NAMES), pick(r, NAMES)
         if n == m:
@@ -73,7 +78,8 @@ class Problem:
         if self.held and new and self.r.random() < 0.5:
             self.new = True
             return pick(self.r, new)[1:]
-        return pick(self.r, [f for f in forms if not f.startswith("~")])
+        some = [f for f in forms if not f.startswith("~" if self.second else ("~", "+"))]
+        return re.sub(r"\[([^]]*)\]", lambda part: pick(self.r, part[1].split("|")), pick(self.r, some).lstrip("+"))
 
     def say(self, forms, **numbers):
         self.said.append(self.form(forms).format(**self.words, **numbers))
@@ -89,73 +95,12 @@ class Problem:
         return v
 
 
-# ---- forms -----------------------------------------------------------------------------------------------------------
-
-START = ["{n} has {a} {ts}.", "{n} had {a} {ts}.", "At first {n} has {a} {ts}.", "{n} owns {a} {ts}.", "{n} starts with {a} {ts}.", "{n} collected {a} {ts}.", "{n} bought {a} {ts} in {month}.",
-         "In the {place} {n} keeps {a} {ts}.", "{n} brought {a} {ts} to the {place}.", "There are {a} {ts} on {n}'s table.", "~{n} found {a} {ts} near the {place}.", "~{n} got {a} {ts} for a birthday.", "~In {month} {n} had {a} {ts}."]
-GAIN = ["{m} gives {n} {b} more {ts}.", "{n} buys {b} more {ts}.", "{n} finds {b} more {ts}.", "{n} gets {b} {ts} from {m}.", "Then {n} receives {b} more {ts}.", "{n} wins {b} {ts} in a game.", "{m} brings {n} {b} more.",
-        "{n} picks up {b} {ts} on the way home.", "Later {n} adds {b} {ts}.", "A friend gives {n} another {b} {ts}.", "~{n} is given {b} {ts} as a present.", "~{n} makes another {b} {ts}.", "~{m} hands {n} {b} extra {ts}."]
-LOSE = ["{n} gives {b} {ts} to {m}.", "{n} gives {m} {b} of them.", "{n} loses {b} {ts}.", "{n} sells {b} of them.", "{n} breaks {b} of the {ts}.", "{m} takes {b} {ts} away.", "{b} of the {ts} are stolen.",
-        "{n} throws {b} {ts} away.", "Then {n} uses {b} of the {ts}.", "Later {n} gives away {b} {ts}.", "~{n} lends {b} of them to {m}.", "~{b} of the {ts} get lost.", "~{n} donates {b} {ts} to the school."]
-NOW = ["How many {ts} does {n} have now?", "How many {ts} does {n} have in the end?", "How many {ts} does {n} have after that?", "What is the number of {ts} that {n} has now?", "How many {ts} are there now?",
-       "~Find the number of {ts} {n} has then.", "~Now how many {ts} does {n} own?"]
-LEFT = ["How many {ts} are left?", "How many {ts} does {n} have left?", "How many {ts} remain?", "How many {ts} does {n} still have?", "How many {ts} does {n} have now?", "~What number of {ts} is left over?", "~How many of the {ts} are still there?"]
-BOTH = ["{n} has {a} {ts} and {m} has {b} {ts}.", "{n} has {a} {ts}. {m} has {b} {ts}.", "{n} collects {a} {ts} and {m} collects {b}.", "There are {a} {ts} in the {place} and {b} {ts} in the kitchen.", "{n} sold {a} {ts} in {month} and {b} {ts} in the next month.",
-        "{n} bought {a} {ts} on Monday and {b} {ts} on Friday.", "{n} found {a} {ts}, and {m} found {b}.", "~{a} {ts} belong to {n} and {b} to {m}.", "~{n} counted {a} {ts} in the morning and {b} {ts} in the evening.", "~{m} carries {b} {ts} and {n} carries {a}."]
-TOTAL = ["How many {ts} are there in total?", "How many {ts} is that altogether?", "How many {ts} are there in all?", "How many {ts} do they have together?", "What is the total number of {ts}?", "How many {ts} are there altogether?",
-         "~Together, how many {ts} is that?", "~How many {ts} were counted overall?"]
-MORE = ["{m} has {b} more {ts} than {n}.", "{m} has {b} {ts} more than {n} has.", "{n} has {b} {ts} less than {m}.", "{m} owns {b} more {ts} than {n} does.", "~{m} has as many {ts} as {n} and {b} more.", "~Compared with {n}, {m} has {b} more {ts}."]
-FEWER = ["{m} has {b} fewer {ts} than {n}.", "{m} has {b} {ts} fewer than {n} has.", "{n} has {b} more {ts} than {m}.", "{m} owns {b} fewer {ts} than {n} does.", "~{m} is {b} {ts} short of what {n} has.", "~Compared with {n}, {m} has {b} fewer {ts}."]
-TWICE = ["{m} has twice as many {ts} as {n}.", "{m} has 2 times as many {ts} as {n}.", "{m} owns double the number of {ts}.", "{m} has twice that many {ts}.", "~{m} has two times the {ts} that {n} has.", "~The {ts} of {m} are twice as many."]
-TIMES = ["{m} has {w} times as many {ts} as {n}.", "{m} has {b} times as many {ts}.", "{m} owns {w} times that number of {ts}.", "The number of {ts} that {m} has is {b} times as large.", "~{m} has {b} times the {ts} that {n} has.", "~{m} has {n}'s number of {ts}, {b} times."]
-HALF = ["{m} has half as many {ts} as {n}.", "{m} has half that many {ts}.", "{m} owns half the number of {ts}.", "~{m} has only half of that number.", "~{m} has one half of what {n} has."]
-OTHER = ["How many {ts} does {m} have?", "How many {ts} does {m} own?", "What is the number of {ts} that {m} has?", "Then how many {ts} does {m} have?", "~How many {ts} belong to {m}?"]
-DIFFER = ["How many more {ts} does {n} have than {m}?", "What is the difference?", "How many fewer {ts} does {m} have than {n}?", "How many {ts} does {m} need to have as many as {n}?", "~By how many {ts} does {n} have more?"]
-GROUPS = ["There are {a} {gs} with {b} {ts} in each {g}.", "{n} has {a} {gs} of {ts}. Each {g} holds {b} {ts}.", "{n} fills {a} {gs} with {b} {ts} each.", "{n} has {a} {gs}. There are {b} {ts} in each of them.", "Each {g} has {b} {ts}, and {n} has {a} {gs}.",
-          "A {g} holds {b} {ts}. {n} buys {a} {gs}.", "{n} puts {b} {ts} into each of {a} {gs}.", "~{n} packs {a} {gs}, {b} {ts} to a {g}.", "~In every {g} are {b} {ts}; {n} owns {a} {gs}.", "~{n} carries {a} {gs}, and every one has {b} {ts}."]
-PRICE = ["{n} buys {a} {ts} for ${b} each.", "{n} buys {a} {ts}. Each {t} costs ${b}.", "A {t} costs ${b}. {n} buys {a} of them.", "One {t} is ${b}, and {n} takes {a} {ts}.", "{n} orders {a} {ts} at ${b} each.", "The price of a {t} is ${b}. {n} wants {a} {ts}.",
-         "~{n} pays ${b} for every {t} and takes {a}.", "~At ${b} a {t}, {n} chooses {a} {ts}."]
-COST = ["How much does {n} pay?", "How much does {n} spend?", "What is the total cost?", "How many dollars does {n} pay in total?", "How much do the {ts} cost?", "~What does {n} have to pay?", "~How much money is that?"]
-RATE = ["{n} {does} {a} {us} a {per}.", "{n} {does} {a} {us} every {per}.", "Every {per} {n} {does} {a} {us}.", "In one {per} {n} {does} {a} {us}.", "{n} {does} {a} {us} each {per}.", "~{n} {does} {a} {us} per {per}.", "~It takes {n} one {per} for {a} {us}."]
-WHILE = ["How many {us} does {n} {do} in {b} {pers}?", "How many {us} is that in {b} {pers}?", "In {b} {pers}, how many {us} does {n} {do}?", "How many {us} does {n} {do} after {b} {pers}?", "~What is the number of {us} for {b} {pers}?", "~{n} goes on for {b} {pers}. How many {us} is that?"]
-SHARE = ["{n} shares {a} {ts} equally among {b} friends.", "{n} divides {a} {ts} equally between {b} children.", "{n} gives {a} {ts} to {b} friends, the same number to each.", "{b} friends share {a} {ts} equally.", "{n} wants to share {a} {ts} between {b} friends.",
-         "{a} {ts} are put into {b} equal groups.", "~{n} splits {a} {ts} evenly between {b} people.", "~{a} {ts} are handed out to {b} children in equal parts."]
-EACH = ["How many {ts} does each one get?", "How many {ts} does each get?", "How many {ts} are there for each?", "What is the number of {ts} for each one?", "~How many {ts} will one of them have?"]
-PACK = ["{n} puts {a} {ts} into {gs} of {b}.", "{n} has {a} {ts}. A {g} holds {b} {ts}.", "{n} packs {a} {ts}, {b} in each {g}.", "Each {g} has room for {b} {ts}. {n} has {a} {ts}.", "~{a} {ts} are sorted into {gs}, {b} {ts} to each.", "~{b} {ts} fit into one {g}, and {n} has {a}."]
-HOLD = ["How many {gs} does {n} need?", "How many {gs} are filled?", "How many {gs} are there?", "How many {gs} does {n} fill?", "~What is the number of {gs}?"]
-MONEY = ["{n} has ${a}.", "{n} had ${a}.", "{n} goes to the {place} with ${a}.", "{n} saved ${a}.", "{n} starts the day with ${a}.", "There are ${a} in {n}'s wallet.", "~{n} takes ${a} to the {place}.", "~{n} earned ${a} last week."]
-SPEND = ["{n} spends ${b} on a {t}.", "{n} buys a {t} for ${b}.", "A {t} for {m} costs ${b}.", "{n} pays ${b} for a {t}.", "{n} gives ${b} to {m}.", "~{n} hands over ${b} for a {t}.", "~${b} goes to {m}."]
-EARN = ["{m} gives {n} ${b}.", "{n} earns another ${b}.", "{n} finds ${b}.", "{n} gets ${b} from {m}.", "{n} sells a {t} for ${b}.", "~{n} is paid ${b} for some work.", "~{m} pays back ${b}."]
-REST = ["How much money does {n} have left?", "How much is left?", "How many dollars does {n} have left?", "How much money does {n} still have?", "How many dollars does {n} have now?", "~What is left of the money?", "~How many dollars remain?"]
-RICH = ["How much money does {n} have now?", "How many dollars does {n} have now?", "How many dollars does {n} have in all?", "How much money is that in total?", "~What does {n} have then?"]
-NEED = ["{n} needs {a} {ts} and has {b}.", "{n} wants to have {a} {ts}. {n} already has {b}.", "{n} must collect {a} {ts} and has collected {b} so far.", "{n} has {b} {ts} but needs {a}.", "~{n}'s goal is {a} {ts}; {b} are there.", "~Of {a} {ts} that {n} needs, {b} are ready."]
-LACK = ["How many more {ts} does {n} need?", "How many {ts} are missing?", "How many more {ts} are needed?", "~How many {ts} must {n} still get?"]
-AGE = ["{n} is {a} years old.", "{n} is {a}.", "Today {n} turns {a}.", "~{n} has just become {a} years old."]
-OLDER = ["How old will {n} be in {b} years?", "How old is {n} {b} years from now?", "In {b} years, how old is {n}?", "~What is {n}'s age {b} years later?"]
-YOUNGER = ["How old was {n} {b} years ago?", "What was {n}'s age {b} years ago?", "~{b} years before, how old was {n}?"]
-ELDER = ["{m} is {b} years older than {n}.", "{n} is {b} years younger than {m}.", "{m} was born {b} years before {n}.", "~{m}'s age is {b} more."]
-JUNIOR = ["{m} is {b} years younger than {n}.", "{n} is {b} years older than {m}.", "{m} was born {b} years after {n}.", "~{m}'s age is {b} less."]
-HOW_OLD = ["How old is {m}?", "What is {m}'s age?", "How many years old is {m}?", "~Tell the age of {m}."]
-ASK = ["What is {x} {word} {y}?", "{x} {op} {y} = ?", "Calculate {x} {op} {y}.", "How much is {x} {word} {y}?", "Work out {x} {op} {y}.", "~Give the result of {x} {op} {y}.", "~{x} {word} {y} is how much?"]
-WORDS = {"+": ["plus"], "-": ["minus"], "*": ["times"], "/": ["divided by"]}
-
-HAS = ["{n} now has {c} {ts}.", "Then {n} has {c} {ts}.", "That makes {c} {ts}."]
-ARE_LEFT = ["There are {c} {ts} left.", "{n} has {c} {ts} left.", "{c} {ts} are left."]
-IN_ALL = ["In total there are {c} {ts}.", "Altogether that is {c} {ts}.", "There are {c} {ts} in all."]
-HAS_TOO = ["{m} has {c} {ts}.", "So {m} has {c} {ts}."]
-PAYS = ["The {ts} cost ${c}.", "{n} pays ${c}."]
-MONEY_LEFT = ["{n} has ${c} left.", "There are ${c} left."]
-MONEY_NOW = ["{n} has ${c} now.", "That makes ${c}."]
-EACH_GETS = ["Each gets {c} {ts}.", "That is {c} {ts} for each."]
-HOLDERS_ARE = ["That is {c} {gs}.", "{n} needs {c} {gs}."]
-YEARS = ["{n} is {c} years old then.", "That is {c} years."]
-YEARS_TOO = ["{m} is {c} years old.", "So {m} is {c}."]
-
-
 # ---- problems --------------------------------------------------------------------------------------------------------
 
 def addends(p):
     r = p.r
+    if p.second and r.random() < 0.6:
+        return r.randint(1, 99), r.randint(1, 60)
     return (r.randint(1, 20), r.randint(1, 20)) if r.random() < 0.5 else (r.randint(2, 60), r.randint(2, 40))
 
 
@@ -166,6 +111,8 @@ def minuends(p):
 
 def factors(p):
     r = p.r
+    if p.second and r.random() < 0.4:
+        return r.randint(2, 40), r.randint(2, 9)
     return (r.randint(2, 12), r.randint(2, 12)) if r.random() < 0.8 else (r.randint(2, 25), r.randint(2, 5))
 
 
@@ -174,107 +121,53 @@ def rate_words(p):
     p.words.update(does=does, do=do, us=plural(u), per=per, pers=per + "s")
 
 
-def gain(p):
-    a, b = addends(p)
-    p.say(START, a=a), p.say(GAIN, b=b), p.say(NOW)
-    p.step(a, "+", b, HAS)
+def doubled(p):
+    return p.r.randint(2, 70 if p.second else 40), 2
 
 
-def lose(p):
-    a, b = minuends(p)
-    p.say(START, a=a), p.say(LOSE, b=b), p.say(LEFT)
-    p.step(a, "-", b, ARE_LEFT)
+def multiplied(p):
+    return p.r.randint(2, 40 if p.second else 12), p.r.randint(3, 10)
 
 
-def both(p):
-    a, b = addends(p)
-    p.say(BOTH, a=a, b=b), p.say(TOTAL)
-    p.step(a, "+", b, IN_ALL)
+def halved(p):
+    return 2 * p.r.randint(1, 70 if p.second else 40), 2
 
 
-def more(p):
-    a, b = addends(p)
-    p.say(START[:5] + ["~{n} got {a} {ts} for a birthday."], a=a), p.say(MORE, b=b), p.say(OTHER)
-    p.step(a, "+", b, HAS_TOO)
-
-
-def fewer(p):
-    a, b = minuends(p)
-    p.say(START[:5] + ["~{n} got {a} {ts} for a birthday."], a=a), p.say(FEWER, b=b), p.say(OTHER)
-    p.step(a, "-", b, HAS_TOO)
-
-
-def differ(p):
-    a, b = minuends(p)
-    p.say(BOTH[:3] + ["~{a} {ts} belong to {n} and {b} to {m}."], a=a, b=b), p.say(DIFFER)
-    p.step(a, "-", b, ["The difference is {c} {ts}.", "{n} has {c} {ts} more."])
-
-
-def twice(p):
-    a = p.r.randint(2, 40)
-    p.say(START[:5] + ["~{n} got {a} {ts} for a birthday."], a=a), p.say(TWICE), p.say(OTHER)
-    p.step(a, "*", 2, HAS_TOO)
-
-
-def times(p):
-    a, b = p.r.randint(2, 12), p.r.randint(3, 10)
-    p.say(START[:5] + ["~{n} got {a} {ts} for a birthday."], a=a), p.say(TIMES, b=b, w=NUMBERS[b]), p.say(OTHER)
-    p.step(a, "*", b, HAS_TOO)
-
-
-def half(p):
-    a = 2 * p.r.randint(1, 40)
-    p.say(START[:5] + ["~{n} got {a} {ts} for a birthday."], a=a), p.say(HALF), p.say(OTHER)
-    p.step(a, "/", 2, HAS_TOO)
-
-
-def groups(p):
-    a, b = factors(p)
-    p.say(GROUPS, a=a, b=b), p.say(["How many {ts} are there?"] + TOTAL[:3] + NOW[:1] + TOTAL[-2:])
-    p.step(a, "*", b, IN_ALL)
-
-
-def price(p):
-    a, b = factors(p)
-    p.say(PRICE, a=a, b=b), p.say(COST)
-    p.step(a, "*", b, PAYS)
-
-
-def rate(p):
-    a, b = factors(p)
-    rate_words(p)
-    p.say(RATE, a=a), p.say(WHILE, b=b)
-    p.step(a, "*", b, ["In {b} {pers} that is {c} {us}.", "{n} {does} {c} {us}."], b=b)
-
-
-def share(p):
+def dividends(p):
     b, v = factors(p)
-    p.say(SHARE, a=b * v, b=b), p.say(EACH)
-    p.step(b * v, "/", b, EACH_GETS)
+    return b * v, b
 
 
-def pack(p):
-    b, v = factors(p)
-    p.say(PACK, a=b * v, b=b), p.say(HOLD)
-    p.step(b * v, "/", b, HOLDERS_ARE)
+def one(numbers, op, slots, steps, words=None):
+    """A kind of problem of one step: `a op b`, told by a form of each slot."""
+    def kind(p):
+        a, b = numbers(p)
+        if words:
+            words(p)
+        for forms in slots:
+            p.say(forms, a=a, b=b, w=NUMBERS.get(b))
+        p.step(a, op, b, steps, b=b)
+    return kind
 
 
-def spend(p):
-    a, b = minuends(p)
-    p.say(MONEY, a=a), p.say(SPEND, b=b), p.say(REST)
-    p.step(a, "-", b, MONEY_LEFT)
-
-
-def earn(p):
-    a, b = addends(p)
-    p.say(MONEY, a=a), p.say(EARN, b=b), p.say(RICH)
-    p.step(a, "+", b, MONEY_NOW)
-
-
-def need(p):
-    a, b = minuends(p)
-    p.say(NEED, a=a, b=b), p.say(LACK)
-    p.step(a, "-", b, ["{c} {ts} are missing.", "{n} needs {c} more {ts}."])
+HOW_MANY = ["How many {ts} are there?"] + TOTAL[:3] + NOW[:1] + TOTAL[-2:]
+gain = one(addends, "+", [START, GAIN, NOW], HAS)
+lose = one(minuends, "-", [START, LOSE, LEFT], ARE_LEFT)
+both = one(addends, "+", [BOTH, TOTAL], IN_ALL)
+more = one(addends, "+", [OWNS, MORE, OTHER], HAS_TOO)
+fewer = one(minuends, "-", [OWNS, FEWER, OTHER], HAS_TOO)
+differ = one(minuends, "-", [BOTH[:3] + ["~{a} {ts} belong to {n} and {b} to {m}."], DIFFER], ["The difference is {c} {ts}.", "{n} has {c} {ts} more."])
+twice = one(doubled, "*", [OWNS, TWICE, OTHER], HAS_TOO)
+times = one(multiplied, "*", [OWNS, TIMES, OTHER], HAS_TOO)
+half = one(halved, "/", [OWNS, HALF, OTHER], HAS_TOO)
+groups = one(factors, "*", [GROUPS, HOW_MANY], IN_ALL)
+price = one(factors, "*", [PRICE, COST], PAYS)
+rate = one(factors, "*", [RATE, WHILE], ["In {b} {pers} that is {c} {us}.", "{n} {does} {c} {us}."], rate_words)
+share = one(dividends, "/", [SHARE, EACH], EACH_GETS)
+pack = one(dividends, "/", [PACK, HOLD], HOLDERS_ARE)
+spend = one(minuends, "-", [MONEY, SPEND, REST], MONEY_LEFT)
+earn = one(addends, "+", [MONEY, EARN, RICH], MONEY_NOW)
+need = one(minuends, "-", [NEED, LACK], ["{c} {ts} are missing.", "{n} needs {c} more {ts}."])
 
 
 def age(p):
@@ -358,7 +251,7 @@ def money_changes(p):
 
 def more_total(p):
     a, b = p.r.randint(2, 30), p.r.randint(1, 20)
-    p.say(START[:5] + ["~{n} got {a} {ts} for a birthday."], a=a)
+    p.say(OWNS, a=a)
     if p.r.random() < 0.5 or a <= b:
         p.say(MORE, b=b)
         v = p.step(a, "+", b, HAS_TOO)
@@ -372,7 +265,7 @@ def more_total(p):
 def times_total(p):
     k = p.r.random()
     a = p.r.randint(2, 12) if k < 0.3 else p.r.randint(2, 30) * (1 if k < 0.65 else 2)
-    p.say(START[:5] + ["~{n} got {a} {ts} for a birthday."], a=a)
+    p.say(OWNS, a=a)
     if k < 0.3:
         b = p.r.randint(3, 9)
         p.say(TIMES, b=b, w=NUMBERS[b])
@@ -455,11 +348,11 @@ ONE = [gain, gain, lose, lose, both, more, fewer, differ, twice, times, half, gr
 TWO = [changes, changes, groups_change, price_rest, money_changes, more_total, times_total, both_share, lose_share, both_lose, rate_change, hours_pay, two_prices]
 
 
-def made(r, kinds, held):
+def made(r, kinds, held, second=False):
     """(question, thoughts and answer) of a problem of one of the kinds."""
     while True:
         try:
-            p = Problem(r, held)
+            p = Problem(r, held, second)
             pick(r, kinds)(p)
         except Unusable:
             continue
@@ -469,15 +362,17 @@ def made(r, kinds, held):
 
 # ---- sums and GSM8K's steps ------------------------------------------------------------------------------------------
 
-def fact(r, held=False):
+def fact(r, held=False, second=False):
     """A calculation of one side of the split, as (x, op, y, result)."""
     while True:
         op = pick(r, "+++---**//")
-        x, y = r.randint(1, 60), r.randint(1, 40)
-        if r.random() < 0.4:
+        x, y = r.randint(1, 99 if second else 60), r.randint(1, 60 if second else 40)
+        if r.random() < (0.2 if second else 0.4):
             x, y = r.randint(1, 20), r.randint(1, 20)
         if op in "*/":
             x, y = r.randint(1, 12), r.randint(1, 12)
+            if second and r.random() < 0.4:
+                x, y = r.randint(2, 40), r.randint(2, 9)
         if op == "-":
             x += y
         if op == "/":
@@ -489,10 +384,10 @@ def fact(r, held=False):
 SUMS = ["Sums:\n", "Calculations with small numbers:\n", "A list of calculations:\n", "Sums with their results:\n"]
 
 
-def sums_doc(r):
+def sums_doc(r, second=False):
     """A list of calculations: the numbers of word problems without the words."""
     sp = pick(r, ["", " "])
-    facts = [fact(r) for _ in range(r.randint(4, 16))]
+    facts = [fact(r, second=second) for _ in range(r.randint(4, 16))]
     if r.random() < 0.3:
         # One number and its neighbours, as in a table.
         x, op, y, _ = facts[0]
@@ -536,8 +431,8 @@ def gsm_step(r, steps, held):
 
 if __name__ == "__main__":
     import random
-    for held in (False, True):
+    for held, second in ((False, False), (False, True), (True, False)):
         for k in range(25):
             r = random.Random(k)
-            print(held, *made(r, pick(r, [ONE, TWO]), held))
+            print("held out" if held else "second stage" if second else "first stage", *made(r, pick(r, [ONE, TWO]), held, second))
     print(sums_doc(random.Random(5)))

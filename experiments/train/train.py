@@ -37,7 +37,7 @@ def arguments():
     p.add_argument("--out", default=os.path.join(here, "../../models/domino-small"))
     p.add_argument("--cache", default=os.path.join(here, ".cache"), help="corpus and checkpoint (not committed)")
     p.add_argument("--tokens", type=int, default=30_000_000, help="training tokens, padding not counted")
-    p.add_argument("--corpus-tokens", type=int, default=45_000_000, help="size of the corpus that is built; no row is used twice")
+    p.add_argument("--corpus-tokens", type=int, default=27_000_000, help="size of the corpus that is built; no row is used twice")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--batch", type=int, default=8, help="rows of 512 tokens")
     p.add_argument("--lr", type=float, default=2e-3, help="AdamW: embedding and norms")
@@ -141,7 +141,7 @@ def the_corpus(a, tok):
     if missing:
         sys.exit("missing: %s (--data names the folder they are in)" % ", ".join(missing))
     path = a.cache + "/stats.json"
-    asked = {"seed": a.seed, "asked": a.corpus_tokens, "shares": corpus.SHARES}
+    asked = {"seed": a.seed, "asked": a.corpus_tokens, "shares": corpus.SHARES, "second": corpus.SECOND}
     if not os.path.exists(path) or any(json.load(open(path)).get(k) != v for k, v in asked.items()):
         corpus.build(a.data, tok, a.cache, a.corpus_tokens, a.seed)
     return np.load(a.cache + "/rows.npy", mmap_mode="r"), np.load(a.cache + "/kinds.npy", mmap_mode="r"), json.load(open(path))
