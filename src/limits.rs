@@ -61,7 +61,8 @@ pub struct Limits {
     pub exploration: usize,
     /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes either. Default 4,000,000. About 0.1 us each.
     pub completion_visits: usize,
-    /// Items and links of the parse of one text for its [captures](crate::Captures). Default 8,000,000. About 60 bytes and 0.15 us each; a byte of text takes 5 to 20 where one byte of lookahead decides the parse.
+    /// Items and links of the parse of one text for its [captures](crate::Captures). Default 8,000,000. About
+    /// 60 bytes and 0.15 us each; a byte of text takes 5 to 20 where one byte of lookahead decides the parse.
     pub captures: usize,
     /// Steps of a session that can be rolled back. Default 65,536. Eight bytes each.
     pub history: usize,
@@ -151,8 +152,8 @@ pub const CACHE_BYTES: u64 = 1 << 30;
 /// shallower.
 pub const PATTERN_NESTING: usize = 300;
 
-/// States of an automaton that comes as a leaf of a grammar: enough for the substrings of 1 MiB of ASCII. About
-/// 50 bytes each; a terminal made of it has [`Limits::dfa_states`] at most.
+/// States of an automaton that comes as a leaf of a grammar: enough for the substrings of 1 MiB of ASCII.
+/// About 50 bytes each; a terminal made of it has [`Limits::dfa_states`] at most.
 pub const AUTOMATON_STATES: usize = 1 << 21;
 
 /// Longest header of a safetensors file, in bytes; the limit of the format.

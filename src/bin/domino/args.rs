@@ -181,9 +181,9 @@ impl LowGrammar {
 /// With --json one object is printed for each text: file, accepted (null where there is no answer), complete,
 /// error; where it is accepted, and the grammar has named groups or marks rules, or --capture names some,
 /// captures: a list of name, start, end (in bytes) and text, by start, what is around others first (of a
-/// --prefix what is decided so far; null with captures_error where a budget ended); where it leaves the language also offset (in bytes), line and column (in characters), character,
-/// expected, more_expected (how many more there are) and terminals; where a budget ends line, column, rules and
-/// terminals.
+/// --prefix what is decided so far; null with captures_error where a budget ended); where it leaves the
+/// language also offset (in bytes), line and column (in characters), character, expected, more_expected (how
+/// many more there are) and terminals; where a budget ends line, column, rules and terminals.
 ///
 /// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf|regex|lark|ebnf|json_schema",
 /// "grammar": "..", "text": "..", "prefix": false}, with the flags for JSON Schemas as further keys if need

@@ -96,7 +96,8 @@ fn numbers_of_every_shape_go_through_the_engine() {
     }
 }
 
-/// Schemas that are read together have the keys that were written before, and are what they are by themselves.
+/// Schemas that are read together have the keys that were written before in common, and are what they are by
+/// themselves.
 #[test]
 fn schemas_read_together_are_the_same_grammars() {
     let schemas: Vec<String> = (0..40)

@@ -228,8 +228,9 @@ fn compiler(command: &Generate, vocabulary: &Vocabulary, cache: &CacheFolder) ->
     command.reach.compiler(vocabulary.clone(), cache)
 }
 
-/// The grammar of the command line, if there is one, and what is captured of its texts. Its trees are read, or grow while the model is loaded
-/// and reads the prompt, and so are the masks of the places that texts come to first.
+/// The grammar of the command line, if there is one, and what is captured of its texts. Its trees are read,
+/// or grow while the model is loaded and reads the prompt, and so are the masks of the places that texts come
+/// to first.
 fn grammar(
     command: &Generate,
     compiler: &Compiler,
