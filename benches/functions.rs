@@ -113,8 +113,8 @@ fn listed(functions: &[(String, Value)]) -> String {
 /// The same calls within free text, in llguidance's Lark.
 fn lark(functions: &[(String, Value)]) -> String {
     let mut text = String::from(
-        "start: (BEGIN call \"}\\n</tool_call>\")* FREE\nFREE: /(.|\\n)*/\n\
-         BEGIN[lazy]: /(.|\\n)*<tool_call>\\n\\{\"name\": \"/\n",
+        "start: (begin call \"}\\n</tool_call>\")* FREE\nFREE: /(.|\\n)*/\n\
+         begin[lazy]: /(.|\\n)*<tool_call>\\n\\{\"name\": \"/\n",
     );
     let calls: Vec<String> = (0..functions.len()).map(|number| format!("call_{number}")).collect();
     text += &format!("call: {}\n", calls.join(" | "));
