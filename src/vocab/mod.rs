@@ -17,6 +17,7 @@ mod utf8_stream;
 mod vocabulary;
 
 pub use builder::VocabularyBuilder;
+pub(crate) use quoted::Enclosing;
 pub use error::{VocabularyError, VocabularyErrorKind};
 pub use token_set::TokenSet;
 pub use tokenizer::Tokenizer;
