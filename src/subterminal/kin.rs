@@ -55,7 +55,8 @@ impl Levels {
     fn new(common: &TerminalDfa, home: Option<Home>, endless: bool) -> Self {
         let ending = if endless { 0 } else { ending(common) };
         let leaves = |home: Home| (0..0x80_u8).filter(move |&byte| home.is_left_by(common, byte));
-        let escaping = home.map_or(0, |home| leaves(home).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte)));
+        let escaping =
+            home.map_or(0, |home| leaves(home).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte)));
         let long = (0xe0..0xf0_u8).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
         Self { without: [0, ending, ending | escaping, ending | escaping | long] }
     }
@@ -120,7 +121,11 @@ impl Kin {
                             open.push_back(to);
                         }
                         if pairs[to as usize].partner == other {
-                            before[to as usize].push((state, level));
+                            // Most bytes lead to the same state.
+                            match before[to as usize].last_mut() {
+                                Some((from, last)) if *from == state => *last = level.max(*last),
+                                _ => before[to as usize].push((state, level)),
+                            }
                             continue;
                         }
                     }

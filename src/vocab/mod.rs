@@ -17,8 +17,8 @@ mod utf8_stream;
 mod vocabulary;
 
 pub use builder::VocabularyBuilder;
-pub(crate) use quoted::Enclosing;
 pub use error::{VocabularyError, VocabularyErrorKind};
+pub(crate) use quoted::Enclosing;
 pub use token_set::TokenSet;
 pub use tokenizer::Tokenizer;
 pub(crate) use trie::{ByteTrie, byte_kind};
