@@ -101,11 +101,11 @@ mod tests {
             let plain = string.bytes().all(|byte| (b' '..=b'~').contains(&byte));
             let found = word(&string, spelling);
             prop_assert_eq!(found.is_some(), plain);
-            let mut builder = GrammarBuilder::default();
+            let mut builder = GrammarBuilder::new(&crate::Limits::default());
             let set = StringSet::one(&string).unwrap().emit(&mut builder, spelling, Span::default()).unwrap();
             if let (Some(found), Expr::Pattern(pattern)) = (found, builder.expr(set)) {
                 prop_assert!(found.is_minimal());
-                prop_assert_eq!(&Pattern::automaton(found), pattern);
+                prop_assert_eq!(Pattern::automaton(found), pattern.clone());
                 prop_assert!(matches!(pattern.kind(), PatternKind::Automaton(known) if known.is_minimal()));
             }
         }
