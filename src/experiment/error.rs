@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use crate::{
-    decode::{BuildError, DecodeError},
+    decode::{BuildError, DecodeError, DraftModelError},
     grammar::GrammarError,
     lower::CompileError,
     proposer::PriorError,
@@ -91,6 +91,14 @@ pub enum ExperimentError {
         /// Why not.
         message: String,
     },
+    /// The draft model has other tokens than a model.
+    #[error("draft model {name}: {source}")]
+    DraftModel {
+        /// Its name in the definition.
+        name: String,
+        /// What differs.
+        source: DraftModelError,
+    },
     /// A prior that comes with a model cannot be used.
     #[error("{}: {source}", path.display())]
     Prior {
@@ -158,6 +166,7 @@ impl ExperimentError {
             Self::Locked { .. } => "wait for it to end, or give another folder with --out",
             Self::Merge(_) => "merge the folders of all shards of one definition, commit and model",
             Self::Model { .. } => "name a model's folder, a GGUF file, or OWNER/NAME on the Hugging Face hub",
+            Self::DraftModel { source, .. } => source.hint(),
             Self::Prior { source, .. } => source.hint(),
             Self::Run { .. } => "run the same command again: it goes on with this run",
         };

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     compile::{CompiledGrammar, Compiler},
-    decode::{DecodeError, Decoder, Masking, Sampling},
+    decode::{DecodeError, Decoder, DraftModel, Masking, Sampling},
     grammar::Grammar,
     ids::TokenId,
     limits::Limits,
@@ -46,6 +46,15 @@ pub struct Loaded<M> {
     pub priors: Option<PathBuf>,
 }
 
+/// Which model of a definition is to be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// That of an index in its models.
+    Model(usize),
+    /// The draft model.
+    Draft,
+}
+
 /// Observer of an experiment, which can also stop it.
 pub trait Watch {
     /// The experiment begins: `runs` runs in all, `there` of which are recorded already.
@@ -63,6 +72,9 @@ pub trait Watch {
     }
 }
 
+/// Loads models.
+type Load<'a, M> = &'a mut dyn FnMut(Part) -> Result<Loaded<M>, ExperimentError>;
+
 /// How far an experiment came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -78,16 +90,16 @@ const UNCOUNTED_SEED: u64 = 2_000_000;
 /// Tokens of the run that is not counted.
 const UNCOUNTED_TOKENS: usize = 24;
 
-/// Makes all runs of a plan that are not in the records yet. `load` loads the model of an index in the
-/// definition.
+/// Makes all runs of a plan that are not in the records yet. `load` loads a model of the definition; each
+/// method that drafts by one has a draft model of its own.
 ///
 /// # Errors
 /// If a grammar, a model or a prior cannot be used, a run fails, or a row cannot be written. The rows before
 /// stay.
-pub fn run<M: Model>(
+pub fn run<M: Model + 'static>(
     plan: &Plan,
     records: &mut Records,
-    load: &mut dyn FnMut(usize) -> Result<Loaded<M>, ExperimentError>,
+    load: Load<'_, M>,
     watch: &mut dyn Watch,
 ) -> Result<Ended, ExperimentError> {
     let there = plan.keys().iter().filter(|key| records.has(key)).count();
@@ -96,7 +108,7 @@ pub fn run<M: Model>(
     let mut left: Vec<&Round> = plan.rounds().iter().collect();
     left.retain(|round| plan.turns(round).any(|at| !records.has(&plan.id(round, at).key())));
     for of_model in left.chunk_by(|one, other| one.model == other.model) {
-        let Loaded { model, vocabulary, tokenizer, priors } = load(of_model[0].model)?;
+        let Loaded { model, vocabulary, tokenizer, priors } = load(Part::Model(of_model[0].model))?;
         let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
         for of_task in of_model.chunk_by(|one, other| one.task == other.task) {
             let task = &plan.definition().tasks[of_task[0].task];
@@ -111,6 +123,7 @@ pub fn run<M: Model>(
                 priors: HashMap::new(),
                 shipped: priors.clone(),
                 methods: HashMap::new(),
+                load: &mut *load,
                 decoder: &mut decoder,
             };
             for round in of_task {
@@ -179,6 +192,7 @@ struct Bench<'a, M: Model> {
     shipped: Option<PathBuf>,
     /// Methods that are ready, by variant and temperature.
     methods: HashMap<(usize, u64), Box<dyn Method<M>>>,
+    load: Load<'a, M>,
     decoder: &'a mut Decoder<M>,
 }
 
@@ -191,7 +205,7 @@ fn failed(run: impl Into<String>) -> impl FnOnce(MethodError) -> ExperimentError
     }
 }
 
-impl<M: Model> Bench<'_, M> {
+impl<M: Model + 'static> Bench<'_, M> {
     /// Makes a run, measures it, and says it all in a row.
     fn row(
         &mut self,
@@ -268,7 +282,8 @@ impl<M: Model> Bench<'_, M> {
         };
         watch.doing(&format!("{}: {}", self.task.name, variant.method));
         let tokenizer = self.tokenizer;
-        let made = variant.method::<M>(grammar, tokenizer, prior);
+        let draft = variant.method.second().map(|_| self.draft()).transpose()?;
+        let made = variant.method::<M>(grammar, tokenizer, prior, draft);
         let mut method = made.map_err(|error| {
             ExperimentError::definition(self.definition().name.clone(), error.to_string())
         })?;
@@ -278,6 +293,16 @@ impl<M: Model> Bench<'_, M> {
         method.prepare(&mut stage).map_err(failed(&*run))?;
         method.generate(&mut stage, &self.prompts[0]).map_err(failed(run))?;
         Ok(method)
+    }
+
+    /// Another draft model.
+    fn draft(&mut self) -> Result<DraftModel<M>, ExperimentError> {
+        let Loaded { model, vocabulary, tokenizer, .. } = (self.load)(Part::Draft)?;
+        let draft = DraftModel::new(model, &vocabulary, self.decoder.vocabulary());
+        draft.and_then(|draft| draft.splitting(&tokenizer, self.tokenizer)).map_err(|source| {
+            let name = self.definition().draft_model.as_ref().map(|draft| draft.model.clone());
+            ExperimentError::DraftModel { name: name.unwrap_or_default(), source }
+        })
     }
 
     /// What is learnt from warm-ups: texts with seeds of their own, as the paper does (section 4).

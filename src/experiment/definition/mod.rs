@@ -30,6 +30,8 @@ pub struct Definition {
     pub about: String,
     /// Models, as `--model` names them; [`DEFAULT_MODEL`] is the one that comes with the program.
     pub models: Vec<String>,
+    /// The second model, for methods that draft by one.
+    pub draft_model: Option<DraftSource>,
     /// Grammars with their prompts.
     pub tasks: Vec<Task>,
     /// What is compared.
@@ -50,6 +52,16 @@ pub struct Definition {
     pub warm_ups: usize,
     /// How methods take turns.
     pub turns: Turns,
+}
+
+/// Where a draft model is from.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct DraftSource {
+    /// Its name, as one of [`Definition::models`].
+    pub model: String,
+    /// The format that its weights are quantised to while it is loaded, as `--quantize` names it.
+    pub quantize: Option<String>,
 }
 
 /// How the methods of a prompt and seed take turns.
@@ -182,12 +194,17 @@ impl Definition {
     pub fn to_json(&self) -> Value {
         let tasks: Vec<Value> = self.tasks.iter().map(Task::to_json).collect();
         let methods: Vec<String> = self.methods.iter().map(ToString::to_string).collect();
-        json!({
+        let mut all = json!({
             "name": self.name, "about": self.about, "models": self.models, "grammars": tasks,
             "methods": methods, "k": self.k, "s": self.s, "threshold": self.thresholds,
             "temperatures": self.temperatures, "seeds": self.seeds, "max_tokens": self.max_tokens,
             "warm_ups": self.warm_ups, "turns": self.turns,
-        })
+        });
+        // Definitions without one are as they were before there were any.
+        if let Some(draft) = &self.draft_model {
+            all["draft_model"] = json!(draft);
+        }
+        all
     }
 
     /// What decides the runs of a definition [in records](Self::to_json): all but the texts of its grammars,
@@ -212,6 +229,7 @@ impl Definition {
             name: of(value, "name")?,
             about: String::new(),
             models: of(value, "models")?,
+            draft_model: None,
             tasks: list("grammars")?.iter().map(task).collect::<Option<_>>()?,
             methods: list("methods")?
                 .iter()

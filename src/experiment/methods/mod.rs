@@ -16,16 +16,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use self::name::{MethodName, Refinement, Refinements, UnknownMethod};
+pub use self::name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
 use self::{drafted::Drafted, online::Online, rejection::Rejection, templates::Templates};
 use super::{definition::Variant, error::ExperimentError, row::K};
 use crate::{
     compile::CompiledGrammar,
-    decode::{DecodeError, DecodeStats, Decoder, Finish, Masking, Sampling},
+    decode::{DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Masking, Sampling},
     ids::TokenId,
     lower::Terminals,
     model::Model,
-    proposer::{DraftLength, Prior},
+    proposer::{DraftLength, Prior, Propose},
     vocab::Tokenizer,
 };
 
@@ -117,24 +117,32 @@ impl Variant {
     pub(super) fn lessons(&self) -> Lessons {
         match self.method {
             MethodName::Paper(refinements) => Lessons::WarmUps(refinements.of_counting()),
-            MethodName::Ours => Lessons::WarmUps(Refinements::all().of_counting()),
+            MethodName::Ours | MethodName::DraftModel(Second::Joint) => {
+                Lessons::WarmUps(Refinements::all().of_counting())
+            }
             MethodName::Shipped => Lessons::Shipped,
             _ => Lessons::None,
         }
     }
 
-    /// The method, ready to generate. `prior`: what it has learnt.
-    pub(super) fn method<M: Model>(
+    /// The method, ready to generate. `prior`: what it has learnt; `draft`: the second model, if it has one.
+    pub(super) fn method<M: Model + 'static>(
         &self,
         grammar: Option<&CompiledGrammar>,
         tokenizer: &Tokenizer,
         prior: Option<Prior>,
+        draft: Option<DraftModel<M>>,
     ) -> Result<Box<dyn Method<M>>, crate::proposer::DraftLengthError> {
         let length = match (self.s, self.threshold) {
             (Some(s), Some(threshold)) => DraftLength::up_to(s, threshold)?,
             _ => DraftLength::Auto,
         };
         let plain = |masking| Box::new(Drafted::plain(masking));
+        let mask = match self.method {
+            MethodName::DraftModel(Second::Unmasked) => DraftMask::Off,
+            _ => DraftMask::On,
+        };
+        let second = draft.map(|draft| -> Box<dyn Propose> { Box::new(draft.mask(mask)) });
         Ok(match (self.method, grammar) {
             (MethodName::Rejection, _) => Box::new(Rejection::default()),
             (MethodName::Online, _) => Box::new(Online::default()),
@@ -145,7 +153,10 @@ impl Variant {
             }
             (MethodName::Forced, Some(grammar)) => Box::new(Drafted::forced(grammar, tokenizer)),
             (method, Some(grammar)) if let Some(refinements) = method.refinements() => {
-                Box::new(Drafted::by_counts(grammar, tokenizer, prior, refinements, length))
+                Box::new(Drafted::by_counts(grammar, tokenizer, prior, refinements, length, second))
+            }
+            (MethodName::DraftModel(_), Some(_)) if let Some(second) = second => {
+                Box::new(Drafted::by(second, length))
             }
             _ => plain(Masking::Ahead),
         })
