@@ -252,6 +252,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_mask_was_made_of_is_known_while_it_is_here() {
+        let mut cache = room(2);
+        let states: Vec<StateId> = (0..9).map(StateId::new).collect();
+        let made = cache.keep_made(states[0], Arc::new(mask(0)), &[1, 2]);
+        assert!(cache.made_of(states[1], &[1]).is_none());
+        assert!(cache.made_of(states[1], &[1, 2]).is_some_and(|found| Arc::ptr_eq(&found, &made)));
+        assert!(cache.get(states[1]).is_some_and(|found| Arc::ptr_eq(&found, &made)));
+        // Once in use, then no more.
+        (3..8).for_each(|state| _ = cache.keep(states[state], Arc::new(mask(state as u32))));
+        assert!(cache.get(states[1]).is_none() && cache.made_of(states[1], &[1, 2]).is_none());
+        cache.keep_made(states[2], Arc::new(mask(1)), &[3]);
+        assert!(cache.bytes() >= 2 * mask_bytes(SIZE) + size_of::<usize>());
+        cache.forget_recipes();
+        assert!(cache.get(states[2]).is_some() && cache.made_of(states[8], &[3]).is_none());
+    }
+
+    #[test]
     fn what_is_used_stays() {
         let mut cache = room(4);
         let used = cache.keep(StateId::new(0), Arc::new(mask(0)));

@@ -181,13 +181,36 @@ impl Choice {
     }
 
     /// The least sum of prices of parts with which the list may end, each with a separator before it; `None`
-    /// if it cannot.
+    /// if it cannot. Linear in the names and parts; where marks matter, a product of those and the parts.
     pub(crate) fn least(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> Option<u64> {
+        let (sum, count) = self.least_rest(chosen, price, separator, 0)?;
+        Some(sum.saturating_add(count.saturating_mul(separator)))
+    }
+
+    /// The same where a part comes next, with no separator before it.
+    pub(crate) fn least_from(
+        &self,
+        chosen: &Chosen,
+        price: impl Fn(usize) -> u64,
+        separator: u64,
+    ) -> Option<u64> {
+        let (sum, count) = self.least_rest(chosen, price, separator, 1)?;
+        Some(sum.saturating_add((count - 1).saturating_mul(separator)))
+    }
+
+    /// The parts of the cheapest rest of at least so many: the sum of their prices, and how many they are.
+    fn least_rest(
+        &self,
+        chosen: &Chosen,
+        price: impl Fn(usize) -> u64,
+        separator: u64,
+        needed: u64,
+    ) -> Option<(u64, u64)> {
         let room = self.max.map_or(u64::MAX, |max| max - chosen.count.min(max));
-        let need = self.min.saturating_sub(chosen.count);
+        let need = self.min.saturating_sub(chosen.count).max(needed);
         let missing = self.marks & !chosen.marks;
         if missing != 0 {
-            return self.least_with_marks(chosen, &price, separator, missing);
+            return self.least_with_marks(chosen, &price, separator, (missing, need));
         }
         let cheapest = |parts: &[usize]| parts.iter().map(|&part| price(part)).min();
         let (mut sum, mut count, mut others) = (0_u64, 0_u64, Vec::new());
@@ -217,7 +240,7 @@ impl Choice {
             }
             count = need;
         }
-        Some(sum.saturating_add(count.saturating_mul(separator)))
+        Some((sum, count))
     }
 
     /// The same where marks are missing, by dynamic programming over the marks found and the number of parts.
@@ -226,11 +249,11 @@ impl Choice {
         chosen: &Chosen,
         price: &impl Fn(usize) -> u64,
         separator: u64,
-        missing: u8,
-    ) -> Option<u64> {
+        (missing, need): (u8, u64),
+    ) -> Option<(u64, u64)> {
         let open = |name: &usize| !chosen.is_used(*name);
         let required = (0..self.required.len()).filter(open).filter(|&name| self.required[name]).count();
-        let need = usize::try_from(self.min.saturating_sub(chosen.count)).ok()?;
+        let need = usize::try_from(need).ok()?;
         let room = self
             .max
             .map_or(usize::MAX, |max| usize::try_from(max - chosen.count.min(max)).unwrap_or(usize::MAX));
@@ -268,7 +291,58 @@ impl Choice {
         }
         let full = &best[usize::from(missing) * width..][..width];
         let sums = full.iter().enumerate().skip(need).filter(|&(_, &sum)| sum != u64::MAX);
-        let separators = |count: usize| separator.saturating_mul(u64::try_from(count).unwrap_or(u64::MAX));
-        sums.map(|(count, &sum)| sum.saturating_add(separators(count))).min()
+        let sums = sums.map(|(count, &sum)| (sum, u64::try_from(count).unwrap_or(u64::MAX)));
+        sums.min_by_key(|&(sum, count)| sum.saturating_add(separator.saturating_mul(count)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PRICES: [u64; 5] = [3, 1, 4, 1, 5];
+
+    /// The list of these parts, name and marks each.
+    fn choice(parts: &[(u32, u8)], required: u8, marks: u8, min: u64, room: Option<u64>) -> Choice {
+        let part = |&(name, marks): &(u32, u8)| AnyOrderPart {
+            expr: ExprId::new(0),
+            name: (name < 3).then_some(name),
+            marks,
+        };
+        let of = AnyOrder {
+            parts: parts.iter().map(part).collect(),
+            separator: ExprId::new(0),
+            required: (0..3).map(|name| required >> name & 1 == 1).collect(),
+            marks,
+            min,
+            max: room.map(|room| min + room),
+        };
+        Choice::new(&of, |_| true, true)
+    }
+
+    proptest! {
+        /// Against each part that may come next, and the rest after it.
+        #[test]
+        fn the_next_part_is_the_cheapest_way_on(
+            parts in proptest::collection::vec((0..5_u32, 0..4_u8), 1..=5),
+            required in 0..8_u8, marks in 0..4_u8, min in 0..4_u64, room in proptest::option::of(0..4_u64),
+            separator in 0..3_u64, taken in proptest::collection::vec(0..5_usize, 0..3),
+        ) {
+            let choice = choice(&parts, required, marks, min, room);
+            let mut chosen = choice.start();
+            for part in taken {
+                if let Some(after) = (part < parts.len()).then(|| choice.after(&chosen, part)).flatten() {
+                    chosen = after;
+                }
+            }
+            let price = |part: usize| PRICES[part];
+            let ways = (0..parts.len()).filter_map(|part| {
+                let after = choice.after(&chosen, part)?;
+                Some(price(part) + choice.least(&after, price, separator)?)
+            });
+            prop_assert_eq!(choice.least_from(&chosen, price, separator), ways.min());
+        }
     }
 }

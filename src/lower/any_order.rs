@@ -139,13 +139,15 @@ impl List {
     pub(crate) fn shortest(&self, price: impl Fn(usize) -> u64, separator: u64) -> Vec<usize> {
         let (mut chosen, mut parts) = (self.choice.start(), Vec::new());
         while parts.is_empty() || !self.choice.may_end(&chosen) {
-            let ways =
+            let Some(least) = self.choice.least_from(&chosen, &price, separator) else { break };
+            // The first part with which it can be had.
+            let mut ways =
                 (0..self.choice.len()).filter_map(|part| Some((part, self.choice.after(&chosen, part)?)));
-            let best = ways.min_by_key(|(part, after)| {
+            let next = ways.find(|(part, after)| {
                 let rest = self.choice.least(after, &price, separator).unwrap_or(NEVER);
-                price(*part).saturating_add(rest)
+                price(*part).saturating_add(rest) == least
             });
-            let Some((part, after)) = best else { break };
+            let Some((part, after)) = next else { break };
             parts.push(part);
             chosen = after;
         }
@@ -155,12 +157,7 @@ impl List {
     /// The least price of a rest of the list that begins with a part, after the parts that have come. `price`
     /// is that of a part, by its number.
     pub(super) fn least_from(&self, chosen: &Chosen, price: impl Fn(usize) -> u64, separator: u64) -> u64 {
-        let parts = (0..self.choice.len()).filter_map(|part| Some((part, self.choice.after(chosen, part)?)));
-        let sums = parts.map(|(part, after)| {
-            let rest = self.choice.least(&after, &price, separator).unwrap_or(NEVER);
-            price(part).saturating_add(rest)
-        });
-        sums.min().unwrap_or(NEVER)
+        self.choice.least_from(chosen, price, separator).unwrap_or(NEVER)
     }
 }
 

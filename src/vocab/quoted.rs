@@ -100,6 +100,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn strings_in_tokens() {
+        let texts = [r#"":""#, r#",":""#, r#" "a\"b","#, r#""x"#, r#""""""#, r#"\""#, r#"\\""#, r#""\\"#];
+        let ids = (0..).map(TokenId::new).zip(texts);
+        let builder = ids.fold(Vocabulary::builder(), |builder, (id, text)| builder.token(id, text));
+        let vocabulary = builder.end_of_text(TokenId::new(100)).build().unwrap();
+        let quoted = vocabulary.quoted();
+        let enclosing = |enclosing: &Enclosing| {
+            let mut tokens: Vec<u32> = enclosing.tokens.iter().map(|token| token.raw()).collect();
+            tokens.sort_unstable();
+            (String::from_utf8_lossy(&enclosing.spelt).into_owned(), enclosing.before, tokens)
+        };
+        let mut found: Vec<_> = quoted.enclosing.iter().map(enclosing).collect();
+        found.sort();
+        // Those of one quote hold no string, and of those with four more than one may.
+        assert_eq!(found, [(":".to_owned(), 1, vec![0, 1]), (r#"a\"b"#.to_owned(), 1, vec![2])]);
+        // Only an even number of backslashes lets a quote end a string.
+        let mut escaping: Vec<u32> = quoted.escaping.iter().map(|token| token.raw()).collect();
+        escaping.sort_unstable();
+        assert_eq!(escaping, [6]);
+    }
+
+    #[test]
     fn tokens_are_found_once() {
         let texts = ["a", "\"", "\"\"", "\"a\"", "a\"", "a\"\"b", "\\\"", "\\"];
         let mut builder = Vocabulary::builder();
