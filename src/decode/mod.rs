@@ -4,9 +4,11 @@ mod batch;
 mod builder;
 mod calibration;
 mod choice;
+mod conditional;
 mod decoder;
 mod error;
 mod heal;
+mod kept_mass;
 mod likely;
 mod logprobs;
 mod noise;
@@ -29,9 +31,14 @@ pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;
 #[cfg(feature = "experiments")]
 pub(crate) use choice::possible;
+pub use conditional::{ConditionalDecoder, ConditionalText};
 pub use decoder::Decoder;
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
 pub use heal::Healing;
+#[cfg(feature = "experiments")]
+pub(crate) use kept_mass::{log_kept, log_sum};
+#[cfg(feature = "experiments")]
+pub(crate) use likely::likely;
 pub use logprobs::{Logprobs, TokenLogprobs};
 pub use options::{DecodeOptions, Masking};
 pub use penalties::{Penalties, PenaltyError};

@@ -98,6 +98,11 @@ impl LowSpeculate {
         self.compare
     }
 
+    /// Was anything said about it?
+    pub(crate) fn asks(&self) -> bool {
+        self.speculate.is_some() || self.prior.is_some() || self.learn == Learn::Online || self.compare
+    }
+
     /// What was asked for.
     pub(crate) fn resolve(self, constrained: bool) -> Result<Speculation, BadInput> {
         if !constrained && matches!(self.speculate, Some(Speculate::To { .. })) {
