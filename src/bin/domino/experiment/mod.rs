@@ -14,6 +14,7 @@ use domino::{
         self, DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Plan, Records,
         Row, Watch,
         outputs::Outputs,
+        passes::read_passes,
         summary::{self, Line},
     },
     model::candle::{CandleModel, LoadOptions, join_threads},
@@ -159,7 +160,8 @@ fn load(name: &str, path: &Path, cache: &CacheFolder) -> Result<Loaded<CandleMod
 /// Shows what a folder has, whole or not.
 fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
     let (header, rows) = experiment::read(folder).map_err(failed)?;
-    let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows));
+    let passes = read_passes(folder).map_err(failed)?;
+    let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows), &passes);
     let written = outputs.write(folder).map_err(failed)?;
     let mut out = stdout::lock();
     if json {
@@ -184,7 +186,8 @@ fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Ve
     ] {
         experiment::write_file(&folder.join(name), content.as_bytes()).map_err(failed)?;
     }
-    Outputs::new(header, rows, &lines).write(folder).map_err(failed)?;
+    let passes = read_passes(folder).map_err(failed)?;
+    Outputs::new(header, rows, &lines, &passes).write(folder).map_err(failed)?;
     Ok(lines)
 }
 
