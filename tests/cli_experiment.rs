@@ -223,6 +223,47 @@ fn passes_are_measured_once_and_shown() {
     assert!(run.code == Some(2) && run.stderr.contains("passes.json"), "{}", run.stderr);
 }
 
+/// The model as its own draft, quantised or not, with a mask and without: the tokens are those of masks.
+#[test]
+fn a_draft_model_is_an_axis() {
+    let folder = folder();
+    let folder = folder.path();
+    let definition = |draft: &str| {
+        let methods =
+            "methods = [\"masks\", \"draft_model\", \"draft_model-unmasked\", \"draft_model-joint\"]";
+        let text =
+            DEFINITION.replace("methods = [\"unconstrained\", \"masks\", \"ours\", \"naive\"]", methods);
+        let text = text.replace("count = 12", "count = 4");
+        let text =
+            text.replace("warm_ups = 1", &format!("warm_ups = 1\nthreshold = [0]\ndraft_model = {draft}"));
+        std::fs::write(folder.join("d.toml"), text).unwrap();
+    };
+    definition("{ model = \"model\", quantize = \"q8_0\" }");
+    let run = experiment(folder, &["d.toml", "--out", "out"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let text = std::fs::read_to_string(folder.join("out/rows.jsonl")).unwrap();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |method: &'static str| rows.iter().filter(move |row| row["method"] == method);
+    let tokens = |row: &Value| (row["prompt"].clone(), row["seed"].clone(), row["tokens"].clone());
+    let plain: HashSet<String> = of("masks").map(|row| format!("{:?}", tokens(row))).collect();
+    for method in ["draft_model", "draft_model-unmasked", "draft_model-joint"] {
+        let drafted: u64 = of(method).map(|row| row["drafted"].as_u64().unwrap()).sum();
+        assert!(of(method).count() == 8 && drafted > 0, "{method}");
+        assert!(of(method).all(|row| plain.contains(&format!("{:?}", tokens(row)))), "{method}");
+    }
+    let header: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("out/header.json")).unwrap()).unwrap();
+    assert_eq!(header["models"].as_array().unwrap().len(), 2);
+    assert_eq!(header["definition"]["draft_model"]["quantize"], "q8_0");
+    for (draft, said) in
+        [("{ model = \"model\", quantize = \"f16\" }", "no such format"), ("\"nowhere\"", "nowhere")]
+    {
+        definition(draft);
+        let run = experiment(folder, &["d.toml", "--out", "other"]);
+        assert!(run.code == Some(2) && run.stderr.contains(said), "{}", run.stderr);
+    }
+}
+
 #[test]
 fn records_of_another_experiment_are_refused() {
     let folder = folder();

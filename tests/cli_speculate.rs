@@ -55,6 +55,97 @@ fn learnt_drafts_give_the_same_text_in_fewer_passes() {
     assert_eq!((&off["token_ids"], &off["drafted"]), (&plain["token_ids"], &Value::Null));
 }
 
+/// A model of the same form and tokenizer with other weights.
+fn write_other_model(folder: &Path) {
+    write_model(folder);
+    let path = folder.join("model.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let header = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
+    let weights = &mut bytes[8 + header..];
+    weights.as_chunks_mut::<4>().0.reverse();
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_draft_model_guesses_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, other) = (folder.path().join("own"), folder.path().join("other"));
+    for folder in [&own, &other] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    write_model(&own);
+    write_other_model(&other);
+    let [own_path, other_path] = [&own, &other].map(|path| path.to_str().unwrap());
+    let plain = generate(&own, &["--speculate", "off"]);
+    assert_eq!(plain["draft_model"], Value::Null);
+    let count = |found: &Value, key: &str| found["draft_model"][key].as_u64().unwrap();
+    for (draft, mask) in [(own_path, "on"), (own_path, "off"), (other_path, "on"), (other_path, "off")] {
+        let flags = ["--speculate", "6", "--draft-model", draft, "--draft-mask", mask];
+        let found = generate(&own, &flags);
+        assert_eq!(found["token_ids"], plain["token_ids"], "{flags:?}");
+        let [guessed, judged, right] = ["guessed", "judged", "right"].map(|key| count(&found, key));
+        assert!(guessed >= judged && judged >= right && judged > 0, "{flags:?}: {found}");
+        if (draft, mask) == (own_path, "on") {
+            assert_eq!(judged, right);
+            assert!(found["passes"].as_u64().unwrap() * 2 < plain["passes"].as_u64().unwrap(), "{found}");
+        }
+    }
+    // As long as pays: time decides how much, not what.
+    let found = generate(&own, &["--draft-model", other_path]);
+    assert_eq!(found["token_ids"], plain["token_ids"]);
+    assert!(found["draft_model"]["guessed"].is_u64());
+    let compared = generate(&own, &["--draft-model", own_path, "--compare"]);
+    assert_eq!(compared["compare"]["same_tokens"], Value::Bool(true));
+    let explain =
+        [&LISTS[..], &["-p", "List:", "--seed", "3", "--speculate", "4", "--draft-model", own_path]];
+    let run = run(&own, "explain", &explain.concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told = last_line(&run);
+    assert!(told["accepted"].as_u64().unwrap() > 0 && told["passes"].as_u64() < plain["passes"].as_u64());
+}
+
+#[test]
+fn a_draft_model_of_another_tokenizer_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, other) = (folder.path().join("own"), folder.path().join("other"));
+    for folder in [&own, &other] {
+        std::fs::create_dir(folder).unwrap();
+        write_model(folder);
+    }
+    let file = other.join("tokenizer.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let refused = |json: &Value, parts: &[&str]| {
+        std::fs::write(&file, json.to_string()).unwrap();
+        let flags = [&LISTS[..], &["--draft-model", other.to_str().unwrap()]].concat();
+        let run = run(&own, "generate", &flags);
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        for part in parts {
+            assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+        }
+    };
+    let tokenizer: Value = serde_json::from_str(&text).unwrap();
+    let mut swapped = tokenizer.clone();
+    let words = swapped["model"]["vocab"].as_object_mut().unwrap();
+    let [one, other] = ["a", "b"].map(|word| words[word].clone());
+    words.insert("a".to_owned(), other);
+    words.insert("b".to_owned(), one);
+    refused(&swapped, &["--draft-model", "another vocabulary", "is \"b\" in it", "hint:", "same family"]);
+    let mut unmerged = tokenizer;
+    unmerged["model"]["merges"] = Value::Array(Vec::new());
+    refused(&unmerged, &["another tokenizer", "from token", "hint:"]);
+    let own = own.to_str().unwrap();
+    for (flags, said) in [
+        (&["--draft-model", own][..], "--grammar"),
+        (&["--regex", "a", "--draft-mask", "off"], "--draft-model"),
+        (&["--regex", "a", "--draft-model", "no/such", "--speculate", "off"], "--speculate off"),
+        (&["--regex", "a", "--draft-model", "no/such/model"], "there is no no/such/model"),
+        (&["--regex", "a", "--draft-model", own, "--batch", "-"], "--batch"),
+    ] {
+        let run = run(Path::new(own), "generate", flags);
+        assert!(run.code == Some(2) && run.stderr.contains(said), "{flags:?}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn comparing() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,8 +11,8 @@ use clap::Parser;
 use domino::{
     TokenId, Vocabulary,
     experiment::{
-        DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Plan, Records, Row,
-        Task, Watch,
+        DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Part, Plan, Records,
+        Row, Task, Watch,
         methods::{Peer, PeerError, PeerGrammar, PeerText},
         model_hash,
         outputs::Outputs,
@@ -53,7 +53,11 @@ fn main() -> anyhow::Result<()> {
     let peer = Llguidance::read(model, &vocabulary)?;
     let plan = Plan::new(definition, None);
     let mut records = Records::open(&args.out, &header)?;
-    let mut load = |_| {
+    let mut load = |part| {
+        if part == Part::Draft {
+            let message = "this program has no draft models".to_owned();
+            return Err(ExperimentError::Model { name: "draft_model".to_owned(), message });
+        }
         let bad = |message: String| ExperimentError::Model { name: DEFAULT_MODEL.to_owned(), message };
         Ok(Loaded {
             model: CandleModel::load(model, &LoadOptions::default())

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 
 use crate::{ids::StateId, vocab::TokenSet};
 
@@ -29,7 +29,12 @@ struct Slot {
     used: bool,
     /// The last state that got this mask.
     first: u32,
+    /// How many masks were here before.
+    age: u32,
 }
+
+/// What a mask is the union of: addresses of the parts, ascending, each once.
+pub(super) type Recipe = [usize];
 
 /// Masks by state. A hit is a lookup by index.
 #[derive(Debug)]
@@ -38,6 +43,10 @@ pub(super) struct MaskCache {
     links: Vec<Link>,
     slots: Vec<Slot>,
     by_mask: HashTable<u32>,
+    /// Slots and their ages by what their masks were made of; what is out of date is seen by the age.
+    by_recipe: HashMap<Box<Recipe>, (u32, u32)>,
+    /// Bytes of the recipes.
+    recipes: usize,
     hand: usize,
     /// Number of masks.
     room: usize,
@@ -52,6 +61,8 @@ impl MaskCache {
             links: Vec::new(),
             slots: Vec::new(),
             by_mask: HashTable::new(),
+            by_recipe: HashMap::new(),
+            recipes: 0,
             hand: 0,
             room: (max_bytes / mask_bytes(size)).min(NONE as usize),
             each: mask_bytes(size),
@@ -74,6 +85,44 @@ impl MaskCache {
         let hash = mask.hash64();
         let known = self.by_mask.find(hash, |&slot| self.slots[slot as usize].mask == mask).copied();
         let at = known.unwrap_or_else(|| self.add(mask, hash));
+        self.link(state, at)
+    }
+
+    /// As [`keep`](Self::keep), for a mask that was made of these parts.
+    pub(super) fn keep_made(
+        &mut self,
+        state: StateId,
+        mask: Arc<TokenSet>,
+        recipe: &Recipe,
+    ) -> Arc<TokenSet> {
+        let mask = self.keep(state, mask);
+        if let Some(at) = self.links.get(state.index()).map(|link| link.slot) {
+            let bytes = size_of_val(recipe) + size_of::<(Box<Recipe>, u64)>();
+            if self.recipes + bytes > self.room * self.each / RECIPES {
+                self.forget_recipes();
+            }
+            self.recipes += bytes;
+            self.by_recipe.insert(recipe.into(), (at, self.slots[at as usize].age));
+        }
+        mask
+    }
+
+    /// The mask that was made of these parts, if it is still here, which then is the one of `state` too.
+    pub(super) fn made_of(&mut self, state: StateId, recipe: &Recipe) -> Option<Arc<TokenSet>> {
+        let &(at, age) = self.by_recipe.get(recipe)?;
+        let slot = &mut self.slots[at as usize];
+        slot.used |= slot.age == age;
+        (slot.age == age).then(|| self.link(state, at))
+    }
+
+    /// Forgets of what masks were made, as the parts are gone.
+    pub(super) fn forget_recipes(&mut self) {
+        self.by_recipe.clear();
+        self.recipes = 0;
+    }
+
+    /// Files the mask of a slot under a state that has none here.
+    fn link(&mut self, state: StateId, at: u32) -> Arc<TokenSet> {
         if state.index() >= self.links.len() {
             self.links.resize(state.index() + 1, Link { slot: NONE, next: NONE });
         }
@@ -90,18 +139,19 @@ impl MaskCache {
 
     /// Memory, in bytes. Masks that sessions hold though they were pushed out are not counted.
     pub(super) fn bytes(&self) -> usize {
-        self.slots.len() * self.each + size_of_val(&*self.links)
+        self.slots.len() * self.each + size_of_val(&*self.links) + self.recipes
     }
 
     /// A slot for a mask that is not here.
     fn add(&mut self, mask: Arc<TokenSet>, hash: u64) -> u32 {
-        let slot = Slot { mask, hash, used: false, first: NONE };
+        let slot = Slot { mask, hash, used: false, first: NONE, age: 0 };
         let at = if self.slots.len() < self.room {
             self.slots.push(slot);
             self.slots.len() - 1
         } else {
             let at = self.free();
-            self.slots[at] = slot;
+            let age = self.slots[at].age.wrapping_add(1);
+            self.slots[at] = Slot { age, ..slot };
             at
         };
         // There are fewer slots than `NONE`.
@@ -127,6 +177,9 @@ impl MaskCache {
         at
     }
 }
+
+/// What masks were made of takes at most one part of so many of the memory of the masks, beside it.
+const RECIPES: usize = 8;
 
 /// Memory of a mask over ids `0..size`, in bytes: the words, the set, the counts of its `Arc`, the slot, and at most two
 /// numbers in the table.

@@ -13,7 +13,7 @@ use super::program::Program;
 use crate::{
     ids::{TokenId, TrieNodeId},
     limits::{Budget, KEY_BYTES, LimitExceeded},
-    vocab::{ByteTrie, TokenSet},
+    vocab::{ByteTrie, Enclosing, TokenSet},
 };
 
 /// Bytes of the longest escape: two halves of a character.
@@ -132,6 +132,7 @@ impl Keys {
         top.bytes += bytes;
         self.bytes += bytes;
         self.awaits_key = false;
+        self.spelt.clear();
         Ok(true)
     }
 
@@ -171,6 +172,14 @@ impl Keys {
         (!rests.is_empty()).then_some(Begun { rests })
     }
 
+    /// Is the string a key of any open object that these tokens may come back to?
+    fn may_file(&self, Enclosing { spelt, before, .. }: &Enclosing) -> bool {
+        let Some(key) = decoded(spelt) else { return false };
+        let frames = std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref());
+        // Each byte closes one at most.
+        frames.take(before + 1).any(|frame| frame.keys.contains(&*key))
+    }
+
     /// Would the text, with these bytes after it, have a key twice?
     fn refuses(&self, bytes: &[u8]) -> Result<bool, LimitExceeded> {
         Ok(self.clone().read(bytes)? < bytes.len())
@@ -194,15 +203,26 @@ impl Keys {
         };
         // Quotes that a token needs so that a key ends in it that may have come before.
         match self.phase {
-            Phase::Between if self.is_any() => try_all(&quoted.by_count[1])?,
+            Phase::Between if self.is_any() => {
+                try_all(&quoted.by_count[3])?;
+                // Of the others only one string begins and ends in them: the only key that may come again.
+                for enclosing in &quoted.enclosing {
+                    let is_allowed = enclosing.tokens.iter().any(|&token| mask.contains(token));
+                    if is_allowed && self.may_file(enclosing) {
+                        try_all(&enclosing.tokens)?;
+                    }
+                }
+            }
             Phase::Between => try_all(&quoted.by_count[3])?,
             Phase::Text if self.is_any() => try_all(&quoted.by_count[2])?,
             Phase::Text => try_all(&quoted.by_count[3])?,
             Phase::Key if self.is_spelt_in_part() => try_all(&quoted.by_count[0])?,
             Phase::Key => {
                 try_all(&quoted.by_count[2])?;
-                try_all(&quoted.escaping)?;
                 let rests = self.begun().map_or(Vec::new(), |begun| begun.rests);
+                if !rests.is_empty() {
+                    try_all(&quoted.escaping)?;
+                }
                 for rest in rests {
                     let rest = std::str::from_utf8(rest).unwrap_or_default();
                     let spelt = serde_json::to_string(rest).unwrap_or_default();

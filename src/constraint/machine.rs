@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashSet};
 use super::{
     cache::MaskCache,
     context::{Context, Contexts},
-    mask::MaskMaker,
+    mask::{Asked, MaskMaker},
     memory::Memory,
     program::Program,
     thread::{Move, States, Thread},
@@ -295,20 +295,15 @@ impl Machine {
             self.threads.extend(started.map(|&terminal| Thread { set, scan: scanner.start(terminal) }));
         }
         let also = if self.is_complete(state) { shared.vocabulary.end_of_text() } else { &[] };
-        let by_trees = if self.walks.iter().any(|(walked, _)| *walked == state) {
-            None
-        } else {
-            self.maker.make(shared, &mut self.parser, &self.threads, also, work)?
-        };
-        let mask = match by_trees {
-            Some(mask) => mask,
-            None => {
-                let mut mask = self.walk_trie(shared, state, work)?;
-                also.iter().for_each(|&token| mask.insert(token));
-                Arc::new(mask)
+        if !self.walks.iter().any(|(walked, _)| *walked == state) {
+            let asked = Asked { state, threads: &self.threads, also };
+            if let Some(mask) = self.maker.make(shared, &mut self.parser, &asked, &mut self.masks, work)? {
+                return Ok(mask);
             }
-        };
-        Ok(self.masks.keep(state, mask))
+        }
+        let mut mask = self.walk_trie(shared, state, work)?;
+        also.iter().for_each(|&token| mask.insert(token));
+        Ok(self.masks.keep(state, Arc::new(mask)))
     }
 
     /// The tokens that may follow, by a walk over the trie: the exact way whose cost is bounded by the trie's nodes and

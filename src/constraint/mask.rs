@@ -4,9 +4,9 @@ use std::{ops::Range, sync::Arc};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{program::Program, thread::Thread};
+use super::{cache::MaskCache, program::Program, thread::Thread};
 use crate::{
-    ids::{SetId, TerminalId, TokenId},
+    ids::{SetId, StateId, TerminalId, TokenId},
     limits::{Budget, LimitExceeded, Work},
     parser::Parser,
     subterminal::{Forest, Grow, Lookahead, Soil, Tokens, TreeNodeId},
@@ -54,6 +54,7 @@ pub(super) struct MaskMaker {
     open: Vec<Visit>,
     seen: HashSet<Visit>,
     reached: Vec<TreeNodeId>,
+    recipe: Vec<usize>,
     /// By tree node: the number of the last mask that reached it.
     marks: Vec<u32>,
     mask: u32,
@@ -69,6 +70,16 @@ struct Visit {
     left: u32,
 }
 
+/// What a mask is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) state: StateId,
+    /// Those of the state, sorted by set and scanner state.
+    pub(super) threads: &'a [Thread],
+    /// Tokens that may follow besides: those of the end of text, or none.
+    pub(super) also: &'a [TokenId],
+}
+
 impl MaskMaker {
     pub(super) fn new(shared: &Program) -> Self {
         Self {
@@ -79,6 +90,7 @@ impl MaskMaker {
             open: Vec::new(),
             seen: HashSet::new(),
             reached: Vec::new(),
+            recipe: Vec::new(),
             marks: Vec::new(),
             mask: 0,
             failures: 0,
@@ -90,15 +102,15 @@ impl MaskMaker {
         if self.grown { self.forest.node_bytes() } else { self.forest.bytes() }
     }
 
-    /// The tokens that may follow these threads (sorted by set and scanner state), and `also`: stay-tokens need no
-    /// parser, an edge is followed only if the parser can shift (paper, 3.4). `None` where trees are not the way: the
-    /// terminals there follow each other in too many ways.
+    /// The tokens that may follow, filed under the state: stay-tokens need no parser, an edge is followed only if
+    /// the parser can shift (paper, 3.4). `None` where trees are not the way: the terminals there follow each
+    /// other in too many ways.
     pub(super) fn make(
         &mut self,
         shared: &Program,
         parser: &mut Parser,
-        threads: &[Thread],
-        also: &[TokenId],
+        asked: &Asked<'_>,
+        masks: &mut MaskCache,
         work: &mut Work,
     ) -> Result<Option<Arc<TokenSet>>, LimitExceeded> {
         if shared.limits.tree_work == 0 {
@@ -107,12 +119,12 @@ impl MaskMaker {
         let nodes = shared.vocabulary.trie().len();
         let whole = shared.limits.tree_work + nodes / NODES_OF_TREE_WORK;
         // Twice of that is what trees get in all, as it is halved with each failure.
-        if nodes * SPELLING_WORK > 2 * whole && self.is_spelling(shared, threads) {
+        if nodes * SPELLING_WORK > 2 * whole && self.is_spelling(shared, asked.threads) {
             return Ok(None);
         }
         let most = whole >> self.failures;
         let mut part = Work::new(work.left().min(most));
-        let made = self.by_trees(shared, parser, threads, also, &mut part);
+        let made = self.by_trees(shared, parser, asked, masks, &mut part);
         work.spend(part.spent())?;
         let had_all = part.limit() == most;
         let made = match made {
@@ -144,8 +156,8 @@ impl MaskMaker {
         &mut self,
         shared: &Program,
         parser: &mut Parser,
-        threads: &[Thread],
-        also: &[TokenId],
+        asked: &Asked<'_>,
+        masks: &mut MaskCache,
         work: &mut Work,
     ) -> Result<Option<Arc<TokenSet>>, LimitExceeded> {
         if !self.grown
@@ -155,28 +167,56 @@ impl MaskMaker {
             self.grown = true;
             self.known.clear();
             self.marks.clear();
+            masks.forget_recipes();
         }
         self.next_mask();
-        let result = self.reach(shared, parser, threads, work).and_then(|is_all| {
-            let Self { forest, reached, .. } = self;
-            if !is_all {
-                return Ok(None);
-            }
-            if also.is_empty()
-                && let [node] = reached[..]
-                && let Tokens::Many(tokens) = forest.reach(node).tokens()
-            {
-                return Ok(Some(Arc::clone(tokens)));
-            }
-            work.spend(reached.iter().map(|&node| union_work(forest.reach(node).tokens())).sum())?;
-            let mut mask = union(forest, reached, shared.vocabulary.size());
-            also.iter().for_each(|&token| mask.insert(token));
-            Ok(Some(Arc::new(mask)))
+        let result = self.reach(shared, parser, asked.threads, work).and_then(|is_all| {
+            if is_all { self.union(shared, asked, masks, work).map(Some) } else { Ok(None) }
         });
         self.open.clear();
         self.seen.clear();
         self.reached.clear();
         result
+    }
+
+    /// The tokens of the nodes that were reached. Most texts come to the same nodes again and again in other
+    /// states.
+    fn union(
+        &mut self,
+        shared: &Program,
+        &Asked { state, also, .. }: &Asked<'_>,
+        masks: &mut MaskCache,
+        work: &mut Work,
+    ) -> Result<Arc<TokenSet>, LimitExceeded> {
+        /// No address, for the tokens besides: they are all that the end of text has.
+        const ALSO: usize = 0;
+        let Self { forest, reached, recipe, .. } = self;
+        recipe.clear();
+        let adds = |node: &&TreeNodeId| !forest.reach(**node).tokens().is_empty();
+        recipe.extend(reached.iter().filter(adds).map(|&node| forest.contents(node).1));
+        recipe.extend((!also.is_empty()).then_some(ALSO));
+        recipe.sort_unstable();
+        recipe.dedup();
+        if let Some(mask) = masks.made_of(state, recipe) {
+            return Ok(mask);
+        }
+        let mask = match reached[..] {
+            [node] if also.is_empty() => match forest.reach(node).tokens() {
+                Tokens::Many(tokens) => Some(Arc::clone(tokens)),
+                Tokens::Few(_) => None,
+            },
+            _ => None,
+        };
+        let mask = match mask {
+            Some(mask) => mask,
+            None => {
+                work.spend(reached.iter().map(|&node| union_work(forest.reach(node).tokens())).sum())?;
+                let mut mask = union(forest, reached, shared.vocabulary.size());
+                also.iter().for_each(|&token| mask.insert(token));
+                Arc::new(mask)
+            }
+        };
+        Ok(masks.keep_made(state, mask, recipe))
     }
 
     /// Follows the trees as the parser allows and notes the nodes on the way. Returns whether they were there as far as
@@ -332,7 +372,9 @@ mod tests {
         let mut threads: Vec<Thread> = threads.collect();
         threads.sort_unstable();
         let work = &mut Work::unlimited();
-        let mask = MaskMaker::new(program).make(program, &mut parser, &threads, &[], work).unwrap();
+        let asked = Asked { state: StateId::new(0), threads: &threads, also: &[] };
+        let masks = &mut MaskCache::new(program.vocabulary.size(), 1 << 20);
+        let mask = MaskMaker::new(program).make(program, &mut parser, &asked, masks, work).unwrap();
         (mask.map(|mask| mask.iter().collect()), work.spent())
     }
 

@@ -17,6 +17,7 @@ use crate::{
     constraint::Constraint,
     ids::TokenId,
     model::Kept,
+    proposer::Drawn,
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -74,6 +75,26 @@ impl Chooser {
         stats.own_draws += 1;
         stats.interventions += usize::from(token != own);
         Ok(token)
+    }
+
+    /// What would be drawn after `tokens` from another model's row among the allowed tokens, or else all that
+    /// can be generated. Two draws; nothing where there is no first one.
+    pub(super) fn foresee(
+        &self,
+        row: &[f32],
+        tokens: &[TokenId],
+        allowed: Option<&TokenSet>,
+    ) -> Option<Drawn> {
+        let (row, position) = (&*self.penalties.apply(row, tokens), tokens.len());
+        let allowed = allowed.unwrap_or(&self.possible);
+        let token = self.sampler.draw(row, allowed, position).ok()?;
+        let mut others = allowed.clone();
+        others.remove(token);
+        let margin = match self.sampler.draw(row, &others, position) {
+            Ok(next) => self.sampler.score(row, token, position) - self.sampler.score(row, next, position),
+            Err(_) => f64::INFINITY,
+        };
+        Some(Drawn { token, margin })
     }
 
     /// As [`choose`](Self::choose), from the last of rows that may still be in the making: the mask is made first. Not

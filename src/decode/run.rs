@@ -19,6 +19,7 @@ use crate::{
     constraint::{Completion, Constraint, Patience, StepError},
     ids::TokenId,
     model::Kept,
+    proposer::Drawn,
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -274,6 +275,16 @@ impl Run {
     /// How tokens are drawn.
     pub(super) fn sampler(&self) -> &Sampler {
         self.chooser.sampler()
+    }
+
+    /// What would be drawn after `tokens` from another model's row, among the allowed tokens or else all.
+    pub(super) fn foresee(
+        &self,
+        row: &[f32],
+        tokens: &[TokenId],
+        allowed: Option<&TokenSet>,
+    ) -> Option<Drawn> {
+        self.chooser.foresee(row, tokens, allowed)
     }
 
     /// Tokens that it may still take.

@@ -79,6 +79,16 @@ impl Sampler {
         noise::gumbel(noise.bits(token))
     }
 
+    /// By what a draw at `position` compares tokens: the logit over the temperature plus the noise, or the
+    /// logit when greedy. Minus infinity where the row has no entry.
+    pub(super) fn score(&self, row: &[f32], token: TokenId, position: usize) -> f64 {
+        let logit = row.get(token.index()).copied().map_or(f64::NEG_INFINITY, f64::from);
+        if self.sampling.is_greedy() {
+            return logit;
+        }
+        logit / self.sampling.temperature() + self.noise(position, token)
+    }
+
     /// Draws the token at `position` (its index in the whole sequence, prompt included) from `row`, whose
     /// entry `i` is the logit of token `i`, among the `allowed` tokens. Entries past the allowed set's size
     /// (padding) are never drawn.

@@ -119,9 +119,13 @@ impl Verification {
         self.offered = false;
         if let Some(drafter) = drafter {
             self.settle(drafter);
-            if one && drafter.is_resting() {
+            if !one {
+                let mut time = Duration::ZERO;
+                timed(&mut time, || drafter.read(run.sequence()));
+                run.stats_mut().draft_time += time;
+            } else if drafter.is_resting() {
                 drafter.skip();
-            } else if one {
+            } else {
                 let start = Instant::now();
                 self.propose(drafter, context, run, propose);
                 let took = start.elapsed();
@@ -243,9 +247,11 @@ impl Verification {
         self.sequence.clear();
         self.sequence.extend_from_slice(run.sequence());
         let noise = |position, token| run.sampler().noise(position, token);
+        let draw =
+            |row: &[f32], tokens: &[TokenId], allowed: Option<&TokenSet>| run.foresee(row, tokens, allowed);
         let temperature = run.sampler().sampling().temperature();
         let site = Site::new(run.constraint(), &mut self.sequence, temperature, &noise);
-        let mut site = site.ahead(run.is_ahead());
+        let mut site = site.ahead(run.is_ahead()).drawing(&draw);
         self.draft = propose(drafter, &mut site, room);
         self.offered = true;
     }

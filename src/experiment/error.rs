@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use super::methods::PeerError;
 use crate::{
-    decode::{BuildError, DecodeError},
+    decode::{BuildError, DecodeError, DraftModelError},
     grammar::GrammarError,
     lower::CompileError,
     proposer::PriorError,
@@ -103,6 +103,14 @@ pub enum ExperimentError {
         /// Why not.
         source: PeerError,
     },
+    /// The draft model has other tokens than a model.
+    #[error("draft model {name}: {source}")]
+    DraftModel {
+        /// Its name in the definition.
+        name: String,
+        /// What differs.
+        source: DraftModelError,
+    },
     /// A prior that comes with a model cannot be used.
     #[error("{}: {source}", path.display())]
     Prior {
@@ -170,8 +178,11 @@ impl ExperimentError {
             Self::Locked { .. } => "wait for it to end, or give another folder with --out",
             Self::Merge(_) => "merge the folders of all shards of one definition, commit and model",
             Self::Model { .. } => "name a model's folder, a GGUF file, or OWNER/NAME on the Hugging Face hub",
-            Self::NoPeer => "run the definition by `cargo experiment peers`, or leave the method out",
+            Self::NoPeer => {
+                "run the definition by `cargo experiment methods --features peers`, or leave the method out"
+            }
             Self::Peer { .. } => "give the grammar in Lark, as a JSON Schema or as a regular expression",
+            Self::DraftModel { source, .. } => source.hint(),
             Self::Prior { source, .. } => source.hint(),
             Self::Run { .. } => "run the same command again: it goes on with this run",
         };

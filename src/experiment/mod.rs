@@ -20,10 +20,12 @@ pub mod statistics;
 pub mod summary;
 mod tokens;
 
-pub use definition::{AnswerPlace, DEFAULT_MODEL, Definition, Prompt, ShippedGrammars, Task, Turns, Variant};
+pub use definition::{
+    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, Prompt, ShippedGrammars, Task, Turns, Variant,
+};
 pub use error::ExperimentError;
 pub use header::{Header, Machine, ModelRecord, date, model_hash};
 pub use plan::{Plan, Shard, ShardError};
 pub use records::{Records, merge, read, read_header, write_file};
 pub use row::{End, K, Row, RunId, UNCONSTRAINED, fill_reproduced};
-pub use run::{Ended, Loaded, Watch, run, run_with};
+pub use run::{Ended, Loaded, Part, Watch, run, run_with};

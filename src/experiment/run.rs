@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     compile::{CompiledGrammar, Compiler},
-    decode::{DecodeError, Decoder, Masking, Sampler, Sampling},
+    decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling},
     grammar::Grammar,
     ids::TokenId,
     limits::Limits,
@@ -50,6 +50,15 @@ pub struct Loaded<M> {
     pub priors: Option<PathBuf>,
 }
 
+/// Which model of a definition is to be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// That of an index in its models.
+    Model(usize),
+    /// The draft model.
+    Draft,
+}
+
 /// Observer of an experiment, which can also stop it.
 pub trait Watch {
     /// The experiment begins: `runs` runs in all, `there` of which are recorded already.
@@ -66,6 +75,9 @@ pub trait Watch {
         false
     }
 }
+
+/// Loads models.
+type Load<'a, M> = &'a mut dyn FnMut(Part) -> Result<Loaded<M>, ExperimentError>;
 
 /// How far an experiment came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,25 +98,25 @@ const UNCOUNTED_TOKENS: usize = 24;
 ///
 /// # Errors
 /// Those of [`run_with`], and if a method needs another engine.
-pub fn run<M: Model>(
+pub fn run<M: Model + 'static>(
     plan: &Plan,
     records: &mut Records,
-    load: &mut dyn FnMut(usize) -> Result<Loaded<M>, ExperimentError>,
+    load: Load<'_, M>,
     watch: &mut dyn Watch,
 ) -> Result<Ended, ExperimentError> {
     run_with(plan, records, load, watch, None)
 }
 
-/// Makes all runs of a plan that are not in the records yet. `load` loads the model of an index in the
-/// definition; `peer` is the engine of the method `llguidance`.
+/// Makes all runs of a plan that are not in the records yet. `load` loads a model of the definition; each
+/// method that drafts by one has a draft model of its own. `peer` is the engine of the method `llguidance`.
 ///
 /// # Errors
 /// If a grammar, a model or a prior cannot be used, a run fails, or a row cannot be written. The rows before
 /// stay.
-pub fn run_with<M: Model>(
+pub fn run_with<M: Model + 'static>(
     plan: &Plan,
     records: &mut Records,
-    load: &mut dyn FnMut(usize) -> Result<Loaded<M>, ExperimentError>,
+    load: Load<'_, M>,
     watch: &mut dyn Watch,
     peer: Option<&dyn Peer>,
 ) -> Result<Ended, ExperimentError> {
@@ -117,7 +129,7 @@ pub fn run_with<M: Model>(
     let mut left: Vec<&Round> = plan.rounds().iter().collect();
     left.retain(|round| plan.turns(round).any(|at| !records.has(&plan.id(round, at).key())));
     for of_model in left.chunk_by(|one, other| one.model == other.model) {
-        let Loaded { mut model, vocabulary, tokenizer, priors } = load(of_model[0].model)?;
+        let Loaded { mut model, vocabulary, tokenizer, priors } = load(Part::Model(of_model[0].model))?;
         measure_passes(plan, records, &plan.definition().models[of_model[0].model], &mut model, watch)?;
         let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
         for of_task in of_model.chunk_by(|one, other| one.task == other.task) {
@@ -134,6 +146,7 @@ pub fn run_with<M: Model>(
                 shipped: priors.clone(),
                 peer,
                 methods: HashMap::new(),
+                load: &mut *load,
                 decoder: &mut decoder,
             };
             for round in of_task {
@@ -224,6 +237,7 @@ struct Bench<'a, M: Model> {
     peer: Option<&'a dyn Peer>,
     /// Methods that are ready, by variant and temperature.
     methods: HashMap<(usize, u64), Ready<M>>,
+    load: Load<'a, M>,
     decoder: &'a mut Decoder<M>,
 }
 
@@ -244,7 +258,7 @@ fn failed(run: impl Into<String>) -> impl FnOnce(MethodError) -> ExperimentError
     }
 }
 
-impl<M: Model> Bench<'_, M> {
+impl<M: Model + 'static> Bench<'_, M> {
     /// Makes a run, measures it, and says it all in a row.
     fn row(
         &mut self,
@@ -337,7 +351,7 @@ impl<M: Model> Bench<'_, M> {
 
     /// A method that has made no run yet.
     fn unused(
-        &self,
+        &mut self,
         variant: Variant,
         grammar: Option<&CompiledGrammar>,
         prior: Option<Prior>,
@@ -352,10 +366,22 @@ impl<M: Model> Bench<'_, M> {
             let compile_seconds = Some(start.elapsed().as_secs_f64());
             return Ok(Ready { method: Box::new(ByPeer::new(compiled)), counts, compile_seconds });
         }
-        let method = variant.method::<M>(grammar, self.tokenizer, prior).map_err(|error| {
+        let draft = variant.method.second().map(|_| self.draft()).transpose()?;
+        let made = variant.method::<M>(grammar, self.tokenizer, prior, draft);
+        let method = made.map_err(|error| {
             ExperimentError::definition(self.definition().name.clone(), error.to_string())
         })?;
         Ok(Ready { method, counts, compile_seconds: None })
+    }
+
+    /// Another draft model.
+    fn draft(&mut self) -> Result<DraftModel<M>, ExperimentError> {
+        let Loaded { model, vocabulary, tokenizer, .. } = (self.load)(Part::Draft)?;
+        let draft = DraftModel::new(model, &vocabulary, self.decoder.vocabulary());
+        draft.and_then(|draft| draft.splitting(&tokenizer, self.tokenizer)).map_err(|source| {
+            let name = self.definition().draft_model.as_ref().map(|draft| draft.model.clone());
+            ExperimentError::DraftModel { name: name.unwrap_or_default(), source }
+        })
     }
 
     /// What is learnt from warm-ups: texts with seeds of their own, as the paper does (section 4).

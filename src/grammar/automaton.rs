@@ -135,24 +135,32 @@ impl Automaton {
     /// A shortest text; the least of these. `None` if there is no text. Linear.
     #[must_use]
     pub fn shortest(&self) -> Option<Vec<u8>> {
-        let mut from: Vec<Option<(usize, u8)>> = vec![None; self.states.len()];
-        let (mut order, mut next) = (vec![0_usize], 0);
+        /// Comes from no state.
+        const NOWHERE: u32 = u32::MAX;
+        if self.states[0].accepts {
+            return Some(Vec::new());
+        }
+        let mut from = vec![(NOWHERE, 0_u8); self.states.len()];
+        let (mut order, mut next) = (vec![0_u32], 0);
+        // The first end that is found is the one at the end of the first of the shortest ways.
         let mut at = loop {
             let state = *order.get(next)?;
-            if self.states[state].accepts {
-                break state;
-            }
-            for edge in &self.states[state].edges {
-                let to = edge.to as usize;
-                if to != 0 && from[to].is_none() {
-                    from[to] = Some((state, edge.first));
-                    order.push(to);
+            let known = order.len();
+            for edge in &self.states[state as usize].edges {
+                let way = &mut from[edge.to as usize];
+                if edge.to != 0 && way.0 == NOWHERE {
+                    *way = (state, edge.first);
+                    order.push(edge.to);
                 }
+            }
+            if let Some(&end) = order[known..].iter().find(|to| self.states[**to as usize].accepts) {
+                break end;
             }
             next += 1;
         };
         let mut text = Vec::new();
-        while let Some((before, byte)) = from[at] {
+        while at != 0 {
+            let (before, byte) = from[at as usize];
             text.push(byte);
             at = before;
         }

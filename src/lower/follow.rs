@@ -39,33 +39,39 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
     let mut words = MAX_WORDS;
     // The terminals that each nonterminal can begin with.
     let mut first = Bits::new(cfg.nonterminal_count(), terminals);
-    to_fixpoint(&productions, &mut words, |&start, words| {
-        let (lhs, mut dot, mut grown) = (cfg.lhs(start).index(), start, false);
+    to_fixpoint(&productions, cfg.nonterminal_count(), |visit| {
+        let (lhs, mut dot, mut grown) = (cfg.lhs(visit.start).index(), visit.start, false);
+        if !visit.is_due(leading(cfg, visit.start)) {
+            return Some(false);
+        }
         loop {
-            *words = words.checked_sub(first.width)?;
+            words = words.checked_sub(first.width)?;
             match cfg.slot(dot) {
-                Slot::Terminal(terminal) => return Some(grown | first.insert(lhs, terminal.index())),
+                Slot::Terminal(terminal) => grown |= first.insert(lhs, terminal.index()),
                 Slot::Nonterminal(next) => {
                     grown |= first.union_within(lhs, next.index());
-                    if !cfg.is_nullable(next) {
-                        return Some(grown);
+                    if cfg.is_nullable(next) {
+                        dot = dot.next();
+                        continue;
                     }
-                    dot = dot.next();
                 }
-                Slot::End(_) => return Some(grown),
+                Slot::End(_) => {}
             }
+            return Some(visit.grew(lhs, grown));
         }
     })?;
     // The terminals that can come right after each nonterminal, and after each terminal.
     let mut after = Bits::new(cfg.nonterminal_count(), terminals);
     let mut rows = Bits::new(terminals, terminals);
     let mut next = Bits::new(1, terminals);
-    to_fixpoint(&productions, &mut words, |&start, words| {
-        let mut grown = false;
-        let mut dot = cfg.end(start);
-        next.copy(0, &after, cfg.lhs(start).index());
-        while dot != start {
-            *words = words.checked_sub(2 * first.width)?;
+    to_fixpoint(&productions, cfg.nonterminal_count(), |visit| {
+        let (lhs, mut grown, mut dot) = (cfg.lhs(visit.start).index(), false, cfg.end(visit.start));
+        if !visit.is_due(std::iter::once(lhs)) {
+            return Some(false);
+        }
+        next.copy(0, &after, lhs);
+        while dot != visit.start {
+            words = words.checked_sub(2 * first.width)?;
             dot = dot.previous();
             match cfg.slot(dot) {
                 Slot::Terminal(terminal) => {
@@ -74,7 +80,7 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
                     next.insert(0, terminal.index());
                 }
                 Slot::Nonterminal(symbol) => {
-                    grown |= after.union(symbol.index(), &next, 0);
+                    grown |= visit.grew(symbol.index(), after.union(symbol.index(), &next, 0));
                     if !cfg.is_nullable(symbol) {
                         next.clear(0);
                     }
@@ -88,20 +94,63 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
     Some(rows)
 }
 
-/// Visits all productions, from the first and from the last in turn, until nothing grows. `None` when the words
-/// are used up.
+/// The nonterminals that what a production begins with hangs on: the first, and those after nullable ones.
+fn leading(cfg: &Cfg, start: Dot) -> impl Iterator<Item = usize> + '_ {
+    let mut dot = Some(start);
+    std::iter::from_fn(move || match cfg.slot(dot?) {
+        Slot::Nonterminal(symbol) => {
+            dot = dot.filter(|_| cfg.is_nullable(symbol)).map(Dot::next);
+            Some(symbol.index())
+        }
+        _ => None,
+    })
+}
+
+/// A visit of a production, and when what was last visited or grew.
+struct Visit<'a> {
+    start: Dot,
+    now: &'a mut u64,
+    seen: &'a mut u64,
+    /// By nonterminal.
+    grew: &'a mut [u64],
+}
+
+impl Visit<'_> {
+    /// Is it the first visit, or has the row of one of these nonterminals grown since the last? Begins it then.
+    fn is_due(&mut self, mut rows: impl Iterator<Item = usize>) -> bool {
+        let is_due = *self.seen == 0 || rows.any(|row| self.grew[row] > *self.seen);
+        if is_due {
+            *self.now += 1;
+            *self.seen = *self.now;
+        }
+        is_due
+    }
+
+    /// Notes that the row of a nonterminal has grown, if so.
+    fn grew(&mut self, row: usize, has_grown: bool) -> bool {
+        if has_grown {
+            *self.now += 1;
+            self.grew[row] = *self.now;
+        }
+        has_grown
+    }
+}
+
+/// Visits all productions, from the first and from the last in turn, until nothing grows. `None` when a visit
+/// says so.
 fn to_fixpoint(
     productions: &[Dot],
-    words: &mut usize,
-    mut visit: impl FnMut(&Dot, &mut usize) -> Option<bool>,
+    nonterminals: usize,
+    mut visit: impl FnMut(&mut Visit<'_>) -> Option<bool>,
 ) -> Option<()> {
+    let (mut now, mut seen) = (0, vec![0; productions.len()]);
+    let mut grew = vec![0; nonterminals];
+    let forth = 0..productions.len();
     loop {
         let mut grown = false;
-        for production in productions {
-            grown |= visit(production, words)?;
-        }
-        for production in productions.iter().rev() {
-            grown |= visit(production, words)?;
+        for at in forth.clone().chain(forth.clone().rev()) {
+            let start = productions[at];
+            grown |= visit(&mut Visit { start, now: &mut now, seen: &mut seen[at], grew: &mut grew })?;
         }
         if !grown {
             return Some(());

@@ -4,6 +4,7 @@ use super::{
     propose::{Guess, Propose, Seen},
     site::Site,
 };
+use crate::ids::TokenId;
 
 /// Asks all of its proposers for each token and takes the guess most likely to be accepted: of drafts that begin alike,
 /// the one that gains most. An earlier proposer's guess goes before a later one's that is only a little surer: of two
@@ -11,54 +12,87 @@ use super::{
 #[derive(Debug)]
 pub struct BestOf {
     proposers: Vec<Box<dyn Propose>>,
+    dear: Option<Box<dyn Propose>>,
 }
 
 impl BestOf {
+    /// Nothing that another says could gain more.
+    const SURE: f64 = 0.97;
+    /// By how much a less trusted one must be surer.
+    const SURER: f64 = 0.2;
+
     /// The best of these, the most trusted first.
     #[must_use]
     pub fn new(proposers: Vec<Box<dyn Propose>>) -> Self {
-        Self { proposers }
+        Self { proposers, dear: None }
     }
-}
 
-impl Propose for BestOf {
-    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
-        /// Nothing that another says could gain more.
-        const SURE: f64 = 0.97;
-        /// By how much a later one must be surer.
-        const SURER: f64 = 0.2;
+    /// Asks this one too where none of the others is sure: it is trusted most, and takes long. Its guess is
+    /// worth only what it [adds](Site::worth) to theirs.
+    #[must_use]
+    pub fn with_dear(self, dear: Box<dyn Propose>) -> Self {
+        Self { dear: Some(dear), ..self }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Box<dyn Propose>> {
+        self.proposers.iter().chain(&self.dear)
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Box<dyn Propose>> {
+        self.proposers.iter_mut().chain(&mut self.dear)
+    }
+
+    /// The best guess of all but the dear one.
+    fn cheap(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let mut best: Option<Guess> = None;
         for proposer in &mut self.proposers {
             let Some(guess) = proposer.guess(site) else { continue };
-            if best.is_none_or(|best| guess.acceptance > best.acceptance + SURER) {
+            if best.is_none_or(|best| guess.acceptance > best.acceptance + Self::SURER) {
                 best = Some(guess);
             }
-            if guess.acceptance >= SURE {
+            if guess.acceptance >= Self::SURE {
                 break;
             }
         }
         best
     }
+}
+
+impl Propose for BestOf {
+    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        let cheap = self.cheap(site);
+        let acceptance = cheap.map_or(0.0, |guess| guess.acceptance);
+        let Some(dear) = self.dear.as_mut().filter(|_| acceptance < Self::SURE) else { return cheap };
+        let worth = site.worth();
+        site.set_worth(worth.map(|seconds| seconds * (1.0 - acceptance)));
+        let guess = dear.guess(site);
+        site.set_worth(worth);
+        guess.filter(|guess| acceptance <= guess.acceptance + Self::SURER).or(cheap)
+    }
+
+    fn read(&mut self, tokens: &[TokenId]) {
+        self.all_mut().for_each(|proposer| proposer.read(tokens));
+    }
 
     fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
-        for proposer in self.proposers.iter_mut().filter(|proposer| proposer.learns()) {
+        for proposer in self.all_mut().filter(|proposer| proposer.learns()) {
             proposer.observe(site, seen);
         }
     }
 
     fn learns(&self) -> bool {
-        self.proposers.iter().any(|proposer| proposer.learns())
+        self.all().any(|proposer| proposer.learns())
     }
 
     fn wants_likely(&self) -> bool {
-        self.proposers.iter().any(|proposer| proposer.wants_likely())
+        self.all().any(|proposer| proposer.wants_likely())
     }
 
     fn may_miss(&self) -> bool {
-        self.proposers.iter().filter(|proposer| proposer.learns()).all(|proposer| proposer.may_miss())
+        self.all().filter(|proposer| proposer.learns()).all(|proposer| proposer.may_miss())
     }
 
     fn is_shared(&self) -> bool {
-        self.proposers.iter().any(|proposer| proposer.is_shared())
+        self.all().any(|proposer| proposer.is_shared())
     }
 }

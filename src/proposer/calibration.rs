@@ -6,12 +6,17 @@ use crate::store::{Reader, StoreError, Writer};
 /// Margins, in nats, at which a kind ends.
 const MARGINS: [f64; 7] = [0.2, 0.5, 1.0, 1.8, 3.0, 5.0, 8.0];
 /// What is thought of guesses with these margins before any was seen.
-const EXPECTED: [f64; MARGINS.len() + 1] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9];
+pub(crate) const EXPECTED: [f64; MARGINS.len() + 1] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9];
 /// Observations at which a kind of support ends.
 const SUPPORTS: [f32; 2] = [1.5, 6.0];
 const KINDS: usize = 2 * LEVELS * (SUPPORTS.len() + 1) * (MARGINS.len() + 1);
 /// Guesses that what is thought of a kind's margin counts for.
 const WEIGHT: f64 = 4.0;
+
+/// Which kind of margin it is, from 0: an index of [`EXPECTED`].
+pub(crate) fn kind_of_margin(margin: f64) -> usize {
+    MARGINS.iter().filter(|&&end| margin >= end).count()
+}
 
 /// What kind of a guess it is: how draws are made, how rich a context is known and how well, and by how much the guess
 /// is ahead of the next one.
@@ -26,8 +31,7 @@ pub(super) struct GuessKind {
 impl GuessKind {
     pub(super) fn new(greedy: bool, level: usize, support: f32, margin: f64) -> Self {
         let support = SUPPORTS.iter().filter(|&&end| support >= end).count();
-        let margin = MARGINS.iter().filter(|&&end| margin >= end).count();
-        Self { greedy, level: level.min(LEVELS - 1), support, margin }
+        Self { greedy, level: level.min(LEVELS - 1), support, margin: kind_of_margin(margin) }
     }
 
     fn index(self) -> usize {

@@ -102,9 +102,19 @@ struct Effort {
     /// Seconds of each.
     guess: Option<Median>,
     learning: Option<Median>,
+    /// Passes since the last guess for which there could have been one.
+    idle: usize,
 }
 
 impl Effort {
+    /// Passes without a guess after which one is made all the same, as those before took too long.
+    const PATIENCE: usize = 4;
+
+    /// Is what guesses took long ago?
+    fn is_stale(&self) -> bool {
+        self.idle >= Self::PATIENCE
+    }
+
     fn add(to: &mut Option<Median>, seconds: f64) {
         if seconds.is_finite() && seconds >= 0.0 {
             to.get_or_insert_with(|| Median::of(seconds)).add(seconds);
@@ -208,8 +218,18 @@ impl Drafter {
     /// guessing never rests.
     pub fn guessed(&mut self, seconds: f64) {
         if self.effort.guesses > 0 {
+            if self.effort.is_stale() {
+                self.effort.guess = None;
+            }
+            self.effort.idle = 0;
             Effort::add(&mut self.effort.guess, seconds / count(self.effort.guesses));
         }
+    }
+
+    /// Has the proposer read the whole sequence so far, of which several tokens are new: a prompt. Nothing is
+    /// guessed for the next pass.
+    pub fn read(&mut self, tokens: &[TokenId]) {
+        self.proposer.read(tokens);
     }
 
     /// Notes how long it took to learn from a token, in seconds.
@@ -315,8 +335,12 @@ impl Drafter {
         let guess = self.effort.guess() / count(worth.at_once);
         let mut pass = self.first + others;
         let (mut reached, mut now, mut most) = (1.0, 0.0, 0.0_f64);
-        while worth.could_gain(pass, reached, most - now, guess, room - draft.tokens.len()) {
+        let stale = self.effort.is_stale() && room > 0;
+        while stale && self.effort.guesses == 0
+            || worth.could_gain(pass, reached, most - now, guess, room - draft.tokens.len())
+        {
             self.effort.guesses += 1;
+            site.set_worth(Some(reached / worth.pace * count(worth.at_once)));
             let Some(guess) = self.guess(site) else { break };
             reached *= (guess.acceptance * self.account.correction()).min(1.0);
             if reached < LEAST || !site.push(guess.token) {
@@ -330,6 +354,7 @@ impl Drafter {
             pass = pass + offered.pass();
             most = most.max(now);
         }
+        self.effort.idle += usize::from(self.effort.guesses == 0);
         draft
     }
 

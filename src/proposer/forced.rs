@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use super::{
     propose::{Guess, Propose, Seen},
+    rate::Rate,
     site::Site,
     template::Template,
 };
@@ -39,9 +40,8 @@ pub struct ForcedText {
     free: HashSet<Context>,
     /// Is text forced that could be spelled otherwise?
     spellings: bool,
-    /// Guesses of inner and of last tokens, and the right ones among them: where nothing else could follow,
-    /// and where other spellings could.
-    tallies: [[(f64, f64); 2]; 2],
+    /// Guesses of inner and of last tokens: where nothing else could follow, and where other spellings could.
+    rates: [[Rate; 2]; 2],
 }
 
 #[derive(Debug, Clone, Default)]
@@ -65,8 +65,8 @@ impl ForcedText {
     /// Splits as `tokenizer` does, which must be that of the vocabulary.
     #[must_use]
     pub fn new(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
-        let tallies = [[(8.0, 7.6), (8.0, 4.0)], [(8.0, 6.4), (8.0, 3.2)]];
-        Self { tokenizer, vocabulary, plan: Plan::default(), free: HashSet::new(), spellings: false, tallies }
+        let rates = [[0.95, 0.5], [0.8, 0.4]].map(|rates| rates.map(Rate::expecting));
+        Self { tokenizer, vocabulary, plan: Plan::default(), free: HashSet::new(), spellings: false, rates }
     }
 
     /// The same, where text also counts as forced that could be spelled otherwise: with white space, which is
@@ -177,18 +177,13 @@ impl ForcedText {
 impl Propose for ForcedText {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let (token, last) = self.next(site)?;
-        let (tried, right) = self.tallies[usize::from(self.plan.loose)][usize::from(last)];
-        Some(Guess { token, acceptance: right / tried })
+        let rate = self.rates[usize::from(self.plan.loose)][usize::from(last)];
+        Some(Guess { token, acceptance: rate.value() })
     }
 
     fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
-        /// Guesses that the tallies look back on.
-        const MEMORY: f64 = 256.0;
         let Some((token, last)) = self.plan.next(site.tokens()) else { return };
-        let (tried, right) = &mut self.tallies[usize::from(self.plan.loose)][usize::from(last)];
-        let keep = (MEMORY / (*tried + 1.0)).min(1.0);
-        *tried = (*tried + 1.0) * keep;
-        *right = (*right + f64::from(u8::from(token == seen.token))) * keep;
+        self.rates[usize::from(self.plan.loose)][usize::from(last)].note(token == seen.token);
     }
 
     fn learns(&self) -> bool {

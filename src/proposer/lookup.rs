@@ -2,6 +2,7 @@
 
 use super::{
     propose::{Guess, Propose, Seen},
+    rate::Rate,
     site::Site,
 };
 use crate::ids::TokenId;
@@ -15,15 +16,13 @@ const WINDOW: usize = 2048;
 /// followed there. For free text and programs, where the place in the grammar says little.
 #[derive(Debug, Clone)]
 pub struct Lookup {
-    /// By number of tokens alike: guesses, and the right ones among them.
-    tallies: [(f64, f64); MOST + 1],
+    /// By number of tokens alike.
+    rates: [Rate; MOST + 1],
 }
 
 impl Default for Lookup {
     fn default() -> Self {
-        // What is thought before anything was seen counts for eight guesses.
-        let expected = [0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.7];
-        Self { tallies: expected.map(|rate| (8.0, 8.0 * rate)) }
+        Self { rates: [0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.7].map(Rate::expecting) }
     }
 }
 
@@ -50,20 +49,14 @@ impl Lookup {
 impl Propose for Lookup {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let (token, length) = Self::find(site.tokens())?;
-        let (tried, right) = self.tallies[length];
-        site.allows(token).then_some(Guess { token, acceptance: right / tried })
+        site.allows(token).then(|| Guess { token, acceptance: self.rates[length].value() })
     }
 
     fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
-        /// Guesses that the tallies look back on.
-        const MEMORY: f64 = 256.0;
         let Some((token, length)) = Self::find(site.tokens()).filter(|(token, _)| site.allows(*token)) else {
             return;
         };
-        let (tried, right) = &mut self.tallies[length];
-        let keep = (MEMORY / (*tried + 1.0)).min(1.0);
-        *tried = (*tried + 1.0) * keep;
-        *right = (*right + f64::from(u8::from(token == seen.token))) * keep;
+        self.rates[length].note(token == seen.token);
     }
 
     fn learns(&self) -> bool {

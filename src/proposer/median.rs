@@ -5,25 +5,25 @@ const MEMORY: usize = 7;
 
 /// The last few measurements.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Median {
+pub(crate) struct Median {
     last: [f64; MEMORY],
     next: usize,
 }
 
 impl Median {
     /// As if all had been this.
-    pub(super) fn of(value: f64) -> Self {
+    pub(crate) fn of(value: f64) -> Self {
         Self { last: [value; MEMORY], next: 0 }
     }
 
     /// Notes another one.
-    pub(super) fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         self.last[self.next] = value;
         self.next = (self.next + 1) % MEMORY;
     }
 
     /// What it is.
-    pub(super) fn value(&self) -> f64 {
+    pub(crate) fn value(&self) -> f64 {
         let mut sorted = self.last;
         sorted.sort_unstable_by(f64::total_cmp);
         sorted[MEMORY / 2]

@@ -53,6 +53,11 @@ pub trait Propose: Send + std::fmt::Debug {
     /// of the site.
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess>;
 
+    /// Reads `tokens`, the whole sequence so far, where several are new and nothing is guessed for the next
+    /// pass: a prompt. So a proposer that has to read can do so without its first guess being taken for a
+    /// dear one.
+    fn read(&mut self, _tokens: &[TokenId]) {}
+
     /// Learns that `seen` came at `site`. Called for each token that was generated, in order, whether it was drafted or
     /// not, unless it [learns nothing](Self::learns); also not while drafts do not pay, if it [may miss](Self::may_miss)
     /// tokens.
@@ -88,6 +93,10 @@ impl<P: Propose + ?Sized> Propose for Box<P> {
         (**self).guess(site)
     }
 
+    fn read(&mut self, tokens: &[TokenId]) {
+        (**self).read(tokens);
+    }
+
     fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
         (**self).observe(site, seen);
     }
@@ -113,6 +122,10 @@ impl<P: Propose + ?Sized> Propose for Box<P> {
 impl<P: Propose> Propose for std::sync::Arc<std::sync::Mutex<P>> {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         held(self).guess(site)
+    }
+
+    fn read(&mut self, tokens: &[TokenId]) {
+        held(self).read(tokens);
     }
 
     fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {

@@ -6,10 +6,25 @@ use super::pass::Pass;
 use crate::{
     constraint::{Constraint, Context, Patience},
     ids::TokenId,
+    vocab::TokenSet,
 };
 
 /// The noise that a draw adds to the logits over the temperature, by position in the whole sequence and token.
 pub type Noise<'a> = &'a dyn Fn(usize, TokenId) -> f64;
+
+/// What would be drawn from a row of logits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drawn {
+    /// The token.
+    pub token: TokenId,
+    /// By how much its score, the logit over the temperature plus the noise, is ahead of that of the token
+    /// which would be drawn if this one were not allowed; infinite if none is left. Nats.
+    pub margin: f64,
+}
+
+/// What the decoder would draw from a row of logits after these tokens (prompt, text and draft), among these
+/// or, without a set, all that can be generated.
+pub type Draw<'a> = &'a dyn Fn(&[f32], &[TokenId], Option<&TokenSet>) -> Option<Drawn>;
 
 /// A place in a text at which a token is to be guessed.
 pub struct Site<'a> {
@@ -19,7 +34,9 @@ pub struct Site<'a> {
     start: usize,
     temperature: f64,
     noise: Noise<'a>,
+    draw: Option<Draw<'a>>,
     ahead: bool,
+    worth: Option<f64>,
 }
 
 impl<'a> Site<'a> {
@@ -35,13 +52,21 @@ impl<'a> Site<'a> {
         let constraint = constraint.map(|constraint| constraint.fork().patient(Patience::one_piece()));
         let context = constraint.as_ref().map(Constraint::context).unwrap_or_default();
         let start = tokens.len();
-        Self { constraint, context, tokens, start, temperature, noise, ahead: false }
+        let (draw, ahead, worth) = (None, false, None);
+        Self { constraint, context, tokens, start, temperature, noise, draw, ahead, worth }
     }
 
     /// Says whether masks are known before passes, so that the model need not compute whole rows.
     #[must_use]
     pub fn ahead(mut self, ahead: bool) -> Self {
         self.ahead = ahead;
+        self
+    }
+
+    /// Says how tokens are drawn from rows of logits, for proposers that have some.
+    #[must_use]
+    pub fn drawing(mut self, draw: Draw<'a>) -> Self {
+        self.draw = Some(draw);
         self
     }
 
@@ -89,6 +114,40 @@ impl<'a> Site<'a> {
     /// May the token follow? False also where that cannot be found out within the budgets.
     pub fn allows(&mut self, token: TokenId) -> bool {
         self.constraint.as_mut().is_none_or(|constraint| constraint.allows(token).unwrap_or(false))
+    }
+
+    /// The tokens that may follow; nothing without a grammar, and where a budget is used up. A mask.
+    pub fn mask(&mut self) -> Option<&TokenSet> {
+        self.constraint.as_mut()?.mask().ok()
+    }
+
+    /// What the decoder would draw here from a row of logits, whose entry `i` is about token `i`, by the same
+    /// noise and among the tokens that may follow. Nothing where [that is not known](Self::drawing), a budget
+    /// is used up, or the row cannot be drawn from. A mask, and what two draws take.
+    pub fn draw(&mut self, row: &[f32]) -> Option<Drawn> {
+        let allowed = match &mut self.constraint {
+            Some(constraint) => Some(constraint.mask().ok()?),
+            None => None,
+        };
+        (self.draw?)(row, self.tokens, allowed)
+    }
+
+    /// The same, as if there were no grammar.
+    #[must_use]
+    pub fn draw_freely(&self, row: &[f32]) -> Option<Drawn> {
+        (self.draw?)(row, self.tokens, None)
+    }
+
+    /// Seconds of guessing that a guess which is surely right would be worth here, beyond what others guess;
+    /// nothing where time is not asked, as for drafts of a fixed length.
+    #[must_use]
+    pub fn worth(&self) -> Option<f64> {
+        self.worth
+    }
+
+    /// Sets [`worth`](Self::worth).
+    pub(crate) fn set_worth(&mut self, seconds: Option<f64>) {
+        self.worth = seconds;
     }
 
     /// Will the row about the next token be wanted [whole](Pass::whole)? A mask.

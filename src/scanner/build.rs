@@ -21,7 +21,7 @@ pub(crate) fn build_pattern(
             Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states))
         }
         PatternKind::Automaton(automaton) if automaton.is_minimal() => {
-            Ok(TerminalDfa::from_minimal(&RawDfa::from(automaton)))
+            Ok(TerminalDfa::from_minimal(automaton))
         }
         PatternKind::Automaton(automaton) => Ok(TerminalDfa::from_raw(RawDfa::from(automaton))),
     }

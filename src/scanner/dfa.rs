@@ -7,11 +7,12 @@
 
 use std::hash::{Hash, Hasher};
 
-pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 use crate::{
+    grammar::automaton::{Automaton, Edge, State},
     hopcroft::{self, HASH_FACTOR, Table},
     store::Writer,
 };
+pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 
 /// A minimal, trimmed DFA. `Eq` and `Hash` tell languages apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,10 +60,25 @@ impl TerminalDfa {
         Some(canonical(&RawDfa { transitions: minimal.transitions, accepting: minimal.accepting, ..trimmed }))
     }
 
-    /// The DFA of a table that is minimal and trimmed already, or `None` if its language is empty. Linear.
-    pub(crate) fn from_minimal(raw: &RawDfa) -> Option<Self> {
-        let dfa = (raw.accepting.len() > 1 || raw.accepting.first() == Some(&true)).then(|| canonical(raw));
-        debug_assert_eq!(dfa, Self::from_raw(raw.clone()));
+    /// The DFA of an automaton that is minimal already, or `None` if its language is empty. Linear in the edges
+    /// and in the table made: automata of keys are chains, with few edges for each state.
+    pub(crate) fn from_minimal(automaton: &Automaton) -> Option<Self> {
+        let states = automaton.states();
+        let dfa = (states.len() > 1 || states[0].accepts).then(|| {
+            let intervals = Intervals::new(states);
+            let (classes, class_count) = intervals.classes(states);
+            // States are numbered breadth-first over ascending bytes, which is also in order of the classes.
+            let mut transitions = vec![NONE; states.len() * class_count].into_boxed_slice();
+            for (state, row) in states.iter().zip(transitions.chunks_exact_mut(class_count)) {
+                for edge in &state.edges {
+                    for first in intervals.within(edge) {
+                        row[usize::from(classes[usize::from(first)])] = edge.to;
+                    }
+                }
+            }
+            Self::new(classes, class_count, transitions, states.iter().map(|state| state.accepts).collect())
+        });
+        debug_assert_eq!(dfa, Self::from_raw(RawDfa::from(automaton)));
         dfa
     }
 
@@ -182,6 +198,77 @@ impl TerminalDfa {
     /// Which states accept.
     pub(crate) fn accepting(&self) -> &[bool] {
         &self.accepting
+    }
+}
+
+/// The bytes between which edges begin and end: no edge has one of an interval without the others.
+struct Intervals {
+    /// The first byte of each, ascending.
+    firsts: Vec<u8>,
+    /// The interval of each byte.
+    of: [u8; 256],
+}
+
+impl Intervals {
+    fn new(states: &[State]) -> Self {
+        let mut begins = [false; 257];
+        begins[0] = true;
+        for edge in states.iter().flat_map(|state| &state.edges) {
+            begins[usize::from(edge.first)] = true;
+            begins[usize::from(edge.last) + 1] = true;
+        }
+        let (mut firsts, mut of) = (Vec::new(), [0; 256]);
+        for byte in 0..=u8::MAX {
+            if begins[usize::from(byte)] {
+                firsts.push(byte);
+            }
+            // At most 256 intervals, so the last number is 255.
+            of[usize::from(byte)] = u8::try_from(firsts.len() - 1).unwrap_or(u8::MAX);
+        }
+        Self { firsts, of }
+    }
+
+    /// The numbers of those in an edge.
+    fn numbers(&self, edge: &Edge) -> std::ops::RangeInclusive<usize> {
+        usize::from(self.of[usize::from(edge.first)])..=usize::from(self.of[usize::from(edge.last)])
+    }
+
+    /// The first bytes of those in an edge.
+    fn within(&self, edge: &Edge) -> impl Iterator<Item = u8> + '_ {
+        self.numbers(edge).map(|number| self.firsts[number])
+    }
+
+    /// The class of each byte, and the number of classes: intervals that lead to the same state everywhere.
+    fn classes(&self, states: &[State]) -> (Box<[u8; 256]>, usize) {
+        let mut hashes = vec![0_u64; self.firsts.len()];
+        for (state, at) in states.iter().zip(0_u64..) {
+            for edge in &state.edges {
+                for number in self.numbers(edge) {
+                    let hash = &mut hashes[number];
+                    *hash =
+                        (*hash ^ (at << 32 | u64::from(edge.to))).wrapping_mul(HASH_FACTOR).rotate_left(29);
+                }
+            }
+        }
+        // Those of one hash are compared.
+        let alike = |one: usize, other: usize| {
+            let has = |edge: &Edge, number: usize| self.numbers(edge).contains(&number);
+            let to =
+                |state: &State, number| state.edges.iter().find(|edge| has(edge, number)).map(|edge| edge.to);
+            states.iter().all(|state| to(state, one) == to(state, other))
+        };
+        let mut members: Vec<usize> = Vec::new();
+        let mut class_of = vec![0_u8; self.firsts.len()];
+        for number in 0..self.firsts.len() {
+            let known =
+                members.iter().position(|&other| hashes[other] == hashes[number] && alike(other, number));
+            let class = known.unwrap_or_else(|| {
+                members.push(number);
+                members.len() - 1
+            });
+            class_of[number] = u8::try_from(class).unwrap_or(u8::MAX);
+        }
+        (Box::new(self.of.map(|number| class_of[usize::from(number)])), members.len())
     }
 }
 

@@ -49,6 +49,11 @@ impl Home {
         let whole = |at: u32| endless || at == state || !ended(at);
         states.into_iter().all(|at| fits(at) && whole(at)).then_some(Self { state, endless })
     }
+
+    /// Does a byte lead away from between characters?
+    pub(super) fn is_left_by(self, common: &TerminalDfa, byte: u8) -> bool {
+        next(common, self.state, byte).is_some_and(|to| to != self.state)
+    }
 }
 
 /// What the tokens of a vocabulary do to a common automaton that is home, by their characters.

@@ -27,12 +27,48 @@ const NEVER: u32 = u32::MAX;
 struct Pair {
     /// The partner; [`NONE`] if there is none.
     partner: u32,
-    /// Length of the shortest text that the two treat differently: one may end, or go on, and the other may
-    /// not.
-    apart: u32,
-    /// The same among texts without a byte that may end the common one. A string with `minLength` differs from
-    /// any string by its closing quote alone, so inside of the quotes the two are never apart.
-    apart_inside: u32,
+    /// For each [level](Levels) of texts the length of the shortest one that the two treat differently: one may
+    /// end, or go on, and the other may not.
+    apart: [u32; LEVELS],
+}
+
+/// Levels of texts.
+const LEVELS: usize = 4;
+
+/// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII that
+/// leads it away from where it is between characters, and so without escapes; of these, those without characters
+/// of three bytes.
+///
+/// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes the two
+/// are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from any string
+/// after two bytes, but those are an escape; and the three of U+2028, beside which most other texts are plain.
+#[derive(Debug, Clone, Copy)]
+struct Levels {
+    /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the one before.
+    without: [u64; LEVELS],
+}
+
+impl Levels {
+    /// Those of texts inside, where nothing ends.
+    const INSIDE: usize = 1;
+
+    fn new(common: &TerminalDfa, home: Option<Home>, endless: bool) -> Self {
+        let ending = if endless { 0 } else { ending(common) };
+        let leaves = |home: Home| (0..0x80_u8).filter(move |&byte| home.is_left_by(common, byte));
+        let escaping =
+            home.map_or(0, |home| leaves(home).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte)));
+        let long = (0xe0..0xf0_u8).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
+        Self { without: [0, ending, ending | escaping, ending | escaping | long] }
+    }
+
+    /// The last level of texts of these kinds.
+    fn of(&self, kinds: u64) -> usize {
+        self.without.iter().rposition(|without| kinds & without == 0).unwrap_or(0)
+    }
+
+    fn of_byte(&self, byte: u8) -> usize {
+        self.of(1 << byte_kind(byte))
+    }
 }
 
 /// A row that was made from another.
@@ -53,8 +89,7 @@ pub(super) struct Kin {
     pairs: Box<[Pair]>,
     /// Set if the terminal is the common one but for counts of characters.
     counted: Option<Counted>,
-    /// The [kinds](byte_kind) of bytes that may end the common one, as bits.
-    ending: u64,
+    levels: Levels,
     /// Does the common one say nothing of where texts end? So it is for one that has the empty text, such as
     /// any characters of a string: pieces of a counted string go on as it does, and end elsewhere.
     endless: bool,
@@ -65,19 +100,19 @@ impl Kin {
     /// tells apart. A state that comes beside several is held against the first.
     pub(super) fn new(dfa: &TerminalDfa, common: &Arc<TerminalDfa>, home: Option<Home>) -> Self {
         let endless = common.accepts_empty();
-        let ending = if endless { 0 } else { ending(common) };
-        let bytes = told_apart(dfa, common, ending);
-        let fresh = Pair { partner: NONE, apart: NEVER, apart_inside: NEVER };
+        let levels = Levels::new(common, home, endless);
+        let bytes = told_apart(dfa, common, &levels);
+        let fresh = Pair { partner: NONE, apart: [NEVER; LEVELS] };
         let mut pairs = vec![fresh; dfa.len()];
         pairs[0].partner = 0;
-        // Where each state comes from, and whether by a byte that may end the common terminal.
-        let mut before: Vec<Vec<(u32, bool)>> = vec![Vec::new(); dfa.len()];
+        // Where each state comes from, and the last level with the byte.
+        let mut before: Vec<Vec<(u32, usize)>> = vec![Vec::new(); dfa.len()];
         let mut open = VecDeque::from([0_u32]);
         while let Some(state) = open.pop_front() {
             let partner = pairs[state as usize].partner;
-            let Pair { mut apart, mut apart_inside, .. } = fresh;
+            let Pair { mut apart, .. } = fresh;
             for &byte in &bytes {
-                let ends = ending >> byte_kind(byte) & 1 == 1;
+                let level = levels.of_byte(byte);
                 match (next(dfa, state, byte), next(common, partner, byte)) {
                     (None, None) => continue,
                     (Some(to), Some(other)) => {
@@ -86,29 +121,31 @@ impl Kin {
                             open.push_back(to);
                         }
                         if pairs[to as usize].partner == other {
-                            before[to as usize].push((state, ends));
+                            // Most bytes lead to the same state.
+                            match before[to as usize].last_mut() {
+                                Some((from, last)) if *from == state => *last = level.max(*last),
+                                _ => before[to as usize].push((state, level)),
+                            }
                             continue;
                         }
                     }
                     _ => {}
                 }
-                apart = 1;
-                apart_inside = if ends { apart_inside } else { 1 };
+                apart[..=level].fill(1);
             }
             let ends = !endless && common.accepting()[partner as usize];
             if dfa.accepting()[state as usize] != ends {
-                (apart, apart_inside) = (0, 0);
+                apart = [0; LEVELS];
             }
-            pairs[state as usize] = Pair { partner, apart, apart_inside };
+            pairs[state as usize] = Pair { partner, apart };
         }
-        spread(&mut pairs, &before, |pair| &mut pair.apart, |_| true);
-        spread(&mut pairs, &before, |pair| &mut pair.apart_inside, |ends| !ends);
+        (0..LEVELS).for_each(|level| spread(&mut pairs, &before, level));
         let counted = home.and_then(|home| {
             let beside = Beside { dfa, common, bytes: &bytes };
-            let same = |state: u32| !endless && pairs[state as usize].apart == NEVER;
+            let same = |state: u32| !endless && pairs[state as usize].apart[0] == NEVER;
             Counted::new(&beside, home, |state| pairs[state as usize].partner, same)
         });
-        Self { common: Arc::clone(common), pairs: pairs.into_boxed_slice(), counted, ending, endless }
+        Self { common: Arc::clone(common), pairs: pairs.into_boxed_slice(), counted, levels, endless }
     }
 
     /// The counts of characters that are all in which the terminal differs, if so it is.
@@ -123,12 +160,12 @@ impl Kin {
 
     /// The length of the shortest text inside of a string that a state and its partner treat differently.
     pub(super) fn apart_inside(&self, state: u32) -> u32 {
-        self.pairs[state as usize].apart_inside
+        self.pairs[state as usize].apart[Levels::INSIDE]
     }
 
     /// Do a state and its partner treat all texts alike?
     pub(super) fn is_same(&self, state: u32) -> bool {
-        !self.endless && self.partner(state).is_some() && self.pairs[state as usize].apart == NEVER
+        !self.endless && self.partner(state).is_some() && self.pairs[state as usize].apart[0] == NEVER
     }
 
     /// Memory, in bytes.
@@ -170,28 +207,23 @@ impl Kin {
     }
 }
 
-/// Works out distances from those of one step: breadth-first backwards, by the steps that count.
-fn spread(
-    pairs: &mut [Pair],
-    before: &[Vec<(u32, bool)>],
-    distance: impl Fn(&mut Pair) -> &mut u32,
-    counts: impl Fn(bool) -> bool,
-) {
-    let mut known: Vec<u32> = pairs.iter_mut().map(|pair| *distance(pair)).collect();
+/// Works out distances from those of one step, among texts of a level: breadth-first backwards.
+fn spread(pairs: &mut [Pair], before: &[Vec<(u32, usize)>], level: usize) {
+    let mut known: Vec<u32> = pairs.iter().map(|pair| pair.apart[level]).collect();
     let mut open: Vec<u32> =
         (0..).zip(&known).filter(|(_, distance)| **distance < NEVER).map(|(state, _)| state).collect();
     open.sort_by_key(|&state| known[state as usize]);
     let mut open = VecDeque::from(open);
     while let Some(state) = open.pop_front() {
         let farther = known[state as usize].saturating_add(1);
-        for &(from, ends) in &before[state as usize] {
-            if counts(ends) && known[from as usize] > farther {
+        for &(from, _) in before[state as usize].iter().filter(|(_, last)| *last >= level) {
+            if known[from as usize] > farther {
                 known[from as usize] = farther;
                 open.push_back(from);
             }
         }
     }
-    pairs.iter_mut().zip(known).for_each(|(pair, known)| *distance(pair) = known);
+    pairs.iter_mut().zip(known).for_each(|(pair, known)| pair.apart[level] = known);
 }
 
 /// The kinds of bytes by which a terminal may come to an end.
@@ -202,12 +234,11 @@ fn ending(dfa: &TerminalDfa) -> u64 {
     kinds.fold(0, |kinds, byte| kinds | 1 << byte_kind(byte))
 }
 
-/// A byte of each kind that one of the automata tells from others, those of `ending` apart.
-fn told_apart(dfa: &TerminalDfa, common: &TerminalDfa, ending: u64) -> Vec<u8> {
+/// A byte of each kind that one of the automata or the level tells from others.
+fn told_apart(dfa: &TerminalDfa, common: &TerminalDfa, levels: &Levels) -> Vec<u8> {
     let mut seen = hashbrown::HashSet::new();
     let kind = |byte: u8| {
-        let ends = ending >> byte_kind(byte) & 1 == 1;
-        (dfa.classes()[usize::from(byte)], common.classes()[usize::from(byte)], ends)
+        (dfa.classes()[usize::from(byte)], common.classes()[usize::from(byte)], levels.of_byte(byte))
     };
     (0..=u8::MAX).filter(|&byte| seen.insert(kind(byte))).collect()
 }
@@ -262,9 +293,8 @@ impl Walk<'_> {
         let end = self.trie.end(node).raw();
         let pair = self.kin.pairs[state as usize];
         let below = self.trie.height(node).unwrap_or(NEVER - 1);
-        let inside = self.trie.kinds_below(node) & self.kin.ending == 0;
-        let apart = if inside { pair.apart_inside } else { pair.apart };
-        if beside.is_some_and(|beside| beside == pair.partner) && apart > below {
+        let level = self.kin.levels.of(self.trie.kinds_below(node));
+        if beside.is_some_and(|beside| beside == pair.partner) && pair.apart[level] > below {
             match self.taken.last_mut() {
                 Some(last) if last.end == node.raw() => last.end = end,
                 _ => self.taken.push(node.raw()..end),

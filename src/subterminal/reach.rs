@@ -107,7 +107,7 @@ impl Reach {
 
     /// Does nothing go on here?
     pub(crate) fn is_empty(&self) -> bool {
-        self.exits.is_empty() && matches!(&self.tokens, Tokens::Few(tokens) if tokens.is_empty())
+        self.exits.is_empty() && self.tokens.is_empty()
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {
@@ -183,6 +183,11 @@ fn left_out<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>]) -> impl Iterator<It
 }
 
 impl Tokens {
+    /// Are there none?
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::Few(tokens) if tokens.is_empty())
+    }
+
     /// Is the token one of these?
     fn contains(&self, token: TokenId) -> bool {
         match self {

@@ -18,6 +18,7 @@ mod vocabulary;
 
 pub use builder::VocabularyBuilder;
 pub use error::{VocabularyError, VocabularyErrorKind};
+pub(crate) use quoted::Enclosing;
 pub use token_set::TokenSet;
 pub use tokenizer::Tokenizer;
 pub(crate) use trie::{ByteTrie, byte_kind};

@@ -8,10 +8,22 @@ use crate::ids::{TokenId, TrieNodeId};
 pub(crate) struct Quoted {
     /// With at least one quote, two, three, four.
     pub(crate) by_count: [Vec<TokenId>; 4],
-    /// With a quote and a backslash.
+    /// With two or three quotes, by the string that begins and ends in them, if one does.
+    pub(crate) enclosing: Vec<Enclosing>,
+    /// With a backslash before the first quote that ends a string.
     pub(crate) escaping: Vec<TokenId>,
     /// With a backslash.
     pub(crate) backslashed: Vec<TokenId>,
+}
+
+/// Tokens with the same string in their first quotes.
+#[derive(Debug)]
+pub(crate) struct Enclosing {
+    /// The string, as it is spelt.
+    pub(crate) spelt: Box<[u8]>,
+    /// Most bytes before it.
+    pub(crate) before: usize,
+    pub(crate) tokens: Vec<TokenId>,
 }
 
 impl Quoted {
@@ -19,6 +31,7 @@ impl Quoted {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let mut quoted = Self {
             by_count: Default::default(),
+            enclosing: Vec::new(),
             escaping: Vec::new(),
             backslashed: tokens_with(vocabulary, b'\\'),
         };
@@ -26,12 +39,44 @@ impl Quoted {
             let bytes = vocabulary.bytes(token).unwrap_or_default();
             let count = bytes.iter().filter(|&&byte| byte == b'"').count();
             quoted.by_count.iter_mut().take(count).for_each(|tokens| tokens.push(token));
-            if bytes.contains(&b'\\') {
+            if end_of_string(bytes).is_some_and(|end| bytes[..end].contains(&b'\\')) {
                 quoted.escaping.push(token);
+            }
+            if (2..4).contains(&count)
+                && let Some((before, string)) = first_string(bytes)
+            {
+                quoted.add(token, before, string);
             }
         }
         quoted
     }
+
+    fn add(&mut self, token: TokenId, before: usize, string: &[u8]) {
+        match self.enclosing.iter_mut().find(|known| *known.spelt == *string) {
+            Some(known) => {
+                known.before = known.before.max(before);
+                known.tokens.push(token);
+            }
+            None => self.enclosing.push(Enclosing { spelt: string.into(), before, tokens: vec![token] }),
+        }
+    }
+}
+
+/// Where the first quote is that no backslash escapes.
+fn end_of_string(bytes: &[u8]) -> Option<usize> {
+    let mut escaping = false;
+    bytes.iter().position(|&byte| {
+        let ends = byte == b'"' && !escaping;
+        escaping = byte == b'\\' && !escaping;
+        ends
+    })
+}
+
+/// What is in the first quotes, if they are closed, and how many bytes are before them. Nothing is escaped there.
+fn first_string(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let before = bytes.iter().position(|&byte| byte == b'"')?;
+    let inside = &bytes[before + 1..];
+    end_of_string(inside).map(|end| (before, &inside[..end]))
 }
 
 /// All tokens that have a byte, in the order of their texts.

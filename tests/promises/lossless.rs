@@ -3,9 +3,11 @@
 
 use domino::{
     Constraint, Lookahead, TokenId,
-    decode::{DecodeErrorKind, DecodeOptions, Decoder, Finish, Masking, Penalties, Sampling},
+    decode::{
+        DecodeErrorKind, DecodeOptions, Decoder, DraftMask, DraftModel, Finish, Masking, Penalties, Sampling,
+    },
     model::{Fault, ScriptedModel},
-    proposer::{CostCurve, DraftLength, Drafter, Guess, Pass, PassCost, Propose, Seen, Site},
+    proposer::{BestOf, CostCurve, DraftLength, Drafter, Guess, Pass, PassCost, Propose, Seen, Site},
 };
 use proptest::prelude::*;
 
@@ -146,7 +148,40 @@ fn lengths() -> impl Strategy<Value = DraftLength> {
     prop_oneof![Just(DraftLength::Auto), fixed]
 }
 
-fn check(case: &Case, options: &DecodeOptions, length: DraftLength, free: bool, honest: bool) {
+/// A draft model: the model itself or another one, masked or not, alone or beside the liar.
+#[derive(Debug, Clone, Copy)]
+struct Second {
+    itself: bool,
+    masked: bool,
+    alone: bool,
+}
+
+fn second() -> impl Strategy<Value = Option<Second>> {
+    let drawn = any::<(bool, bool, bool)>();
+    prop::option::of(drawn.prop_map(|(itself, masked, alone)| Second { itself, masked, alone }))
+}
+
+impl Second {
+    /// What proposes.
+    fn with(self, liar: Liar, world: &World, seed: u64) -> Box<dyn Propose> {
+        let model = model(world, if self.itself { seed } else { seed.wrapping_add(1) });
+        let draft = DraftModel::new(model, &world.vocabulary, &world.vocabulary).unwrap();
+        let draft = draft.mask(if self.masked { DraftMask::On } else { DraftMask::Off });
+        match self.alone {
+            true => Box::new(draft),
+            false => Box::new(BestOf::new(vec![Box::new(liar)]).with_dear(Box::new(draft))),
+        }
+    }
+}
+
+fn check(
+    case: &Case,
+    options: &DecodeOptions,
+    length: DraftLength,
+    free: bool,
+    honest: bool,
+    second: Option<Second>,
+) {
     let world = case.build();
     let Some(compiled) = world.compile(Lookahead::Unbounded) else { return };
     let constraint = compiled.constraint();
@@ -171,7 +206,11 @@ fn check(case: &Case, options: &DecodeOptions, length: DraftLength, free: bool, 
     // Drafts are as good as free, so that there are some; but clocks have their say.
     let mut cheap = PassCost::default();
     CostCurve::PROBES.into_iter().for_each(|tokens| cheap.observe(Pass { tokens, whole: 0 }, 1.0));
-    let drafter = Drafter::new(Box::new(liar), length).cost(cheap);
+    let proposer = match second {
+        Some(second) => second.with(liar, &world, options.seed),
+        None => Box::new(liar),
+    };
+    let drafter = Drafter::new(proposer, length).cost(cheap);
     let (speculative, stats) = run(&world, constraint, options, Some(drafter));
     assert_eq!(speculative, plain);
     assert_eq!((stats.draws, stats.tokens), (cost.draws, cost.tokens));
@@ -188,8 +227,9 @@ proptest! {
         length in lengths(),
         free in prop::bool::weighted(0.1),
         honest: bool,
+        second in second(),
     ) {
-        check(&case, &options, length, free, honest);
+        check(&case, &options, length, free, honest, second);
     }
 }
 
@@ -203,8 +243,9 @@ proptest! {
         options in options(),
         length in lengths(),
         honest: bool,
+        second in second(),
     ) {
-        check(&with_specials(&case), &options, length, false, honest);
+        check(&with_specials(&case), &options, length, false, honest, second);
     }
 }
 

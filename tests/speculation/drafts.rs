@@ -257,6 +257,45 @@ fn the_surest_is_heard() {
     assert_eq!(best(&[0.98, 0.1, 1.0]), Some(1));
 }
 
+/// A guess that took very long is tried again after a while, and counts no more if the next one is quick.
+#[test]
+fn dear_guesses_are_tried_again() {
+    let (asked, mut drafter) = asked(0.95, true);
+    let mut tokens = Vec::new();
+    let mut passes = |took: f64, passes: usize| {
+        let before = asked.lock().unwrap().times;
+        for _ in 0..passes {
+            drafter.draft(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE), 3);
+            drafter.guessed(took);
+        }
+        asked.lock().unwrap().times - before
+    };
+    assert!(passes(1e6, 1) > 0);
+    let tried = passes(1e6, 200);
+    assert!((1..10).contains(&tried), "{tried}");
+    // The next try is within the longest rests, and from then on there are drafts.
+    passes(1e-9, 300);
+    assert!(passes(1e-9, 10) >= 30);
+}
+
+/// The dear one is heard unless another is clearly surer, and not asked where one is sure.
+#[test]
+fn the_dear_one_is_asked_last_and_trusted_most() {
+    let mut tokens = Vec::new();
+    let mut best = |cheap: f64, dear: f64| {
+        let guess = Guess { token: TokenId::new(9), acceptance: dear };
+        let asked = Arc::new(Mutex::new(Asked { guess, times: 0, may_miss: false }));
+        let mut both = BestOf::new(vec![always(1, cheap)]).with_dear(Box::new(Arc::clone(&asked)));
+        let guess = both.guess(&mut Site::new(None, &mut tokens, 0.0, NO_NOISE)).unwrap();
+        let times = asked.lock().unwrap().times;
+        assert!(both.learns() && !both.may_miss() && both.is_shared());
+        (guess.token.raw(), times)
+    };
+    assert_eq!(best(0.5, 0.4), (9, 1));
+    assert_eq!(best(0.7, 0.4), (1, 1));
+    assert_eq!(best(0.98, 1.0), (1, 0));
+}
+
 #[test]
 fn illegal_guesses_end_drafts() {
     let grammar = compiled(LISTS);

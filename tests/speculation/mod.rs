@@ -1,5 +1,6 @@
 //! Proposers, priors and drafts; and that the shipped model writes the same text with them.
 
+mod draft_model;
 mod drafts;
 mod priors;
 #[cfg(feature = "candle")]

@@ -13,6 +13,7 @@ mod captures;
 mod check;
 mod compile;
 mod describe;
+mod draft_model;
 mod excerpt;
 mod expected;
 mod experiment;

@@ -12,13 +12,16 @@ use domino::{
     proposer::{
         BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, PriorError, Propose,
     },
+    store::CacheFolder,
     vocab::Tokenizer,
 };
 
 use crate::{
+    draft_model::{Drafting, LowDraftModel, WantedDraft},
     failure::{BadInput, Paint, note},
     notation::GrammarSource,
     reach,
+    runner::Card,
 };
 
 /// How to speculate. Part of the flags of `domino generate` and `domino explain`.
@@ -43,6 +46,8 @@ pub(crate) struct LowSpeculate {
     /// compare.
     #[arg(long, requires = "LowGrammar")]
     compare: bool,
+    #[command(flatten)]
+    draft: LowDraftModel,
 }
 
 /// `--learn`.
@@ -90,6 +95,8 @@ pub(crate) struct Speculation {
     learning: Learning,
     /// Compare the run with others?
     pub(crate) compare: bool,
+    /// A model that guesses too.
+    draft: Option<WantedDraft>,
 }
 
 impl LowSpeculate {
@@ -100,7 +107,16 @@ impl LowSpeculate {
 
     /// Was anything said about it?
     pub(crate) fn asks(&self) -> bool {
-        self.speculate.is_some() || self.prior.is_some() || self.learn == Learn::Online || self.compare
+        self.speculate.is_some()
+            || self.prior.is_some()
+            || self.learn == Learn::Online
+            || self.compare
+            || self.draft.draft_model.is_some()
+    }
+
+    /// Is there to be a draft model?
+    pub(crate) fn has_draft_model(&self) -> bool {
+        self.draft.draft_model.is_some()
     }
 
     /// What was asked for.
@@ -115,8 +131,11 @@ impl LowSpeculate {
         if self.compare && self.speculate == Some(Speculate::Off) {
             return Err(BadInput::new("--compare has nothing to compare with --speculate off"));
         }
-        let Self { speculate: how, prior, compare, .. } = self;
-        Ok(Speculation { how, prior, learning, compare })
+        if self.has_draft_model() && self.speculate == Some(Speculate::Off) {
+            return Err(BadInput::new("--draft-model has nothing to do with --speculate off"));
+        }
+        let Self { speculate: how, prior, compare, draft, .. } = self;
+        Ok(Speculation { how, prior, learning, compare, draft: draft.resolve() })
     }
 }
 
@@ -159,14 +178,27 @@ pub(crate) struct Fixed {
 }
 
 impl Speculation {
+    /// Loads the draft model for texts of `grammar`, if there is to be one.
+    pub(crate) fn draft_model(
+        &self,
+        card: Card,
+        grammar: &CompiledGrammar,
+        tokenizer: &Tokenizer,
+        cache: &CacheFolder,
+    ) -> Result<Option<Drafting>, BadInput> {
+        let load = |draft: &WantedDraft| draft.load(card, grammar.vocabulary(), tokenizer, cache);
+        self.draft.as_ref().map(load).transpose()
+    }
+
     /// What drafts texts of `grammar`, if anything is to, and what learns meanwhile. `source`: where the
-    /// grammar is from, if it is as it stands there.
+    /// grammar is from, if it is as it stands there. `draft`: the draft model, loaded.
     pub(crate) fn drafter(
         &self,
         source: Option<&GrammarSource>,
         grammar: &CompiledGrammar,
         model: &Path,
         tokenizer: &Tokenizer,
+        draft: Option<&Drafting>,
     ) -> Result<Option<(Drafter, Option<Keeper>)>, BadInput> {
         if self.how == Some(Speculate::Off) {
             return Ok(None);
@@ -174,7 +206,9 @@ impl Speculation {
         let prior = self.prior(source, grammar, model)?;
         let length = match self.how {
             Some(Speculate::To { length, .. }) => length,
-            _ if self.compare || self.learning == Learning::Online || prior.is_some() => DraftLength::Auto,
+            _ if self.compare || self.learning == Learning::Online || prior.is_some() || draft.is_some() => {
+                DraftLength::Auto
+            }
             _ => {
                 let drafter = Drafter::of_forced_text(tokenizer.clone(), grammar.vocabulary().clone());
                 return Ok(Some((drafter, None)));
@@ -183,8 +217,11 @@ impl Speculation {
         let forced = forced_text(prior.as_ref(), grammar, tokenizer);
         let prior = prior.unwrap_or_else(|| Prior::new(grammar));
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, self.learning)));
-        let proposer =
+        let mut proposer =
             BestOf::new(vec![Box::new(Arc::clone(&learner)), Box::new(forced), Box::new(Lookup::default())]);
+        if let Some(draft) = draft {
+            proposer = proposer.with_dear(Box::new(Arc::clone(draft)));
+        }
         let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
         Ok(Some((Drafter::new(Box::new(proposer), length), Some(Keeper { learner, file }))))
     }

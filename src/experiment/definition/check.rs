@@ -3,9 +3,9 @@
 use std::{collections::HashSet, hash::Hash, path::Path};
 
 use super::{
-    AnswerPlace, DEFAULT_MODEL, Definition, ExperimentError, K, MethodName, Prompt, ShippedGrammars, Syntax,
-    Task,
-    raw::{RawDefinition, RawPromptFile, RawPrompts, RawQuick, RawSyntax, RawTask},
+    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, ExperimentError, K, MethodName, Prompt,
+    ShippedGrammars, Syntax, Task,
+    raw::{RawDefinition, RawDraft, RawPromptFile, RawPrompts, RawQuick, RawSyntax, RawTask},
 };
 use crate::{decode::Sampling, experiment::methods::Refinement, proposer::DraftLength};
 
@@ -75,6 +75,7 @@ pub(super) fn resolve(
         name: raw.name,
         about: raw.about,
         models: raw.models.unwrap_or_else(|| vec![DEFAULT_MODEL.to_owned()]),
+        draft_model: raw.draft_model.map(|RawDraft { model, quantize }| DraftSource { model, quantize }),
         tasks: tasks(source, raw.grammars, raw.prompts.as_ref())?,
         methods: methods(source, &raw.methods)?,
         k: raw.k.unwrap_or_else(|| vec![K::Infinite]),
@@ -204,6 +205,12 @@ fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), Exp
             .wrong(format!("{method} with temperature 0: greedy draws have no weights"))
             .with_hint("leave 0 out of `temperatures`, or the method"));
     }
+    let second = definition.methods.iter().find(|method| method.second().is_some());
+    if let Some(second) = second.filter(|_| definition.draft_model.is_none()) {
+        return Err(source
+            .wrong(format!("{second} has no model to draft with"))
+            .with_hint("name one of the same tokenizer: draft_model = \"FOLDER\""));
+    }
     let folds = definition.methods.iter().find(|method| match method {
         MethodName::Paper(refinements) => refinements.has(Refinement::Folded),
         _ => false,
@@ -225,15 +232,21 @@ fn without_effect(
     (k, s, warm_ups): (bool, bool, bool),
 ) -> Result<(), ExperimentError> {
     let any = |heeds: fn(MethodName) -> bool| definition.methods.iter().any(|method| heeds(*method));
-    for (given, heeded, key) in [
-        (k, any(MethodName::takes_k), "k"),
-        (s, any(MethodName::takes_s), "s` or `threshold"),
-        (warm_ups, any(MethodName::warms_up), "warm_ups"),
+    for (given, heeded, key, example) in [
+        (k, any(MethodName::takes_k), "k", "masks"),
+        (s, any(MethodName::takes_s), "s` or `threshold", "paper"),
+        (warm_ups, any(MethodName::warms_up), "warm_ups", "paper"),
+        (
+            definition.draft_model.is_some(),
+            any(|method| method.second().is_some()),
+            "draft_model",
+            "draft_model",
+        ),
     ] {
         if given && !heeded {
             return Err(source
                 .wrong(format!("no method heeds `{key}`"))
-                .with_hint("leave it out, or add a method that it is for, such as paper"));
+                .with_hint(format!("leave it out, or add a method that it is for, such as {example}")));
         }
     }
     Ok(())

@@ -30,6 +30,8 @@ pub struct Definition {
     pub about: String,
     /// Models, as `--model` names them; [`DEFAULT_MODEL`] is the one that comes with the program.
     pub models: Vec<String>,
+    /// The second model, for methods that draft by one.
+    pub draft_model: Option<DraftSource>,
     /// Grammars with their prompts.
     pub tasks: Vec<Task>,
     /// What is compared.
@@ -52,6 +54,16 @@ pub struct Definition {
     pub passes: Option<usize>,
     /// How methods take turns.
     pub turns: Turns,
+}
+
+/// Where a draft model is from.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct DraftSource {
+    /// Its name, as one of [`Definition::models`].
+    pub model: String,
+    /// The format that its weights are quantised to while it is loaded, as `--quantize` names it.
+    pub quantize: Option<String>,
 }
 
 /// How the methods of a prompt and seed take turns.
@@ -206,6 +218,10 @@ impl Definition {
         if let Some(passes) = self.passes {
             value["passes"] = json!(passes);
         }
+        // Definitions without one are as they were before there were any.
+        if let Some(draft) = &self.draft_model {
+            value["draft_model"] = json!(draft);
+        }
         value
     }
 
@@ -231,6 +247,7 @@ impl Definition {
             name: of(value, "name")?,
             about: String::new(),
             models: of(value, "models")?,
+            draft_model: None,
             tasks: list("grammars")?.iter().map(task).collect::<Option<_>>()?,
             methods: list("methods")?
                 .iter()

@@ -14,6 +14,7 @@ pub(super) struct RawDefinition {
     #[serde(default)]
     pub(super) about: String,
     pub(super) models: Option<Vec<String>>,
+    pub(super) draft_model: Option<RawDraft>,
     pub(super) grammars: Vec<RawTask>,
     pub(super) methods: Vec<String>,
     pub(super) k: Option<Vec<K>>,
@@ -47,6 +48,13 @@ pub(super) struct RawQuick {
     pub(super) prompts: Option<usize>,
     pub(super) max_tokens: Option<usize>,
     pub(super) warm_ups: Option<RawCounts>,
+}
+
+/// A draft model: its name, or a table.
+#[derive(Debug)]
+pub(super) struct RawDraft {
+    pub(super) model: String,
+    pub(super) quantize: Option<String>,
 }
 
 /// A grammar: the name of a shipped one, or a table.
@@ -225,4 +233,17 @@ simple_or_table!(
     TaskTable => |TaskTable { name, file, syntax, prompts, answer }| {
         Ok(RawTask { name, file, syntax, prompts, answer })
     }
+);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DraftTable {
+    model: String,
+    quantize: Option<String>,
+}
+
+simple_or_table!(
+    RawDraft, "a model, or { model = \"..\", quantize = \"q4_0\" }",
+    text => |model| RawDraft { model, quantize: None },
+    DraftTable => |DraftTable { model, quantize }| Ok(RawDraft { model, quantize })
 );

@@ -89,6 +89,22 @@ fn a_definition_is_a_grid() {
 }
 
 #[test]
+fn a_draft_model_is_a_part_of_the_definition() {
+    let with = |draft: &str| {
+        let text = WHOLE.replace("\"naive\",", "\"draft_model\", \"draft_model-joint\",");
+        parse(&text.replace("warm_ups = 2", &format!("warm_ups = 2\ndraft_model = {draft}")), false).unwrap()
+    };
+    let (plain, small) = (with("\"tiny\""), with("{ model = \"tiny\", quantize = \"q4_0\" }"));
+    assert_eq!(plain.draft_model.as_ref().unwrap().model, "tiny");
+    assert_eq!(small.draft_model.as_ref().unwrap().quantize.as_deref(), Some("q4_0"));
+    assert_ne!(plain.hash(), small.hash());
+    // Each with all `k` and `s`.
+    let of = |name: &str| plain.variants().iter().filter(|one| one.method.to_string() == name).count();
+    assert_eq!((of("draft_model"), of("draft_model-joint")), (4, 4));
+    assert!(parse(WHOLE, false).unwrap().to_json().get("draft_model").is_none());
+}
+
+#[test]
 fn little_is_needed() {
     let small = parse("name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\"]\nmethods = [\"paper\"]", false);
     let small = small.unwrap();
@@ -141,6 +157,10 @@ fn wrong_definitions_are_refused() {
             "[\"masks\"]",
             "no method heeds `s` or `threshold`",
         ),
+        ("\"naive\",", "\"draft_model\",", "draft_model has no model to draft with"),
+        ("warm_ups = 2", "warm_ups = 2\ndraft_model = \"small\"", "no method heeds `draft_model`"),
+        ("warm_ups = 2", "warm_ups = 2\ndraft_model = { file = \"small\" }", "unknown field `file`"),
+        ("warm_ups = 2", "warm_ups = 2\ndraft_model = 1", "expected a model"),
     ] {
         assert!(WHOLE.contains(old), "{old}");
         let (message, hint) = parse(&WHOLE.replacen(old, new, 1), false).unwrap_err();

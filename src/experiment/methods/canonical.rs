@@ -136,7 +136,7 @@ mod tests {
             .unwrap();
         let mut stage = Stage { decoder: &mut decoder, grammar: Some(grammar), tokenizer: &tokenizer };
         let variant = Variant { method, k: Some(K::Infinite), s: None, threshold: None, warm_ups: None };
-        let mut method = variant.method::<ScriptedModel>(Some(grammar), &tokenizer, None).unwrap();
+        let mut method = variant.method::<ScriptedModel>(Some(grammar), &tokenizer, None, None).unwrap();
         let outcome = method.generate(&mut stage, &[TokenId::new(65)]).unwrap();
         let canonical = alone(&tokenizer, &vocabulary, &outcome.text).is_none_or(|own| own == outcome.tokens);
         (outcome, canonical)

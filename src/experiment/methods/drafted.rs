@@ -29,13 +29,19 @@ impl Drafted {
         Self { masking: Masking::Ahead, drafter: Some(drafter) }
     }
 
-    /// Drafts by counts, and by what else the refinements say, the most trusted first.
+    /// Drafts of one proposer.
+    pub(super) fn by(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
+        Self { masking: Masking::Ahead, drafter: Some(Drafter::new(proposer, length)) }
+    }
+
+    /// Drafts by counts, by what else the refinements say, and by a second model, the most trusted first.
     pub(super) fn by_counts(
         grammar: &CompiledGrammar,
         tokenizer: &Tokenizer,
         prior: Option<Prior>,
         refinements: Refinements,
         length: DraftLength,
+        second: Option<Box<dyn Propose>>,
     ) -> Self {
         let known = prior.is_some();
         let counts = counts(prior.unwrap_or_else(|| Prior::new(grammar)), refinements);
@@ -48,7 +54,11 @@ impl Drafted {
             proposers.push(Box::new(Lookup::default()));
         }
         let masking = if refinements.has(Refinement::Rows) { Masking::Ahead } else { Masking::Always };
-        let drafter = Drafter::new(Box::new(BestOf::new(proposers)), length);
+        let mut proposer = BestOf::new(proposers);
+        if let Some(second) = second {
+            proposer = proposer.with_dear(second);
+        }
+        let drafter = Drafter::new(Box::new(proposer), length);
         Self { masking, drafter: Some(drafter) }
     }
 

@@ -142,7 +142,7 @@ fn written(method: MethodName, temperature: f64, seed: u64) -> String {
         .seed(seed)
         .build()
         .unwrap();
-    let mut made = variant.method::<Table>(Some(&grammar), &tokenizer, None).unwrap();
+    let mut made = variant.method::<Table>(Some(&grammar), &tokenizer, None, None).unwrap();
     let mut stage = Stage { decoder: &mut decoder, grammar: Some(&grammar), tokenizer: &tokenizer };
     let outcome = made.generate(&mut stage, &[TokenId::new(PROMPT)]).unwrap();
     assert!(outcome.complete);

@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use self::name::{MethodName, Refinement, Refinements, UnknownMethod};
+pub use self::name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
 pub(super) use self::peer::ByPeer;
 pub use self::peer::{Peer, PeerError, PeerGrammar, PeerText};
 use self::{
@@ -30,11 +30,13 @@ use self::{
 use super::{definition::Variant, error::ExperimentError, row::K};
 use crate::{
     compile::CompiledGrammar,
-    decode::{DecodeError, DecodeStats, Decoder, Finish, Generation, Masking, Sampling},
+    decode::{
+        DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Generation, Masking, Sampling,
+    },
     ids::TokenId,
     lower::Terminals,
     model::Model,
-    proposer::{CountProposer, DraftLength, Prior},
+    proposer::{CountProposer, DraftLength, Prior, Propose},
     vocab::Tokenizer,
 };
 
@@ -142,7 +144,9 @@ impl Variant {
     pub(super) fn lessons(&self) -> Lessons {
         match self.method {
             MethodName::Paper(refinements) => Lessons::WarmUps(refinements.of_counting()),
-            MethodName::Ours => Lessons::WarmUps(Refinements::all().of_counting()),
+            MethodName::Ours | MethodName::DraftModel(Second::Joint) => {
+                Lessons::WarmUps(Refinements::all().of_counting())
+            }
             MethodName::Shipped => Lessons::Shipped,
             _ => Lessons::None,
         }
@@ -155,18 +159,24 @@ impl Variant {
         Some(drafted::counts(prior, refinements))
     }
 
-    /// The method, ready to generate. `prior`: what it has learnt.
-    pub(super) fn method<M: Model>(
+    /// The method, ready to generate. `prior`: what it has learnt; `draft`: the second model, if it has one.
+    pub(super) fn method<M: Model + 'static>(
         &self,
         grammar: Option<&CompiledGrammar>,
         tokenizer: &Tokenizer,
         prior: Option<Prior>,
+        draft: Option<DraftModel<M>>,
     ) -> Result<Box<dyn Method<M>>, crate::proposer::DraftLengthError> {
         let length = match (self.s, self.threshold) {
             (Some(s), Some(threshold)) => DraftLength::up_to(s, threshold)?,
             _ => DraftLength::Auto,
         };
         let plain = |masking| Box::new(Drafted::plain(masking));
+        let mask = match self.method {
+            MethodName::DraftModel(Second::Unmasked) => DraftMask::Off,
+            _ => DraftMask::On,
+        };
+        let second = draft.map(|draft| -> Box<dyn Propose> { Box::new(draft.mask(mask)) });
         Ok(match (self.method, grammar) {
             (MethodName::Rejection, _) => Box::new(Rejection::default()),
             (MethodName::Online, _) => Box::new(Online::default()),
@@ -181,7 +191,10 @@ impl Variant {
             }
             (MethodName::Forced, Some(grammar)) => Box::new(Drafted::forced(grammar, tokenizer)),
             (method, Some(grammar)) if let Some(refinements) = method.refinements() => {
-                Box::new(Drafted::by_counts(grammar, tokenizer, prior, refinements, length))
+                Box::new(Drafted::by_counts(grammar, tokenizer, prior, refinements, length, second))
+            }
+            (MethodName::DraftModel(_), Some(_)) if let Some(second) = second => {
+                Box::new(Drafted::by(second, length))
             }
             _ => plain(Masking::Ahead),
         })

@@ -47,6 +47,20 @@ pub enum MethodName {
         /// Texts that are written side by side.
         particles: NonZeroU8,
     },
+    /// Drafts of `s` tokens by a second model.
+    DraftModel(Second),
+}
+
+/// How a second model drafts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Second {
+    /// Alone, kept to the grammar by a mask.
+    Masked,
+    /// Alone, without a mask.
+    Unmasked,
+    /// Masked, beside all that `ours` has: the surer is heard.
+    Joint,
 }
 
 /// What the names of methods with particles begin with.
@@ -139,7 +153,7 @@ impl Refinements {
 }
 
 /// The names of methods without refinements.
-const NAMES: [(MethodName, &str); 15] = [
+const NAMES: [(MethodName, &str); 18] = [
     (MethodName::Unconstrained, super::super::row::UNCONSTRAINED),
     (MethodName::Masks, "masks"),
     (MethodName::Always, "always"),
@@ -155,6 +169,9 @@ const NAMES: [(MethodName, &str); 15] = [
     (MethodName::Canonical, "canonical"),
     (MethodName::Templates { flexible: false }, "templates"),
     (MethodName::Templates { flexible: true }, "templates-flexible"),
+    (MethodName::DraftModel(Second::Masked), "draft_model"),
+    (MethodName::DraftModel(Second::Unmasked), "draft_model-unmasked"),
+    (MethodName::DraftModel(Second::Joint), "draft_model-joint"),
 ];
 
 impl MethodName {
@@ -163,7 +180,7 @@ impl MethodName {
     pub fn refinements(self) -> Option<Refinements> {
         match self {
             Self::Paper(refinements) => Some(refinements),
-            Self::Ours | Self::Shipped => Some(Refinements::all()),
+            Self::Ours | Self::Shipped | Self::DraftModel(Second::Joint) => Some(Refinements::all()),
             _ => None,
         }
     }
@@ -177,13 +194,26 @@ impl MethodName {
     /// Do the definition's `s` and `threshold` apply to it?
     #[must_use]
     pub fn takes_s(self) -> bool {
-        matches!(self, Self::Paper(refinements) if !refinements.has(Refinement::Adaptive))
+        match self {
+            Self::Paper(refinements) => !refinements.has(Refinement::Adaptive),
+            Self::DraftModel(_) => true,
+            _ => false,
+        }
     }
 
     /// Does it learn from warm-ups?
     #[must_use]
     pub fn warms_up(self) -> bool {
-        matches!(self, Self::Paper(_) | Self::Ours)
+        matches!(self, Self::Paper(_) | Self::Ours | Self::DraftModel(Second::Joint))
+    }
+
+    /// How a second model drafts, if one does.
+    #[must_use]
+    pub fn second(self) -> Option<Second> {
+        match self {
+            Self::DraftModel(second) => Some(second),
+            _ => None,
+        }
     }
 }
 

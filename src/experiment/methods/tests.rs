@@ -60,8 +60,9 @@ methods = [
   "unconstrained", "masks", "always", "opportunistic", "rejection", "online", "forced", "ours", "shipped",
   "naive", "paper",
   "paper+folded", "paper+ngrams", "paper+soft", "paper+gumbel", "paper+text", "paper+lookup", "paper+forced",
-  "paper+adaptive", "paper+rows",
+  "paper+adaptive", "paper+rows", "draft_model", "draft_model-unmasked", "draft_model-joint",
 ]
+draft_model = "the same"
 temperatures = [0, 1]
 seeds = [0, 1]
 max_tokens = 24
@@ -90,7 +91,7 @@ fn the_same_noise_gives_the_same_tokens() {
             compared += 1;
         }
     }
-    assert_eq!(compared, 2 * 2 * 2 * 18);
+    assert_eq!(compared, 2 * 2 * 2 * 21);
     assert!(made.iter().filter(|row| row.run.method != "unconstrained").all(|row| row.prefix));
     assert!(made.iter().any(|row| row.run.method == "unconstrained" && !row.prefix));
     let of = |method: &'static str| made.iter().filter(move |row| row.run.method == method);
@@ -98,6 +99,15 @@ fn the_same_noise_gives_the_same_tokens() {
     assert!(of("rejection").map(|row| row.redraws.unwrap()).sum::<usize>() > 0);
     assert!(of("always").zip(of("rejection")).all(|(one, other)| one.interventions == other.interventions));
     assert!(of("masks").all(|row| row.interventions.is_none() && row.drafted == 0));
+    // The draft model is the model: it is always right, but without a mask where its choice is forbidden.
+    let sums = |method: &'static str| {
+        let sum = |count: fn(&Row) -> usize| of(method).map(count).sum::<usize>();
+        (sum(|row| row.drafted), sum(|row| row.accepted), sum(|row| row.passes))
+    };
+    let (masked, unmasked) = (sums("draft_model"), sums("draft_model-unmasked"));
+    assert!(masked.0 == masked.1 && unmasked.0 == unmasked.1 && masked.0 > unmasked.0 && unmasked.0 > 0);
+    assert!(2 * masked.2 < sums("masks").2 && masked.2 < unmasked.2, "{masked:?} {unmasked:?}");
+    assert!(sums("draft_model-joint").2 < sums("masks").2);
     let again = rows(DEFINITION, &folder.path().join("two"));
     let tokens =
         |rows: &[Row]| rows.iter().map(|row| (row.run.key(), row.tokens.clone())).collect::<Vec<_>>();

@@ -142,7 +142,7 @@ fn models_and_temperatures_do_not_mix() {
     assert!(found.tables.iter().all(|table| table.title.contains("temperature")));
 }
 
-/// Lines without a number have no range that could be drawn: not without unconstrained texts, nor without drafts.
+/// Lines without a number have no range that could be drawn: without unconstrained texts, or without drafts.
 #[test]
 fn figures_without_numbers_are_left_out() {
     let mut all = rows();

@@ -11,13 +11,13 @@ use std::{
 
 use domino::{
     experiment::{
-        self, DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Plan, Records,
-        Row, Watch,
+        self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, Header, Loaded, ModelRecord,
+        Part, Plan, Records, Row, Watch,
         outputs::Outputs,
         passes::read_passes,
         summary::{self, Line},
     },
-    model::candle::{CandleModel, LoadOptions, join_threads},
+    model::candle::{CandleModel, Format, LoadOptions, join_threads},
     store::CacheFolder,
     vocab::Tokenizer,
 };
@@ -55,14 +55,25 @@ impl Run {
             |name: &str| SHIPPED.iter().find(|shipped| shipped.name == name).map(|shipped| shipped.text);
         let definition = Definition::read(&self.definition, self.quick, &shipped).map_err(failed)?;
         let models = self.models(&definition)?;
-        let header = self.header(&definition, &models)?;
+        let draft = definition.draft_model.as_ref().map(|draft| self.draft(draft)).transpose()?;
+        let header = self.header(&definition, &models, draft.as_ref())?;
         let folder = self.folder(&definition, &header);
         let plan = Plan::new(definition, self.shard);
         let mut records = Records::open(&folder, &header).map_err(failed)?;
         join_threads(self.threads);
         interrupt::watch();
         note!("{} runs, records in {}", plan.runs(), folder.display());
-        let mut load = |index: usize| load(&plan.definition().models[index], &models[index], cache);
+        let mut load = |part: Part| match (part, &draft) {
+            (Part::Draft, Some(Draft { name, path, options })) => load(name, path, options, cache),
+            (Part::Model(index), _) => {
+                let name = &plan.definition().models[index];
+                load(name, &models[index], &LoadOptions::default(), cache)
+            }
+            (Part::Draft, None) => {
+                let message = "the definition names none".to_owned();
+                Err(ExperimentError::Model { name: "draft_model".to_owned(), message })
+            }
+        };
         let mut shown = Shown::default();
         let ended = experiment::run::<CandleModel>(&plan, &mut records, &mut load, &mut shown);
         drop(shown);
@@ -84,28 +95,52 @@ impl Run {
         })
     }
 
-    /// Where the models lie. Paths are from the definition's folder, or as for `--model`.
+    /// Where the models lie.
     fn models(&self, definition: &Definition) -> Result<Vec<PathBuf>, BadInput> {
-        let folder = self.definition.parent().unwrap_or(Path::new(""));
-        let locate = |name: &String| {
-            let beside = folder.join(name);
-            if beside.exists() {
-                return Ok(beside);
-            }
-            if name == DEFAULT_MODEL && !Path::new(name).exists() {
-                return model::locate(None);
-            }
-            model::locate(Some(Path::new(name)))
-        };
-        definition.models.iter().map(locate).collect()
+        definition.models.iter().map(|name| self.locate(name)).collect()
     }
 
-    fn header(&self, definition: &Definition, models: &[PathBuf]) -> anyhow::Result<Header> {
+    /// Where a model lies. Paths are from the definition's folder, or as for `--model`.
+    fn locate(&self, name: &str) -> Result<PathBuf, BadInput> {
+        let beside = self.definition.parent().unwrap_or(Path::new("")).join(name);
+        if beside.exists() {
+            return Ok(beside);
+        }
+        if name == DEFAULT_MODEL && !Path::new(name).exists() {
+            return model::locate(None);
+        }
+        model::locate(Some(Path::new(name)))
+    }
+
+    /// The draft model, yet to be loaded.
+    fn draft(&self, source: &DraftSource) -> Result<Draft, BadInput> {
+        let mut options = LoadOptions::default();
+        if let Some(name) = &source.quantize {
+            let format: Result<Format, _> = name.parse();
+            let format = format.ok().filter(|format| format.is_quantised()).ok_or_else(|| {
+                BadInput::new(format!(
+                    "`draft_model` is to be quantised to {name:?}, which is no such format"
+                ))
+                .hint("for example q8_0 or q4_k")
+            })?;
+            options.quantize = Some(format);
+        }
+        Ok(Draft { name: source.model.clone(), path: self.locate(&source.model)?, options })
+    }
+
+    fn header(
+        &self,
+        definition: &Definition,
+        models: &[PathBuf],
+        draft: Option<&Draft>,
+    ) -> anyhow::Result<Header> {
         let mut records = Vec::new();
-        for (name, path) in definition.models.iter().zip(models) {
+        let named = definition.models.iter().cloned().zip(models);
+        let draft = draft.map(|draft| (format!("{} as draft model", draft.name), &draft.path));
+        for (name, path) in named.chain(draft) {
             let hash =
                 progress::during(format!("reading {}", path.display()), || experiment::model_hash(path));
-            records.push(ModelRecord { name: name.clone(), hash: hash.map_err(failed)? });
+            records.push(ModelRecord { name, hash: hash.map_err(failed)? });
         }
         let mut header = Header::new(definition, self.shard, records, SystemTime::now());
         header.command = provenance::command();
@@ -144,15 +179,27 @@ impl Run {
     }
 }
 
+/// A draft model that is to be loaded.
+struct Draft {
+    name: String,
+    path: PathBuf,
+    options: LoadOptions,
+}
+
 /// Loads a model with what belongs to it.
-fn load(name: &str, path: &Path, cache: &CacheFolder) -> Result<Loaded<CandleModel>, ExperimentError> {
+fn load(
+    name: &str,
+    path: &Path,
+    options: &LoadOptions,
+    cache: &CacheFolder,
+) -> Result<Loaded<CandleModel>, ExperimentError> {
     let bad = |error: &dyn std::fmt::Display| ExperimentError::Model {
         name: name.to_owned(),
         message: error.to_string(),
     };
     let vocabulary = tokenizer::vocabulary(path, cache).map_err(|error| bad(&error))?;
     let tokenizer = Tokenizer::from_tokenizer_file(path).map_err(|error| bad(&error))?;
-    let model = CandleModel::load(path, &LoadOptions::default()).map_err(|error| bad(&error))?;
+    let model = CandleModel::load(path, options).map_err(|error| bad(&error))?;
     let priors = Some(path.join("priors")).filter(|folder| folder.is_dir());
     Ok(Loaded { model, vocabulary, tokenizer, priors })
 }

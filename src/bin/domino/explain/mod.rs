@@ -61,7 +61,8 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
     let mut drafter = None;
     if let Some((source, grammar)) = &grammar {
         builder = builder.constraint(grammar.constraint());
-        drafter = command.speculation.drafter(Some(source), grammar, &folder, &tokenizer)?;
+        let draft = command.speculation.draft_model(command.card, grammar, &tokenizer, cache)?;
+        drafter = command.speculation.drafter(Some(source), grammar, &folder, &tokenizer, draft.as_ref())?;
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     decoder.set_drafter(drafter.map(|(drafter, _)| drafter));

@@ -34,14 +34,15 @@ use crate::{
 /// mask_seconds, seconds, complete, which says whether the text is in the language of the grammar, and
 /// captures, if the grammar has named groups or marks rules, or --capture names some: a list of name, start,
 /// end (in bytes of text) and text, by start, what is around others first (of an unfinished text what is
-/// decided; null with captures_error where a budget ended); and
-/// finished_by: model, completion (with --finish: then there are appended, appended_bytes and
-/// appended_token_ids, and text has what was appended), or null where it is not finished; with a
-/// grammar forced_bytes and forced_share, of the text (not with --batch): bytes that the grammar leaves no
-/// choice about but that of white space and escapes; with speculation drafted, accepted, acceptance and
-/// tokens_per_pass, and with a prior also prior, with the lookahead (null: unbounded) and terminals it was
-/// learnt at; with --compare an object compare. Exit code 3 says that --max-tokens or the
-/// model's context cut the text, or --stop before it was complete, and nothing finished it. Where a step
+/// decided; null with captures_error where a budget ended); and finished_by: model, completion (with
+/// --finish: then there are appended, appended_bytes and appended_token_ids, and text has what was appended),
+/// or null where it is not finished; with a grammar forced_bytes and forced_share, of the text (not with
+/// --batch): bytes that the grammar leaves no choice about but that of white space and escapes; with
+/// speculation drafted, accepted, acceptance and tokens_per_pass, and with a prior also prior, with the
+/// lookahead (null: unbounded) and terminals it was learnt at; with --draft-model an object draft_model with
+/// guessed (tokens it guessed, heard or not), judged (those among them that the text came to) and right
+/// (those of them that were drawn); with --compare an object compare. Exit code 3 says that --max-tokens or
+/// the model's context cut the text, or --stop before it was complete, and nothing finished it. Where a step
 /// fails, the object has the text so far with error and hint (completed with --finish, if that can be),
 /// finish is error, and the exit code is 4 for a budget and 1 for anything else.
 #[derive(Debug, Args)]
@@ -75,7 +76,7 @@ pub(crate) struct LowGenerate {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare"]
+        conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare", "draft_model"]
     )]
     batch: Option<PathBuf>,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
@@ -287,6 +288,7 @@ fn check_mistralrs(
         (heal, "--heal"),
         (options.logprobs.is_some(), "--logprobs"),
         (speculate.compares(), "--compare"),
+        (speculate.has_draft_model(), "--draft-model"),
     ];
     refuse("--engine mistralrs", &cannot)
 }

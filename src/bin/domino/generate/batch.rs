@@ -309,6 +309,7 @@ impl Batch<'_> {
             vocabulary: &self.vocabulary,
             options: &options,
             speculative: drafted,
+            draft: None,
             // It would keep the other texts waiting.
             forced: None,
             captures,

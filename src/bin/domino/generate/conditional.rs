@@ -58,6 +58,7 @@ pub(super) fn run(
         generation,
         appended: None,
         speculative: false,
+        draft: None,
         comparison: None,
     };
     if command.json {

@@ -86,6 +86,7 @@ pub(super) fn run(
         appended: None,
         seconds,
         speculative: guesses.is_some(),
+        draft: None,
         forced,
         captures,
         comparison: None,

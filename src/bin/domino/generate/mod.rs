@@ -32,7 +32,7 @@ use self::{
 use crate::{
     advice,
     captures::Capturing,
-    compile,
+    compile, draft_model,
     failure::{self, BadInput, Exit},
     interrupt, model,
     notation::{GrammarSource, Parsed},
@@ -81,12 +81,13 @@ fn one(
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let loaded = load(folder, &command.load, command.card)?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
-    let mut speculation = None;
+    let (mut speculation, mut draft) = (None, None);
     if let Some(grammar) = &grammar {
         builder = builder.constraint(grammar.constraint());
         // What was learnt of a grammar is of no use where its texts begin with something else.
         let source = command.grammar.as_ref().filter(|_| healed.is_empty());
-        speculation = command.speculation.drafter(source, grammar, folder, &tokenizer)?;
+        draft = command.speculation.draft_model(command.card, grammar, &tokenizer, cache)?;
+        speculation = command.speculation.drafter(source, grammar, folder, &tokenizer, draft.as_ref())?;
     }
     let mut decoder = builder.build().map_err(|error| bad_model(&error))?;
     interrupt::watch();
@@ -117,6 +118,7 @@ fn one(
         options,
         seconds: begun.elapsed().as_secs_f64(),
         speculative,
+        draft: draft.as_ref().map(draft_model::tally),
         forced,
         captures,
         comparison,

@@ -2,13 +2,14 @@
 
 use domino::{
     TokenId, Vocabulary,
-    decode::{DecodeOptions, DecodeStats, Finish, Generation, Logprobs, TokenLogprobs},
+    decode::{DecodeOptions, DecodeStats, DraftTally, Finish, Generation, Logprobs, TokenLogprobs},
 };
 use serde_json::{Map, Value, json};
 
 use super::compare::Comparison;
 use crate::{
     check::extend,
+    draft_model,
     failure::{Exit, Paint, Told, note},
 };
 
@@ -36,6 +37,8 @@ pub(super) struct Ended<'a> {
     pub(super) seconds: f64,
     /// Could tokens be drafted?
     pub(super) speculative: bool,
+    /// How the guesses of the draft model went, if there was one.
+    pub(super) draft: Option<DraftTally>,
     /// Bytes of the text that the grammar forced, but for their spelling, if that was found out.
     pub(super) forced: Option<usize>,
     /// The fields about what was captured.
@@ -132,6 +135,9 @@ impl Ended<'_> {
             object["tokens_per_pass"] = tokens_per_pass(stats).into();
             object["draft_seconds"] = stats.draft_time.as_secs_f64().into();
         }
+        if let Some(tally) = self.draft {
+            object["draft_model"] = draft_model::object(tally);
+        }
         if let Some(forced) = self.forced {
             object["forced_bytes"] = forced.into();
             object["forced_share"] = ratio(forced, text.len()).into();
@@ -220,6 +226,9 @@ impl Ended<'_> {
                 "[{accepted} of {drafted} drafted tokens accepted, {:.2} tokens a pass]",
                 tokens_per_pass(stats)
             );
+        }
+        if let Some(DraftTally { judged, right, .. }) = self.draft {
+            note!("[{right} of {judged} guesses of the draft model right]");
         }
         if let Some(comparison) = &self.comparison {
             comparison.summary();

@@ -19,6 +19,7 @@ use super::{
     document::NodeId,
     error::{Checked, Problem, SchemaErrorKind, shortened},
     options::WhiteSpace,
+    strings::word,
 };
 use crate::{
     grammar::{AnyOrder, DistinctKeys, Expr, Grammar, GrammarBuilder, Pattern, source::Span},
@@ -228,14 +229,16 @@ impl Emitter<'_, '_> {
             return Ok(known);
         }
         let expr = match self.written.get(&(key.as_ref().into(), self.spelling)) {
-            Some(pattern) => {
-                let expr = self.builder.pattern(pattern.clone(), self.span);
-                expr.map_err(|limit| exceeded(self.node, limit))?
-            }
+            Some(pattern) => self.key_pattern(pattern.clone())?,
             None => {
-                let set = self.algebra.fitting(StringSet::one(key))?;
-                let expr = set.emit(&mut self.builder, self.spelling, self.span);
-                let expr = self.algebra.fitting(expr)?;
+                let expr = match word(key, self.spelling) {
+                    Some(automaton) => self.key_pattern(Pattern::automaton(automaton))?,
+                    None => {
+                        let set = self.algebra.fitting(StringSet::one(key))?;
+                        let expr = set.emit(&mut self.builder, self.spelling, self.span);
+                        self.algebra.fitting(expr)?
+                    }
+                };
                 if let Expr::Pattern(pattern) = self.builder.expr(expr) {
                     self.written.insert((key.as_ref().into(), self.spelling), pattern.clone());
                 }
@@ -244,6 +247,11 @@ impl Emitter<'_, '_> {
         };
         self.keys.insert(key.clone(), expr);
         Ok(expr)
+    }
+
+    fn key_pattern(&mut self, pattern: Pattern) -> Checked<ExprId> {
+        let expr = self.builder.pattern(pattern, self.span);
+        expr.map_err(|limit| exceeded(self.node, limit))
     }
 
     /// A rule of its own for an expression, and a use of it.

@@ -16,8 +16,11 @@ mod rfc;
 mod spelling;
 #[cfg(test)]
 mod tests;
+mod word;
 
 pub use formats::{FORMATS, Format, Precision};
+
+pub(super) use word::word;
 
 use super::{dfa::CharDfa, leaf::LeafError};
 

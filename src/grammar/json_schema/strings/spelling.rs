@@ -58,8 +58,13 @@ impl Style {
         }
     }
 
+    /// May the code point be written as `\uXXXX`?
+    pub(super) fn escapes(self, code: u32) -> bool {
+        self.escaped().iter().any(|&(low, high)| (low..=high).contains(&code))
+    }
+
     /// Letters of short escapes and what they mean.
-    fn short(self) -> &'static [(u8, u32)] {
+    pub(super) fn short(self) -> &'static [(u8, u32)] {
         const SHORT: [(u8, u32); 8] = [
             (b'"', 0x22),
             (b'\\', 0x5c),
@@ -266,9 +271,8 @@ impl Speller {
                 others.iter().find(|other| other.0 == code).map(|other| (letter, other.1))
             })
             .collect();
-        let escaped =
-            |code: u32| self.style.escaped().iter().any(|&(low, high)| (low..=high).contains(&code));
-        let units: Vec<(u32, Usual)> = others.iter().copied().filter(|other| escaped(other.0)).collect();
+        let units: Vec<(u32, Usual)> =
+            others.iter().copied().filter(|other| self.style.escapes(other.0)).collect();
         if !units.is_empty() {
             let plain = known.iter().find(|edge| edge.first <= b'u' && b'u' <= edge.last).map(|edge| edge.to);
             changed.push((b'u', self.unit_but(plain, &units)?));

@@ -1,0 +1,303 @@
+//! A proposer that asks a second, smaller language model: speculative decoding with a draft model.
+//!
+//! The draft model's row is masked by a fork of the constraint, as the model's is ("Automata-based
+//! constraints for language model decoding", arXiv 2407.08103, 5.3), and the guess is drawn from it with the
+//! very noise of the model's own draw: where the two distributions are equal, the guess is the token that
+//! comes. A guess costs a pass of the draft model over what it has not read, and none where a single token
+//! may follow.
+//!
+//! Invariant: the draft model's cache is a prefix of the text and its draft. What was refused is cut off
+//! before the next pass, so a guess is that of a draft model which has read nothing else.
+
+use std::{fmt, time::Instant};
+
+use super::same_tokens::{DraftModelError, DraftModelErrorKind, same_split, same_tokens};
+use crate::{
+    ids::TokenId,
+    model::{Logits, Model, Rows},
+    proposer::{Drawn, EXPECTED, Guess, Median, Propose, Rate, Seen, Site, kind_of_margin},
+    vocab::{TokenSet, Tokenizer, Vocabulary},
+};
+
+/// Is the draft model kept to the grammar?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum DraftMask {
+    /// Yes: it guesses only tokens that may follow.
+    #[default]
+    On,
+    /// No: a guess that the grammar forbids ends the draft. To measure what the mask is worth.
+    Off,
+}
+
+/// How the guesses of a draft model went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct DraftTally {
+    /// Guesses, whether they were heard or not.
+    pub guessed: usize,
+    /// Those among them to which the text came: all before them was right, and the next token was drawn.
+    pub judged: usize,
+    /// Those of the judged ones that were the token drawn.
+    pub right: usize,
+}
+
+/// Guesses what a second model would draw. For one text at a time; of a batch each text needs one of its own.
+///
+/// ```
+/// use domino::{
+///     Vocabulary, TokenId,
+///     decode::{Decoder, DraftModel},
+///     model::ScriptedModel,
+///     proposer::{DraftLength, Drafter},
+/// };
+///
+/// let builder = Vocabulary::builder().token(TokenId::new(0), "a").token(TokenId::new(1), "b");
+/// let vocabulary = builder.end_of_text(TokenId::new(2)).build()?;
+/// let draft = DraftModel::new(ScriptedModel::new(3, 64, 7), &vocabulary, &vocabulary)?;
+/// let drafter = Drafter::new(Box::new(draft), DraftLength::up_to(4, 0.0)?);
+/// let model = ScriptedModel::new(3, 64, 7);
+/// let mut decoder = Decoder::builder(model).vocabulary(vocabulary).drafter(drafter).build()?;
+/// let stats = decoder.generate(&[TokenId::new(0)])?.stats;
+/// // The two models are the same.
+/// assert_eq!(stats.accepted, stats.drafted);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct DraftModel<M: Model> {
+    model: M,
+    /// What the model's cache holds.
+    read: Vec<TokenId>,
+    mask: DraftMask,
+    /// The tokens that end a text.
+    ends: Vec<TokenId>,
+    /// How often guesses were right, by whether draws are greedy and by the kind of their margin.
+    rates: [[Rate; EXPECTED.len()]; 2],
+    /// The same of all guesses.
+    rate: Rate,
+    /// The sequence, draft included, at which it was asked last.
+    asked: Vec<TokenId>,
+    /// Guesses in that draft to which the text has not come yet, in order of position.
+    open: Vec<Open>,
+    /// Seconds of a pass for a guess.
+    seconds: Option<Median>,
+    /// Guesses that were not made since the last one, as they were not worth their time.
+    declined: usize,
+    tally: DraftTally,
+}
+
+/// A guess that may be judged.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Where in the whole sequence.
+    position: usize,
+    token: TokenId,
+    greedy: bool,
+    /// Which kind of margin it has.
+    kind: usize,
+}
+
+impl<M: Model> DraftModel<M> {
+    /// Guesses not made after which one is made all the same, to see whether they have become cheaper.
+    const PATIENCE: usize = 64;
+
+    /// A proposer that asks `model`, whose vocabulary is `own`, for a model of vocabulary `target`. One pass
+    /// over both vocabularies.
+    ///
+    /// # Errors
+    /// If a token is another text in the two vocabularies, or the draft model has no logits for some.
+    pub fn new(model: M, own: &Vocabulary, target: &Vocabulary) -> Result<Self, DraftModelError> {
+        same_tokens(own, target)?;
+        let (vocabulary, rows) = (target.size(), model.vocabulary_size());
+        if rows < vocabulary {
+            return Err(DraftModelErrorKind::RowsTooShort { vocabulary, rows }.into());
+        }
+        Ok(Self {
+            model,
+            read: Vec::new(),
+            mask: DraftMask::On,
+            ends: target.end_of_text().to_vec(),
+            rates: [EXPECTED.map(Rate::expecting); 2],
+            rate: Rate::expecting(0.8),
+            asked: Vec::new(),
+            open: Vec::new(),
+            seconds: None,
+            declined: 0,
+            tally: DraftTally::default(),
+        })
+    }
+
+    /// Checks that the tokenizer of the draft model splits texts as the model's does.
+    ///
+    /// # Errors
+    /// If it does not: what such a draft model has learnt to expect are other tokens.
+    pub fn splitting(self, own: &Tokenizer, target: &Tokenizer) -> Result<Self, DraftModelError> {
+        same_split(own, target)?;
+        Ok(self)
+    }
+
+    /// Sets whether it is kept to the grammar. Default: it is.
+    #[must_use]
+    pub fn mask(self, mask: DraftMask) -> Self {
+        Self { mask, ..self }
+    }
+
+    /// How its guesses went so far.
+    #[must_use]
+    pub fn tally(&self) -> DraftTally {
+        self.tally
+    }
+
+    /// Gives the model back.
+    #[must_use]
+    pub fn into_model(self) -> M {
+        self.model
+    }
+
+    /// The pass over what it has not read of `tokens`, at least the last one. `None` where it fails, or they
+    /// do not fit in the context.
+    fn pass(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Option<Logits> {
+        if tokens.is_empty() || tokens.len() > self.model.context() {
+            return None;
+        }
+        let both = self.read.iter().zip(&tokens[..tokens.len() - 1]);
+        let common = both.take_while(|(one, other)| one == other).count();
+        let passed = self.model.truncate(common).and_then(|()| {
+            self.read.truncate(common);
+            self.model.forward(&tokens[common..], rows)
+        });
+        match passed {
+            Ok(logits) => {
+                self.read.extend_from_slice(&tokens[common..]);
+                Some(logits)
+            }
+            Err(error) => {
+                tracing::debug!("a pass of the draft model failed: {error}");
+                None
+            }
+        }
+    }
+
+    /// What it would draw here; nothing where that is not worth its time.
+    fn drawn(&mut self, site: &mut Site<'_>) -> Option<Drawn> {
+        if self.mask == DraftMask::Off || !site.is_constrained() {
+            let logits = self.timed_pass(site, Rows::Last)?;
+            return site.draw_freely(logits.last()?);
+        }
+        let mask = site.mask()?.clone();
+        if mask.len() == 1 {
+            return mask.iter().next().map(|token| Drawn { token, margin: f64::INFINITY });
+        }
+        let logits = self.timed_pass(site, Rows::Among(std::slice::from_ref(&mask)))?;
+        site.draw(logits.last()?)
+    }
+
+    /// The pass for a guess at a site, unless it is not worth its time.
+    fn timed_pass(&mut self, site: &Site<'_>, rows: Rows<'_>) -> Option<Logits> {
+        let retried = self.declined >= Self::PATIENCE;
+        if let (Some(worth), Some(seconds)) = (site.worth(), &self.seconds)
+            && seconds.value() > worth * self.rate.value()
+            && !retried
+        {
+            self.declined += 1;
+            return None;
+        }
+        let start = Instant::now();
+        let logits = self.pass(site.tokens(), rows);
+        let took = start.elapsed().as_secs_f64();
+        match &mut self.seconds {
+            Some(median) if !retried => median.add(took),
+            _ => self.seconds = Some(Median::of(took)),
+        }
+        self.declined = 0;
+        logits
+    }
+}
+
+impl<M: Model> Propose for DraftModel<M> {
+    fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
+        let Drawn { token, margin } = self.drawn(site)?;
+        // Where there is a grammar, it ends the draft.
+        if !site.is_constrained() && self.ends.contains(&token) {
+            return None;
+        }
+        let (position, greedy, kind) = (site.tokens().len(), site.is_greedy(), kind_of_margin(margin));
+        self.asked.clear();
+        self.asked.extend_from_slice(site.tokens());
+        self.open.retain(|open| open.position < position);
+        self.open.push(Open { position, token, greedy, kind });
+        self.tally.guessed += 1;
+        let rate = self.rates[usize::from(greedy)][kind].value();
+        Some(Guess { token, acceptance: if margin.is_infinite() { 1.0 } else { rate } })
+    }
+
+    fn read(&mut self, tokens: &[TokenId]) {
+        // It may be another text, with other noise.
+        self.open.clear();
+        let nothing = TokenSet::empty(self.model.vocabulary_size());
+        self.pass(tokens, Rows::Among(&[nothing]));
+    }
+
+    fn observe(&mut self, site: &mut Site<'_>, seen: Seen<'_>) {
+        let position = site.tokens().len();
+        self.open.retain(|open| open.position >= position);
+        let open = self.open.first().copied().filter(|open| open.position == position);
+        let Some(Open { token, greedy, kind, .. }) = open.filter(|_| self.asked.starts_with(site.tokens()))
+        else {
+            return;
+        };
+        let right = token == seen.token;
+        self.rates[usize::from(greedy)][kind].note(right);
+        self.rate.note(right);
+        self.tally.judged += 1;
+        self.tally.right += usize::from(right);
+    }
+
+    fn learns(&self) -> bool {
+        true
+    }
+
+    fn may_miss(&self) -> bool {
+        true
+    }
+}
+
+impl<M: Model> fmt::Debug for DraftModel<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DraftModel")
+            .field("read", &self.read.len())
+            .field("mask", &self.mask)
+            .field("tally", &self.tally)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ScriptedModel;
+
+    /// By seconds that no pass takes, and that every pass takes.
+    #[test]
+    fn a_guess_that_is_not_worth_its_time_is_not_made() {
+        let builder = Vocabulary::builder().token(TokenId::new(0), "a").token(TokenId::new(1), "b");
+        let vocabulary = builder.end_of_text(TokenId::new(2)).build().unwrap();
+        let mut draft = DraftModel::new(ScriptedModel::new(3, 64, 1), &vocabulary, &vocabulary).unwrap();
+        let drawn = Drawn { token: TokenId::new(0), margin: 1.0 };
+        let draw = |_: &[f32], _: &[TokenId], _: Option<&TokenSet>| Some(drawn);
+        let mut guesses = |worth: Option<f64>, times: usize| {
+            let mut made = 0;
+            for _ in 0..times {
+                let mut tokens = vec![TokenId::new(1); 4];
+                let mut site = Site::new(None, &mut tokens, 0.0, &|_, _| 0.0).drawing(&draw);
+                site.set_worth(worth);
+                made += usize::from(draft.guess(&mut site).is_some());
+            }
+            made
+        };
+        // What it takes is not known before the first one, and then asked again seldom.
+        assert_eq!(guesses(Some(1e-12), 1), 1);
+        assert_eq!(guesses(Some(1e-12), 64), 0);
+        assert_eq!(guesses(Some(1e-12), 65), 1);
+        assert_eq!(guesses(Some(1e9), 10), 10);
+        assert_eq!(guesses(None, 10), 10);
+    }
+}

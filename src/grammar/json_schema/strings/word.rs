@@ -1,0 +1,119 @@
+//! One string -> how JSON writes it.
+//!
+//! The keys of a schema are thousands of words of ASCII, for which the way by [automata over
+//! characters](super::spelling) is long: their automata are chains with a detour over the escape of each
+//! character.
+
+use super::{
+    changed::hex_bytes,
+    spelling::{MAX_SPELLED, Style},
+};
+use crate::grammar::{
+    automaton::{Automaton, Edge, State},
+    json_schema::leaf::Spelling,
+};
+
+/// The states of a detour, and the one between characters.
+const STATES_OF_A_CHARACTER: usize = 6;
+
+/// The JSON strings that mean `string`, with quotes: what [`StringSet::one`](super::StringSet::one) emits. `None` if it has other
+/// characters than those of ASCII that are seen, or is too long for one automaton.
+pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automaton> {
+    let plain = string.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if !plain || (string.len() + 1) * STATES_OF_A_CHARACTER > MAX_SPELLED {
+        return None;
+    }
+    let style = Style::of(spelling.escapes);
+    let mut states = Chain(Vec::with_capacity((string.len() + 1) * STATES_OF_A_CHARACTER));
+    let (start, mut from) = (states.add(), states.add());
+    states.lead(start, b'"', from);
+    for byte in string.bytes() {
+        let to = states.add();
+        if byte != b'"' && byte != b'\\' {
+            states.lead(from, byte, to);
+        }
+        let code = u32::from(byte);
+        let short = style.short().iter().find(|(_, meant)| *meant == code).map(|(letter, _)| *letter);
+        let escaped = style.escapes(code);
+        if short.is_some() || escaped {
+            let escape = states.add();
+            states.lead(from, b'\\', escape);
+            if let Some(letter) = short {
+                states.lead(escape, letter, to);
+            }
+            if escaped {
+                states.unit(escape, byte, to);
+            }
+        }
+        from = to;
+    }
+    let end = states.add();
+    states.lead(from, b'"', end);
+    states.0[end as usize].accepts = true;
+    Automaton::minimal(states.0).ok()
+}
+
+/// States in the making.
+struct Chain(Vec<State>);
+
+impl Chain {
+    /// A state more, and its number, of which there are at most [`MAX_SPELLED`].
+    fn add(&mut self) -> u32 {
+        self.0.push(State::default());
+        u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    fn lead(&mut self, from: u32, byte: u8, to: u32) {
+        self.0[from as usize].edges.push(Edge { first: byte, last: byte, to });
+    }
+
+    /// The way of `u` and four hex digits.
+    fn unit(&mut self, mut from: u32, byte: u8, to: u32) {
+        for digit in [b'u', b'0', b'0', b'0' + (byte >> 4)] {
+            let next = self.add();
+            self.lead(from, digit, next);
+            from = next;
+        }
+        for digit in hex_bytes(u32::from(byte & 0xf)) {
+            self.lead(from, digit, to);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grammar::{
+        Expr, GrammarBuilder, Pattern, PatternKind, Span,
+        json_schema::{leaf::Escapes, strings::StringSet},
+    };
+
+    proptest! {
+        /// Against the way that all other sets of strings take.
+        #[test]
+        fn words_are_sets_of_one_string(
+            string in prop_oneof!["[ -~]{0,12}", r#"[a/"\\]{0,6}"#, "[a-cé\t]{0,3}"], all in any::<bool>(),
+        ) {
+            let escapes = if all { Escapes::All } else { Escapes::Minimal };
+            let spelling = Spelling { escapes, ..Spelling::default() };
+            let plain = string.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+            let found = word(&string, spelling);
+            prop_assert_eq!(found.is_some(), plain);
+            let mut builder = GrammarBuilder::new(&crate::Limits::default());
+            let set = StringSet::one(&string).unwrap().emit(&mut builder, spelling, Span::default()).unwrap();
+            if let (Some(found), Expr::Pattern(pattern)) = (found, builder.expr(set)) {
+                prop_assert!(found.is_minimal());
+                prop_assert_eq!(Pattern::automaton(found), pattern.clone());
+                prop_assert!(matches!(pattern.kind(), PatternKind::Automaton(known) if known.is_minimal()));
+            }
+        }
+    }
+
+    #[test]
+    fn long_words_are_none() {
+        assert!(word(&"a".repeat(3_000), Spelling::default()).is_none());
+        assert!(word(&"a".repeat(2_000), Spelling::default()).is_some());
+    }
+}

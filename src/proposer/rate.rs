@@ -1,0 +1,49 @@
+//! How often guesses of a kind were right lately.
+
+/// A share of right guesses that looks back on some 256 of them, and begins with an expectation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rate {
+    tried: f64,
+    right: f64,
+}
+
+impl Rate {
+    /// Guesses that an expectation counts for.
+    const WEIGHT: f64 = 8.0;
+    /// Guesses that are looked back on.
+    const MEMORY: f64 = 256.0;
+
+    /// What is thought before any guess was seen.
+    pub(crate) const fn expecting(rate: f64) -> Self {
+        Self { tried: Self::WEIGHT, right: Self::WEIGHT * rate }
+    }
+
+    /// The share of right ones.
+    pub(crate) fn value(self) -> f64 {
+        self.right / self.tried
+    }
+
+    /// Notes a guess.
+    pub(crate) fn note(&mut self, right: bool) {
+        let keep = (Self::MEMORY / (self.tried + 1.0)).min(1.0);
+        self.tried = (self.tried + 1.0) * keep;
+        self.right = (self.right + f64::from(u8::from(right))) * keep;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_begin_as_expected_and_follow_what_comes() {
+        let mut rate = Rate::expecting(0.25);
+        assert!((rate.value() - 0.25).abs() < 1e-12);
+        (0..8).for_each(|_| rate.note(true));
+        assert!((rate.value() - 10.0 / 16.0).abs() < 1e-12);
+        // What was long ago fades.
+        (0..2000).for_each(|_| rate.note(true));
+        (0..256).for_each(|_| rate.note(false));
+        assert!((0.3..0.45).contains(&rate.value()), "{rate:?}");
+    }
+}
