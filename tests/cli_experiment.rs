@@ -57,7 +57,18 @@ fn rows(folder: &Path) -> Vec<(String, Value)> {
     let text = std::fs::read_to_string(folder.join("rows.jsonl")).unwrap();
     let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let run = |row: &Value| {
-        let fields = ["model", "grammar", "prompt", "temperature", "seed", "method", "k", "s", "threshold"];
+        let fields = [
+            "model",
+            "grammar",
+            "prompt",
+            "temperature",
+            "seed",
+            "method",
+            "k",
+            "s",
+            "threshold",
+            "warm_ups",
+        ];
         fields.map(|field| row[field].to_string()).join(" ")
     };
     rows.map(|row| (run(&row), row["tokens"].clone())).collect()
@@ -130,6 +141,86 @@ fn shards_merge_to_what_one_machine_makes() {
     for file in ["header.json", "rows.csv", "summary.md", "summary.csv", "summary.json"] {
         assert!(folder.join("merged").join(file).is_file(), "{file}");
     }
+}
+
+/// The shards of an array, as the page on sweeps has them, made by processes side by side: by GNU parallel
+/// where it is installed, and by `xargs -P` otherwise.
+#[cfg(unix)]
+#[test]
+fn shards_run_side_by_side() {
+    use std::process::Command;
+
+    let folder = folder();
+    let folder = folder.path();
+    let whole = experiment(folder, &["d.toml", "--out", "whole"]);
+    assert_eq!(whole.code, Some(0), "{}", whole.stderr);
+    let path = program();
+    let domino = path.get_program().to_str().unwrap();
+    let gnu = Command::new("parallel").arg("--version").output();
+    let is_gnu = gnu.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("GNU parallel"));
+    let mut command = match is_gnu {
+        true => {
+            let mut command = Command::new("parallel");
+            let command_line = format!("{domino} experiment d.toml --shard {{}}/4 --out s{{}}");
+            command.args(["--jobs", "4", &command_line, ":::", "1", "2", "3", "4"]);
+            command
+        }
+        false => {
+            let mut command = Command::new("sh");
+            let command_line = "printf '1\\n2\\n3\\n4\\n' | \
+                xargs -P 4 -I {} \"$0\" experiment d.toml --shard {}/4 --out s{}";
+            command.args(["-c", command_line, domino]);
+            command
+        }
+    };
+    println!("by {}", if is_gnu { "GNU parallel" } else { "xargs -P, as GNU parallel is not installed" });
+    for (name, value) in path.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let output = command.current_dir(folder).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let merged = experiment(folder, &["--merge", "s1", "s2", "s3", "s4", "--out", "merged"]);
+    assert_eq!(merged.code, Some(0), "{}", merged.stderr);
+    assert_eq!(rows(&folder.join("merged")), rows(&folder.join("whole")));
+}
+
+/// A definition that sweeps the prior's size and measures passes: what is measured once stays, and is merged.
+#[test]
+fn passes_are_measured_once_and_shown() {
+    let folder = folder();
+    let folder = folder.path();
+    let text = DEFINITION
+        .replace("warm_ups = 1", "warm_ups = [1, 2]\npasses = 3")
+        .replace("count = 12", "count = 1");
+    std::fs::write(folder.join("d.toml"), &text).unwrap();
+    for out in ["whole", "whole", "1of2", "2of2"] {
+        let shard = out.replace("of", "/");
+        let more: &[&str] = if out == "whole" { &[] } else { &["--shard", &shard] };
+        let run = experiment(folder, &[&["d.toml", "--out", out], more].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        if out == "whole" {
+            let curve = std::fs::read_to_string(folder.join("whole/passes.json")).unwrap();
+            let kept = folder.join("kept.json");
+            assert!(!kept.exists() || std::fs::read_to_string(&kept).unwrap() == curve);
+            std::fs::write(kept, curve).unwrap();
+        }
+    }
+    let merged = experiment(folder, &["--merge", "1of2", "2of2", "--out", "merged"]);
+    assert_eq!(merged.code, Some(0), "{}", merged.stderr);
+    for out in ["whole", "merged"] {
+        let tables = std::fs::read_to_string(folder.join(out).join("tables.md")).unwrap();
+        assert!(tables.contains("| model | 3 | "), "{tables}");
+        assert!(tables.contains("Acceptance by grammar and size of the prior"), "{tables}");
+        assert!(tables.contains("beside maximal coupling"), "{tables}");
+        assert!(folder.join(out).join("figures/passes.svg").is_file());
+    }
+    assert_eq!(rows(&folder.join("merged")), rows(&folder.join("whole")));
+    std::fs::write(folder.join("whole/passes.json"), "{").unwrap();
+    let run = experiment(folder, &["--report", "whole"]);
+    assert!(run.code == Some(2) && run.stderr.contains("passes.json"), "{}", run.stderr);
 }
 
 /// The model as its own draft, quantised or not, with a mask and without: the tokens are those of masks.

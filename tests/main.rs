@@ -13,6 +13,8 @@ mod cli_captures;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_compile;
 #[cfg(feature = "cli")]
+mod cli_conditional;
+#[cfg(feature = "cli")]
 mod cli_experiment;
 #[cfg(feature = "cli")]
 mod cli_explain;

@@ -22,6 +22,8 @@ pub enum BuildErrorKind {
     OtherVocabulary,
     /// The model of a batch has no room for a sequence.
     NoSequences,
+    /// An option that a draw from the conditional distribution cannot heed.
+    NotConditional(&'static str),
 }
 
 /// A decoder that cannot be built from its parts.
@@ -56,6 +58,9 @@ impl std::fmt::Display for BuildError {
                 write!(f, "the constraint was compiled for another vocabulary than the decoder's")
             }
             BuildErrorKind::NoSequences => write!(f, "the model has no room for a sequence"),
+            BuildErrorKind::NotConditional(what) => {
+                write!(f, "draws from the conditional distribution do not go with {what}")
+            }
         }
     }
 }
@@ -97,6 +102,8 @@ pub enum DecodeErrorKind {
     },
     /// The constraint failed, e.g. by a budget; see the source.
     Constraint,
+    /// Another engine failed, whose masks were drawn from; see the source.
+    Peer,
     /// A type whose values were to be written has no grammar, or does not read what its schema allows; see
     /// the source.
     Type,
@@ -120,6 +127,12 @@ impl DecodeError {
     #[cfg(feature = "schemars")]
     pub(super) fn of_type(source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind: DecodeErrorKind::Type, source: Some(Box::new(source)) }
+    }
+
+    /// Another engine that failed.
+    #[cfg(feature = "experiments")]
+    pub(crate) fn peer(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { kind: DecodeErrorKind::Peer, source: Some(Box::new(source)) }
     }
 
     /// A forward pass that failed.
@@ -162,6 +175,7 @@ impl std::fmt::Display for DecodeError {
                  the grammar needs"
             ),
             DecodeErrorKind::Constraint => write!(f, "the constraint failed"),
+            DecodeErrorKind::Peer => write!(f, "the other engine failed"),
             DecodeErrorKind::Type => write!(f, "the type's values cannot be written, or not be read again"),
         }
     }

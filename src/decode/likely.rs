@@ -14,7 +14,7 @@ const WORD: usize = 64;
 
 /// The likelier ones of the allowed tokens, with their probabilities among these. One pass over the allowed logits, for the
 /// largest of each word's, and one over those of words where it is close to the largest of all.
-pub(super) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
+pub(crate) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
     let words = || row.chunks(WORD).zip(allowed.words());
     let tops = race::tops(row, allowed);
     let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);

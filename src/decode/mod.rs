@@ -4,10 +4,12 @@ mod batch;
 mod builder;
 mod calibration;
 mod choice;
+mod conditional;
 mod decoder;
 mod draft_model;
 mod error;
 mod heal;
+mod kept_mass;
 mod likely;
 mod logprobs;
 mod noise;
@@ -31,10 +33,15 @@ pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;
 #[cfg(feature = "experiments")]
 pub(crate) use choice::possible;
+pub use conditional::{ConditionalDecoder, ConditionalText};
 pub use decoder::Decoder;
 pub use draft_model::{DraftMask, DraftModel, DraftTally};
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
 pub use heal::Healing;
+#[cfg(feature = "experiments")]
+pub(crate) use kept_mass::{log_kept, log_sum};
+#[cfg(feature = "experiments")]
+pub(crate) use likely::likely;
 pub use logprobs::{Logprobs, TokenLogprobs};
 pub use options::{DecodeOptions, Masking};
 pub use penalties::{Penalties, PenaltyError};

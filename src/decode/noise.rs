@@ -62,7 +62,7 @@ pub(super) fn gumbel_bound(bits: u64) -> f64 {
 
 /// Natural logarithm of a positive normal number, to about one unit in the last place (the method of
 /// fdlibm: reduce to sqrt(1/2)..sqrt(2), then a polynomial in (x-1)/(x+1)).
-fn ln(x: f64) -> f64 {
+pub(super) fn ln(x: f64) -> f64 {
     const COEFFICIENTS: [f64; 7] = [
         0.666_666_666_666_673_5,
         0.399_999_999_994_094_2,

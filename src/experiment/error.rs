@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+use super::methods::PeerError;
 use crate::{
     decode::{BuildError, DecodeError, DraftModelError},
     grammar::GrammarError,
@@ -91,6 +92,17 @@ pub enum ExperimentError {
         /// Why not.
         message: String,
     },
+    /// A method of another engine, in a program that has none.
+    #[error("this program does not have llguidance")]
+    NoPeer,
+    /// Another engine cannot compile a grammar.
+    #[error("grammar {name}, by the other engine: {source}")]
+    Peer {
+        /// Its name in the definition.
+        name: String,
+        /// Why not.
+        source: PeerError,
+    },
     /// The draft model has other tokens than a model.
     #[error("draft model {name}: {source}")]
     DraftModel {
@@ -166,6 +178,10 @@ impl ExperimentError {
             Self::Locked { .. } => "wait for it to end, or give another folder with --out",
             Self::Merge(_) => "merge the folders of all shards of one definition, commit and model",
             Self::Model { .. } => "name a model's folder, a GGUF file, or OWNER/NAME on the Hugging Face hub",
+            Self::NoPeer => {
+                "run the definition by `cargo experiment methods --features peers`, or leave the method out"
+            }
+            Self::Peer { .. } => "give the grammar in Lark, as a JSON Schema or as a regular expression",
             Self::DraftModel { source, .. } => source.hint(),
             Self::Prior { source, .. } => source.hint(),
             Self::Run { .. } => "run the same command again: it goes on with this run",

@@ -2,13 +2,14 @@
 //! rows and a replay of the constraint: so the measures disturb no timed run.
 
 use super::{
+    coupling::{Coupled, Coupling},
     methods::{MethodError, Outcome},
     tokens::alone,
 };
 use crate::{
     compile::CompiledGrammar,
     constraint::{Constraint, Patience},
-    decode::{DecodeError, Finish, possible},
+    decode::{DecodeError, Finish, log_kept, log_sum, possible},
     ids::TokenId,
     model::{Model, Rows},
     proposer::ForcedText,
@@ -22,6 +23,8 @@ pub(super) struct Measures {
     pub(super) log_kept: Option<f64>,
     /// Negative log-likelihood under the model.
     pub(super) nll: f64,
+    /// How the counts that drafted it agree with the model.
+    pub(super) coupling: Option<Coupling>,
     /// Tokens that the tokenizer makes of the text.
     pub(super) canonical: Option<Vec<TokenId>>,
     pub(super) forced_tokens: Option<usize>,
@@ -46,7 +49,8 @@ impl<'a> Meter<'a> {
         Self { vocabulary, tokenizer, possible: possible(vocabulary), exact }
     }
 
-    /// Measures a text that goes on from `prompt`. `constraint`: the one it was made under, at the beginning.
+    /// Measures a text that goes on from `prompt`. `constraint`: the one it was made under, at the beginning;
+    /// `coupled`: the counts that drafted it.
     pub(super) fn measure<M: Model>(
         &self,
         model: &mut M,
@@ -54,12 +58,15 @@ impl<'a> Meter<'a> {
         outcome: &Outcome,
         temperature: f64,
         constraint: Option<Constraint>,
+        mut coupled: Option<Coupled>,
     ) -> Result<Measures, MethodError> {
         let constrained = constraint.is_some();
         // Tokens that were inserted were not drawn under a mask.
         let weigh = temperature > 0.0 && outcome.inserted.is_none();
         let constraint = constraint.filter(|_| weigh).map(|constraint| constraint.patient(Patience::whole()));
-        let (nll, log_kept) = self.likelihood(model, prompt, outcome, temperature, constraint)?;
+        let weighed = constraint.is_some();
+        let (nll, log_kept) =
+            self.likelihood(model, prompt, outcome, temperature, (constraint, coupled.as_mut()))?;
         let mut exact = self.exact.constraint().patient(Patience::whole());
         let taken = exact.advance_bytes(&outcome.text).map_err(DecodeError::from)?;
         let prefix = taken == outcome.text.len();
@@ -67,6 +74,7 @@ impl<'a> Meter<'a> {
         Ok(Measures {
             log_kept,
             nll,
+            coupling: coupled.filter(|_| weighed).map(|coupled| coupled.found),
             canonical: alone(self.tokenizer, self.vocabulary, &outcome.text),
             forced_tokens: constrained.then(|| self.forced_tokens(&outcome.tokens)),
             forced_bytes: if constrained { ForcedText::count(&start, &outcome.text) } else { None },
@@ -82,7 +90,7 @@ impl<'a> Meter<'a> {
         prompt: &[TokenId],
         outcome: &Outcome,
         temperature: f64,
-        mut constraint: Option<Constraint>,
+        (mut constraint, mut coupled): (Option<Constraint>, Option<&mut Coupled>),
     ) -> Result<(f64, Option<f64>), MethodError> {
         /// Rows that are held at once.
         const ROWS: usize = 32;
@@ -111,8 +119,11 @@ impl<'a> Meter<'a> {
                 }
                 if let Some(constraint) = &mut constraint {
                     let mask = constraint.mask().map_err(DecodeError::from)?;
-                    kept += of(row, mask, temperature) - of(row, &self.possible, temperature);
+                    kept += log_kept(row, mask, &self.possible, temperature);
                     if let Some(&token) = token {
+                        if let Some(coupled) = &mut coupled {
+                            coupled.see(row, constraint, token)?;
+                        }
                         constraint.advance(token).map_err(DecodeError::from)?;
                     }
                 }
@@ -141,20 +152,4 @@ impl<'a> Meter<'a> {
         }
         forced
     }
-}
-
-/// Log of the sum of the exponentials of logits over the temperature.
-fn log_sum(logits: impl Iterator<Item = f32> + Clone, temperature: f64) -> f64 {
-    let scaled = |logit: f32| f64::from(logit) / temperature;
-    let largest = logits.clone().map(scaled).fold(f64::NEG_INFINITY, f64::max);
-    if largest == f64::NEG_INFINITY {
-        return largest;
-    }
-    largest + logits.map(|logit| (scaled(logit) - largest).exp()).sum::<f64>().ln()
-}
-
-/// The same of some tokens' logits.
-fn of(row: &[f32], tokens: &TokenSet, temperature: f64) -> f64 {
-    let logits: Vec<f32> = tokens.iter().filter_map(|token| row.get(token.index()).copied()).collect();
-    log_sum(logits.iter().copied(), temperature)
 }

@@ -4,12 +4,14 @@
 //! makes them, by [methods] that take turns, and appends a [`Row`] each to [`Records`]. A run that is killed
 //! goes on where it was; tables and figures are made from rows alone.
 
+mod coupling;
 mod definition;
 mod error;
 mod header;
 mod measures;
 pub mod methods;
 pub mod outputs;
+pub mod passes;
 mod plan;
 mod records;
 mod row;
@@ -26,4 +28,4 @@ pub use header::{Header, Machine, ModelRecord, date, model_hash};
 pub use plan::{Plan, Shard, ShardError};
 pub use records::{Records, merge, read, read_header, write_file};
 pub use row::{End, K, Row, RunId, UNCONSTRAINED, fill_reproduced};
-pub use run::{Ended, Loaded, Part, Watch, run};
+pub use run::{Ended, Loaded, Part, Watch, run, run_with};

@@ -125,8 +125,8 @@ impl Plan {
 
     /// The run of a variant in a round.
     pub(super) fn id(&self, round: &Round, variant: usize) -> RunId {
-        let Variant { method, k, s, threshold } = self.variants[variant];
-        RunId { method: method.to_string(), k, s, threshold, ..round.id(&self.definition) }
+        let Variant { method, k, s, threshold, warm_ups } = self.variants[variant];
+        RunId { method: method.to_string(), k, s, threshold, warm_ups, ..round.id(&self.definition) }
     }
 }
 
@@ -143,6 +143,7 @@ impl Round {
             k: None,
             s: None,
             threshold: None,
+            warm_ups: None,
         }
     }
 

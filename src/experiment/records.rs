@@ -15,6 +15,7 @@ use super::{
     definition::Definition,
     error::ExperimentError,
     header::Header,
+    passes::{PassCurve, read_passes, write_passes},
     plan::Plan,
     row::{Row, fill_reproduced},
 };
@@ -153,7 +154,14 @@ pub fn read(folder: &Path) -> Result<(Header, Vec<Row>), ExperimentError> {
 pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentError> {
     let mut whole: Option<Header> = None;
     let mut rows = std::collections::HashMap::new();
+    let mut curves: Vec<PassCurve> = Vec::new();
     for folder in folders {
+        // Of each model the first that was measured: machines differ, so curves do not add up.
+        for curve in read_passes(folder)? {
+            if !curves.iter().any(|known| known.model == curve.model) {
+                curves.push(curve);
+            }
+        }
         let (header, found) = read(folder)?;
         if let Some(whole) = &mut whole {
             let differences = whole.differences_of_shards(&header);
@@ -190,6 +198,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentErro
         return Err(ExperimentError::Merge(format!("{} is there already, and not empty", out.display())));
     }
     let mut records = Records::open(out, &whole)?;
+    write_passes(out, &curves)?;
     for row in keys.iter().filter_map(|key| rows.remove(key)) {
         records.append(&row)?;
     }

@@ -100,17 +100,21 @@ pub struct RunId {
     pub s: Option<usize>,
     /// The least acceptance of a guess in a draft of a fixed length.
     pub threshold: Option<f64>,
+    /// Texts that were learnt from before, where the definition has several numbers of them.
+    #[serde(default)]
+    pub warm_ups: Option<usize>,
 }
 
 impl RunId {
     /// It in one line, different for different runs of a definition.
     #[must_use]
     pub fn key(&self) -> String {
-        let Self { model, grammar, prompt, temperature, seed, method, k, s, threshold } = self;
+        let Self { model, grammar, prompt, temperature, seed, method, k, s, threshold, warm_ups } = self;
         let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
         let (k, s) = (or_none(k.map(|k| k.to_string())), or_none(s.map(|s| s.to_string())));
         let threshold = or_none(threshold.map(|threshold| threshold.to_string()));
-        format!("{model} {grammar} {prompt} {temperature} {seed} {method} {k} {s} {threshold}")
+        let warm_ups = warm_ups.map(|texts| format!(" {texts}")).unwrap_or_default();
+        format!("{model} {grammar} {prompt} {temperature} {seed} {method} {k} {s} {threshold}{warm_ups}")
     }
 }
 
@@ -197,6 +201,17 @@ pub struct Row {
     /// Negative log-likelihood of the tokens under the unconstrained model at temperature 1, end of text left
     /// out.
     pub nll: Option<f64>,
+    /// Tokens at whose places the counts that drafted were held against the model; `None` where nothing
+    /// drafts by counts, and at temperature 0.
+    #[serde(default)]
+    pub positions: Option<usize>,
+    /// Sum over them of 1 - TV, the total variation between what the counts and the model say under the mask:
+    /// how often draws of the two could agree (maximal coupling).
+    #[serde(default)]
+    pub overlap: Option<f64>,
+    /// How often the guess by counts was the token that came.
+    #[serde(default)]
+    pub guessed: Option<usize>,
     /// Are the tokens those that the tokenizer makes of the text? `None` where the tokenizer cannot say.
     pub canonical: Option<bool>,
     /// Tokens that the tokenizer makes of the text.
@@ -273,6 +288,7 @@ pub(super) mod tests {
                 k: (method != UNCONSTRAINED).then_some(K::Infinite),
                 s: None,
                 threshold: None,
+                warm_ups: None,
             },
             turn: 0,
             text: "{}".to_owned(),
@@ -299,6 +315,9 @@ pub(super) mod tests {
             compile_seconds: Some(0.1),
             log_kept: Some(-0.7),
             nll: Some(1.5),
+            positions: (method != UNCONSTRAINED).then_some(3),
+            overlap: (method != UNCONSTRAINED).then_some(2.4),
+            guessed: (method != UNCONSTRAINED).then_some(2),
             canonical: Some(true),
             canonical_tokens: Some(3),
             correct: None,
@@ -326,7 +345,7 @@ pub(super) mod tests {
     #[test]
     fn keys_tell_runs_apart() {
         let run = example("masks", 1, 2).run;
-        let mut others = vec![run.clone(); 9];
+        let mut others = vec![run.clone(); 10];
         others[0].model = "large".to_owned();
         others[1].grammar = "c".to_owned();
         others[2].prompt = 2;
@@ -336,6 +355,7 @@ pub(super) mod tests {
         others[6].k = Some(K::Terminals(0));
         others[7].s = Some(3);
         others[8].threshold = Some(0.5);
+        others[9].warm_ups = Some(10);
         assert!(others.iter().all(|other| other.key() != run.key()));
         assert_eq!(run.clone().key(), run.key());
     }

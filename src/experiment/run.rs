@@ -11,10 +11,14 @@ use std::{
 };
 
 use super::{
+    coupling::Coupled,
     definition::{Definition, Task, Variant},
     error::ExperimentError,
     measures::{Measures, Meter},
-    methods::{Lessons, Method, MethodError, Outcome, Refinements, Stage, shipped_prior},
+    methods::{
+        ByPeer, Lessons, Method, MethodError, MethodName, Outcome, Peer, Refinements, Stage, shipped_prior,
+    },
+    passes,
     plan::{Plan, Round},
     records::Records,
     row::{K, Row, RunId},
@@ -22,7 +26,7 @@ use super::{
 };
 use crate::{
     compile::{CompiledGrammar, Compiler},
-    decode::{DecodeError, Decoder, DraftModel, Masking, Sampling},
+    decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling},
     grammar::Grammar,
     ids::TokenId,
     limits::Limits,
@@ -90,25 +94,43 @@ const UNCOUNTED_SEED: u64 = 2_000_000;
 /// Tokens of the run that is not counted.
 const UNCOUNTED_TOKENS: usize = 24;
 
-/// Makes all runs of a plan that are not in the records yet. `load` loads a model of the definition; each
-/// method that drafts by one has a draft model of its own.
+/// As [`run_with`], without another engine.
 ///
 /// # Errors
-/// If a grammar, a model or a prior cannot be used, a run fails, or a row cannot be written. The rows before
-/// stay.
+/// Those of [`run_with`], and if a method needs another engine.
 pub fn run<M: Model + 'static>(
     plan: &Plan,
     records: &mut Records,
     load: Load<'_, M>,
     watch: &mut dyn Watch,
 ) -> Result<Ended, ExperimentError> {
+    run_with(plan, records, load, watch, None)
+}
+
+/// Makes all runs of a plan that are not in the records yet. `load` loads a model of the definition; each
+/// method that drafts by one has a draft model of its own. `peer` is the engine of the method `llguidance`.
+///
+/// # Errors
+/// If a grammar, a model or a prior cannot be used, a run fails, or a row cannot be written. The rows before
+/// stay.
+pub fn run_with<M: Model + 'static>(
+    plan: &Plan,
+    records: &mut Records,
+    load: Load<'_, M>,
+    watch: &mut dyn Watch,
+    peer: Option<&dyn Peer>,
+) -> Result<Ended, ExperimentError> {
+    if peer.is_none() && plan.definition().methods.contains(&MethodName::Llguidance) {
+        return Err(ExperimentError::NoPeer);
+    }
     let there = plan.keys().iter().filter(|key| records.has(key)).count();
     watch.begun(plan.runs(), there);
     let mut turn = there;
     let mut left: Vec<&Round> = plan.rounds().iter().collect();
     left.retain(|round| plan.turns(round).any(|at| !records.has(&plan.id(round, at).key())));
     for of_model in left.chunk_by(|one, other| one.model == other.model) {
-        let Loaded { model, vocabulary, tokenizer, priors } = load(Part::Model(of_model[0].model))?;
+        let Loaded { mut model, vocabulary, tokenizer, priors } = load(Part::Model(of_model[0].model))?;
+        measure_passes(plan, records, &plan.definition().models[of_model[0].model], &mut model, watch)?;
         let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
         for of_task in of_model.chunk_by(|one, other| one.task == other.task) {
             let task = &plan.definition().tasks[of_task[0].task];
@@ -122,6 +144,7 @@ pub fn run<M: Model + 'static>(
                 grammars: Grammars::new(task, &vocabulary)?,
                 priors: HashMap::new(),
                 shipped: priors.clone(),
+                peer,
                 methods: HashMap::new(),
                 load: &mut *load,
                 decoder: &mut decoder,
@@ -144,6 +167,26 @@ pub fn run<M: Model + 'static>(
         }
     }
     Ok(Ended::Complete)
+}
+
+/// Measures what passes of a model cost, if the definition asks for it and the records do not have it.
+fn measure_passes<M: Model>(
+    plan: &Plan,
+    records: &Records,
+    name: &str,
+    model: &mut M,
+    watch: &mut dyn Watch,
+) -> Result<(), ExperimentError> {
+    let Some(most) = plan.definition().passes else { return Ok(()) };
+    let mut curves = passes::read_passes(records.folder())?;
+    if curves.iter().any(|curve| curve.model == name) {
+        return Ok(());
+    }
+    watch.doing(&format!("{name}: passes over 1 to {most} tokens"));
+    let run = format!("{name}, a pass whose cost is measured");
+    let measured = passes::measure(model, name, most).map_err(DecodeError::model);
+    curves.push(measured.map_err(|source| ExperimentError::Run { run, source })?);
+    passes::write_passes(records.folder(), &curves)
 }
 
 /// One grammar, compiled as methods need it.
@@ -187,13 +230,23 @@ struct Bench<'a, M: Model> {
     prompts: Vec<Vec<TokenId>>,
     tokenizer: &'a Tokenizer,
     grammars: Grammars,
-    /// What was learnt, by what decides it: lookahead, refinements and temperature.
-    priors: HashMap<(K, Refinements, u64), Prior>,
+    /// What was learnt, by what decides it: lookahead, refinements, temperature and number of texts.
+    priors: HashMap<(K, Refinements, u64, usize), Prior>,
     shipped: Option<PathBuf>,
+    /// Another engine.
+    peer: Option<&'a dyn Peer>,
     /// Methods that are ready, by variant and temperature.
-    methods: HashMap<(usize, u64), Box<dyn Method<M>>>,
+    methods: HashMap<(usize, u64), Ready<M>>,
     load: Load<'a, M>,
     decoder: &'a mut Decoder<M>,
+}
+
+/// A method that is ready, and the counts that it drafts by.
+struct Ready<M: Model> {
+    method: Box<dyn Method<M>>,
+    counts: Option<CountProposer>,
+    /// Seconds that another engine took to compile the grammar, if it is one's method.
+    compile_seconds: Option<f64>,
 }
 
 /// An error of a run.
@@ -221,22 +274,26 @@ impl<M: Model + 'static> Bench<'_, M> {
             None => None,
         };
         let (grammar, compile_seconds) = grammar.unzip();
-        let mut method = match self.methods.remove(&(index, round.temperature.to_bits())) {
-            Some(method) => method,
+        let mut ready = match self.methods.remove(&(index, round.temperature.to_bits())) {
+            Some(ready) => ready,
             None => self.ready(variant, grammar.as_ref(), round.temperature, watch)?,
         };
         self.options(round.temperature, round.seed, self.definition().max_tokens);
         let prompt = &self.prompts[round.prompt];
         let tokenizer = self.tokenizer;
         let mut stage = Stage { decoder: &mut *self.decoder, grammar: grammar.as_ref(), tokenizer };
-        let outcome = method.generate(&mut stage, prompt).map_err(failed(id.key()))?;
-        self.methods.insert((index, round.temperature.to_bits()), method);
+        let outcome = ready.method.generate(&mut stage, prompt).map_err(failed(id.key()))?;
+        let compile_seconds = ready.compile_seconds.or(compile_seconds);
+        let options = self.decoder.options_mut();
+        let sampler = Sampler::new(options.sampling, options.seed);
+        let coupled = ready.counts.as_ref().map(|counts| Coupled::new(counts.another(), sampler, prompt));
+        self.methods.insert((index, round.temperature.to_bits()), ready);
         let (exact, _) = self.grammars.get(K::Infinite, Terminals::Folded)?;
         let meter = Meter::new(tokenizer, &exact);
         let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
         let model = self.decoder.model_mut();
         let measures = meter
-            .measure(model, &self.prompts[round.prompt], &outcome, round.temperature, constraint)
+            .measure(model, &self.prompts[round.prompt], &outcome, round.temperature, constraint, coupled)
             .map_err(failed(id.key()))?;
         let text = String::from_utf8_lossy(&outcome.text).into_owned();
         let prompt = &self.task.prompts[round.prompt];
@@ -264,13 +321,14 @@ impl<M: Model + 'static> Bench<'_, M> {
         grammar: Option<&CompiledGrammar>,
         temperature: f64,
         watch: &mut dyn Watch,
-    ) -> Result<Box<dyn Method<M>>, ExperimentError> {
+    ) -> Result<Ready<M>, ExperimentError> {
         let prior = match (grammar, variant.k, variant.lessons()) {
             (Some(grammar), Some(k), Lessons::WarmUps(refinements)) => {
-                let key = (k, refinements, temperature.to_bits());
+                let texts = variant.warm_ups.or(self.definition().warm_ups.first().copied()).unwrap_or(0);
+                let key = (k, refinements, temperature.to_bits(), texts);
                 if !self.priors.contains_key(&key) {
                     watch.doing(&format!("{}: warm-ups for {}", self.task.name, variant.method));
-                    let prior = self.warm_up(grammar, refinements, temperature)?;
+                    let prior = self.warm_up(grammar, refinements, temperature, texts)?;
                     self.priors.insert(key, prior);
                 }
                 self.priors.get(&key).cloned()
@@ -282,17 +340,38 @@ impl<M: Model + 'static> Bench<'_, M> {
         };
         watch.doing(&format!("{}: {}", self.task.name, variant.method));
         let tokenizer = self.tokenizer;
-        let draft = variant.method.second().map(|_| self.draft()).transpose()?;
-        let made = variant.method::<M>(grammar, tokenizer, prior, draft);
-        let mut method = made.map_err(|error| {
-            ExperimentError::definition(self.definition().name.clone(), error.to_string())
-        })?;
+        let mut ready = self.unused(variant, grammar, prior)?;
         self.options(temperature, UNCOUNTED_SEED, self.definition().max_tokens.min(UNCOUNTED_TOKENS));
         let mut stage = Stage { decoder: &mut *self.decoder, grammar, tokenizer };
         let run = format!("{} {}, a run that is not counted", self.task.name, variant.method);
-        method.prepare(&mut stage).map_err(failed(&*run))?;
-        method.generate(&mut stage, &self.prompts[0]).map_err(failed(run))?;
-        Ok(method)
+        ready.method.prepare(&mut stage).map_err(failed(&*run))?;
+        ready.method.generate(&mut stage, &self.prompts[0]).map_err(failed(run))?;
+        Ok(ready)
+    }
+
+    /// A method that has made no run yet.
+    fn unused(
+        &mut self,
+        variant: Variant,
+        grammar: Option<&CompiledGrammar>,
+        prior: Option<Prior>,
+    ) -> Result<Ready<M>, ExperimentError> {
+        let counts = grammar.and_then(|grammar| variant.counts(grammar, prior.as_ref()));
+        if let (MethodName::Llguidance, Some(peer), Some(grammar)) = (variant.method, self.peer, grammar) {
+            let start = Instant::now();
+            let name = self.task.name.clone();
+            let compiled = peer
+                .compile(self.task, grammar.vocabulary())
+                .map_err(|source| ExperimentError::Peer { name, source })?;
+            let compile_seconds = Some(start.elapsed().as_secs_f64());
+            return Ok(Ready { method: Box::new(ByPeer::new(compiled)), counts, compile_seconds });
+        }
+        let draft = variant.method.second().map(|_| self.draft()).transpose()?;
+        let made = variant.method::<M>(grammar, self.tokenizer, prior, draft);
+        let method = made.map_err(|error| {
+            ExperimentError::definition(self.definition().name.clone(), error.to_string())
+        })?;
+        Ok(Ready { method, counts, compile_seconds: None })
     }
 
     /// Another draft model.
@@ -311,6 +390,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         grammar: &CompiledGrammar,
         refinements: Refinements,
         temperature: f64,
+        texts: usize,
     ) -> Result<Prior, ExperimentError> {
         let learner = CountProposer::new(Prior::new(grammar), Learning::Online);
         let learner = Arc::new(Mutex::new(learner.counting(refinements.counting())));
@@ -319,16 +399,14 @@ impl<M: Model + 'static> Bench<'_, M> {
         self.decoder.options_mut().masking = Masking::Ahead;
         self.decoder.set_constraint(Some(grammar.constraint()))?;
         self.decoder.set_drafter(Some(Drafter::new(Box::new(Arc::clone(&learner)), length)));
-        let mut texts = Ok(());
-        for (seed, prompt) in
-            (WARM_UP_SEED..).zip(self.prompts.iter().cycle()).take(self.definition().warm_ups)
-        {
+        let mut made = Ok(());
+        for (seed, prompt) in (WARM_UP_SEED..).zip(self.prompts.iter().cycle()).take(texts) {
             self.decoder.options_mut().seed = seed;
-            texts = texts.and_then(|()| self.decoder.generate(prompt).map(drop));
+            made = made.and_then(|()| self.decoder.generate(prompt).map(drop));
         }
         self.decoder.set_drafter(None);
         let run = format!("{}, a warm-up", self.task.name);
-        texts.map_err(|source: DecodeError| ExperimentError::Run { run, source })?;
+        made.map_err(|source: DecodeError| ExperimentError::Run { run, source })?;
         let learner = learner.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(learner.prior().clone())
     }
@@ -365,6 +443,9 @@ fn row(run: RunId, text: String, outcome: &Outcome, measures: Measures) -> Row {
         compile_seconds: None,
         log_kept: measures.log_kept,
         nll: Some(measures.nll),
+        positions: measures.coupling.map(|coupling| coupling.positions),
+        overlap: measures.coupling.map(|coupling| coupling.overlap),
+        guessed: measures.coupling.map(|coupling| coupling.guessed),
         canonical: measures.canonical.as_ref().map(|canonical| canonical == tokens),
         canonical_tokens: measures.canonical.map(|canonical| canonical.len()),
         correct: None,

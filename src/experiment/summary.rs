@@ -25,6 +25,9 @@ pub struct Line {
     pub s: Option<usize>,
     /// Least acceptance of a guess.
     pub threshold: Option<f64>,
+    /// Texts that were learnt from before, where several numbers of them are compared.
+    #[serde(default)]
+    pub warm_ups: Option<usize>,
     /// Temperature.
     pub temperature: f64,
     /// Texts.
@@ -40,6 +43,12 @@ pub struct Line {
     pub tokens_per_pass: Option<Estimate>,
     /// Accepted among drafted tokens.
     pub acceptance: Option<Estimate>,
+    /// Mean over tokens of 1 - TV between what the counts and the model say: maximal coupling's acceptance.
+    #[serde(default)]
+    pub overlap: Option<Estimate>,
+    /// Share of tokens that the counts guess: Gumbel coupling's acceptance, where guesses are coupled.
+    #[serde(default)]
+    pub guessed: Option<Estimate>,
     /// Milliseconds in masks for each token.
     pub mask_milliseconds: Option<Estimate>,
     /// Draws in which the model's own choice was refused, for each token.
@@ -88,12 +97,12 @@ pub fn summarise(rows: &[Row]) -> Vec<Line> {
     };
     let mut places: Vec<(usize, bool, usize)> = Vec::new();
     for (_, rows) in &cells {
-        let Some(RunId { model, grammar, method, k, s, threshold, temperature, .. }) =
+        let Some(RunId { model, grammar, method, k, s, threshold, warm_ups, temperature, .. }) =
             rows.first().map(|row| &row.run)
         else {
             continue;
         };
-        let setting = format!("{method} {k:?} {s:?} {threshold:?} {temperature}");
+        let setting = format!("{method} {k:?} {s:?} {threshold:?} {warm_ups:?} {temperature}");
         let task = place(format!("{model} {grammar}"), &mut tasks);
         places.push((task, method != UNCONSTRAINED, place(setting, &mut settings)));
     }
@@ -154,6 +163,7 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
         k: first.k,
         s: first.s,
         threshold: first.threshold,
+        warm_ups: first.warm_ups,
         temperature: first.temperature,
         n: cell.len(),
         prompts: prompts.len(),
@@ -164,6 +174,8 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
             Some((count(row.tokens.len() - 1), count(row.passes - 1)))
         }),
         acceptance: mean(&|row| Some((count(row.accepted), count(row.drafted)))),
+        overlap: mean(&|row| Some((row.overlap?, count(row.positions?)))),
+        guessed: mean(&|row| Some((count(row.guessed?), count(row.positions?)))),
         mask_milliseconds: mean(&|row| row.run.k.map(|_| (1e3 * row.mask_seconds, tokens(row)))),
         interventions: per_token(|row| row.interventions.filter(|_| row.run.k.is_some())),
         redraws: per_token(|row| row.redraws),
@@ -183,11 +195,13 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
 type Column = (&'static str, fn(&Line) -> Option<Estimate>, usize);
 
 /// The columns of estimates, with figures behind the point.
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 16] = [
     ("over unconstrained", |line| line.throughput, 2),
     ("tokens/s", |line| line.tokens_per_second, 0),
     ("tokens/pass", |line| line.tokens_per_pass, 2),
     ("acceptance", |line| line.acceptance, 2),
+    ("1 - TV", |line| line.overlap, 2),
+    ("guessed", |line| line.guessed, 2),
     ("mask ms/token", |line| line.mask_milliseconds, 3),
     ("interventions/token", |line| line.interventions, 3),
     ("redraws/token", |line| line.redraws, 2),
@@ -203,10 +217,10 @@ const COLUMNS: [Column; 14] = [
 /// The last column of estimates, apart as it is about prompts.
 const REPRODUCED: Column = ("reproduced", |line| line.reproduced, 2);
 
-/// The settings of a line, as cells.
-fn settings(line: &Line) -> [String; 7] {
+/// The settings of a line, as cells. `several`: are there several numbers of warm-ups?
+fn settings(line: &Line, several: bool) -> Vec<String> {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    [
+    let mut cells = vec![
         line.grammar.clone(),
         line.method.clone(),
         or_none(line.k.map(|k| k.to_string())),
@@ -214,7 +228,21 @@ fn settings(line: &Line) -> [String; 7] {
         or_none(line.threshold.map(|threshold| threshold.to_string())),
         line.temperature.to_string(),
         line.n.to_string(),
-    ]
+    ];
+    if several {
+        cells.push(or_none(line.warm_ups.map(|texts| texts.to_string())));
+    }
+    cells
+}
+
+/// The heads of the settings.
+fn heads(several: bool) -> impl Iterator<Item = &'static str> {
+    SETTINGS.into_iter().chain(several.then_some("warm-ups"))
+}
+
+/// Are several numbers of warm-ups compared?
+fn several(lines: &[Line]) -> bool {
+    lines.iter().any(|line| line.warm_ups.is_some())
 }
 
 const SETTINGS: [&str; 7] = ["grammar", "method", "k", "s", "threshold", "temperature", "n"];
@@ -229,13 +257,13 @@ pub fn markdown(lines: &[Line]) -> String {
             .chain([&REPRODUCED])
             .filter(|(_, of, _)| model.iter().any(|line| of(line).is_some()))
             .collect();
-        let heads = SETTINGS.iter().chain(columns.iter().map(|(head, ..)| head));
-        let heads: Vec<&str> = heads.copied().collect();
+        let several = several(model);
+        let heads: Vec<&str> = heads(several).chain(columns.iter().map(|(head, ..)| *head)).collect();
         let _ = writeln!(text, "Model {}, with 95% intervals (bootstrap over prompts).\n", model[0].model);
         let _ = writeln!(text, "| {} |", heads.join(" | "));
         let _ = writeln!(text, "|{}", "---|".repeat(heads.len()));
         for line in model {
-            let mut cells: Vec<String> = settings(line).to_vec();
+            let mut cells = settings(line, several);
             cells.extend(columns.iter().map(|(_, of, figures)| shown(of(line), *figures)));
             let _ = writeln!(text, "| {} |", cells.join(" | "));
         }
@@ -259,7 +287,8 @@ fn shown(estimate: Option<Estimate>, figures: usize) -> String {
 pub fn csv(lines: &[Line]) -> String {
     let columns: Vec<&Column> = COLUMNS.iter().chain([&REPRODUCED]).collect();
     let mut heads = vec!["model".to_owned()];
-    heads.extend(SETTINGS.map(str::to_owned));
+    let several = several(lines);
+    heads.extend(self::heads(several).map(str::to_owned));
     heads.extend(
         columns
             .iter()
@@ -269,7 +298,7 @@ pub fn csv(lines: &[Line]) -> String {
     let mut text = heads.join(",") + "\r\n";
     for line in lines {
         let mut cells = vec![line.model.clone()];
-        cells.extend(settings(line));
+        cells.extend(settings(line, several));
         for (_, of, _) in &columns {
             let numbers =
                 of(line).map(|Estimate { value, low, high, .. }| [value, low, high].map(|x| x.to_string()));

@@ -48,6 +48,34 @@ pub trait BatchModel: Send {
     fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error>;
 }
 
+impl<B: BatchModel + ?Sized> BatchModel for &mut B {
+    type Error = B::Error;
+
+    fn sequences(&self) -> usize {
+        (**self).sequences()
+    }
+
+    fn position(&self, sequence: usize) -> usize {
+        (**self).position(sequence)
+    }
+
+    fn context(&self) -> usize {
+        (**self).context()
+    }
+
+    fn vocabulary_size(&self) -> usize {
+        (**self).vocabulary_size()
+    }
+
+    fn forward(&mut self, inputs: &[BatchInput<'_>]) -> Result<Vec<Logits>, Self::Error> {
+        (**self).forward(inputs)
+    }
+
+    fn truncate(&mut self, sequence: usize, position: usize) -> Result<(), Self::Error> {
+        (**self).truncate(sequence, position)
+    }
+}
+
 /// What can go wrong in [`OneByOne`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -58,6 +86,14 @@ pub enum OneByOneError<E: std::error::Error + 'static> {
     /// A sequence with two inputs in one pass.
     #[error("sequence {0} is in one pass twice")]
     Twice(usize),
+    /// A truncation past the end of a sequence.
+    #[error("cannot truncate sequence {sequence} to position {position}, past its end")]
+    PastEnd {
+        /// Which sequence.
+        sequence: usize,
+        /// Where to.
+        position: usize,
+    },
     /// One of the models failed.
     #[error(transparent)]
     Model(E),

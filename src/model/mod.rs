@@ -5,12 +5,14 @@ mod batch;
 pub mod candle;
 #[cfg(feature = "hub")]
 pub mod hub;
+mod in_turns;
 mod kept;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
 mod scripted;
 
 pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};
+pub use in_turns::InTurns;
 pub use kept::KeptRows;
-pub use model::{Kept, Logits, Model, Rows};
+pub use model::{Batch, Kept, Logits, Model, Rows};
 pub use scripted::{Fault, ScriptedError, ScriptedModel};

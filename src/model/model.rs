@@ -3,9 +3,9 @@
 //! Invariant: the length of the cache *is* the position; there is no second count beside it. This file
 //! knows no tensor type and no model.
 
-use std::{ops::Range, sync::Arc};
+use std::{num::NonZeroUsize, ops::Range, sync::Arc};
 
-use super::kept::KeptRows;
+use super::{batch::BatchModel, kept::KeptRows};
 use crate::{ids::TokenId, vocab::TokenSet};
 
 /// Which rows of logits a forward pass returns, and what counts of them.
@@ -114,6 +114,9 @@ impl PartialEq for Logits {
 /// Rows that a model has left where it computes them.
 pub type Kept<E> = Box<dyn KeptRows<Error = E>>;
 
+/// A model's caches of several sequences.
+pub type Batch<'a, E> = &'a mut dyn BatchModel<Error = E>;
+
 /// A causal language model with a cache of the tokens it has seen.
 pub trait Model: Send {
     /// What can go wrong.
@@ -156,6 +159,17 @@ pub trait Model: Send {
     /// # Errors
     /// If `position` is past the end of the cache.
     fn truncate(&mut self, position: usize) -> Result<(), Self::Error>;
+
+    /// This model with caches for so many sequences, which share its passes; its own cache is the first of
+    /// them. `None` for a model that has one cache only, as by default: see [`InTurns`](super::InTurns) for
+    /// those.
+    ///
+    /// # Errors
+    /// If the caches cannot be made.
+    fn as_batch(&mut self, sequences: NonZeroUsize) -> Result<Option<Batch<'_, Self::Error>>, Self::Error> {
+        let _ = sequences;
+        Ok(None)
+    }
 }
 
 #[cfg(test)]

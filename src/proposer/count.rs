@@ -100,6 +100,15 @@ impl CountProposer {
         &self.prior
     }
 
+    /// The tokens that may come at a site, each with its share of the counts. Shares of tokens that may not
+    /// come are left out.
+    #[cfg(feature = "experiments")]
+    pub(crate) fn shares(&mut self, site: &mut Site<'_>) -> Vec<(TokenId, f64)> {
+        self.mix(&self.keys(site));
+        let candidates = self.mixture.candidates.iter().copied().filter(|token| site.allows(*token));
+        candidates.map(|token| (token, self.mixture.share(token))).filter(|(_, share)| *share > 0.0).collect()
+    }
+
     /// Goes on to where `token` follows `tokens`: some may have come unseen since the last one, or it is another text.
     fn follow(&mut self, tokens: &[TokenId], token: TokenId) {
         /// Tokens by which a text is known again.

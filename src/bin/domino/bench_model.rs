@@ -1,16 +1,10 @@
 //! `domino bench-model`: what a pass over n new tokens costs, relative to a pass over one.
 
-use std::{
-    io::Write,
-    num::NonZeroUsize,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{io::Write, num::NonZeroUsize, path::PathBuf};
 
-use anyhow::Context;
 use clap::Args;
 use domino::{
-    TokenId,
+    experiment::passes::{PassTimes, any_tokens},
     model::{
         Model, Rows,
         candle::{Format, LoadOptions, RandomModel, join_threads, threads},
@@ -108,61 +102,31 @@ impl LowBenchModel {
     }
 }
 
-/// The times of all passes over `n` new tokens.
-struct Times {
-    n: usize,
-    all: Vec<Duration>,
-}
-
-impl Times {
-    fn median(&self) -> f64 {
-        let mut all = self.all.clone();
-        all.sort_unstable();
-        all.get(all.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
-    }
-
-    fn least(&self) -> f64 {
-        self.all.iter().min().map_or(f64::NAN, Duration::as_secs_f64)
-    }
-}
-
 /// Measures and prints.
 pub(crate) fn run(command: &BenchModel) -> anyhow::Result<Exit> {
     join_threads(command.threads);
     let room = command.prompt.max(command.context + command.most);
     let (mut model, name) = load(&command.source, &command.load, command.card)?;
     interrupt::watch();
-    let vocabulary =
-        u32::try_from(model.vocabulary_size()).context("a vocabulary of more than 2^32 tokens")?;
-    // Any tokens will do; the first ones are often special.
-    let tokens: Vec<TokenId> =
-        (0..u32::try_from(room)?).map(|index| TokenId::new(index.wrapping_mul(7919) % vocabulary)).collect();
+    let tokens = any_tokens(room, model.vocabulary_size());
     let (before, new) = tokens.split_at(command.context);
-    let mut prompt = Times { n: command.prompt, all: Vec::new() };
-    let mut times: Vec<Times> = (1..=command.most).map(|n| Times { n, all: Vec::new() }).collect();
+    let (mut prompt, mut times) = (PassTimes::default(), PassTimes::default());
     let bar = progress::bar(command.repeats, "measuring");
     // The first round warms up.
     for round in 0..=command.repeats {
-        if prompt.n > 0 {
-            model.truncate(0)?;
-            let begun = Instant::now();
-            model.forward(&tokens[..prompt.n], Rows::Last)?;
-            if round > 0 {
-                prompt.all.push(begun.elapsed());
-            }
+        if round == 1 {
+            (prompt, times) = (PassTimes::default(), PassTimes::default());
         }
-        if !before.is_empty() && (round == 0 || prompt.n > 0) {
+        if command.prompt > 0 {
+            model.truncate(0)?;
+            prompt.pass(&mut model, &tokens[..command.prompt], Rows::Last)?;
+        }
+        if !before.is_empty() && (round == 0 || command.prompt > 0) {
             model.truncate(0)?;
             model.forward(before, Rows::Last)?;
         }
-        for times in &mut times {
-            let begun = Instant::now();
-            model.forward(&new[..times.n], Rows::All)?;
-            let taken = begun.elapsed();
-            model.truncate(command.context)?;
-            if round > 0 {
-                times.all.push(taken);
-            }
+        for n in 1..=command.most {
+            times.pass(&mut model, &new[..n], Rows::All)?;
             if interrupt::pressed() {
                 return Ok(Exit::Interrupted);
             }
@@ -195,32 +159,28 @@ fn device(card: Card) -> String {
     card.map_or_else(|| "cpu".into(), |place| format!("{place} in {}", place.precision))
 }
 
-fn print(command: &BenchModel, name: &str, times: &[Times], prompt: &Times) -> anyhow::Result<()> {
-    let first = times.first().context("nothing was measured")?;
-    let (median, least) = (first.median(), first.least());
+fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes) -> anyhow::Result<()> {
+    let (median, least) = (times.median(1), times.least(1));
     let mut out = stdout::lock();
     let threads = command.threads.map_or_else(threads, NonZeroUsize::get);
     if command.json {
-        let curve: Vec<_> = times
-            .iter()
-            .map(|times| {
-                json!({
-                    "n": times.n,
-                    "median_seconds": times.median(),
-                    "least_seconds": times.least(),
-                    "ratio": times.median() / median,
-                    "ratio_of_least": times.least() / least,
-                })
+        let point = |n| {
+            json!({
+                "n": n,
+                "median_seconds": times.median(n),
+                "least_seconds": times.least(n),
+                "ratio": times.median(n) / median,
+                "ratio_of_least": times.least(n) / least,
             })
-            .collect();
+        };
+        let curve: Vec<_> = (1..=command.most).map(point).collect();
         let mut object = json!({
             "model": name, "device": device(command.card), "context": command.context,
             "repeats": command.repeats, "threads": threads, "curve": curve,
         });
-        if prompt.n > 0 {
-            object["prompt"] = json!({
-                "tokens": prompt.n, "median_seconds": prompt.median(), "least_seconds": prompt.least(),
-            });
+        if command.prompt > 0 {
+            let (tokens, median, least) = prompt_times(command, prompt);
+            object["prompt"] = json!({ "tokens": tokens, "median_seconds": median, "least_seconds": least });
         }
         writeln!(out, "{object}")?;
         return Ok(());
@@ -228,21 +188,27 @@ fn print(command: &BenchModel, name: &str, times: &[Times], prompt: &Times) -> a
     let device = device(command.card);
     writeln!(out, "{name} on {device}, context {}, {} repeats", command.context, command.repeats)?;
     writeln!(out, "  n   median ms   t(n)/t(1)    least ms   t(n)/t(1)")?;
-    for times in times {
-        let (own, own_least) = (times.median(), times.least());
+    for n in 1..=command.most {
+        let (own, own_least) = (times.median(n), times.least(n));
         writeln!(
             out,
             "{:3} {:11.3} {:11.2} {:11.3} {:11.2}",
-            times.n,
+            n,
             1e3 * own,
             own / median,
             1e3 * own_least,
             own_least / least
         )?;
     }
-    if prompt.n > 0 {
-        let (median, least) = (1e3 * prompt.median(), 1e3 * prompt.least());
-        writeln!(out, "prompt of {} tokens: median {median:.1} ms, least {least:.1} ms", prompt.n)?;
+    if command.prompt > 0 {
+        let (tokens, median, least) = prompt_times(command, prompt);
+        let (median, least) = (1e3 * median, 1e3 * least);
+        writeln!(out, "prompt of {tokens} tokens: median {median:.1} ms, least {least:.1} ms")?;
     }
     Ok(())
+}
+
+/// Tokens of the prompt, and its median and least seconds.
+fn prompt_times(command: &BenchModel, times: &PassTimes) -> (usize, f64, f64) {
+    (command.prompt, times.median(command.prompt), times.least(command.prompt))
 }

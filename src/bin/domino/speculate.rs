@@ -105,6 +105,15 @@ impl LowSpeculate {
         self.compare
     }
 
+    /// Was anything said about it?
+    pub(crate) fn asks(&self) -> bool {
+        self.speculate.is_some()
+            || self.prior.is_some()
+            || self.learn == Learn::Online
+            || self.compare
+            || self.draft.draft_model.is_some()
+    }
+
     /// Is there to be a draft model?
     pub(crate) fn has_draft_model(&self) -> bool {
         self.draft.draft_model.is_some()

@@ -84,7 +84,8 @@ pub(super) fn resolve(
         temperatures: raw.temperatures.unwrap_or_else(|| vec![1.0]),
         seeds: raw.seeds.map_or_else(|| vec![0], |seeds| seeds.0),
         max_tokens: raw.max_tokens.unwrap_or(MAX_TOKENS),
-        warm_ups: raw.warm_ups.unwrap_or(WARM_UPS),
+        warm_ups: raw.warm_ups.map_or_else(|| vec![WARM_UPS], |counts| counts.0),
+        passes: raw.passes,
         turns: raw.turns,
     };
     check(source, &definition)?;
@@ -138,7 +139,7 @@ fn lessen(source: Source<'_>, definition: &mut Definition, quick: RawQuick) -> R
     set(&mut definition.temperatures, quick.temperatures);
     set(&mut definition.seeds, quick.seeds.map(|seeds| seeds.0));
     set(&mut definition.max_tokens, quick.max_tokens);
-    set(&mut definition.warm_ups, quick.warm_ups);
+    set(&mut definition.warm_ups, quick.warm_ups.map(|counts| counts.0));
     Ok(())
 }
 
@@ -165,6 +166,7 @@ fn check(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentEr
     source.list("threshold", thresholds, |threshold| threshold.to_bits())?;
     source.list("temperatures", temperatures, |temperature| temperature.to_bits())?;
     source.list("seeds", seeds, |seed| *seed)?;
+    source.list("warm_ups", &definition.warm_ups, |texts| *texts)?;
     for &temperature in temperatures {
         Sampling::with_temperature(temperature)
             .map_err(|error| source.wrong(format!("`temperatures`: {error}")))?;
@@ -172,6 +174,9 @@ fn check(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentEr
     for (&s, &threshold) in s.iter().flat_map(|s| thresholds.iter().map(move |threshold| (s, threshold))) {
         DraftLength::up_to(s, threshold)
             .map_err(|error| source.wrong(format!("`s` and `threshold`: {error}")))?;
+    }
+    if definition.passes == Some(0) {
+        return Err(source.wrong("`passes` is 0: there is nothing to measure"));
     }
     if definition.max_tokens == 0 {
         return Err(source.wrong("`max_tokens` is 0: there is nothing to generate"));
@@ -187,10 +192,18 @@ fn check(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentEr
 /// Refuses settings that exclude each other.
 fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
     let paper = definition.methods.iter().find(|method| matches!(method, MethodName::Paper(_)));
-    if let Some(paper) = paper.filter(|_| definition.warm_ups == 0) {
+    if let Some(paper) = paper.filter(|_| definition.warm_ups.contains(&0)) {
         return Err(source
             .wrong(format!("`warm_ups` is 0, and {paper} has nothing but what it learnt before"))
             .with_hint("give it some warm-ups, or leave it out"));
+    }
+    let weighs = |method: &&MethodName| matches!(method, MethodName::Conditional { .. });
+    if let Some(method) = definition.methods.iter().find(weighs)
+        && definition.temperatures.contains(&0.0)
+    {
+        return Err(source
+            .wrong(format!("{method} with temperature 0: greedy draws have no weights"))
+            .with_hint("leave 0 out of `temperatures`, or the method"));
     }
     let second = definition.methods.iter().find(|method| method.second().is_some());
     if let Some(second) = second.filter(|_| definition.draft_model.is_none()) {

@@ -48,8 +48,10 @@ pub struct Definition {
     pub seeds: Vec<u64>,
     /// Most tokens of a text.
     pub max_tokens: usize,
-    /// Texts that counts are learnt from before they are frozen.
-    pub warm_ups: usize,
+    /// Numbers of texts that counts are learnt from before they are frozen.
+    pub warm_ups: Vec<usize>,
+    /// Most new tokens of the passes whose cost is measured before all runs, if it is to be.
+    pub passes: Option<usize>,
     /// How methods take turns.
     pub turns: Turns,
 }
@@ -122,6 +124,8 @@ pub struct Variant {
     pub s: Option<usize>,
     /// The least acceptance of its guesses, if that is fixed.
     pub threshold: Option<f64>,
+    /// Texts that it learns from before, if it learns and the definition has several numbers of them.
+    pub warm_ups: Option<usize>,
 }
 
 impl Definition {
@@ -156,24 +160,30 @@ impl Definition {
     #[must_use]
     pub fn variants(&self) -> Vec<Variant> {
         let mut variants = Vec::new();
+        let several: Vec<Option<usize>> = match &self.warm_ups[..] {
+            [_] => vec![None],
+            several => several.iter().copied().map(Some).collect(),
+        };
         for &method in &self.methods {
             let ks: Vec<Option<K>> = match method {
                 MethodName::Naive => vec![Some(K::Terminals(0))],
+                MethodName::Llguidance => vec![Some(K::Infinite)],
                 _ if method.takes_k() => self.k.iter().copied().map(Some).collect(),
                 _ => vec![None],
             };
-            for k in ks {
+            let warm_ups = if method.warms_up() { &several[..] } else { &[None] };
+            for (k, &warm_ups) in ks.iter().flat_map(|k| warm_ups.iter().map(move |n| (*k, n))) {
+                let any = Variant { method, k, s: None, threshold: None, warm_ups };
                 if !method.takes_s() {
-                    variants.push(Variant { method, k, s: None, threshold: None });
+                    variants.push(any);
                     continue;
                 }
                 for &s in &self.s {
                     let each = self.thresholds.iter();
                     variants.extend(each.map(|&threshold| Variant {
-                        method,
-                        k,
                         s: Some(s),
                         threshold: Some(threshold),
+                        ..any
                     }));
                 }
             }
@@ -194,17 +204,25 @@ impl Definition {
     pub fn to_json(&self) -> Value {
         let tasks: Vec<Value> = self.tasks.iter().map(Task::to_json).collect();
         let methods: Vec<String> = self.methods.iter().map(ToString::to_string).collect();
-        let mut all = json!({
+        // One number stands for itself, as it did before there could be several.
+        let warm_ups = match &self.warm_ups[..] {
+            [one] => json!(one),
+            several => json!(several),
+        };
+        let mut value = json!({
             "name": self.name, "about": self.about, "models": self.models, "grammars": tasks,
             "methods": methods, "k": self.k, "s": self.s, "threshold": self.thresholds,
             "temperatures": self.temperatures, "seeds": self.seeds, "max_tokens": self.max_tokens,
-            "warm_ups": self.warm_ups, "turns": self.turns,
+            "warm_ups": warm_ups, "turns": self.turns,
         });
+        if let Some(passes) = self.passes {
+            value["passes"] = json!(passes);
+        }
         // Definitions without one are as they were before there were any.
         if let Some(draft) = &self.draft_model {
-            all["draft_model"] = json!(draft);
+            value["draft_model"] = json!(draft);
         }
-        all
+        value
     }
 
     /// What decides the runs of a definition [in records](Self::to_json): all but the texts of its grammars,
@@ -241,7 +259,8 @@ impl Definition {
             temperatures: of(value, "temperatures")?,
             seeds: of(value, "seeds")?,
             max_tokens: 0,
-            warm_ups: 0,
+            warm_ups: of(value, "warm_ups").or_else(|| of(value, "warm_ups").map(|one| vec![one]))?,
+            passes: of(value, "passes"),
             turns: of(value, "turns")?,
         })
     }

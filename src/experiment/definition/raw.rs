@@ -24,7 +24,8 @@ pub(super) struct RawDefinition {
     pub(super) seeds: Option<RawSeeds>,
     pub(super) prompts: Option<RawPrompts>,
     pub(super) max_tokens: Option<usize>,
-    pub(super) warm_ups: Option<usize>,
+    pub(super) warm_ups: Option<RawCounts>,
+    pub(super) passes: Option<usize>,
     #[serde(default)]
     pub(super) turns: Turns,
     pub(super) quick: Option<RawQuick>,
@@ -46,7 +47,7 @@ pub(super) struct RawQuick {
     /// Prompts of each grammar that stay, from the first on.
     pub(super) prompts: Option<usize>,
     pub(super) max_tokens: Option<usize>,
-    pub(super) warm_ups: Option<usize>,
+    pub(super) warm_ups: Option<RawCounts>,
 }
 
 /// A draft model: its name, or a table.
@@ -81,6 +82,40 @@ pub(super) enum RawSyntax {
 /// Seeds: a list, or a first one and how many.
 #[derive(Debug, Clone)]
 pub(super) struct RawSeeds(pub(super) Vec<u64>);
+
+/// A number, or a list of numbers.
+#[derive(Debug, Clone)]
+pub(super) struct RawCounts(pub(super) Vec<usize>);
+
+impl<'de> Deserialize<'de> for RawCounts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = RawCounts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or a list of numbers")
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<RawCounts, E> {
+                let unexpected = || E::invalid_value(de::Unexpected::Unsigned(number), &self);
+                usize::try_from(number).map(|number| RawCounts(vec![number])).map_err(|_| unexpected())
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<RawCounts, E> {
+                let unexpected = || E::invalid_value(de::Unexpected::Signed(number), &self);
+                usize::try_from(number).map(|number| RawCounts(vec![number])).map_err(|_| unexpected())
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<RawCounts, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(RawCounts)
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
+}
 
 /// Prompts: a list, or a file.
 #[derive(Debug, Clone)]

@@ -54,11 +54,11 @@ fn a_definition_is_a_grid() {
     assert_eq!((whole.tasks[1].syntax, whole.tasks[1].grammar.as_str()), (Syntax::Regex, "[0-9]+"));
     let answers: Vec<_> = whole.tasks[1].prompts.iter().map(|prompt| prompt.answer.as_deref()).collect();
     assert_eq!(answers, [Some("7"), Some("8")]);
-    assert_eq!((&*whole.seeds, whole.max_tokens, whole.warm_ups), (&[5, 6, 7][..], 20, 2));
+    assert_eq!((&*whole.seeds, whole.max_tokens, &*whole.warm_ups), (&[5, 6, 7][..], 20, &[2][..]));
     let names: Vec<String> = whole
         .variants()
         .iter()
-        .map(|Variant { method, k, s, threshold }| {
+        .map(|Variant { method, k, s, threshold, .. }| {
             let k = k.map_or_else(String::new, |k| k.to_string());
             format!("{method} {k} {s:?} {threshold:?}")
         })
@@ -109,7 +109,7 @@ fn little_is_needed() {
     let small = parse("name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\"]\nmethods = [\"paper\"]", false);
     let small = small.unwrap();
     assert_eq!((small.runs(), small.k[0], small.s[0], small.models.len()), (1, K::Infinite, 10, 1));
-    assert_eq!((small.max_tokens, small.warm_ups, small.turns), (128, 10, Turns::Rotate));
+    assert_eq!((small.max_tokens, &*small.warm_ups, small.turns), (128, &[10][..], Turns::Rotate));
 }
 
 /// What is put in place of what, and what is said then.
@@ -128,6 +128,12 @@ fn wrong_definitions_are_refused() {
         ("\"paper\",", "\"papers\",", "there is no method \"papers\""),
         ("\"paper\",", "\"paper+folded\",", "finite `k`"),
         ("warm_ups = 2", "warm_ups = 0", "`warm_ups` is 0"),
+        ("warm_ups = 2", "warm_ups = [1, 0]", "`warm_ups` is 0"),
+        ("warm_ups = 2", "warm_ups = []", "`warm_ups` is empty"),
+        ("warm_ups = 2", "warm_ups = [3, 3]", "twice"),
+        ("warm_ups = 2", "warm_ups = \"many\"", "a number, or a list of numbers"),
+        ("warm_ups = 2", "warm_ups = 2\npasses = 0", "`passes` is 0"),
+        ("\"masks\"", "\"conditional-4\"", "conditional-4 with temperature 0"),
         ("max_tokens = 20", "max_tokens = 0", "`max_tokens` is 0"),
         ("\"json\",\n", "\"jsn\",\n", "there is no grammar \"jsn\""),
         ("\"json\",\n", "\"digits\",\n", "there is no grammar \"digits\""),

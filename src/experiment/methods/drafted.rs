@@ -43,10 +43,8 @@ impl Drafted {
         length: DraftLength,
         second: Option<Box<dyn Propose>>,
     ) -> Self {
-        let learning = if refinements.has(Refinement::Text) { Learning::Text } else { Learning::Fixed };
         let known = prior.is_some();
-        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
-        let counts = CountProposer::new(prior, learning).counting(refinements.counting());
+        let counts = counts(prior.unwrap_or_else(|| Prior::new(grammar)), refinements);
         let mut proposers: Vec<Box<dyn Propose>> = vec![Box::new(counts)];
         if refinements.has(Refinement::Forced) {
             let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
@@ -68,6 +66,12 @@ impl Drafted {
         stage.decoder.options_mut().masking = self.masking;
         stage.decoder.set_constraint(stage.grammar.map(CompiledGrammar::constraint))
     }
+}
+
+/// The counts of a method with these refinements.
+pub(super) fn counts(prior: Prior, refinements: Refinements) -> CountProposer {
+    let learning = if refinements.has(Refinement::Text) { Learning::Text } else { Learning::Fixed };
+    CountProposer::new(prior, learning).counting(refinements.counting())
 }
 
 impl<M: Model> Method<M> for Drafted {

@@ -1,11 +1,15 @@
 //! Ways to generate a text, behind one trait, so that they take turns in one process on one model.
 //!
 //! Invariant: all of them draw with the same noise for a seed, position and token. So methods with the same
-//! mask give the same tokens, and what differs between two methods is what they do, not luck.
+//! mask give the same tokens, and what differs between two methods is what they do, not luck. Those that draw
+//! from another distribution are the exception: templates, and particles but for the first one.
 
+mod canonical;
+mod conditional;
 mod drafted;
 mod name;
 mod online;
+mod peer;
 mod rejection;
 mod single;
 mod templates;
@@ -17,15 +21,22 @@ use std::{
 };
 
 pub use self::name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
-use self::{drafted::Drafted, online::Online, rejection::Rejection, templates::Templates};
+pub(super) use self::peer::ByPeer;
+pub use self::peer::{Peer, PeerError, PeerGrammar, PeerText};
+use self::{
+    canonical::Canonical, conditional::Conditional, drafted::Drafted, online::Online, rejection::Rejection,
+    templates::Templates,
+};
 use super::{definition::Variant, error::ExperimentError, row::K};
 use crate::{
     compile::CompiledGrammar,
-    decode::{DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Masking, Sampling},
+    decode::{
+        DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Generation, Masking, Sampling,
+    },
     ids::TokenId,
     lower::Terminals,
     model::Model,
-    proposer::{DraftLength, Prior, Propose},
+    proposer::{CountProposer, DraftLength, Prior, Propose},
     vocab::Tokenizer,
 };
 
@@ -60,6 +71,22 @@ pub struct Outcome {
     pub redraws: Option<usize>,
     /// Tokens that were not drawn, for a method that inserts some.
     pub inserted: Option<usize>,
+}
+
+impl Outcome {
+    /// A text that was drawn token by token.
+    fn new(generation: Generation, first: Duration) -> Self {
+        Self {
+            tokens: generation.tokens,
+            text: generation.text,
+            finish: generation.finish,
+            complete: generation.complete,
+            stats: generation.stats,
+            first,
+            redraws: None,
+            inserted: None,
+        }
+    }
 }
 
 /// A way to generate a text.
@@ -125,6 +152,13 @@ impl Variant {
         }
     }
 
+    /// The counts that it drafts by, if it does. `prior`: what it has learnt.
+    pub(super) fn counts(&self, grammar: &CompiledGrammar, prior: Option<&Prior>) -> Option<CountProposer> {
+        let refinements = self.method.refinements()?;
+        let prior = prior.cloned().unwrap_or_else(|| Prior::new(grammar));
+        Some(drafted::counts(prior, refinements))
+    }
+
     /// The method, ready to generate. `prior`: what it has learnt; `draft`: the second model, if it has one.
     pub(super) fn method<M: Model + 'static>(
         &self,
@@ -146,8 +180,12 @@ impl Variant {
         Ok(match (self.method, grammar) {
             (MethodName::Rejection, _) => Box::new(Rejection::default()),
             (MethodName::Online, _) => Box::new(Online::default()),
+            (MethodName::Conditional { particles }, _) => Box::new(Conditional { particles }),
             (MethodName::Always | MethodName::Naive, _) => plain(Masking::Always),
             (MethodName::Opportunistic, _) => plain(Masking::Opportunistic),
+            (MethodName::Canonical, Some(grammar)) => {
+                Box::new(Canonical::new(tokenizer, grammar.vocabulary()))
+            }
             (MethodName::Templates { flexible }, Some(grammar)) => {
                 Box::new(Templates::new(tokenizer, grammar.vocabulary(), flexible))
             }
@@ -188,17 +226,7 @@ fn decoded<M: Model>(decoder: &mut Decoder<M>, prompt: &[TokenId]) -> Result<Out
         first.get_or_insert_with(|| start.elapsed());
     }
     let first = first.unwrap_or_else(|| start.elapsed());
-    let generation = steps.into_generation();
-    Ok(Outcome {
-        tokens: generation.tokens,
-        text: generation.text,
-        finish: generation.finish,
-        complete: generation.complete,
-        stats: generation.stats,
-        first,
-        redraws: None,
-        inserted: None,
-    })
+    Ok(Outcome::new(steps.into_generation(), first))
 }
 
 /// Sampling and seed of a decoder's next run.
@@ -213,5 +241,9 @@ impl<M: Model> fmt::Debug for Stage<'_, M> {
     }
 }
 
+#[cfg(test)]
+mod inversion_tests;
+#[cfg(test)]
+mod peer_tests;
 #[cfg(test)]
 mod tests;

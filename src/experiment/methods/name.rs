@@ -3,7 +3,7 @@
 //! `paper` is Domino as printed, and `paper+gumbel+lookup` the same with two of our refinements on top: so a
 //! definition can climb the ladder from one to the other rung by rung.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, num::NonZeroU8, str::FromStr};
 
 use crate::proposer::Counting;
 
@@ -38,6 +38,15 @@ pub enum MethodName {
         /// White space that the grammar leaves free is drawn, in place of what was there before.
         flexible: bool,
     },
+    /// Masks of llguidance, after every pass; in programs that have it.
+    Llguidance,
+    /// Masks over canonical tokenisations only: the text is cut into tokens as the tokenizer cuts it.
+    Canonical,
+    /// The model conditioned on the language, by sequential importance resampling.
+    Conditional {
+        /// Texts that are written side by side.
+        particles: NonZeroU8,
+    },
     /// Drafts of `s` tokens by a second model.
     DraftModel(Second),
 }
@@ -53,6 +62,9 @@ pub enum Second {
     /// Masked, beside all that `ours` has: the surer is heard.
     Joint,
 }
+
+/// What the names of methods with particles begin with.
+const CONDITIONAL: &str = "conditional-";
 
 /// One of our refinements of the paper's drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,7 +153,7 @@ impl Refinements {
 }
 
 /// The names of methods without refinements.
-const NAMES: [(MethodName, &str); 16] = [
+const NAMES: [(MethodName, &str); 18] = [
     (MethodName::Unconstrained, super::super::row::UNCONSTRAINED),
     (MethodName::Masks, "masks"),
     (MethodName::Always, "always"),
@@ -153,6 +165,8 @@ const NAMES: [(MethodName, &str); 16] = [
     (MethodName::Naive, "naive"),
     (MethodName::Rejection, "rejection"),
     (MethodName::Online, "online"),
+    (MethodName::Llguidance, "llguidance"),
+    (MethodName::Canonical, "canonical"),
     (MethodName::Templates { flexible: false }, "templates"),
     (MethodName::Templates { flexible: true }, "templates-flexible"),
     (MethodName::DraftModel(Second::Masked), "draft_model"),
@@ -174,7 +188,7 @@ impl MethodName {
     /// Does the definition's `k` apply to it? Otherwise it has none, or one of its own.
     #[must_use]
     pub fn takes_k(self) -> bool {
-        !matches!(self, Self::Unconstrained | Self::Naive)
+        !matches!(self, Self::Unconstrained | Self::Naive | Self::Llguidance)
     }
 
     /// Do the definition's `s` and `threshold` apply to it?
@@ -206,6 +220,7 @@ impl MethodName {
 impl fmt::Display for MethodName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = match self {
+            Self::Conditional { particles } => return write!(f, "{CONDITIONAL}{particles}"),
             Self::Paper(_) => &Self::Paper(Refinements::default()),
             other => other,
         };
@@ -232,7 +247,8 @@ impl UnknownMethod {
         let names: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
         let refinements: Vec<&str> = Refinement::ALL.iter().map(|(_, name)| *name).collect();
         format!(
-            "the methods are {}; paper takes refinements, as in paper+gumbel: {}",
+            "the methods are {}, and {CONDITIONAL}8 for 8 particles, up to 255; paper takes refinements, as \
+             in paper+gumbel: {}",
             names.join(", "),
             refinements.join(", ")
         )
@@ -244,6 +260,11 @@ impl FromStr for MethodName {
 
     fn from_str(text: &str) -> Result<Self, UnknownMethod> {
         let unknown = || UnknownMethod(text.to_owned());
+        if let Some(particles) = text.strip_prefix(CONDITIONAL) {
+            let method = Self::Conditional { particles: particles.parse().map_err(|_| unknown())? };
+            // One spelling of a number.
+            return if method.to_string() == text { Ok(method) } else { Err(unknown()) };
+        }
         let mut parts = text.split('+');
         let base = parts.next().unwrap_or_default();
         let (mut method, _) = *NAMES.iter().find(|(_, name)| *name == base).ok_or_else(unknown)?;
@@ -265,12 +286,16 @@ mod tests {
     #[test]
     fn names_come_back() {
         let ladder = Refinement::ALL.map(|(one, _)| MethodName::Paper(Refinements::default().with(one)));
-        for method in NAMES.iter().map(|(method, _)| *method).chain(ladder) {
+        let conditional = [1, 255].map(|n| MethodName::Conditional { particles: NonZeroU8::new(n).unwrap() });
+        for method in NAMES.iter().map(|(method, _)| *method).chain(ladder).chain(conditional) {
             assert_eq!(method.to_string().parse(), Ok(method));
         }
         let all = MethodName::Paper(Refinements::all());
         assert_eq!(all.to_string().parse(), Ok(all));
         assert_eq!("paper+gumbel+soft".parse::<MethodName>().unwrap().to_string(), "paper+soft+gumbel");
+        for wrong in ["conditional", "conditional-0", "conditional-08", "conditional-256", "conditional-+8"] {
+            assert!(wrong.parse::<MethodName>().is_err(), "{wrong}");
+        }
         for wrong in ["", "our", "ours+soft", "paper+", "paper+soft+soft", "Paper", "paper soft"] {
             let error = wrong.parse::<MethodName>().unwrap_err();
             assert!(error.hint().contains("masks") && error.hint().contains("gumbel"), "{wrong}");

@@ -33,16 +33,18 @@ impl single::Choose for Online {
     fn choose(
         &mut self,
         row: &[f32],
-        position: usize,
+        text: &single::Text,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<TokenId, DecodeError> {
+    ) -> Result<single::Choice, DecodeError> {
+        let position = text.position();
         let all = self.possible.take().unwrap_or_else(|| TokenSet::empty(row.len()));
         stats.masks += 1;
         let mask = single::timed(&mut stats.mask_time, || mask(constraint, &all));
         self.possible = Some(all);
-        sampler.draw(row, &mask?, position).map_err(|error| single::cannot_draw(error, position))
+        let drawn = sampler.draw(row, &mask?, position);
+        drawn.map(single::Choice::Token).map_err(|error| single::cannot_draw(error, position))
     }
 }
 

@@ -24,11 +24,12 @@ impl single::Choose for Rejection {
     fn choose(
         &mut self,
         row: &[f32],
-        position: usize,
+        text: &single::Text,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<TokenId, DecodeError> {
+    ) -> Result<single::Choice, DecodeError> {
+        let position = text.position();
         let mut left = self.possible.clone().unwrap_or_else(|| TokenSet::empty(row.len()));
         let mut refused = false;
         stats.own_draws += 1;
@@ -37,7 +38,7 @@ impl single::Choose for Rejection {
                 sampler.draw(row, &left, position).map_err(|error| single::cannot_draw(error, position))?;
             if single::timed(&mut stats.mask_time, || constraint.allows(token))? {
                 stats.interventions += usize::from(refused);
-                return Ok(token);
+                return Ok(single::Choice::Token(token));
             }
             refused = true;
             self.redraws += 1;

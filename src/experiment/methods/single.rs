@@ -15,20 +15,29 @@ use crate::{
 
 /// Chooses a token.
 pub(super) trait Choose {
-    /// The next token, given its row of logits, by what the constraint allows.
+    /// What comes after a text, given its row of logits, by what the constraint allows.
     fn choose(
         &mut self,
         row: &[f32],
-        position: usize,
+        text: &Text,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<TokenId, DecodeError>;
+    ) -> Result<Choice, DecodeError>;
 
-    /// Tokens that come next without a draw, after prompt and text so far.
-    fn fixed(&mut self, _constraint: &Constraint, _text: &[TokenId]) -> Vec<TokenId> {
+    /// Tokens that come next without a draw.
+    fn fixed(&mut self, _constraint: &Constraint, _text: &Text) -> Vec<TokenId> {
         Vec::new()
     }
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// This token comes next.
+    Token(TokenId),
+    /// The last token of the text, which is not empty, goes.
+    Back,
 }
 
 /// A text of tokens that `choose` chooses.
@@ -50,7 +59,7 @@ pub(super) fn generate<M: Model>(
     let (mut first, mut inserted) = (None, 0);
     model.truncate(0).map_err(DecodeError::model)?;
     let finish = loop {
-        let fixed = timed(&mut stats.mask_time, || choose.fixed(&constraint, &text.sequence));
+        let fixed = timed(&mut stats.mask_time, || choose.fixed(&constraint, &text));
         for token in fixed {
             if text.sequence.len() >= model.context() || stats.tokens >= most {
                 break;
@@ -73,7 +82,14 @@ pub(super) fn generate<M: Model>(
         let rows = rows.map_err(DecodeError::model)?;
         stats.passes += 1;
         let row = rows.last().unwrap_or_default();
-        let token = choose.choose(row, text.sequence.len(), &sampler, &mut constraint, &mut stats)?;
+        let choice = choose.choose(row, &text, &sampler, &mut constraint, &mut stats)?;
+        let Choice::Token(token) = choice else {
+            timed(&mut stats.mask_time, || constraint.rollback(1))?;
+            text.pop(&vocabulary);
+            stats.tokens = stats.tokens.saturating_sub(1);
+            model.truncate(text.sequence.len() - 1).map_err(DecodeError::model)?;
+            continue;
+        };
         stats.draws += 1;
         timed(&mut stats.mask_time, || constraint.advance(token))?;
         first.get_or_insert_with(|| start.elapsed());
@@ -97,13 +113,31 @@ pub(super) fn generate<M: Model>(
 }
 
 /// Prompt and text in the making.
-struct Text {
-    sequence: Vec<TokenId>,
-    prompt: usize,
-    bytes: Vec<u8>,
+pub(super) struct Text {
+    /// Prompt and text.
+    pub(super) sequence: Vec<TokenId>,
+    /// Tokens of the prompt.
+    pub(super) prompt: usize,
+    /// The bytes of the text.
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Text {
+    /// The tokens of the text.
+    pub(super) fn tokens(&self) -> &[TokenId] {
+        &self.sequence[self.prompt..]
+    }
+
+    /// Where the next token comes in the whole sequence.
+    pub(super) fn position(&self) -> usize {
+        self.sequence.len()
+    }
+
+    fn pop(&mut self, vocabulary: &Vocabulary) {
+        let last = self.sequence.pop().and_then(|token| vocabulary.bytes(token));
+        self.bytes.truncate(self.bytes.len() - last.map_or(0, <[u8]>::len));
+    }
+
     fn push(&mut self, token: TokenId, vocabulary: &Vocabulary) {
         self.sequence.push(token);
         self.bytes.extend_from_slice(vocabulary.bytes(token).unwrap_or_default());

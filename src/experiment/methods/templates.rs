@@ -37,19 +37,21 @@ impl single::Choose for Templates {
     fn choose(
         &mut self,
         row: &[f32],
-        position: usize,
+        text: &single::Text,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<TokenId, DecodeError> {
+    ) -> Result<single::Choice, DecodeError> {
+        let position = text.position();
         stats.masks += 1;
         let mask = single::timed(&mut stats.mask_time, || constraint.mask())?;
-        sampler.draw(row, mask, position).map_err(|error| single::cannot_draw(error, position))
+        let drawn = sampler.draw(row, mask, position);
+        drawn.map(single::Choice::Token).map_err(|error| single::cannot_draw(error, position))
     }
 
-    fn fixed(&mut self, constraint: &Constraint, text: &[TokenId]) -> Vec<TokenId> {
-        let mut text = text.to_vec();
-        let site = Site::new(Some(constraint), &mut text, 0.0, &|_, _| 0.0);
+    fn fixed(&mut self, constraint: &Constraint, text: &single::Text) -> Vec<TokenId> {
+        let mut sequence = text.sequence.clone();
+        let site = Site::new(Some(constraint), &mut sequence, 0.0, &|_, _| 0.0);
         let fixed = self.forced.text(&site);
         if fixed.is_empty() {
             return Vec::new();

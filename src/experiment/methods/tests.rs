@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Compiler, Grammar, Lookahead, Syntax, Vocabulary,
-    experiment::{Definition, Ended, Header, Loaded, Plan, Records, Row, Watch, read, run},
+    experiment::{Definition, Ended, Header, Loaded, Plan, Records, Row, Watch, read, row, run},
     model::ScriptedModel,
 };
 
@@ -24,7 +24,7 @@ fn tokenizer() -> (Tokenizer, Vocabulary) {
     (tokenizer, Vocabulary::from_tokenizer_json(BYTE_LEVEL).unwrap())
 }
 
-fn shipped(name: &str) -> Option<&'static str> {
+pub(super) fn shipped(name: &str) -> Option<&'static str> {
     (name == "small").then_some(GRAMMAR)
 }
 
@@ -47,7 +47,7 @@ fn rows_of(definition: Definition, folder: &Path) -> Vec<Row> {
     read(folder).unwrap().1
 }
 
-fn loaded() -> Loaded<ScriptedModel> {
+pub(super) fn loaded() -> Loaded<ScriptedModel> {
     let (tokenizer, vocabulary) = tokenizer();
     Loaded { model: ScriptedModel::new(vocabulary.size(), 512, 3), vocabulary, tokenizer, priors: None }
 }
@@ -112,6 +112,55 @@ fn the_same_noise_gives_the_same_tokens() {
     let tokens =
         |rows: &[Row]| rows.iter().map(|row| (row.run.key(), row.tokens.clone())).collect::<Vec<_>>();
     assert_eq!(tokens(&again), tokens(&made));
+}
+
+/// One particle writes the texts of masks; several write texts of which masks keep more.
+#[test]
+fn particles_draw_what_masks_keep() {
+    let definition = "name = \"c\"\ngrammars = [\"small\"]\nprompts = [\"A: \"]\nmax_tokens = 24\n\
+        seeds = { from = 0, count = 30 }\nmethods = [\"masks\", \"conditional-1\", \"conditional-6\"]";
+    let folder = tempfile::tempdir().unwrap();
+    let made = rows(definition, folder.path());
+    let of = |method: &'static str| made.iter().filter(move |row| row.run.method == method);
+    for (one, masks) in of("conditional-1").zip(of("masks")) {
+        assert_eq!((&one.tokens, &one.text), (&masks.tokens, &masks.text));
+    }
+    assert_eq!(of("conditional-6").filter(|row| row.prefix).count(), 30);
+    let complete = |method| of(method).filter(|row| row.complete).count();
+    assert!(complete("conditional-6") >= complete("masks"));
+    let kept = |method| of(method).filter_map(|row| row.log_kept).sum::<f64>() / 30.0;
+    assert!(kept("conditional-6") > 1.0 + kept("masks"), "{} {}", kept("conditional-6"), kept("masks"));
+}
+
+/// Priors of several sizes are points of the grid, for methods that learn: more texts, more that is drafted;
+/// and what counts and model agree on is between nothing and all.
+#[test]
+fn sizes_of_the_prior_are_swept() {
+    let definition = DEFINITION.replace("warm_ups = 2", "warm_ups = [1, 6]").replace("[0, 1]", "[1]");
+    let folder = tempfile::tempdir().unwrap();
+    let made = rows(&definition, folder.path());
+    let of = |method: &'static str, texts: Option<usize>| {
+        made.iter().filter(move |row| (&*row.run.method, row.run.warm_ups) == (method, texts))
+    };
+    for method in ["masks", "forced", "shipped", "naive"] {
+        assert_eq!((of(method, None).count(), of(method, Some(1)).count()), (2, 0), "{method}");
+    }
+    for method in ["paper", "paper+gumbel", "ours"] {
+        assert_eq!((of(method, Some(1)).count(), of(method, Some(6)).count()), (2, 2), "{method}");
+        for (masks, other) in of("masks", None).zip(of(method, Some(6))) {
+            assert_eq!((&masks.tokens, other.positions), (&other.tokens, Some(other.tokens.len())));
+        }
+        let overlap = |texts| of(method, Some(texts)).filter_map(|row| row.overlap).sum::<f64>();
+        assert!(
+            0.0 < overlap(6) && of(method, Some(6)).all(|row| row.overlap < row.positions.map(row::count))
+        );
+        assert!(overlap(1) < overlap(6), "{method}: {} {}", overlap(1), overlap(6));
+    }
+    assert!(of("masks", None).all(|row| row.overlap.is_none() && row.guessed.is_none()));
+    let mut keys: Vec<String> = made.iter().map(|row| row.run.key()).collect();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), made.len());
 }
 
 /// Where a run was stopped makes no difference to the tokens of the others.
@@ -342,7 +391,7 @@ proptest! {
         let text = "root ::= \"{\" string \"}\"\nstring ::= \"\\\"\" [a-z]+ \"\\\"\"";
         let grammar = Grammar::parse(Syntax::Gbnf, text, &crate::Limits::default()).unwrap();
         let k = Some(K::Terminals(0));
-        let variant = Variant { method: MethodName::Naive, k, s: None, threshold: None };
+        let variant = Variant { method: MethodName::Naive, k, s: None, threshold: None, warm_ups: None };
         let compiler = Compiler::new(vocabulary.clone()).lookahead(Lookahead::from(K::Terminals(0)));
         let compiled = compiler.terminals(variant.terminals()).compile(&grammar).unwrap();
         let mut constraint = compiled.constraint();

@@ -2,6 +2,7 @@
 
 use super::{
     super::{row::UNCONSTRAINED, statistics::Estimate, summary::Line},
+    drafting,
     tables::{Group, best, groups, sweeps},
 };
 
@@ -16,6 +17,8 @@ pub struct Figure {
     pub about: String,
     /// What the numbers are.
     pub axis: String,
+    /// What the places of lines are.
+    pub across: String,
     /// What is drawn.
     pub marks: Marks,
 }
@@ -23,7 +26,7 @@ pub struct Figure {
 /// What is drawn in a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Marks {
-    /// Lines over the length s of drafts.
+    /// Lines over numbers.
     Lines(Vec<Series<usize>>),
     /// Points beside the names of methods.
     Points(Vec<Series<String>>),
@@ -50,6 +53,7 @@ pub(super) fn all(lines: &[Line]) -> Vec<Figure> {
             "tokens/s over unconstrained",
             |line| line.throughput,
         ));
+        figures.extend(drafting::prior_figures(&group));
         figures.extend(by_method(
             &group,
             "acceptance",
@@ -58,6 +62,14 @@ pub(super) fn all(lines: &[Line]) -> Vec<Figure> {
             |line| line.acceptance,
         ));
     }
+    // Where no text has the number there is nothing to draw, and no range to draw it in.
+    figures.retain_mut(|figure| match &mut figure.marks {
+        Marks::Lines(series) => {
+            series.retain(|one| !one.points.is_empty());
+            !series.is_empty()
+        }
+        Marks::Points(_) => true,
+    });
     figures
 }
 
@@ -96,6 +108,7 @@ fn by_length(group: &Group<'_>) -> Vec<Figure> {
             "Tokens a second relative to unconstrained by the most tokens of a draft; bars are 95% intervals."
                 .to_owned(),
         axis: "tokens/s over unconstrained".to_owned(),
+        across: "s, the most tokens of a draft".to_owned(),
         marks: Marks::Lines(series),
     };
     methods.into_iter().enumerate().map(figure).collect()
@@ -125,6 +138,7 @@ fn by_method(
         title: format!("{title}{}", group.title),
         about: about.to_owned(),
         axis: axis.to_owned(),
+        across: String::new(),
         marks: Marks::Points(series),
     })
 }

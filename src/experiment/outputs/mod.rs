@@ -4,6 +4,7 @@
 //! whole gives the same tables with fewer texts. Every number has its interval and the number of texts it is
 //! about.
 
+mod drafting;
 mod figures;
 mod page;
 mod paper;
@@ -18,8 +19,8 @@ pub use self::{
     table::{Cell, Table},
 };
 use super::{
-    definition::Definition, error::ExperimentError, header::Header, records::write_file, row::Row,
-    summary::Line,
+    definition::Definition, error::ExperimentError, header::Header, passes::PassCurve, records::write_file,
+    row::Row, summary::Line,
 };
 
 /// All that is shown of a record.
@@ -42,9 +43,9 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// What is shown of these rows and their summary.
+    /// What is shown of these rows, their summary, and what passes of the models cost.
     #[must_use]
-    pub fn new(header: &Header, rows: &[Row], lines: &[Line]) -> Self {
+    pub fn new(header: &Header, rows: &[Row], lines: &[Line], passes: &[PassCurve]) -> Self {
         let wrong = rows.iter().filter(|row| row.run.k.is_some() && !row.prefix).count();
         let planned = Definition::outline(&header.definition).map(|definition| definition.runs());
         Self {
@@ -52,8 +53,8 @@ impl Outputs {
             runs: rows.len(),
             planned: planned.filter(|_| header.shard.is_none()),
             wrong,
-            tables: tables::all(lines),
-            figures: figures::all(lines),
+            tables: tables::all(lines).into_iter().chain(drafting::passes(passes)).collect(),
+            figures: figures::all(lines).into_iter().chain(drafting::passes_figure(passes)).collect(),
         }
     }
 

@@ -60,7 +60,7 @@ pub(super) fn draw(figure: &Figure) -> Result<String, ExperimentError> {
     let drawn = {
         let area = SVGBackend::with_string(&mut drawing, (WIDTH, height)).into_drawing_area();
         let drawn = area.fill(&WHITE).map_err(|error| error.to_string()).and_then(|()| match &figure.marks {
-            Marks::Lines(series) => lines(&area, &figure.axis, series).map_err(|error| error.to_string()),
+            Marks::Lines(series) => lines(&area, figure, series).map_err(|error| error.to_string()),
             Marks::Points(series) => points(&area, &figure.axis, series).map_err(|error| error.to_string()),
         });
         drawn.and_then(|()| area.present().map_err(|error| error.to_string()))
@@ -88,8 +88,8 @@ fn number(length: usize) -> f64 {
     f64::from(u32::try_from(length).unwrap_or(u32::MAX))
 }
 
-/// Lines over s, with intervals, and the base at 1.
-fn lines(area: &Area<'_>, axis: &str, series: &[Series<usize>]) -> Drawn {
+/// Lines over numbers, with intervals, and the base at 1.
+fn lines(area: &Area<'_>, figure: &Figure, series: &[Series<usize>]) -> Drawn {
     let lengths = || series.iter().flat_map(|one| one.points.iter().map(|(s, _)| number(*s)));
     let (first, last) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(1.0, f64::max));
     let top = largest(series.iter().flat_map(|one| one.points.iter().map(|(_, estimate)| estimate)));
@@ -109,8 +109,8 @@ fn lines(area: &Area<'_>, axis: &str, series: &[Series<usize>]) -> Drawn {
         .x_labels(20)
         .x_label_formatter(&|s| if s.fract() == 0.0 { format!("{s:.0}") } else { String::new() })
         .y_label_formatter(&|y| format!("{y:.1}"))
-        .x_desc("s, the most tokens of a draft")
-        .y_desc(axis)
+        .x_desc(figure.across.as_str())
+        .y_desc(figure.axis.as_str())
         .draw()?;
     let base = vec![(first - 0.5, 1.0), (last + 0.5, 1.0)];
     chart.draw_series([PathElement::new(base, INK_COLOUR)])?;

@@ -2,7 +2,7 @@
 
 use super::{
     super::{row::K, row::UNCONSTRAINED, summary::Line},
-    paper,
+    drafting, paper,
     table::{Cell, Table},
 };
 
@@ -48,11 +48,13 @@ fn throughput(line: &Line) -> f64 {
     line.throughput.map_or(f64::NEG_INFINITY, |throughput| throughput.value)
 }
 
-/// One line for each grammar and method: at the largest k, and of several lengths and thresholds the fastest.
+/// One line for each grammar and method: at the largest k, with the most warm-ups, and of several lengths and
+/// thresholds the fastest.
 pub(super) fn best<'a>(lines: &[&'a Line]) -> Vec<&'a Line> {
     let mut found: Vec<&Line> = Vec::new();
     for &line in lines {
-        let better = |known: &Line| (line.k, throughput(line)) > (known.k, throughput(known));
+        let rank = |line: &Line| (line.k, line.warm_ups, throughput(line));
+        let better = |known: &Line| rank(line) > rank(known);
         match found.iter_mut().find(|known| same_method(known, line)) {
             Some(known) if better(known) => *known = line,
             Some(_) => {}
@@ -76,12 +78,14 @@ pub(super) fn all(lines: &[Line]) -> Vec<Table> {
         tables.extend(figure_5(&group));
         tables.extend(grid(&group));
         tables.extend(acceptance(&group));
+        tables.extend(drafting::by_prior(&group));
+        tables.extend(drafting::coupling(&group));
     }
     tables
 }
 
 /// A table without the columns that are empty in all its lines.
-fn table(
+pub(super) fn table(
     group: &Group<'_>,
     id: &str,
     title: &str,
@@ -104,12 +108,12 @@ fn table(
     }
 }
 
-fn text(text: &str) -> Cell {
+pub(super) fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
 }
 
 /// The cells that say which line it is.
-fn setting(line: &Line) -> Vec<Cell> {
+pub(super) fn setting(line: &Line) -> Vec<Cell> {
     vec![
         text(&line.grammar),
         text(&line.method),
@@ -270,6 +274,7 @@ pub(super) fn sweeps<'a>(lines: &[&'a Line]) -> Vec<Vec<&'a Line>> {
     let same = |one: &Line, other: &Line| {
         same_method(one, other)
             && one.k == other.k
+            && one.warm_ups == other.warm_ups
             && one.threshold.map(f64::to_bits) == other.threshold.map(f64::to_bits)
     };
     let mut found: Vec<Vec<&Line>> = Vec::new();

@@ -48,7 +48,7 @@ fn header(name: &str) -> Header {
 }
 
 fn outputs(rows: &[Row]) -> Outputs {
-    Outputs::new(&header("made-up"), rows, &summarise(rows))
+    Outputs::new(&header("made-up"), rows, &summarise(rows), &[])
 }
 
 fn table<'a>(outputs: &'a Outputs, id: &str) -> &'a Table {
@@ -69,7 +69,7 @@ fn estimate(table: &Table, line: &[&str], head: &str) -> f64 {
 fn tables_are_those_of_the_paper() {
     let found = outputs(&rows());
     let ids: Vec<&str> = found.tables.iter().map(|table| table.id.as_str()).collect();
-    assert_eq!(ids, ["table-2", "table-3", "table-4", "figure-5", "k-by-s-1", "acceptance"]);
+    assert_eq!(ids, ["table-2", "table-3", "table-4", "figure-5", "k-by-s-1", "acceptance", "coupling"]);
     for table in &found.tables {
         assert!(
             !table.rows.is_empty() && table.rows.iter().all(|row| row.len() == table.head.len()),
@@ -98,6 +98,36 @@ fn tables_are_those_of_the_paper() {
 }
 
 #[test]
+fn drafts_are_shown_by_prior_and_beside_maximal_coupling() {
+    let mut all = rows();
+    for (texts, accepted) in [(10, 2), (1, 1)] {
+        let mut learnt = rows();
+        learnt.retain(|row| row.run.method == "paper");
+        for row in &mut learnt {
+            (row.run.warm_ups, row.accepted) = (Some(texts), accepted);
+        }
+        all.extend(learnt);
+    }
+    let curve = PassCurve { model: "small".to_owned(), context: 8, repeats: 3, seconds: vec![0.002, 0.003] };
+    let found = Outputs::new(&header("made-up"), &all, &summarise(&all), &[curve]);
+    let by_prior = table(&found, "acceptance-by-prior");
+    let shown: Vec<(String, String)> =
+        by_prior.rows.iter().map(|row| (row[5].words(), row[6].words()[..4].to_owned())).collect();
+    let expected = [("1", "0.50"), ("10", "1.00")].map(|(texts, share)| (texts.to_owned(), share.to_owned()));
+    assert_eq!(shown, [expected.clone(), expected].concat());
+    let coupling = table(&found, "coupling");
+    assert!(
+        (estimate(coupling, &["json", "paper", "infinite", "4", "3", "10"], "1 - TV") - 0.8).abs() < 1e-9
+    );
+    let passes = table(&found, "passes");
+    assert_eq!(passes.rows[1].iter().map(Cell::words).collect::<Vec<_>>(), ["small", "2", "3.000", "1.50"]);
+    for id in ["passes", "acceptance-by-prior-1"] {
+        let figure = found.figures.iter().find(|figure| figure.id == id).unwrap();
+        assert!(svg::draw(figure).unwrap().contains(&figure.across), "{id}");
+    }
+}
+
+#[test]
 fn models_and_temperatures_do_not_mix() {
     let mut all = rows();
     let mut warm = rows();
@@ -110,6 +140,23 @@ fn models_and_temperatures_do_not_mix() {
     ids.dedup();
     assert_eq!(ids.len(), found.tables.len());
     assert!(found.tables.iter().all(|table| table.title.contains("temperature")));
+}
+
+/// Lines without a number have no range that could be drawn: without unconstrained texts, or without drafts.
+#[test]
+fn figures_without_numbers_are_left_out() {
+    let mut all = rows();
+    all.retain(|row| row.run.method == "paper");
+    for row in &mut all {
+        (row.run.warm_ups, row.drafted, row.accepted) = (Some(3), 0, 0);
+    }
+    let found = outputs(&all);
+    assert!(
+        !found.figures.iter().any(|figure| matches!(figure.marks, Marks::Lines(_))),
+        "{:?}",
+        found.figures
+    );
+    assert!(found.figures.iter().all(|figure| svg::draw(figure).is_ok()));
 }
 
 #[test]
@@ -151,7 +198,7 @@ fn files_are_written_and_whole() {
             _ => {}
         }
     }
-    assert_eq!((tables, figures), (6, found.figures.len()));
+    assert_eq!((tables, figures), (7, found.figures.len()));
     let markdown = read(&folder.join("tables.md"));
     assert!(markdown.contains("Mistral 7B") && markdown.contains("figures/throughput.svg"));
     for table in markdown.split("\n## ").filter(|part| part.contains("|---|")) {
@@ -175,7 +222,7 @@ fn names_are_no_markup() {
     for row in &mut rows {
         row.run.grammar = format!("{NASTY}{}", row.run.grammar);
     }
-    let outputs = Outputs::new(&header(NASTY), &rows, &summarise(&rows));
+    let outputs = Outputs::new(&header(NASTY), &rows, &summarise(&rows), &[]);
     let drawings: Vec<String> = outputs.figures.iter().map(|figure| svg::draw(figure).unwrap()).collect();
     let page = page::page(&outputs, &drawings);
     assert_eq!(page.matches("<script").count(), 1);

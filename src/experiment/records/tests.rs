@@ -123,7 +123,7 @@ fn tables_have_a_cell_for_each_value() {
     let (head, line) = table.split_once("\r\n").unwrap();
     assert!(head.starts_with("definition,model,grammar,prompt,") && head.ends_with(",reproduced"));
     assert!(
-        line.starts_with("made-up,small,json,0,1.0,1,masks,,,,0,\"a \"\"b\"\",\nc\",3,stop,true,"),
+        line.starts_with("made-up,small,json,0,1.0,1,masks,,,,,0,\"a \"\"b\"\",\nc\",3,stop,true,"),
         "{line}"
     );
     assert_eq!(csv(&[]), "");

@@ -70,6 +70,20 @@ impl CandleBatch {
         Ok(Self { transformer, caches, last: None })
     }
 
+    /// Makes room for so many sequences, or takes it away; those that stay keep what they hold.
+    ///
+    /// # Errors
+    /// If a cache cannot be made.
+    pub(super) fn resize(&mut self, sequences: NonZeroUsize) -> Result<(), ModelError> {
+        let &Config { layers, kv_heads, head_dim, .. } = self.transformer.config();
+        let sizes = [kv_heads, self.context(), head_dim];
+        self.caches.truncate(sequences.get());
+        while self.caches.len() < sequences.get() {
+            self.caches.push(KvCache::in_blocks(layers, sizes)?);
+        }
+        Ok(())
+    }
+
     /// Refuses an input that cannot be run.
     fn check(&self, input: &BatchInput<'_>) -> Result<(), ModelErrorKind> {
         let Some(cache) = self.caches.get(input.sequence) else {

@@ -58,7 +58,7 @@ use self::{
     transformer::Transformer,
     weights::Weights,
 };
-use super::{BatchModel, Logits, Model, Rows};
+use super::{Batch, BatchModel, Logits, Model, Rows};
 use crate::{
     gguf::{Gguf, is_gguf},
     ids::TokenId,
@@ -149,6 +149,13 @@ impl Model for CandleModel {
 
     fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
         self.batch.truncate(ONLY, position)
+    }
+
+    /// The memory of the caches stays taken until there is a batch of fewer sequences. It is not held against
+    /// [`LoadOptions::memory_limit`].
+    fn as_batch(&mut self, sequences: NonZeroUsize) -> Result<Option<Batch<'_, ModelError>>, ModelError> {
+        self.batch.resize(sequences)?;
+        Ok(Some(&mut self.batch))
     }
 }
 

@@ -14,6 +14,7 @@ use domino::{
         self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, Header, Loaded, ModelRecord,
         Part, Plan, Records, Row, Watch,
         outputs::Outputs,
+        passes::read_passes,
         summary::{self, Line},
     },
     model::candle::{CandleModel, Format, LoadOptions, join_threads},
@@ -206,7 +207,8 @@ fn load(
 /// Shows what a folder has, whole or not.
 fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
     let (header, rows) = experiment::read(folder).map_err(failed)?;
-    let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows));
+    let passes = read_passes(folder).map_err(failed)?;
+    let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows), &passes);
     let written = outputs.write(folder).map_err(failed)?;
     let mut out = stdout::lock();
     if json {
@@ -231,7 +233,8 @@ fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Ve
     ] {
         experiment::write_file(&folder.join(name), content.as_bytes()).map_err(failed)?;
     }
-    Outputs::new(header, rows, &lines).write(folder).map_err(failed)?;
+    let passes = read_passes(folder).map_err(failed)?;
+    Outputs::new(header, rows, &lines, &passes).write(folder).map_err(failed)?;
     Ok(lines)
 }
 

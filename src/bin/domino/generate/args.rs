@@ -3,7 +3,10 @@
 use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::{decode::DecodeOptions, model::candle::LoadOptions};
+use domino::{
+    decode::{DecodeOptions, Masking},
+    model::candle::LoadOptions,
+};
 
 use super::options::LowOptions;
 use crate::{
@@ -92,6 +95,18 @@ pub(crate) struct LowGenerate {
     /// grammar (--prior, --trees).
     #[arg(long, conflicts_with_all = ["batch", "prior", "trees", "compare", "learn"])]
     heal: bool,
+    /// What a text is drawn from. masked: token by token from what the grammar's masks keep. conditional:
+    /// from the model conditioned on the language, as nearly as --particles allow; a research mode, which
+    /// takes a temperature above 0 and neither cuts (--top-k, --top-p, --min-p) nor penalties. --json has
+    /// then also particles, log_kept (of the text), log_language (an estimate of the log of the probability
+    /// that the model by itself writes a text of the language within --max-tokens; null if no particle did),
+    /// effective (sample size), resamplings and fed (tokens of all passes). Default: masked.
+    #[arg(long, value_name = "FROM", value_enum)]
+    sampling: Option<DrawnFrom>,
+    /// With --sampling conditional: texts that are written side by side, of which one is drawn. Each takes
+    /// the memory of a cache. Default: 8.
+    #[arg(long, value_name = "N", requires = "sampling")]
+    particles: Option<NonZeroUsize>,
     #[command(flatten)]
     capture: LowCapture,
     #[command(flatten)]
@@ -106,6 +121,16 @@ pub(crate) enum Engine {
     /// mistral.rs.
     Mistralrs,
 }
+
+/// `--sampling`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DrawnFrom {
+    Masked,
+    Conditional,
+}
+
+/// Particles, unless said otherwise.
+const PARTICLES: NonZeroUsize = NonZeroUsize::new(8).expect("it is not 0");
 
 /// `domino generate`.
 #[derive(Debug)]
@@ -135,7 +160,16 @@ pub(crate) struct Generate {
 #[derive(Debug)]
 pub(crate) enum Work {
     One(Prompt, Box<DecodeOptions>),
-    Batch { requests: Input, parallel: NonZeroUsize },
+    /// One text, drawn by particles.
+    Conditional {
+        prompt: Prompt,
+        options: Box<DecodeOptions>,
+        particles: NonZeroUsize,
+    },
+    Batch {
+        requests: Input,
+        parallel: NonZeroUsize,
+    },
 }
 
 /// The text to go on from.
@@ -171,6 +205,31 @@ impl LowGenerate {
         let threads = self.device.threads();
         let load = self.device.load_options()?;
         let card = self.device.resolve();
+        let particles = match (self.sampling, self.particles) {
+            (Some(DrawnFrom::Conditional), particles) => Some(particles.unwrap_or(PARTICLES)),
+            (_, Some(_)) => {
+                return Err(BadInput::new("--particles is for --sampling conditional"));
+            }
+            (_, None) => None,
+        };
+        if particles.is_some() {
+            if grammar.is_none() {
+                return Err(
+                    BadInput::new("--sampling conditional needs a grammar").hint("give --grammar or --regex")
+                );
+            }
+            refuse(
+                "--sampling conditional",
+                &[
+                    (batch, "--batch"),
+                    (self.heal, "--heal"),
+                    (self.speculate.asks(), "speculation"),
+                    (options.masking != Masking::Ahead, "--mask"),
+                    (card.is_some(), "--device or --precision"),
+                    (self.engine == Engine::Mistralrs, "--engine mistralrs"),
+                ],
+            )?;
+        }
         if self.engine == Engine::Mistralrs {
             let own = card.is_some() || threads.is_some() || load.quantize.is_some();
             check_mistralrs(&options, own, self.heal, &self.speculate)?;
@@ -187,7 +246,10 @@ impl LowGenerate {
             None if options.logprobs.is_some() && !json => {
                 return Err(BadInput::new("--logprobs needs --json"));
             }
-            None => Work::One(prompt, Box::new(options)),
+            None => match particles {
+                Some(particles) => Work::Conditional { prompt, options: Box::new(options), particles },
+                None => Work::One(prompt, Box::new(options)),
+            },
         };
         Ok(Generate {
             grammar,
@@ -228,9 +290,15 @@ fn check_mistralrs(
         (speculate.compares(), "--compare"),
         (speculate.has_draft_model(), "--draft-model"),
     ];
+    refuse("--engine mistralrs", &cannot)
+}
+
+/// Refuses what was asked for and does not go with this.
+fn refuse(this: &str, cannot: &[(bool, &str)]) -> Result<(), BadInput> {
     match cannot.iter().find(|(asked, _)| *asked) {
-        Some((_, what)) => Err(BadInput::new(format!("{what}: not with --engine mistralrs"))
-            .hint("leave it out, or use domino's own runner")),
+        Some((_, what)) => {
+            Err(BadInput::new(format!("{what}: not with {this}")).hint("leave one of the two out"))
+        }
         None => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod batch;
 mod compare;
+mod conditional;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
 pub(crate) mod options;
@@ -51,6 +52,9 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     join_threads(command.threads);
     match &command.work {
         Work::One(prompt, options) => one(command, &folder, prompt, options, cache),
+        Work::Conditional { prompt, options, particles } => {
+            conditional::run(command, &folder, (prompt, options, *particles), cache)
+        }
         Work::Batch { requests, parallel } => batch::run(command, &folder, requests, *parallel, cache),
     }
 }

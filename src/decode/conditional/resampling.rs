@@ -1,0 +1,116 @@
+//! Weights of particles: how even they are, and systematic resampling.
+
+use super::super::noise;
+
+pub(super) fn float(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// Weights relative to the largest, and the log of their mean; all zero, and minus infinity, if all are.
+pub(super) fn relative(logs: &[f64]) -> (Vec<f64>, f64) {
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return (vec![0.0; logs.len()], largest);
+    }
+    let weights: Vec<f64> = logs.iter().map(|log| noise::exp(log - largest)).collect();
+    let mean = weights.iter().sum::<f64>() / float(logs.len());
+    (weights, largest + noise::ln(mean))
+}
+
+/// Kish's effective sample size.
+pub(super) fn effective(weights: &[f64]) -> f64 {
+    let (sum, squares) = weights.iter().fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
+    if squares > 0.0 { sum * sum / squares } else { 0.0 }
+}
+
+/// Systematic resampling: how many copies each gets of as many as there are. Its share of them, rounded up or
+/// down.
+pub(super) fn offspring(weights: &[f64], uniform: f64) -> Vec<usize> {
+    let step = weights.iter().sum::<f64>() / float(weights.len());
+    let mut copies = vec![0; weights.len()];
+    let (mut given, mut sum) = (0, 0.0);
+    for (copies, weight) in copies.iter_mut().zip(weights) {
+        sum += weight;
+        while given < weights.len() && (uniform + float(given)) * step < sum {
+            *copies += 1;
+            given += 1;
+        }
+    }
+    // Sums are off by rounding.
+    if let Some(last) = weights.iter().rposition(|weight| *weight > 0.0) {
+        copies[last] += weights.len() - given;
+    }
+    copies
+}
+
+/// Are the weights so uneven that particles should be drawn anew? If the effective sample size is under half
+/// of their number.
+pub(super) fn needed(weights: &[f64]) -> bool {
+    2.0 * effective(weights) < float(weights.len())
+}
+
+/// The place that a number in 0..1 falls on, if each has its weight's share.
+pub(super) fn chosen(weights: &[f64], uniform: f64) -> usize {
+    let mut rest = uniform * weights.iter().sum::<f64>();
+    let found = weights.iter().position(|weight| {
+        rest -= weight;
+        rest < 0.0
+    });
+    // Sums are off by rounding.
+    found.or_else(|| weights.iter().rposition(|weight| *weight > 0.0)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+    /// As many as there are, each its share rounded up or down; on average exactly its share.
+    #[test]
+    fn offspring_are_shares(
+        weights in prop::collection::vec(prop_oneof![1 => Just(0.0), 4 => 1e-6..1.0_f64], 1..30),
+            u in 0.0..1.0_f64,
+    ) {
+        let total: f64 = weights.iter().sum();
+        prop_assume!(total > 0.0);
+        let count = weights.len();
+        let copies = offspring(&weights, u);
+        prop_assert_eq!(copies.iter().sum::<usize>(), count);
+        for (copies, weight) in copies.iter().zip(&weights) {
+            let share = float(count) * weight / total;
+            prop_assert!((float(*copies) - share).abs() < 1.0 + 1e-9, "{} {}", copies, share);
+            prop_assert!(*weight > 0.0 || *copies == 0);
+        }
+        let steps = 400;
+        let mut sums = vec![0.0; count];
+        for step in 0..steps {
+            let copies = offspring(&weights, (f64::from(step) + 0.5) / f64::from(steps));
+            sums.iter_mut().zip(copies).for_each(|(sum, copies)| *sum += float(copies) / f64::from(steps));
+        }
+        for (sum, weight) in sums.iter().zip(&weights) {
+            prop_assert!((sum - float(count) * weight / total).abs() < 0.02);
+        }
+    }
+    }
+
+    #[test]
+    fn places_have_their_shares() {
+        let weights = [0.0, 1.0, 3.0, 0.0];
+        let places: Vec<usize> = (0..8).map(|eighth| chosen(&weights, f64::from(eighth) / 8.0)).collect();
+        assert_eq!(places, [1, 1, 2, 2, 2, 2, 2, 2]);
+        assert_eq!((chosen(&weights, 1.0), chosen(&[0.0, 0.0], 0.5)), (2, 0));
+    }
+
+    #[test]
+    fn weights_are_relative_and_their_evenness_counts() {
+        let logs = [-1000.0, f64::NEG_INFINITY, -1000.0 + 3.0_f64.ln()];
+        let (weights, log_mean) = relative(&logs);
+        assert!((weights[0] - 1.0 / 3.0).abs() < 1e-12 && weights[1] == 0.0 && weights[2] == 1.0);
+        assert!((log_mean - (-1000.0 + (4.0_f64 / 3.0).ln())).abs() < 1e-9);
+        assert!((effective(&weights) - 1.6).abs() < 1e-12);
+        assert_eq!(relative(&[f64::NEG_INFINITY; 2]), (vec![0.0; 2], f64::NEG_INFINITY));
+        assert!(needed(&[1.0, 0.1, 0.1, 0.1]) && !needed(&[1.0, 1.0, 0.0, 0.0]) && !needed(&[1.0]));
+    }
+}

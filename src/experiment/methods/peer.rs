@@ -1,0 +1,112 @@
+//! Another engine's masks as a method: what it is asked, and the loop around it.
+//!
+//! The library has no other engine; a program that has one hands it to
+//! [`run_with`](crate::experiment::run_with). Its text is followed by our constraint too, so a token that is
+//! not in the language ends the run with an error. That takes some microseconds a token, which count as the
+//! peer's.
+
+use std::fmt;
+
+use super::{Method, MethodError, Outcome, Stage, decoded, single};
+use crate::{
+    constraint::Constraint,
+    decode::{DecodeError, DecodeStats, Sampler},
+    experiment::Task,
+    ids::TokenId,
+    model::Model,
+    vocab::{TokenSet, Vocabulary},
+};
+
+/// Another engine.
+pub trait Peer {
+    /// Compiles the grammar of a task for a vocabulary.
+    ///
+    /// # Errors
+    /// If it cannot, in words: for instance since it does not read the notation.
+    fn compile(&self, task: &Task, vocabulary: &Vocabulary) -> Result<Box<dyn PeerGrammar>, PeerError>;
+}
+
+/// A grammar that another engine compiled.
+pub trait PeerGrammar {
+    /// A text of it, at the beginning.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    fn text(&self) -> Result<Box<dyn PeerText>, PeerError>;
+}
+
+/// A text that another engine follows.
+pub trait PeerText {
+    /// The tokens that may follow, end of text included where the text is complete; `size` is that of the
+    /// vocabulary.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    fn mask(&mut self, size: usize) -> Result<TokenSet, PeerError>;
+
+    /// Goes on by a token that does not end the text.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    fn advance(&mut self, token: TokenId) -> Result<(), PeerError>;
+}
+
+/// What another engine says went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PeerError(pub String);
+
+/// Masks of another engine after every pass.
+pub(in crate::experiment) struct ByPeer {
+    grammar: Box<dyn PeerGrammar>,
+}
+
+impl ByPeer {
+    pub(in crate::experiment) fn new(grammar: Box<dyn PeerGrammar>) -> Self {
+        Self { grammar }
+    }
+}
+
+/// Draws from its masks.
+struct Choose {
+    text: Box<dyn PeerText>,
+}
+
+impl single::Choose for Choose {
+    fn choose(
+        &mut self,
+        row: &[f32],
+        text: &single::Text,
+        sampler: &Sampler,
+        constraint: &mut Constraint,
+        stats: &mut DecodeStats,
+    ) -> Result<single::Choice, DecodeError> {
+        let position = text.position();
+        stats.masks += 1;
+        let mask = single::timed(&mut stats.mask_time, || self.text.mask(row.len()));
+        let token = sampler
+            .draw(row, &mask.map_err(DecodeError::peer)?, position)
+            .map_err(|error| single::cannot_draw(error, position))?;
+        if !constraint.vocabulary().is_end_of_text(token) {
+            let advanced = single::timed(&mut stats.mask_time, || self.text.advance(token));
+            advanced.map_err(DecodeError::peer)?;
+        }
+        Ok(single::Choice::Token(token))
+    }
+}
+
+impl<M: Model> Method<M> for ByPeer {
+    fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
+        let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
+            return Ok(decoded(stage.decoder, prompt)?);
+        };
+        let text = self.grammar.text().map_err(DecodeError::peer)?;
+        Ok(single::generate(stage, constraint, prompt, &mut Choose { text })?)
+    }
+}
+
+impl fmt::Debug for ByPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByPeer").finish_non_exhaustive()
+    }
+}
