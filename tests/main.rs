@@ -12,9 +12,9 @@ mod cli_cache;
 mod cli_captures;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_compile;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_conditional;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_experiment;
 #[cfg(feature = "cli")]
 mod cli_explain;
