@@ -102,9 +102,9 @@ impl MaskMaker {
         if self.grown { self.forest.node_bytes() } else { self.forest.bytes() }
     }
 
-    /// The tokens that may follow, filed under the state: stay-tokens need no parser, an edge is followed only if
-    /// the parser can shift (paper, 3.4). `None` where trees are not the way: the terminals there follow each
-    /// other in too many ways.
+    /// The tokens that may follow, filed under the state: stay-tokens need no parser, an edge is followed
+    /// only if the parser can shift (paper, 3.4). `None` where trees are not the way: the terminals there
+    /// follow each other in too many ways.
     pub(super) fn make(
         &mut self,
         shared: &Program,

@@ -116,7 +116,8 @@ struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    /// Is it the first visit, or has the row of one of these nonterminals grown since the last? Begins it then.
+    /// Is it the first visit, or has the row of one of these nonterminals grown since the last? Begins it
+    /// then.
     fn is_due(&mut self, mut rows: impl Iterator<Item = usize>) -> bool {
         let is_due = *self.seen == 0 || rows.any(|row| self.grew[row] > *self.seen);
         if is_due {

@@ -60,8 +60,8 @@ impl TerminalDfa {
         Some(canonical(&RawDfa { transitions: minimal.transitions, accepting: minimal.accepting, ..trimmed }))
     }
 
-    /// The DFA of an automaton that is minimal already, or `None` if its language is empty. Linear in the edges
-    /// and in the table made: automata of keys are chains, with few edges for each state.
+    /// The DFA of an automaton that is minimal already, or `None` if its language is empty. Linear in the
+    /// edges and in the table made: automata of keys are chains, with few edges for each state.
     pub(crate) fn from_minimal(automaton: &Automaton) -> Option<Self> {
         let states = automaton.states();
         let dfa = (states.len() > 1 || states[0].accepts).then(|| {

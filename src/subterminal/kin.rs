@@ -27,24 +27,26 @@ const NEVER: u32 = u32::MAX;
 struct Pair {
     /// The partner; [`NONE`] if there is none.
     partner: u32,
-    /// For each [level](Levels) of texts the length of the shortest one that the two treat differently: one may
-    /// end, or go on, and the other may not.
+    /// For each [level](Levels) of texts the length of the shortest one that the two treat differently: one
+    /// may end, or go on, and the other may not.
     apart: [u32; LEVELS],
 }
 
 /// Levels of texts.
 const LEVELS: usize = 4;
 
-/// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII that
-/// leads it away from where it is between characters, and so without escapes; of these, those without characters
-/// of three bytes.
+/// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII
+/// that leads it away from where it is between characters, and so without escapes; of these, those without
+/// characters of three bytes.
 ///
-/// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes the two
-/// are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from any string
-/// after two bytes, but those are an escape; and the three of U+2028, beside which most other texts are plain.
+/// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes
+/// the two are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from
+/// any string after two bytes, but those are an escape; and the three of U+2028, beside which most other
+/// texts are plain.
 #[derive(Debug, Clone, Copy)]
 struct Levels {
-    /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the one before.
+    /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the
+    /// one before.
     without: [u64; LEVELS],
 }
 

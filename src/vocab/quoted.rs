@@ -72,7 +72,8 @@ fn end_of_string(bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// What is in the first quotes, if they are closed, and how many bytes are before them. Nothing is escaped there.
+/// What is in the first quotes, if they are closed, and how many bytes are before them. Nothing is escaped
+/// there.
 fn first_string(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let before = bytes.iter().position(|&byte| byte == b'"')?;
     let inside = &bytes[before + 1..];

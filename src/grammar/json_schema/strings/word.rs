@@ -16,8 +16,8 @@ use crate::grammar::{
 /// The states of a detour, and the one between characters.
 const STATES_OF_A_CHARACTER: usize = 6;
 
-/// The JSON strings that mean `string`, with quotes: what [`StringSet::one`](super::StringSet::one) emits. `None` if it has other
-/// characters than those of ASCII that are seen, or is too long for one automaton.
+/// The JSON strings that mean `string`, with quotes: what [`StringSet::one`](super::StringSet::one) emits.
+/// `None` if it has other characters than those of ASCII that are seen, or is too long for one automaton.
 pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automaton> {
     let plain = string.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     if !plain || (string.len() + 1) * STATES_OF_A_CHARACTER > MAX_SPELLED {
