@@ -178,7 +178,7 @@ impl MaskCache {
     }
 }
 
-/// What masks were made of takes at most one part of so many of the memory of the masks, beside it.
+/// Recipes take at most an eighth of the memory that masks may take, in addition to it.
 const RECIPES: usize = 8;
 
 /// Memory of a mask over ids `0..size`, in bytes: the words, the set, the counts of its `Arc`, the slot, and at most two

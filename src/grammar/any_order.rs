@@ -198,7 +198,8 @@ impl Choice {
         Some(sum.saturating_add((count - 1).saturating_mul(separator)))
     }
 
-    /// The parts of the cheapest rest of at least so many: the sum of their prices, and how many they are.
+    /// The cheapest way to end the list by `needed` parts or more: the sum of their prices without separators,
+    /// and their number.
     fn least_rest(
         &self,
         chosen: &Chosen,

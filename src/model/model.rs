@@ -160,9 +160,9 @@ pub trait Model: Send {
     /// If `position` is past the end of the cache.
     fn truncate(&mut self, position: usize) -> Result<(), Self::Error>;
 
-    /// This model with caches for so many sequences, which share its passes; its own cache is the first of
-    /// them. `None` for a model that has one cache only, as by default: see [`InTurns`](super::InTurns) for
-    /// those.
+    /// The same model as a batch of `sequences`, each with a cache of its own; they share passes. The cache of
+    /// the model itself is that of the first. `None`, the default, if the model can have only one cache; then
+    /// [`InTurns`](super::InTurns) makes a batch of it.
     ///
     /// # Errors
     /// If the caches cannot be made.

@@ -17,8 +17,11 @@ const DEFAULT_MODEL: &str = "models/domino-small";
 /// is no name.
 pub(crate) fn locate(name: Option<&Path>) -> Result<PathBuf, BadInput> {
     let Some(path) = name else { return default_model() };
-    let is_gguf = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"));
-    if path.is_dir() || path.exists() && is_gguf {
+    let is_gguf = is_gguf(path);
+    if path.is_dir() {
+        return Ok(only_gguf(path).unwrap_or_else(|| path.to_owned()));
+    }
+    if path.exists() && is_gguf {
         return Ok(path.to_owned());
     }
     if path.exists() {
@@ -32,6 +35,20 @@ pub(crate) fn locate(name: Option<&Path>) -> Result<PathBuf, BadInput> {
             "--model takes a model's folder, a GGUF file, or OWNER/NAME for a model on the Hugging Face hub",
         )),
     }
+}
+
+fn is_gguf(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
+}
+
+/// The one GGUF file of a folder that is no checkpoint itself.
+fn only_gguf(folder: &Path) -> Option<PathBuf> {
+    if folder.join("config.json").exists() {
+        return None;
+    }
+    let paths = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files = paths.filter(|path| is_gguf(path));
+    files.next().filter(|_| files.next().is_none())
 }
 
 /// The model's place in the hub's cache.
@@ -83,4 +100,26 @@ fn default_model() -> Result<PathBuf, BadInput> {
                      is not in the package"
                 ))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_one_gguf_file_is_that_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let located = || locate(Some(path)).unwrap();
+        assert_eq!(located(), path);
+        let file = path.join("some.gguf");
+        std::fs::write(&file, "").unwrap();
+        std::fs::write(path.join("README.md"), "").unwrap();
+        assert_eq!(located(), file);
+        std::fs::write(path.join("config.json"), "{}").unwrap();
+        assert_eq!(located(), path);
+        std::fs::remove_file(path.join("config.json")).unwrap();
+        std::fs::write(path.join("other.GGUF"), "").unwrap();
+        assert_eq!(located(), path);
+    }
 }

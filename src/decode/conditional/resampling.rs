@@ -67,32 +67,32 @@ mod tests {
     use super::*;
 
     proptest! {
-    /// As many as there are, each its share rounded up or down; on average exactly its share.
-    #[test]
-    fn offspring_are_shares(
-        weights in prop::collection::vec(prop_oneof![1 => Just(0.0), 4 => 1e-6..1.0_f64], 1..30),
+        /// As many as there are, each its share rounded up or down; on average exactly its share.
+        #[test]
+        fn offspring_are_shares(
+            weights in prop::collection::vec(prop_oneof![1 => Just(0.0), 4 => 1e-6..1.0_f64], 1..30),
             u in 0.0..1.0_f64,
-    ) {
-        let total: f64 = weights.iter().sum();
-        prop_assume!(total > 0.0);
-        let count = weights.len();
-        let copies = offspring(&weights, u);
-        prop_assert_eq!(copies.iter().sum::<usize>(), count);
-        for (copies, weight) in copies.iter().zip(&weights) {
-            let share = float(count) * weight / total;
-            prop_assert!((float(*copies) - share).abs() < 1.0 + 1e-9, "{} {}", copies, share);
-            prop_assert!(*weight > 0.0 || *copies == 0);
+        ) {
+            let total: f64 = weights.iter().sum();
+            prop_assume!(total > 0.0);
+            let count = weights.len();
+            let copies = offspring(&weights, u);
+            prop_assert_eq!(copies.iter().sum::<usize>(), count);
+            for (copies, weight) in copies.iter().zip(&weights) {
+                let share = float(count) * weight / total;
+                prop_assert!((float(*copies) - share).abs() < 1.0 + 1e-9, "{} {}", copies, share);
+                prop_assert!(*weight > 0.0 || *copies == 0);
+            }
+            let steps = 400;
+            let mut sums = vec![0.0; count];
+            for step in 0..steps {
+                let copies = offspring(&weights, (f64::from(step) + 0.5) / f64::from(steps));
+                sums.iter_mut().zip(copies).for_each(|(sum, copies)| *sum += float(copies) / f64::from(steps));
+            }
+            for (sum, weight) in sums.iter().zip(&weights) {
+                prop_assert!((sum - float(count) * weight / total).abs() < 0.02);
+            }
         }
-        let steps = 400;
-        let mut sums = vec![0.0; count];
-        for step in 0..steps {
-            let copies = offspring(&weights, (f64::from(step) + 0.5) / f64::from(steps));
-            sums.iter_mut().zip(copies).for_each(|(sum, copies)| *sum += float(copies) / f64::from(steps));
-        }
-        for (sum, weight) in sums.iter().zip(&weights) {
-            prop_assert!((sum - float(count) * weight / total).abs() < 0.02);
-        }
-    }
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl CandleBatch {
         Ok(Self { transformer, caches, last: None })
     }
 
-    /// Makes room for so many sequences, or takes it away; those that stay keep what they hold.
+    /// Sets the number of sequences. New ones are empty, the last ones go, and all others keep their tokens.
     ///
     /// # Errors
     /// If a cache cannot be made.

@@ -58,7 +58,7 @@ impl Style {
         }
     }
 
-    /// May the code point be written as `\uXXXX`?
+    /// May the code point be written as `\u` and four hex digits?
     pub(super) fn escapes(self, code: u32) -> bool {
         self.escaped().iter().any(|&(low, high)| (low..=high).contains(&code))
     }
