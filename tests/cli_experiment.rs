@@ -223,6 +223,47 @@ fn passes_are_measured_once_and_shown() {
     assert!(run.code == Some(2) && run.stderr.contains("passes.json"), "{}", run.stderr);
 }
 
+/// A small language is listed once, by the shards that draw texts of it; one that is too large is refused.
+#[test]
+fn small_languages_are_listed() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("words.gbnf"), r#"root ::= "yes" | "no" | "not yet""#).unwrap();
+    let text = DEFINITION
+        .replace(r#"methods = ["unconstrained", "masks", "ours", "naive"]"#, r#"methods = ["masks", "ours"]"#)
+        .replace("warm_ups = 1", "warm_ups = 1\nenumerate = 3000");
+    std::fs::write(folder.join("d.toml"), &text).unwrap();
+    for out in ["whole", "1of2", "2of2"] {
+        let shard = out.replace("of", "/");
+        let more: &[&str] = if out == "whole" { &[] } else { &["--shard", &shard] };
+        let run = experiment(folder, &[&["d.toml", "--out", out], more].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
+    let merged = experiment(folder, &["--merge", "1of2", "2of2", "--out", "merged"]);
+    assert_eq!(merged.code, Some(0), "{}", merged.stderr);
+    let listed = |out: &str| {
+        let text = std::fs::read_to_string(folder.join(out).join("distributions.json")).unwrap();
+        let all: Vec<Value> = serde_json::from_str(&text).unwrap();
+        let sequences = |of: &Value| of["sequences"].as_array().unwrap().clone();
+        let tokens = |of: &Value| sequences(of).iter().map(|one| one["tokens"].clone()).collect::<Vec<_>>();
+        let mut all: Vec<_> = all.iter().map(|one| (one["prompt"].as_u64(), tokens(one))).collect();
+        all.sort_by_key(|one| one.0);
+        all
+    };
+    assert!(listed("whole").len() == 2 && listed("whole") == listed("merged"));
+    assert!(rows(&folder.join("whole")).iter().all(|(_, tokens)| listed("whole")[0].1.contains(tokens)));
+    let tables = |out: &str| std::fs::read_to_string(folder.join(out).join("tables/distortion.csv")).unwrap();
+    assert!(tables("whole").contains("TV of exact draws") && tables("whole").lines().count() == 3);
+    std::fs::write(folder.join("d.toml"), text.replace("3000", "5")).unwrap();
+    let run = experiment(folder, &["d.toml", "--out", "few"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("more than 5 beginnings") && run.stderr.contains("enumerate"),
+        "{}",
+        run.stderr
+    );
+}
+
 /// The model as its own draft, quantised or not, with a mask and without: the tokens are those of masks.
 #[test]
 fn a_draft_model_is_an_axis() {
@@ -371,6 +412,9 @@ fn definitions_of_the_repository_can_be_read() {
     let mut found = 0;
     for entry in std::fs::read_dir(root.join("experiments/definitions")).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
         let whole = Definition::read(&path, false, &grammar).unwrap();
         let quick = Definition::read(&path, true, &grammar).unwrap();
         assert_eq!(Some(&*whole.name), path.file_stem().and_then(|name| name.to_str()));

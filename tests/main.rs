@@ -62,6 +62,7 @@ mod model;
 mod model_batch;
 #[cfg(not(packaged))]
 mod natural;
+#[cfg(not(packaged))]
 mod notations;
 #[cfg(feature = "oracle")]
 mod promises;

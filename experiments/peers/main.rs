@@ -15,8 +15,7 @@ use domino::{
         Row, Task, Watch,
         methods::{Peer, PeerError, PeerGrammar, PeerText},
         model_hash,
-        outputs::Outputs,
-        passes::read_passes,
+        outputs::{Beside, Outputs},
         run_with, summary,
     },
     grammar::Syntax,
@@ -71,7 +70,7 @@ fn main() -> anyhow::Result<()> {
     ensure!(ended == Ended::Complete, "the experiment was stopped");
     let rows = records.tabulate()?;
     let lines = summary::summarise(&rows);
-    Outputs::new(&header, &rows, &lines, &read_passes(&args.out)?).write(&args.out)?;
+    Outputs::new(&header, &rows, &lines, &Beside::read(&args.out)?).write(&args.out)?;
     print!("{}", summary::markdown(&lines));
     Ok(())
 }

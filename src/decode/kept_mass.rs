@@ -11,12 +11,12 @@ use crate::vocab::TokenSet;
 /// `possible`. Minus infinity if it gives them none, not a number if the row has numbers that are none or
 /// plus infinity. Two passes over the row for each set.
 pub(crate) fn log_kept(row: &[f32], allowed: &TokenSet, possible: &TokenSet, temperature: f64) -> f64 {
-    let kept = of(row, allowed, temperature);
-    if kept == f64::NEG_INFINITY { kept } else { kept - of(row, possible, temperature) }
+    let kept = log_mass(row, allowed, temperature);
+    if kept == f64::NEG_INFINITY { kept } else { kept - log_mass(row, possible, temperature) }
 }
 
 /// Log of the sum of the exponentials of some tokens' logits over the temperature.
-fn of(row: &[f32], tokens: &TokenSet, temperature: f64) -> f64 {
+pub(crate) fn log_mass(row: &[f32], tokens: &TokenSet, temperature: f64) -> f64 {
     let mut logits = Vec::with_capacity(row.len().min(tokens.len()));
     for_each_logit(row, tokens, |_, logit| logits.push(logit));
     log_sum(logits.iter().copied(), temperature)

@@ -39,7 +39,7 @@ pub use draft_model::{DraftMask, DraftModel, DraftTally};
 pub use error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind};
 pub use heal::Healing;
 #[cfg(feature = "experiments")]
-pub(crate) use kept_mass::{log_kept, log_sum};
+pub(crate) use kept_mass::{log_kept, log_mass, log_sum};
 #[cfg(feature = "experiments")]
 pub(crate) use likely::likely;
 pub use logprobs::{Logprobs, TokenLogprobs};

@@ -6,6 +6,7 @@
 
 mod coupling;
 mod definition;
+pub mod enumeration;
 mod error;
 mod header;
 mod measures;

@@ -13,6 +13,7 @@ use std::{
 
 use super::{
     definition::Definition,
+    enumeration::{Distribution, read_distributions, write_distributions},
     error::ExperimentError,
     header::Header,
     passes::{PassCurve, read_passes, write_passes},
@@ -155,11 +156,20 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentErro
     let mut whole: Option<Header> = None;
     let mut rows = std::collections::HashMap::new();
     let mut curves: Vec<PassCurve> = Vec::new();
+    let mut distributions: Vec<Distribution> = Vec::new();
     for folder in folders {
         // Of each model the first that was measured: machines differ, so curves do not add up.
         for curve in read_passes(folder)? {
             if !curves.iter().any(|known| known.model == curve.model) {
                 curves.push(curve);
+            }
+        }
+        // A prompt that shards have in common has the same texts in all of them.
+        for one in read_distributions(folder)? {
+            let is_it =
+                |known: &Distribution| known.is_of(&one.model, &one.grammar, one.prompt, one.temperature);
+            if !distributions.iter().any(is_it) {
+                distributions.push(one);
             }
         }
         let (header, found) = read(folder)?;
@@ -199,6 +209,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentErro
     }
     let mut records = Records::open(out, &whole)?;
     write_passes(out, &curves)?;
+    write_distributions(out, &distributions)?;
     for row in keys.iter().filter_map(|key| rows.remove(key)) {
         records.append(&row)?;
     }

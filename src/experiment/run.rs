@@ -13,6 +13,7 @@ use std::{
 use super::{
     coupling::Coupled,
     definition::{Definition, Task, Variant},
+    enumeration::{self, Distribution},
     error::ExperimentError,
     measures::{Measures, Meter},
     methods::{
@@ -149,6 +150,7 @@ pub fn run_with<M: Model + 'static>(
                 load: &mut *load,
                 decoder: &mut decoder,
             };
+            bench.enumerate(records, of_task, watch)?;
             for round in of_task {
                 for variant in plan.turns(round) {
                     let id = plan.id(round, variant);
@@ -300,6 +302,42 @@ impl<M: Model + 'static> Bench<'_, M> {
         let correct = self.task.answer.as_ref().and_then(|place| prompt.is_answered(place, &text));
         let definition = self.definition().name.clone();
         Ok(Row { correct, compile_seconds, turn, definition, ..row(id, text, &outcome, measures) })
+    }
+
+    /// Lists all texts behind the prompts of these rounds, with their probabilities, if the definition asks
+    /// for it and the records do not have them.
+    fn enumerate(
+        &mut self,
+        records: &Records,
+        rounds: &[&Round],
+        watch: &mut dyn Watch,
+    ) -> Result<(), ExperimentError> {
+        let Some(most) = self.definition().enumerate else { return Ok(()) };
+        let (longest, grammar) = (self.definition().max_tokens, self.task.name.clone());
+        let mut all = enumeration::read_distributions(records.folder())?;
+        let known = all.len();
+        for &&Round { model, prompt, temperature, .. } in rounds {
+            let model = self.definition().models[model].clone();
+            let is_it = |other: &Distribution| other.is_of(&model, &grammar, prompt, temperature);
+            if all.iter().any(is_it) {
+                continue;
+            }
+            watch.doing(&format!("{grammar}: all texts behind prompt {prompt}"));
+            let (exact, _) = self.grammars.get(K::Infinite, Terminals::Folded)?;
+            let (start, bounds) = (exact.constraint(), (longest, most));
+            let tokens = &self.prompts[prompt];
+            let listed =
+                enumeration::enumerate(self.decoder.model_mut(), tokens, &start, temperature, bounds);
+            let run = format!("{grammar} {prompt}, where all texts are listed");
+            let listed = listed.map_err(|source| ExperimentError::Run { run, source })?;
+            let sequences = listed.ok_or_else(|| {
+                let message = format!("grammar {grammar:?} has more than {most} beginnings of texts");
+                ExperimentError::definition(self.definition().name.clone(), message)
+                    .with_hint("raise `enumerate`, or lower `max_tokens`, or give the grammar fewer texts")
+            })?;
+            all.push(Distribution { model, grammar: grammar.clone(), prompt, temperature, sequences });
+        }
+        if all.len() > known { enumeration::write_distributions(records.folder(), &all) } else { Ok(()) }
     }
 
     fn definition(&self) -> &Definition {

@@ -75,6 +75,17 @@ pub struct Line {
     pub compile_seconds: Option<f64>,
 }
 
+impl Line {
+    /// Is a run one of the line's?
+    pub(super) fn is_of(&self, run: &RunId) -> bool {
+        let RunId { model, grammar, method, k, s, threshold, warm_ups, temperature, .. } = run;
+        (model, grammar, method) == (&self.model, &self.grammar, &self.method)
+            && (*k, *s, *warm_ups) == (self.k, self.s, self.warm_ups)
+            && threshold.map(f64::to_bits) == self.threshold.map(f64::to_bits)
+            && temperature.to_bits() == self.temperature.to_bits()
+    }
+}
+
 /// The lines for some rows, in the order in which models, grammars and settings first come.
 #[must_use]
 pub fn summarise(rows: &[Row]) -> Vec<Line> {

@@ -86,6 +86,7 @@ pub(super) fn resolve(
         max_tokens: raw.max_tokens.unwrap_or(MAX_TOKENS),
         warm_ups: raw.warm_ups.map_or_else(|| vec![WARM_UPS], |counts| counts.0),
         passes: raw.passes,
+        enumerate: raw.enumerate,
         turns: raw.turns,
     };
     check(source, &definition)?;
@@ -178,6 +179,9 @@ fn check(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentEr
     if definition.passes == Some(0) {
         return Err(source.wrong("`passes` is 0: there is nothing to measure"));
     }
+    if definition.enumerate == Some(0) {
+        return Err(source.wrong("`enumerate` is 0: no text can be listed"));
+    }
     if definition.max_tokens == 0 {
         return Err(source.wrong("`max_tokens` is 0: there is nothing to generate"));
     }
@@ -204,6 +208,11 @@ fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), Exp
         return Err(source
             .wrong(format!("{method} with temperature 0: greedy draws have no weights"))
             .with_hint("leave 0 out of `temperatures`, or the method"));
+    }
+    if definition.enumerate.is_some() && definition.temperatures.contains(&0.0) {
+        return Err(source
+            .wrong("`enumerate` with temperature 0: greedy draws have no distribution")
+            .with_hint("leave 0 out of `temperatures`, or `enumerate`"));
     }
     let second = definition.methods.iter().find(|method| method.second().is_some());
     if let Some(second) = second.filter(|_| definition.draft_model.is_none()) {

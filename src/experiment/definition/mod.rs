@@ -52,6 +52,9 @@ pub struct Definition {
     pub warm_ups: Vec<usize>,
     /// Most new tokens of the passes whose cost is measured before all runs, if it is to be.
     pub passes: Option<usize>,
+    /// Most beginnings of token sequences that are listed for each prompt, if all texts of the grammars are to
+    /// be, with their [probabilities](super::enumeration).
+    pub enumerate: Option<usize>,
     /// How methods take turns.
     pub turns: Turns,
 }
@@ -218,6 +221,9 @@ impl Definition {
         if let Some(passes) = self.passes {
             value["passes"] = json!(passes);
         }
+        if let Some(most) = self.enumerate {
+            value["enumerate"] = json!(most);
+        }
         // Definitions without one are as they were before there were any.
         if let Some(draft) = &self.draft_model {
             value["draft_model"] = json!(draft);
@@ -261,6 +267,7 @@ impl Definition {
             max_tokens: 0,
             warm_ups: of(value, "warm_ups").or_else(|| of(value, "warm_ups").map(|one| vec![one]))?,
             passes: of(value, "passes"),
+            enumerate: of(value, "enumerate"),
             turns: of(value, "turns")?,
         })
     }

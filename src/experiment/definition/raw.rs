@@ -26,6 +26,7 @@ pub(super) struct RawDefinition {
     pub(super) max_tokens: Option<usize>,
     pub(super) warm_ups: Option<RawCounts>,
     pub(super) passes: Option<usize>,
+    pub(super) enumerate: Option<usize>,
     #[serde(default)]
     pub(super) turns: Turns,
     pub(super) quick: Option<RawQuick>,

@@ -4,6 +4,7 @@
 //! whole gives the same tables with fewer texts. Every number has its interval and the number of texts it is
 //! about.
 
+mod distortion;
 mod drafting;
 mod figures;
 mod page;
@@ -19,9 +20,34 @@ pub use self::{
     table::{Cell, Table},
 };
 use super::{
-    definition::Definition, error::ExperimentError, header::Header, passes::PassCurve, records::write_file,
-    row::Row, summary::Line,
+    definition::Definition,
+    enumeration::{Distribution, read_distributions},
+    error::ExperimentError,
+    header::Header,
+    passes::{PassCurve, read_passes},
+    records::write_file,
+    row::Row,
+    summary::Line,
 };
+
+/// What was measured beside runs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Beside {
+    /// What passes of the models cost.
+    pub passes: Vec<PassCurve>,
+    /// All texts of small languages, with their probabilities.
+    pub distributions: Vec<Distribution>,
+}
+
+impl Beside {
+    /// What is in a folder of records.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or is damaged.
+    pub fn read(folder: &Path) -> Result<Self, ExperimentError> {
+        Ok(Self { passes: read_passes(folder)?, distributions: read_distributions(folder)? })
+    }
+}
 
 /// All that is shown of a record.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,9 +69,10 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// What is shown of these rows, their summary, and what passes of the models cost.
+    /// What is shown of these rows, their summary, and what was measured beside them.
     #[must_use]
-    pub fn new(header: &Header, rows: &[Row], lines: &[Line], passes: &[PassCurve]) -> Self {
+    pub fn new(header: &Header, rows: &[Row], lines: &[Line], beside: &Beside) -> Self {
+        let Beside { passes, distributions } = beside;
         let wrong = rows.iter().filter(|row| row.run.k.is_some() && !row.prefix).count();
         let planned = Definition::outline(&header.definition).map(|definition| definition.runs());
         Self {
@@ -53,7 +80,11 @@ impl Outputs {
             runs: rows.len(),
             planned: planned.filter(|_| header.shard.is_none()),
             wrong,
-            tables: tables::all(lines).into_iter().chain(drafting::passes(passes)).collect(),
+            tables: tables::all(lines)
+                .into_iter()
+                .chain(distortion::tables(lines, rows, distributions))
+                .chain(drafting::passes(passes))
+                .collect(),
             figures: figures::all(lines).into_iter().chain(drafting::passes_figure(passes)).collect(),
         }
     }

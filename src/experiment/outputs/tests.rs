@@ -1,7 +1,10 @@
 //! Tables and figures of made-up rows.
 
 use super::{
-    super::{Header, K, ModelRecord, Row, UNCONSTRAINED, row::tests::example, summary::summarise},
+    super::{
+        End, Header, K, ModelRecord, Row, RunId, UNCONSTRAINED, enumeration::Sequence, row::tests::example,
+        summary::summarise,
+    },
     *,
 };
 
@@ -48,7 +51,7 @@ fn header(name: &str) -> Header {
 }
 
 fn outputs(rows: &[Row]) -> Outputs {
-    Outputs::new(&header("made-up"), rows, &summarise(rows), &[])
+    Outputs::new(&header("made-up"), rows, &summarise(rows), &Beside::default())
 }
 
 fn table<'a>(outputs: &'a Outputs, id: &str) -> &'a Table {
@@ -97,6 +100,38 @@ fn tables_are_those_of_the_paper() {
     close(estimate(grid, &["json", "infinite", "0.5"], "s = 1"), 1.1);
 }
 
+/// Of a language of two sequences: texts that are cut are none of them, and prompts count alike.
+#[test]
+fn distances_are_means_over_prompts() {
+    let mut all = rows();
+    all.retain(|row| row.run.grammar == "json" && row.run.prompt < 2);
+    for row in &mut all {
+        row.tokens = vec![1, 2];
+        row.finish = if row.run.method == UNCONSTRAINED { End::Length } else { End::Stop };
+    }
+    let distribution = |prompt, first: f64| {
+        let sequence =
+            |tokens: &[u32], conditional| Sequence { tokens: tokens.to_vec(), conditional, masked: 0.5 };
+        let RunId { model, grammar, temperature, .. } = all[0].run.clone();
+        let sequences = vec![sequence(&[1, 2], first), sequence(&[3], 1.0 - first)];
+        Distribution { model, grammar, prompt, temperature, sequences }
+    };
+    let distributions = vec![distribution(0, 0.75), distribution(1, 0.25)];
+    let beside = Beside { distributions, ..Beside::default() };
+    let found = Outputs::new(&header("made-up"), &all, &summarise(&all), &beside);
+    let shown = table(&found, "distortion");
+    let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    close(estimate(shown, &["json", "masks", "infinite"], "TV of texts"), 0.5);
+    close(estimate(shown, &["json", UNCONSTRAINED], "TV of texts"), 1.0);
+    let column = |head: &str| shown.head.iter().position(|found| found == head).unwrap();
+    for row in &shown.rows {
+        // One draw of probability 3/4 is off by 2 * 3/4 * 1/4 on average, so is its complement.
+        assert_eq!(row[column("TV of exact draws")], Cell::Number(0.375, 3));
+        assert_eq!(row[column("TV of masks")], Cell::Number(0.25, 3));
+    }
+    assert!(outputs(&all).tables.iter().all(|table| table.id != "distortion"));
+}
+
 #[test]
 fn drafts_are_shown_by_prior_and_beside_maximal_coupling() {
     let mut all = rows();
@@ -109,7 +144,8 @@ fn drafts_are_shown_by_prior_and_beside_maximal_coupling() {
         all.extend(learnt);
     }
     let curve = PassCurve { model: "small".to_owned(), context: 8, repeats: 3, seconds: vec![0.002, 0.003] };
-    let found = Outputs::new(&header("made-up"), &all, &summarise(&all), &[curve]);
+    let beside = Beside { passes: vec![curve], ..Beside::default() };
+    let found = Outputs::new(&header("made-up"), &all, &summarise(&all), &beside);
     let by_prior = table(&found, "acceptance-by-prior");
     let shown: Vec<(String, String)> =
         by_prior.rows.iter().map(|row| (row[5].words(), row[6].words()[..4].to_owned())).collect();
@@ -222,7 +258,7 @@ fn names_are_no_markup() {
     for row in &mut rows {
         row.run.grammar = format!("{NASTY}{}", row.run.grammar);
     }
-    let outputs = Outputs::new(&header(NASTY), &rows, &summarise(&rows), &[]);
+    let outputs = Outputs::new(&header(NASTY), &rows, &summarise(&rows), &Beside::default());
     let drawings: Vec<String> = outputs.figures.iter().map(|figure| svg::draw(figure).unwrap()).collect();
     let page = page::page(&outputs, &drawings);
     assert_eq!(page.matches("<script").count(), 1);

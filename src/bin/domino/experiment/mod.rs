@@ -13,8 +13,7 @@ use domino::{
     experiment::{
         self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, Header, Loaded, ModelRecord,
         Part, Plan, Records, Row, Watch,
-        outputs::Outputs,
-        passes::read_passes,
+        outputs::{Beside, Outputs},
         summary::{self, Line},
     },
     model::candle::{CandleModel, Format, LoadOptions, join_threads},
@@ -207,8 +206,8 @@ fn load(
 /// Shows what a folder has, whole or not.
 fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
     let (header, rows) = experiment::read(folder).map_err(failed)?;
-    let passes = read_passes(folder).map_err(failed)?;
-    let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows), &passes);
+    let beside = Beside::read(folder).map_err(failed)?;
+    let outputs = Outputs::new(&header, &rows, &summary::summarise(&rows), &beside);
     let written = outputs.write(folder).map_err(failed)?;
     let mut out = stdout::lock();
     if json {
@@ -233,8 +232,8 @@ fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Ve
     ] {
         experiment::write_file(&folder.join(name), content.as_bytes()).map_err(failed)?;
     }
-    let passes = read_passes(folder).map_err(failed)?;
-    Outputs::new(header, rows, &lines, &passes).write(folder).map_err(failed)?;
+    let beside = Beside::read(folder).map_err(failed)?;
+    Outputs::new(header, rows, &lines, &beside).write(folder).map_err(failed)?;
     Ok(lines)
 }
 

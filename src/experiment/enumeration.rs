@@ -1,0 +1,354 @@
+//! The whole distribution over the texts of a small language: how likely the model finds each of them given
+//! that it is one, and how likely masks make it.
+//!
+//! Masks take the tokens away that no text of the language goes on with, and leave what else the model says.
+//! So they draw from the locally projected distribution, which is not the model conditioned on the language
+//! (Park et al., "Grammar-Aligned Decoding", 2024, arXiv 2405.21047). Where all sequences of tokens can be
+//! listed, both are known exactly, and so is how far they are apart: the total variation.
+//!
+//! Invariant: sequences of a text are different if their tokens are, and a sequence longer than the limit of
+//! tokens is none of the language's, so the conditional probabilities of those that are listed add up to 1.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{error::ExperimentError, records::write_file, row::count};
+use crate::{
+    constraint::{Constraint, Patience},
+    decode::{DecodeError, log_mass, possible},
+    ids::TokenId,
+    model::{Model, Rows},
+    vocab::TokenSet,
+};
+
+/// The file of a folder of records that has the distributions.
+const FILE: &str = "distributions.json";
+
+/// All sequences of tokens of a grammar behind a prompt, with their probabilities.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// The model's name in the definition.
+    pub model: String,
+    /// The grammar's.
+    pub grammar: String,
+    /// Which of the grammar's prompts, from 0.
+    pub prompt: usize,
+    /// Temperature of the draws.
+    pub temperature: f64,
+    /// The sequences of at most as many tokens as the definition allows.
+    pub sequences: Vec<Sequence>,
+}
+
+/// One sequence of tokens, without prompt and end of text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Its tokens.
+    pub tokens: Vec<u32>,
+    /// Its probability under the model conditioned on the language, end of text included.
+    pub conditional: f64,
+    /// Its probability where each token is drawn under a mask.
+    pub masked: f64,
+}
+
+impl Distribution {
+    /// Is it that of this model, grammar, prompt and temperature?
+    #[must_use]
+    pub fn is_of(&self, model: &str, grammar: &str, prompt: usize, temperature: f64) -> bool {
+        let bits = (self.prompt, self.temperature.to_bits());
+        self.model == model && self.grammar == grammar && bits == (prompt, temperature.to_bits())
+    }
+
+    /// Half the sum of the differences between the conditional probabilities and these, which are in the
+    /// order of the sequences. What they lack of 1 is taken to be the probability of sequences that are not
+    /// listed.
+    #[must_use]
+    pub fn variation(&self, other: &[f64]) -> f64 {
+        let apart: f64 = self
+            .sequences
+            .iter()
+            .zip(other)
+            .map(|(sequence, other)| (sequence.conditional - other).abs())
+            .sum();
+        0.5 * (apart + (1.0 - other.iter().sum::<f64>()).max(0.0))
+    }
+
+    /// The total variation between the conditional distribution and that of masks.
+    #[must_use]
+    pub fn variation_of_masks(&self) -> f64 {
+        let masked: Vec<f64> = self.sequences.iter().map(|sequence| sequence.masked).collect();
+        self.variation(&masked)
+    }
+
+    /// The total variation that is to be expected between the conditional distribution and the shares of
+    /// `draws` independent draws from it: no method can be seen to come nearer with so many.
+    #[must_use]
+    pub fn variation_of_draws(&self, draws: usize) -> f64 {
+        let deviation = |sequence: &Sequence| mean_deviation(draws, sequence.conditional);
+        0.5 * self.sequences.iter().map(deviation).sum::<f64>()
+    }
+}
+
+/// The mean absolute deviation of the share of successes in `draws` draws of probability `p`, by De Moivre's
+/// formula: `2 m C(n, m) p^m q^(n - m + 1) / n`, where `m` is the least integer above `n p`.
+fn mean_deviation(draws: usize, p: f64) -> f64 {
+    let q = 1.0 - p;
+    if draws == 0 || p <= 0.0 || q <= 0.0 {
+        return 0.0;
+    }
+    // `C(n, m) p^m q^(n - m)` factor by factor, so that no part of it leaves the range of floats.
+    let n = count(draws);
+    let (mut above, mut log) = (0.0, n * q.ln());
+    while above <= n * p {
+        above += 1.0;
+        log += ((n - above + 1.0) / above * (p / q)).ln();
+    }
+    2.0 * above * q * log.exp() / n
+}
+
+/// Where a listing is: the tokens so far, what may follow, and the logs of both probabilities.
+struct Place {
+    tokens: Vec<TokenId>,
+    constraint: Constraint,
+    own: f64,
+    masked: f64,
+}
+
+/// All sequences of at most `longest` tokens behind `prompt`, at a temperature above 0; `None` if that takes
+/// more than `most` passes, which is one for each beginning of a sequence.
+///
+/// # Errors
+/// If a pass or a mask fails.
+pub(super) fn enumerate<M: Model>(
+    model: &mut M,
+    prompt: &[TokenId],
+    start: &Constraint,
+    temperature: f64,
+    (longest, most): (usize, usize),
+) -> Result<Option<Vec<Sequence>>, DecodeError> {
+    let vocabulary = start.vocabulary().clone();
+    let possible = possible(&vocabulary);
+    let mut found: Vec<(Vec<u32>, f64, f64)> = Vec::new();
+    let constraint = start.clone().patient(Patience::whole());
+    let mut open = vec![Place { tokens: Vec::new(), constraint, own: 0.0, masked: 0.0 }];
+    let mut passes = 0;
+    while let Some(Place { tokens, mut constraint, own, masked }) = open.pop() {
+        passes += 1;
+        if passes > most {
+            return Ok(None);
+        }
+        // The last place of the stack goes on from what the model holds, but for its last token.
+        let new = match tokens.split_last() {
+            Some((last, before)) => {
+                model.truncate(prompt.len() + before.len()).map_err(DecodeError::model)?;
+                std::slice::from_ref(last)
+            }
+            None => {
+                model.truncate(0).map_err(DecodeError::model)?;
+                prompt
+            }
+        };
+        let logits = model.forward(new, Rows::Last).map_err(DecodeError::model)?;
+        let row = logits.last().unwrap_or_default();
+        let mask = constraint.mask()?.clone();
+        let sum = |tokens: &TokenSet| log_mass(row, tokens, temperature);
+        let (all, kept) = (sum(&possible), sum(&mask));
+        let mut ends = vocabulary.empty_set();
+        let mut next = Vec::new();
+        // Each of these will take a pass at least.
+        if tokens.len() < longest && passes + open.len() + mask.len() > most + vocabulary.end_of_text().len()
+        {
+            return Ok(None);
+        }
+        for token in mask.iter() {
+            if vocabulary.is_end_of_text(token) {
+                ends.insert(token);
+            } else if tokens.len() < longest {
+                let log = f64::from(logit(row, token)) / temperature;
+                let mut constraint = constraint.clone();
+                constraint.advance(token)?;
+                let tokens = [&tokens[..], &[token]].concat();
+                next.push(Place { tokens, constraint, own: own + log - all, masked: masked + log - kept });
+            }
+        }
+        if !ends.is_empty() {
+            let log = sum(&ends);
+            let raw = tokens.iter().map(|token| token.raw()).collect();
+            found.push((raw, own + log - all, masked + log - kept));
+        }
+        open.extend(next.into_iter().rev());
+    }
+    let all = found.iter().fold(f64::NEG_INFINITY, |most, (_, own, _)| most.max(*own));
+    let all = all + found.iter().map(|(_, own, _)| (own - all).exp()).sum::<f64>().ln();
+    let sequence = |(tokens, own, masked): (_, f64, f64)| Sequence {
+        tokens,
+        conditional: (own - all).exp(),
+        masked: masked.exp(),
+    };
+    Ok(Some(found.into_iter().map(sequence).collect()))
+}
+
+fn logit(row: &[f32], token: TokenId) -> f32 {
+    row.get(token.index()).copied().unwrap_or(f32::NEG_INFINITY)
+}
+
+/// The distributions of a folder of records; none if it has no such file.
+///
+/// # Errors
+/// If the file cannot be read, or is damaged.
+pub fn read_distributions(folder: &Path) -> Result<Vec<Distribution>, ExperimentError> {
+    let path = folder.join(FILE);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
+    serde_json::from_str(&text).map_err(|error| ExperimentError::Damaged { path, message: error.to_string() })
+}
+
+/// Writes distributions into a folder of records, if there are any.
+pub(super) fn write_distributions(folder: &Path, all: &[Distribution]) -> Result<(), ExperimentError> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let text = serde_json::to_string(all).unwrap_or_default() + "\n";
+    write_file(&folder.join(FILE), text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::{
+        Compiler, Grammar, Limits, Syntax, Vocabulary,
+        decode::{ConditionalDecoder, DecodeOptions, Decoder, Sampling},
+        model::{OneByOne, ScriptedModel},
+    };
+
+    /// Six tokens and end of text.
+    fn start(grammar: &str) -> Constraint {
+        let texts = ["a", "b", "c", "ab", "bc", "aa"];
+        let builder = (0..)
+            .zip(texts)
+            .fold(Vocabulary::builder(), |builder, (id, text)| builder.token(TokenId::new(id), text));
+        let vocabulary = builder.end_of_text(TokenId::new(6)).build().unwrap();
+        let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
+        Compiler::new(vocabulary).compile(&grammar).unwrap().constraint()
+    }
+
+    const GRAMMAR: &str = r#"root ::= "a" "b" "c" "c" | "b" [abc]{1,3} | "ab" [bc]?"#;
+    const LONGEST: usize = 4;
+
+    fn prompt() -> Vec<TokenId> {
+        vec![TokenId::new(2), TokenId::new(0)]
+    }
+
+    fn distribution(model: &ScriptedModel, grammar: &str, temperature: f64) -> Distribution {
+        let bounds = (LONGEST, 1000);
+        let found = enumerate(&mut model.clone(), &prompt(), &start(grammar), temperature, bounds);
+        let (model, grammar) = (String::new(), String::new());
+        Distribution { model, grammar, prompt: 0, temperature, sequences: found.unwrap().unwrap() }
+    }
+
+    /// How often draws of a method are each of the sequences.
+    fn shares(distribution: &Distribution, draw: impl Fn(u64) -> Vec<TokenId>, draws: usize) -> Vec<f64> {
+        let mut shares: HashMap<Vec<u32>, f64> = HashMap::new();
+        for seed in (0..).take(draws) {
+            let tokens = draw(seed).iter().map(|token| token.raw()).collect();
+            *shares.entry(tokens).or_default() += 1.0 / count(draws);
+        }
+        let share = |sequence: &Sequence| shares.get(&sequence.tokens).copied().unwrap_or_default();
+        distribution.sequences.iter().map(share).collect()
+    }
+
+    /// Both probabilities are those with which texts are drawn: by the decoder under masks, and by many
+    /// particles. What is left between them is what so many draws are off by.
+    #[test]
+    fn probabilities_are_those_of_draws() {
+        let temperature = 0.8;
+        for seed in [5, 8] {
+            let model = ScriptedModel::new(7, 40, seed);
+            let found = distribution(&model, GRAMMAR, temperature);
+            let total = |of: fn(&Sequence) -> f64| found.sequences.iter().map(of).sum::<f64>();
+            assert!((total(|sequence| sequence.conditional) - 1.0).abs() < 1e-9);
+            assert!((total(|sequence| sequence.masked) - 1.0).abs() < 1e-9);
+            let options = |seed| {
+                let sampling = Sampling::with_temperature(temperature).unwrap();
+                DecodeOptions { sampling, seed, max_new_tokens: LONGEST, ..DecodeOptions::default() }
+            };
+            let masked = |seed| {
+                let start = start(GRAMMAR);
+                let builder = Decoder::builder(model.clone()).vocabulary(start.vocabulary().clone());
+                let mut decoder = builder.constraint(start).build().unwrap();
+                *decoder.options_mut() = options(seed);
+                decoder.generate(&prompt()).unwrap().tokens
+            };
+            let exact = Distribution {
+                sequences: found
+                    .sequences
+                    .iter()
+                    .map(|sequence| Sequence { conditional: sequence.masked, ..sequence.clone() })
+                    .collect(),
+                ..found.clone()
+            };
+            let draws = 2000;
+            let off = exact.variation(&shares(&found, masked, draws));
+            assert!(off < 1.6 * exact.variation_of_draws(draws), "{off}");
+            assert!(found.variation_of_masks() > 4.0 * exact.variation_of_draws(draws));
+            let conditional = |seed| {
+                let batch = OneByOne::new(vec![model.clone(); 64]);
+                let mut decoder = ConditionalDecoder::new(batch, &start(GRAMMAR), &options(seed)).unwrap();
+                decoder.draw(&prompt(), &|| true).unwrap().generation.tokens
+            };
+            let near = found.variation(&shares(&found, conditional, 400));
+            assert!(near < found.variation_of_masks() / 2.0, "{near} {}", found.variation_of_masks());
+        }
+    }
+
+    /// A language without an end is listed as far as texts may be long; masks lose what is longer.
+    #[test]
+    fn what_is_longer_is_not_listed() {
+        let model = ScriptedModel::new(7, 40, 3);
+        let found = distribution(&model, r#"root ::= [ab]+ "c""#, 1.0);
+        assert!(found.sequences.iter().all(|sequence| sequence.tokens.len() <= LONGEST));
+        let masked: f64 = found.sequences.iter().map(|sequence| sequence.masked).sum();
+        assert!(masked < 0.999, "{masked}");
+        let apart: f64 = found.sequences.iter().map(|one| (one.conditional - one.masked).abs()).sum();
+        assert!((found.variation_of_masks() - 0.5 * (apart + 1.0 - masked)).abs() < 1e-12);
+        let few = enumerate(&mut model.clone(), &prompt(), &start(GRAMMAR), 1.0, (LONGEST, 5)).unwrap();
+        assert_eq!(few, None);
+    }
+
+    /// Held against the sum over all numbers of successes.
+    #[test]
+    fn the_mean_deviation_is_that_of_a_binomial() {
+        for draws in [1, 2, 7, 40] {
+            for p in [1e-6_f64, 0.01, 0.25, 0.5, 0.75, 0.999] {
+                let n = count(draws);
+                let mut share = (1.0 - p).powi(i32::try_from(draws).unwrap());
+                let mut expected = share * p;
+                for k in 1..=draws {
+                    let k = count(k);
+                    share *= (n - k + 1.0) / k * p / (1.0 - p);
+                    expected += share * (k / n - p).abs();
+                }
+                let found = mean_deviation(draws, p);
+                assert!((found - expected).abs() < 1e-9, "{draws} {p}: {found} {expected}");
+            }
+        }
+        assert_eq!((mean_deviation(0, 0.5), mean_deviation(3, 0.0), mean_deviation(3, 1.0)), (0.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn distributions_are_kept_in_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read_distributions(folder.path()).unwrap(), []);
+        let found = distribution(&ScriptedModel::new(7, 40, 1), r#"root ::= "a" | "b""#, 1.0);
+        write_distributions(folder.path(), std::slice::from_ref(&found)).unwrap();
+        let read = read_distributions(folder.path()).unwrap();
+        assert_eq!(read[0].sequences.len(), 2);
+        assert!(read[0].variation_of_masks() - found.variation_of_masks() < 1e-12);
+        std::fs::write(folder.path().join(FILE), "[").unwrap();
+        assert!(matches!(read_distributions(folder.path()), Err(ExperimentError::Damaged { .. })));
+    }
+}

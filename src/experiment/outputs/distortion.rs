@@ -1,0 +1,96 @@
+//! How far texts are from the model conditioned on the language, where all texts are known.
+
+use std::collections::BTreeMap;
+
+use super::{
+    super::{
+        enumeration::Distribution,
+        row::{End, Row, count},
+        statistics::{Part, ratio},
+        summary::Line,
+    },
+    table::{Cell, Table},
+    tables::{Group, best, groups, setting, table},
+};
+
+/// What is told of one prompt.
+struct Told {
+    /// Total variation of the texts' shares.
+    drawn: f64,
+    /// What it would be of as many draws from the conditional distribution, on average.
+    exact: f64,
+    /// That of the distribution of masks.
+    masked: f64,
+}
+
+/// The tables, one for each model and temperature with distributions.
+pub(super) fn tables(lines: &[Line], rows: &[Row], distributions: &[Distribution]) -> Vec<Table> {
+    groups(lines).iter().filter_map(|group| one(group, rows, distributions)).collect()
+}
+
+fn one(group: &Group<'_>, rows: &[Row], distributions: &[Distribution]) -> Option<Table> {
+    let mut cells: Vec<Vec<Cell>> = Vec::new();
+    for line in best(&group.lines) {
+        let told = told(line, rows, distributions);
+        let mean = |of: fn(&Told) -> f64| {
+            let part =
+                |(prompt, told): (&usize, &Told)| Part { prompt: *prompt, above: of(told), below: 1.0 };
+            ratio(&told.iter().map(part).collect::<Vec<_>>(), |mean| mean)
+        };
+        let Some(drawn) = mean(|told| told.drawn) else { continue };
+        let number = |of| mean(of).map_or(Cell::None, |mean| Cell::Number(mean.value, 3));
+        let mut row = setting(line);
+        row.extend([
+            Cell::Estimate(drawn, 3),
+            number(|told| told.exact),
+            number(|told| told.masked),
+            Cell::of(line.log_kept, 2),
+            Cell::of(line.throughput, 2),
+        ]);
+        cells.push(row);
+    }
+    let about = "Total variation between the model conditioned on the language, all of whose texts were \
+        listed, and: the texts of the method; as many draws from the conditional distribution itself, which \
+        no method can be expected to fall below; and the distribution of masks, which is known too. Means \
+        over prompts.";
+    let head = [
+        "grammar",
+        "method",
+        "k",
+        "s",
+        "n",
+        "TV of texts",
+        "TV of exact draws",
+        "TV of masks",
+        "log kept",
+        "over unconstrained",
+    ];
+    let title = "Distance to the conditional distribution";
+    (!cells.is_empty()).then(|| table(group, "distortion", title, about, &head, cells))
+}
+
+/// By prompt, what is told of a line's texts.
+fn told(line: &Line, rows: &[Row], distributions: &[Distribution]) -> BTreeMap<usize, Told> {
+    let mut by_prompt: BTreeMap<usize, Vec<&Row>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| line.is_of(&row.run)) {
+        by_prompt.entry(row.run.prompt).or_default().push(row);
+    }
+    let of_prompt = |(prompt, rows): (usize, Vec<&Row>)| {
+        let distribution = distributions
+            .iter()
+            .find(|one| one.is_of(&line.model, &line.grammar, prompt, line.temperature))?;
+        let share = |tokens: &[u32]| {
+            let same = rows.iter().filter(|row| row.finish == End::Stop && row.tokens == tokens);
+            count(same.count()) / count(rows.len())
+        };
+        let shares: Vec<f64> =
+            distribution.sequences.iter().map(|sequence| share(&sequence.tokens)).collect();
+        let told = Told {
+            drawn: distribution.variation(&shares),
+            exact: distribution.variation_of_draws(rows.len()),
+            masked: distribution.variation_of_masks(),
+        };
+        Some((prompt, told))
+    };
+    by_prompt.into_iter().filter_map(of_prompt).collect()
+}
