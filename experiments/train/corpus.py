@@ -1,7 +1,7 @@
 """The training corpus: documents `<s> prompt completion </s>`, tokenised and packed into rows.
 
 A generated document is a function of (seed, split, task, number), so the corpus is too. The share of each task is
-a share of tokens; it changes once, where the second stage begins. Real documents and GSM8K rows are split by document.
+a share of tokens; it changes where a stage begins. Real documents and GSM8K rows are split by document.
 """
 import json
 import os
@@ -20,7 +20,9 @@ from docs_misc import c_real, json_real, real_doc, rows, small_doc, xml_doc, xml
 SECOND = 21_232
 FIRST_SHARES = {"json": 15, "gsm8k": 12, "gsm8k_made": 3, "one_step": 15, "two_steps": 14, "sums": 4, "gsm8k_steps": 6, "xml_person": 8, "rpg": 6, "c": 11, "real": 6, "small": 4}
 SECOND_SHARES = {"json": 11, "gsm8k": 9, "gsm8k_made": 2, "one_step": 22, "two_steps": 20, "sums": 5, "gsm8k_steps": 5, "xml_person": 6, "rpg": 5, "c": 10, "real": 10, "small": 6}
-SHARES = [FIRST_SHARES, SECOND_SHARES]
+SUMS_SHARES = {"json": 4, "gsm8k": 6, "gsm8k_made": 2, "one_step": 36, "two_steps": 27, "sums": 16, "gsm8k_steps": 4, "xml_person": 2, "rpg": 1, "c": 2}
+# By recipe, its stages: the first row, the stage of `docs_math`, the shares.
+STAGES = {"small": [[0, 1, FIRST_SHARES], [SECOND, 2, SECOND_SHARES]], "sums": [[0, 3, SUMS_SHARES]]}
 MADE = ["gsm8k_made", "one_step", "two_steps", "gsm8k_steps"]
 # What `Docs` reads, in the data folder.
 FILES = ["gsm8k/train.jsonl", "gsm8k/test_first400.jsonl", "json/realworld.jsonl", "xml/realworld.jsonl", "c/realworld.jsonl"]
@@ -40,7 +42,7 @@ def tokenizers(path):
 
 
 class Docs:
-    """Documents of one split: get(task, number, second stage?) -> (prompt, completion).
+    """Documents of one split: get(task, number, stage) -> (prompt, completion).
 
     No training document uses a held-out calculation of `docs_math`, so some GSM8K solutions are left out of it.
     """
@@ -61,17 +63,17 @@ class Docs:
         order = random.Random("%d gsm8k %s" % (seed, split))
         order.shuffle(self.gsm)
 
-    def made(self, task, r, second):
+    def made(self, task, r, stage):
         """A made-up word problem: (question, thoughts and answer)."""
         held = self.split != "train"
         if task == "gsm8k_made":
             problem = gsm_made(r)
-            return problem if held or not uses_held(problem[1]["thoughts"]) else self.made(task, r, second)
+            return problem if held or not uses_held(problem[1]["thoughts"]) else self.made(task, r, stage)
         if task == "gsm8k_steps":
             return gsm_step(r, self.steps, held)
-        return made(r, ONE if task == "one_step" else TWO, held, second)
+        return made(r, ONE if task == "one_step" else TWO, held, stage)
 
-    def get(self, task, n, second=False):
+    def get(self, task, n, stage=1):
         r = random.Random("%d %s %s %d" % (self.seed, self.split, task, n))
         if task == "gsm8k":
             q, o = self.gsm[n % len(self.gsm)]
@@ -80,10 +82,10 @@ class Docs:
                 shots = [r.choice(self.gsm_short)]
             return gsm_doc(r, q, o, shots)
         if task in MADE:
-            problem = lambda: self.made(task, r, second)
+            problem = lambda: self.made(task, r, stage)
             return gsm_doc(r, *problem(), [problem() for _ in range(r.choice([0, 0, 0, 0, 1, 2, 3]) if task == "gsm8k_made" else r.choice([0] * 11 + [1]))])
         if task == "sums":
-            return sums_doc(r, second)
+            return sums_doc(r, stage)
         if task == "real":
             kind = r.choice(["json", "json", "xml", "c", "c"])
             xs = self.real[kind]
@@ -100,12 +102,12 @@ def encode(toks, docs):
     return [([BOS] + p.ids + c.ids + [EOS], 1 + len(p.ids), len(d[1].encode())) for p, c, d in zip(ps, cs, docs)]
 
 
-def build(data, tok, out, tokens, seed=1, log=print):
+def build(data, tok, out, tokens, seed=1, recipe="small", log=print):
     """Writes out/rows.npy (R x 512 ids), out/kinds.npy (0 padding, 1 prompt, 2 completion) and out/stats.json."""
     docs = Docs(data, "train", seed)
     toks = tokenizers(tok)
     have, count, queue, number = ({t: start() for t in FIRST_SHARES} for start in (int, int, list, int))
-    second, before = False, dict(have)
+    stages = list(STAGES[recipe])
     R = tokens // ROW + 1
     ids = np.zeros((R, ROW), np.uint16)
     kinds = np.zeros((R, ROW), np.uint8)
@@ -113,15 +115,15 @@ def build(data, tok, out, tokens, seed=1, log=print):
     row = at = said = 0
     r = random.Random("%d packing" % seed)
     while row < R:
-        if row == SECOND and not second:
-            second, before = True, dict(have)
+        if stages and row == stages[0][0]:
+            _, stage, shares = stages.pop(0)
+            before = dict(have)
             queue = {t: [] for t in have}
-        shares = SECOND_SHARES if second else FIRST_SHARES
         while len(pool) < 256:
             lack = lambda t: shares[t] / sum(shares.values()) * (sum(have.values()) - sum(before.values())) - (have[t] - before[t])
             t = max(shares, key=lack)
             if not queue[t]:
-                queue[t] = encode(toks, [docs.get(t, number[t] + k, second) for k in range(1000)])[::-1]
+                queue[t] = encode(toks, [docs.get(t, number[t] + k, stage) for k in range(1000)])[::-1]
                 number[t] += 1000
             x = queue[t].pop()
             have[t] += min(len(x[0]), ROW)
@@ -147,7 +149,7 @@ def build(data, tok, out, tokens, seed=1, log=print):
     np.save(out + "/rows.npy", ids)
     np.save(out + "/kinds.npy", kinds)
     seen = np.bincount(ids[kinds > 0].astype(np.int64), minlength=32000)
-    stats = {"rows": R, "row": ROW, "seed": seed, "asked": tokens, "shares": SHARES, "second": SECOND, "tokens": int((kinds > 0).sum()), "filled": float((kinds > 0).mean()), "documents": count, "task_tokens": have, "gsm8k_rows": len(docs.gsm), "distinct_tokens": int((seen > 0).sum())}
+    stats = {"rows": R, "row": ROW, "seed": seed, "asked": tokens, "stages": STAGES[recipe], "tokens": int((kinds > 0).sum()), "filled": float((kinds > 0).mean()), "documents": count, "task_tokens": have, "gsm8k_rows": len(docs.gsm), "distinct_tokens": int((seen > 0).sum())}
     with open(out + "/stats.json", "w") as f:
         json.dump(stats, f, indent=1)
     log("corpus:", json.dumps(stats), flush=True)
@@ -155,4 +157,4 @@ def build(data, tok, out, tokens, seed=1, log=print):
 
 if __name__ == "__main__":
     import sys
-    build(sys.argv[1], sys.argv[1] + "/tokenizers/mistral-v1-32k/tokenizer.json", sys.argv[2], int(sys.argv[3]))
+    build(sys.argv[1], sys.argv[1] + "/tokenizers/mistral-v1-32k/tokenizer.json", sys.argv[2], int(sys.argv[3]), recipe=(sys.argv + ["small"])[4])

@@ -2,9 +2,11 @@
 
 A problem is told by sentences, each picked from a list of forms (`math_forms`). Some forms are held out, and so is
 one calculation of ten (by a hash of `x op y`, in this order). Training uses neither; a held-out problem has at
-least one held-out form, and all of its calculations are held out. The second stage of training has more forms and
-larger numbers than the first.
+least one held-out form, and all of its calculations are held out. Training has three stages: the second has more
+forms and larger numbers than the first, and half of the numbers of the third are from a range too wide to know by
+heart, so that which of them never come cannot be learnt either.
 """
+import math
 import re
 import zlib
 
@@ -63,8 +65,9 @@ class Unusable(Exception):
 class Problem:
     """One problem in the making: its sentences, its steps, and what its forms are filled with."""
 
-    def __init__(self, r, held, second):
-        self.r, self.held, self.second, self.new, self.said, self.thoughts = r, held, second, False, [], []
+    def __init__(self, r, held, stage):
+        self.r, self.held, self.stage, self.new, self.said, self.thoughts = r, held, stage, False, [], []
+        self.wide = stage == 3 and r.random() < 0.5
         self.space = pick(r, ["", " ", " "])
         n, m = pick(r, NAMES), pick(r, NAMES)
         if n == m:
@@ -78,7 +81,7 @@ class Problem:
         if self.held and new and self.r.random() < 0.5:
             self.new = True
             return pick(self.r, new)[1:]
-        some = [f for f in forms if not f.startswith("~" if self.second else ("~", "+"))]
+        some = [f for f in forms if not f.startswith("~" if self.stage > 1 else ("~", "+"))]
         return re.sub(r"\[([^]]*)\]", lambda part: pick(self.r, part[1].split("|")), pick(self.r, some).lstrip("+"))
 
     def say(self, forms, **numbers):
@@ -87,7 +90,7 @@ class Problem:
     def step(self, x, op, y, forms, **more):
         """A thought; `{c}` in its form is the calculation with its result."""
         v = value(x, op, y)
-        if v is None or v > 150 or is_held(x, op, y) != self.held:
+        if v is None or v > (999 if self.wide else 150) or is_held(x, op, y) != self.held:
             raise Unusable
         sum_ = "%d%s%s%s%d" % (x, self.space, op, self.space, y)
         text = pick(self.r, forms).format(**self.words, **more, c="%s = %d" % (sum_, v), v=v)
@@ -97,9 +100,25 @@ class Problem:
 
 # ---- problems --------------------------------------------------------------------------------------------------------
 
+def spread(r, low, high):
+    """A number of low..=high, each size as likely as the next."""
+    return min(high, int(low * math.exp(r.random() * math.log((high + 1) / low))))
+
+
+def wide_addends(r):
+    return spread(r, 2, 600), spread(r, 2, 400)
+
+
+def wide_factors(r):
+    b = spread(r, 2, 12)
+    return spread(r, 2, 999 // b), b
+
+
 def addends(p):
     r = p.r
-    if p.second and r.random() < 0.6:
+    if p.wide:
+        return wide_addends(r)
+    if p.stage > 1 and r.random() < 0.6:
         return r.randint(1, 99), r.randint(1, 60)
     return (r.randint(1, 20), r.randint(1, 20)) if r.random() < 0.5 else (r.randint(2, 60), r.randint(2, 40))
 
@@ -111,7 +130,9 @@ def minuends(p):
 
 def factors(p):
     r = p.r
-    if p.second and r.random() < 0.4:
+    if p.wide:
+        return wide_factors(r)
+    if p.stage > 1 and r.random() < 0.4:
         return r.randint(2, 40), r.randint(2, 9)
     return (r.randint(2, 12), r.randint(2, 12)) if r.random() < 0.8 else (r.randint(2, 25), r.randint(2, 5))
 
@@ -122,15 +143,16 @@ def rate_words(p):
 
 
 def doubled(p):
-    return p.r.randint(2, 70 if p.second else 40), 2
+    return (spread(p.r, 2, 499) if p.wide else p.r.randint(2, 70 if p.stage > 1 else 40)), 2
 
 
 def multiplied(p):
-    return p.r.randint(2, 40 if p.second else 12), p.r.randint(3, 10)
+    a = spread(p.r, 2, 99) if p.wide else p.r.randint(2, 40 if p.stage > 1 else 12)
+    return a, p.r.randint(3, 10)
 
 
 def halved(p):
-    return 2 * p.r.randint(1, 70 if p.second else 40), 2
+    return 2 * (spread(p.r, 1, 499) if p.wide else p.r.randint(1, 70 if p.stage > 1 else 40)), 2
 
 
 def dividends(p):
@@ -348,11 +370,11 @@ ONE = [gain, gain, lose, lose, both, more, fewer, differ, twice, times, half, gr
 TWO = [changes, changes, groups_change, price_rest, money_changes, more_total, times_total, both_share, lose_share, both_lose, rate_change, hours_pay, two_prices]
 
 
-def made(r, kinds, held, second=False):
+def made(r, kinds, held, stage=1):
     """(question, thoughts and answer) of a problem of one of the kinds."""
     while True:
         try:
-            p = Problem(r, held, second)
+            p = Problem(r, held, stage)
             pick(r, kinds)(p)
         except Unusable:
             continue
@@ -362,32 +384,34 @@ def made(r, kinds, held, second=False):
 
 # ---- sums and GSM8K's steps ------------------------------------------------------------------------------------------
 
-def fact(r, held=False, second=False):
+def fact(r, held=False, stage=1):
     """A calculation of one side of the split, as (x, op, y, result)."""
     while True:
         op = pick(r, "+++---**//")
-        x, y = r.randint(1, 99 if second else 60), r.randint(1, 60 if second else 40)
-        if r.random() < (0.2 if second else 0.4):
+        x, y = r.randint(1, 99 if stage > 1 else 60), r.randint(1, 60 if stage > 1 else 40)
+        if r.random() < (0.2 if stage > 1 else 0.4):
             x, y = r.randint(1, 20), r.randint(1, 20)
         if op in "*/":
             x, y = r.randint(1, 12), r.randint(1, 12)
-            if second and r.random() < 0.4:
+            if stage > 1 and r.random() < 0.4:
                 x, y = r.randint(2, 40), r.randint(2, 9)
+        if stage == 3 and r.random() < 0.6:
+            x, y = wide_factors(r) if op in "*/" else wide_addends(r)
         if op == "-":
             x += y
         if op == "/":
             x *= y
-        if is_held(x, op, y) == held:
+        if is_held(x, op, y) == held and value(x, op, y) is not None:
             return x, op, y, value(x, op, y)
 
 
 SUMS = ["Sums:\n", "Calculations with small numbers:\n", "A list of calculations:\n", "Sums with their results:\n"]
 
 
-def sums_doc(r, second=False):
+def sums_doc(r, stage=1):
     """A list of calculations: the numbers of word problems without the words."""
     sp = pick(r, ["", " "])
-    facts = [fact(r, second=second) for _ in range(r.randint(4, 16))]
+    facts = [fact(r, stage=stage) for _ in range(r.randint(4, 16))]
     if r.random() < 0.3:
         # One number and its neighbours, as in a table.
         x, op, y, _ = facts[0]
@@ -431,8 +455,8 @@ def gsm_step(r, steps, held):
 
 if __name__ == "__main__":
     import random
-    for held, second in ((False, False), (False, True), (True, False)):
+    for held, stage in ((False, 1), (False, 2), (False, 3), (True, 1)):
         for k in range(25):
             r = random.Random(k)
-            print("held out" if held else "second stage" if second else "first stage", *made(r, pick(r, [ONE, TWO]), held, second))
-    print(sums_doc(random.Random(5)))
+            print("held out" if held else "stage %d" % stage, *made(r, pick(r, [ONE, TWO]), held, stage))
+    print(sums_doc(random.Random(5), 3))

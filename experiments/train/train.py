@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Trains models/domino-small from scratch on the CPU.
+"""Trains models/domino-small from scratch, or models/domino-sums from its weights, on the CPU.
 
     python experiments/train/train.py --data ../shared/data --out models/domino-small
+    python experiments/train/train.py --recipe sums --begin models/domino-small --out FOLDER
 
 Seeded; a checkpoint (weights, optimizer, position) every few minutes and on SIGTERM, taken up again by the same
 command. The learning rate warms up, stays, and falls linearly over the last part of --tokens, so --tokens may be
@@ -18,6 +19,7 @@ WANT = {"OMP_WAIT_POLICY": "PASSIVE", "MALLOC_MMAP_THRESHOLD_": "4000000000", "M
 if __name__ == "__main__" and "MALLOC_TRIM_THRESHOLD_" not in os.environ:
     os.execve(sys.executable, [sys.executable] + sys.argv, {**WANT, **os.environ})
 import argparse
+import hashlib
 import json
 import signal
 import time
@@ -27,7 +29,7 @@ import numpy as np
 import torch
 
 import corpus
-from model import Config, Mistral, Plan
+from model import Config, Mistral, Plan, load_hf
 
 
 def arguments():
@@ -38,6 +40,8 @@ def arguments():
     p.add_argument("--cache", default=os.path.join(here, ".cache"), help="corpus and checkpoint (not committed)")
     p.add_argument("--tokens", type=int, default=30_000_000, help="training tokens, padding not counted")
     p.add_argument("--corpus-tokens", type=int, default=27_000_000, help="size of the corpus that is built; no row is used twice")
+    p.add_argument("--recipe", choices=corpus.STAGES, default="small", help="what the corpus is made of")
+    p.add_argument("--begin", metavar="FOLDER", help="weights to begin with, an exported folder (default: random ones)")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--batch", type=int, default=8, help="rows of 512 tokens")
     p.add_argument("--lr", type=float, default=2e-3, help="AdamW: embedding and norms")
@@ -129,9 +133,17 @@ class Muon:
 FREE = {"data", "out", "cache", "tokens", "threads", "save_every", "fresh", "max_steps"}
 
 
+def digest(folder):
+    """SHA-256 of a folder's weights."""
+    if folder is None:
+        return None
+    with open(folder + "/model.safetensors", "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
 def recipe(a, stats):
     """What makes a run what it is: a checkpoint of another recipe is not gone on from."""
-    return {**{k: v for k, v in vars(a).items() if k not in FREE}, "model": vars(Config()), "corpus": stats}
+    return {**{k: v for k, v in vars(a).items() if k not in FREE}, "begin": digest(a.begin), "model": vars(Config()), "corpus": stats}
 
 
 def the_corpus(a, tok):
@@ -141,9 +153,9 @@ def the_corpus(a, tok):
     if missing:
         sys.exit("missing: %s (--data names the folder they are in)" % ", ".join(missing))
     path = a.cache + "/stats.json"
-    asked = {"seed": a.seed, "asked": a.corpus_tokens, "shares": corpus.SHARES, "second": corpus.SECOND}
+    asked = {"seed": a.seed, "asked": a.corpus_tokens, "stages": corpus.STAGES[a.recipe]}
     if not os.path.exists(path) or any(json.load(open(path)).get(k) != v for k, v in asked.items()):
-        corpus.build(a.data, tok, a.cache, a.corpus_tokens, a.seed)
+        corpus.build(a.data, tok, a.cache, a.corpus_tokens, a.seed, a.recipe)
     return np.load(a.cache + "/rows.npy", mmap_mode="r"), np.load(a.cache + "/kinds.npy", mmap_mode="r"), json.load(open(path))
 
 
@@ -208,7 +220,7 @@ def main():
     rows, kinds, stats = the_corpus(a, a.data + "/tokenizers/mistral-v1-32k/tokenizer.json")
     softmax = Softmax(a, rows)
 
-    m = Mistral(Config())
+    m = load_hf(a.begin).train() if a.begin else Mistral(Config())
     mats = [p for n, p in m.named_parameters() if p.dim() == 2 and n != "emb"]
     rest = [p for n, p in m.named_parameters() if p.dim() != 2 or n == "emb"]
     if not a.muon_lr:
