@@ -6,8 +6,8 @@
 //! (Park et al., "Grammar-Aligned Decoding", 2024, arXiv 2405.21047). Where all sequences of tokens can be
 //! listed, both are known exactly, and so is how far they are apart: the total variation.
 //!
-//! Invariant: sequences of a text are different if their tokens are, and a sequence longer than the limit of
-//! tokens is none of the language's, so the conditional probabilities of those that are listed add up to 1.
+//! Invariant: a text can be written by several sequences of tokens, which are listed one by one. Sequences
+//! longer than the limit of tokens are not; the conditional probabilities of those that are add up to 1.
 
 use std::path::Path;
 
