@@ -20,7 +20,8 @@ from docs_misc import c_real, json_real, real_doc, rows, small_doc, xml_doc, xml
 SECOND = 21_232
 FIRST_SHARES = {"json": 15, "gsm8k": 12, "gsm8k_made": 3, "one_step": 15, "two_steps": 14, "sums": 4, "gsm8k_steps": 6, "xml_person": 8, "rpg": 6, "c": 11, "real": 6, "small": 4}
 SECOND_SHARES = {"json": 11, "gsm8k": 9, "gsm8k_made": 2, "one_step": 22, "two_steps": 20, "sums": 5, "gsm8k_steps": 5, "xml_person": 6, "rpg": 5, "c": 10, "real": 10, "small": 6}
-SUMS_SHARES = {"json": 4, "gsm8k": 6, "gsm8k_made": 2, "one_step": 36, "two_steps": 27, "sums": 16, "gsm8k_steps": 4, "xml_person": 2, "rpg": 1, "c": 2}
+SUMS_SHARES = {"json": 4, "gsm8k": 6, "gsm8k_made": 2, "one_step": 36, "two_steps": 27, "sums": 16,
+               "gsm8k_steps": 4, "xml_person": 2, "rpg": 1, "c": 2}
 # By recipe, its stages: the first row, the stage of `docs_math`, the shares.
 STAGES = {"small": [[0, 1, FIRST_SHARES], [SECOND, 2, SECOND_SHARES]], "sums": [[0, 3, SUMS_SHARES]]}
 MADE = ["gsm8k_made", "one_step", "two_steps", "gsm8k_steps"]

@@ -143,7 +143,8 @@ def main():
     p.add_argument("--limit", type=int, default=384, help="tokens generated at most")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--out")
-    p.add_argument("--write-problems", metavar="FILE", help="write the made-up word problems of one and two steps with their answers, as JSON lines, and do nothing else")
+    p.add_argument("--write-problems", metavar="FILE",
+                   help="write the made-up word problems of one and two steps with their answers, as JSON lines, and do nothing else")
     p.add_argument("--card", help="README.md whose evaluation section is replaced")
     a = p.parse_args()
     if a.write_problems:
@@ -151,7 +152,8 @@ def main():
         with open(a.write_problems, "w") as f:
             for task in PROBLEMS[:2]:
                 for prompt, want in problems(docs, task, a.problems):
-                    f.write(json.dumps({"task": task, "prompt": prompt, "answer": json.loads(want)["answer"]}) + "\n")
+                    problem = {"task": task, "prompt": prompt, "answer": json.loads(want)["answer"]}
+                    f.write(json.dumps(problem) + "\n")
         return
     torch.set_num_threads(a.threads)
     m = load_hf(a.model)

@@ -41,7 +41,8 @@ def arguments():
     p.add_argument("--tokens", type=int, default=30_000_000, help="training tokens, padding not counted")
     p.add_argument("--corpus-tokens", type=int, default=27_000_000, help="size of the corpus that is built; no row is used twice")
     p.add_argument("--recipe", choices=corpus.STAGES, default="small", help="what the corpus is made of")
-    p.add_argument("--begin", metavar="FOLDER", help="weights to begin with, an exported folder (default: random ones)")
+    p.add_argument("--begin", metavar="FOLDER",
+                   help="weights to begin with, an exported folder (default: random ones)")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--batch", type=int, default=8, help="rows of 512 tokens")
     p.add_argument("--lr", type=float, default=2e-3, help="AdamW: embedding and norms")
@@ -137,13 +138,18 @@ def digest(folder):
     """SHA-256 of a folder's weights."""
     if folder is None:
         return None
+    missing = [f for f in ("config.json", "model.safetensors") if not os.path.exists(folder + "/" + f)]
+    if missing:
+        lacks = " and no ".join(missing)
+        sys.exit("--begin %s: it has no %s; a folder that train.py exported is expected" % (folder, lacks))
     with open(folder + "/model.safetensors", "rb") as f:
         return hashlib.file_digest(f, "sha256").hexdigest()
 
 
 def recipe(a, stats):
     """What makes a run what it is: a checkpoint of another recipe is not gone on from."""
-    return {**{k: v for k, v in vars(a).items() if k not in FREE}, "begin": digest(a.begin), "model": vars(Config()), "corpus": stats}
+    mine = {k: v for k, v in vars(a).items() if k not in FREE}
+    return {**mine, "begin": digest(a.begin), "model": vars(Config()), "corpus": stats}
 
 
 def the_corpus(a, tok):
@@ -217,6 +223,7 @@ def main():
     a = arguments()
     torch.set_num_threads(a.threads)
     torch.manual_seed(a.seed)
+    digest(a.begin)  # A folder that is none is told before the corpus is built.
     rows, kinds, stats = the_corpus(a, a.data + "/tokenizers/mistral-v1-32k/tokenizer.json")
     softmax = Softmax(a, rows)
 

@@ -13,7 +13,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{error::ExperimentError, records::write_file, row::count};
+use super::{
+    error::ExperimentError,
+    records::{read_list, write_list},
+    row::count,
+};
 use crate::{
     constraint::{Constraint, Patience},
     decode::{DecodeError, log_mass, possible},
@@ -80,8 +84,8 @@ impl Distribution {
         self.variation(&masked)
     }
 
-    /// The total variation that is to be expected between the conditional distribution and the shares of
-    /// `draws` independent draws from it: no method can be seen to come nearer with so many.
+    /// The expected total variation between the conditional distribution and the shares of `draws`
+    /// independent draws from it. A perfect method would show this value, as draws are finitely many.
     #[must_use]
     pub fn variation_of_draws(&self, draws: usize) -> f64 {
         let deviation = |sequence: &Sequence| mean_deviation(draws, sequence.conditional);
@@ -197,21 +201,12 @@ fn logit(row: &[f32], token: TokenId) -> f32 {
 /// # Errors
 /// If the file cannot be read, or is damaged.
 pub fn read_distributions(folder: &Path) -> Result<Vec<Distribution>, ExperimentError> {
-    let path = folder.join(FILE);
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
-    serde_json::from_str(&text).map_err(|error| ExperimentError::Damaged { path, message: error.to_string() })
+    read_list(&folder.join(FILE))
 }
 
 /// Writes distributions into a folder of records, if there are any.
 pub(super) fn write_distributions(folder: &Path, all: &[Distribution]) -> Result<(), ExperimentError> {
-    if all.is_empty() {
-        return Ok(());
-    }
-    let text = serde_json::to_string(all).unwrap_or_default() + "\n";
-    write_file(&folder.join(FILE), text.as_bytes())
+    write_list(&folder.join(FILE), all)
 }
 
 #[cfg(test)]
@@ -261,8 +256,8 @@ mod tests {
         distribution.sequences.iter().map(share).collect()
     }
 
-    /// Both probabilities are those with which texts are drawn: by the decoder under masks, and by many
-    /// particles. What is left between them is what so many draws are off by.
+    /// The decoder under masks draws texts with the masked probabilities, and 64 particles come near the
+    /// conditional ones. The bounds are multiples of the expected total variation of as many exact draws.
     #[test]
     fn probabilities_are_those_of_draws() {
         let temperature = 0.8;

@@ -12,7 +12,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{error::ExperimentError, records::write_file};
+use super::{
+    error::ExperimentError,
+    records::{read_list, write_list},
+};
 use crate::{
     ids::TokenId,
     model::{Model, Rows},
@@ -115,21 +118,12 @@ pub(super) fn measure<M: Model>(model: &mut M, name: &str, most: usize) -> Resul
 /// # Errors
 /// If the file cannot be read, or is damaged.
 pub fn read_passes(folder: &Path) -> Result<Vec<PassCurve>, ExperimentError> {
-    let path = folder.join(FILE);
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
-    serde_json::from_str(&text).map_err(|error| ExperimentError::Damaged { path, message: error.to_string() })
+    read_list(&folder.join(FILE))
 }
 
 /// Writes curves into a folder of records, if there are any.
 pub(super) fn write_passes(folder: &Path, curves: &[PassCurve]) -> Result<(), ExperimentError> {
-    if curves.is_empty() {
-        return Ok(());
-    }
-    let text = serde_json::to_string_pretty(curves).unwrap_or_default() + "\n";
-    write_file(&folder.join(FILE), text.as_bytes())
+    write_list(&folder.join(FILE), curves)
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::{Serialize, de::DeserializeOwned};
+
 use super::{
     definition::Definition,
     enumeration::{Distribution, read_distributions, write_distributions},
@@ -256,6 +258,29 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<(), ExperimentError> {
         let _ = std::fs::remove_file(&part);
         ExperimentError::Io { action: "write", path: path.to_owned(), source }
     })
+}
+
+/// The list in a file of JSON; an empty one if there is no such file.
+pub(super) fn read_list<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, ExperimentError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(path).map_err(ExperimentError::io("read", path))?;
+    let damaged = |error: serde_json::Error| ExperimentError::Damaged {
+        path: path.to_owned(),
+        message: error.to_string(),
+    };
+    serde_json::from_str(&text).map_err(damaged)
+}
+
+/// Writes a list as JSON, an item a line; no file for an empty list.
+pub(super) fn write_list<T: Serialize>(path: &Path, list: &[T]) -> Result<(), ExperimentError> {
+    if list.is_empty() {
+        return Ok(());
+    }
+    let items: Vec<String> =
+        list.iter().map(|item| serde_json::to_string(item).unwrap_or_default()).collect();
+    write_file(path, format!("[\n{}\n]\n", items.join(",\n")).as_bytes())
 }
 
 /// The header of a folder.

@@ -198,8 +198,8 @@ impl Choice {
         Some(sum.saturating_add((count - 1).saturating_mul(separator)))
     }
 
-    /// The cheapest way to end the list by `needed` parts or more: the sum of their prices without separators,
-    /// and their number.
+    /// The cheapest way to end the list by `needed` parts or more: the sum of their prices without
+    /// separators, and their number.
     fn least_rest(
         &self,
         chosen: &Chosen,

@@ -87,7 +87,8 @@ mod tests {
             let mut sums = vec![0.0; count];
             for step in 0..steps {
                 let copies = offspring(&weights, (f64::from(step) + 0.5) / f64::from(steps));
-                sums.iter_mut().zip(copies).for_each(|(sum, copies)| *sum += float(copies) / f64::from(steps));
+                let mean = |copies| float(copies) / f64::from(steps);
+                sums.iter_mut().zip(copies).for_each(|(sum, copies)| *sum += mean(copies));
             }
             for (sum, weight) in sums.iter().zip(&weights) {
                 prop_assert!((sum - float(count) * weight / total).abs() < 0.02);

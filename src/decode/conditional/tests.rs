@@ -116,7 +116,8 @@ fn shares(model: &ScriptedModel, particles: usize, start: &Constraint, draws: u3
 }
 
 /// The distance to the conditional distribution falls with the number of particles, from that of masks. Seeds
-/// are fixed. Each step is several times the distance of a sample of the same size from the exact distribution.
+/// are fixed. Each step is several times the distance of a sample of the same size from the exact
+/// distribution.
 #[test]
 fn total_variation_falls_with_particles() {
     let (model, start) = (model(5), constraint(GRAMMAR));

@@ -52,8 +52,8 @@ pub struct Definition {
     pub warm_ups: Vec<usize>,
     /// Most new tokens of the passes whose cost is measured before all runs, if it is to be.
     pub passes: Option<usize>,
-    /// Most beginnings of token sequences that are listed for each prompt, if all texts of the grammars are to
-    /// be, with their [probabilities](super::enumeration).
+    /// If set, all token sequences of each grammar are [listed with their probabilities](super::enumeration),
+    /// behind each prompt. This is the most beginnings of sequences that may take.
     pub enumerate: Option<usize>,
     /// How methods take turns.
     pub turns: Turns,

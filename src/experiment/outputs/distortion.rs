@@ -13,13 +13,13 @@ use super::{
     tables::{Group, best, groups, setting, table},
 };
 
-/// What is told of one prompt.
-struct Told {
-    /// Total variation of the texts' shares.
+/// The total variations of one prompt.
+struct Variations {
+    /// Between the conditional distribution and the shares of the texts.
     drawn: f64,
-    /// What it would be of as many draws from the conditional distribution, on average.
+    /// Its expected value for as many draws from the conditional distribution.
     exact: f64,
-    /// That of the distribution of masks.
+    /// Between the conditional distribution and that of masks.
     masked: f64,
 }
 
@@ -31,19 +31,22 @@ pub(super) fn tables(lines: &[Line], rows: &[Row], distributions: &[Distribution
 fn one(group: &Group<'_>, rows: &[Row], distributions: &[Distribution]) -> Option<Table> {
     let mut cells: Vec<Vec<Cell>> = Vec::new();
     for line in best(&group.lines) {
-        let told = told(line, rows, distributions);
-        let mean = |of: fn(&Told) -> f64| {
-            let part =
-                |(prompt, told): (&usize, &Told)| Part { prompt: *prompt, above: of(told), below: 1.0 };
-            ratio(&told.iter().map(part).collect::<Vec<_>>(), |mean| mean)
+        let all = variations(line, rows, distributions);
+        let mean = |of: fn(&Variations) -> f64| {
+            let part = |(prompt, found): (&usize, &Variations)| Part {
+                prompt: *prompt,
+                above: of(found),
+                below: 1.0,
+            };
+            ratio(&all.iter().map(part).collect::<Vec<_>>(), |mean| mean)
         };
-        let Some(drawn) = mean(|told| told.drawn) else { continue };
+        let Some(drawn) = mean(|found| found.drawn) else { continue };
         let number = |of| mean(of).map_or(Cell::None, |mean| Cell::Number(mean.value, 3));
         let mut row = setting(line);
         row.extend([
             Cell::Estimate(drawn, 3),
-            number(|told| told.exact),
-            number(|told| told.masked),
+            number(|found| found.exact),
+            number(|found| found.masked),
             Cell::of(line.log_kept, 2),
             Cell::of(line.throughput, 2),
         ]);
@@ -69,8 +72,8 @@ fn one(group: &Group<'_>, rows: &[Row], distributions: &[Distribution]) -> Optio
     (!cells.is_empty()).then(|| table(group, "distortion", title, about, &head, cells))
 }
 
-/// By prompt, what is told of a line's texts.
-fn told(line: &Line, rows: &[Row], distributions: &[Distribution]) -> BTreeMap<usize, Told> {
+/// The total variations of a line's texts, by prompt.
+fn variations(line: &Line, rows: &[Row], distributions: &[Distribution]) -> BTreeMap<usize, Variations> {
     let mut by_prompt: BTreeMap<usize, Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| line.is_of(&row.run)) {
         by_prompt.entry(row.run.prompt).or_default().push(row);
@@ -85,12 +88,12 @@ fn told(line: &Line, rows: &[Row], distributions: &[Distribution]) -> BTreeMap<u
         };
         let shares: Vec<f64> =
             distribution.sequences.iter().map(|sequence| share(&sequence.tokens)).collect();
-        let told = Told {
+        let found = Variations {
             drawn: distribution.variation(&shares),
             exact: distribution.variation_of_draws(rows.len()),
             masked: distribution.variation_of_masks(),
         };
-        Some((prompt, told))
+        Some((prompt, found))
     };
     by_prompt.into_iter().filter_map(of_prompt).collect()
 }
