@@ -99,6 +99,7 @@
     )
 )]
 
+mod byte_set;
 pub mod ids;
 pub mod limits;
 

@@ -10,37 +10,19 @@ use regex_syntax::{
 };
 
 use super::network::{Network, Node, NodeId, PartId};
-use crate::lower::components;
-
-/// A set of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Bytes([u64; 4]);
-
-impl Bytes {
-    fn add(&mut self, first: u8, last: u8) {
-        (first..=last).for_each(|byte| self.0[usize::from(byte / 64)] |= 1 << (byte % 64));
-    }
-
-    fn extend(&mut self, other: &Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(word, more)| *word |= more);
-    }
-
-    fn contains(&self, byte: u8) -> bool {
-        self.0[usize::from(byte / 64)] >> (byte % 64) & 1 == 1
-    }
-}
+use crate::{byte_set::ByteSet, lower::components};
 
 /// What may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Next {
-    bytes: Bytes,
+    bytes: ByteSet,
     /// The end of the text.
     end: bool,
 }
 
 impl Next {
     fn extend(&mut self, other: &Self) {
-        self.bytes.extend(&other.bytes);
+        self.bytes.union_with(&other.bytes);
         self.end |= other.end;
     }
 }
@@ -53,7 +35,7 @@ struct Fact {
     /// Is there one that reads nothing?
     nullable: bool,
     /// The first bytes that are read in its part.
-    first: Bytes,
+    first: ByteSet,
 }
 
 /// What is known of a network.
@@ -114,7 +96,7 @@ fn steps(network: &Network, node: NodeId) -> Vec<NodeId> {
 
 fn of_nodes(network: &Network) -> Vec<Fact> {
     let count = network.nodes().len();
-    let leads: Vec<Bytes> = network.nodes().iter().map(lead).collect();
+    let leads: Vec<ByteSet> = network.nodes().iter().map(lead).collect();
     // Whom a node tells when more is known of it.
     let mut told: Vec<Vec<NodeId>> = vec![Vec::new(); count];
     for node in (0..).take(count) {
@@ -139,38 +121,38 @@ fn of_nodes(network: &Network) -> Vec<Fact> {
 }
 
 /// The bytes that a node itself may read first.
-fn lead(node: &Node) -> Bytes {
-    let mut bytes = Bytes::default();
+fn lead(node: &Node) -> ByteSet {
+    let mut bytes = ByteSet::default();
     match node {
-        Node::Text(text, _) => text.iter().take(1).for_each(|&byte| bytes.add(byte, byte)),
+        Node::Text(text, _) => bytes.extend(text.first().copied()),
         Node::Character(class, _) => leads_of(class, &mut bytes),
         Node::Byte(class, _) => bytes_of(class, &mut bytes),
         Node::Automaton(automaton, _) => {
-            automaton.states()[0].edges.iter().for_each(|edge| bytes.add(edge.first, edge.last));
+            automaton.states()[0].edges.iter().for_each(|edge| bytes.extend(edge.first..=edge.last));
         }
         _ => {}
     }
     bytes
 }
 
-fn leads_of(class: &ClassUnicode, bytes: &mut Bytes) {
+fn leads_of(class: &ClassUnicode, bytes: &mut ByteSet) {
     for range in class.ranges() {
         for sequence in Utf8Sequences::new(range.start(), range.end()) {
-            sequence.as_slice().iter().take(1).for_each(|range| bytes.add(range.start, range.end));
+            sequence.as_slice().iter().take(1).for_each(|range| bytes.extend(range.start..=range.end));
         }
     }
 }
 
-fn bytes_of(class: &ClassBytes, bytes: &mut Bytes) {
-    class.ranges().iter().for_each(|range| bytes.add(range.start(), range.end()));
+fn bytes_of(class: &ClassBytes, bytes: &mut ByteSet) {
+    class.ranges().iter().for_each(|range| bytes.extend(range.start()..=range.end()));
 }
 
-fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &Bytes) -> Fact {
+fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &ByteSet) -> Fact {
     let of = |node: NodeId| facts[node as usize];
     let part = |part: PartId| facts[network.part(part).start as usize];
     let after_read = |next: NodeId| {
-        let productive = of(next).productive && *lead != Bytes::default();
-        Fact { productive, nullable: false, first: if productive { *lead } else { Bytes::default() } }
+        let productive = of(next).productive && *lead != ByteSet::default();
+        Fact { productive, nullable: false, first: if productive { *lead } else { ByteSet::default() } }
     };
     match network.node(node) {
         Node::Ways(ways) => ways.iter().fold(Fact::default(), |all, &way| either(all, of(way))),
@@ -182,7 +164,7 @@ fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &Bytes) -> Fact {
         Node::Call(called, next) => both(part(*called), of(*next)),
         Node::Repeat { part: body, min, .. } => {
             let skips = *min == 0 || part(*body).nullable;
-            let skipped = Fact { productive: skips, nullable: skips, first: Bytes::default() };
+            let skipped = Fact { productive: skips, nullable: skips, first: ByteSet::default() };
             either(skipped, part(*body))
         }
         Node::List { list, .. } => {
@@ -190,10 +172,10 @@ fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &Bytes) -> Fact {
             parts.iter().fold(Fact::default(), |all, &one| either(all, part(one)))
         }
         Node::Separator { list, .. } => {
-            let ended = Fact { productive: true, nullable: true, first: Bytes::default() };
+            let ended = Fact { productive: true, nullable: true, first: ByteSet::default() };
             either(ended, part(network.lists[*list].separator))
         }
-        Node::End => Fact { productive: true, nullable: true, first: Bytes::default() },
+        Node::End => Fact { productive: true, nullable: true, first: ByteSet::default() },
     }
 }
 
@@ -209,7 +191,7 @@ fn after(network: &Network, node: NodeId, facts: &[Fact]) -> Fact {
 fn either(mut one: Fact, other: Fact) -> Fact {
     one.productive |= other.productive;
     one.nullable |= other.nullable;
-    one.first.extend(&other.first);
+    one.first.union_with(&other.first);
     one
 }
 
@@ -218,7 +200,7 @@ fn both(mut one: Fact, next: Fact) -> Fact {
         return Fact::default();
     }
     if one.nullable {
-        one.first.extend(&next.first);
+        one.first.union_with(&next.first);
     }
     one.nullable &= next.nullable;
     one
@@ -237,7 +219,7 @@ fn follow(network: &Network, facts: &[Fact]) -> Vec<Next> {
             continue;
         }
         for &part in network.calls(node) {
-            follow[part as usize].bytes.extend(&after.first);
+            follow[part as usize].bytes.union_with(&after.first);
             if after.nullable {
                 ends_with[network.owner(node) as usize].push(part);
             }

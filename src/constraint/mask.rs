@@ -2,14 +2,14 @@
 
 use std::{ops::Range, sync::Arc};
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet, hash_map::Entry};
 
 use super::{cache::MaskCache, program::Program, thread::Thread};
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
     limits::{Budget, LimitExceeded, Work},
     parser::Parser,
-    subterminal::{Forest, Grow, Lookahead, Soil, Tokens, TreeNodeId},
+    subterminal::{Branch, Branches, Forest, Grow, Lookahead, Soil, Tokens, TreeNodeId},
     vocab::TokenSet,
 };
 
@@ -48,6 +48,8 @@ pub(super) struct MaskMaker {
     /// Children by what they depend on: states of one terminal, and of several, that do the same have them
     /// in common.
     known: HashMap<(TerminalId, usize), Range<u32>>,
+    /// Children that are made one by one, by the same; `None` if a node has all at once.
+    branches: HashMap<(TerminalId, usize), Option<Branches>>,
     /// By terminal: do tokens [spell](spells) it, character by character?
     spelling: HashMap<TerminalId, bool>,
     // Scratch.
@@ -86,6 +88,7 @@ impl MaskMaker {
             forest: Forest::new(shared.limits.tree_bytes),
             grown: false,
             known: HashMap::new(),
+            branches: HashMap::new(),
             spelling: HashMap::new(),
             open: Vec::new(),
             seen: HashSet::new(),
@@ -99,7 +102,10 @@ impl MaskMaker {
 
     /// Memory of its own trees, in bytes; of those that were grown ahead, only what it does not share.
     pub(super) fn tree_bytes(&self) -> usize {
-        if self.grown { self.forest.node_bytes() } else { self.forest.bytes() }
+        if !self.grown {
+            return self.forest.bytes();
+        }
+        self.forest.node_bytes() + self.branches.values().flatten().map(Branches::bytes).sum::<usize>()
     }
 
     /// The tokens that may follow, filed under the state: stay-tokens need no parser, an edge is followed
@@ -166,6 +172,7 @@ impl MaskMaker {
             self.forest = Forest::clone(grown);
             self.grown = true;
             self.known.clear();
+            self.branches.clear();
             self.marks.clear();
             masks.forget_recipes();
         }
@@ -246,6 +253,12 @@ impl MaskMaker {
                 continue;
             }
             let may = if self.forest.len() < most_nodes { Grow::Yes } else { Grow::No };
+            if self.has_branches(soil, node, work)? {
+                if !self.enter_branches(shared, parser, (node, set, left), may, work)? {
+                    return Ok(false);
+                }
+                continue;
+            }
             let children = self.children(soil, node, may, work)?;
             if children.as_ref().is_some_and(std::ops::Range::is_empty) {
                 continue;
@@ -258,6 +271,56 @@ impl MaskMaker {
                 let (terminal, node) = self.forest.child(child);
                 if parser.accepts_terminal(set, terminal) {
                     self.visit(Visit { node, set, left });
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Are the children of this node made one by one?
+    fn has_branches(
+        &mut self,
+        soil: Soil<'_>,
+        node: TreeNodeId,
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
+        if self.forest.made(node).is_some() {
+            return Ok(false);
+        }
+        Ok(match self.branches.entry(self.forest.contents(node)) {
+            Entry::Occupied(known) => known.get().is_some(),
+            Entry::Vacant(unknown) => unknown.insert(self.forest.branches(soil, node, work)?).is_some(),
+        })
+    }
+
+    /// Visits the children of a node that are made one by one, those that the parser accepts. Returns whether
+    /// they were there or could be made.
+    fn enter_branches(
+        &mut self,
+        shared: &Program,
+        parser: &mut Parser,
+        (node, set, left): (TreeNodeId, SetId, u32),
+        may: Grow,
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
+        let contents = self.forest.contents(node);
+        let Some(Some(branches)) = self.branches.get_mut(&contents) else { return Ok(true) };
+        if branches.is_empty() {
+            return Ok(true);
+        }
+        let (soil, cfg) = (shared.soil(), &shared.lowered.cfg);
+        let Some(set) = parser.shift(cfg, set, self.forest.terminal(node), work)? else { return Ok(true) };
+        let accepts = parser.accepts(set);
+        work.spend(1 + accepts.len())?;
+        for &terminal in accepts {
+            match self.forest.branch(soil, (node, branches), terminal, may, work)? {
+                Branch::Nothing => {}
+                Branch::Unmade => return Ok(false),
+                Branch::Node(child) => {
+                    let visit = Visit { node: child, set, left: next_left(left) };
+                    if self.seen.insert(visit) {
+                        self.open.push(visit);
+                    }
                 }
             }
         }

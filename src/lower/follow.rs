@@ -28,9 +28,14 @@ impl Follow {
 
     /// The terminals that can follow `terminal`, ascending.
     pub(crate) fn of(&self, terminal: TerminalId) -> impl Iterator<Item = TerminalId> + '_ {
-        let may =
-            move |next: &usize| self.rows.as_ref().is_none_or(|rows| rows.contains(terminal.index(), *next));
-        (0..self.terminals).filter(may).filter_map(TerminalId::from_index)
+        // Words of 64 terminals without any are skipped at once.
+        let word =
+            move |at: usize| self.rows.as_ref().map_or(u64::MAX, |rows| rows.word(terminal.index(), at));
+        let words = (0..self.terminals.div_ceil(64)).map(move |at| (at, word(at)));
+        let bits = words.filter(|(_, word)| *word != 0).flat_map(|(at, word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| 64 * at + bit)
+        });
+        bits.take_while(|next| *next < self.terminals).filter_map(TerminalId::from_index)
     }
 }
 
@@ -172,8 +177,8 @@ impl Bits {
         Self { words: vec![0; rows * width], width }
     }
 
-    fn contains(&self, row: usize, column: usize) -> bool {
-        self.words[row * self.width + column / 64] >> (column % 64) & 1 == 1
+    fn word(&self, row: usize, at: usize) -> u64 {
+        self.words[row * self.width + at]
     }
 
     fn insert(&mut self, row: usize, column: usize) -> bool {

@@ -151,12 +151,22 @@ impl TerminalDfa {
     /// The bytes with which texts may come to an end. Linear.
     pub(crate) fn last_bytes(&self) -> [bool; 256] {
         let mut ends = vec![false; self.class_count];
+        let mut accepting = (0..).zip(&self.accepting).filter(|(_, accepts)| **accepts).map(|(at, _)| at);
+        let only: Option<u32> = accepting.next().filter(|_| accepting.next().is_none());
         for row in self.transitions.chunks_exact(self.class_count) {
-            for (ends, &to) in ends.iter_mut().zip(row) {
-                *ends |= to != NONE && self.accepting[to as usize];
+            let each = ends.iter_mut().zip(row);
+            match only {
+                // Strings have one end: a comparison, which the compiler vectorises, is enough.
+                Some(only) => each.for_each(|(ends, &to)| *ends |= to == only),
+                None => each.for_each(|(ends, &to)| *ends |= to != NONE && self.accepting[to as usize]),
             }
         }
         self.classes.map(|class| ends[usize::from(class)])
+    }
+
+    /// Where each class of bytes leads from a state, or [`NONE`].
+    pub(crate) fn row(&self, state: u32) -> &[u32] {
+        &self.transitions[state as usize * self.class_count..][..self.class_count]
     }
 
     /// Is the language finite? Every state lies on a way to the end, so it is if no state lies on a cycle. Linear.

@@ -17,12 +17,11 @@ use crate::{
 
 /// The state after a byte.
 pub(super) fn next(dfa: &TerminalDfa, state: u32, byte: u8) -> Option<u32> {
-    let class = usize::from(dfa.classes()[usize::from(byte)]);
-    Some(dfa.transitions()[state as usize * dfa.class_count() + class]).filter(|&to| to != NONE)
+    Some(dfa.row(state)[usize::from(dfa.classes()[usize::from(byte)])]).filter(|&to| to != NONE)
 }
 
 fn leads_on(dfa: &TerminalDfa, state: u32) -> bool {
-    dfa.transitions()[state as usize * dfa.class_count()..][..dfa.class_count()].iter().any(|&to| to != NONE)
+    dfa.row(state).iter().any(|&to| to != NONE)
 }
 
 /// How a common automaton is made up, if it is that of strings: characters that each lead back home, and

@@ -1,5 +1,7 @@
 //! One terminal against the tokens below a trie node. Does not depend on the grammar.
 
+use std::ops::Range;
+
 use super::ranges::Ranges;
 use crate::{
     ids::TrieNodeId,
@@ -46,12 +48,23 @@ pub(crate) struct Crossing<'a> {
     /// Trie nodes looked at.
     pub(crate) walked: usize,
     path: Vec<(u32, u32)>,
+    /// All texts shorter than this are known.
+    known: u32,
+    /// The subtrees with only such texts, in order.
+    pub(super) taken: Vec<Range<u32>>,
 }
 
 impl<'a> Crossing<'a> {
     /// Nothing is collected yet.
     pub(crate) fn new(trie: &'a ByteTrie, dfa: &'a TerminalDfa, loops: &'a Loops) -> Self {
-        Self { trie, dfa, loops, stays: Ranges::new(), exits: Ranges::new(), walked: 0, path: Vec::new() }
+        let (stays, exits, taken) = (Ranges::new(), Ranges::new(), Vec::new());
+        Self { trie, dfa, loops, stays, exits, walked: 0, path: Vec::new(), known: 0, taken }
+    }
+
+    /// What the terminal does to texts that are shorter is known: the subtrees with only such texts are not
+    /// walked. For a walk from the root.
+    pub(super) fn knowing(self, known: u32) -> Self {
+        Self { known, ..self }
     }
 
     /// All tokens, with the terminal in `state`. At most linear in the trie nodes that the terminal can reach;
@@ -69,7 +82,7 @@ impl<'a> Crossing<'a> {
     /// The tokens at and below `node`, which the terminal has reached in `state`.
     pub(crate) fn at(&mut self, node: TrieNodeId, state: u32) {
         self.walked += 1;
-        if !self.enter(node, state) {
+        if self.is_known(node, 1) || !self.enter(node, state) {
             return;
         }
         let last = self.trie.end(node).raw();
@@ -85,14 +98,29 @@ impl<'a> Crossing<'a> {
             let Some(&(_, state)) = self.path.last() else { return };
             let node = TrieNodeId::new(next);
             let end = self.trie.end(node).raw();
+            let depth = 1 + u32::try_from(self.path.len()).unwrap_or(u32::MAX);
             match self.step(state, self.trie.byte(node)) {
-                Some(to) if self.enter(node, to) => {
+                Some(to) if !self.is_known(node, depth) && self.enter(node, to) => {
                     self.path.push((end, to));
                     next += 1;
                 }
                 _ => next = end,
             }
         }
+    }
+
+    /// Are all texts at and below a node known? Then its subtree is noted.
+    fn is_known(&mut self, node: TrieNodeId, depth: u32) -> bool {
+        let longest = self.trie.height(node).and_then(|height| depth.checked_add(height));
+        let known = longest.is_some_and(|longest| longest < self.known);
+        if known {
+            let end = self.trie.end(node).raw();
+            match self.taken.last_mut() {
+                Some(last) if last.end == node.raw() => last.end = end,
+                _ => self.taken.push(node.raw()..end),
+            }
+        }
+        known
     }
 
     /// Collects `node`, and all below it if no byte there leads anywhere else. Returns whether the

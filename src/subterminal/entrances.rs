@@ -2,55 +2,71 @@
 
 use super::{ranges::Ranges, reach::Reach, table::TerminalTable};
 use crate::{
+    byte_set::ByteSet,
     ids::TrieNodeId,
     limits::{LimitExceeded, Work},
     vocab::ByteTrie,
 };
 
 /// The trie nodes right below a terminal's exits, by their byte.
+#[derive(Debug)]
 pub(super) struct Entrances {
-    by_byte: Vec<Vec<u32>>,
+    nodes: Vec<u32>,
+    /// Those of byte `b` are `nodes[first[b] .. first[b + 1]]`.
+    first: [u32; 257],
 }
 
 impl Entrances {
-    /// Those that any of some terminals can enter, given by the bytes with which they begin. Either looks at
-    /// the children of every exit, or at every trie node with a byte that is asked for, whichever is less to
-    /// look at.
-    pub(super) fn new<'a>(
+    /// Those with a byte that is `wanted`. Either looks at the children of every exit, or at every trie node
+    /// with such a byte, whichever is less to look at.
+    pub(super) fn new(
         trie: &ByteTrie,
         exits: &Ranges,
-        firsts: impl Iterator<Item = &'a [(u8, u32)]>,
+        wanted: &ByteSet,
         work: &mut Work,
     ) -> Result<Self, LimitExceeded> {
-        let mut wanted = [false; 256];
-        firsts.flatten().for_each(|&(byte, _)| wanted[usize::from(byte)] = true);
-        let nodes_with = |byte: u8| if wanted[usize::from(byte)] { trie.nodes_with(byte) } else { &[] };
+        let nodes_with = |byte: u8| if wanted.contains(byte) { trie.nodes_with(byte) } else { &[] };
         let by_bytes: usize = (0..=u8::MAX).map(|byte| nodes_with(byte).len()).sum();
-        let mut by_byte: Vec<Vec<u32>> = vec![Vec::new(); 256];
         let children = exits.total().saturating_mul(CHILDREN_OF_AN_EXIT);
         work.spend(100 + exits.total() + children.min(by_bytes) / 2)?;
+        let mut first = [0; 257];
         if children < by_bytes {
+            let mut found: Vec<(u8, u32)> = Vec::new();
             for exit in exits.iter().flatten() {
                 let exit = TrieNodeId::new(exit);
                 let (mut next, last) = (exit.raw() + 1, trie.end(exit).raw());
                 while next < last {
                     let child = TrieNodeId::new(next);
-                    by_byte[usize::from(trie.byte(child))].push(next);
+                    let byte = trie.byte(child);
+                    if wanted.contains(byte) {
+                        first[usize::from(byte) + 1] += 1;
+                        found.push((byte, next));
+                    }
                     next = trie.end(child).raw();
                 }
             }
-            return Ok(Self { by_byte });
+            (0..256).for_each(|byte| first[byte + 1] += first[byte]);
+            let (mut next, mut nodes) = (first, vec![0; found.len()]);
+            for (byte, node) in found {
+                let at = &mut next[usize::from(byte)];
+                nodes[*at as usize] = node;
+                *at += 1;
+            }
+            return Ok(Self { nodes, first });
         }
         let mut is_exit = vec![0_u64; trie.len().div_ceil(64)];
         exits.iter().flatten().for_each(|exit| is_exit[exit as usize / 64] |= 1 << (exit % 64));
+        let below_an_exit = |&&node: &&u32| {
+            let parent = trie.parent(TrieNodeId::new(node)).index();
+            is_exit[parent / 64] >> (parent % 64) & 1 == 1
+        };
+        let mut nodes: Vec<u32> = Vec::new();
         for byte in 0..=u8::MAX {
-            let below_an_exit = |&&node: &&u32| {
-                let parent = trie.parent(TrieNodeId::new(node)).index();
-                is_exit[parent / 64] >> (parent % 64) & 1 == 1
-            };
-            by_byte[usize::from(byte)] = nodes_with(byte).iter().filter(below_an_exit).copied().collect();
+            nodes.extend(nodes_with(byte).iter().filter(below_an_exit));
+            // Nodes are numbered by 32 bits.
+            first[usize::from(byte) + 1] = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
         }
-        Ok(Self { by_byte })
+        Ok(Self { nodes, first })
     }
 
     /// What a terminal does to the tokens that enter it here.
@@ -66,9 +82,20 @@ impl Entrances {
         table.enter(trie, entered, work)
     }
 
+    /// The bytes of these nodes.
+    pub(super) fn bytes_with_nodes(&self) -> ByteSet {
+        (0..=u8::MAX).filter(|&byte| !self.with(byte).is_empty()).collect()
+    }
+
+    /// Heap bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.nodes)
+    }
+
     /// Ascending, but for what lies below an exit that is below an exit.
     fn with(&self, byte: u8) -> &[u32] {
-        &self.by_byte[usize::from(byte)]
+        let byte = usize::from(byte);
+        &self.nodes[self.first[byte] as usize..self.first[byte + 1] as usize]
     }
 }
 
@@ -87,8 +114,8 @@ mod tests {
         let [few, many] = ["a", "[a-h]"].map(|pattern| {
             let table = TerminalTable::new(dfa(pattern), None);
             let work = &mut Work::unlimited();
-            let first = std::iter::once(table.first());
-            let entrances = Entrances::new(&trie, &Ranges::new(), first, &mut Work::unlimited()).unwrap();
+            let entrances =
+                Entrances::new(&trie, &Ranges::new(), table.begins(), &mut Work::unlimited()).unwrap();
             entrances.cross(&trie, &table, work).unwrap();
             work.spent()
         });
@@ -107,7 +134,8 @@ mod tests {
                 exits.push(exit.raw()..exit.raw() + 1);
             }
             let work = &mut Work::unlimited();
-            let entrances = Entrances::new(&trie, &exits, std::iter::once(&[(b'!', 0)][..]), work).unwrap();
+            let wanted = std::iter::once(b'!').collect();
+            let entrances = Entrances::new(&trie, &exits, &wanted, work).unwrap();
             assert_eq!(entrances.with(b'!').len(), count);
             let look = tokens.len().min(CHILDREN_OF_AN_EXIT * count);
             assert!(work.spent() <= 100 + count + look, "{} units", work.spent());

@@ -1,77 +1,24 @@
 //! Rows by kinship: where a terminal does what a common one does, such as "any string but these keys" does
-//! what
-//! any string does, its row takes over what is known of the common one instead of walking the trie again.
+//! what any string does, its row takes over what is known of the common one instead of walking the trie again.
 //!
-//! Both automata run side by side. For each state the length of the shortest text is known that it and its
-//! partner treat differently; below a trie node with shorter ways down, tokens and exits are the partner's.
+//! Both automata [run side by side](side_by_side). For each state the length of the shortest text is known
+//! that it and its partner treat differently; below a trie node with shorter ways down, tokens and exits are
+//! the partner's.
 
-use std::{collections::VecDeque, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use super::{
     counted::{Beside, Counted, Home, next},
     crossing::Loops,
     ranges::Ranges,
     reach::Reach,
+    side_by_side::{Levels, NEVER, Pair, side_by_side, told_apart},
 };
 use crate::{
     ids::TrieNodeId,
     scanner::{NONE, TerminalDfa},
-    vocab::{ByteTrie, byte_kind},
+    vocab::ByteTrie,
 };
-
-/// No text is treated differently.
-const NEVER: u32 = u32::MAX;
-
-/// A state of a terminal, beside that of a common one.
-#[derive(Debug, Clone, Copy)]
-struct Pair {
-    /// The partner; [`NONE`] if there is none.
-    partner: u32,
-    /// For each [level](Levels) of texts the length of the shortest one that the two treat differently: one
-    /// may end, or go on, and the other may not.
-    apart: [u32; LEVELS],
-}
-
-/// Levels of texts.
-const LEVELS: usize = 4;
-
-/// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII
-/// that leads it away from where it is between characters, and so without escapes; of these, those without
-/// characters of three bytes.
-///
-/// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes
-/// the two are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from
-/// any string after two bytes, but those are an escape; and the three of U+2028, beside which most other
-/// texts are plain.
-#[derive(Debug, Clone, Copy)]
-struct Levels {
-    /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the
-    /// one before.
-    without: [u64; LEVELS],
-}
-
-impl Levels {
-    /// Those of texts inside, where nothing ends.
-    const INSIDE: usize = 1;
-
-    fn new(common: &TerminalDfa, home: Option<Home>, endless: bool) -> Self {
-        let ending = if endless { 0 } else { ending(common) };
-        let leaves = |home: Home| (0..0x80_u8).filter(move |&byte| home.is_left_by(common, byte));
-        let escaping =
-            home.map_or(0, |home| leaves(home).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte)));
-        let long = (0xe0..0xf0_u8).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
-        Self { without: [0, ending, ending | escaping, ending | escaping | long] }
-    }
-
-    /// The last level of texts of these kinds.
-    fn of(&self, kinds: u64) -> usize {
-        self.without.iter().rposition(|without| kinds & without == 0).unwrap_or(0)
-    }
-
-    fn of_byte(&self, byte: u8) -> usize {
-        self.of(1 << byte_kind(byte))
-    }
-}
 
 /// A row that was made from another.
 pub(super) struct Found {
@@ -100,48 +47,14 @@ pub(super) struct Kin {
 impl Kin {
     /// Runs both side by side from their starts. Linear in the states of `dfa` times the bytes that either
     /// tells apart. A state that comes beside several is held against the first.
-    pub(super) fn new(dfa: &TerminalDfa, common: &Arc<TerminalDfa>, home: Option<Home>) -> Self {
+    pub(super) fn new(
+        dfa: &TerminalDfa,
+        common: &Arc<TerminalDfa>,
+        (home, levels): (Option<Home>, Levels),
+    ) -> Self {
         let endless = common.accepts_empty();
-        let levels = Levels::new(common, home, endless);
         let bytes = told_apart(dfa, common, &levels);
-        let fresh = Pair { partner: NONE, apart: [NEVER; LEVELS] };
-        let mut pairs = vec![fresh; dfa.len()];
-        pairs[0].partner = 0;
-        // Where each state comes from, and the last level with the byte.
-        let mut before: Vec<Vec<(u32, usize)>> = vec![Vec::new(); dfa.len()];
-        let mut open = VecDeque::from([0_u32]);
-        while let Some(state) = open.pop_front() {
-            let partner = pairs[state as usize].partner;
-            let Pair { mut apart, .. } = fresh;
-            for &byte in &bytes {
-                let level = levels.of_byte(byte);
-                match (next(dfa, state, byte), next(common, partner, byte)) {
-                    (None, None) => continue,
-                    (Some(to), Some(other)) => {
-                        if pairs[to as usize].partner == NONE {
-                            pairs[to as usize].partner = other;
-                            open.push_back(to);
-                        }
-                        if pairs[to as usize].partner == other {
-                            // Most bytes lead to the same state.
-                            match before[to as usize].last_mut() {
-                                Some((from, last)) if *from == state => *last = level.max(*last),
-                                _ => before[to as usize].push((state, level)),
-                            }
-                            continue;
-                        }
-                    }
-                    _ => {}
-                }
-                apart[..=level].fill(1);
-            }
-            let ends = !endless && common.accepting()[partner as usize];
-            if dfa.accepting()[state as usize] != ends {
-                apart = [0; LEVELS];
-            }
-            pairs[state as usize] = Pair { partner, apart };
-        }
-        (0..LEVELS).for_each(|level| spread(&mut pairs, &before, level));
+        let pairs = side_by_side(dfa, common, &levels, &bytes);
         let counted = home.and_then(|home| {
             let beside = Beside { dfa, common, bytes: &bytes };
             let same = |state: u32| !endless && pairs[state as usize].apart[0] == NEVER;
@@ -207,42 +120,6 @@ impl Kin {
         exits.normalise();
         Found { reach, taken, exits, walked }
     }
-}
-
-/// Works out distances from those of one step, among texts of a level: breadth-first backwards.
-fn spread(pairs: &mut [Pair], before: &[Vec<(u32, usize)>], level: usize) {
-    let mut known: Vec<u32> = pairs.iter().map(|pair| pair.apart[level]).collect();
-    let mut open: Vec<u32> =
-        (0..).zip(&known).filter(|(_, distance)| **distance < NEVER).map(|(state, _)| state).collect();
-    open.sort_by_key(|&state| known[state as usize]);
-    let mut open = VecDeque::from(open);
-    while let Some(state) = open.pop_front() {
-        let farther = known[state as usize].saturating_add(1);
-        for &(from, _) in before[state as usize].iter().filter(|(_, last)| *last >= level) {
-            if known[from as usize] > farther {
-                known[from as usize] = farther;
-                open.push_back(from);
-            }
-        }
-    }
-    pairs.iter_mut().zip(known).for_each(|(pair, known)| pair.apart[level] = known);
-}
-
-/// The kinds of bytes by which a terminal may come to an end.
-fn ending(dfa: &TerminalDfa) -> u64 {
-    let ends = |state: u32, byte: u8| next(dfa, state, byte).is_some_and(|to| dfa.accepting()[to as usize]);
-    let states = 0..u32::try_from(dfa.len()).unwrap_or(NONE);
-    let kinds = states.flat_map(|state| (0..=u8::MAX).filter(move |&byte| ends(state, byte)));
-    kinds.fold(0, |kinds, byte| kinds | 1 << byte_kind(byte))
-}
-
-/// A byte of each kind that one of the automata or the level tells from others.
-fn told_apart(dfa: &TerminalDfa, common: &TerminalDfa, levels: &Levels) -> Vec<u8> {
-    let mut seen = hashbrown::HashSet::new();
-    let kind = |byte: u8| {
-        (dfa.classes()[usize::from(byte)], common.classes()[usize::from(byte)], levels.of_byte(byte))
-    };
-    (0..=u8::MAX).filter(|&byte| seen.insert(kind(byte))).collect()
 }
 
 /// A walk over the trie with both automata.

@@ -81,10 +81,13 @@ proptest! {
             let common = Arc::new(TerminalTable::new(dfa(&common), None));
             for pattern in others {
                 let automaton = dfa(&pattern);
-                let alone = TerminalTable::new(Arc::clone(&automaton), None);
-                let beside = TerminalTable::new(Arc::clone(&automaton), Some(Arc::clone(&common)));
+                // Rows of states that do what one before does, beside rows by walks of their own.
+                let together = TerminalTable::new(Arc::clone(&automaton), None);
                 for state in (0..).take(automaton.len()) {
-                    let rows = [&alone, &beside].map(|table| table.row(&trie, state, work).unwrap().clone());
+                    let alone = TerminalTable::new(Arc::clone(&automaton), None);
+                    let beside = TerminalTable::new(Arc::clone(&automaton), Some(Arc::clone(&common)));
+                    let rows = [&alone, &beside, &together]
+                        .map(|table| table.row(&trie, state, work).unwrap().clone());
                     let same = |one: &Reach, other: &Reach| {
                         let inner = |reach: &Reach| -> Vec<u32> {
                             let nodes = reach.exits().iter().flatten();
@@ -93,6 +96,7 @@ proptest! {
                         one.tokens().iter().eq(other.tokens().iter()) && inner(one) == inner(other)
                     };
                     prop_assert!(same(&rows[0], &rows[1]), "row {} of {}", state, pattern);
+                    prop_assert!(same(&rows[0], &rows[2]), "row {} of {}, after others", state, pattern);
                     for (one, other) in [(&comma, &comma), (&counted[0], &counted[1])] {
                         let crossed = [(&alone, one), (&beside, other)]
                             .map(|(table, into)| table.crossing(&trie, state, into, work).unwrap());

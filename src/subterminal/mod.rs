@@ -4,6 +4,8 @@
 //! one, as an *end* it finishes it, as a *start* it begins one it does not finish, and in between it may
 //! span *full* ones. Knows no parser, only which terminals may follow which.
 
+mod alike;
+mod branches;
 mod counted;
 mod crossing;
 mod entrances;
@@ -14,6 +16,7 @@ mod kin_tests;
 mod lookahead;
 mod ranges;
 mod reach;
+mod side_by_side;
 mod stored;
 mod table;
 mod tables;
@@ -22,6 +25,7 @@ mod tree;
 mod tree_tests;
 mod view;
 
+pub(crate) use branches::{Branch, Branches};
 pub use lookahead::Lookahead;
 pub(crate) use reach::Tokens;
 pub(crate) use table::TerminalTable;

@@ -58,23 +58,22 @@ impl Reach {
         exits.shrink();
         let found = stays.iter().flat_map(|range| trie.tokens_at(range)).copied();
         let places = || taken.iter().map(|nodes| trie.tokens_within(nodes.clone()));
-        let count: usize = places().map(|places| places.len()).sum();
-        let most = count * 2 > trie.token_count();
         let tokens = match tokens {
-            Tokens::Many(all) if most => {
+            Tokens::Few(few) => {
+                let kept = few.iter().copied().filter(|&token| is_below(trie, token, taken));
+                Tokens::listed(trie, found.chain(kept).collect())
+            }
+            Tokens::Many(all)
+                if places().map(|places| places.len()).sum::<usize>() * 2 > trie.token_count() =>
+            {
                 let mut set = TokenSet::clone(all);
                 left_out(trie, taken).for_each(|token| set.remove(token));
                 found.for_each(|token| set.insert(token));
                 Tokens::Many(Arc::new(set))
             }
-            Tokens::Few(few) if most => {
-                let without: hashbrown::HashSet<TokenId> = left_out(trie, taken).collect();
-                let kept = few.iter().copied().filter(|token| !without.contains(token));
-                Tokens::listed(trie, found.chain(kept).collect())
-            }
-            tokens => {
+            Tokens::Many(all) => {
                 let taken = places().flat_map(|places| trie.tokens_at(places)).copied();
-                let kept = taken.filter(|&token| tokens.contains(token));
+                let kept = taken.filter(|&token| all.contains(token));
                 Tokens::listed(trie, found.chain(kept).collect())
             }
         };
@@ -90,7 +89,7 @@ impl Reach {
         let tokens = match tokens {
             Tokens::Few(few) => Tokens::listed(trie, few.iter().copied().chain(own).collect()),
             Tokens::Many(many) => {
-                let mut set = TokenSet::clone(&many);
+                let mut set = Arc::unwrap_or_clone(many);
                 own.by_ref().for_each(|token| set.insert(token));
                 Tokens::Many(Arc::new(set))
             }
@@ -98,11 +97,15 @@ impl Reach {
         Self { tokens, exits }
     }
 
-    /// Is all of it in these subtrees, which are in order? `false` also where that would take long to say.
+    /// Is all of it in these subtrees, which are in order?
     pub(super) fn is_within(&self, trie: &ByteTrie, taken: &[Range<u32>]) -> bool {
         let mut exits = 0;
         self.exits.within(taken, |range| exits += range.len());
-        exits == self.exits.total() && !left_out(trie, taken).any(|token| self.tokens.contains(token))
+        exits == self.exits.total()
+            && match &self.tokens {
+                Tokens::Few(few) => few.iter().all(|&token| is_below(trie, token, taken)),
+                Tokens::Many(all) => !left_out(trie, taken).any(|token| all.contains(token)),
+            }
     }
 
     /// Does nothing go on here?
@@ -173,6 +176,13 @@ impl Reach {
     }
 }
 
+/// Is the token in one of these subtrees, which are in order?
+fn is_below(trie: &ByteTrie, token: TokenId, taken: &[Range<u32>]) -> bool {
+    let place = trie.place(token);
+    let next = taken.partition_point(|nodes| trie.tokens_within(nodes.clone()).end <= place);
+    taken.get(next).is_some_and(|nodes| trie.tokens_within(nodes.clone()).start <= place)
+}
+
 /// The tokens in none of these subtrees, which are in order.
 fn left_out<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>]) -> impl Iterator<Item = TokenId> + 'a {
     let end = u32::try_from(trie.token_count()).unwrap_or(u32::MAX);
@@ -186,14 +196,6 @@ impl Tokens {
     /// Are there none?
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Few(tokens) if tokens.is_empty())
-    }
-
-    /// Is the token one of these?
-    fn contains(&self, token: TokenId) -> bool {
-        match self {
-            Self::Few(tokens) => tokens.binary_search(&token).is_ok(),
-            Self::Many(tokens) => tokens.contains(token),
-        }
     }
 
     /// These tokens, each once.

@@ -1,4 +1,4 @@
-//! Trees as bytes, and back. What is read is checked to be trees over the same soil; that they say what the grammar says
+//! Trees and tables as bytes, and back. What is read is checked to be trees over the same soil; that they say what the grammar says
 //! is for the seal around them to tell.
 
 use std::sync::Arc;
@@ -7,11 +7,14 @@ use hashbrown::HashMap;
 
 use super::{
     reach::Reach,
+    table::{Row, TerminalTable},
     tree::{Children, Forest, Node, Soil, TreeNodeId},
 };
 use crate::{
     ids::{ScanStateId, TerminalId},
+    limits::Work,
     store::{Reader, StoreError, Writer},
+    vocab::ByteTrie,
 };
 
 /// Of `Children::Unknown`: past every number of a node.
@@ -84,5 +87,36 @@ impl Forest {
             forest.roots.insert(state, TreeNodeId::new(root));
         }
         Ok(forest)
+    }
+}
+
+impl TerminalTable {
+    /// All rows, for the cache folder.
+    pub(super) fn write(&self, trie: &ByteTrie) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.count(self.dfa().len());
+        for state in (0..).take(self.dfa().len()) {
+            // Unlimited work is never used up.
+            if let Ok(row) = self.row(trie, state, &mut Work::unlimited()) {
+                row.write(&mut writer);
+            }
+        }
+        writer.finish()
+    }
+
+    /// Fills the table from what [`write`](Self::write) wrote. Rows that are there stay.
+    pub(super) fn read(&self, reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
+        if reader.count(1)? != self.dfa().len() {
+            return Err(StoreError::malformed("a table with another number of states"));
+        }
+        let read = || Reach::read(reader, trie);
+        let rows = std::iter::repeat_with(read).take(self.dfa().len()).collect::<Result<Vec<_>, _>>()?;
+        for (row, reach) in self.rows().iter().zip(rows) {
+            let bytes = reach.bytes();
+            if row.set(Row { reach: Arc::new(reach), taken: None }).is_ok() {
+                self.add_bytes(bytes);
+            }
+        }
+        Ok(())
     }
 }

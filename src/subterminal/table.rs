@@ -12,18 +12,20 @@ use std::{
 use hashbrown::HashMap;
 
 use super::{
+    alike::Walked,
     counted::{Characters, Counted, Home},
     crossing::{Crossing, Loops},
     entrances::Entrances,
     kin::{self, Kin},
     ranges::Ranges,
     reach::Reach,
+    side_by_side::Levels,
 };
 use crate::{
+    byte_set::ByteSet,
     ids::TrieNodeId,
     limits::{LimitExceeded, Work},
     scanner::{NONE, TerminalDfa},
-    store::{Reader, StoreError, Writer},
     vocab::ByteTrie,
 };
 
@@ -43,15 +45,15 @@ fn walking(nodes: usize) -> usize {
 
 /// What a state does to all tokens.
 #[derive(Debug)]
-struct Row {
-    reach: Arc<Reach>,
+pub(super) struct Row {
+    pub(super) reach: Arc<Reach>,
     /// What of it is another row's.
-    taken: Option<Taken>,
+    pub(super) taken: Option<Taken>,
 }
 
 /// What a row has from that of a common terminal.
 #[derive(Debug)]
-struct Taken {
+pub(super) struct Taken {
     /// Whole subtrees, in order.
     nodes: Box<[Range<u32>]>,
     /// Exits beside those taken over.
@@ -86,17 +88,20 @@ pub(crate) struct TerminalTable {
     common: Box<[Arc<Self>]>,
     /// The one that is closest, and how the two compare.
     kin: OnceLock<(Arc<Self>, Kin)>,
-    /// Of a common terminal of strings: the state between characters, and the vocabulary's tokens by their
-    /// characters.
-    home: OnceLock<Option<Home>>,
+    /// Of a common terminal: bytes that end it, and how texts of it are told apart. Of one of strings also the
+    /// state between characters, and the vocabulary's tokens by their characters.
+    ends: OnceLock<Box<[bool; 256]>>,
+    home: OnceLock<(Option<Home>, Levels)>,
     characters: OnceLock<Characters>,
     /// By state; made with the first row, since most terminals of a large grammar are in no text.
     rows: OnceLock<Box<[OnceLock<Row>]>>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
+    walked: Walked,
     /// Bytes with which the terminal can begin, and where they lead.
     first: Box<[(u8, u32)]>,
+    begins: ByteSet,
     bytes: AtomicUsize,
     /// Is it in the cache folder?
     stored: AtomicBool,
@@ -109,29 +114,37 @@ impl TerminalTable {
             let to = dfa.transitions()[usize::from(dfa.classes()[usize::from(byte)])];
             (to != NONE).then_some((byte, to))
         };
-        let first = (0..=u8::MAX).filter_map(step).collect();
+        let first: Box<[(u8, u32)]> = (0..=u8::MAX).filter_map(step).collect();
         Self {
+            begins: first.iter().map(|(byte, _)| *byte).collect(),
             dfa,
             loops: OnceLock::new(),
             common: common.into_iter().collect(),
             kin: OnceLock::new(),
+            ends: OnceLock::new(),
             home: OnceLock::new(),
             characters: OnceLock::new(),
             rows: OnceLock::new(),
             crossings: Mutex::default(),
+            walked: Walked::default(),
             first,
             bytes: AtomicUsize::new(0),
             stored: AtomicBool::new(false),
         }
     }
 
-    fn rows(&self) -> &[OnceLock<Row>] {
+    pub(super) fn rows(&self) -> &[OnceLock<Row>] {
         self.rows.get_or_init(|| (0..self.dfa.len()).map(|_| OnceLock::new()).collect())
     }
 
     /// Bytes with which the terminal can begin, ascending, and the states that they lead to.
     pub(crate) fn first(&self) -> &[(u8, u32)] {
         &self.first
+    }
+
+    /// Bytes with which the terminal can begin.
+    pub(super) fn begins(&self) -> &ByteSet {
+        &self.begins
     }
 
     /// What the terminal does to all tokens when it is in `state`. First use walks the trie; the row is kept also if
@@ -147,6 +160,9 @@ impl TerminalTable {
         if let Some(row) = self.rows()[state as usize].get() {
             return Ok(&row.reach);
         }
+        if let Some(row) = self.like_another(trie, state, work)? {
+            return Ok(row);
+        }
         if let Some((common, kin, row)) = self.relative(trie, state, work)? {
             let counted: Option<(&Counted, usize)> =
                 kin.counted().and_then(|counted| Some((counted, counted.number(state)?)));
@@ -157,7 +173,7 @@ impl TerminalTable {
                 let row = self.rows()[state as usize].get_or_init(|| {
                     let reach = counted.row(trie, characters, number);
                     made = work.spend(ROW_WORK + reach.work() + reach.exits().total());
-                    self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+                    self.add_bytes(reach.bytes());
                     Row { reach: Arc::new(reach), taken: None }
                 });
                 return made.map(|()| &row.reach);
@@ -169,7 +185,8 @@ impl TerminalTable {
                 let kin::Found { reach, taken, exits, walked } =
                     kin.row(trie, (&self.dfa, self.loops()), state, &row);
                 made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
-                self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+                self.add_bytes(reach.bytes());
+                self.walked.note(state, walked);
                 let taken = kin.has_exits().then(|| Taken { nodes: taken.into(), exits });
                 Row { reach: Arc::new(reach), taken }
             });
@@ -185,12 +202,48 @@ impl TerminalTable {
                 crossing.root(state);
             }
             let walked = crossing.walked;
+            self.walked.note(state, walked);
             let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
             made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
-            self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+            self.add_bytes(reach.bytes());
             Row { reach, taken: None }
         });
         made.map(|()| &row.reach)
+    }
+
+    /// The row of a state that does what another does whose row took a long walk, but for long texts.
+    fn like_another(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        work: &mut Work,
+    ) -> Result<Option<&Arc<Reach>>, LimitExceeded> {
+        if self.walked.is_empty() || self.ways(state) < WORTH_KIN {
+            return Ok(None);
+        }
+        let Some((other, from)) = self.walked.like(&self.dfa, state, work)? else { return Ok(None) };
+        let Some(known) = self.rows()[other as usize].get() else { return Ok(None) };
+        let mut made = Ok(());
+        let row = self.rows()[state as usize].get_or_init(|| {
+            if from == u32::MAX {
+                return Row { reach: Arc::clone(&known.reach), taken: None };
+            }
+            let mut crossing = Crossing::new(trie, &self.dfa, self.loops()).knowing(from);
+            crossing.root(state);
+            let (walked, taken) = (crossing.walked, std::mem::take(&mut crossing.taken));
+            let theirs = (known.reach.tokens(), known.reach.exits());
+            let reach = Reach::spliced(trie, (crossing.stays, crossing.exits), &taken, theirs);
+            made = work.spend(ROW_WORK + walking(walked) + reach.work());
+            self.add_bytes(reach.bytes());
+            Row { reach: Arc::new(reach), taken: None }
+        });
+        made.map(|()| Some(&row.reach))
+    }
+
+    /// Bytes that lead on from a state.
+    fn ways(&self, state: u32) -> usize {
+        let row = self.dfa.row(state);
+        self.dfa.classes().iter().filter(|class| row[usize::from(**class)] != NONE).count()
     }
 
     /// What the terminal of `into` does to the tokens that go on into it where this one, begun in `state`,
@@ -209,7 +262,7 @@ impl TerminalTable {
             return Ok(Arc::clone(&known.reach));
         }
         let enter = |exits: &Ranges, work: &mut Work| {
-            let entrances = Entrances::new(trie, exits, std::iter::once(into.first()), work)?;
+            let entrances = Entrances::new(trie, exits, &into.begins, work)?;
             entrances.cross(trie, into, work)
         };
         let partner = match self.kin.get() {
@@ -249,7 +302,7 @@ impl TerminalTable {
             crossings.retain(|_, known| known.into.strong_count() > 0);
         }
         if crossings.len() < MOST_CROSSINGS {
-            self.bytes.fetch_add(reach.bytes(), Ordering::Relaxed);
+            self.add_bytes(reach.bytes());
             let into = Arc::downgrade(into);
             crossings.insert(key, Crossed { into, reach: Arc::clone(&reach) });
         }
@@ -268,9 +321,7 @@ impl TerminalTable {
         state: u32,
         work: &mut Work,
     ) -> Result<Option<Relative<'_>>, LimitExceeded> {
-        let bytes = self.dfa.classes().iter();
-        let row = &self.dfa.transitions()[state as usize * self.dfa.class_count()..];
-        if bytes.filter(|class| row[usize::from(**class)] != NONE).count() < WORTH_KIN {
+        if self.ways(state) < WORTH_KIN {
             return Ok(None);
         }
         let Some((common, kin)) = self.kin(work)? else { return Ok(None) };
@@ -287,14 +338,22 @@ impl TerminalTable {
                 let Some(common) = self.closest() else { return Ok(None) };
                 self.kin.get_or_init(|| {
                     made = work.spend(self.dfa.transitions().len());
-                    let home = *common.home.get_or_init(|| Home::of(&common.dfa));
-                    let kin = Kin::new(&self.dfa, &common.dfa, home);
-                    self.bytes.fetch_add(kin.bytes(), Ordering::Relaxed);
+                    let kin = Kin::new(&self.dfa, &common.dfa, common.home());
+                    self.add_bytes(kin.bytes());
                     (Arc::clone(common), kin)
                 })
             }
         };
         made.map(|()| Some((&*known.0, &known.1)))
+    }
+
+    /// The state between characters of a common terminal of strings, and how texts of a common one are told
+    /// apart.
+    fn home(&self) -> (Option<Home>, Levels) {
+        *self.home.get_or_init(|| {
+            let home = Home::of(&self.dfa);
+            (home, Levels::new(&self.dfa, home))
+        })
     }
 
     /// The common terminal that ends most alike, and of these the one that begins most alike.
@@ -304,8 +363,8 @@ impl TerminalTable {
         }
         let ends = self.dfa.last_bytes();
         self.common.iter().min_by_key(|common| {
-            let theirs = common.dfa.last_bytes();
-            let ends = ends.iter().zip(&theirs).filter(|(one, other)| one != other).count();
+            let theirs = common.ends.get_or_init(|| Box::new(common.dfa.last_bytes()));
+            let ends = ends.iter().zip(theirs.iter()).filter(|(one, other)| one != other).count();
             let begins = |byte: &u8| self.first.iter().any(|(first, _)| first == byte);
             let both = common.first.iter().filter(|(byte, _)| begins(byte)).count();
             (ends, self.first.len() + common.first.len() - 2 * both)
@@ -315,12 +374,12 @@ impl TerminalTable {
     /// The vocabulary's tokens by the characters that they have for this common terminal. First use walks the
     /// trie.
     fn characters(&self, trie: &ByteTrie, work: &mut Work) -> Result<Option<&Characters>, LimitExceeded> {
-        let Some(home) = self.home.get().copied().flatten() else { return Ok(None) };
+        let Some(home) = self.home.get().and_then(|(home, _)| *home) else { return Ok(None) };
         let mut made = Ok(());
         let characters = self.characters.get_or_init(|| {
             made = work.spend(trie.len() / 2);
             let characters = Characters::new(trie, &self.dfa, home);
-            self.bytes.fetch_add(characters.bytes(), Ordering::Relaxed);
+            self.add_bytes(characters.bytes());
             characters
         });
         made.map(|()| Some(characters))
@@ -377,6 +436,11 @@ impl TerminalTable {
             + self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Notes memory of what was added.
+    pub(super) fn add_bytes(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Are all rows made?
     pub(super) fn is_full(&self) -> bool {
         self.rows.get().is_some_and(|rows| rows.iter().all(|row| row.get().is_some()))
@@ -390,34 +454,5 @@ impl TerminalTable {
     /// Notes that it is in the cache folder. Was it there already?
     pub(super) fn set_stored(&self) -> bool {
         self.stored.swap(true, Ordering::Relaxed)
-    }
-
-    /// All rows, for the cache folder.
-    pub(super) fn write(&self, trie: &ByteTrie) -> Vec<u8> {
-        let mut writer = Writer::default();
-        writer.count(self.dfa.len());
-        for state in (0..).take(self.dfa.len()) {
-            // Unlimited work is never used up.
-            if let Ok(row) = self.row(trie, state, &mut Work::unlimited()) {
-                row.write(&mut writer);
-            }
-        }
-        writer.finish()
-    }
-
-    /// Fills the table from what [`write`](Self::write) wrote. Rows that are there stay.
-    pub(super) fn read(&self, reader: &mut Reader<'_>, trie: &ByteTrie) -> Result<(), StoreError> {
-        if reader.count(1)? != self.dfa.len() {
-            return Err(StoreError::malformed("a table with another number of states"));
-        }
-        let read = || Reach::read(reader, trie);
-        let rows = std::iter::repeat_with(read).take(self.dfa.len()).collect::<Result<Vec<_>, _>>()?;
-        for (row, reach) in self.rows().iter().zip(rows) {
-            let bytes = reach.bytes();
-            if row.set(Row { reach: Arc::new(reach), taken: None }).is_ok() {
-                self.bytes.fetch_add(bytes, Ordering::Relaxed);
-            }
-        }
-        Ok(())
     }
 }

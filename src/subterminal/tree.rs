@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 
 use super::{entrances::Entrances, reach::Reach, table::TerminalTable};
 use crate::{
+    byte_set::ByteSet,
     ids::{ScanStateId, TerminalId},
     limits::{LimitExceeded, Work},
     lower::Follow,
@@ -144,7 +145,7 @@ impl Forest {
         match &self.nodes[node.index()].children {
             Children::Made(children) => return Ok(Some(children.clone())),
             Children::Unknown if self.nodes[node.index()].reach.exits().is_empty() => return Ok(Some(0..0)),
-            Children::Unknown if may == Grow::No || self.bytes >= self.max_bytes => return Ok(None),
+            Children::Unknown if may == Grow::No || !self.has_room() => return Ok(None),
             Children::Unknown => {}
         }
         let offspring = offspring(soil, &self.nodes[node.index()], work)?;
@@ -188,7 +189,17 @@ impl Forest {
         self.roots.insert(state, TreeNodeId(root.0 + offset));
     }
 
-    fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
+    /// Is it the root of a scanner state's tree?
+    pub(super) fn is_root(&self, node: TreeNodeId) -> bool {
+        self.nodes[node.index()].state.is_some()
+    }
+
+    /// May a node more be made?
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes < self.max_bytes
+    }
+
+    pub(super) fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
         let id = TreeNodeId(self.next_id());
         self.bytes += Self::NODE_BYTES + reach.bytes();
         self.nodes.push(Node { terminal, state: None, reach, children: Children::Unknown });
@@ -217,17 +228,16 @@ fn offspring(
             offspring.push((terminal, reach));
         }
     };
-    if let Some(state) = node.state {
+    if let Some(state) = node.state
+        && let Some(follows) = follows_in_common(soil, node.terminal)
+    {
         // Of a terminal's own state, which other grammars may have in common.
         let (table, state) = (&tables[node.terminal.index()], soil.scanner.local(state));
-        let follows: Vec<TerminalId> = soil.follow.of(node.terminal).collect();
-        if follows.len() <= COMMON_FOLLOWS {
-            for terminal in follows {
-                let reach = table.crossing(trie, state, &tables[terminal.index()], work)?;
-                add(&mut offspring, terminal, reach);
-            }
-            return Ok(offspring);
+        for terminal in follows {
+            let reach = table.crossing(trie, state, &tables[terminal.index()], work)?;
+            add(&mut offspring, terminal, reach);
         }
+        return Ok(offspring);
     }
     let exits = node.reach.exits();
     let mut others = Vec::new();
@@ -240,8 +250,9 @@ fn offspring(
     if others.is_empty() {
         return Ok(offspring);
     }
-    let first = |terminal: &TerminalId| tables[terminal.index()].first();
-    let entrances = Entrances::new(trie, exits, others.iter().map(first), work)?;
+    let mut wanted = ByteSet::default();
+    others.iter().for_each(|terminal| wanted.union_with(tables[terminal.index()].begins()));
+    let entrances = Entrances::new(trie, exits, &wanted, work)?;
     for &terminal in &others {
         let reach = entrances.cross(trie, &tables[terminal.index()], work)?;
         add(&mut offspring, terminal, Arc::new(reach));
@@ -249,6 +260,12 @@ fn offspring(
     // Children are in order of their terminals.
     offspring.sort_unstable_by_key(|(terminal, _)| *terminal);
     Ok(offspring)
+}
+
+/// The terminals that follow another, if they are so few that crossings are kept for other grammars.
+pub(super) fn follows_in_common(soil: Soil<'_>, terminal: TerminalId) -> Option<Vec<TerminalId>> {
+    let follows: Vec<TerminalId> = soil.follow.of(terminal).take(COMMON_FOLLOWS + 1).collect();
+    (follows.len() <= COMMON_FOLLOWS).then_some(follows)
 }
 
 /// Terminals that follow another, up to which crossings between the two are kept with their tables: white

@@ -20,6 +20,8 @@ pub(crate) struct ByteTrie {
     first_tokens: Vec<u32>,
     tokens: Vec<TokenId>,
     // What follows is worked out from the above.
+    /// By token: where it stands in `tokens`.
+    places: Vec<u32>,
     parents: Vec<u32>,
     /// The [kinds](byte_kind) of all bytes below each node, as bits.
     kinds_below: Vec<u64>,
@@ -122,12 +124,17 @@ impl ByteTrie {
             *place += 1;
         }
         let mut everything = TokenSet::empty(size);
-        tokens.iter().for_each(|&token| everything.insert(token));
+        let mut places = vec![u32::MAX; size];
+        for (place, &token) in (0..).zip(&tokens) {
+            everything.insert(token);
+            places[token.index()] = place;
+        }
         Self {
             bytes,
             ends,
             first_tokens,
             tokens,
+            places,
             parents,
             kinds_below,
             heights,
@@ -243,6 +250,11 @@ impl ByteTrie {
     /// The tokens at these places of the trie order.
     pub(crate) fn tokens_at(&self, places: Range<u32>) -> &[TokenId] {
         &self.tokens[places.start as usize..places.end as usize]
+    }
+
+    /// Where a token that has bytes stands in trie order.
+    pub(crate) fn place(&self, token: TokenId) -> u32 {
+        self.places[token.index()]
     }
 
     /// Number of tokens.

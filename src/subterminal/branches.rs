@@ -1,0 +1,110 @@
+//! Children of tree nodes one by one, as the parser asks for them.
+//!
+//! What may follow a terminal anywhere in the grammar is much more than what may follow it at one place: after
+//! the colon of a schema's key stands one kind of value, after colons in general stand all. So while a text is
+//! written, a child is made when the parser first accepts its terminal. Trees that are grown ahead have all.
+
+use hashbrown::HashMap;
+
+use super::{
+    entrances::Entrances,
+    tree::{Forest, Grow, Soil, TreeNodeId, follows_in_common},
+};
+use crate::{
+    byte_set::ByteSet,
+    ids::TerminalId,
+    limits::{LimitExceeded, Work},
+};
+
+/// Exits up to which all trie nodes below them are noted, whatever may follow.
+const FEW_EXITS: usize = 256;
+
+/// What goes on at the exits of a node, and the children that were asked for.
+#[derive(Debug)]
+pub(crate) struct Branches {
+    entrances: Entrances,
+    /// Bytes that tokens go on with.
+    bytes: ByteSet,
+    made: HashMap<TerminalId, Branch>,
+}
+
+/// What became of a child that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Branch {
+    Node(TreeNodeId),
+    /// No token reaches its terminal.
+    Nothing,
+    /// It is not made, and may not be.
+    Unmade,
+}
+
+impl Branches {
+    /// Does no token go on?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.entrances.bytes() + self.made.allocation_size()
+    }
+}
+
+impl Forest {
+    /// The branches of a node, none made yet. `None` where all of its children should be made at once: few
+    /// terminals follow, and grammars have what they do in common.
+    pub(crate) fn branches(
+        &mut self,
+        soil: Soil<'_>,
+        node: TreeNodeId,
+        work: &mut Work,
+    ) -> Result<Option<Branches>, LimitExceeded> {
+        let terminal = self.terminal(node);
+        if self.is_root(node) && follows_in_common(soil, terminal).is_some() {
+            return Ok(None);
+        }
+        let exits = self.reach(node).exits();
+        let wanted = if exits.total() <= FEW_EXITS {
+            ByteSet::ALL
+        } else {
+            work.spend(soil.tables.len() / 8)?;
+            let mut wanted = ByteSet::default();
+            soil.follow.of(terminal).for_each(|next| wanted.union_with(soil.tables[next.index()].begins()));
+            wanted
+        };
+        let entrances = Entrances::new(soil.trie, exits, &wanted, work)?;
+        let bytes = entrances.bytes_with_nodes();
+        let branches = Branches { entrances, bytes, made: HashMap::new() };
+        self.bytes += branches.bytes();
+        Ok(Some(branches))
+    }
+
+    /// The child of a node for a terminal that follows it.
+    pub(crate) fn branch(
+        &mut self,
+        soil: Soil<'_>,
+        (node, branches): (TreeNodeId, &mut Branches),
+        terminal: TerminalId,
+        may: Grow,
+        work: &mut Work,
+    ) -> Result<Branch, LimitExceeded> {
+        let table = &soil.tables[terminal.index()];
+        if !table.begins().meets(&branches.bytes) {
+            return Ok(Branch::Nothing);
+        }
+        if let Some(&made) = branches.made.get(&terminal) {
+            return Ok(made);
+        }
+        if may == Grow::No || !self.has_room() {
+            return Ok(Branch::Unmade);
+        }
+        let reach = match table.counted_crossing(soil.trie, self.reach(node).exits(), work)? {
+            Some(reach) => reach,
+            None => branches.entrances.cross(soil.trie, table, work)?,
+        };
+        let made =
+            if reach.is_empty() { Branch::Nothing } else { Branch::Node(self.push(terminal, reach.into())) };
+        branches.made.insert(terminal, made);
+        Ok(made)
+    }
+}

@@ -1,0 +1,304 @@
+//! Two automata side by side: how long texts must be for their states to treat them differently.
+
+use std::{collections::VecDeque, ops::Range};
+
+use super::counted::{Home, next};
+use crate::{
+    scanner::{NONE, TerminalDfa},
+    vocab::byte_kind,
+};
+
+/// No text is treated differently.
+pub(super) const NEVER: u32 = u32::MAX;
+
+/// A state of a terminal, beside that of a common one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pair {
+    /// The partner; [`NONE`] if there is none.
+    pub(super) partner: u32,
+    /// For each [level](Levels) of texts the length of the shortest one that the two treat differently: one
+    /// may end, or go on, and the other may not.
+    pub(super) apart: [u32; LEVELS],
+}
+
+/// Levels of texts.
+const LEVELS: usize = 4;
+
+/// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII
+/// that leads it away from where it is between characters, and so without escapes; of these, those without
+/// characters of three bytes.
+///
+/// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes
+/// the two are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from
+/// any string after two bytes, but those are an escape; and the three of U+2028, beside which most other
+/// texts are plain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Levels {
+    /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the
+    /// one before.
+    without: [u64; LEVELS],
+}
+
+impl Levels {
+    /// Those of texts inside, where nothing ends.
+    pub(super) const INSIDE: usize = 1;
+
+    /// Those of a common terminal. Linear in its states and bytes.
+    pub(super) fn new(common: &TerminalDfa, home: Option<Home>) -> Self {
+        let ending = if common.accepts_empty() { 0 } else { ending(common) };
+        let leaves = |home: Home| (0..0x80_u8).filter(move |&byte| home.is_left_by(common, byte));
+        let escaping =
+            home.map_or(0, |home| leaves(home).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte)));
+        let long = (0xe0..0xf0_u8).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
+        Self { without: [0, ending, ending | escaping, ending | escaping | long] }
+    }
+
+    /// The last level of texts of these kinds.
+    pub(super) fn of(&self, kinds: u64) -> usize {
+        self.without.iter().rposition(|without| kinds & without == 0).unwrap_or(0)
+    }
+
+    fn of_byte(&self, byte: u8) -> usize {
+        self.of(1 << byte_kind(byte))
+    }
+}
+
+/// Runs both side by side from their starts, by a byte of each kind, and returns the partner of each state of
+/// `dfa`. Linear in its states times the kinds of bytes. A state that comes beside several is held against the
+/// first.
+pub(super) fn side_by_side(
+    dfa: &TerminalDfa,
+    common: &TerminalDfa,
+    levels: &Levels,
+    bytes: &[u8],
+) -> Vec<Pair> {
+    let endless = common.accepts_empty();
+    let mut both = SideBySide {
+        dfa,
+        common,
+        kinds: Kinds::new(dfa, common, levels, bytes),
+        pairs: vec![Pair { partner: NONE, apart: [NEVER; LEVELS] }; dfa.len()],
+        bases: std::iter::repeat_with(|| None).take(common.len()).collect(),
+        open: VecDeque::new(),
+        steps: Steps::default(),
+        edges: Vec::new(),
+    };
+    both.meet(0, 0);
+    while let Some(state) = both.open.pop_front() {
+        both.leave(state);
+        let pair = &mut both.pairs[state as usize];
+        let ends = !endless && common.accepting()[pair.partner as usize];
+        if dfa.accepting()[state as usize] != ends {
+            pair.apart = [0; LEVELS];
+        }
+    }
+    let SideBySide { mut pairs, mut steps, .. } = both;
+    steps.sort(dfa.len());
+    (0..LEVELS).for_each(|level| spread(&mut pairs, &steps, level));
+    pairs
+}
+
+/// Bytes that neither automaton tells from each other: their class in the common one, and the last level of
+/// texts with them.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    common: usize,
+    level: usize,
+}
+
+/// Kinds of bytes by their class in a terminal; those of class `c` are `all[first[c] .. first[c + 1]]`.
+#[derive(Debug)]
+struct Kinds {
+    all: Vec<Kind>,
+    first: Vec<usize>,
+}
+
+impl Kinds {
+    fn new(dfa: &TerminalDfa, common: &TerminalDfa, levels: &Levels, bytes: &[u8]) -> Self {
+        let class = |dfa: &TerminalDfa, byte: u8| usize::from(dfa.classes()[usize::from(byte)]);
+        let mut bytes = bytes.to_vec();
+        bytes.sort_by_key(|&byte| class(dfa, byte));
+        let first = (0..=dfa.class_count()).map(|at| bytes.partition_point(|&byte| class(dfa, byte) < at));
+        let kind = |&byte: &u8| Kind { common: class(common, byte), level: levels.of_byte(byte) };
+        Self { first: first.collect(), all: bytes.iter().map(kind).collect() }
+    }
+
+    fn of(&self, class: usize) -> Range<usize> {
+        self.first[class]..self.first[class + 1]
+    }
+}
+
+/// What a state does by kinds of bytes, beside its partner. Other states with this partner mostly do the
+/// same, and are held against it.
+#[derive(Debug)]
+struct Base {
+    state: u32,
+    by_kind: Vec<Way>,
+    edges: Vec<Edge>,
+    /// By level: kinds of bytes that only one of the two goes on by.
+    torn: [u32; LEVELS],
+}
+
+/// Where bytes of a kind lead.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Nowhere,
+    /// To a state and its partner; the number of the edge.
+    Along(usize),
+    /// One of the two goes on, or both do to states that are not partners.
+    Torn,
+}
+
+/// A step of both to a state and its partner.
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    to: u32,
+    /// The last level with such a step.
+    level: usize,
+    /// Kinds of bytes that take it.
+    kinds: u32,
+}
+
+/// The steps of both automata side by side, backwards.
+#[derive(Debug, Default)]
+struct Steps {
+    /// From, to, and the last level with the step.
+    all: Vec<(u32, u32, usize)>,
+    /// The same by `to`; those to state `q` are `by_end[first[q] .. first[q + 1]]`.
+    by_end: Vec<(u32, usize)>,
+    first: Vec<u32>,
+}
+
+impl Steps {
+    /// Sorts them by their ends (counting sort).
+    fn sort(&mut self, states: usize) {
+        self.first = vec![0; states + 2];
+        self.all.iter().for_each(|&(_, to, _)| self.first[to as usize + 2] += 1);
+        (2..self.first.len()).for_each(|at| self.first[at] += self.first[at - 1]);
+        self.by_end = vec![(0, 0); self.all.len()];
+        for &(from, to, level) in &self.all {
+            let at = &mut self.first[to as usize + 1];
+            self.by_end[*at as usize] = (from, level);
+            *at += 1;
+        }
+    }
+
+    /// The states with a step to `to` by texts of a level.
+    fn to(&self, to: u32, level: usize) -> impl Iterator<Item = u32> {
+        let range = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
+        self.by_end[range].iter().filter(move |(_, last)| *last >= level).map(|&(from, _)| from)
+    }
+}
+
+/// Two automata that run side by side from their starts.
+struct SideBySide<'a> {
+    dfa: &'a TerminalDfa,
+    common: &'a TerminalDfa,
+    kinds: Kinds,
+    pairs: Vec<Pair>,
+    /// By state of the common one.
+    bases: Vec<Option<Base>>,
+    open: VecDeque<u32>,
+    steps: Steps,
+    /// Scratch.
+    edges: Vec<Edge>,
+}
+
+impl SideBySide<'_> {
+    /// Goes from a state to those after it.
+    fn leave(&mut self, state: u32) {
+        let partner = self.pairs[state as usize].partner;
+        let (row, theirs) = (self.dfa.row(state), self.common.row(partner));
+        let base = self.bases[partner as usize].take();
+        let known = base.as_ref().map(|base| (base, self.dfa.row(base.state)));
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.clear();
+        edges.extend(base.iter().flat_map(|base| &base.edges));
+        let mut torn = base.as_ref().map_or([0; LEVELS], |base| base.torn);
+        let mut by_kind = Vec::new();
+        for (class, &to) in row.iter().enumerate() {
+            if known.is_some_and(|(_, known)| known[class] == to) {
+                continue;
+            }
+            for at in self.kinds.of(class) {
+                let Kind { common, level } = self.kinds.all[at];
+                let other = theirs[common];
+                match known.map(|(base, _)| base.by_kind[at]) {
+                    None | Some(Way::Nowhere) => {}
+                    Some(Way::Along(edge)) => edges[edge].kinds -= 1,
+                    Some(Way::Torn) => torn[..=level].iter_mut().for_each(|torn| *torn -= 1),
+                }
+                let way = if to == NONE && other == NONE {
+                    Way::Nowhere
+                } else if to != NONE && other != NONE && self.meet(to, other) {
+                    let edge = edges.iter().rposition(|edge| edge.to == to).unwrap_or_else(|| {
+                        edges.push(Edge { to, level, kinds: 0 });
+                        edges.len() - 1
+                    });
+                    edges[edge].level = edges[edge].level.max(level);
+                    edges[edge].kinds += 1;
+                    Way::Along(edge)
+                } else {
+                    torn[..=level].iter_mut().for_each(|torn| *torn += 1);
+                    Way::Torn
+                };
+                if known.is_none() {
+                    by_kind.push(way);
+                }
+            }
+        }
+        let taken = edges.iter().filter(|edge| edge.kinds > 0);
+        self.steps.all.extend(taken.map(|edge| (state, edge.to, edge.level)));
+        self.pairs[state as usize].apart = torn.map(|torn| if torn > 0 { 1 } else { NEVER });
+        let fresh = || Some(Base { state, by_kind, edges: edges.clone(), torn });
+        self.bases[partner as usize] = base.or_else(fresh);
+        self.edges = edges;
+    }
+
+    /// Are the two states partners? They are if the first has none yet.
+    fn meet(&mut self, state: u32, other: u32) -> bool {
+        let partner = &mut self.pairs[state as usize].partner;
+        if *partner == NONE {
+            *partner = other;
+            self.open.push_back(state);
+        }
+        *partner == other
+    }
+}
+
+/// Works out distances from those of one step, among texts of a level: breadth-first backwards.
+fn spread(pairs: &mut [Pair], steps: &Steps, level: usize) {
+    let apart = |pairs: &[Pair], state: u32| pairs[state as usize].apart[level];
+    let mut open: Vec<u32> =
+        (0..).zip(&*pairs).filter(|(_, pair)| pair.apart[level] < NEVER).map(|(state, _)| state).collect();
+    open.sort_by_key(|&state| apart(pairs, state));
+    let mut open = VecDeque::from(open);
+    while let Some(state) = open.pop_front() {
+        let farther = apart(pairs, state).saturating_add(1);
+        for from in steps.to(state, level) {
+            if apart(pairs, from) > farther {
+                pairs[from as usize].apart[level] = farther;
+                open.push_back(from);
+            }
+        }
+    }
+}
+
+/// The kinds of bytes by which a terminal may come to an end.
+fn ending(dfa: &TerminalDfa) -> u64 {
+    let ends = |state: u32, byte: u8| next(dfa, state, byte).is_some_and(|to| dfa.accepting()[to as usize]);
+    let states = 0..u32::try_from(dfa.len()).unwrap_or(NONE);
+    let kinds = states.flat_map(|state| (0..=u8::MAX).filter(move |&byte| ends(state, byte)));
+    kinds.fold(0, |kinds, byte| kinds | 1 << byte_kind(byte))
+}
+
+/// A byte of each kind that one of the automata or the level tells from others.
+pub(super) fn told_apart(dfa: &TerminalDfa, common: &TerminalDfa, levels: &Levels) -> Vec<u8> {
+    let width = common.class_count() * LEVELS;
+    let mut seen = vec![false; dfa.class_count() * width];
+    let kind = |byte: u8| {
+        let [own, common] = [dfa, common].map(|dfa| usize::from(dfa.classes()[usize::from(byte)]));
+        own * width + common * LEVELS + levels.of_byte(byte)
+    };
+    (0..=u8::MAX).filter(|&byte| !std::mem::replace(&mut seen[kind(byte)], true)).collect()
+}
