@@ -1,9 +1,10 @@
 //! Drafts, and how long they should be.
 //!
-//! A pass over n tokens costs less than n passes, but more than one. With the measured curve of costs and the estimated
-//! acceptance of each guess, a draft goes on while the tokens it gains are worth more than the time it costs, at the pace
-//! that the run has otherwise. Where nothing is worth it there is no draft, and the run is the plain one; where drafts do not
-//! even gain what guessing and learning take, nothing is guessed and learnt either, for a while.
+//! A pass over n tokens costs less than n passes, but more than one. With the measured curve of costs and the
+//! estimated acceptance of each guess, a draft goes on while the tokens it gains are worth more than the time
+//! it costs, at the pace that the run has otherwise. Where nothing is worth it there is no draft, and the run
+//! is the plain one; where drafts do not even gain what guessing and learning take, nothing is guessed and
+//! learnt either, for a while.
 
 use super::{
     forced::ForcedText,
@@ -12,7 +13,7 @@ use super::{
     propose::{Guess, Propose, Seen},
     rest::Rest,
     site::Site,
-    worth::{Cut, Offered, Worth},
+    worth::{Cut, Offered, Worth, count},
 };
 use crate::{
     ids::TokenId,
@@ -85,12 +86,31 @@ pub struct Drafter {
     account: Account,
     /// The pass noted last, if it is not accounted for.
     passed: Option<Pass>,
-    /// What could be drafted, if drafts are as long as pays.
-    offered: Vec<Offered>,
-    /// What the pass that it was offered for is over without it.
-    first: Pass,
     effort: Effort,
     rest: Rest,
+}
+
+/// A draft of which some may be left out, as long as it is not [kept](Drafter::keep).
+#[derive(Debug, Default)]
+#[must_use]
+pub(crate) struct Proposal {
+    draft: Draft,
+    /// For each token of the draft what it is worth, or nothing at all where its length is fixed.
+    offered: Vec<Offered>,
+    /// What the text's part of the pass is without a draft.
+    first: Pass,
+}
+
+impl Proposal {
+    /// The tokens of which only some may be worth it: none where the draft is of a fixed length.
+    pub(crate) fn offered(&self) -> &[Offered] {
+        &self.offered
+    }
+
+    /// How many tokens the draft has beside them.
+    pub(crate) fn fixed(&self) -> usize {
+        self.draft.tokens.len() - self.offered.len()
+    }
 }
 
 /// What drafting takes beside the pass, where that is told.
@@ -138,10 +158,6 @@ impl Effort {
     }
 }
 
-fn count(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
-}
-
 /// Running sums over the last passes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Account {
@@ -157,8 +173,8 @@ impl Account {
     const KEEP: f64 = 0.98;
     /// What the sums about drafts keep from one pass with a draft to the next.
     const KEEP_DRAFTED: f64 = 0.99;
-    /// What they keep where there was none. Then nothing is found out, and what was found out fades slowly, so that
-    /// drafts are tried again, seldom.
+    /// What they keep where there was none. Then nothing is found out, and what was found out fades slowly,
+    /// so that drafts are tried again, seldom.
     const KEEP_UNKNOWN: f64 = 0.998;
     /// Draft tokens as expected that are thought to have come before the first.
     const WEIGHT: f64 = 5.0;
@@ -174,8 +190,8 @@ impl Drafter {
     #[must_use]
     pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
         let (cost, account) = (PassCost::default(), Account::default());
-        let (offered, effort, rest) = (Vec::new(), Effort::default(), Rest::default());
-        Self { proposer, length, cost, account, passed: None, offered, first: Pass::whole(1), effort, rest }
+        let (effort, rest) = (Effort::default(), Rest::default());
+        Self { proposer, length, cost, account, passed: None, effort, rest }
     }
 
     /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as
@@ -185,8 +201,8 @@ impl Drafter {
         Self::new(Box::new(ForcedText::new(tokenizer, vocabulary).with_spellings()), DraftLength::Auto)
     }
 
-    /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier run with the same
-    /// model.
+    /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier
+    /// run with the same model.
     #[must_use]
     pub fn cost(self, cost: PassCost) -> Self {
         Self { cost, ..self }
@@ -198,8 +214,8 @@ impl Drafter {
         &self.cost
     }
 
-    /// Passes that would be worth a measurement, in this order: none where costs do not count. `ahead`: are masks known
-    /// before passes, so that there are rows that are not wanted whole?
+    /// Passes that would be worth a measurement, in this order: none where costs do not count. `ahead`: are
+    /// masks known before passes, so that there are rows that are not wanted whole?
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
         match self.length {
@@ -214,8 +230,8 @@ impl Drafter {
         self.cost.observe(pass, seconds);
     }
 
-    /// Notes how long it took to guess the last draft, in seconds. What is never told is taken to cost nothing, and then
-    /// guessing never rests.
+    /// Notes how long it took to guess the last draft, in seconds. What is never told is taken to cost
+    /// nothing, and then guessing never rests.
     pub fn guessed(&mut self, seconds: f64) {
         if self.effort.guesses > 0 {
             if self.effort.is_stale() {
@@ -248,31 +264,36 @@ impl Drafter {
 
     /// As [`draft`](Self::draft), by costs that are measured elsewhere, for several drafters of one model.
     pub fn draft_at(&mut self, site: &mut Site<'_>, room: usize, cost: &PassCost) -> Draft {
+        if self.is_resting() {
+            self.skip();
+            return Draft::default();
+        }
         let pace = self.pace_by(cost.seconds(Pass::whole(1)));
         let worth = Worth { cost, pace, sequences: 1, at_once: 1 };
-        let mut draft = self.offer(site, room, Pass::default(), &worth);
-        let Cut { kept, gains } = worth.cut(self.first, &[&self.offered]);
-        self.keep(&mut draft, kept[0], gains[0], cost.seconds(self.first), &worth);
-        draft
+        let proposal = self.offer(site, room, Pass::default(), &worth);
+        let first = proposal.first;
+        let Cut { kept, gains } = worth.cut(first, &[proposal.offered()]);
+        self.keep(proposal, kept[0], gains[0], cost.seconds(first), &worth)
     }
 
-    /// What could be drafted for `site` in a pass that is over `others` beside, up to `room` tokens: how much of it should be
-    /// is to be told by [`keep`](Self::keep). A draft of a fixed length is that already.
+    /// What could be drafted for `site` in a pass that is over `others` beside, up to `room` tokens: how much
+    /// of it should be is to be told by [`keep`](Self::keep). Not while it [rests](Self::is_resting).
     pub(crate) fn offer(
         &mut self,
         site: &mut Site<'_>,
         room: usize,
         others: Pass,
         worth: &Worth<'_>,
-    ) -> Draft {
-        self.offered.clear();
+    ) -> Proposal {
         self.effort.guesses = 0;
-        self.first = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
-        match self.length {
-            DraftLength::UpTo(Fixed { tokens, threshold }) => self.up_to(site, room.min(tokens), threshold),
-            DraftLength::Auto if self.is_resting() => Draft::default(),
-            DraftLength::Auto => self.paying(site, room.min(DraftLength::MOST), others, worth),
-        }
+        let first = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
+        let (draft, offered) = match self.length {
+            DraftLength::UpTo(Fixed { tokens, threshold }) => {
+                (self.up_to(site, room.min(tokens), threshold), Vec::new())
+            }
+            DraftLength::Auto => self.paying(site, room.min(DraftLength::MOST), first + others, worth),
+        };
+        Proposal { draft, offered, first }
     }
 
     /// Is nothing to be guessed for the next pass, as it has not paid lately?
@@ -282,36 +303,29 @@ impl Drafter {
 
     /// Notes a pass for which nothing was guessed, while it [rests](Self::is_resting).
     pub(crate) fn skip(&mut self) {
-        self.offered.clear();
-        self.effort.learnt = 0;
+        (self.effort.guesses, self.effort.learnt) = (0, 0);
         self.rest.pass();
     }
 
-    /// The tokens that were [offered](Self::offer): none where the draft is of a fixed length.
-    pub(crate) fn offered(&self) -> &[Offered] {
-        &self.offered
-    }
-
-    /// Cuts an offered draft to so many tokens, which should gain so many seconds. `plain`: seconds of the pass without drafts.
+    /// Cuts what was proposed to so many of the offered tokens, which should gain so many seconds. `plain`:
+    /// seconds of the pass without drafts.
     pub(crate) fn keep(
         &mut self,
-        draft: &mut Draft,
+        proposal: Proposal,
         kept: usize,
         gained: f64,
         plain: f64,
         worth: &Worth<'_>,
-    ) {
-        if self.length != DraftLength::Auto {
-            return;
+    ) -> Draft {
+        let Proposal { mut draft, .. } = proposal;
+        if self.length == DraftLength::Auto {
+            draft.tokens.truncate(kept);
+            draft.acceptance.truncate(kept);
+            if let Some(spent) = self.effort.spent() {
+                self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));
+            }
         }
-        draft.tokens.truncate(kept);
-        draft.acceptance.truncate(kept);
-        let spent = self.effort.spent();
-        if self.is_resting() {
-            self.rest.pass();
-        } else if let Some(spent) = spent {
-            self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));
-        }
+        draft
     }
 
     fn up_to(&mut self, site: &mut Site<'_>, room: usize, threshold: f64) -> Draft {
@@ -327,13 +341,18 @@ impl Drafter {
         draft
     }
 
-    /// A draft that goes on as long as it could become better, beside `others`, by what it is worth.
-    fn paying(&mut self, site: &mut Site<'_>, room: usize, others: Pass, worth: &Worth<'_>) -> Draft {
+    /// A draft that goes on as long as it could become better in such a pass, by what it is worth.
+    fn paying(
+        &mut self,
+        site: &mut Site<'_>,
+        room: usize,
+        mut pass: Pass,
+        worth: &Worth<'_>,
+    ) -> (Draft, Vec<Offered>) {
         /// Chances of being reached below which a token is not worth a guess.
         const LEAST: f64 = 0.03;
-        let mut draft = Draft::default();
+        let (mut draft, mut all) = (Draft::default(), Vec::new());
         let guess = self.effort.guess() / count(worth.at_once);
-        let mut pass = self.first + others;
         let (mut reached, mut now, mut most) = (1.0, 0.0, 0.0_f64);
         let stale = self.effort.is_stale() && room > 0;
         while stale && self.effort.guesses == 0
@@ -349,13 +368,13 @@ impl Drafter {
             let offered = Offered { reached, wide: site.is_wide() };
             draft.tokens.push(guess.token);
             draft.acceptance.push(guess.acceptance);
-            self.offered.push(offered);
+            all.push(offered);
             now += reached - worth.price(pass, offered.pass());
             pass = pass + offered.pass();
             most = most.max(now);
         }
         self.effort.idle += usize::from(self.effort.guesses == 0);
-        draft
+        (draft, all)
     }
 
     /// The proposer's guess, with an acceptance that is a probability.
@@ -379,9 +398,10 @@ impl Drafter {
         (tokens + WEIGHT) / (seconds + WEIGHT * pass)
     }
 
-    /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all that belongs
-    /// to it took. If the pass [was noted](Self::passed), what such passes cost counts in its place: what a
-    /// draft is to gain is weighed against that, and neither should hang on what disturbed a pass.
+    /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all
+    /// that belongs to it took. If the pass [was noted](Self::passed), what such passes cost counts in its
+    /// place: what a draft is to gain is weighed against that, and neither should hang on what disturbed a
+    /// pass.
     pub fn verified(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
         let seconds = self.passed.take().map_or(seconds, |pass| self.cost.seconds(pass));
         let judged = draft.acceptance.iter().take(accepted + 1);

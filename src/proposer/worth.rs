@@ -83,7 +83,8 @@ impl Block {
     }
 }
 
-fn count(number: usize) -> f64 {
+/// A count as a number to reckon with.
+pub(crate) fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
