@@ -2,6 +2,8 @@
 //!
 //! Clocks decide here how long a draft is, and with that only the time a text takes, never the text.
 
+use super::without::{Part, Without};
+
 /// Most tokens of one pass that are told apart.
 const MOST: usize = 65;
 /// Passes over as many tokens that are looked back on.
@@ -22,6 +24,7 @@ pub struct CostCurve {
     passes: Vec<Passes>,
     /// The curve at numbers of tokens that were measured, ascending in both.
     points: Vec<(usize, f64)>,
+    pub(super) without: Without,
 }
 
 /// The last passes over as many tokens.
@@ -54,16 +57,19 @@ struct Level {
 
 impl Level {
     /// The level of these passes. Of two in the middle the shorter counts: the longer one may have been disturbed.
-    fn new(last: usize, mut seconds: Vec<f64>) -> Self {
+    fn new(last: usize, mut seconds: Vec<f64>, without: Without) -> Self {
         seconds.sort_unstable_by(f64::total_cmp);
-        let median = seconds[(seconds.len() - 1) / 2];
+        let mut median = seconds[(seconds.len() - 1) / 2];
+        if without.is(Part::Medians) {
+            median = seconds.iter().sum::<f64>() / super::count(seconds.len());
+        }
         Self { last, seconds, median }
     }
 }
 
 impl Default for CostCurve {
     fn default() -> Self {
-        Self { passes: vec![Passes::default(); MOST], points: Vec::new() }
+        Self { passes: vec![Passes::default(); MOST], points: Vec::new(), without: Without::default() }
     }
 }
 
@@ -88,10 +94,12 @@ impl CostCurve {
         self.points.clear();
         for (at, passes) in self.passes.iter().enumerate().filter(|(_, passes)| !passes.seconds.is_empty()) {
             self.points.push((at + 1, 0.0));
-            let mut level = Level::new(at + 1, passes.seconds.clone());
-            while let Some(mut before) = levels.pop_if(|before| before.median > level.median) {
+            let mut level = Level::new(at + 1, passes.seconds.clone(), self.without);
+            while !self.without.is(Part::Isotonic)
+                && let Some(mut before) = levels.pop_if(|before| before.median > level.median)
+            {
                 before.seconds.append(&mut level.seconds);
-                level = Level::new(level.last, before.seconds);
+                level = Level::new(level.last, before.seconds, self.without);
             }
             levels.push(level);
         }

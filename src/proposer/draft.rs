@@ -13,6 +13,7 @@ use super::{
     propose::{Guess, Propose, Seen},
     rest::Rest,
     site::Site,
+    without::{Part, Without},
     worth::{Cut, Offered, Worth, count},
 };
 use crate::{
@@ -88,6 +89,7 @@ pub struct Drafter {
     passed: Option<Pass>,
     effort: Effort,
     rest: Rest,
+    without: Without,
 }
 
 /// A draft of which some may be left out, as long as it is not [kept](Drafter::keep).
@@ -191,7 +193,8 @@ impl Drafter {
     pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
         let (cost, account) = (PassCost::default(), Account::default());
         let (effort, rest) = (Effort::default(), Rest::default());
-        Self { proposer, length, cost, account, passed: None, effort, rest }
+        let without = Without::default();
+        Self { proposer, length, cost, account, passed: None, effort, rest, without }
     }
 
     /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as
@@ -206,6 +209,13 @@ impl Drafter {
     #[must_use]
     pub fn cost(self, cost: PassCost) -> Self {
         Self { cost, ..self }
+    }
+
+    /// Leaves parts out.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(self, without: Without) -> Self {
+        Self { cost: self.cost.without(without), without, ..self }
     }
 
     /// What passes cost.
@@ -269,7 +279,7 @@ impl Drafter {
             return Draft::default();
         }
         let pace = self.pace_by(cost.seconds(Pass::whole(1)));
-        let worth = Worth { cost, pace, sequences: 1, at_once: 1 };
+        let worth = Worth { cost, pace, sequences: 1, at_once: 1, without: self.without };
         let proposal = self.offer(site, room, Pass::default(), &worth);
         let first = proposal.first;
         let Cut { kept, gains } = worth.cut(first, &[proposal.offered()]);
@@ -321,7 +331,8 @@ impl Drafter {
         if self.length == DraftLength::Auto {
             draft.tokens.truncate(kept);
             draft.acceptance.truncate(kept);
-            if let Some(spent) = self.effort.spent() {
+            if let Some(spent) = self.effort.spent().filter(|_| !self.without.is(Part::Rest)) {
+                let spent = if self.without.is(Part::Effort) { 0.0 } else { spent };
                 self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));
             }
         }
@@ -352,16 +363,22 @@ impl Drafter {
         /// Chances of being reached below which a token is not worth a guess.
         const LEAST: f64 = 0.03;
         let (mut draft, mut all) = (Draft::default(), Vec::new());
-        let guess = self.effort.guess() / count(worth.at_once);
+        let mut guess = self.effort.guess() / count(worth.at_once);
+        if self.without.is(Part::Effort) {
+            guess = 0.0;
+        }
+        let correction = if self.without.is(Part::Correction) { 1.0 } else { self.account.correction() };
+        let unbound = self.without.is(Part::Bound);
         let (mut reached, mut now, mut most) = (1.0, 0.0, 0.0_f64);
         let stale = self.effort.is_stale() && room > 0;
         while stale && self.effort.guesses == 0
+            || unbound && draft.tokens.len() < room
             || worth.could_gain(pass, reached, most - now, guess, room - draft.tokens.len())
         {
             self.effort.guesses += 1;
             site.set_worth(Some(reached / worth.pace * count(worth.at_once)));
             let Some(guess) = self.guess(site) else { break };
-            reached *= (guess.acceptance * self.account.correction()).min(1.0);
+            reached *= (guess.acceptance * correction).min(1.0);
             if reached < LEAST || !site.push(guess.token) {
                 break;
             }
@@ -394,6 +411,9 @@ impl Drafter {
     fn pace_by(&self, pass: f64) -> f64 {
         /// Passes of one token that are thought to have come before the first.
         const WEIGHT: f64 = 4.0;
+        if self.without.is(Part::TextPace) {
+            return 1.0 / pass;
+        }
         let Account { tokens, seconds, .. } = self.account;
         (tokens + WEIGHT) / (seconds + WEIGHT * pass)
     }

@@ -26,6 +26,7 @@ mod rate;
 mod rest;
 mod site;
 mod template;
+mod without;
 mod worth;
 
 pub use best::BestOf;
@@ -42,4 +43,6 @@ pub use prior::{Prior, PriorError, PriorErrorKind, PriorSummary};
 pub use propose::{Guess, Propose, Seen};
 pub(crate) use rate::Rate;
 pub use site::{Draw, Drawn, Noise, Site};
+#[doc(hidden)]
+pub use without::{Part, Without};
 pub(crate) use worth::{Cut, Offered, Speedup, Worth, count};

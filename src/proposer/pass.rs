@@ -3,7 +3,11 @@
 //! The logits of a row are a large part of a small model's pass, and hardly any work where few tokens may follow and
 //! the model computes only theirs. So a pass costs what its tokens cost, and on top of that what its whole rows do.
 
-use super::{cost::CostCurve, median::Median};
+use super::{
+    cost::CostCurve,
+    median::Median,
+    without::{Part, Without},
+};
 use crate::vocab::TokenSet;
 
 /// What a pass is over.
@@ -53,6 +57,9 @@ pub struct PassCost {
     /// What is added, by whole rows.
     rows: CostCurve,
     pace: Pace,
+    without: Without,
+    /// Seconds of a pass of one token, if longer ones cost a tenth of that more for each token.
+    fixed: Option<Median>,
 }
 
 /// By how many times passes take longer at present than they did at first: of the last whose cost was known.
@@ -74,10 +81,24 @@ impl Pace {
 }
 
 impl PassCost {
+    /// Leaves parts out.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(mut self, without: Without) -> Self {
+        (self.without, self.tokens.without, self.rows.without) = (without, without, without);
+        self
+    }
+
     /// Notes that a pass took so long.
     pub fn observe(&mut self, pass: Pass, seconds: f64) {
+        let pass = if self.without.is(Part::Rows) { Pass { whole: 0, ..pass } } else { pass };
+        if self.without.is(Part::Curve) {
+            let one = seconds / Self::fixed(pass.tokens);
+            self.fixed.get_or_insert_with(|| Median::of(one)).add(one);
+            return;
+        }
         let Pass { tokens, whole } = pass;
-        if self.is_measured(pass) {
+        if self.is_measured(pass) && !self.without.is(Part::MachinePace) {
             self.pace.add(seconds / self.seconds(pass));
         }
         let seconds = seconds / self.pace.0.value();
@@ -97,6 +118,10 @@ impl PassCost {
         }
     }
 
+    fn fixed(tokens: usize) -> f64 {
+        0.9 + 0.1 * super::count(tokens.max(1))
+    }
+
     /// Have such passes been measured?
     fn is_measured(&self, Pass { tokens, whole }: Pass) -> bool {
         self.tokens.is_measured(tokens)
@@ -106,6 +131,10 @@ impl PassCost {
     /// Seconds of a pass.
     #[must_use]
     pub fn seconds(&self, pass: Pass) -> f64 {
+        if self.without.is(Part::Curve) {
+            return self.fixed.as_ref().map_or(1.0, Median::value) * Self::fixed(pass.tokens);
+        }
+        let pass = if self.without.is(Part::Rows) { Pass { whole: 0, ..pass } } else { pass };
         let rows = if pass.whole == 0 || self.rows.is_empty() { 0.0 } else { self.rows.seconds(pass.whole) };
         self.tokens.seconds(pass.tokens) + rows
     }
@@ -120,6 +149,7 @@ impl PassCost {
     /// not wanted whole?
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
+        let ahead = ahead && !self.without.is(Part::Rows);
         let missing = |curve: &CostCurve| {
             let curve = curve.clone();
             CostCurve::PROBES.into_iter().filter(move |&count| !curve.is_measured(count))

@@ -4,7 +4,10 @@
 //! the pass is over: kernels take several rows at a time, so that one token may be dear and the next ones free. So all drafts
 //! of a pass are cut together.
 
-use super::pass::{Pass, PassCost};
+use super::{
+    pass::{Pass, PassCost},
+    without::{Part, Without},
+};
 
 /// A token that could be drafted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,6 +36,7 @@ pub(crate) struct Worth<'a> {
     pub(crate) sequences: usize,
     /// How many of them are drafted for at once.
     pub(crate) at_once: usize,
+    pub(crate) without: Without,
 }
 
 /// How many times as fast as without drafts passes have been lately.
@@ -107,6 +111,11 @@ impl Worth<'_> {
     /// pass costs at the present pace, is the most, exactly so where all rows or none are wide, or costs are a straight
     /// line. Costs as much as sorting the tokens.
     pub(crate) fn cut(&self, plain: Pass, drafts: &[&[Offered]]) -> Cut {
+        if self.without.is(Part::Joint) && drafts.len() > 1 {
+            let alone = drafts.iter().map(|draft| self.cut(plain, &[draft]));
+            let (kept, gains) = alone.map(|cut| (cut.kept[0], cut.gains[0])).unzip();
+            return Cut { kept, gains };
+        }
         let mut blocks = self.blocks(plain, drafts);
         // Those of one draft stay in order.
         blocks.sort_by(|one, other| other.mean().total_cmp(&one.mean()));
@@ -136,11 +145,15 @@ impl Worth<'_> {
         let mut blocks: Vec<Block> = Vec::with_capacity(all);
         for (draft, offered) in drafts.iter().enumerate() {
             for token in *offered {
+                // Otherwise in the order in which they are reached.
+                let row = if self.without.is(Part::Blocks) { 0.0 } else { row };
                 let worth = token.reached - if token.wide { row } else { 0.0 };
                 let mut block = Block { draft, tokens: 1, worth };
-                while let Some(before) =
-                    blocks.pop_if(|before| before.draft == draft && before.mean() <= block.mean())
+                while !self.without.is(Part::Blocks)
+                    && let Some(before) =
+                        blocks.pop_if(|before| before.draft == draft && before.mean() <= block.mean())
                 {
+                    // Both are one.
                     block.tokens += before.tokens;
                     block.worth += before.worth;
                 }
@@ -230,7 +243,7 @@ mod tests {
         pace: f64,
         plain: Pass,
     ) -> Result<(f64, f64), TestCaseError> {
-        let worth = Worth { cost, pace, sequences: drafts.len(), at_once: 1 };
+        let worth = Worth { cost, pace, sequences: drafts.len(), at_once: 1, without: Without::default() };
         let slices: Vec<&[Offered]> = drafts.iter().map(Vec::as_slice).collect();
         let Cut { kept, gains } = worth.cut(plain, &slices);
         prop_assert!(kept.iter().zip(drafts).all(|(kept, draft)| *kept <= draft.len()));
@@ -271,7 +284,7 @@ mod tests {
             plain in 1..9_usize,
         ) {
             let cost = cost(&steps, &[]);
-            let worth = Worth { cost: &cost, pace, sequences: 1, at_once: 1 };
+            let worth = Worth { cost: &cost, pace, sequences: 1, at_once: 1, without: Without::default() };
             let pass = Pass { tokens: plain, whole: 0 };
             if !worth.could_gain(pass, reached, behind, 0.0, follow.len()) {
                 let (mut gain, mut reached) = (0.0, reached);
@@ -288,7 +301,7 @@ mod tests {
     #[test]
     fn a_guess_costs_time_too() {
         let cost = cost(&[0.0; 20], &[]);
-        let worth = Worth { cost: &cost, pace: 1.0, sequences: 1, at_once: 1 };
+        let worth = Worth { cost: &cost, pace: 1.0, sequences: 1, at_once: 1, without: Without::default() };
         let could = |guess| worth.could_gain(Pass::whole(1), 0.5, 0.0, guess, 9);
         assert!(could(0.4) && !could(0.6) && !worth.could_gain(Pass::whole(1), 0.5, 0.0, 0.0, 0));
     }
