@@ -1,6 +1,6 @@
 //! Which parts of the draft controller earn their keep: drafts without each part beside drafts with all.
 //!
-//!     cargo experiment ablation -- [--seeds N] [--tokens N] [--sequences N] [--prior shipped|none] [--fresh]
+//!     cargo experiment ablation -- [--seeds N] [--tokens N] [--sequences N] [--prior shipped|none|model] [--fresh]
 //!
 //! All variants write the same texts in turn, in one process, so that what drifts is the same for all. The unit is a
 //! prompt (or a group of prompts that share their passes); its ratio is that of the sums over seeds.
@@ -15,7 +15,7 @@ use anyhow::{Context, bail, ensure};
 use clap::{Parser, ValueEnum};
 use domino::{
     CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary,
-    decode::{BatchDecoder, BatchEvent, DecodeOptions, Decoder, Measured, Sampling},
+    decode::{BatchDecoder, BatchEvent, DecodeOptions, Decoder, DraftModel, Measured, Sampling},
     experiment::statistics::{self, Estimate},
     model::candle::{CandleBatch, CandleModel, LoadOptions, join_threads},
     proposer::{
@@ -54,6 +54,9 @@ struct Args {
     /// Only these variants, beside the whole.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// And one without all of these at once.
+    #[arg(long, value_delimiter = ',')]
+    together: Vec<String>,
     /// A drafter for each text, and what `calibrate` brings it, in place of parts left out.
     #[arg(long)]
     fresh: bool,
@@ -63,12 +66,15 @@ struct Args {
 enum Start {
     Shipped,
     None,
+    /// Nothing, and the model itself drafts beside: guesses that take as long as what they save.
+    Model,
 }
 
 /// A way to draft: without drafts, or without some parts.
 struct Variant {
     name: &'static str,
     parts: Option<Without>,
+    part: Option<Part>,
     calibrated: bool,
 }
 
@@ -77,6 +83,8 @@ struct Task {
     grammar: CompiledGrammar,
     counts: CountProposer,
     forced: ForcedText,
+    /// The folder and vocabulary of the model that drafts.
+    model: Option<(PathBuf, Vocabulary)>,
 }
 
 /// One text to be written.
@@ -86,26 +94,32 @@ struct Request {
 }
 
 impl Task {
-    fn drafter(&self, parts: Without) -> Drafter {
+    fn drafter(&self, parts: Without) -> anyhow::Result<Drafter> {
         let proposers: Vec<Box<dyn Propose>> = vec![
             Box::new(self.counts.another().without(parts)),
             Box::new(self.forced.clone()),
             Box::new(Lookup::default()),
         ];
-        Drafter::new(Box::new(BestOf::new(proposers)), DraftLength::Auto).without(parts)
+        let mut best = BestOf::new(proposers);
+        if let Some((model, vocabulary)) = &self.model {
+            let model = CandleModel::load(model, &LoadOptions::default())?;
+            best = best.with_dear(Box::new(DraftModel::new(model, vocabulary, vocabulary)?));
+        }
+        Ok(Drafter::new(Box::new(best), DraftLength::Auto).without(parts))
     }
 }
 
 fn variants(args: &Args) -> anyhow::Result<Vec<Variant>> {
     let whole = Without::default();
-    let part = |name, part| Variant { name, parts: Some(whole.and(part)), calibrated: true };
+    let part =
+        |name, part| Variant { name, parts: Some(whole.and(part)), part: Some(part), calibrated: true };
     let mut all = vec![
-        Variant { name: "whole", parts: Some(whole), calibrated: true },
-        Variant { name: "whole again", parts: Some(whole), calibrated: true },
-        Variant { name: "no drafts", parts: None, calibrated: true },
+        Variant { name: "whole", parts: Some(whole), part: None, calibrated: true },
+        Variant { name: "whole again", parts: Some(whole), part: None, calibrated: true },
+        Variant { name: "no drafts", parts: None, part: None, calibrated: true },
     ];
     if args.fresh {
-        all.push(Variant { name: "calibrate", parts: Some(whole), calibrated: false });
+        all.push(Variant { name: "calibrate", parts: Some(whole), part: None, calibrated: false });
     } else {
         all.extend([
             part("rest", Part::Rest),
@@ -129,10 +143,22 @@ fn variants(args: &Args) -> anyhow::Result<Vec<Variant>> {
             ]);
         }
     }
+    let known =
+        |name: &String| all.iter().find(|known| known.name == name.as_str()).and_then(|known| known.part);
+    if !args.together.is_empty() {
+        let parts =
+            args.together.iter().map(|name| known(name).with_context(|| format!("{name} is no part")));
+        let parts = parts.collect::<anyhow::Result<Vec<_>>>()?.into_iter().fold(whole, Without::and);
+        all.push(Variant { name: "all of these", parts: Some(parts), part: None, calibrated: true });
+    }
     if let Some(wrong) = args.only.iter().find(|name| all.iter().all(|known| known.name != name.as_str())) {
         bail!("{wrong} is no variant");
     }
-    let wanted = |known: &Variant| args.only.is_empty() || args.only.iter().any(|name| name == known.name);
+    let wanted = |known: &Variant| {
+        args.only.is_empty()
+            || known.name == "all of these"
+            || args.only.iter().any(|name| name == known.name)
+    };
     Ok(all
         .into_iter()
         .enumerate()
@@ -180,12 +206,13 @@ fn load(
                 let file = args.model.join("priors").join(name).with_extension("prior");
                 Prior::from_bytes(&std::fs::read(file)?, &grammar)?
             }
-            Start::None => {
+            Start::None | Start::Model => {
                 forced = forced.with_spellings();
                 Prior::new(&grammar)
             }
         };
-        tasks.push(Task { grammar, counts: CountProposer::new(prior, Learning::Text), forced });
+        let model = (args.prior == Start::Model).then(|| (args.model.clone(), vocabulary.clone()));
+        tasks.push(Task { grammar, counts: CountProposer::new(prior, Learning::Text), forced, model });
         for (number, line) in prompts.lines().enumerate() {
             let line: serde_json::Value = serde_json::from_str(line)?;
             if line["task"] == name {
@@ -219,8 +246,10 @@ fn single(
     // By variant and grammar: they learn from text to text, as in a program that writes many.
     let mut drafters: Vec<Vec<Option<Drafter>>> = variants
         .iter()
-        .map(|variant| tasks.iter().map(|task| variant.parts.map(|parts| task.drafter(parts))).collect())
-        .collect();
+        .map(|variant| {
+            tasks.iter().map(|task| variant.parts.map(|parts| task.drafter(parts)).transpose()).collect()
+        })
+        .collect::<anyhow::Result<_>>()?;
     let mut times = vec![vec![0.0; variants.len()]; requests.len()];
     // The first seed warms caches up.
     for (round, seed) in (args.first..=args.first + args.seeds).enumerate() {
@@ -234,7 +263,7 @@ fn single(
                 let which = (turn + round + number) % variants.len();
                 let variant = &variants[which];
                 let drafter = match variant.parts.filter(|_| args.fresh) {
-                    Some(parts) => Some(task.drafter(parts)),
+                    Some(parts) => Some(task.drafter(parts)?),
                     None => drafters[which][request.task].take(),
                 };
                 decoder.set_drafter(drafter);
@@ -313,7 +342,7 @@ fn write(
         let task = &tasks[*task];
         let constraint = Some(task.grammar.constraint());
         names.push(match variant.parts {
-            Some(parts) => decoder.add_with_drafter(prompt, constraint, options, task.drafter(parts))?,
+            Some(parts) => decoder.add_with_drafter(prompt, constraint, options, task.drafter(parts)?)?,
             None => decoder.add(prompt, constraint, options)?,
         });
     }
