@@ -26,7 +26,7 @@ use crate::{
     constraint::Constraint,
     ids::TokenId,
     model::{BatchInput, BatchModel, Logits},
-    proposer::{Cut, Drafter, Offered, Part, Pass, PassCost, Speedup, Without, Worth, count},
+    proposer::{Cut, Drafter, Offered, Pass, PassCost, Speedup, Worth, count},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -79,13 +79,7 @@ pub struct BatchDecoder<B: BatchModel> {
     cost: PassCost,
     /// What drafts have gained lately.
     speedup: Speedup,
-    without: Without,
 }
-
-/// What passes of a batch have cost, and drafts gained.
-#[derive(Debug, Default)]
-#[doc(hidden)]
-pub struct Measured(PassCost, Speedup);
 
 /// How many times what it costs a drafted token must be worth, where several sequences share a pass: a
 /// further token costs a good part of what one without a draft does there, so that a cost which is off by a
@@ -105,17 +99,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         let places = (0..model.sequences()).map(|_| None).collect();
         let possible = Arc::new(possible(&vocabulary));
         let (waiting, cost, speedup) = (VecDeque::new(), PassCost::default(), Speedup::default());
-        let without = Without::default();
-        Ok(Self { model, vocabulary, possible, places, waiting, next: 0, passes: 0, cost, speedup, without })
-    }
-
-    /// Forgets what was measured, leaves parts of the controller out, and gives back what was measured.
-    #[doc(hidden)]
-    pub fn without(&mut self, without: Without, measured: Option<Measured>) -> Measured {
-        self.without = without;
-        let Measured(cost, speedup) = measured.unwrap_or_default();
-        let cost = std::mem::replace(&mut self.cost, cost.without(without));
-        Measured(cost, std::mem::replace(&mut self.speedup, speedup))
+        Ok(Self { model, vocabulary, possible, places, waiting, next: 0, passes: 0, cost, speedup })
     }
 
     /// Adds a sequence that goes on from `prompt`, under `constraint` from its present state on. It joins
@@ -328,14 +312,13 @@ impl<B: BatchModel> BatchDecoder<B> {
             drafting += usize::from(drafter.is_some());
             todo.push((one, seen, own));
         }
-        let (cost, sequences, without_parts) = (&self.cost, todo.len(), self.without);
-        let margin = if sequences > 1 && !self.without.is(Part::Margin) { MARGIN } else { 1.0 };
-        let times = if self.without.is(Part::TextPace) { 1.0 } else { self.speedup.times() };
-        let pace = margin * count(sequences) * times / cost.seconds(without);
+        let (cost, sequences) = (&self.cost, todo.len());
+        let margin = if sequences > 1 { MARGIN } else { 1.0 };
+        let pace = margin * count(sequences) * self.speedup.times() / cost.seconds(without);
         let threads = rayon::current_num_threads();
         let worth = |drafting: usize| {
             let at_once = drafting.clamp(1, threads);
-            Worth { cost, pace, sequences, at_once, without: without_parts }
+            Worth { cost, pace, sequences, at_once }
         };
         let offer = |(one, seen, own): (Placed<Between>, usize, Pass)| {
             let others = Pass { tokens: usual.tokens - own.tokens, whole: usual.whole - own.whole };

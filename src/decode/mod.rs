@@ -31,8 +31,6 @@ mod steps;
 mod stop;
 mod verification;
 
-#[doc(hidden)]
-pub use batch::Measured;
 pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;
 #[cfg(feature = "experiments")]

@@ -34,10 +34,6 @@ impl GuessKind {
         Self { greedy, level: level.min(LEVELS - 1), support, margin: kind_of_margin(margin) }
     }
 
-    pub(super) fn expected(self) -> f64 {
-        EXPECTED[self.margin]
-    }
-
     fn index(self) -> usize {
         let place = usize::from(self.greedy) * LEVELS + self.level;
         (place * (SUPPORTS.len() + 1) + self.support) * (MARGINS.len() + 1) + self.margin
@@ -74,12 +70,6 @@ impl Calibration {
     /// How likely a guess of a kind is right: the kind's rate, drawn towards that of all guesses with this margin
     /// where it was met seldom.
     pub(super) fn acceptance(&self, kind: GuessKind) -> f64 {
-        let tally = self.tallies[kind.index()];
-        (f64::from(tally.right) + WEIGHT * self.alike(kind)) / (f64::from(tally.tried) + WEIGHT)
-    }
-
-    /// How likely a guess of this margin is right.
-    pub(super) fn alike(&self, kind: GuessKind) -> f64 {
         let mut alike = (WEIGHT, WEIGHT * EXPECTED[kind.margin]);
         for level in 0..LEVELS {
             for support in 0..=SUPPORTS.len() {
@@ -87,7 +77,8 @@ impl Calibration {
                 alike = (alike.0 + f64::from(tally.tried), alike.1 + f64::from(tally.right));
             }
         }
-        alike.1 / alike.0
+        let tally = self.tallies[kind.index()];
+        (f64::from(tally.right) + WEIGHT * alike.1 / alike.0) / (f64::from(tally.tried) + WEIGHT)
     }
 
     /// Guesses in all, and the right ones among them.

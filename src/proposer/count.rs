@@ -9,7 +9,6 @@ use super::{
     prior::{Prior, weights},
     propose::{Guess, Propose, Seen},
     site::Site,
-    without::{Part, Without},
 };
 use crate::ids::TokenId;
 
@@ -59,7 +58,6 @@ pub struct CountProposer {
     length: usize,
     last: Vec<TokenId>,
     mixture: Mixture,
-    without: Without,
 }
 
 impl CountProposer {
@@ -87,21 +85,13 @@ impl CountProposer {
             length: 0,
             last: Vec::new(),
             mixture: Mixture::default(),
-            without: Without::default(),
         }
     }
 
     /// Another one with the same prior, which is not copied, for another text.
     #[must_use]
     pub fn another(&self) -> Self {
-        Self { without: self.without, ..Self::with(Arc::clone(&self.prior), self.learning, self.counting) }
-    }
-
-    /// Leaves parts out.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without(self, without: Without) -> Self {
-        Self { without, ..self }
+        Self::with(Arc::clone(&self.prior), self.learning, self.counting)
     }
 
     /// What it knows, but for what it forgets with the text.
@@ -177,8 +167,6 @@ impl Propose for CountProposer {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {
         let (token, kind) = self.best(site)?;
         let acceptance = match self.counting.coupled {
-            true if self.without.is(Part::Calibration) => kind.expected(),
-            true if self.without.is(Part::Kinds) => self.prior.calibration.alike(kind),
             true => self.prior.calibration.acceptance(kind),
             false => self.mixture.share(token),
         };

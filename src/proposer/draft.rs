@@ -1,20 +1,10 @@
-//! Drafts, and how long they should be.
-//!
-//! A pass over n tokens costs less than n passes, but more than one. With the measured curve of costs and the
-//! estimated acceptance of each guess, a draft goes on while the tokens it gains are worth more than the time
-//! it costs, at the pace that the run has otherwise. Where nothing is worth it there is no draft, and the run
-//! is the plain one; where drafts do not even gain what guessing and learning take, nothing is guessed and
-//! learnt either, for a while.
+//! Drafts: what a proposer guesses, again and again, as far as the planner says that it pays.
 
 use super::{
     forced::ForcedText,
-    median::Median,
-    pass::{Pass, PassCost},
+    planner::{Cut, DraftPlanner, Offered, Pass, PassCost, Worth},
     propose::{Guess, Propose, Seen},
-    rest::Rest,
     site::Site,
-    without::{Part, Without},
-    worth::{Cut, Offered, Worth, count},
 };
 use crate::{
     ids::TokenId,
@@ -83,13 +73,7 @@ pub struct Draft {
 pub struct Drafter {
     proposer: Box<dyn Propose>,
     length: DraftLength,
-    cost: PassCost,
-    account: Account,
-    /// The pass noted last, if it is not accounted for.
-    passed: Option<Pass>,
-    effort: Effort,
-    rest: Rest,
-    without: Without,
+    planner: DraftPlanner,
 }
 
 /// A draft of which some may be left out, as long as it is not [kept](Drafter::keep).
@@ -115,86 +99,11 @@ impl Proposal {
     }
 }
 
-/// What drafting takes beside the pass, where that is told.
-#[derive(Debug, Default)]
-struct Effort {
-    /// Guesses for the last draft, and tokens learnt from since then.
-    guesses: usize,
-    learnt: usize,
-    /// Seconds of each.
-    guess: Option<Median>,
-    learning: Option<Median>,
-    /// Passes since the last guess for which there could have been one.
-    idle: usize,
-}
-
-impl Effort {
-    /// Passes without a guess after which one is made all the same, as those before took too long.
-    const PATIENCE: usize = 4;
-
-    /// Is what guesses took long ago?
-    fn is_stale(&self) -> bool {
-        self.idle >= Self::PATIENCE
-    }
-
-    fn add(to: &mut Option<Median>, seconds: f64) {
-        if seconds.is_finite() && seconds >= 0.0 {
-            to.get_or_insert_with(|| Median::of(seconds)).add(seconds);
-        }
-    }
-
-    fn of(each: Option<&Median>) -> f64 {
-        each.map_or(0.0, Median::value)
-    }
-
-    /// Seconds that a guess takes.
-    fn guess(&self) -> f64 {
-        Self::of(self.guess.as_ref())
-    }
-
-    /// What the last draft and the tokens before it took; nothing if nothing was told.
-    fn spent(&mut self) -> Option<f64> {
-        let learnt = count(std::mem::take(&mut self.learnt)) * Self::of(self.learning.as_ref());
-        let known = self.guess.is_some() || self.learning.is_some();
-        known.then(|| count(self.guesses) * self.guess() + learnt)
-    }
-}
-
-/// Running sums over the last passes.
-#[derive(Debug, Clone, Copy, Default)]
-struct Account {
-    tokens: f64,
-    seconds: f64,
-    /// Draft tokens that were right, and how many should have been by their acceptance.
-    right: f64,
-    expected: f64,
-}
-
-impl Account {
-    /// What the sums of tokens and seconds keep from one pass to the next: they look back on about 50.
-    const KEEP: f64 = 0.98;
-    /// What the sums about drafts keep from one pass with a draft to the next.
-    const KEEP_DRAFTED: f64 = 0.99;
-    /// What they keep where there was none. Then nothing is found out, and what was found out fades slowly,
-    /// so that drafts are tried again, seldom.
-    const KEEP_UNKNOWN: f64 = 0.998;
-    /// Draft tokens as expected that are thought to have come before the first.
-    const WEIGHT: f64 = 5.0;
-
-    /// By how much acceptance is estimated too low or too high.
-    fn correction(&self) -> f64 {
-        ((self.right + Self::WEIGHT) / (self.expected + Self::WEIGHT)).min(1.2)
-    }
-}
-
 impl Drafter {
     /// Drafts of `proposer`'s guesses.
     #[must_use]
     pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
-        let (cost, account) = (PassCost::default(), Account::default());
-        let (effort, rest) = (Effort::default(), Rest::default());
-        let without = Without::default();
-        Self { proposer, length, cost, account, passed: None, effort, rest, without }
+        Self { proposer, length, planner: DraftPlanner::default() }
     }
 
     /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as
@@ -207,21 +116,15 @@ impl Drafter {
     /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier
     /// run with the same model.
     #[must_use]
-    pub fn cost(self, cost: PassCost) -> Self {
-        Self { cost, ..self }
-    }
-
-    /// Leaves parts out.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without(self, without: Without) -> Self {
-        Self { cost: self.cost.without(without), without, ..self }
+    pub fn cost(mut self, cost: PassCost) -> Self {
+        self.planner.set_cost(cost);
+        self
     }
 
     /// What passes cost.
     #[must_use]
     pub fn pass_cost(&self) -> &PassCost {
-        &self.cost
+        self.planner.cost()
     }
 
     /// Passes that would be worth a measurement, in this order: none where costs do not count. `ahead`: are
@@ -229,27 +132,20 @@ impl Drafter {
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
         match self.length {
-            DraftLength::Auto => self.cost.unmeasured(ahead),
+            DraftLength::Auto => self.planner.cost().unmeasured(ahead),
             DraftLength::UpTo(_) => Vec::new(),
         }
     }
 
     /// Notes that a pass took so many seconds.
     pub fn passed(&mut self, pass: Pass, seconds: f64) {
-        self.passed = Some(pass);
-        self.cost.observe(pass, seconds);
+        self.planner.passed(pass, seconds);
     }
 
     /// Notes how long it took to guess the last draft, in seconds. What is never told is taken to cost
     /// nothing, and then guessing never rests.
     pub fn guessed(&mut self, seconds: f64) {
-        if self.effort.guesses > 0 {
-            if self.effort.is_stale() {
-                self.effort.guess = None;
-            }
-            self.effort.idle = 0;
-            Effort::add(&mut self.effort.guess, seconds / count(self.effort.guesses));
-        }
+        self.planner.guessed(seconds);
     }
 
     /// Has the proposer read the whole sequence so far, of which several tokens are new: a prompt. Nothing is
@@ -260,15 +156,14 @@ impl Drafter {
 
     /// Notes how long it took to learn from a token, in seconds.
     pub fn learnt(&mut self, seconds: f64) {
-        self.effort.learnt += 1;
-        Effort::add(&mut self.effort.learning, seconds);
+        self.planner.learnt(seconds);
     }
 
     /// A draft for `site` of at most `room` tokens. Costs what the proposer takes for each token.
     pub fn draft(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
-        let cost = std::mem::take(&mut self.cost);
+        let cost = self.planner.take_cost();
         let draft = self.draft_at(site, room, &cost);
-        self.cost = cost;
+        self.planner.set_cost(cost);
         draft
     }
 
@@ -278,8 +173,8 @@ impl Drafter {
             self.skip();
             return Draft::default();
         }
-        let pace = self.pace_by(cost.seconds(Pass::whole(1)));
-        let worth = Worth { cost, pace, sequences: 1, at_once: 1, without: self.without };
+        let pace = self.planner.pace(cost.seconds(Pass::whole(1)));
+        let worth = Worth { cost, pace, sequences: 1, at_once: 1 };
         let proposal = self.offer(site, room, Pass::default(), &worth);
         let first = proposal.first;
         let Cut { kept, gains } = worth.cut(first, &[proposal.offered()]);
@@ -295,7 +190,7 @@ impl Drafter {
         others: Pass,
         worth: &Worth<'_>,
     ) -> Proposal {
-        self.effort.guesses = 0;
+        self.planner.begin();
         let first = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
         let (draft, offered) = match self.length {
             DraftLength::UpTo(Fixed { tokens, threshold }) => {
@@ -308,13 +203,12 @@ impl Drafter {
 
     /// Is nothing to be guessed for the next pass, as it has not paid lately?
     pub(crate) fn is_resting(&self) -> bool {
-        self.rest.is_resting()
+        self.planner.is_resting()
     }
 
     /// Notes a pass for which nothing was guessed, while it [rests](Self::is_resting).
     pub(crate) fn skip(&mut self) {
-        (self.effort.guesses, self.effort.learnt) = (0, 0);
-        self.rest.pass();
+        self.planner.skip();
     }
 
     /// Cuts what was proposed to so many of the offered tokens, which should gain so many seconds. `plain`:
@@ -331,10 +225,7 @@ impl Drafter {
         if self.length == DraftLength::Auto {
             draft.tokens.truncate(kept);
             draft.acceptance.truncate(kept);
-            if let Some(spent) = self.effort.spent().filter(|_| !self.without.is(Part::Rest)) {
-                let spent = if self.without.is(Part::Effort) { 0.0 } else { spent };
-                self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));
-            }
+            self.planner.kept(gained, plain, worth);
         }
         draft
     }
@@ -357,41 +248,23 @@ impl Drafter {
         &mut self,
         site: &mut Site<'_>,
         room: usize,
-        mut pass: Pass,
+        pass: Pass,
         worth: &Worth<'_>,
     ) -> (Draft, Vec<Offered>) {
-        /// Chances of being reached below which a token is not worth a guess.
-        const LEAST: f64 = 0.03;
-        let (mut draft, mut all) = (Draft::default(), Vec::new());
-        let mut guess = self.effort.guess() / count(worth.at_once);
-        if self.without.is(Part::Effort) {
-            guess = 0.0;
-        }
-        let correction = if self.without.is(Part::Correction) { 1.0 } else { self.account.correction() };
-        let unbound = self.without.is(Part::Bound);
-        let (mut reached, mut now, mut most) = (1.0, 0.0, 0.0_f64);
-        let stale = self.effort.is_stale() && room > 0;
-        while stale && self.effort.guesses == 0
-            || unbound && draft.tokens.len() < room
-            || worth.could_gain(pass, reached, most - now, guess, room - draft.tokens.len())
-        {
-            self.effort.guesses += 1;
-            site.set_worth(Some(reached / worth.pace * count(worth.at_once)));
+        let mut draft = Draft::default();
+        let mut growth = self.planner.growth(pass, worth);
+        while self.planner.goes_on(&growth, room - draft.tokens.len()) {
+            site.set_worth(Some(growth.seconds()));
             let Some(guess) = self.guess(site) else { break };
-            reached *= (guess.acceptance * correction).min(1.0);
-            if reached < LEAST || !site.push(guess.token) {
+            if !growth.reaches(guess.acceptance * self.planner.correction()) || !site.push(guess.token) {
                 break;
             }
-            let offered = Offered { reached, wide: site.is_wide() };
+            growth.push(site.is_wide());
             draft.tokens.push(guess.token);
             draft.acceptance.push(guess.acceptance);
-            all.push(offered);
-            now += reached - worth.price(pass, offered.pass());
-            pass = pass + offered.pass();
-            most = most.max(now);
         }
-        self.effort.idle += usize::from(self.effort.guesses == 0);
-        (draft, all)
+        self.planner.grown();
+        (draft, growth.into_offered())
     }
 
     /// The proposer's guess, with an acceptance that is a probability.
@@ -404,18 +277,7 @@ impl Drafter {
     /// Tokens a second of passes lately; at first those of a run without drafts.
     #[must_use]
     pub fn pace(&self) -> f64 {
-        self.pace_by(self.cost.seconds(Pass::whole(1)))
-    }
-
-    /// Where a pass without a draft takes so many seconds.
-    fn pace_by(&self, pass: f64) -> f64 {
-        /// Passes of one token that are thought to have come before the first.
-        const WEIGHT: f64 = 4.0;
-        if self.without.is(Part::TextPace) {
-            return 1.0 / pass;
-        }
-        let Account { tokens, seconds, .. } = self.account;
-        (tokens + WEIGHT) / (seconds + WEIGHT * pass)
+        self.planner.pace(self.planner.cost().seconds(Pass::whole(1)))
     }
 
     /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all
@@ -423,14 +285,7 @@ impl Drafter {
     /// place: what a draft is to gain is weighed against that, and neither should hang on what disturbed a
     /// pass.
     pub fn verified(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
-        let seconds = self.passed.take().map_or(seconds, |pass| self.cost.seconds(pass));
-        let judged = draft.acceptance.iter().take(accepted + 1);
-        let Account { tokens, seconds: before, right, expected } = &mut self.account;
-        *tokens = *tokens * Account::KEEP + count(accepted + 1);
-        *before = *before * Account::KEEP + seconds;
-        let keep = if draft.tokens.is_empty() { Account::KEEP_UNKNOWN } else { Account::KEEP_DRAFTED };
-        *expected = *expected * keep + judged.sum::<f64>();
-        *right = *right * keep + count(accepted);
+        self.planner.verified(draft, accepted, seconds);
     }
 
     /// Does the proposer want to see what came? Not while it rests, if it may miss tokens.

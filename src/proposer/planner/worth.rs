@@ -1,13 +1,11 @@
-//! How much of what could be drafted a pass should hold: the tokens that are worth more than what they add to its cost.
+//! How much of what could be drafted a pass should hold: the tokens that are worth more than what they add to
+//! its cost.
 //!
-//! A token that is drafted comes with the probability that it and all before it are right. What it costs hangs on what else
-//! the pass is over: kernels take several rows at a time, so that one token may be dear and the next ones free. So all drafts
-//! of a pass are cut together.
+//! A token that is drafted comes with the probability that it and all before it are right. What it costs
+//! hangs on what else the pass is over: kernels take several rows at a time, so that one token may be dear
+//! and the next ones free. So all drafts of a pass are cut together.
 
-use super::{
-    pass::{Pass, PassCost},
-    without::{Part, Without},
-};
+use super::pass::{Pass, PassCost};
 
 /// A token that could be drafted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +34,6 @@ pub(crate) struct Worth<'a> {
     pub(crate) sequences: usize,
     /// How many of them are drafted for at once.
     pub(crate) at_once: usize,
-    pub(crate) without: Without,
 }
 
 /// How many times as fast as without drafts passes have been lately.
@@ -47,7 +44,8 @@ pub(crate) struct Speedup {
 }
 
 impl Speedup {
-    /// Notes that a pass gave so many tokens a sequence, and took so many times what it would have without drafts.
+    /// Notes that a pass gave so many tokens a sequence, and took so many times what it would have without
+    /// drafts.
     pub(crate) fn note(&mut self, tokens: f64, cost: f64) {
         /// What the sums keep from one pass to the next: they look back on about 50.
         const KEEP: f64 = 0.98;
@@ -74,7 +72,8 @@ pub(crate) struct Cut {
     pub(crate) gains: Vec<f64>,
 }
 
-/// Tokens of one draft that are taken together, as the first ones alone are worth less than those behind them.
+/// Tokens of one draft that are taken together, as the first ones alone are worth less than those behind
+/// them.
 struct Block {
     draft: usize,
     tokens: usize,
@@ -98,8 +97,9 @@ impl Worth<'_> {
         self.pace * (self.cost.seconds(pass + more) - self.cost.seconds(pass))
     }
 
-    /// Could a draft become better than it was at best, which is by so many tokens better than it is, if it went on by up to
-    /// `room` tokens, even if all of them were as likely to be reached as the last one? `guess`: seconds of a guess.
+    /// Could a draft become better than it was at best, which is by so many tokens better than it is, if it
+    /// went on by up to `room` tokens, even if all of them were as likely to be reached as the last one?
+    /// `guess`: seconds of a guess.
     pub(super) fn could_gain(&self, pass: Pass, reached: f64, behind: f64, guess: f64, room: usize) -> bool {
         (1..=room).any(|tokens| {
             let price = self.price(pass, Pass { tokens, whole: 0 });
@@ -107,15 +107,10 @@ impl Worth<'_> {
         })
     }
 
-    /// How much of each draft to keep in a pass that is over `plain` without them: what is expected to come, less what the
-    /// pass costs at the present pace, is the most, exactly so where all rows or none are wide, or costs are a straight
-    /// line. Costs as much as sorting the tokens.
+    /// How much of each draft to keep in a pass that is over `plain` without them: what is expected to come,
+    /// less what the pass costs at the present pace, is the most, exactly so where all rows or none are wide,
+    /// or costs are a straight line. Costs as much as sorting the tokens.
     pub(crate) fn cut(&self, plain: Pass, drafts: &[&[Offered]]) -> Cut {
-        if self.without.is(Part::Joint) && drafts.len() > 1 {
-            let alone = drafts.iter().map(|draft| self.cut(plain, &[draft]));
-            let (kept, gains) = alone.map(|cut| (cut.kept[0], cut.gains[0])).unzip();
-            return Cut { kept, gains };
-        }
         let mut blocks = self.blocks(plain, drafts);
         // Those of one draft stay in order.
         blocks.sort_by(|one, other| other.mean().total_cmp(&one.mean()));
@@ -136,8 +131,8 @@ impl Worth<'_> {
         Cut { gains: self.gains(plain, drafts, &best), kept: best }
     }
 
-    /// The drafts in blocks, of each the better ones first. A token's price does not count in this, as all have the same; what
-    /// its row adds does.
+    /// The drafts in blocks, of each the better ones first. A token's price does not count in this, as all
+    /// have the same; what its row adds does.
     fn blocks(&self, plain: Pass, drafts: &[&[Offered]]) -> Vec<Block> {
         let all: usize = drafts.iter().map(|draft| draft.len()).sum();
         let tokens = plain + Pass { tokens: all, whole: 0 };
@@ -145,15 +140,11 @@ impl Worth<'_> {
         let mut blocks: Vec<Block> = Vec::with_capacity(all);
         for (draft, offered) in drafts.iter().enumerate() {
             for token in *offered {
-                // Otherwise in the order in which they are reached.
-                let row = if self.without.is(Part::Blocks) { 0.0 } else { row };
                 let worth = token.reached - if token.wide { row } else { 0.0 };
                 let mut block = Block { draft, tokens: 1, worth };
-                while !self.without.is(Part::Blocks)
-                    && let Some(before) =
-                        blocks.pop_if(|before| before.draft == draft && before.mean() <= block.mean())
+                while let Some(before) =
+                    blocks.pop_if(|before| before.draft == draft && before.mean() <= block.mean())
                 {
-                    // Both are one.
                     block.tokens += before.tokens;
                     block.worth += before.worth;
                 }
@@ -163,7 +154,8 @@ impl Worth<'_> {
         blocks
     }
 
-    /// What each draft should gain in seconds, if so much of each is kept: what it costs is divided by what it adds.
+    /// What each draft should gain in seconds, if so much of each is kept: what it costs is divided by what
+    /// it adds.
     fn gains(&self, plain: Pass, drafts: &[&[Offered]], kept: &[usize]) -> Vec<f64> {
         let kept: Vec<&[Offered]> =
             drafts.iter().zip(kept).map(|(draft, &kept)| &draft[..kept.min(draft.len())]).collect();
@@ -243,7 +235,7 @@ mod tests {
         pace: f64,
         plain: Pass,
     ) -> Result<(f64, f64), TestCaseError> {
-        let worth = Worth { cost, pace, sequences: drafts.len(), at_once: 1, without: Without::default() };
+        let worth = Worth { cost, pace, sequences: drafts.len(), at_once: 1 };
         let slices: Vec<&[Offered]> = drafts.iter().map(Vec::as_slice).collect();
         let Cut { kept, gains } = worth.cut(plain, &slices);
         prop_assert!(kept.iter().zip(drafts).all(|(kept, draft)| *kept <= draft.len()));
@@ -284,7 +276,7 @@ mod tests {
             plain in 1..9_usize,
         ) {
             let cost = cost(&steps, &[]);
-            let worth = Worth { cost: &cost, pace, sequences: 1, at_once: 1, without: Without::default() };
+            let worth = Worth { cost: &cost, pace, sequences: 1, at_once: 1 };
             let pass = Pass { tokens: plain, whole: 0 };
             if !worth.could_gain(pass, reached, behind, 0.0, follow.len()) {
                 let (mut gain, mut reached) = (0.0, reached);
@@ -301,7 +293,7 @@ mod tests {
     #[test]
     fn a_guess_costs_time_too() {
         let cost = cost(&[0.0; 20], &[]);
-        let worth = Worth { cost: &cost, pace: 1.0, sequences: 1, at_once: 1, without: Without::default() };
+        let worth = Worth { cost: &cost, pace: 1.0, sequences: 1, at_once: 1 };
         let could = |guess| worth.could_gain(Pass::whole(1), 0.5, 0.0, guess, 9);
         assert!(could(0.4) && !could(0.6) && !worth.could_gain(Pass::whole(1), 0.5, 0.0, 0.0, 0));
     }

@@ -1,14 +1,11 @@
 //! What a pass costs whose rows are not all wanted whole.
 //!
-//! The logits of a row are a large part of a small model's pass, and hardly any work where few tokens may follow and
-//! the model computes only theirs. So a pass costs what its tokens cost, and on top of that what its whole rows do.
+//! The logits of a row are a large part of a small model's pass, and hardly any work where few tokens may
+//! follow and the model computes only theirs. So a pass costs what its tokens cost, and on top of that what
+//! its whole rows do.
 
-use super::{
-    cost::CostCurve,
-    median::Median,
-    without::{Part, Without},
-};
-use crate::vocab::TokenSet;
+use super::cost::CostCurve;
+use crate::{proposer::median::Median, vocab::TokenSet};
 
 /// What a pass is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -29,8 +26,8 @@ impl Pass {
     /// Are these so many tokens that their row counts as whole?
     #[must_use]
     pub fn is_wide(set: &TokenSet) -> bool {
-        /// A set of fewer than one token in so many is not wide. They may be far apart, and logits are computed sixteen
-        /// at a time.
+        /// A set of fewer than one token in so many is not wide. They may be far apart, and logits are
+        /// computed sixteen at a time.
         const NARROW: usize = 32;
         set.len() * NARROW > set.size()
     }
@@ -47,9 +44,9 @@ impl std::ops::Add for Pass {
 
 /// Seconds of passes, as measured, on a machine as it was when the first were.
 ///
-/// A machine that is shared is now fast and now slow, for many passes, and passes of some sizes may all fall into slow
-/// times. So each pass is compared with what it should have taken; what the last ones have in common is the machine, and
-/// is left out of account.
+/// A machine that is shared is now fast and now slow, for many passes, and passes of some sizes may all fall
+/// into slow times. So each pass is compared with what it should have taken; what the last ones have in
+/// common is the machine, and is left out of account.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PassCost {
     /// Of passes without whole rows, by tokens.
@@ -57,9 +54,6 @@ pub struct PassCost {
     /// What is added, by whole rows.
     rows: CostCurve,
     pace: Pace,
-    without: Without,
-    /// Seconds of a pass of one token, if longer ones cost a tenth of that more for each token.
-    fixed: Option<Median>,
 }
 
 /// By how many times passes take longer at present than they did at first: of the last whose cost was known.
@@ -81,24 +75,10 @@ impl Pace {
 }
 
 impl PassCost {
-    /// Leaves parts out.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without(mut self, without: Without) -> Self {
-        (self.without, self.tokens.without, self.rows.without) = (without, without, without);
-        self
-    }
-
     /// Notes that a pass took so long.
     pub fn observe(&mut self, pass: Pass, seconds: f64) {
-        let pass = if self.without.is(Part::Rows) { Pass { whole: 0, ..pass } } else { pass };
-        if self.without.is(Part::Curve) {
-            let one = seconds / Self::fixed(pass.tokens);
-            self.fixed.get_or_insert_with(|| Median::of(one)).add(one);
-            return;
-        }
         let Pass { tokens, whole } = pass;
-        if self.is_measured(pass) && !self.without.is(Part::MachinePace) {
+        if self.is_measured(pass) {
             self.pace.add(seconds / self.seconds(pass));
         }
         let seconds = seconds / self.pace.0.value();
@@ -118,10 +98,6 @@ impl PassCost {
         }
     }
 
-    fn fixed(tokens: usize) -> f64 {
-        0.9 + 0.1 * super::count(tokens.max(1))
-    }
-
     /// Have such passes been measured?
     fn is_measured(&self, Pass { tokens, whole }: Pass) -> bool {
         self.tokens.is_measured(tokens)
@@ -131,10 +107,6 @@ impl PassCost {
     /// Seconds of a pass.
     #[must_use]
     pub fn seconds(&self, pass: Pass) -> f64 {
-        if self.without.is(Part::Curve) {
-            return self.fixed.as_ref().map_or(1.0, Median::value) * Self::fixed(pass.tokens);
-        }
-        let pass = if self.without.is(Part::Rows) { Pass { whole: 0, ..pass } } else { pass };
         let rows = if pass.whole == 0 || self.rows.is_empty() { 0.0 } else { self.rows.seconds(pass.whole) };
         self.tokens.seconds(pass.tokens) + rows
     }
@@ -145,11 +117,10 @@ impl PassCost {
         self.seconds(pass) / self.seconds(Pass::whole(1)).max(1e-9)
     }
 
-    /// Passes worth a measurement before the first draft, in this order. `ahead`: are there passes with rows that are
-    /// not wanted whole?
+    /// Passes worth a measurement before the first draft, in this order. `ahead`: are there passes with rows
+    /// that are not wanted whole?
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
-        let ahead = ahead && !self.without.is(Part::Rows);
         let missing = |curve: &CostCurve| {
             let curve = curve.clone();
             CostCurve::PROBES.into_iter().filter(move |&count| !curve.is_measured(count))
