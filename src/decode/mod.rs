@@ -1,5 +1,6 @@
 //! The decode loop: model, constraint and sampling meet here and nowhere else.
 
+mod asking;
 mod batch;
 mod builder;
 mod calibration;
@@ -23,6 +24,7 @@ mod run;
 mod same_tokens;
 mod sampler;
 mod sampling;
+mod sequence;
 mod speculation;
 mod stats;
 mod steps;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{
     error::DecodeError,
     run::{Run, Step},
-    verification::Verification,
+    verification::{Between, Phase, Rows},
 };
 use crate::{ids::TokenId, model::Model, proposer::Drafter};
 
@@ -13,17 +13,17 @@ use crate::{ids::TokenId, model::Model, proposer::Drafter};
 #[derive(Debug)]
 pub(super) struct Speculation<'a> {
     drafter: &'a mut Drafter,
-    verification: Verification,
+    phase: Phase,
 }
 
 impl<'a> Speculation<'a> {
     pub(super) fn new(drafter: &'a mut Drafter) -> Self {
-        Self { drafter, verification: Verification::default() }
+        Self { drafter, phase: Phase::default() }
     }
 
     /// The draft of the last pass, what was refused of it included.
     pub(super) fn drafted(&self) -> &[TokenId] {
-        self.verification.drafted()
+        self.phase.drafted()
     }
 
     /// The run's next step, from a row that is there already or from a new pass.
@@ -33,40 +33,44 @@ impl<'a> Speculation<'a> {
         run: &mut Run,
     ) -> Result<Option<Step>, DecodeError> {
         let start = Instant::now();
-        if self.verification.needs_pass() {
-            // Settles the last pass, and sets its time back.
-            self.pass(model, run)?;
-        }
-        let step = self.verification.take(Some(self.drafter), run);
-        self.verification.spend(start.elapsed());
-        if run.finish().is_some() {
-            self.verification.settle(self.drafter);
-        }
+        let rows = match std::mem::take(&mut self.phase) {
+            Phase::Rows(rows) => rows,
+            Phase::Between(between) => self.pass(between, model, run)?,
+        };
+        let (step, mut phase) = rows.take(Some(self.drafter), run);
+        phase.spend(start.elapsed());
+        self.phase = match run.finish() {
+            Some(_) => Phase::Between(phase.settle(self.drafter)),
+            None => phase,
+        };
         step
     }
 
     /// A pass over what the model has not seen, with a draft behind it.
-    fn pass<M: Model>(&mut self, model: &mut M, run: &mut Run) -> Result<(), DecodeError> {
+    fn pass<M: Model>(
+        &mut self,
+        between: Between,
+        model: &mut M,
+        run: &mut Run,
+    ) -> Result<Rows, DecodeError> {
         // All but the last token were verified, or are the prompt.
         let seen = model.position().min(run.sequence().len() - 1);
         model.truncate(seen).map_err(DecodeError::model)?;
-        let verification = &mut self.verification;
-        verification.prepare(self.drafter, run, seen, model.context());
+        let mut ready = between.prepare(self.drafter, run, seen, model.context());
         let start = Instant::now();
-        let mut rows = model.forward(verification.tokens(), verification.wanted());
-        if let Err(error) = &rows
-            && verification.has_draft()
+        let mut logits = model.forward(ready.tokens(), ready.wanted());
+        if let Err(error) = &logits
+            && ready.has_draft()
         {
             tracing::debug!("a pass with a draft failed, and is made without: {error}");
             run.stats_mut().passes += 1;
-            verification.drop_draft();
-            rows = model.forward(verification.tokens(), verification.wanted());
+            ready.drop_draft();
+            logits = model.forward(ready.tokens(), ready.wanted());
         }
         let took = start.elapsed();
-        if verification.counts() {
-            self.drafter.passed(verification.size(), took.as_secs_f64());
+        if ready.counts() {
+            self.drafter.passed(ready.size(), took.as_secs_f64());
         }
-        verification.made(rows.map_err(DecodeError::model)?, run, took);
-        Ok(())
+        Ok(ready.made(logits.map_err(DecodeError::model)?, run, took))
     }
 }

@@ -1,124 +1,150 @@
-//! A draft and the rows of its pass, apart from the model: what a pass should be over, and its rows taken one by one for
-//! as long as what is drawn is what was drafted.
+//! Speculative verification of one run, apart from the model: what a pass is over, and its rows taken one by
+//! one for as long as the token drawn is the one drafted.
 //!
-//! Invariant: a run sees the rows it would see without drafts. A row is offered only while all tokens that its pass has
-//! seen are those of the run, and each token is drawn from its row as ever. So whatever a proposer says, the tokens are
-//! those of the plain run, as far as the model gives a row the same bits in whichever pass; domino's own runner does.
-//! Clocks decide how long drafts are, never what is drawn.
+//! A run goes round through four phases, each a type whose methods consume it, so that calls in a wrong order
+//! do not compile:
+//!
+//! ```text
+//! Between -- offer --> Offer -- keep --> Ready -- made --> Rows -- take --> Phase: Rows again, or Between
+//!    +---------------- prepare ------------^
+//! ```
+//!
+//! Invariant: a run sees the rows it would see without drafts. A row is offered only while all tokens that
+//! its pass has seen are those of the run, and each token is drawn from its row as ever. So whatever a
+//! proposer says, the tokens are those of the plain run, as far as the model gives a row the same bits in
+//! whichever pass; domino's own runner does. Clocks decide how long drafts are, never what is drawn.
 
 use std::time::{Duration, Instant};
 
 use super::{
+    asking::{ask, observed},
     error::DecodeError,
     run::{Run, Step},
     stats::timed,
 };
 use crate::{
-    constraint::Constraint,
     ids::TokenId,
-    model::{Logits, Rows},
-    proposer::{Draft, Drafter, Offered, Pass, Seen, Site, Worth},
+    model::{Logits, Rows as Wanted},
+    proposer::{Draft, Drafter, Offered, Pass, Proposal, Site, Worth},
     vocab::TokenSet,
 };
 
-/// What a run's passes are over, and where it is in the rows of the last one.
-#[derive(Default)]
-pub(super) struct Verification {
-    /// The rows of the last pass, as far as they can be of use.
-    rows: Option<Logits>,
-    /// The row about the next token.
-    next: usize,
-    draft: Draft,
-    /// Is it yet to be said how much of the draft is kept?
-    offered: bool,
-    accepted: usize,
-    /// Was the last pass over one token and its draft, so that its time says what drafts gain? A prompt's does not.
+/// Between two passes: what is left of the last one, to be accounted for.
+pub(super) struct Between {
+    input: Input,
+    account: Account,
+    /// How much work a pass like the last one would be: with a draft as long, but not with a prompt.
+    usual: Pass,
+    /// See [`first`](Self::first).
+    first: Pass,
+}
+
+/// A draft is offered: how much of it the next pass holds is yet to be said.
+pub(super) struct Offer {
+    input: Input,
+    proposal: Option<Proposal>,
     counts: bool,
-    /// Time since the last pass began, without what the caller did between steps.
-    time: Duration,
-    /// What the last pass was over, or the next one is: tokens that the model has not seen, then the draft.
+    first: Pass,
+}
+
+/// What the next pass is over is settled.
+pub(super) struct Ready {
+    input: Input,
+    draft: Draft,
+    counts: bool,
+    /// What counts of the rows, if not all does.
+    sets: Option<Vec<TokenSet>>,
+}
+
+/// The pass was made: there is a row about the next token.
+pub(super) struct Rows {
+    input: Input,
+    account: Account,
+    logits: Logits,
+    usual: Pass,
+    first: Pass,
+}
+
+/// Where a run is after a token was taken.
+pub(super) enum Phase {
+    /// The next token's row is yet to be made.
+    Between(Between),
+    /// There is a row about it.
+    Rows(Rows),
+}
+
+/// The tokens of a pass. Its memory goes from pass to pass.
+#[derive(Default)]
+struct Input {
+    /// Tokens that the model has not seen, then the draft.
     tokens: Vec<TokenId>,
     /// How many of them are not of the draft.
     pending: usize,
-    /// What counts of its rows, if not all does.
-    sets: Option<Vec<TokenSet>>,
     /// Scratch: the sequence.
     sequence: Vec<TokenId>,
 }
 
-impl Verification {
-    /// Is the next token's row yet to be made?
-    pub(super) fn needs_pass(&self) -> bool {
-        self.rows.is_none()
+/// What a pass and its draft have come to.
+#[derive(Default)]
+struct Account {
+    draft: Draft,
+    accepted: usize,
+    /// Time since the pass began, without what the caller did between steps.
+    time: Duration,
+    /// Was the pass over one token and its draft, so that its time says what drafts gain? A prompt's does
+    /// not.
+    counts: bool,
+}
+
+impl Default for Between {
+    fn default() -> Self {
+        let (usual, first) = (Pass::whole(1), Pass::whole(1));
+        Self { input: Input::default(), account: Account::default(), usual, first }
+    }
+}
+
+impl Between {
+    /// Settles the last pass and prepares the next one, over what a model that holds `seen` tokens of the run
+    /// has not seen, with a draft behind it. `context`: tokens that the model can hold.
+    pub(super) fn prepare(self, drafter: &mut Drafter, run: &mut Run, seen: usize, context: usize) -> Ready {
+        let (input, draft, counts) = self.begin(Some(drafter), run, seen, context, Drafter::draft);
+        Ready::new(input, draft.unwrap_or_default(), counts, run)
     }
 
-    /// Settles the last pass and prepares the next one, over what a model that holds `seen` tokens of the run has not seen,
-    /// with a draft behind it. `context`: tokens that the model can hold.
-    pub(super) fn prepare(&mut self, drafter: &mut Drafter, run: &mut Run, seen: usize, context: usize) {
-        self.begin(Some(&mut *drafter), run, seen, context, Drafter::draft);
-        self.offered = false;
-        self.ready(run);
-    }
-
-    /// The beginning of [`prepare`](Self::prepare) where other runs share the pass, which is over `others` beside: the
-    /// draft is only [offered](Self::offered), and the pass is not there before it [is kept](Self::keep).
+    /// The beginning of [`prepare`](Self::prepare) where other runs share the pass, which is over `others`
+    /// beside: how much of the draft is worth it is found out once all are offered.
     pub(super) fn offer(
-        &mut self,
+        self,
         drafter: Option<&mut Drafter>,
         run: &mut Run,
         seen: usize,
         context: usize,
         (others, worth): (Pass, &Worth<'_>),
-    ) {
-        self.begin(drafter, run, seen, context, |drafter, site, room| {
+    ) -> Offer {
+        let first = self.first;
+        let (input, proposal, counts) = self.begin(drafter, run, seen, context, |drafter, site, room| {
             drafter.offer(site, room, others, worth)
         });
+        Offer { input, proposal, counts, first }
     }
 
-    /// The tokens that were offered, of which only some may be worth it; those of a draft of fixed length are not among them.
-    pub(super) fn offered<'a>(&self, drafter: Option<&'a Drafter>) -> &'a [Offered] {
-        drafter.filter(|_| self.offered).map(Drafter::offered).unwrap_or_default()
-    }
-
-    /// Keeps so many of the tokens that were offered, which should gain so many seconds. `plain`: seconds of the shared pass
-    /// without drafts.
-    pub(super) fn keep(
-        &mut self,
-        drafter: Option<&mut Drafter>,
-        (kept, gained): (usize, f64),
-        plain: f64,
-        worth: &Worth<'_>,
-    ) {
-        if let Some(drafter) = drafter.filter(|_| std::mem::take(&mut self.offered)) {
-            drafter.keep(&mut self.draft, kept, gained, plain, worth);
-        }
-    }
-
-    /// Makes the pass of what there is.
-    pub(super) fn ready(&mut self, run: &mut Run) {
-        run.stats_mut().drafted += self.draft.tokens.len();
-        self.tokens.extend_from_slice(&self.draft.tokens);
-        self.sets = run.ahead(&self.draft.tokens);
-    }
-
-    /// Settles the last pass, and guesses for the next one.
-    fn begin(
-        &mut self,
+    /// Settles the last pass, and guesses for the next one, if there is something to guess for. Says also
+    /// whether the next pass counts.
+    fn begin<T>(
+        self,
         drafter: Option<&mut Drafter>,
         run: &mut Run,
         seen: usize,
         context: usize,
-        propose: impl FnOnce(&mut Drafter, &mut Site<'_>, usize) -> Draft,
-    ) {
-        let pending = &run.sequence()[seen..];
-        self.tokens.clear();
-        self.tokens.extend_from_slice(pending);
-        self.pending = pending.len();
+        propose: impl FnOnce(&mut Drafter, &mut Site<'_>, usize) -> T,
+    ) -> (Input, Option<T>, bool) {
+        let Self { mut input, account, .. } = self;
+        input.begin(&run.sequence()[seen..]);
         // A prompt is long: a row for each of its tokens would cost more than a draft gains.
-        let one = pending.len() == 1;
-        self.offered = false;
+        let one = input.pending == 1;
+        let mut proposed = None;
         if let Some(drafter) = drafter {
-            self.settle(drafter);
+            account.settle(drafter);
             if !one {
                 let mut time = Duration::ZERO;
                 timed(&mut time, || drafter.read(run.sequence()));
@@ -127,31 +153,82 @@ impl Verification {
                 drafter.skip();
             } else {
                 let start = Instant::now();
-                self.propose(drafter, context, run, propose);
+                proposed =
+                    Some(ask(run, context, &mut input.sequence, |site, room| propose(drafter, site, room)));
                 let took = start.elapsed();
                 drafter.guessed(took.as_secs_f64());
                 run.stats_mut().draft_time += took;
             }
         }
-        self.counts = one;
+        (input, proposed, one)
     }
 
-    /// What the next pass is over.
+    /// Accounts for the last pass, if another one is not to come soon.
+    fn settle(self, drafter: &mut Drafter) -> Self {
+        self.account.settle(drafter);
+        Self { input: self.input, ..Self::default() }
+    }
+
+    /// How much work a pass like the last one would be: with a draft as long, but not with a prompt.
+    pub(super) fn usual(&self) -> Pass {
+        self.usual
+    }
+
+    /// How much a pass without a draft would be, its row taken to be as wide as the last pass' first one.
+    pub(super) fn first(&self) -> Pass {
+        self.first
+    }
+}
+
+impl Offer {
+    /// The tokens that are offered, of which only some may be worth it; those of a draft of fixed length are
+    /// not among them.
+    pub(super) fn tokens(&self) -> &[Offered] {
+        self.proposal.as_ref().map(Proposal::offered).unwrap_or_default()
+    }
+
+    /// How much the next pass is without what is offered.
+    pub(super) fn plain(&self) -> Pass {
+        let fixed = self.proposal.as_ref().map_or(0, Proposal::fixed);
+        Pass { tokens: self.input.tokens.len(), ..self.first } + Pass::whole(fixed)
+    }
+
+    /// Keeps so many of the tokens that are offered, which should gain so many seconds. `plain`: seconds of
+    /// the shared pass without drafts. `drafter` is the one that offered.
+    pub(super) fn keep(
+        self,
+        drafter: Option<&mut Drafter>,
+        run: &mut Run,
+        (kept, gained): (usize, f64),
+        plain: f64,
+        worth: &Worth<'_>,
+    ) -> Ready {
+        let Self { input, proposal, counts, .. } = self;
+        let both = drafter.zip(proposal);
+        let draft = both.map(|(drafter, proposal)| drafter.keep(proposal, kept, gained, plain, worth));
+        Ready::new(input, draft.unwrap_or_default(), counts, run)
+    }
+}
+
+impl Ready {
+    fn new(mut input: Input, draft: Draft, counts: bool, run: &mut Run) -> Self {
+        run.stats_mut().drafted += draft.tokens.len();
+        input.tokens.extend_from_slice(&draft.tokens);
+        let sets = run.ahead(&draft.tokens);
+        Self { input, draft, counts, sets }
+    }
+
+    /// What the pass is over.
     pub(super) fn tokens(&self) -> &[TokenId] {
-        &self.tokens
-    }
-
-    /// The draft of that pass, what was refused of it included.
-    pub(super) fn drafted(&self) -> &[TokenId] {
-        self.tokens.get(self.pending..).unwrap_or_default()
+        &self.input.tokens
     }
 
     /// The rows it should give.
-    pub(super) fn wanted(&self) -> Rows<'_> {
+    pub(super) fn wanted(&self) -> Wanted<'_> {
         match &self.sets {
-            Some(sets) => Rows::Among(sets),
-            None if self.draft.tokens.is_empty() => Rows::Last,
-            None => Rows::All,
+            Some(sets) => Wanted::Among(sets),
+            None if self.draft.tokens.is_empty() => Wanted::Last,
+            None => Wanted::All,
         }
     }
 
@@ -159,27 +236,21 @@ impl Verification {
     pub(super) fn size(&self) -> Pass {
         let wide = |sets: &Vec<TokenSet>| sets.iter().filter(|set| Pass::is_wide(set)).count();
         let rows = 1 + self.draft.tokens.len();
-        Pass { tokens: self.tokens.len(), whole: self.sets.as_ref().map_or(rows, wide) }
+        Pass { tokens: self.input.tokens.len(), whole: self.sets.as_ref().map_or(rows, wide) }
     }
 
-    /// How much work a pass like the last one would be: with a draft as long, but not with a prompt.
+    /// The same, but a prompt counts as a token.
     pub(super) fn usual(&self) -> Pass {
         if self.counts { self.size() } else { Pass::whole(1) }
     }
 
-    /// How much a pass without a draft would be, its row taken to be as wide as the last pass' first one.
+    /// How much work it would be without a draft and a prompt.
     pub(super) fn first(&self) -> Pass {
         let wide = self.sets.as_ref().is_none_or(|sets| sets.first().is_none_or(Pass::is_wide));
         Pass { tokens: 1, whole: usize::from(wide) }
     }
 
-    /// How much the next pass is without what was offered.
-    pub(super) fn plain(&self, offered: &[Offered]) -> Pass {
-        let drafted = self.draft.tokens.len().saturating_sub(offered.len());
-        Pass { tokens: self.tokens.len(), ..self.first() } + Pass::whole(drafted)
-    }
-
-    /// Does the time of its pass say what drafts cost?
+    /// Does the time of the pass say what drafts cost?
     pub(super) fn counts(&self) -> bool {
         self.counts
     }
@@ -189,121 +260,122 @@ impl Verification {
         !self.draft.tokens.is_empty()
     }
 
-    /// Leaves the draft out: what is wrong with a pass may be about tokens that the plain run would never see.
+    /// Leaves the draft out: what is wrong with a pass may be about tokens that the plain run would never
+    /// see.
     pub(super) fn drop_draft(&mut self) {
-        self.tokens.truncate(self.tokens.len() - self.draft.tokens.len());
+        self.input.tokens.truncate(self.input.pending);
         self.draft = Draft::default();
         if let Some(sets) = &mut self.sets {
             sets.truncate(1);
         }
     }
 
-    /// Notes that the pass was made.
-    pub(super) fn made(&mut self, rows: Logits, run: &mut Run, took: Duration) {
+    /// Notes that the pass was made, and took so long.
+    pub(super) fn made(self, logits: Logits, run: &mut Run, took: Duration) -> Rows {
         run.stats_mut().passes += 1;
         run.stats_mut().model_time += took;
-        self.rows = Some(rows);
-        self.next = 0;
+        let (usual, first) = (self.usual(), self.first());
+        let account = Account { draft: self.draft, counts: self.counts, ..Account::default() };
+        Rows { input: self.input, account, logits, usual, first }
     }
+}
 
-    /// Notes that what belongs to the last pass took so much longer.
+impl Rows {
+    /// Notes that what belongs to the pass took so much longer.
     pub(super) fn spend(&mut self, time: Duration) {
-        self.time += time;
+        self.account.time += time;
     }
 
-    /// Takes the next token from its row; after that another row is there only if the token is the drafted one.
+    /// Takes the next token from its row. Another row follows only if the token is the drafted one.
     pub(super) fn take(
-        &mut self,
+        mut self,
         drafter: Option<&mut Drafter>,
         run: &mut Run,
-    ) -> Result<Option<Step>, DecodeError> {
-        let row = self.rows.as_ref().and_then(|rows| rows.row(self.next)).unwrap_or_default();
+    ) -> (Result<Option<Step>, DecodeError>, Phase) {
+        let accepted = self.account.accepted;
+        let row = self.logits.row(accepted).unwrap_or_default();
         let step = match drafter {
-            Some(drafter) if drafter.learns() => observed(drafter, run, row, &mut self.sequence)?,
-            _ => run.take(row)?,
+            Some(drafter) if drafter.learns() => observed(drafter, run, row, &mut self.input.sequence),
+            _ => run.take(row),
         };
-        let drafted = self.draft.tokens.get(self.accepted);
-        if step.is_some() && step.map(|step| step.token).as_ref() == drafted {
-            self.accepted += 1;
-            self.next += 1;
+        let token = step.as_ref().ok().copied().flatten().map(|step| step.token);
+        if token.is_some() && token.as_ref() == self.account.draft.tokens.get(accepted) {
+            self.account.accepted += 1;
             run.stats_mut().accepted += 1;
+            (step, Phase::Rows(self))
         } else {
-            self.rows = None;
+            (step, Phase::Between(self.end()))
         }
-        Ok(step)
     }
 
-    /// Makes the draft of the next pass.
-    fn propose(
-        &mut self,
-        drafter: &mut Drafter,
-        context: usize,
-        run: &Run,
-        propose: impl FnOnce(&mut Drafter, &mut Site<'_>, usize) -> Draft,
-    ) {
-        let length = run.sequence().len();
-        // The row behind the last token of a draft gives one more.
-        let room = (context - length.min(context)).min(run.room().saturating_sub(1));
-        self.sequence.clear();
-        self.sequence.extend_from_slice(run.sequence());
-        let noise = |position, token| run.sampler().noise(position, token);
-        let draw =
-            |row: &[f32], tokens: &[TokenId], allowed: Option<&TokenSet>| run.foresee(row, tokens, allowed);
-        let temperature = run.sampler().sampling().temperature();
-        let site = Site::new(run.constraint(), &mut self.sequence, temperature, &noise);
-        let mut site = site.ahead(run.is_ahead()).drawing(&draw);
-        self.draft = propose(drafter, &mut site, room);
-        self.offered = true;
+    /// Leaves the other rows where they are.
+    fn end(self) -> Between {
+        let Self { input, account, usual, first, .. } = self;
+        Between { input, account, usual, first }
+    }
+}
+
+impl Phase {
+    /// Notes that what belongs to the last pass took so much longer.
+    pub(super) fn spend(&mut self, time: Duration) {
+        self.account_mut().time += time;
     }
 
-    /// Accounts for the last pass.
-    pub(super) fn settle(&mut self, drafter: &mut Drafter) {
+    /// Accounts for the last pass of a run that has ended, whatever rows there still are.
+    pub(super) fn settle(self, drafter: &mut Drafter) -> Between {
+        let between = match self {
+            Self::Between(between) => between,
+            Self::Rows(rows) => rows.end(),
+        };
+        between.settle(drafter)
+    }
+
+    /// The draft of the last pass, what was refused of it included.
+    pub(super) fn drafted(&self) -> &[TokenId] {
+        let (Self::Between(Between { input, .. }) | Self::Rows(Rows { input, .. })) = self;
+        input.tokens.get(input.pending..).unwrap_or_default()
+    }
+
+    fn account_mut(&mut self) -> &mut Account {
+        match self {
+            Self::Between(between) => &mut between.account,
+            Self::Rows(rows) => &mut rows.account,
+        }
+    }
+}
+
+impl Default for Phase {
+    fn default() -> Self {
+        Self::Between(Between::default())
+    }
+}
+
+impl Input {
+    fn begin(&mut self, pending: &[TokenId]) {
+        self.tokens.clear();
+        self.tokens.extend_from_slice(pending);
+        self.pending = pending.len();
+    }
+}
+
+impl Account {
+    /// Tells the drafter how its draft went.
+    fn settle(self, drafter: &mut Drafter) {
         if self.counts {
             drafter.verified(&self.draft, self.accepted, self.time.as_secs_f64());
         }
-        self.draft = Draft::default();
-        self.accepted = 0;
-        self.counts = false;
-        self.time = Duration::ZERO;
     }
 }
 
-/// Takes the next token and shows it to the proposer.
-fn observed(
-    drafter: &mut Drafter,
-    run: &mut Run,
-    row: &[f32],
-    sequence: &mut Vec<TokenId>,
-) -> Result<Option<Step>, DecodeError> {
-    let start = Instant::now();
-    let before = run.constraint().map(Constraint::fork);
-    let length = run.sequence().len();
-    // Where there is no mask to be had, the run may need none: only the proposer goes without.
-    let likely = if drafter.wants_likely() { run.likely(row).ok() } else { None };
-    let looked = start.elapsed();
-    let step = run.take(row)?;
-    let mut time = Duration::ZERO;
-    timed(&mut time, || {
-        sequence.clear();
-        sequence.extend_from_slice(&run.sequence()[..length]);
-        let noise = |position, token| run.sampler().noise(position, token);
-        let temperature = run.sampler().sampling().temperature();
-        let mut site = Site::new(before.as_ref(), sequence, temperature, &noise);
-        let ended = || run.end_of_text();
-        if let Some(token) = step.map(|step| step.token).or_else(ended) {
-            drafter.observe(&mut site, Seen::new(token, likely.as_deref()));
-        }
-    });
-    run.stats_mut().draft_time += time;
-    drafter.learnt((looked + time).as_secs_f64());
-    Ok(step)
-}
-
-impl std::fmt::Debug for Verification {
+impl std::fmt::Debug for Phase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Verification")
-            .field("draft", &self.draft)
-            .field("accepted", &self.accepted)
+        let (name, account) = match self {
+            Self::Between(Between { account, .. }) => ("Between", account),
+            Self::Rows(Rows { account, .. }) => ("Rows", account),
+        };
+        f.debug_struct(name)
+            .field("draft", &account.draft)
+            .field("accepted", &account.accepted)
             .finish_non_exhaustive()
     }
 }
@@ -327,15 +399,16 @@ mod tests {
         let all = Arc::new(possible(&vocabulary));
         let mut run = Run::new(&[TokenId::new(0)], vocabulary, all, None, &DecodeOptions::default());
         let mut drafter = Drafter::new(Box::new(Lookup::default()), DraftLength::Auto);
-        let mut verification = Verification::default();
-        verification.prepare(&mut drafter, &mut run, 0, 8);
-        verification.spend(Duration::from_secs(2));
-        verification.spend(Duration::from_secs(3));
-        verification.settle(&mut drafter);
+        let logits = || Logits::new(vec![0.0; 2], 2);
+        let ready = Between::default().prepare(&mut drafter, &mut run, 0, 8);
+        let mut phase = Phase::Rows(ready.made(logits(), &mut run, Duration::ZERO));
+        phase.spend(Duration::from_secs(2));
+        phase.spend(Duration::from_secs(3));
+        let between = phase.settle(&mut drafter);
         assert!((drafter.pace() - 5.0 / 9.0).abs() < 1e-12, "{}", drafter.pace());
         // The next pass begins at nothing.
-        verification.prepare(&mut drafter, &mut run, 0, 8);
-        verification.settle(&mut drafter);
+        let ready = between.prepare(&mut drafter, &mut run, 0, 8);
+        Phase::Rows(ready.made(logits(), &mut run, Duration::ZERO)).settle(&mut drafter);
         let expected = (0.98 + 1.0 + 4.0) / (0.98 * 5.0 + 4.0);
         assert!((drafter.pace() - expected).abs() < 1e-12, "{}", drafter.pace());
     }

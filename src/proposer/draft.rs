@@ -1,18 +1,10 @@
-//! Drafts, and how long they should be.
-//!
-//! A pass over n tokens costs less than n passes, but more than one. With the measured curve of costs and the estimated
-//! acceptance of each guess, a draft goes on while the tokens it gains are worth more than the time it costs, at the pace
-//! that the run has otherwise. Where nothing is worth it there is no draft, and the run is the plain one; where drafts do not
-//! even gain what guessing and learning take, nothing is guessed and learnt either, for a while.
+//! Drafts: what a proposer guesses, again and again, as far as the planner says that it pays.
 
 use super::{
     forced::ForcedText,
-    median::Median,
-    pass::{Pass, PassCost},
+    planner::{Cut, DraftPlanner, Offered, Pass, PassCost, Worth},
     propose::{Guess, Propose, Seen},
-    rest::Rest,
     site::Site,
-    worth::{Cut, Offered, Worth},
 };
 use crate::{
     ids::TokenId,
@@ -81,91 +73,29 @@ pub struct Draft {
 pub struct Drafter {
     proposer: Box<dyn Propose>,
     length: DraftLength,
-    cost: PassCost,
-    account: Account,
-    /// The pass noted last, if it is not accounted for.
-    passed: Option<Pass>,
-    /// What could be drafted, if drafts are as long as pays.
-    offered: Vec<Offered>,
-    /// What the pass that it was offered for is over without it.
-    first: Pass,
-    effort: Effort,
-    rest: Rest,
+    planner: DraftPlanner,
 }
 
-/// What drafting takes beside the pass, where that is told.
+/// A draft of which some may be left out, as long as it is not [kept](Drafter::keep).
 #[derive(Debug, Default)]
-struct Effort {
-    /// Guesses for the last draft, and tokens learnt from since then.
-    guesses: usize,
-    learnt: usize,
-    /// Seconds of each.
-    guess: Option<Median>,
-    learning: Option<Median>,
-    /// Passes since the last guess for which there could have been one.
-    idle: usize,
+#[must_use]
+pub(crate) struct Proposal {
+    draft: Draft,
+    /// For each token of the draft what it is worth, or nothing at all where its length is fixed.
+    offered: Vec<Offered>,
+    /// What the text's part of the pass is without a draft.
+    first: Pass,
 }
 
-impl Effort {
-    /// Passes without a guess after which one is made all the same, as those before took too long.
-    const PATIENCE: usize = 4;
-
-    /// Is what guesses took long ago?
-    fn is_stale(&self) -> bool {
-        self.idle >= Self::PATIENCE
+impl Proposal {
+    /// The tokens of which only some may be worth it: none where the draft is of a fixed length.
+    pub(crate) fn offered(&self) -> &[Offered] {
+        &self.offered
     }
 
-    fn add(to: &mut Option<Median>, seconds: f64) {
-        if seconds.is_finite() && seconds >= 0.0 {
-            to.get_or_insert_with(|| Median::of(seconds)).add(seconds);
-        }
-    }
-
-    fn of(each: Option<&Median>) -> f64 {
-        each.map_or(0.0, Median::value)
-    }
-
-    /// Seconds that a guess takes.
-    fn guess(&self) -> f64 {
-        Self::of(self.guess.as_ref())
-    }
-
-    /// What the last draft and the tokens before it took; nothing if nothing was told.
-    fn spent(&mut self) -> Option<f64> {
-        let learnt = count(std::mem::take(&mut self.learnt)) * Self::of(self.learning.as_ref());
-        let known = self.guess.is_some() || self.learning.is_some();
-        known.then(|| count(self.guesses) * self.guess() + learnt)
-    }
-}
-
-fn count(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
-}
-
-/// Running sums over the last passes.
-#[derive(Debug, Clone, Copy, Default)]
-struct Account {
-    tokens: f64,
-    seconds: f64,
-    /// Draft tokens that were right, and how many should have been by their acceptance.
-    right: f64,
-    expected: f64,
-}
-
-impl Account {
-    /// What the sums of tokens and seconds keep from one pass to the next: they look back on about 50.
-    const KEEP: f64 = 0.98;
-    /// What the sums about drafts keep from one pass with a draft to the next.
-    const KEEP_DRAFTED: f64 = 0.99;
-    /// What they keep where there was none. Then nothing is found out, and what was found out fades slowly, so that
-    /// drafts are tried again, seldom.
-    const KEEP_UNKNOWN: f64 = 0.998;
-    /// Draft tokens as expected that are thought to have come before the first.
-    const WEIGHT: f64 = 5.0;
-
-    /// By how much acceptance is estimated too low or too high.
-    fn correction(&self) -> f64 {
-        ((self.right + Self::WEIGHT) / (self.expected + Self::WEIGHT)).min(1.2)
+    /// How many tokens the draft has beside them.
+    pub(crate) fn fixed(&self) -> usize {
+        self.draft.tokens.len() - self.offered.len()
     }
 }
 
@@ -173,9 +103,7 @@ impl Drafter {
     /// Drafts of `proposer`'s guesses.
     #[must_use]
     pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
-        let (cost, account) = (PassCost::default(), Account::default());
-        let (offered, effort, rest) = (Vec::new(), Effort::default(), Rest::default());
-        Self { proposer, length, cost, account, passed: None, offered, first: Pass::whole(1), effort, rest }
+        Self { proposer, length, planner: DraftPlanner::default() }
     }
 
     /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as
@@ -185,45 +113,39 @@ impl Drafter {
         Self::new(Box::new(ForcedText::new(tokenizer, vocabulary).with_spellings()), DraftLength::Auto)
     }
 
-    /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier run with the same
-    /// model.
+    /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier
+    /// run with the same model.
     #[must_use]
-    pub fn cost(self, cost: PassCost) -> Self {
-        Self { cost, ..self }
+    pub fn cost(mut self, cost: PassCost) -> Self {
+        self.planner.set_cost(cost);
+        self
     }
 
     /// What passes cost.
     #[must_use]
     pub fn pass_cost(&self) -> &PassCost {
-        &self.cost
+        self.planner.cost()
     }
 
-    /// Passes that would be worth a measurement, in this order: none where costs do not count. `ahead`: are masks known
-    /// before passes, so that there are rows that are not wanted whole?
+    /// Passes that would be worth a measurement, in this order: none where costs do not count. `ahead`: are
+    /// masks known before passes, so that there are rows that are not wanted whole?
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
         match self.length {
-            DraftLength::Auto => self.cost.unmeasured(ahead),
+            DraftLength::Auto => self.planner.cost().unmeasured(ahead),
             DraftLength::UpTo(_) => Vec::new(),
         }
     }
 
     /// Notes that a pass took so many seconds.
     pub fn passed(&mut self, pass: Pass, seconds: f64) {
-        self.passed = Some(pass);
-        self.cost.observe(pass, seconds);
+        self.planner.passed(pass, seconds);
     }
 
-    /// Notes how long it took to guess the last draft, in seconds. What is never told is taken to cost nothing, and then
-    /// guessing never rests.
+    /// Notes how long it took to guess the last draft, in seconds. What is never told is taken to cost
+    /// nothing, and then guessing never rests.
     pub fn guessed(&mut self, seconds: f64) {
-        if self.effort.guesses > 0 {
-            if self.effort.is_stale() {
-                self.effort.guess = None;
-            }
-            self.effort.idle = 0;
-            Effort::add(&mut self.effort.guess, seconds / count(self.effort.guesses));
-        }
+        self.planner.guessed(seconds);
     }
 
     /// Has the proposer read the whole sequence so far, of which several tokens are new: a prompt. Nothing is
@@ -234,84 +156,78 @@ impl Drafter {
 
     /// Notes how long it took to learn from a token, in seconds.
     pub fn learnt(&mut self, seconds: f64) {
-        self.effort.learnt += 1;
-        Effort::add(&mut self.effort.learning, seconds);
+        self.planner.learnt(seconds);
     }
 
     /// A draft for `site` of at most `room` tokens. Costs what the proposer takes for each token.
     pub fn draft(&mut self, site: &mut Site<'_>, room: usize) -> Draft {
-        let cost = std::mem::take(&mut self.cost);
+        let cost = self.planner.take_cost();
         let draft = self.draft_at(site, room, &cost);
-        self.cost = cost;
+        self.planner.set_cost(cost);
         draft
     }
 
     /// As [`draft`](Self::draft), by costs that are measured elsewhere, for several drafters of one model.
     pub fn draft_at(&mut self, site: &mut Site<'_>, room: usize, cost: &PassCost) -> Draft {
-        let pace = self.pace_by(cost.seconds(Pass::whole(1)));
+        if self.is_resting() {
+            self.skip();
+            return Draft::default();
+        }
+        let pace = self.planner.pace(cost.seconds(Pass::whole(1)));
         let worth = Worth { cost, pace, sequences: 1, at_once: 1 };
-        let mut draft = self.offer(site, room, Pass::default(), &worth);
-        let Cut { kept, gains } = worth.cut(self.first, &[&self.offered]);
-        self.keep(&mut draft, kept[0], gains[0], cost.seconds(self.first), &worth);
-        draft
+        let proposal = self.offer(site, room, Pass::default(), &worth);
+        let first = proposal.first;
+        let Cut { kept, gains } = worth.cut(first, &[proposal.offered()]);
+        self.keep(proposal, kept[0], gains[0], cost.seconds(first), &worth)
     }
 
-    /// What could be drafted for `site` in a pass that is over `others` beside, up to `room` tokens: how much of it should be
-    /// is to be told by [`keep`](Self::keep). A draft of a fixed length is that already.
+    /// What could be drafted for `site` in a pass that is over `others` beside, up to `room` tokens: how much
+    /// of it should be is to be told by [`keep`](Self::keep). Not while it [rests](Self::is_resting).
     pub(crate) fn offer(
         &mut self,
         site: &mut Site<'_>,
         room: usize,
         others: Pass,
         worth: &Worth<'_>,
-    ) -> Draft {
-        self.offered.clear();
-        self.effort.guesses = 0;
-        self.first = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
-        match self.length {
-            DraftLength::UpTo(Fixed { tokens, threshold }) => self.up_to(site, room.min(tokens), threshold),
-            DraftLength::Auto if self.is_resting() => Draft::default(),
-            DraftLength::Auto => self.paying(site, room.min(DraftLength::MOST), others, worth),
-        }
+    ) -> Proposal {
+        self.planner.begin();
+        let first = Pass { tokens: 1, whole: usize::from(site.is_wide()) };
+        let (draft, offered) = match self.length {
+            DraftLength::UpTo(Fixed { tokens, threshold }) => {
+                (self.up_to(site, room.min(tokens), threshold), Vec::new())
+            }
+            DraftLength::Auto => self.paying(site, room.min(DraftLength::MOST), first + others, worth),
+        };
+        Proposal { draft, offered, first }
     }
 
     /// Is nothing to be guessed for the next pass, as it has not paid lately?
     pub(crate) fn is_resting(&self) -> bool {
-        self.rest.is_resting()
+        self.planner.is_resting()
     }
 
     /// Notes a pass for which nothing was guessed, while it [rests](Self::is_resting).
     pub(crate) fn skip(&mut self) {
-        self.offered.clear();
-        self.effort.learnt = 0;
-        self.rest.pass();
+        self.planner.skip();
     }
 
-    /// The tokens that were [offered](Self::offer): none where the draft is of a fixed length.
-    pub(crate) fn offered(&self) -> &[Offered] {
-        &self.offered
-    }
-
-    /// Cuts an offered draft to so many tokens, which should gain so many seconds. `plain`: seconds of the pass without drafts.
+    /// Cuts what was proposed to so many of the offered tokens, which should gain so many seconds. `plain`:
+    /// seconds of the pass without drafts.
     pub(crate) fn keep(
         &mut self,
-        draft: &mut Draft,
+        proposal: Proposal,
         kept: usize,
         gained: f64,
         plain: f64,
         worth: &Worth<'_>,
-    ) {
-        if self.length != DraftLength::Auto {
-            return;
+    ) -> Draft {
+        let Proposal { mut draft, .. } = proposal;
+        if self.length == DraftLength::Auto {
+            draft.tokens.truncate(kept);
+            draft.acceptance.truncate(kept);
+            self.planner.kept(gained, plain, worth);
         }
-        draft.tokens.truncate(kept);
-        draft.acceptance.truncate(kept);
-        let spent = self.effort.spent();
-        if self.is_resting() {
-            self.rest.pass();
-        } else if let Some(spent) = spent {
-            self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));
-        }
+        draft
     }
 
     fn up_to(&mut self, site: &mut Site<'_>, room: usize, threshold: f64) -> Draft {
@@ -327,35 +243,28 @@ impl Drafter {
         draft
     }
 
-    /// A draft that goes on as long as it could become better, beside `others`, by what it is worth.
-    fn paying(&mut self, site: &mut Site<'_>, room: usize, others: Pass, worth: &Worth<'_>) -> Draft {
-        /// Chances of being reached below which a token is not worth a guess.
-        const LEAST: f64 = 0.03;
+    /// A draft that goes on as long as it could become better in such a pass, by what it is worth.
+    fn paying(
+        &mut self,
+        site: &mut Site<'_>,
+        room: usize,
+        pass: Pass,
+        worth: &Worth<'_>,
+    ) -> (Draft, Vec<Offered>) {
         let mut draft = Draft::default();
-        let guess = self.effort.guess() / count(worth.at_once);
-        let mut pass = self.first + others;
-        let (mut reached, mut now, mut most) = (1.0, 0.0, 0.0_f64);
-        let stale = self.effort.is_stale() && room > 0;
-        while stale && self.effort.guesses == 0
-            || worth.could_gain(pass, reached, most - now, guess, room - draft.tokens.len())
-        {
-            self.effort.guesses += 1;
-            site.set_worth(Some(reached / worth.pace * count(worth.at_once)));
+        let mut growth = self.planner.growth(pass, worth);
+        while self.planner.goes_on(&growth, room - draft.tokens.len()) {
+            site.set_worth(Some(growth.seconds()));
             let Some(guess) = self.guess(site) else { break };
-            reached *= (guess.acceptance * self.account.correction()).min(1.0);
-            if reached < LEAST || !site.push(guess.token) {
+            if !growth.reaches(guess.acceptance * self.planner.correction()) || !site.push(guess.token) {
                 break;
             }
-            let offered = Offered { reached, wide: site.is_wide() };
+            growth.push(site.is_wide());
             draft.tokens.push(guess.token);
             draft.acceptance.push(guess.acceptance);
-            self.offered.push(offered);
-            now += reached - worth.price(pass, offered.pass());
-            pass = pass + offered.pass();
-            most = most.max(now);
         }
-        self.effort.idle += usize::from(self.effort.guesses == 0);
-        draft
+        self.planner.grown();
+        (draft, growth.into_offered())
     }
 
     /// The proposer's guess, with an acceptance that is a probability.
@@ -368,29 +277,15 @@ impl Drafter {
     /// Tokens a second of passes lately; at first those of a run without drafts.
     #[must_use]
     pub fn pace(&self) -> f64 {
-        self.pace_by(self.cost.seconds(Pass::whole(1)))
+        self.planner.pace(self.planner.cost().seconds(Pass::whole(1)))
     }
 
-    /// Where a pass without a draft takes so many seconds.
-    fn pace_by(&self, pass: f64) -> f64 {
-        /// Passes of one token that are thought to have come before the first.
-        const WEIGHT: f64 = 4.0;
-        let Account { tokens, seconds, .. } = self.account;
-        (tokens + WEIGHT) / (seconds + WEIGHT * pass)
-    }
-
-    /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all that belongs
-    /// to it took. If the pass [was noted](Self::passed), what such passes cost counts in its place: what a
-    /// draft is to gain is weighed against that, and neither should hang on what disturbed a pass.
+    /// Notes how a draft went: how many of its tokens were accepted, and how many seconds the pass and all
+    /// that belongs to it took. If the pass [was noted](Self::passed), what such passes cost counts in its
+    /// place: what a draft is to gain is weighed against that, and neither should hang on what disturbed a
+    /// pass.
     pub fn verified(&mut self, draft: &Draft, accepted: usize, seconds: f64) {
-        let seconds = self.passed.take().map_or(seconds, |pass| self.cost.seconds(pass));
-        let judged = draft.acceptance.iter().take(accepted + 1);
-        let Account { tokens, seconds: before, right, expected } = &mut self.account;
-        *tokens = *tokens * Account::KEEP + count(accepted + 1);
-        *before = *before * Account::KEEP + seconds;
-        let keep = if draft.tokens.is_empty() { Account::KEEP_UNKNOWN } else { Account::KEEP_DRAFTED };
-        *expected = *expected * keep + judged.sum::<f64>();
-        *right = *right * keep + count(accepted);
+        self.planner.verified(draft, accepted, seconds);
     }
 
     /// Does the proposer want to see what came? Not while it rests, if it may miss tokens.

@@ -11,7 +11,6 @@
 
 mod best;
 mod calibration;
-mod cost;
 mod count;
 mod counts;
 mod draft;
@@ -19,26 +18,24 @@ mod forced;
 mod keys;
 mod lookup;
 mod median;
-mod pass;
+mod planner;
 mod prior;
 mod propose;
 mod rate;
-mod rest;
 mod site;
 mod template;
-mod worth;
 
 pub use best::BestOf;
 pub(crate) use calibration::{EXPECTED, kind_of_margin};
-pub use cost::CostCurve;
 pub use count::{CountProposer, Counting, Learning};
+pub(crate) use draft::Proposal;
 pub use draft::{Draft, DraftLength, DraftLengthError, Drafter};
 pub use forced::ForcedText;
 pub use lookup::Lookup;
 pub(crate) use median::Median;
-pub use pass::{Pass, PassCost};
+pub(crate) use planner::{Cut, Offered, Speedup, Worth, count};
+pub use planner::{Pass, PassCost};
 pub use prior::{Prior, PriorError, PriorErrorKind, PriorSummary};
 pub use propose::{Guess, Propose, Seen};
 pub(crate) use rate::Rate;
 pub use site::{Draw, Drawn, Noise, Site};
-pub(crate) use worth::{Cut, Offered, Speedup, Worth};

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a site only looks. Its constraint is a fork, so nothing that a proposer asks can change the text.
 
-use super::pass::Pass;
+use super::planner::Pass;
 use crate::{
     constraint::{Constraint, Context, Patience},
     ids::TokenId,

@@ -7,7 +7,7 @@ use domino::{
         DecodeErrorKind, DecodeOptions, Decoder, DraftMask, DraftModel, Finish, Masking, Penalties, Sampling,
     },
     model::{Fault, ScriptedModel},
-    proposer::{BestOf, CostCurve, DraftLength, Drafter, Guess, Pass, PassCost, Propose, Seen, Site},
+    proposer::{BestOf, DraftLength, Drafter, Guess, Pass, PassCost, Propose, Seen, Site},
 };
 use proptest::prelude::*;
 
@@ -205,7 +205,9 @@ fn check(
     let liar = Liar { truth, size, choices, next: 0, honest };
     // Drafts are as good as free, so that there are some; but clocks have their say.
     let mut cheap = PassCost::default();
-    CostCurve::PROBES.into_iter().for_each(|tokens| cheap.observe(Pass { tokens, whole: 0 }, 1.0));
+    for pass in cheap.unmeasured(false) {
+        cheap.observe(Pass { whole: 0, ..pass }, 1.0);
+    }
     let proposer = match second {
         Some(second) => second.with(liar, &world, options.seed),
         None => Box::new(liar),

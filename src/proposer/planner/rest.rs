@@ -2,12 +2,12 @@
 
 /// Passes for which nothing is guessed, as what drafts gained before was not worth it.
 ///
-/// A rest is twice as long as the one before it, up to a bound: where drafts never pay, hardly anything is tried any more;
-/// where they begin to, that is found out soon after.
+/// A rest is twice as long as the one before it, up to a bound: where drafts never pay, hardly anything is
+/// tried any more; where they begin to, that is found out soon after.
 #[derive(Debug, Clone)]
 pub(super) struct Rest {
-    /// Sums over the last passes, in seconds: what drafts should have gained, what it took to guess and to learn, and what
-    /// the passes took that there would have been without drafts.
+    /// Sums over the last passes, in seconds: what drafts should have gained, what it took to guess and to
+    /// learn, and what the passes took that there would have been without drafts.
     gained: f64,
     spent: f64,
     passes: f64,
@@ -34,8 +34,8 @@ impl Rest {
     const TRIAL: usize = 2;
     /// What the sums keep from one pass to the next: they look back on about 20.
     const KEEP: f64 = 0.95;
-    /// The part of a pass that drafts must gain, beyond what they cost, to be worth the trouble; and the part that makes the
-    /// next rest a short one again.
+    /// The part of a pass that drafts must gain, beyond what they cost, to be worth the trouble; and the part
+    /// that makes the next rest a short one again.
     const WORTH: f64 = 0.02;
     const CLEAR: f64 = 0.05;
 
@@ -49,8 +49,8 @@ impl Rest {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// Notes what a draft, of whatever length, should gain, what it took to guess and learn, and what the pass would have
-    /// taken without it, in seconds.
+    /// Notes what a draft, of whatever length, should gain, what it took to guess and learn, and what the
+    /// pass would have taken without it, in seconds.
     pub(super) fn note(&mut self, gained: f64, spent: f64, pass: f64) {
         self.gained = Self::KEEP * self.gained + gained;
         self.spent = Self::KEEP * self.spent + spent;

@@ -1,10 +1,11 @@
 //! What a pass costs whose rows are not all wanted whole.
 //!
-//! The logits of a row are a large part of a small model's pass, and hardly any work where few tokens may follow and
-//! the model computes only theirs. So a pass costs what its tokens cost, and on top of that what its whole rows do.
+//! The logits of a row are a large part of a small model's pass, and hardly any work where few tokens may
+//! follow and the model computes only theirs. So a pass costs what its tokens cost, and on top of that what
+//! its whole rows do.
 
-use super::{cost::CostCurve, median::Median};
-use crate::vocab::TokenSet;
+use super::cost::CostCurve;
+use crate::{proposer::median::Median, vocab::TokenSet};
 
 /// What a pass is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -25,8 +26,8 @@ impl Pass {
     /// Are these so many tokens that their row counts as whole?
     #[must_use]
     pub fn is_wide(set: &TokenSet) -> bool {
-        /// A set of fewer than one token in so many is not wide. They may be far apart, and logits are computed sixteen
-        /// at a time.
+        /// A set of fewer than one token in so many is not wide. They may be far apart, and logits are
+        /// computed sixteen at a time.
         const NARROW: usize = 32;
         set.len() * NARROW > set.size()
     }
@@ -43,9 +44,9 @@ impl std::ops::Add for Pass {
 
 /// Seconds of passes, as measured, on a machine as it was when the first were.
 ///
-/// A machine that is shared is now fast and now slow, for many passes, and passes of some sizes may all fall into slow
-/// times. So each pass is compared with what it should have taken; what the last ones have in common is the machine, and
-/// is left out of account.
+/// A machine that is shared is now fast and now slow, for many passes, and passes of some sizes may all fall
+/// into slow times. So each pass is compared with what it should have taken; what the last ones have in
+/// common is the machine, and is left out of account.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PassCost {
     /// Of passes without whole rows, by tokens.
@@ -116,8 +117,8 @@ impl PassCost {
         self.seconds(pass) / self.seconds(Pass::whole(1)).max(1e-9)
     }
 
-    /// Passes worth a measurement before the first draft, in this order. `ahead`: are there passes with rows that are
-    /// not wanted whole?
+    /// Passes worth a measurement before the first draft, in this order. `ahead`: are there passes with rows
+    /// that are not wanted whole?
     #[must_use]
     pub fn unmeasured(&self, ahead: bool) -> Vec<Pass> {
         let missing = |curve: &CostCurve| {

@@ -6,18 +6,18 @@
 const MOST: usize = 65;
 /// Passes over as many tokens that are looked back on.
 const MEMORY: usize = 15;
-/// Passes that the first of them counts for: more than it takes to find out that the machine's pace has changed, see
-/// [`PassCost`](super::PassCost).
+/// Passes that the first of them counts for: more than it takes to find out that the machine's pace has
+/// changed, see [`PassCost`](super::PassCost).
 const FIRST: usize = 5;
 
 /// Seconds of a pass over n tokens.
 ///
-/// Whatever disturbs a pass makes it longer, now and then several times as long, so means say little. And a pass over
-/// more tokens is no cheaper. So this is the rising curve that is nearest to the last passes, by the sum of absolute
-/// differences: medians, those of neighbours taken together where they would fall. Straight lines lie between
-/// measurements.
+/// Whatever disturbs a pass makes it longer, now and then several times as long, so means say little. And a
+/// pass over more tokens is no cheaper. So this is the rising curve that is nearest to the last passes, by
+/// the sum of absolute differences: medians, those of neighbours taken together where they would fall.
+/// Straight lines lie between measurements.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CostCurve {
+pub(super) struct CostCurve {
     /// For each number of tokens from 1 on.
     passes: Vec<Passes>,
     /// The curve at numbers of tokens that were measured, ascending in both.
@@ -53,7 +53,8 @@ struct Level {
 }
 
 impl Level {
-    /// The level of these passes. Of two in the middle the shorter counts: the longer one may have been disturbed.
+    /// The level of these passes. Of two in the middle the shorter counts: the longer one may have been
+    /// disturbed.
     fn new(last: usize, mut seconds: Vec<f64>) -> Self {
         seconds.sort_unstable_by(f64::total_cmp);
         let median = seconds[(seconds.len() - 1) / 2];
@@ -68,12 +69,12 @@ impl Default for CostCurve {
 }
 
 impl CostCurve {
-    /// Numbers of tokens worth a measurement before the first draft: small ones, and both sides of where kernels that
-    /// take six or eight rows at a time begin another round.
-    pub const PROBES: [usize; 9] = [1, 2, 4, 6, 7, 8, 9, 12, 16];
+    /// Numbers of tokens worth a measurement before the first draft: small ones, and both sides of where
+    /// kernels that take six or eight rows at a time begin another round.
+    pub(super) const PROBES: [usize; 9] = [1, 2, 4, 6, 7, 8, 9, 12, 16];
 
     /// Notes that a pass over `tokens` took so long. Sorts the passes that are looked back on, a few hundred.
-    pub fn observe(&mut self, tokens: usize, seconds: f64) {
+    pub(super) fn observe(&mut self, tokens: usize, seconds: f64) {
         let Some(passes) = tokens.checked_sub(1).and_then(|at| self.passes.get_mut(at)) else { return };
         if !(seconds.is_finite() && seconds >= 0.0) {
             return;
@@ -104,21 +105,18 @@ impl CostCurve {
     }
 
     /// Was nothing measured?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
 
     /// Has a pass over so many tokens been measured?
-    #[must_use]
-    pub fn is_measured(&self, tokens: usize) -> bool {
+    pub(super) fn is_measured(&self, tokens: usize) -> bool {
         self.points.binary_search_by_key(&tokens, |point| point.0).is_ok()
     }
 
     /// Seconds of a pass over `tokens`. Without measurements each token costs a tenth
     /// of the first.
-    #[must_use]
-    pub fn seconds(&self, tokens: usize) -> f64 {
+    pub(super) fn seconds(&self, tokens: usize) -> f64 {
         let tokens = tokens.max(1);
         let next = self.points.partition_point(|point| point.0 < tokens);
         let below = next.checked_sub(1).and_then(|before| self.points.get(before)).copied();
@@ -132,12 +130,6 @@ impl CostCurve {
             (None, None) => part(9 + tokens, 10),
         }
     }
-
-    /// How many times the cost of one token a pass over `tokens` costs.
-    #[must_use]
-    pub fn relative(&self, tokens: usize) -> f64 {
-        self.seconds(tokens) / self.seconds(1).max(1e-9)
-    }
 }
 
 #[cfg(test)]
@@ -149,7 +141,7 @@ mod tests {
     #[test]
     fn lines_between_measurements() {
         let mut curve = CostCurve::default();
-        assert!((curve.relative(11) - 2.0).abs() < 1e-9);
+        assert!((curve.seconds(11) / curve.seconds(1) - 2.0).abs() < 1e-9);
         curve.observe(1, 1.0);
         curve.observe(5, 3.0);
         curve.observe(7, 2.0);

@@ -1,0 +1,116 @@
+//! One sequence of a batch, by the phase that it is in.
+
+use std::time::{Duration, Instant};
+
+use super::{
+    batch::{BatchEvent, SequenceId},
+    error::DecodeError,
+    run::{Finish, Run},
+    verification::{Between, Phase, Ready},
+};
+use crate::{model::Logits, proposer::Drafter};
+
+/// A run, its name, what drafts for it, and where it is between two passes: `P` is a phase of verification.
+pub(super) struct Sequence<P = Between> {
+    pub(super) id: SequenceId,
+    pub(super) run: Run,
+    pub(super) drafter: Option<Drafter>,
+    pub(super) phase: P,
+}
+
+/// A sequence and its place in the model.
+pub(super) struct Placed<P> {
+    pub(super) place: usize,
+    pub(super) sequence: Sequence<P>,
+}
+
+/// What a pass took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Took {
+    pub(super) time: Duration,
+    /// What such passes cost, a prompt in it counted as a token: what drafts are weighed against.
+    pub(super) reckoned: Duration,
+    /// How many times that of a pass without drafts it is, unless a prompt was in it.
+    pub(super) times: Option<f64>,
+}
+
+impl<P> Sequence<P> {
+    pub(super) fn finished(self, finish: Finish) -> BatchEvent {
+        BatchEvent::Finished { sequence: self.id, generation: self.run.into_generation(finish) }
+    }
+
+    pub(super) fn failed(self, error: DecodeError) -> BatchEvent {
+        let generation = self.run.into_generation(Finish::Length);
+        BatchEvent::Failed { sequence: self.id, error, generation }
+    }
+
+    /// Does what drafts for it do so for others as well?
+    pub(super) fn is_shared(&self) -> bool {
+        self.drafter.as_ref().is_some_and(Drafter::is_shared)
+    }
+
+    /// Itself, unless it has ended.
+    pub(super) fn unless_ended(mut self, context: usize, events: &mut Vec<BatchEvent>) -> Option<Self> {
+        match self.run.end(context) {
+            Ok(None) => return Some(self),
+            Ok(Some(finish)) => events.push(self.finished(finish)),
+            Err(error) => events.push(self.failed(error)),
+        }
+        None
+    }
+}
+
+impl Sequence<Ready> {
+    /// Takes tokens, given the rows of its pass, as many as there are rows for. Tells what happened, and
+    /// gives itself back unless it has ended.
+    pub(super) fn take(
+        self,
+        logits: Logits,
+        took: Took,
+        context: usize,
+    ) -> (Option<Sequence>, Vec<BatchEvent>) {
+        let Self { id, mut run, mut drafter, phase } = self;
+        let mut events = Vec::new();
+        let mut rows = phase.made(logits, &mut run, took.time);
+        rows.spend(took.reckoned);
+        run.stats_mut().total_time += took.time;
+        loop {
+            let start = Instant::now();
+            let (step, phase) = rows.take(drafter.as_mut(), &mut run);
+            run.stats_mut().total_time += start.elapsed();
+            let sequence = Sequence { id, run, drafter, phase };
+            match step {
+                Ok(step) => events.extend(step.map(|step| BatchEvent::Token { sequence: id, step })),
+                Err(error) => {
+                    events.push(sequence.failed(error));
+                    return (None, events);
+                }
+            }
+            let Some(sequence) = sequence.unless_ended(context, &mut events) else { return (None, events) };
+            (run, drafter) = (sequence.run, sequence.drafter);
+            match sequence.phase {
+                Phase::Rows(more) => rows = more,
+                Phase::Between(phase) => return (Some(Sequence { id, run, drafter, phase }), events),
+            }
+        }
+    }
+}
+
+impl<P> Placed<P> {
+    /// Goes on to the next phase.
+    pub(super) fn map<Q>(self, next: impl FnOnce(P, Option<&mut Drafter>, &mut Run) -> Q) -> Placed<Q> {
+        let Self { place, sequence: Sequence { id, mut run, mut drafter, phase } } = self;
+        let phase = next(phase, drafter.as_mut(), &mut run);
+        Placed { place, sequence: Sequence { id, run, drafter, phase } }
+    }
+}
+
+/// Leaves all drafts out. Were there any?
+pub(super) fn drop_drafts(all: &mut [Placed<Ready>]) -> bool {
+    let mut any = false;
+    for ready in all.iter_mut().map(|one| &mut one.sequence.phase).filter(|ready| ready.has_draft()) {
+        ready.drop_draft();
+        any = true;
+    }
+    any
+}
