@@ -3,6 +3,7 @@
 mod batch;
 mod builder;
 mod calibration;
+mod canonical;
 mod choice;
 mod conditional;
 mod decoder;
@@ -23,6 +24,7 @@ mod run;
 mod same_tokens;
 mod sampler;
 mod sampling;
+pub(crate) mod single;
 mod speculation;
 mod stats;
 mod steps;
@@ -31,6 +33,7 @@ mod verification;
 
 pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;
+pub use canonical::{CanonicalDecoder, CanonicalText};
 #[cfg(feature = "experiments")]
 pub(crate) use choice::possible;
 pub use conditional::{ConditionalDecoder, ConditionalText};
@@ -51,6 +54,8 @@ pub use same_tokens::{DraftModelError, DraftModelErrorKind};
 pub use sampler::{DrawError, KeptDrawError, Sampler};
 pub use sampling::{Sampling, SamplingError};
 pub use stats::DecodeStats;
+#[cfg(feature = "experiments")]
+pub(crate) use stats::timed;
 pub use steps::Steps;
 #[cfg(feature = "mistralrs")]
 pub(crate) use stop::StopSearch;

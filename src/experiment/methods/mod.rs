@@ -11,7 +11,6 @@ mod name;
 mod online;
 mod peer;
 mod rejection;
-mod single;
 mod templates;
 
 use std::{
@@ -31,7 +30,8 @@ use super::{definition::Variant, error::ExperimentError, row::K};
 use crate::{
     compile::CompiledGrammar,
     decode::{
-        DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Generation, Masking, Sampling,
+        DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Generation, Masking,
+        single::{self, Choose},
     },
     ids::TokenId,
     lower::Terminals,
@@ -183,9 +183,7 @@ impl Variant {
             (MethodName::Conditional { particles }, _) => Box::new(Conditional { particles }),
             (MethodName::Always | MethodName::Naive, _) => plain(Masking::Always),
             (MethodName::Opportunistic, _) => plain(Masking::Opportunistic),
-            (MethodName::Canonical, Some(grammar)) => {
-                Box::new(Canonical::new(tokenizer, grammar.vocabulary()))
-            }
+            (MethodName::Canonical, _) => Box::new(Canonical),
             (MethodName::Templates { flexible }, Some(grammar)) => {
                 Box::new(Templates::new(tokenizer, grammar.vocabulary(), flexible))
             }
@@ -229,10 +227,18 @@ fn decoded<M: Model>(decoder: &mut Decoder<M>, prompt: &[TokenId]) -> Result<Out
     Ok(Outcome::new(steps.into_generation(), first))
 }
 
-/// Sampling and seed of a decoder's next run.
-fn draws<M: Model>(decoder: &mut Decoder<M>) -> (Sampling, u64, usize) {
-    let options = decoder.options_mut();
-    (options.sampling, options.seed, options.max_new_tokens)
+/// A text of tokens that `choose` chooses, one a pass; by the decoder where there is no grammar.
+fn chosen<M: Model>(
+    stage: &mut Stage<'_, M>,
+    prompt: &[TokenId],
+    choose: &mut dyn Choose,
+) -> Result<Outcome, MethodError> {
+    let Some(grammar) = stage.grammar else { return Ok(decoded(stage.decoder, prompt)?) };
+    let options = stage.decoder.options_mut().clone();
+    let (model, start) = (stage.decoder.model_mut(), grammar.constraint());
+    let written = single::write(model, start, &options, prompt, choose, &|| true)?;
+    let inserted = Some(written.inserted).filter(|inserted| *inserted > 0);
+    Ok(Outcome { inserted, ..Outcome::new(written.generation, written.first) })
 }
 
 impl<M: Model> fmt::Debug for Stage<'_, M> {
