@@ -2,11 +2,13 @@
 //!
 //! Invariant: all of them draw with the same noise for a seed, position and token. So methods with the same
 //! mask give the same tokens, and what differs between two methods is what they do, not luck. Those that draw
-//! from another distribution are the exception: templates, and particles but for the first one.
+//! from another distribution are the exception: templates, and particles but for the first one. Engines that
+//! run the model themselves draw with it too, from rows whose last bits differ.
 
 mod canonical;
 mod conditional;
 mod drafted;
+mod host;
 mod name;
 mod online;
 mod peer;
@@ -19,6 +21,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(super) use self::host::ByHost;
+pub use self::host::{Host, HostJob, HostWay, HostWriter};
 pub use self::name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
 pub(super) use self::peer::ByPeer;
 pub use self::peer::{Peer, PeerError, PeerGrammar, PeerText};
@@ -144,9 +148,9 @@ impl Variant {
     pub(super) fn lessons(&self) -> Lessons {
         match self.method {
             MethodName::Paper(refinements) => Lessons::WarmUps(refinements.of_counting()),
-            MethodName::Ours | MethodName::DraftModel(Second::Joint) => {
-                Lessons::WarmUps(Refinements::all().of_counting())
-            }
+            MethodName::Ours
+            | MethodName::DraftModel(Second::Joint)
+            | MethodName::Mistralrs(HostWay::Drafts) => Lessons::WarmUps(Refinements::all().of_counting()),
             MethodName::Shipped => Lessons::Shipped,
             _ => Lessons::None,
         }
@@ -247,6 +251,8 @@ impl<M: Model> fmt::Debug for Stage<'_, M> {
     }
 }
 
+#[cfg(test)]
+mod host_tests;
 #[cfg(test)]
 mod inversion_tests;
 #[cfg(test)]
