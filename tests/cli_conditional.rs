@@ -1,4 +1,4 @@
-//! `domino generate --sampling conditional` with a model of random weights.
+//! `domino generate --sampling conditional` and `--tokenization canonical` with a model of random weights.
 
 use serde_json::{Value, json};
 
@@ -65,6 +65,10 @@ fn what_has_no_conditional_distribution_is_refused() {
         (&["--regex", "a|b", "--sampling", "conditional", "--speculate", "4"], "speculation: not with"),
         (&["--regex", "a|b", "--sampling", "conditional", "--mask", "always"], "--mask: not with"),
         (&["--regex", "a|b", "--sampling", "conditional", "--particles", "0"], "--particles"),
+        (
+            &["--regex", "a|b", "--sampling", "conditional", "--tokenization", "canonical"],
+            "--tokenization canonical: not with",
+        ),
     ] {
         let run = generate(&folder, arguments);
         assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
@@ -72,4 +76,61 @@ fn what_has_no_conditional_distribution_is_refused() {
     }
     let run = generate(&folder, &["--regex", "a|b", "--sampling", "masked", "--speculate", "off"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
+}
+
+#[test]
+fn canonical_texts_are_split_as_the_tokenizer_does() {
+    let folder = folder();
+    let mut redraws = 0;
+    for seed in 0..8 {
+        let seed = seed.to_string();
+        let arguments = ["--regex", "(true|null|perhaps)( true| null){2}", "--seed", &seed, "--json"];
+        let tokenizer = domino::vocab::Tokenizer::from_tokenizer_file(folder.path()).unwrap();
+        let own = |found: &Value| {
+            let tokens = tokenizer.encode(found["text"].as_str().unwrap(), false).unwrap();
+            tokens.iter().map(|token| token.raw()).collect::<Vec<u32>>()
+        };
+        let run = generate(&folder, &[&arguments[..], &["--tokenization", "canonical"]].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let found = last_line(&run);
+        assert_eq!((&found["canonical"], &found["complete"]), (&json!(true), &json!(true)), "{found}");
+        assert_eq!(found["token_ids"], json!(own(&found)));
+        redraws += found["redraws"].as_u64().unwrap();
+        let free = last_line(&generate(&folder, &[&arguments[..], &["--tokenization", "free"]].concat()));
+        assert!(free.get("canonical").is_none() && free["complete"] == true, "{free}");
+    }
+    assert!(redraws > 0);
+    // The text alone is on standard output.
+    let run = generate(&folder, &["--regex", "true|null", "--tokenization", "canonical"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        ["true", "null"].contains(&&*run.stdout) && run.stderr.contains("canonical tokens"),
+        "{} {}",
+        run.stdout,
+        run.stderr
+    );
+}
+
+#[test]
+fn what_does_not_go_with_canonical_tokens_is_refused() {
+    let folder = folder();
+    for (arguments, said) in [
+        (&[][..], "needs a grammar"),
+        (&["--regex", "a|b", "--speculate", "4"], "speculation: not with --tokenization canonical"),
+        (&["--regex", "a|b", "--mask", "always"], "--mask: not with"),
+        (&["--regex", "a|b", "--heal"], "--heal: not with"),
+        (&["--regex", "a|b", "--engine", "mistralrs"], "--engine mistralrs: not with"),
+        (&["--regex", "a|b", "--top-p", "0.5"], "do not go with top-k, top-p or min-p"),
+        (&["--regex", "a|b", "--repeat-penalty", "2"], "penalties"),
+        (&["--regex", "a|b", "--stop", "x"], "stop strings"),
+        (&["--regex", "a|b", "--finish"], "completion"),
+        (&["--regex", "a|b", "--logprobs", "1", "--json"], "log-probabilities"),
+    ] {
+        let run = generate(&folder, &[&["--tokenization", "canonical"], arguments].concat());
+        assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(said) && run.stderr.contains("hint"), "{arguments:?}: {}", run.stderr);
+    }
+    let model = folder.path().to_str().unwrap();
+    let run = domino(&["generate", "--model", model, "--batch", "-", "--tokenization", "canonical"], b"");
+    assert!(run.code == Some(2) && run.stderr.contains("--batch: not with"), "{}", run.stderr);
 }

@@ -457,3 +457,15 @@ fn records_are_shown_whole_or_not() {
         assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
     }
 }
+
+/// A program without mistral.rs names the feature.
+#[cfg(not(feature = "mistralrs"))]
+#[test]
+fn methods_of_mistralrs_need_its_feature() {
+    let folder = folder();
+    let path = folder.path().join("d.toml");
+    std::fs::write(&path, DEFINITION.replace("\"naive\"", "\"mistralrs-masks\"")).unwrap();
+    let run = experiment(folder.path(), &["d.toml", "--out", "out"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("mistralrs-masks") && run.stderr.contains("--features mistralrs"));
+}

@@ -11,8 +11,8 @@ use clap::Parser;
 use domino::{
     TokenId, Vocabulary,
     experiment::{
-        DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Part, Plan, Records,
-        Row, Task, Watch,
+        DEFAULT_MODEL, Definition, Ended, ExperimentError, Header, Loaded, ModelRecord, Others, Part, Plan,
+        Records, Row, Task, Watch,
         methods::{Peer, PeerError, PeerGrammar, PeerText},
         model_hash,
         outputs::{Beside, Outputs},
@@ -66,7 +66,8 @@ fn main() -> anyhow::Result<()> {
             priors: Some(model.join("priors")).filter(|folder| folder.is_dir()),
         })
     };
-    let ended = run_with(&plan, &mut records, &mut load, &mut Shown, Some(&peer))?;
+    let others = Others { peer: Some(&peer), ..Others::default() };
+    let ended = run_with(&plan, &mut records, &mut load, &mut Shown, others)?;
     ensure!(ended == Ended::Complete, "the experiment was stopped");
     let rows = records.tabulate()?;
     let lines = summary::summarise(&rows);

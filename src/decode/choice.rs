@@ -7,10 +7,10 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    error::{DecodeError, DecodeErrorKind},
+    error::DecodeError,
     options::{DecodeOptions, Masking},
     penalties::Penalties,
-    sampler::{DrawError, KeptDrawError, Sampler},
+    sampler::{KeptDrawError, Sampler},
     stats::{DecodeStats, timed},
 };
 use crate::{
@@ -121,7 +121,7 @@ impl Chooser {
         let drawn = timed(&mut stats.model_time, || self.sampler.draw_kept(&**rows, last, allowed, position));
         let token = drawn.map_err(|error| match error {
             KeptDrawError::Rows(error) => DecodeError::model(error),
-            KeptDrawError::Draw(error) => cannot_draw(error, position),
+            KeptDrawError::Draw(error) => DecodeError::draw(error, position),
         })?;
         stats.draws += 1;
         Ok(token)
@@ -169,17 +169,8 @@ impl Chooser {
     }
 
     fn draw(&self, row: &[f32], allowed: &TokenSet, position: usize) -> Result<TokenId, DecodeError> {
-        self.sampler.draw(row, allowed, position).map_err(|error| cannot_draw(error, position))
+        self.sampler.draw(row, allowed, position).map_err(|error| DecodeError::draw(error, position))
     }
-}
-
-/// Why there is no token at `position`.
-fn cannot_draw(error: DrawError, position: usize) -> DecodeError {
-    match error {
-        DrawError::NoneAllowed => DecodeErrorKind::NothingAllowed { position },
-        error => DecodeErrorKind::Logits { position, error },
-    }
-    .into()
 }
 
 impl fmt::Debug for Chooser {

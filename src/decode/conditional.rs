@@ -21,7 +21,7 @@ use self::resampling::{chosen, effective, needed, offspring, relative};
 use super::{
     choice::possible,
     decoder::check_size,
-    error::{BuildError, BuildErrorKind, DecodeError, DecodeErrorKind},
+    error::{BuildError, BuildErrorKind, DecodeError},
     kept_mass::log_kept,
     noise::Noise,
     options::DecodeOptions,
@@ -115,13 +115,7 @@ impl<B: BatchModel> ConditionalDecoder<B> {
     ) -> Result<ConditionalText, DecodeError> {
         let begun = Instant::now();
         let context = self.model.context();
-        match prompt.len() {
-            0 => return Err(DecodeErrorKind::EmptyPrompt.into()),
-            tokens if tokens > context => {
-                return Err(DecodeErrorKind::PromptTooLong { tokens, context }.into());
-            }
-            _ => {}
-        }
+        DecodeError::check_prompt(prompt.len(), context)?;
         let mut filter = Filter {
             particles: Vec::new(),
             held: vec![Vec::new(); self.model.sequences()],
@@ -299,7 +293,9 @@ impl Filter<'_> {
             particle.allowed = if full { ends(&mask, &particle.constraint) } else { mask };
             let kept = log_kept(row, &particle.allowed, self.possible, self.temperature);
             if kept.is_nan() {
-                sampler.draw(row, self.possible, position).map_err(|error| cannot_draw(error, position))?;
+                sampler
+                    .draw(row, self.possible, position)
+                    .map_err(|error| DecodeError::draw(error, position))?;
             }
             if kept > f64::NEG_INFINITY {
                 particle.log_weight += kept;
@@ -313,7 +309,7 @@ impl Filter<'_> {
             }
         }
         let is_left = |particle: &Particle| particle.log_weight > f64::NEG_INFINITY;
-        if self.particles.iter().any(is_left) { Ok(()) } else { Err(cannot_draw(why, position)) }
+        if self.particles.iter().any(is_left) { Ok(()) } else { Err(DecodeError::draw(why, position)) }
     }
 
     /// Draws particles anew if their effective sample size is under half of their number; those that are kept
@@ -352,7 +348,7 @@ impl Filter<'_> {
             let row = rows.get(source).and_then(Option::as_ref).and_then(Logits::last);
             let Some(row) = row.filter(|_| particle.state == State::Running) else { continue };
             let token = sampler.draw(row, &particle.allowed, position);
-            let token = token.map_err(|error| cannot_draw(error, position))?;
+            let token = token.map_err(|error| DecodeError::draw(error, position))?;
             self.stats.draws += 1;
             timed(&mut self.stats.mask_time, || particle.constraint.advance(token))?;
             if particle.constraint.is_ended() {
@@ -414,14 +410,6 @@ fn ends(mask: &TokenSet, constraint: &Constraint) -> TokenSet {
     let allowed = vocabulary.end_of_text().iter().filter(|token| mask.contains(**token));
     allowed.for_each(|token| ends.insert(*token));
     ends
-}
-
-fn cannot_draw(error: DrawError, position: usize) -> DecodeError {
-    match error {
-        DrawError::NoneAllowed => DecodeErrorKind::NothingAllowed { position },
-        error => DecodeErrorKind::Logits { position, error },
-    }
-    .into()
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub enum BuildErrorKind {
     NoSequences,
     /// An option that a draw from the conditional distribution cannot heed.
     NotConditional(&'static str),
+    /// An option, or a kind of grammar, with which a text of canonical tokens cannot be written.
+    NotCanonical(&'static str),
 }
 
 /// A decoder that cannot be built from its parts.
@@ -61,6 +63,7 @@ impl std::fmt::Display for BuildError {
             BuildErrorKind::NotConditional(what) => {
                 write!(f, "draws from the conditional distribution do not go with {what}")
             }
+            BuildErrorKind::NotCanonical(what) => write!(f, "canonical tokens do not go with {what}"),
         }
     }
 }
@@ -127,6 +130,24 @@ impl DecodeError {
     #[cfg(feature = "schemars")]
     pub(super) fn of_type(source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind: DecodeErrorKind::Type, source: Some(Box::new(source)) }
+    }
+
+    /// A draw that failed at a position.
+    pub(crate) fn draw(error: DrawError, position: usize) -> Self {
+        match error {
+            DrawError::NoneAllowed => DecodeErrorKind::NothingAllowed { position },
+            error => DecodeErrorKind::Logits { position, error },
+        }
+        .into()
+    }
+
+    /// Refuses a prompt of so many tokens that a model with a context of so many cannot go on from.
+    pub(super) fn check_prompt(tokens: usize, context: usize) -> Result<(), Self> {
+        match tokens {
+            0 => Err(DecodeErrorKind::EmptyPrompt.into()),
+            _ if tokens > context => Err(DecodeErrorKind::PromptTooLong { tokens, context }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Another engine that failed.

@@ -4,6 +4,7 @@ mod asking;
 mod batch;
 mod builder;
 mod calibration;
+mod canonical;
 mod choice;
 mod conditional;
 mod decoder;
@@ -25,6 +26,7 @@ mod same_tokens;
 mod sampler;
 mod sampling;
 mod sequence;
+pub(crate) mod single;
 mod speculation;
 mod stats;
 mod steps;
@@ -33,6 +35,7 @@ mod verification;
 
 pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;
+pub use canonical::{CanonicalDecoder, CanonicalText};
 #[cfg(feature = "experiments")]
 pub(crate) use choice::possible;
 pub use conditional::{ConditionalDecoder, ConditionalText};
@@ -53,6 +56,8 @@ pub use same_tokens::{DraftModelError, DraftModelErrorKind};
 pub use sampler::{DrawError, KeptDrawError, Sampler};
 pub use sampling::{Sampling, SamplingError};
 pub use stats::DecodeStats;
+#[cfg(feature = "experiments")]
+pub(crate) use stats::timed;
 pub use steps::Steps;
 #[cfg(feature = "mistralrs")]
 pub(crate) use stop::StopSearch;

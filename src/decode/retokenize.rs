@@ -3,7 +3,7 @@
 use super::{
     decoder::Decoder,
     error::{DecodeError, DecodeErrorKind},
-    sampler::{DrawError, Sampler},
+    sampler::Sampler,
     sampling::Sampling,
 };
 use crate::{
@@ -25,12 +25,7 @@ impl<M: Model> Decoder<M> {
     /// vocabulary begins what is left, or a pass fails.
     pub fn retokenize(&mut self, prompt: &[TokenId], text: &[u8]) -> Result<Vec<TokenId>, DecodeError> {
         let context = self.model.context();
-        if prompt.is_empty() {
-            return Err(DecodeErrorKind::EmptyPrompt.into());
-        }
-        if prompt.len() > context {
-            return Err(DecodeErrorKind::PromptTooLong { tokens: prompt.len(), context }.into());
-        }
+        DecodeError::check_prompt(prompt.len(), context)?;
         let sampler = Sampler::new(Sampling::greedy(), 0);
         self.model.truncate(0).map_err(DecodeError::model)?;
         let (mut tokens, mut rest, mut pending) = (Vec::new(), text, prompt.to_vec());
@@ -42,10 +37,8 @@ impl<M: Model> Decoder<M> {
             let sets = [self.vocabulary.prefixes_of(rest)];
             let rows = self.model.forward(&pending, Rows::Among(&sets)).map_err(DecodeError::model)?;
             let row = rows.last().unwrap_or_default();
-            let token = sampler.draw(row, &sets[0], position).map_err(|error| match error {
-                DrawError::NoneAllowed => DecodeErrorKind::NothingAllowed { position },
-                error => DecodeErrorKind::Logits { position, error },
-            })?;
+            let token = sampler.draw(row, &sets[0], position);
+            let token = token.map_err(|error| DecodeError::draw(error, position))?;
             let bytes = self.vocabulary.bytes(token).map_or(0, <[u8]>::len);
             rest = rest.get(bytes..).unwrap_or_default();
             pending.clear();

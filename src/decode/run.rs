@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc};
 
 use super::{
     choice::Chooser,
-    error::{DecodeError, DecodeErrorKind},
+    error::DecodeError,
     likely::likely,
     logprobs::Logprobs,
     options::DecodeOptions,
@@ -126,14 +126,7 @@ impl Run {
 
     /// Refuses a prompt that a model with a context of so many tokens cannot go on from.
     pub(super) fn check_prompt(&self, context: usize) -> Result<(), DecodeError> {
-        let tokens = self.stats.prompt_tokens;
-        if tokens == 0 {
-            return Err(DecodeErrorKind::EmptyPrompt.into());
-        }
-        if tokens > context {
-            return Err(DecodeErrorKind::PromptTooLong { tokens, context }.into());
-        }
-        Ok(())
+        DecodeError::check_prompt(self.stats.prompt_tokens, context)
     }
 
     /// Has the run ended, or does it end here, before there is another row? `context`: tokens that the model

@@ -39,7 +39,7 @@ pub struct DecodeStats {
 }
 
 /// Runs `work` and adds the time it took to `time`.
-pub(super) fn timed<T>(time: &mut Duration, work: impl FnOnce() -> T) -> T {
+pub(crate) fn timed<T>(time: &mut Duration, work: impl FnOnce() -> T) -> T {
     let start = std::time::Instant::now();
     let result = work();
     *time += start.elapsed();

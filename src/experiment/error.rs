@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::methods::PeerError;
+use super::methods::{MethodName, PeerError};
 use crate::{
     decode::{BuildError, DecodeError, DraftModelError},
     grammar::GrammarError,
@@ -95,6 +95,9 @@ pub enum ExperimentError {
     /// A method of another engine, in a program that has none.
     #[error("this program does not have llguidance")]
     NoPeer,
+    /// A method of an engine that runs the model itself, in a program that has none.
+    #[error("this program does not have mistral.rs, which the method {0} is of")]
+    NoHost(MethodName),
     /// Another engine cannot compile a grammar.
     #[error("grammar {name}, by the other engine: {source}")]
     Peer {
@@ -180,6 +183,9 @@ impl ExperimentError {
             Self::Model { .. } => "name a model's folder, a GGUF file, or OWNER/NAME on the Hugging Face hub",
             Self::NoPeer => {
                 "run the definition by `cargo experiment methods --features peers`, or leave the method out"
+            }
+            Self::NoHost(_) => {
+                "build it with `cargo build --release --features mistralrs`, or leave the method out"
             }
             Self::Peer { .. } => "give the grammar in Lark, as a JSON Schema or as a regular expression",
             Self::DraftModel { source, .. } => source.hint(),

@@ -4,7 +4,6 @@
 use super::{
     coupling::{Coupled, Coupling},
     methods::{MethodError, Outcome},
-    tokens::alone,
 };
 use crate::{
     compile::CompiledGrammar,
@@ -75,7 +74,7 @@ impl<'a> Meter<'a> {
             log_kept,
             nll,
             coupling: coupled.filter(|_| weighed).map(|coupled| coupled.found),
-            canonical: alone(self.tokenizer, self.vocabulary, &outcome.text),
+            canonical: self.tokenizer.alone(self.vocabulary, &outcome.text),
             forced_tokens: constrained.then(|| self.forced_tokens(&outcome.tokens)),
             forced_bytes: if constrained { ForcedText::count(&start, &outcome.text) } else { None },
             well_formed: prefix && exact.is_complete(),

@@ -4,6 +4,7 @@
 //! makes them, by [methods] that take turns, and appends a [`Row`] each to [`Records`]. A run that is killed
 //! goes on where it was; tables and figures are made from rows alone.
 
+mod bench;
 mod coupling;
 mod definition;
 pub mod enumeration;
@@ -29,4 +30,4 @@ pub use header::{Header, Machine, ModelRecord, date, model_hash};
 pub use plan::{Plan, Shard, ShardError};
 pub use records::{Records, merge, read, read_header, write_file};
 pub use row::{End, K, Row, RunId, UNCONSTRAINED, fill_reproduced};
-pub use run::{Ended, Loaded, Part, Watch, run, run_with};
+pub use run::{Ended, Loaded, Others, Part, Watch, run, run_with};

@@ -61,6 +61,7 @@
 
 mod context;
 mod error;
+mod free;
 mod processor;
 mod row;
 mod runner;
@@ -70,7 +71,7 @@ mod watch;
 
 pub use error::{EngineVocabularyError, RequestError};
 pub use processor::GrammarLogitsProcessor;
-pub use runner::{EngineRunner, GoOn, RunnerError};
+pub use runner::{EngineDrafts, EngineRunner, GoOn, RunnerError};
 pub use speculative::{
     AttachError, GrammarSpeculativeLoader, Guesses, LoadError, Speculation, SpeculativeRequest,
 };

@@ -2,27 +2,27 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use candle_core::{Device, Tensor};
+use candle_core::Device;
 use mistralrs_core::{
-    CustomLogitsProcessor, DefaultSchedulerMethod, DeviceMapSetting, GGUFLoaderBuilder, GGUFSpecificConfig,
-    Loader, MistralRs, MistralRsBuilder, ModelDType, NormalLoaderBuilder, NormalRequest,
+    Constraint as EngineConstraint, DefaultSchedulerMethod, DeviceMapSetting, GGUFLoaderBuilder,
+    GGUFSpecificConfig, Loader, MistralRs, MistralRsBuilder, ModelDType, NormalLoaderBuilder, NormalRequest,
     NormalSpecificConfig, Request, RequestMessage, Response, SamplingParams, SchedulerConfig, TokenSource,
 };
 use tokio::{runtime::Runtime, sync::mpsc::Receiver};
 
 use super::{
     AttachError, EngineVocabularyError, GrammarLogitsProcessor, GrammarSpeculativeLoader, Guesses, LoadError,
-    RequestError, RequestWatch, Speculation, SpeculativeRequest, row,
+    RequestError, RequestWatch, Speculation, SpeculativeRequest, free::Free,
 };
 use crate::{
     constraint::Constraint,
     decode::{DecodeOptions, DecodeStats, Finish, Generation, Sampler},
     ids::TokenId,
-    vocab::{TokenSet, Tokenizer, Vocabulary},
+    vocab::{Tokenizer, Vocabulary},
 };
 
 /// How long a stream may give nothing before it is asked whether to go on.
@@ -69,6 +69,27 @@ pub enum RunnerError {
     Hangs(Duration),
 }
 
+/// How many rows a pass of an engine may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum EngineDrafts {
+    /// One: nothing is drafted.
+    #[default]
+    None,
+    /// As many as pay.
+    Auto,
+    /// This number, whether it pays or not.
+    Rows(usize),
+}
+
+/// What a text is written under.
+#[derive(Clone, Copy)]
+enum Under<'a> {
+    Nothing,
+    Ours(&'a Constraint),
+    Engine(&'a EngineConstraint),
+}
+
 /// Go on with a text?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoOn {
@@ -79,25 +100,26 @@ pub enum GoOn {
 }
 
 impl EngineRunner {
-    /// Loads the model of a folder, or of a GGUF file, on the CPU and with 32-bit numbers where it is not quantised. With
-    /// `gamma`, for speculation with passes of so many tokens.
+    /// Loads the model of a folder, or of a GGUF file, on the CPU and with 32-bit numbers where it is not
+    /// quantised; for speculation, if drafts are wanted.
     ///
     /// # Errors
     /// If the engine cannot load it.
-    pub fn load(path: &Path, gamma: Option<usize>) -> Result<Self, RunnerError> {
+    pub fn load(path: &Path, drafts: EngineDrafts) -> Result<Self, RunnerError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(RunnerError::Threads)?;
         let target = loader(path).map_err(|error| RunnerError::Load(format!("{error:#}")))?;
         let mut speculation = None;
-        let loader: Box<dyn Loader> = match gamma {
-            None => target,
-            Some(gamma) => {
-                let loader = GrammarSpeculativeLoader::with_gamma(target, gamma);
-                speculation = Some(loader.speculation());
-                Box::new(loader)
-            }
+        let mut around = |loader: GrammarSpeculativeLoader| {
+            speculation = Some(loader.speculation());
+            Box::new(loader)
+        };
+        let loader: Box<dyn Loader> = match drafts {
+            EngineDrafts::None => target,
+            EngineDrafts::Auto => around(GrammarSpeculativeLoader::new(target)),
+            EngineDrafts::Rows(rows) => around(GrammarSpeculativeLoader::with_gamma(target, rows)),
         };
         let loaded = loader.load_model_from_hf(
             None,
@@ -150,18 +172,50 @@ impl EngineRunner {
         constraint: Option<&Constraint>,
         guesses: Option<&Guesses>,
         options: &DecodeOptions,
+        progress: impl FnMut(&[TokenId]) -> GoOn,
+    ) -> Result<Generation, RunnerError> {
+        let under = constraint.map_or(Under::Nothing, Under::Ours);
+        self.write(prompt, under, guesses, options, progress)
+    }
+
+    /// As [`generate`](Self::generate), under a constraint of the engine itself, which knows nothing of
+    /// drafts. The draws are the same where the masks are: the engine draws again where it refuses a token.
+    ///
+    /// # Errors
+    /// If the engine fails, or refuses the constraint.
+    pub fn generate_by_engine(
+        &self,
+        prompt: &[TokenId],
+        constraint: &EngineConstraint,
+        options: &DecodeOptions,
+        progress: impl FnMut(&[TokenId]) -> GoOn,
+    ) -> Result<Generation, RunnerError> {
+        self.write(prompt, Under::Engine(constraint), None, options, progress)
+    }
+
+    fn write(
+        &self,
+        prompt: &[TokenId],
+        under: Under<'_>,
+        guesses: Option<&Guesses>,
+        options: &DecodeOptions,
         mut progress: impl FnMut(&[TokenId]) -> GoOn,
     ) -> Result<Generation, RunnerError> {
         let begun = Instant::now();
+        let constraint = if let Under::Ours(constraint) = under { Some(constraint) } else { None };
         let mut stop = Stopped::new(options, &self.vocabulary, constraint);
-        let (watch, mut receiver) = self.start(prompt, constraint, guesses, options)?;
-        let mut ended = false;
+        let (watch, mut receiver) = self.start(prompt, under, guesses, options)?;
+        let (mut ended, mut chunks) = (false, 0);
         while !ended {
-            ended = match self.receive(&mut receiver)? {
-                Some(response) => end_of(response)?,
-                None => false,
-            };
-            let tokens = watch.tokens();
+            if let Some(response) = self.receive(&mut receiver)? {
+                ended = end_of(response)?;
+                chunks += 1;
+            }
+            let mut tokens = watch.tokens();
+            if matches!(under, Under::Engine(_)) && !ended {
+                // The last one may yet be refused, unless it was sent.
+                tokens.truncate(chunks.max(tokens.len().saturating_sub(1)));
+            }
             stop.search(&tokens);
             if progress(stop.kept(&tokens)) == GoOn::No || stop.found.is_some() {
                 watch.cancel();
@@ -203,7 +257,7 @@ impl EngineRunner {
     fn start(
         &self,
         prompt: &[TokenId],
-        constraint: Option<&Constraint>,
+        under: Under<'_>,
         guesses: Option<&Guesses>,
         options: &DecodeOptions,
     ) -> Result<(RequestWatch, Receiver<Response>), RunnerError> {
@@ -219,11 +273,15 @@ impl EngineRunner {
         let mut request = NormalRequest::new_simple(messages, params, sender, id, None, None);
         request.is_streaming = true;
         let sampler = Sampler::new(options.sampling, options.seed);
-        let watch = match (&self.speculation, constraint) {
+        let watch = match (&self.speculation, under) {
+            (Some(_), Under::Engine(_)) => {
+                let message = "an engine for speculation heeds no constraint of its own";
+                return Err(RunnerError::Engine(message.to_owned()));
+            }
             (Some(speculation), _) => {
-                let mut what = match constraint {
-                    Some(constraint) => SpeculativeRequest::new(constraint.fork()),
-                    None => SpeculativeRequest::unconstrained(),
+                let mut what = match under {
+                    Under::Ours(constraint) => SpeculativeRequest::new(constraint.fork()),
+                    _ => SpeculativeRequest::unconstrained(),
                 };
                 what = what.draw_by(sampler, prompt.len());
                 if let Some(guesses) = guesses {
@@ -231,15 +289,18 @@ impl EngineRunner {
                 }
                 self.runtime.block_on(speculation.attach(&mut request, what))?
             }
-            (None, Some(constraint)) => {
+            (None, Under::Ours(constraint)) => {
                 let processor = GrammarLogitsProcessor::new(constraint.fork()).draw_by(sampler, prompt.len());
                 let watch = processor.watch();
                 request.logits_processors = Some(vec![Arc::new(processor)]);
                 watch
             }
-            (None, None) => {
+            (None, Under::Nothing | Under::Engine(_)) => {
+                if let Under::Engine(constraint) = under {
+                    request.constraint = constraint.clone();
+                }
                 let processor = Free::new(sampler, prompt.len(), &self.vocabulary);
-                let watch = processor.watch.clone();
+                let watch = processor.watch();
                 request.logits_processors = Some(vec![Arc::new(processor)]);
                 watch
             }
@@ -286,51 +347,6 @@ fn end_of(response: Response) -> Result<bool, RunnerError> {
         Response::InternalError(error) | Response::ValidationError(error) => failed(error.to_string()),
         Response::CompletionModelError(error, _) => failed(error),
         _ => failed("an answer of another kind".to_owned()),
-    }
-}
-
-/// Draws without a grammar.
-struct Free {
-    sampler: Sampler,
-    first: usize,
-    all: Mutex<TokenSet>,
-    vocabulary: Vocabulary,
-    watch: RequestWatch,
-}
-
-impl Free {
-    fn new(sampler: Sampler, first: usize, vocabulary: &Vocabulary) -> Self {
-        let all = Mutex::new(TokenSet::empty(0));
-        Self { sampler, first, all, vocabulary: vocabulary.clone(), watch: RequestWatch::default() }
-    }
-}
-
-impl CustomLogitsProcessor for Free {
-    fn apply(&self, logits: &Tensor, _: &[u32]) -> candle_core::Result<Tensor> {
-        let row = row::read(logits)?;
-        if self.watch.is_over() {
-            return row::end(&self.vocabulary, row.len());
-        }
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.size() != row.len() {
-            *all = row::all(row.len());
-        }
-        let position = self.first + self.watch.tokens().len();
-        match self.sampler.draw(&row, &all, position) {
-            Ok(token) => {
-                self.watch.count(|stats| {
-                    stats.passes += 1;
-                    stats.draws += 1;
-                    stats.own_draws += 1;
-                });
-                self.watch.drawn(token, self.vocabulary.is_end_of_text(token));
-                row::only(token, row.len())
-            }
-            Err(error) => {
-                self.watch.fail(error.into());
-                row::end(&self.vocabulary, row.len())
-            }
-        }
     }
 }
 

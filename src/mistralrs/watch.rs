@@ -84,6 +84,16 @@ impl RequestWatch {
         }
     }
 
+    /// Forgets what was drawn after so many tokens. Was there something?
+    pub(super) fn take_back(&self, kept: usize) -> bool {
+        let mut seen = self.seen();
+        let there = seen.ended || seen.tokens.len() > kept;
+        seen.tokens.truncate(kept);
+        seen.stats.tokens = seen.tokens.len();
+        seen.ended = false;
+        there
+    }
+
     /// Notes that the model can hold no more.
     pub(super) fn fill(&self) {
         self.seen().full = true;

@@ -12,6 +12,7 @@ use super::{
     error::{VocabularyError, VocabularyErrorKind},
     gguf_tokenizer,
     tokenizer_json::{read_added, read_file},
+    vocabulary::Vocabulary,
 };
 use crate::{gguf::is_gguf, ids::TokenId};
 
@@ -84,6 +85,26 @@ impl Tokenizer {
         let ids: Vec<u32> = tokens.iter().map(to_crate).collect();
         self.inner.decode(&ids, true).map_err(|error| encoding_error(&error))
     }
+
+    /// The canonical tokens of `text`, those that the tokenizer makes of it by itself; `None` if it is no
+    /// UTF-8, or the tokenizer does not spell it. `vocabulary`: the bytes of the same tokens.
+    pub(crate) fn alone(&self, vocabulary: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
+        let text = str::from_utf8(text).ok()?;
+        if text.is_empty() {
+            return Some(Vec::new());
+        }
+        // Some tokenizers put a space before a text. Behind a line feed there is none, and it is a token of
+        // its own unless a text begins with one.
+        for before in ["", "\n"] {
+            let tokens = self.encode(&format!("{before}{text}"), false).ok()?;
+            for skipped in 0..tokens.len().min(3) {
+                if vocabulary.concat(&tokens[skipped..]) == text.as_bytes() {
+                    return Some(tokens[skipped..].to_vec());
+                }
+            }
+        }
+        None
+    }
 }
 
 /// What the crate makes of a file. It panics on some that it should refuse, such as those with a wrong
@@ -104,5 +125,27 @@ fn encoding_error(error: &tokenizers::Error) -> VocabularyError {
 impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokenizer").field("tokens", &self.inner.get_vocab_size(true)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both kinds of tokenizers: one begins every text with a space, the other does not.
+    #[test]
+    fn texts_are_spelt_by_themselves() {
+        for json in [
+            include_str!("../../tests/fixtures/byte_level.json"),
+            include_str!("../../tests/fixtures/sentencepiece.json"),
+        ] {
+            let tokenizer = Tokenizer::from_tokenizer_json(json).unwrap();
+            let vocabulary = Vocabulary::from_tokenizer_json(json).unwrap();
+            for text in ["true", " true", "{\"a\": null}", "a\nb", ""] {
+                let tokens = tokenizer.alone(&vocabulary, text.as_bytes()).unwrap();
+                assert_eq!(vocabulary.concat(&tokens), text.as_bytes());
+            }
+            assert_eq!(tokenizer.alone(&vocabulary, b"\xff"), None);
+        }
     }
 }

@@ -3,5 +3,7 @@
 #[cfg(feature = "cli")]
 mod cli;
 mod engine;
+#[cfg(feature = "cli")]
+mod experiment;
 mod masks;
 mod speculation;

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, num::NonZeroUsize};
 
 use proptest::prelude::*;
 
-use super::{super::Sampling, *};
+use super::{
+    super::{DecodeErrorKind, DrawError, Sampling},
+    *,
+};
 use crate::{
     Compiler, Grammar, Limits, Syntax, Vocabulary,
     decode::Decoder,

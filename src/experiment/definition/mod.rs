@@ -171,6 +171,7 @@ impl Definition {
             let ks: Vec<Option<K>> = match method {
                 MethodName::Naive => vec![Some(K::Terminals(0))],
                 MethodName::Llguidance => vec![Some(K::Infinite)],
+                MethodName::Mistralrs(way) => vec![way.is_constrained().then_some(K::Infinite)],
                 _ if method.takes_k() => self.k.iter().copied().map(Some).collect(),
                 _ => vec![None],
             };

@@ -7,6 +7,7 @@
 use super::*;
 use crate::{
     compile::Compiler,
+    decode::Sampling,
     grammar::{Grammar, Syntax},
     limits::Limits,
     model::{Logits, Rows, ScriptedError},

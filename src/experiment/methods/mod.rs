@@ -2,16 +2,17 @@
 //!
 //! Invariant: all of them draw with the same noise for a seed, position and token. So methods with the same
 //! mask give the same tokens, and what differs between two methods is what they do, not luck. Those that draw
-//! from another distribution are the exception: templates, and particles but for the first one.
+//! from another distribution are the exception: templates, and particles but for the first one. Engines that
+//! run the model themselves draw with it too, from rows whose last bits differ.
 
 mod canonical;
 mod conditional;
 mod drafted;
+mod host;
 mod name;
 mod online;
 mod peer;
 mod rejection;
-mod single;
 mod templates;
 
 use std::{
@@ -20,6 +21,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(super) use self::host::ByHost;
+pub use self::host::{Host, HostJob, HostWay, HostWriter};
 pub use self::name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
 pub(super) use self::peer::ByPeer;
 pub use self::peer::{Peer, PeerError, PeerGrammar, PeerText};
@@ -31,7 +34,8 @@ use super::{definition::Variant, error::ExperimentError, row::K};
 use crate::{
     compile::CompiledGrammar,
     decode::{
-        DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Generation, Masking, Sampling,
+        DecodeError, DecodeStats, Decoder, DraftMask, DraftModel, Finish, Generation, Masking,
+        single::{self, Choose},
     },
     ids::TokenId,
     lower::Terminals,
@@ -144,9 +148,9 @@ impl Variant {
     pub(super) fn lessons(&self) -> Lessons {
         match self.method {
             MethodName::Paper(refinements) => Lessons::WarmUps(refinements.of_counting()),
-            MethodName::Ours | MethodName::DraftModel(Second::Joint) => {
-                Lessons::WarmUps(Refinements::all().of_counting())
-            }
+            MethodName::Ours
+            | MethodName::DraftModel(Second::Joint)
+            | MethodName::Mistralrs(HostWay::Drafts) => Lessons::WarmUps(Refinements::all().of_counting()),
             MethodName::Shipped => Lessons::Shipped,
             _ => Lessons::None,
         }
@@ -183,9 +187,7 @@ impl Variant {
             (MethodName::Conditional { particles }, _) => Box::new(Conditional { particles }),
             (MethodName::Always | MethodName::Naive, _) => plain(Masking::Always),
             (MethodName::Opportunistic, _) => plain(Masking::Opportunistic),
-            (MethodName::Canonical, Some(grammar)) => {
-                Box::new(Canonical::new(tokenizer, grammar.vocabulary()))
-            }
+            (MethodName::Canonical, _) => Box::new(Canonical),
             (MethodName::Templates { flexible }, Some(grammar)) => {
                 Box::new(Templates::new(tokenizer, grammar.vocabulary(), flexible))
             }
@@ -229,10 +231,18 @@ fn decoded<M: Model>(decoder: &mut Decoder<M>, prompt: &[TokenId]) -> Result<Out
     Ok(Outcome::new(steps.into_generation(), first))
 }
 
-/// Sampling and seed of a decoder's next run.
-fn draws<M: Model>(decoder: &mut Decoder<M>) -> (Sampling, u64, usize) {
-    let options = decoder.options_mut();
-    (options.sampling, options.seed, options.max_new_tokens)
+/// A text of tokens that `choose` chooses, one a pass; by the decoder where there is no grammar.
+fn chosen<M: Model>(
+    stage: &mut Stage<'_, M>,
+    prompt: &[TokenId],
+    choose: &mut dyn Choose,
+) -> Result<Outcome, MethodError> {
+    let Some(grammar) = stage.grammar else { return Ok(decoded(stage.decoder, prompt)?) };
+    let options = stage.decoder.options_mut().clone();
+    let (model, start) = (stage.decoder.model_mut(), grammar.constraint());
+    let written = single::write(model, start, &options, prompt, choose, &|| true)?;
+    let inserted = Some(written.inserted).filter(|inserted| *inserted > 0);
+    Ok(Outcome { inserted, ..Outcome::new(written.generation, written.first) })
 }
 
 impl<M: Model> fmt::Debug for Stage<'_, M> {
@@ -241,6 +251,8 @@ impl<M: Model> fmt::Debug for Stage<'_, M> {
     }
 }
 
+#[cfg(test)]
+mod host_tests;
 #[cfg(test)]
 mod inversion_tests;
 #[cfg(test)]

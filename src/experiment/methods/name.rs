@@ -5,6 +5,7 @@
 
 use std::{fmt, num::NonZeroU8, str::FromStr};
 
+use super::HostWay;
 use crate::proposer::Counting;
 
 /// A way to generate a text of a grammar.
@@ -40,6 +41,8 @@ pub enum MethodName {
     },
     /// Masks of llguidance, after every pass; in programs that have it.
     Llguidance,
+    /// mistral.rs, in programs that have it.
+    Mistralrs(HostWay),
     /// Masks over canonical tokenisations only: the text is cut into tokens as the tokenizer cuts it.
     Canonical,
     /// The model conditioned on the language, by sequential importance resampling.
@@ -153,7 +156,7 @@ impl Refinements {
 }
 
 /// The names of methods without refinements.
-const NAMES: [(MethodName, &str); 18] = [
+const NAMES: [(MethodName, &str); 22] = [
     (MethodName::Unconstrained, super::super::row::UNCONSTRAINED),
     (MethodName::Masks, "masks"),
     (MethodName::Always, "always"),
@@ -166,6 +169,10 @@ const NAMES: [(MethodName, &str); 18] = [
     (MethodName::Rejection, "rejection"),
     (MethodName::Online, "online"),
     (MethodName::Llguidance, "llguidance"),
+    (MethodName::Mistralrs(HostWay::Free), "mistralrs"),
+    (MethodName::Mistralrs(HostWay::Own), "mistralrs-llguidance"),
+    (MethodName::Mistralrs(HostWay::Masks), "mistralrs-masks"),
+    (MethodName::Mistralrs(HostWay::Drafts), "mistralrs-drafts"),
     (MethodName::Canonical, "canonical"),
     (MethodName::Templates { flexible: false }, "templates"),
     (MethodName::Templates { flexible: true }, "templates-flexible"),
@@ -188,7 +195,7 @@ impl MethodName {
     /// Does the definition's `k` apply to it? Otherwise it has none, or one of its own.
     #[must_use]
     pub fn takes_k(self) -> bool {
-        !matches!(self, Self::Unconstrained | Self::Naive | Self::Llguidance)
+        !matches!(self, Self::Unconstrained | Self::Naive | Self::Llguidance | Self::Mistralrs(_))
     }
 
     /// Do the definition's `s` and `threshold` apply to it?
@@ -204,7 +211,8 @@ impl MethodName {
     /// Does it learn from warm-ups?
     #[must_use]
     pub fn warms_up(self) -> bool {
-        matches!(self, Self::Paper(_) | Self::Ours | Self::DraftModel(Second::Joint))
+        let drafts = Self::Mistralrs(HostWay::Drafts);
+        matches!(self, Self::Paper(_) | Self::Ours | Self::DraftModel(Second::Joint)) || self == drafts
     }
 
     /// How a second model drafts, if one does.

@@ -1,10 +1,14 @@
 //! Online checking of the whole vocabulary: at every step each token is asked for whether it may follow, and
 //! nothing is worked out ahead or kept between steps. That is how llama.cpp's grammars make a mask.
 
-use super::{Method, MethodError, Outcome, Stage, decoded, single};
+use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
     constraint::Constraint,
-    decode::{DecodeError, DecodeStats, Sampler, possible},
+    decode::{
+        DecodeError, DecodeStats, Sampler, possible,
+        single::{Choice, Choose, Text},
+        timed,
+    },
     ids::TokenId,
     model::Model,
     vocab::TokenSet,
@@ -29,31 +33,28 @@ pub(super) fn mask(constraint: &Constraint, tokens: &TokenSet) -> Result<TokenSe
     Ok(mask)
 }
 
-impl single::Choose for Online {
+impl Choose for Online {
     fn choose(
         &mut self,
         row: &[f32],
-        text: &single::Text,
+        text: &Text,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<single::Choice, DecodeError> {
+    ) -> Result<Choice, DecodeError> {
         let position = text.position();
         let all = self.possible.take().unwrap_or_else(|| TokenSet::empty(row.len()));
         stats.masks += 1;
-        let mask = single::timed(&mut stats.mask_time, || mask(constraint, &all));
+        let mask = timed(&mut stats.mask_time, || mask(constraint, &all));
         self.possible = Some(all);
         let drawn = sampler.draw(row, &mask?, position);
-        drawn.map(single::Choice::Token).map_err(|error| single::cannot_draw(error, position))
+        drawn.map(Choice::Token).map_err(|error| DecodeError::draw(error, position))
     }
 }
 
 impl<M: Model> Method<M> for Online {
     fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
-        let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
-            return Ok(decoded(stage.decoder, prompt)?);
-        };
         self.possible.get_or_insert_with(|| possible(stage.decoder.vocabulary()));
-        Ok(single::generate(stage, constraint, prompt, self)?)
+        chosen(stage, prompt, self)
     }
 }

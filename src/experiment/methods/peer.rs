@@ -7,10 +7,14 @@
 
 use std::fmt;
 
-use super::{Method, MethodError, Outcome, Stage, decoded, single};
+use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
     constraint::Constraint,
-    decode::{DecodeError, DecodeStats, Sampler},
+    decode::{
+        DecodeError, DecodeStats, Sampler,
+        single::{Choice, Choose, Text},
+        timed,
+    },
     experiment::Task,
     ids::TokenId,
     model::Model,
@@ -68,40 +72,37 @@ impl ByPeer {
 }
 
 /// Draws from its masks.
-struct Choose {
+struct Masks {
     text: Box<dyn PeerText>,
 }
 
-impl single::Choose for Choose {
+impl Choose for Masks {
     fn choose(
         &mut self,
         row: &[f32],
-        text: &single::Text,
+        text: &Text,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<single::Choice, DecodeError> {
+    ) -> Result<Choice, DecodeError> {
         let position = text.position();
         stats.masks += 1;
-        let mask = single::timed(&mut stats.mask_time, || self.text.mask(row.len()));
+        let mask = timed(&mut stats.mask_time, || self.text.mask(row.len()));
         let token = sampler
             .draw(row, &mask.map_err(DecodeError::peer)?, position)
-            .map_err(|error| single::cannot_draw(error, position))?;
+            .map_err(|error| DecodeError::draw(error, position))?;
         if !constraint.vocabulary().is_end_of_text(token) {
-            let advanced = single::timed(&mut stats.mask_time, || self.text.advance(token));
+            let advanced = timed(&mut stats.mask_time, || self.text.advance(token));
             advanced.map_err(DecodeError::peer)?;
         }
-        Ok(single::Choice::Token(token))
+        Ok(Choice::Token(token))
     }
 }
 
 impl<M: Model> Method<M> for ByPeer {
     fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
-        let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
-            return Ok(decoded(stage.decoder, prompt)?);
-        };
         let text = self.grammar.text().map_err(DecodeError::peer)?;
-        Ok(single::generate(stage, constraint, prompt, &mut Choose { text })?)
+        chosen(stage, prompt, &mut Masks { text })
     }
 }
 

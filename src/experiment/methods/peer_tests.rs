@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Compiler, Grammar, Limits,
     constraint::Constraint,
-    experiment::{Definition, Header, Plan, Records, Row, Task, Watch, read, run_with},
+    experiment::{Definition, Header, Others, Plan, Records, Row, Task, Watch, read, run_with},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -67,7 +67,8 @@ fn made(folder: &Path, peer: Option<&dyn Peer>) -> Result<Vec<Row>, ExperimentEr
     let header = Header::new(&definition, None, Vec::new(), std::time::UNIX_EPOCH);
     let mut records = Records::open(folder, &header)?;
     let plan = Plan::new(definition, None);
-    run_with(&plan, &mut records, &mut |_| Ok(loaded()), &mut Silent, peer)?;
+    let others = Others { peer, ..Others::default() };
+    run_with(&plan, &mut records, &mut |_| Ok(loaded()), &mut Silent, others)?;
     Ok(read(folder)?.1)
 }
 

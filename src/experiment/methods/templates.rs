@@ -5,11 +5,14 @@
 //! well, as it was before in the text, or a hole. What is fixed costs no pass; but its tokens end where it
 //! does, and not where the model's would, which is what bends the model.
 
-use super::{Method, MethodError, Outcome, Stage, decoded, single};
+use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
     constraint::Constraint,
-    decode::{DecodeError, DecodeStats, Sampler},
-    experiment::tokens::alone,
+    decode::{
+        DecodeError, DecodeStats, Sampler,
+        single::{Choice, Choose, Text},
+        timed,
+    },
     ids::TokenId,
     model::Model,
     proposer::{ForcedText, Site},
@@ -33,38 +36,35 @@ impl Templates {
     }
 }
 
-impl single::Choose for Templates {
+impl Choose for Templates {
     fn choose(
         &mut self,
         row: &[f32],
-        text: &single::Text,
+        text: &Text,
         sampler: &Sampler,
         constraint: &mut Constraint,
         stats: &mut DecodeStats,
-    ) -> Result<single::Choice, DecodeError> {
+    ) -> Result<Choice, DecodeError> {
         let position = text.position();
         stats.masks += 1;
-        let mask = single::timed(&mut stats.mask_time, || constraint.mask())?;
+        let mask = timed(&mut stats.mask_time, || constraint.mask())?;
         let drawn = sampler.draw(row, mask, position);
-        drawn.map(single::Choice::Token).map_err(|error| single::cannot_draw(error, position))
+        drawn.map(Choice::Token).map_err(|error| DecodeError::draw(error, position))
     }
 
-    fn fixed(&mut self, constraint: &Constraint, text: &single::Text) -> Vec<TokenId> {
+    fn fixed(&mut self, constraint: &Constraint, text: &Text) -> Vec<TokenId> {
         let mut sequence = text.sequence.clone();
         let site = Site::new(Some(constraint), &mut sequence, 0.0, &|_, _| 0.0);
         let fixed = self.forced.text(&site);
         if fixed.is_empty() {
             return Vec::new();
         }
-        alone(&self.tokenizer, &self.vocabulary, &fixed).unwrap_or_default()
+        self.tokenizer.alone(&self.vocabulary, &fixed).unwrap_or_default()
     }
 }
 
 impl<M: Model> Method<M> for Templates {
     fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
-        let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
-            return Ok(decoded(stage.decoder, prompt)?);
-        };
-        Ok(single::generate(stage, constraint, prompt, self)?)
+        chosen(stage, prompt, self)
     }
 }

@@ -254,8 +254,7 @@ ws ::= [ \t\n]*"#;
     let definition = Definition::parse(definition, "", folder.path(), false, &|_| None).unwrap();
     let made = rows_of(definition, &folder.path().join("out"));
     let (tokenizer, vocabulary) = tokenizer();
-    let alone =
-        |text: &str| crate::experiment::tokens::alone(&tokenizer, &vocabulary, text.as_bytes()).unwrap();
+    let alone = |text: &str| tokenizer.alone(&vocabulary, text.as_bytes()).unwrap();
     for row in &made {
         assert!(row.well_formed && row.log_kept.is_none(), "{}", row.text);
         let tokens: Vec<TokenId> = row.tokens.iter().copied().map(TokenId::new).collect();

@@ -1,6 +1,8 @@
 //! `domino experiment`: a grid of runs by a definition, and what they add up to.
 
 pub(crate) mod args;
+#[cfg(feature = "mistralrs")]
+mod mistralrs;
 mod provenance;
 
 use std::{
@@ -12,7 +14,7 @@ use std::{
 use domino::{
     experiment::{
         self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, Header, Loaded, ModelRecord,
-        Part, Plan, Records, Row, Watch,
+        Others, Part, Plan, Records, Row, Watch,
         outputs::{Beside, Outputs},
         summary::{self, Line},
     },
@@ -74,7 +76,14 @@ impl Run {
             }
         };
         let mut shown = Shown::default();
-        let ended = experiment::run::<CandleModel>(&plan, &mut records, &mut load, &mut shown);
+        #[cfg(feature = "mistralrs")]
+        let host = mistralrs::Engines::new(plan.definition(), &models);
+        let others = Others {
+            #[cfg(feature = "mistralrs")]
+            host: Some(&host),
+            ..Others::default()
+        };
+        let ended = experiment::run_with::<CandleModel>(&plan, &mut records, &mut load, &mut shown, others);
         drop(shown);
         // What there is is added up also where a run failed.
         let rows = records.tabulate().map_err(failed)?;

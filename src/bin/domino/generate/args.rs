@@ -8,7 +8,7 @@ use domino::{
     model::candle::LoadOptions,
 };
 
-use super::options::LowOptions;
+use super::{options::LowOptions, whole::Way};
 use crate::{
     args::{Input, LowGrammar},
     captures::LowCapture,
@@ -107,6 +107,13 @@ pub(crate) struct LowGenerate {
     /// the memory of a cache. Default: 8.
     #[arg(long, value_name = "N", requires = "sampling")]
     particles: Option<NonZeroUsize>,
+    /// Which tokens may spell a text. free: any. canonical: those that the tokenizer itself would make of it;
+    /// another one is refused and drawn again, and where none is left the token before goes. Nothing is
+    /// drafted, and the text comes as a whole. --json has then also redraws (refusals and steps back) and
+    /// canonical: true, or false where 256 steps back led to no such text, or null where the tokenizer does
+    /// not split the text, as one that was cut inside a character. Default: free.
+    #[arg(long, value_name = "TOKENS", value_enum)]
+    tokenization: Option<Tokenization>,
     #[command(flatten)]
     capture: LowCapture,
     #[command(flatten)]
@@ -127,6 +134,13 @@ pub(crate) enum Engine {
 enum DrawnFrom {
     Masked,
     Conditional,
+}
+
+/// `--tokenization`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Tokenization {
+    Free,
+    Canonical,
 }
 
 /// Particles, unless said otherwise.
@@ -160,11 +174,11 @@ pub(crate) struct Generate {
 #[derive(Debug)]
 pub(crate) enum Work {
     One(Prompt, Box<DecodeOptions>),
-    /// One text, drawn by particles.
-    Conditional {
+    /// One text that is shown when it is whole.
+    Whole {
         prompt: Prompt,
         options: Box<DecodeOptions>,
-        particles: NonZeroUsize,
+        way: Way,
     },
     Batch {
         requests: Input,
@@ -191,9 +205,24 @@ impl Prompt {
 }
 
 impl LowGenerate {
+    /// How a text is written that comes as a whole, if one is asked for.
+    fn way(&self) -> Result<Option<Way>, BadInput> {
+        let conditional = self.sampling == Some(DrawnFrom::Conditional);
+        let canonical = self.tokenization == Some(Tokenization::Canonical);
+        if self.particles.is_some() && !conditional {
+            return Err(BadInput::new("--particles is for --sampling conditional"));
+        }
+        if conditional {
+            refuse("--sampling conditional", &[(canonical, "--tokenization canonical")])?;
+            return Ok(Some(Way::Conditional(self.particles.unwrap_or(PARTICLES))));
+        }
+        Ok(canonical.then_some(Way::Canonical))
+    }
+
     /// What was asked for.
     pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
         let options = self.options.resolve()?;
+        let way = self.way()?;
         let prompt = Prompt::of(self.prompt, self.prompt_file);
         let grammar = self.grammar.resolve()?;
         let batch = self.batch.is_some();
@@ -205,27 +234,24 @@ impl LowGenerate {
         let threads = self.device.threads();
         let load = self.device.load_options()?;
         let card = self.device.resolve();
-        let particles = match (self.sampling, self.particles) {
-            (Some(DrawnFrom::Conditional), particles) => Some(particles.unwrap_or(PARTICLES)),
-            (_, Some(_)) => {
-                return Err(BadInput::new("--particles is for --sampling conditional"));
+        if let Some(way) = way {
+            let this = match way {
+                Way::Conditional(_) => "--sampling conditional",
+                Way::Canonical => "--tokenization canonical",
+            };
+            if grammar.is_none() && !batch {
+                let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
+                return Err(BadInput::new(format!("{this} needs a grammar")).hint(hint));
             }
-            (_, None) => None,
-        };
-        if particles.is_some() {
-            if grammar.is_none() {
-                return Err(
-                    BadInput::new("--sampling conditional needs a grammar").hint("give --grammar or --regex")
-                );
-            }
+            let by_particles = matches!(way, Way::Conditional(_));
             refuse(
-                "--sampling conditional",
+                this,
                 &[
                     (batch, "--batch"),
                     (self.heal, "--heal"),
                     (self.speculate.asks(), "speculation"),
                     (options.masking != Masking::Ahead, "--mask"),
-                    (card.is_some(), "--device or --precision"),
+                    (by_particles && card.is_some(), "--device or --precision"),
                     (self.engine == Engine::Mistralrs, "--engine mistralrs"),
                 ],
             )?;
@@ -246,8 +272,8 @@ impl LowGenerate {
             None if options.logprobs.is_some() && !json => {
                 return Err(BadInput::new("--logprobs needs --json"));
             }
-            None => match particles {
-                Some(particles) => Work::Conditional { prompt, options: Box::new(options), particles },
+            None => match way {
+                Some(way) => Work::Whole { prompt, options: Box::new(options), way },
                 None => Work::One(prompt, Box::new(options)),
             },
         };

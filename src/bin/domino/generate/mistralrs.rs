@@ -4,7 +4,7 @@ use std::{io::Write, path::Path, time::Instant};
 
 use domino::{
     decode::DecodeOptions,
-    mistralrs::{EngineRunner, GoOn, Guesses, RunnerError},
+    mistralrs::{EngineDrafts, EngineRunner, GoOn, Guesses, RunnerError},
     store::CacheFolder,
 };
 
@@ -41,9 +41,9 @@ pub(super) fn run(
         fixed = command.speculation.fixed(source, grammar, folder)?;
     }
     // Nothing comes after the last row's token, so that it needs no draft.
-    let gamma = fixed.as_ref().map(|fixed| fixed.most + 1);
+    let rows = fixed.as_ref().map_or(EngineDrafts::None, |fixed| EngineDrafts::Rows(fixed.most + 1));
     let loading = format!("loading {} in mistral.rs", folder.display());
-    let runner = progress::during(loading, || EngineRunner::load(folder, gamma)).map_err(bad_model)?;
+    let runner = progress::during(loading, || EngineRunner::load(folder, rows)).map_err(bad_model)?;
     if *runner.vocabulary() != vocabulary {
         return Err(BadInput::new("mistral.rs reads other tokens from this model than domino does")
             .hint("use domino's own runner")

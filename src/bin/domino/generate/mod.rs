@@ -3,13 +3,13 @@
 pub(crate) mod args;
 mod batch;
 mod compare;
-mod conditional;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
 pub(crate) mod options;
 mod report;
 mod request;
 mod screen;
+pub(crate) mod whole;
 
 use std::{io::Write, path::Path, time::Instant};
 
@@ -52,9 +52,7 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     join_threads(command.threads);
     match &command.work {
         Work::One(prompt, options) => one(command, &folder, prompt, options, cache),
-        Work::Conditional { prompt, options, particles } => {
-            conditional::run(command, &folder, (prompt, options, *particles), cache)
-        }
+        Work::Whole { prompt, options, way } => whole::run(command, &folder, (prompt, options, *way), cache),
         Work::Batch { requests, parallel } => batch::run(command, &folder, requests, *parallel, cache),
     }
 }

@@ -1,20 +1,25 @@
-//! A loop of one token a pass for methods that choose tokens in a way that the decoder does not have.
+//! A loop of one token a pass for ways to choose tokens that the decoder does not have.
 //!
 //! Invariant: with a choice of the mask's tokens by the sampler's draw it gives the decoder's tokens.
 
 use std::time::{Duration, Instant};
 
-use super::{Outcome, Stage, draws};
+use super::{
+    error::DecodeError,
+    options::DecodeOptions,
+    run::{Finish, Generation},
+    sampler::Sampler,
+    stats::{DecodeStats, timed},
+};
 use crate::{
     constraint::{Constraint, Patience},
-    decode::{DecodeError, DecodeErrorKind, DecodeStats, DrawError, Finish, Sampler},
     ids::TokenId,
     model::{Model, Rows},
     vocab::Vocabulary,
 };
 
 /// Chooses a token.
-pub(super) trait Choose {
+pub(crate) trait Choose {
     /// What comes after a text, given its row of logits, by what the constraint allows.
     fn choose(
         &mut self,
@@ -33,30 +38,43 @@ pub(super) trait Choose {
 
 /// What was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(crate) enum Choice {
     /// This token comes next.
     Token(TokenId),
     /// The last token of the text, which is not empty, goes.
     Back,
 }
 
-/// A text of tokens that `choose` chooses.
-pub(super) fn generate<M: Model>(
-    stage: &mut Stage<'_, M>,
+/// A text that was written.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// The text.
+    pub(crate) generation: Generation,
+    /// Time until the first token was drawn.
+    pub(crate) first: Duration,
+    /// Tokens that were not drawn.
+    #[cfg_attr(not(feature = "experiments"), expect(dead_code, reason = "only experiments insert tokens"))]
+    pub(crate) inserted: usize,
+}
+
+/// A text of tokens that `choose` chooses. Of the options it heeds sampling, seed and length. `go_on` is asked
+/// before each pass; where it says no, the text is cut as by length.
+pub(crate) fn write<M: Model>(
+    model: &mut M,
     constraint: Constraint,
+    options: &DecodeOptions,
     prompt: &[TokenId],
     choose: &mut dyn Choose,
-) -> Result<Outcome, DecodeError> {
-    let (sampling, seed, most) = draws(stage.decoder);
-    let sampler = Sampler::new(sampling, seed);
-    let vocabulary = stage.decoder.vocabulary().clone();
-    let mut constraint = constraint.patient(Patience::whole());
-    let model = stage.decoder.model_mut();
-    check(prompt, model.context())?;
+    go_on: &dyn Fn() -> bool,
+) -> Result<Written, DecodeError> {
+    let (sampler, most) = (Sampler::new(options.sampling, options.seed), options.max_new_tokens);
+    let mut constraint = constraint.patient_unless_told(Patience::whole());
+    let vocabulary = constraint.vocabulary().clone();
+    DecodeError::check_prompt(prompt.len(), model.context())?;
     let mut text = Text { sequence: prompt.to_vec(), prompt: prompt.len(), bytes: Vec::new() };
     let mut stats = DecodeStats { prompt_tokens: prompt.len(), ..DecodeStats::default() };
     let start = Instant::now();
-    let (mut first, mut inserted) = (None, 0);
+    let (mut first, mut inserted, mut end_of_text) = (None, 0, None);
     model.truncate(0).map_err(DecodeError::model)?;
     let finish = loop {
         let fixed = timed(&mut stats.mask_time, || choose.fixed(&constraint, &text));
@@ -74,7 +92,7 @@ pub(super) fn generate<M: Model>(
         if timed(&mut stats.mask_time, || constraint.is_complete() && !constraint.can_go_on()) {
             break Finish::Stop;
         }
-        if text.sequence.len() > model.context() || stats.tokens >= most {
+        if text.sequence.len() > model.context() || stats.tokens >= most || !go_on() {
             break Finish::Length;
         }
         let pending = &text.sequence[model.position()..];
@@ -94,42 +112,44 @@ pub(super) fn generate<M: Model>(
         timed(&mut stats.mask_time, || constraint.advance(token))?;
         first.get_or_insert_with(|| start.elapsed());
         if vocabulary.is_end_of_text(token) {
+            end_of_text = Some(token);
             break Finish::Stop;
         }
         text.push(token, &vocabulary);
         stats.tokens += 1;
     };
     stats.total_time = start.elapsed();
-    Ok(Outcome {
-        tokens: text.sequence[text.prompt..].to_vec(),
+    let generation = Generation {
+        tokens: text.tokens().to_vec(),
         text: text.bytes,
-        finish,
         complete: constraint.is_complete(),
-        first: first.unwrap_or(stats.total_time),
+        finish,
+        end_of_text,
+        completion: None,
+        logprobs: Vec::new(),
         stats,
-        redraws: None,
-        inserted: (inserted > 0).then_some(inserted),
-    })
+    };
+    Ok(Written { generation, first: first.unwrap_or(stats.total_time), inserted })
 }
 
 /// Prompt and text in the making.
-pub(super) struct Text {
+pub(crate) struct Text {
     /// Prompt and text.
-    pub(super) sequence: Vec<TokenId>,
+    pub(crate) sequence: Vec<TokenId>,
     /// Tokens of the prompt.
-    pub(super) prompt: usize,
+    prompt: usize,
     /// The bytes of the text.
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Text {
     /// The tokens of the text.
-    pub(super) fn tokens(&self) -> &[TokenId] {
+    pub(crate) fn tokens(&self) -> &[TokenId] {
         &self.sequence[self.prompt..]
     }
 
     /// Where the next token comes in the whole sequence.
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.sequence.len()
     }
 
@@ -142,30 +162,4 @@ impl Text {
         self.sequence.push(token);
         self.bytes.extend_from_slice(vocabulary.bytes(token).unwrap_or_default());
     }
-}
-
-/// Refuses a prompt that a model cannot go on from.
-fn check(prompt: &[TokenId], context: usize) -> Result<(), DecodeError> {
-    match prompt.len() {
-        0 => Err(DecodeErrorKind::EmptyPrompt.into()),
-        tokens if tokens > context => Err(DecodeErrorKind::PromptTooLong { tokens, context }.into()),
-        _ => Ok(()),
-    }
-}
-
-/// A draw that failed at a position.
-pub(super) fn cannot_draw(error: DrawError, position: usize) -> DecodeError {
-    match error {
-        DrawError::NoneAllowed => DecodeErrorKind::NothingAllowed { position },
-        error => DecodeErrorKind::Logits { position, error },
-    }
-    .into()
-}
-
-/// Runs `work` and adds the time it took to `time`.
-pub(super) fn timed<T>(time: &mut Duration, work: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let result = work();
-    *time += start.elapsed();
-    result
 }

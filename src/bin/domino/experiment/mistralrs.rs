@@ -1,0 +1,138 @@
+//! mistral.rs among the methods of an experiment.
+//!
+//! A model is loaded when its first text is to be written: once for texts without drafts and once for
+//! speculation, with 32-bit numbers where it is not quantised.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    path::PathBuf,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use domino::{
+    Constraint, TokenId,
+    decode::{DecodeOptions, Generation},
+    experiment::{
+        Definition, ExperimentError, Task,
+        methods::{Host, HostJob, HostWay, HostWriter, PeerError},
+    },
+    grammar::Syntax,
+    mistralrs::{EngineDrafts, EngineRunner, GoOn, Guesses},
+    proposer::{Learning, Prior},
+};
+use mistralrs_core::Constraint as EngineConstraint;
+
+/// The engines of a definition's models.
+pub(super) struct Engines {
+    /// Names and paths.
+    models: Vec<(String, PathBuf)>,
+    /// Those that are loaded, by model and whether they speculate.
+    loaded: RefCell<HashMap<(usize, bool), Rc<EngineRunner>>>,
+}
+
+impl Engines {
+    pub(super) fn new(definition: &Definition, paths: &[PathBuf]) -> Self {
+        let models = definition.models.iter().cloned().zip(paths.iter().cloned()).collect();
+        Self { models, loaded: RefCell::default() }
+    }
+
+    /// An engine with a model.
+    fn engine(&self, model: usize, drafts: bool) -> Result<Rc<EngineRunner>, ExperimentError> {
+        if let Some(engine) = self.loaded.borrow().get(&(model, drafts)) {
+            return Ok(Rc::clone(engine));
+        }
+        let (name, path) = &self.models[model];
+        let rows = if drafts { EngineDrafts::Auto } else { EngineDrafts::None };
+        let engine = EngineRunner::load(path, rows)
+            .map_err(|error| ExperimentError::Model { name: name.clone(), message: error.to_string() })?;
+        let engine = Rc::new(engine);
+        self.loaded.borrow_mut().insert((model, drafts), Rc::clone(&engine));
+        Ok(engine)
+    }
+}
+
+impl Host for Engines {
+    fn writer(&self, job: HostJob<'_>) -> Result<Box<dyn HostWriter>, ExperimentError> {
+        let engine = self.engine(job.model, job.way == HostWay::Drafts)?;
+        if engine.vocabulary() != job.vocabulary {
+            return Err(ExperimentError::Model {
+                name: self.models[job.model].0.clone(),
+                message: "mistral.rs reads other tokens from it than domino does".to_owned(),
+            });
+        }
+        let (mut under, mut guesses) = (Under::Nothing, None);
+        match (job.way, job.grammar) {
+            (HostWay::Own, _) => {
+                let own = own_constraint(job.task);
+                under = Under::Engine(
+                    own.map_err(|source| ExperimentError::Peer { name: job.task.name.clone(), source })?,
+                );
+            }
+            (way @ (HostWay::Masks | HostWay::Drafts), Some(grammar)) => {
+                under = Under::Ours(grammar.constraint());
+                if way == HostWay::Drafts {
+                    let prior = job.prior.unwrap_or_else(|| Prior::new(grammar));
+                    guesses = Some(Guesses::new(grammar, engine.tokenizer(), prior, Learning::Text));
+                }
+            }
+            _ => {}
+        }
+        Ok(Box::new(Writer { engine, under, guesses }))
+    }
+}
+
+/// What texts are written under.
+enum Under {
+    Nothing,
+    Ours(Constraint),
+    Engine(EngineConstraint),
+}
+
+/// Writes texts of one model and grammar.
+struct Writer {
+    engine: Rc<EngineRunner>,
+    under: Under,
+    guesses: Option<Guesses>,
+}
+
+impl HostWriter for Writer {
+    fn write(
+        &mut self,
+        prompt: &[TokenId],
+        options: &DecodeOptions,
+    ) -> Result<(Generation, Duration), PeerError> {
+        let begun = Instant::now();
+        let mut first = None;
+        let watch = |tokens: &[TokenId]| {
+            if !tokens.is_empty() {
+                first.get_or_insert_with(|| begun.elapsed());
+            }
+            GoOn::Yes
+        };
+        let (engine, guesses) = (&self.engine, self.guesses.as_ref());
+        let written = match &self.under {
+            Under::Nothing => engine.generate(prompt, None, None, options, watch),
+            Under::Ours(constraint) => engine.generate(prompt, Some(constraint), guesses, options, watch),
+            Under::Engine(constraint) => engine.generate_by_engine(prompt, constraint, options, watch),
+        };
+        let generation = written.map_err(|error| PeerError(error.to_string()))?;
+        let first = first.unwrap_or(generation.stats.total_time);
+        Ok((generation, first))
+    }
+}
+
+/// A grammar as mistral.rs reads it.
+fn own_constraint(task: &Task) -> Result<EngineConstraint, PeerError> {
+    let text = task.grammar.clone();
+    match task.syntax {
+        Syntax::Lark => Ok(EngineConstraint::Lark(text)),
+        Syntax::Regex => Ok(EngineConstraint::Regex(text)),
+        Syntax::JsonSchema => {
+            let schema = serde_json::from_str(&text).map_err(|error| PeerError(error.to_string()))?;
+            Ok(EngineConstraint::JsonSchema(schema))
+        }
+        other => Err(PeerError(format!("mistral.rs does not read {other:?}"))),
+    }
+}

@@ -1,0 +1,146 @@
+//! Texts that come as a whole: `domino generate --sampling conditional`, which draws one of several, and
+//! `--tokenization canonical`, which takes tokens back.
+
+use std::{io::Write, num::NonZeroUsize, path::Path};
+
+use anyhow::Context;
+use domino::{
+    Constraint, TokenId,
+    decode::{CanonicalDecoder, ConditionalDecoder, DecodeOptions, Generation},
+    model::candle::CandleBatch,
+    store::CacheFolder,
+    vocab::Tokenizer,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    args::{Generate, Prompt},
+    bad_model, compiler, forced_bytes, grammar, load, prompt_text, prompt_tokens, read_tokenizer,
+    report::{End, Ended},
+    screen::Screen,
+    step_error,
+};
+use crate::{
+    check::extend,
+    failure::{BadInput, Exit, note},
+    interrupt, progress, stdout, tokenizer, warned,
+};
+
+/// How such a text is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way {
+    /// Drawn from so many that are written side by side.
+    Conditional(NonZeroUsize),
+    /// In tokens that the tokenizer would make of it.
+    Canonical,
+}
+
+/// A text, and what there is to say of how it was written: fields of the object, and a note for people.
+struct Written {
+    generation: Generation,
+    fields: Value,
+    note: String,
+}
+
+/// Writes a text and prints it.
+pub(super) fn run(
+    command: &Generate,
+    folder: &Path,
+    (prompt, options, way): (&Prompt, &DecodeOptions, Way),
+    cache: &CacheFolder,
+) -> anyhow::Result<Exit> {
+    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let tokenizer = read_tokenizer(folder)?;
+    let prompt = prompt_tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;
+    let compiled = grammar(command, &compiler(command, &vocabulary, cache), &[])?;
+    let (grammar, capturing) = compiled.context("there is no grammar")?;
+    let (start, from) = (grammar.constraint(), (folder, &*prompt));
+    let Written { generation, fields, note } = match way {
+        Way::Conditional(particles) => conditional(command, from, &start, options, particles)?,
+        Way::Canonical => canonical(command, from, &start, options, &tokenizer)?,
+    };
+    let ended = Ended {
+        forced: forced_bytes(Some(&grammar).filter(|_| command.json), &generation),
+        captures: capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text)),
+        end: match interrupt::pressed() {
+            true => End::Interrupted,
+            false => End::Finished(generation.finish),
+        },
+        vocabulary: &vocabulary,
+        options,
+        seconds: generation.stats.total_time.as_secs_f64(),
+        generation,
+        appended: None,
+        speculative: false,
+        draft: None,
+        comparison: None,
+    };
+    if command.json {
+        let mut object = ended.object();
+        extend(&mut object, fields.as_object().cloned().unwrap_or_default());
+        writeln!(stdout::lock(), "{}", warned::with(object, grammar.grammar_warnings()))?;
+    } else {
+        let mut screen = Screen::new(0);
+        screen.show(&ended.generation.text)?;
+        screen.finish()?;
+        ended.summary();
+        note!("[{note}]");
+    }
+    Ok(ended.exit())
+}
+
+/// One of several texts, by their weights.
+fn conditional(
+    command: &Generate,
+    (folder, prompt): (&Path, &[TokenId]),
+    start: &Constraint,
+    options: &DecodeOptions,
+    particles: NonZeroUsize,
+) -> anyhow::Result<Written> {
+    let model = progress::during(format!("loading {}", folder.display()), || {
+        CandleBatch::load(folder, particles, &command.load)
+    });
+    let model = model.map_err(|error| bad_model(&error))?;
+    let mut decoder = ConditionalDecoder::new(model, start, options).map_err(|error| {
+        BadInput::new(error.to_string()).hint("give a temperature above 0, and leave such options out")
+    })?;
+    interrupt::watch();
+    let drawn = decoder.draw(prompt, &|| !interrupt::pressed()).map_err(step_error)?;
+    Ok(Written {
+        fields: json!({
+            "particles": particles, "log_kept": drawn.log_kept, "log_language": drawn.log_language,
+            "effective": drawn.effective, "resamplings": drawn.resamplings, "fed": drawn.fed,
+        }),
+        note: format!(
+            "{particles} particles, {:.1} effective, drawn anew {} times, {} tokens fed",
+            drawn.effective, drawn.resamplings, drawn.fed
+        ),
+        generation: drawn.generation,
+    })
+}
+
+/// A text of canonical tokens.
+fn canonical(
+    command: &Generate,
+    (folder, prompt): (&Path, &[TokenId]),
+    start: &Constraint,
+    options: &DecodeOptions,
+    tokenizer: &Tokenizer,
+) -> anyhow::Result<Written> {
+    let mut model = load(folder, &command.load, command.card)?;
+    let mut decoder = CanonicalDecoder::new(&mut model, tokenizer, start, options).map_err(|error| {
+        BadInput::new(error.to_string()).hint("leave one of the two out, or take --tokenization free")
+    })?;
+    interrupt::watch();
+    let text = decoder.write(prompt, &|| !interrupt::pressed()).map_err(step_error)?;
+    let tokens = match text.canonical {
+        Some(true) => "canonical tokens",
+        Some(false) => "tokens that are not canonical",
+        None => "a text that the tokenizer does not split",
+    };
+    Ok(Written {
+        fields: json!({ "redraws": text.redraws, "canonical": text.canonical }),
+        note: format!("{tokens}, {} refused or taken back", text.redraws),
+        generation: text.generation,
+    })
+}

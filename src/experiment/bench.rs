@@ -1,0 +1,352 @@
+//! Where the runs of one model and grammar are made: grammars and methods that are ready, and rows.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use super::{
+    coupling::Coupled,
+    definition::{Definition, Task, Variant},
+    enumeration::{self, Distribution},
+    error::ExperimentError,
+    measures::{Measures, Meter},
+    methods::{
+        ByHost, ByPeer, HostJob, HostWay, Lessons, Method, MethodError, MethodName, Outcome, Refinements,
+        Stage, shipped_prior,
+    },
+    plan::{Plan, Round},
+    records::Records,
+    row::{K, Row, RunId},
+    run::{Load, Loaded, Others, Part, Watch},
+};
+use crate::{
+    compile::{CompiledGrammar, Compiler},
+    decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling},
+    grammar::Grammar,
+    ids::TokenId,
+    limits::Limits,
+    lower::Terminals,
+    model::Model,
+    proposer::{CountProposer, DraftLength, Drafter, Learning, Prior},
+    subterminal::Lookahead,
+    vocab::{Tokenizer, Vocabulary},
+};
+
+/// Seeds of warm-ups, and of the run that is not counted, far from those of definitions.
+const WARM_UP_SEED: u64 = 1_000_000;
+const UNCOUNTED_SEED: u64 = 2_000_000;
+/// Tokens of the run that is not counted.
+const UNCOUNTED_TOKENS: usize = 24;
+
+/// One grammar, compiled as methods need it.
+pub(super) struct Grammars {
+    grammar: Grammar,
+    name: String,
+    vocabulary: Vocabulary,
+    compiled: HashMap<(K, Terminals), (CompiledGrammar, f64)>,
+}
+
+impl Grammars {
+    pub(super) fn new(task: &Task, vocabulary: &Vocabulary) -> Result<Self, ExperimentError> {
+        let read = Grammar::parse(task.syntax, &task.grammar, &Limits::default());
+        let grammar = read.map_err(|source| ExperimentError::Grammar { name: task.name.clone(), source })?;
+        let (name, vocabulary) = (task.name.clone(), vocabulary.clone());
+        Ok(Self { grammar, name, vocabulary, compiled: HashMap::new() })
+    }
+
+    /// The grammar for a lookahead and terminals, and the seconds that compiling and growing trees took.
+    fn get(&mut self, k: K, terminals: Terminals) -> Result<(CompiledGrammar, f64), ExperimentError> {
+        if let Some(found) = self.compiled.get(&(k, terminals)) {
+            return Ok(found.clone());
+        }
+        let start = Instant::now();
+        let compiler =
+            Compiler::new(self.vocabulary.clone()).lookahead(Lookahead::from(k)).terminals(terminals);
+        let compiled = compiler
+            .compile(&self.grammar)
+            .map_err(|source| ExperimentError::Compile { name: self.name.clone(), source })?;
+        compiled.grow_trees();
+        let found = (compiled, start.elapsed().as_secs_f64());
+        self.compiled.insert((k, terminals), found.clone());
+        Ok(found)
+    }
+}
+
+/// Where the runs of one model and grammar are made.
+pub(super) struct Bench<'a, M: Model> {
+    pub(super) plan: &'a Plan,
+    pub(super) task: &'a Task,
+    pub(super) prompts: Vec<Vec<TokenId>>,
+    pub(super) tokenizer: &'a Tokenizer,
+    pub(super) grammars: Grammars,
+    /// What was learnt, by what decides it: lookahead, refinements, temperature and number of texts.
+    pub(super) priors: HashMap<(K, Refinements, u64, usize), Prior>,
+    pub(super) shipped: Option<PathBuf>,
+    pub(super) model: usize,
+    pub(super) others: Others<'a>,
+    /// Methods that are ready, by variant and temperature.
+    pub(super) methods: HashMap<(usize, u64), Ready<M>>,
+    pub(super) load: Load<'a, M>,
+    pub(super) decoder: &'a mut Decoder<M>,
+}
+
+/// A method that is ready, and the counts that it drafts by.
+pub(super) struct Ready<M: Model> {
+    method: Box<dyn Method<M>>,
+    counts: Option<CountProposer>,
+    /// Seconds that another engine took to compile the grammar, if it is one's method.
+    compile_seconds: Option<f64>,
+}
+
+/// An error of a run.
+fn failed(run: impl Into<String>) -> impl FnOnce(MethodError) -> ExperimentError {
+    let run = run.into();
+    move |error| match error {
+        MethodError::Decode(source) => ExperimentError::Run { run, source },
+        MethodError::Build(source) => source.into(),
+    }
+}
+
+impl<M: Model + 'static> Bench<'_, M> {
+    /// Makes a run, measures it, and says it all in a row.
+    pub(super) fn row(
+        &mut self,
+        round: &Round,
+        index: usize,
+        id: RunId,
+        turn: usize,
+        watch: &mut dyn Watch,
+    ) -> Result<Row, ExperimentError> {
+        let variant = self.plan.variants()[index];
+        let grammar = match variant.k {
+            Some(k) => Some(self.grammars.get(k, variant.terminals())?),
+            None => None,
+        };
+        let (grammar, compile_seconds) = grammar.unzip();
+        let mut ready = match self.methods.remove(&(index, round.temperature.to_bits())) {
+            Some(ready) => ready,
+            None => self.ready(variant, grammar.as_ref(), round.temperature, watch)?,
+        };
+        self.options(round.temperature, round.seed, self.definition().max_tokens);
+        let prompt = &self.prompts[round.prompt];
+        let tokenizer = self.tokenizer;
+        let mut stage = Stage { decoder: &mut *self.decoder, grammar: grammar.as_ref(), tokenizer };
+        let outcome = ready.method.generate(&mut stage, prompt).map_err(failed(id.key()))?;
+        // That engine compiles the grammar anew for each text, which is a part of the text's time.
+        let anew = variant.method == MethodName::Mistralrs(HostWay::Own);
+        let compile_seconds = ready.compile_seconds.or(compile_seconds).filter(|_| !anew);
+        let options = self.decoder.options_mut();
+        let sampler = Sampler::new(options.sampling, options.seed);
+        let coupled = ready.counts.as_ref().map(|counts| Coupled::new(counts.another(), sampler, prompt));
+        self.methods.insert((index, round.temperature.to_bits()), ready);
+        let (exact, _) = self.grammars.get(K::Infinite, Terminals::Folded)?;
+        let meter = Meter::new(tokenizer, &exact);
+        let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
+        let model = self.decoder.model_mut();
+        let measures = meter
+            .measure(model, &self.prompts[round.prompt], &outcome, round.temperature, constraint, coupled)
+            .map_err(failed(id.key()))?;
+        let text = String::from_utf8_lossy(&outcome.text).into_owned();
+        let prompt = &self.task.prompts[round.prompt];
+        let correct = self.task.answer.as_ref().and_then(|place| prompt.is_answered(place, &text));
+        let definition = self.definition().name.clone();
+        Ok(Row { correct, compile_seconds, turn, definition, ..row(id, text, &outcome, measures) })
+    }
+
+    /// Lists all texts behind the prompts of these rounds, with their probabilities, if the definition asks
+    /// for it and the records do not have them.
+    pub(super) fn enumerate(
+        &mut self,
+        records: &Records,
+        rounds: &[&Round],
+        watch: &mut dyn Watch,
+    ) -> Result<(), ExperimentError> {
+        let Some(most) = self.definition().enumerate else { return Ok(()) };
+        let (longest, grammar) = (self.definition().max_tokens, self.task.name.clone());
+        let mut all = enumeration::read_distributions(records.folder())?;
+        let known = all.len();
+        for &&Round { model, prompt, temperature, .. } in rounds {
+            let model = self.definition().models[model].clone();
+            let is_it = |other: &Distribution| other.is_of(&model, &grammar, prompt, temperature);
+            if all.iter().any(is_it) {
+                continue;
+            }
+            watch.doing(&format!("{grammar}: all texts behind prompt {prompt}"));
+            let (exact, _) = self.grammars.get(K::Infinite, Terminals::Folded)?;
+            let (start, bounds) = (exact.constraint(), (longest, most));
+            let tokens = &self.prompts[prompt];
+            let listed =
+                enumeration::enumerate(self.decoder.model_mut(), tokens, &start, temperature, bounds);
+            let run = format!("{grammar} {prompt}, where all texts are listed");
+            let listed = listed.map_err(|source| ExperimentError::Run { run, source })?;
+            let sequences = listed.ok_or_else(|| {
+                let message = format!("grammar {grammar:?} has more than {most} beginnings of texts");
+                ExperimentError::definition(self.definition().name.clone(), message)
+                    .with_hint("raise `enumerate`, or lower `max_tokens`, or give the grammar fewer texts")
+            })?;
+            all.push(Distribution { model, grammar: grammar.clone(), prompt, temperature, sequences });
+        }
+        if all.len() > known { enumeration::write_distributions(records.folder(), &all) } else { Ok(()) }
+    }
+
+    fn definition(&self) -> &Definition {
+        self.plan.definition()
+    }
+
+    /// Sets how the next run draws. What the definition says of temperatures was checked.
+    fn options(&mut self, temperature: f64, seed: u64, max_tokens: usize) {
+        let options = self.decoder.options_mut();
+        options.sampling = Sampling::with_temperature(temperature).unwrap_or_default();
+        options.seed = seed;
+        options.max_new_tokens = max_tokens;
+    }
+
+    /// A method that has learnt what it learns, and made a run that is not counted: it fills caches.
+    fn ready(
+        &mut self,
+        variant: Variant,
+        grammar: Option<&CompiledGrammar>,
+        temperature: f64,
+        watch: &mut dyn Watch,
+    ) -> Result<Ready<M>, ExperimentError> {
+        let prior = match (grammar, variant.k, variant.lessons()) {
+            (Some(grammar), Some(k), Lessons::WarmUps(refinements)) => {
+                let texts = variant.warm_ups.or(self.definition().warm_ups.first().copied()).unwrap_or(0);
+                let key = (k, refinements, temperature.to_bits(), texts);
+                if !self.priors.contains_key(&key) {
+                    watch.doing(&format!("{}: warm-ups for {}", self.task.name, variant.method));
+                    let prior = self.warm_up(grammar, refinements, temperature, texts)?;
+                    self.priors.insert(key, prior);
+                }
+                self.priors.get(&key).cloned()
+            }
+            (Some(grammar), _, Lessons::Shipped) => {
+                shipped_prior(self.shipped.as_deref(), &self.task.name, grammar)?
+            }
+            _ => None,
+        };
+        watch.doing(&format!("{}: {}", self.task.name, variant.method));
+        let tokenizer = self.tokenizer;
+        let mut ready = self.unused(variant, grammar, prior)?;
+        self.options(temperature, UNCOUNTED_SEED, self.definition().max_tokens.min(UNCOUNTED_TOKENS));
+        let mut stage = Stage { decoder: &mut *self.decoder, grammar, tokenizer };
+        let run = format!("{} {}, a run that is not counted", self.task.name, variant.method);
+        ready.method.prepare(&mut stage).map_err(failed(&*run))?;
+        ready.method.generate(&mut stage, &self.prompts[0]).map_err(failed(run))?;
+        Ok(ready)
+    }
+
+    /// A method that has made no run yet.
+    fn unused(
+        &mut self,
+        variant: Variant,
+        grammar: Option<&CompiledGrammar>,
+        prior: Option<Prior>,
+    ) -> Result<Ready<M>, ExperimentError> {
+        let counts = grammar.and_then(|grammar| variant.counts(grammar, prior.as_ref()));
+        if let (MethodName::Llguidance, Some(peer), Some(grammar)) =
+            (variant.method, self.others.peer, grammar)
+        {
+            let start = Instant::now();
+            let name = self.task.name.clone();
+            let compiled = peer
+                .compile(self.task, grammar.vocabulary())
+                .map_err(|source| ExperimentError::Peer { name, source })?;
+            let compile_seconds = Some(start.elapsed().as_secs_f64());
+            return Ok(Ready { method: Box::new(ByPeer::new(compiled)), counts, compile_seconds });
+        }
+        if let (MethodName::Mistralrs(way), Some(host)) = (variant.method, self.others.host) {
+            let (task, vocabulary) = (self.task, self.decoder.vocabulary());
+            let job = HostJob { model: self.model, way, task, grammar, vocabulary, prior };
+            let method = Box::new(ByHost::new(host.writer(job)?));
+            return Ok(Ready { method, counts, compile_seconds: None });
+        }
+        let draft = variant.method.second().map(|_| self.draft()).transpose()?;
+        let made = variant.method::<M>(grammar, self.tokenizer, prior, draft);
+        let method = made.map_err(|error| {
+            ExperimentError::definition(self.definition().name.clone(), error.to_string())
+        })?;
+        Ok(Ready { method, counts, compile_seconds: None })
+    }
+
+    /// Another draft model.
+    fn draft(&mut self) -> Result<DraftModel<M>, ExperimentError> {
+        let Loaded { model, vocabulary, tokenizer, .. } = (self.load)(Part::Draft)?;
+        let draft = DraftModel::new(model, &vocabulary, self.decoder.vocabulary());
+        draft.and_then(|draft| draft.splitting(&tokenizer, self.tokenizer)).map_err(|source| {
+            let name = self.definition().draft_model.as_ref().map(|draft| draft.model.clone());
+            ExperimentError::DraftModel { name: name.unwrap_or_default(), source }
+        })
+    }
+
+    /// What is learnt from warm-ups: texts with seeds of their own, as the paper does (section 4).
+    fn warm_up(
+        &mut self,
+        grammar: &CompiledGrammar,
+        refinements: Refinements,
+        temperature: f64,
+        texts: usize,
+    ) -> Result<Prior, ExperimentError> {
+        let learner = CountProposer::new(Prior::new(grammar), Learning::Online);
+        let learner = Arc::new(Mutex::new(learner.counting(refinements.counting())));
+        let length = DraftLength::up_to(8, 0.5).unwrap_or_default();
+        self.options(temperature, WARM_UP_SEED, self.definition().max_tokens);
+        self.decoder.options_mut().masking = Masking::Ahead;
+        self.decoder.set_constraint(Some(grammar.constraint()))?;
+        self.decoder.set_drafter(Some(Drafter::new(Box::new(Arc::clone(&learner)), length)));
+        let mut made = Ok(());
+        for (seed, prompt) in (WARM_UP_SEED..).zip(self.prompts.iter().cycle()).take(texts) {
+            self.decoder.options_mut().seed = seed;
+            made = made.and_then(|()| self.decoder.generate(prompt).map(drop));
+        }
+        self.decoder.set_drafter(None);
+        let run = format!("{}, a warm-up", self.task.name);
+        made.map_err(|source: DecodeError| ExperimentError::Run { run, source })?;
+        let learner = learner.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(learner.prior().clone())
+    }
+}
+
+/// What was generated and measured, but for what hangs on the definition.
+fn row(run: RunId, text: String, outcome: &Outcome, measures: Measures) -> Row {
+    let Outcome { tokens, stats, .. } = outcome;
+    Row {
+        definition: String::new(),
+        run,
+        turn: 0,
+        text,
+        tokens: tokens.iter().map(|token| token.raw()).collect(),
+        finish: outcome.finish.into(),
+        complete: outcome.complete,
+        well_formed: measures.well_formed,
+        prefix: measures.prefix,
+        prompt_tokens: stats.prompt_tokens,
+        passes: stats.passes,
+        drafted: stats.drafted,
+        accepted: stats.accepted,
+        masks: stats.masks,
+        interventions: (stats.own_draws == stats.draws).then_some(stats.interventions),
+        redraws: outcome.redraws,
+        inserted: outcome.inserted,
+        forced_tokens: measures.forced_tokens,
+        forced_bytes: measures.forced_bytes,
+        seconds: stats.total_time.as_secs_f64(),
+        first_seconds: outcome.first.as_secs_f64(),
+        model_seconds: stats.model_time.as_secs_f64(),
+        mask_seconds: stats.mask_time.as_secs_f64(),
+        draft_seconds: stats.draft_time.as_secs_f64(),
+        compile_seconds: None,
+        log_kept: measures.log_kept,
+        nll: Some(measures.nll),
+        positions: measures.coupling.map(|coupling| coupling.positions),
+        overlap: measures.coupling.map(|coupling| coupling.overlap),
+        guessed: measures.coupling.map(|coupling| coupling.guessed),
+        canonical: measures.canonical.as_ref().map(|canonical| canonical == tokens),
+        canonical_tokens: measures.canonical.map(|canonical| canonical.len()),
+        correct: None,
+        reproduced: None,
+    }
+}

@@ -1,0 +1,113 @@
+//! Methods of another engine that runs the model itself, and so writes whole texts.
+//!
+//! The library has no such engine that this module knows of: a program hands it to
+//! [`run_with`](crate::experiment::run_with). It draws with the same noise; but its numbers are not quite
+//! those of our runner, so texts part where two tokens are as good as equally likely. What needs rows of
+//! logits (`nll`, `log_kept`) is worked out afterwards by our runner, as for all methods.
+
+use std::{fmt, time::Duration};
+
+use super::{Method, MethodError, Outcome, Stage};
+use crate::{
+    compile::CompiledGrammar,
+    decode::{DecodeError, DecodeOptions, Generation},
+    experiment::{ExperimentError, Task, methods::PeerError},
+    ids::TokenId,
+    model::Model,
+    proposer::Prior,
+    vocab::Vocabulary,
+};
+
+/// How the texts of such an engine are constrained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HostWay {
+    /// They are not.
+    Free,
+    /// By its own constraint, which reads the grammar itself.
+    Own,
+    /// By our masks.
+    Masks,
+    /// By our masks, with drafts by all that `ours` has, after the same warm-ups.
+    Drafts,
+}
+
+impl HostWay {
+    /// Is there a grammar?
+    pub(in crate::experiment) fn is_constrained(self) -> bool {
+        self != Self::Free
+    }
+}
+
+/// What texts are to be written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct HostJob<'a> {
+    /// The model, by its index in the definition.
+    pub model: usize,
+    /// How they are constrained.
+    pub way: HostWay,
+    /// Grammar and prompts.
+    pub task: &'a Task,
+    /// The grammar, compiled for the vocabulary; `None` where there is none.
+    pub grammar: Option<&'a CompiledGrammar>,
+    /// The vocabulary that prompts and texts are in.
+    pub vocabulary: &'a Vocabulary,
+    /// What was learnt before, for drafts.
+    pub prior: Option<Prior>,
+}
+
+/// An engine that runs models itself.
+pub trait Host {
+    /// What writes such texts.
+    ///
+    /// # Errors
+    /// If the engine cannot load the model, or cannot read the grammar.
+    fn writer(&self, job: HostJob<'_>) -> Result<Box<dyn HostWriter>, ExperimentError>;
+}
+
+/// Writes texts of one model and grammar.
+pub trait HostWriter {
+    /// A text after a prompt, and the time until its first token was there. Of the options sampling, seed and
+    /// length count.
+    ///
+    /// # Errors
+    /// If the engine fails.
+    fn write(
+        &mut self,
+        prompt: &[TokenId],
+        options: &DecodeOptions,
+    ) -> Result<(Generation, Duration), PeerError>;
+}
+
+/// Texts of such an engine.
+pub(in crate::experiment) struct ByHost {
+    writer: Box<dyn HostWriter>,
+}
+
+impl ByHost {
+    pub(in crate::experiment) fn new(writer: Box<dyn HostWriter>) -> Self {
+        Self { writer }
+    }
+}
+
+impl<M: Model> Method<M> for ByHost {
+    fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
+        let options = stage.decoder.options_mut().clone();
+        let written = self.writer.write(prompt, &options).map_err(DecodeError::peer);
+        let (generation, first) = written?;
+        let mut outcome = Outcome::new(generation, first);
+        if let Some(mut constraint) = stage.grammar.map(CompiledGrammar::constraint) {
+            // The engine's own constraint may mean another language by the same grammar.
+            let whole = constraint.advance_text(&outcome.text).map_err(DecodeError::from)?;
+            outcome.complete = whole && constraint.is_complete();
+        }
+        Ok(outcome)
+    }
+}
+
+impl fmt::Debug for ByHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByHost").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,135 @@
+//! Draws where there is no grammar of ours: from all tokens, or from what the engine's own constraint leaves.
+//!
+//! The engine draws by its processors first and asks its constraint then; where that refuses the token, it
+//! draws a second time from the row that the constraint leaves. The noise of a place is the same both times,
+//! so the second draw is that of a mask. What the first one gave is forgotten.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use candle_core::Tensor;
+use mistralrs_core::CustomLogitsProcessor;
+
+use super::{RequestWatch, row};
+use crate::{
+    decode::Sampler,
+    vocab::{TokenSet, Vocabulary},
+};
+
+/// Draws without a grammar of ours.
+pub(super) struct Free {
+    sampler: Sampler,
+    /// Where the first token comes, for the noise.
+    first: usize,
+    /// Tokens that the engine had before the first one.
+    before: OnceLock<usize>,
+    all: Mutex<TokenSet>,
+    vocabulary: Vocabulary,
+    watch: RequestWatch,
+}
+
+impl Free {
+    pub(super) fn new(sampler: Sampler, first: usize, vocabulary: &Vocabulary) -> Self {
+        Self {
+            sampler,
+            first,
+            before: OnceLock::new(),
+            all: Mutex::new(TokenSet::empty(0)),
+            vocabulary: vocabulary.clone(),
+            watch: RequestWatch::default(),
+        }
+    }
+
+    /// What sees the tokens.
+    pub(super) fn watch(&self) -> RequestWatch {
+        self.watch.clone()
+    }
+}
+
+impl CustomLogitsProcessor for Free {
+    fn apply(&self, logits: &Tensor, context: &[u32]) -> candle_core::Result<Tensor> {
+        let row = row::read(logits)?;
+        if self.watch.is_over() {
+            return row::end(&self.vocabulary, row.len());
+        }
+        let place = context.len() - self.before.get_or_init(|| context.len());
+        let again = self.watch.take_back(place);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.size() != row.len() {
+            *all = row::all(row.len());
+        }
+        match self.sampler.draw(&row, &all, self.first + place) {
+            Ok(token) => {
+                self.watch.count(|stats| {
+                    stats.interventions += usize::from(again);
+                    if !again {
+                        stats.passes += 1;
+                        stats.draws += 1;
+                        stats.own_draws += 1;
+                    }
+                });
+                self.watch.drawn(token, self.vocabulary.is_end_of_text(token));
+                row::only(token, row.len())
+            }
+            Err(error) => {
+                self.watch.fail(error.into());
+                row::end(&self.vocabulary, row.len())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+    use crate::{decode::Sampling, ids::TokenId};
+
+    fn vocabulary() -> Vocabulary {
+        let tokens = (0..).zip(["a", "b", "c"]);
+        let builder =
+            tokens.fold(Vocabulary::builder(), |builder, (id, text)| builder.token(TokenId::new(id), text));
+        builder.end_of_text(TokenId::new(3)).build().unwrap()
+    }
+
+    fn row(numbers: [f32; 4]) -> Tensor {
+        Tensor::from_slice(&numbers, 4, &Device::Cpu).unwrap()
+    }
+
+    const NONE: f32 = f32::NEG_INFINITY;
+
+    /// The first draw of a place is forgotten where the engine asks again, also if it was end of text.
+    #[test]
+    fn a_refused_draw_is_made_again() {
+        let free = Free::new(Sampler::new(Sampling::greedy(), 0), 7, &vocabulary());
+        let watch = free.watch();
+        let tokens = || watch.tokens().iter().map(|token| token.raw()).collect::<Vec<u32>>();
+        let prompt = [9, 9];
+        free.apply(&row([1.0, 2.0, 0.0, 5.0]), &prompt).unwrap();
+        assert!(watch.has_ended() && tokens().is_empty());
+        free.apply(&row([1.0, 2.0, 0.0, NONE]), &prompt).unwrap();
+        assert!(!watch.has_ended());
+        assert_eq!(tokens(), [1]);
+        free.apply(&row([3.0, 2.0, 0.0, 0.0]), &[9, 9, 1]).unwrap();
+        assert_eq!(tokens(), [1, 0]);
+        free.apply(&row([NONE, 2.0, 4.0, 0.0]), &[9, 9, 1]).unwrap();
+        assert_eq!(tokens(), [1, 2]);
+        let stats = watch.stats();
+        assert_eq!((stats.passes, stats.draws, stats.interventions, stats.tokens), (2, 2, 2, 2));
+    }
+
+    /// The second draw has the noise of the first: it is the draw under a mask.
+    #[test]
+    fn both_draws_have_the_same_noise() {
+        let sampling = Sampling::with_temperature(1.0).unwrap();
+        for seed in 0..50 {
+            let free = Free::new(Sampler::new(sampling, seed), 7, &vocabulary());
+            free.apply(&row([1.0; 4]), &[9]).unwrap();
+            free.apply(&row([1.0, NONE, 1.0, NONE]), &[9]).unwrap();
+            let mut allowed = TokenSet::empty(4);
+            [0, 2].into_iter().for_each(|token| allowed.insert(TokenId::new(token)));
+            let masked = Sampler::new(sampling, seed).draw(&[1.0; 4], &allowed, 7).unwrap();
+            assert_eq!(free.watch().tokens(), [masked]);
+        }
+    }
+}
