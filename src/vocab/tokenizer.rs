@@ -1,7 +1,7 @@
 //! Text -> tokens, for prompts, by the `tokenizers` crate.
 //!
 //! A prompt is split as the model's makers split it; what is generated is only ever spelt by the bytes of
-//! a [`Vocabulary`](super::Vocabulary). The crate numbers added tokens anew, without the holes that some
+//! a [`Vocabulary`]. The crate numbers added tokens anew, without the holes that some
 //! files leave between them; ids here are always those of the file.
 
 use std::{collections::HashMap, fmt, panic::catch_unwind, path::Path, sync::Arc};
@@ -76,7 +76,7 @@ impl Tokenizer {
     }
 
     /// The text of `tokens`, as the tokenizer shows it: without special tokens, and with U+FFFD for bytes
-    /// that are not UTF-8. The exact bytes are [`Vocabulary::concat`](super::Vocabulary::concat).
+    /// that are not UTF-8. The exact bytes are [`Vocabulary::concat`].
     ///
     /// # Errors
     /// If the tokenizer's decoder fails.
