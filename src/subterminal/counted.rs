@@ -49,6 +49,11 @@ impl Home {
         states.into_iter().all(|at| fits(at) && whole(at)).then_some(Self { state, endless })
     }
 
+    /// Does a byte lead on from between characters?
+    pub(super) fn goes_on_by(self, common: &TerminalDfa, byte: u8) -> bool {
+        next(common, self.state, byte).is_some()
+    }
+
     /// Does a byte lead away from between characters?
     pub(super) fn is_left_by(self, common: &TerminalDfa, byte: u8) -> bool {
         next(common, self.state, byte).is_some_and(|to| to != self.state)

@@ -53,6 +53,7 @@ impl Kin {
         (home, levels): (Option<Home>, Levels),
     ) -> Self {
         let endless = common.accepts_empty();
+        let levels = levels.beside(dfa, common, home);
         let bytes = told_apart(dfa, common, &levels);
         let pairs = side_by_side(dfa, common, &levels, &bytes);
         let counted = home.and_then(|home| {

@@ -22,16 +22,19 @@ pub(super) struct Pair {
 }
 
 /// Levels of texts.
-const LEVELS: usize = 4;
+const LEVELS: usize = 5;
+
+/// Bytes of ASCII that lead on where characters of a string may come, at least.
+const INSIDE_BYTES: usize = 40;
 
 /// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII
 /// that leads it away from where it is between characters, and so without escapes; of these, those without
-/// characters of three bytes.
+/// characters that the terminal leaves out; of these, those without characters of three bytes.
 ///
 /// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes
 /// the two are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from
 /// any string after two bytes, but those are an escape; and the three of U+2028, beside which most other
-/// texts are plain.
+/// texts are plain. One with the pattern `^[^<>]{1,99}$` differs in two characters, and after 99 of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Levels {
     /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the
@@ -50,7 +53,30 @@ impl Levels {
         let escaping =
             home.map_or(0, |home| leaves(home).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte)));
         let long = (0xe0..0xf0_u8).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
-        Self { without: [0, ending, ending | escaping, ending | escaping | long] }
+        let inside = ending | escaping;
+        Self { without: [0, ending, inside, inside, inside | long] }
+    }
+
+    /// The same beside a terminal: with the characters that it leaves out wherever many may come. Linear in
+    /// its states and classes.
+    pub(super) fn beside(mut self, dfa: &TerminalDfa, common: &TerminalDfa, home: Option<Home>) -> Self {
+        let Some(home) = home else { return self };
+        let mut ascii = vec![0_usize; dfa.class_count()];
+        (0..0x80_u8).for_each(|byte| ascii[usize::from(dfa.classes()[usize::from(byte)])] += 1);
+        let mut left_out = vec![false; dfa.class_count()];
+        for state in 0..u32::try_from(dfa.len()).unwrap_or(NONE) {
+            let row = || dfa.row(state).iter();
+            let ways =
+                row().zip(&ascii).filter(|(to, _)| **to != NONE).map(|(_, bytes)| bytes).sum::<usize>();
+            if ways >= INSIDE_BYTES {
+                left_out.iter_mut().zip(row()).for_each(|(out, &to)| *out |= to == NONE);
+            }
+        }
+        let is_out = |&byte: &u8| left_out[usize::from(dfa.classes()[usize::from(byte)])];
+        let out = (0..=u8::MAX).filter(is_out).filter(|&byte| home.goes_on_by(common, byte));
+        let out = out.fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
+        self.without[3..].iter_mut().for_each(|without| *without |= out);
+        self
     }
 
     /// The last level of texts of these kinds.
@@ -94,7 +120,13 @@ pub(super) fn side_by_side(
     }
     let SideBySide { mut pairs, mut steps, .. } = both;
     steps.sort(dfa.len());
-    (0..LEVELS).for_each(|level| spread(&mut pairs, &steps, level));
+    for level in 0..LEVELS {
+        if level > 0 && levels.without[level] == levels.without[level - 1] {
+            pairs.iter_mut().for_each(|pair| pair.apart[level] = pair.apart[level - 1]);
+        } else {
+            spread(&mut pairs, &steps, level);
+        }
+    }
     pairs
 }
 
