@@ -144,7 +144,8 @@ def main():
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--out")
     p.add_argument("--write-problems", metavar="FILE",
-                   help="write the made-up word problems of one and two steps with their answers, as JSON lines, and do nothing else")
+                   help="write the made-up word problems of one and two steps with their answers, as JSON "
+                   "lines, and do nothing else")
     p.add_argument("--card", help="README.md whose evaluation section is replaced")
     a = p.parse_args()
     if a.write_problems:

@@ -318,9 +318,7 @@ impl MaskMaker {
                 Branch::Unmade => return Ok(false),
                 Branch::Node(child) => {
                     let visit = Visit { node: child, set, left: next_left(left) };
-                    if self.seen.insert(visit) {
-                        self.open.push(visit);
-                    }
+                    note(&mut self.seen, &mut self.open, visit);
                 }
             }
         }
@@ -351,9 +349,7 @@ impl MaskMaker {
     }
 
     fn visit(&mut self, visit: Visit) {
-        if self.seen.insert(visit) {
-            self.open.push(visit);
-        }
+        note(&mut self.seen, &mut self.open, visit);
     }
 
     fn next_mask(&mut self) {
@@ -371,6 +367,13 @@ impl MaskMaker {
         if std::mem::replace(&mut self.marks[node.index()], self.mask) != self.mask {
             self.reached.push(node);
         }
+    }
+}
+
+/// Notes a visit that is still to be made, unless it was noted before.
+fn note(seen: &mut HashSet<Visit>, open: &mut Vec<Visit>, visit: Visit) {
+    if seen.insert(visit) {
+        open.push(visit);
     }
 }
 

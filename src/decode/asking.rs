@@ -14,8 +14,9 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// What is proposed for the run's next tokens, of which there is room for so many in a model that can hold
-/// `context` tokens. `sequence` is scratch.
+/// Calls `propose` with the run's present place and the number of tokens that a draft may have there. Drafts
+/// end with the run's limit of tokens, and with `context`, the tokens that the model can hold. `sequence` is
+/// scratch.
 pub(super) fn ask<T>(
     run: &Run,
     context: usize,

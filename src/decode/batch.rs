@@ -106,8 +106,8 @@ impl<B: BatchModel> BatchDecoder<B> {
     /// when there is a place.
     ///
     /// # Errors
-    /// If the constraint was compiled for another vocabulary. What is wrong with the prompt is told by an
-    /// event.
+    /// If the constraint was compiled for another vocabulary. A prompt that is empty or too long is no error
+    /// here: [`step`](Self::step) returns a [`BatchEvent::Failed`] for it.
     pub fn add(
         &mut self,
         prompt: &[TokenId],

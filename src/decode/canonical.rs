@@ -77,22 +77,15 @@ impl<'a, M: Model> CanonicalDecoder<'a, M> {
         options: &DecodeOptions,
     ) -> Result<Self, BuildError> {
         check_size(constraint.vocabulary(), model.vocabulary_size())?;
-        let refused = [
-            (!constraint.specials().is_empty(), "grammars that ask for special tokens"),
-            (options.sampling.cuts(), "top-k, top-p or min-p"),
-            (!options.penalties.is_none(), "penalties"),
-            (!options.stop.is_empty(), "stop strings"),
-            (options.close, "completion"),
-            (options.logprobs.is_some(), "log-probabilities"),
-        ];
-        if let Some((_, what)) = refused.iter().find(|(asked, _)| *asked) {
+        let special = (!constraint.specials().is_empty()).then_some("grammars that ask for special tokens");
+        if let Some(what) = special.or(options.beyond_plain_draws()) {
             return Err(BuildErrorKind::NotCanonical(what).into());
         }
         Ok(Self { model, tokenizer: tokenizer.clone(), start: constraint.fork(), options: options.clone() })
     }
 
-    /// Writes a text that goes on from `prompt`. `go_on` is asked before each pass; where it says no, the text
-    /// is cut as by length.
+    /// Writes a text that goes on from `prompt`. `go_on` is asked before each pass; where it says no, the
+    /// text is cut as by length.
     ///
     /// # Errors
     /// If the prompt is empty or does not fit in the context, or a pass, a draw or the constraint fails.

@@ -83,15 +83,8 @@ impl<B: BatchModel> ConditionalDecoder<B> {
             return Err(BuildErrorKind::NoSequences.into());
         }
         check_size(constraint.vocabulary(), model.vocabulary_size())?;
-        let refused = [
-            (options.sampling.is_greedy(), "temperature 0"),
-            (options.sampling.cuts(), "top-k, top-p or min-p"),
-            (!options.penalties.is_none(), "penalties"),
-            (!options.stop.is_empty(), "stop strings"),
-            (options.close, "completion"),
-            (options.logprobs.is_some(), "log-probabilities"),
-        ];
-        if let Some((_, what)) = refused.iter().find(|(asked, _)| *asked) {
+        let greedy = options.sampling.is_greedy().then_some("temperature 0");
+        if let Some(what) = greedy.or(options.beyond_plain_draws()) {
             return Err(BuildErrorKind::NotConditional(what).into());
         }
         let start = constraint.fork().patient_unless_told(Patience::whole());

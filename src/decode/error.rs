@@ -141,7 +141,7 @@ impl DecodeError {
         .into()
     }
 
-    /// Refuses a prompt of so many tokens that a model with a context of so many cannot go on from.
+    /// Refuses prompts that are empty, or longer than the model's context. Both are counted in tokens.
     pub(super) fn check_prompt(tokens: usize, context: usize) -> Result<(), Self> {
         match tokens {
             0 => Err(DecodeErrorKind::EmptyPrompt.into()),

@@ -60,6 +60,19 @@ impl DecodeOptions {
     pub(super) fn is_ahead(&self) -> bool {
         self.masking == Masking::Ahead && self.logprobs.is_none()
     }
+
+    /// The first option that only the ordinary decoder knows, if one is set: others draw by temperature alone
+    /// and end texts by length.
+    pub(super) fn beyond_plain_draws(&self) -> Option<&'static str> {
+        let set = [
+            (self.sampling.cuts(), "top-k, top-p or min-p"),
+            (!self.penalties.is_none(), "penalties"),
+            (!self.stop.is_empty(), "stop strings"),
+            (self.close, "completion"),
+            (self.logprobs.is_some(), "log-probabilities"),
+        ];
+        set.into_iter().find(|(set, _)| *set).map(|(_, what)| what)
+    }
 }
 
 impl Default for DecodeOptions {

@@ -57,8 +57,8 @@ pub(crate) struct Written {
     pub(crate) inserted: usize,
 }
 
-/// A text of tokens that `choose` chooses. Of the options it heeds sampling, seed and length. `go_on` is asked
-/// before each pass; where it says no, the text is cut as by length.
+/// A text of tokens that `choose` chooses. Of the options it heeds sampling, seed and length. `go_on` is
+/// asked before each pass; where it says no, the text is cut as by length.
 pub(crate) fn write<M: Model>(
     model: &mut M,
     constraint: Constraint,

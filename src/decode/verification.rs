@@ -9,10 +9,10 @@
 //!    +---------------- prepare ------------^
 //! ```
 //!
-//! Invariant: a run sees the rows it would see without drafts. A row is offered only while all tokens that
-//! its pass has seen are those of the run, and each token is drawn from its row as ever. So whatever a
-//! proposer says, the tokens are those of the plain run, as far as the model gives a row the same bits in
-//! whichever pass; domino's own runner does. Clocks decide how long drafts are, never what is drawn.
+//! Invariant: verification is lossless. A row is used only while all tokens that its pass has seen are tokens
+//! of the run, and tokens are drawn from rows in the same way as without drafts. So the tokens are those of
+//! the plain run, whatever a proposer guesses, if the model computes the same bits for a row in every pass;
+//! domino's own runner does. Measured times decide how long drafts are, and never what is drawn.
 
 use std::time::{Duration, Instant};
 
@@ -193,8 +193,8 @@ impl Offer {
         Pass { tokens: self.input.tokens.len(), ..self.first } + Pass::whole(fixed)
     }
 
-    /// Keeps so many of the tokens that are offered, which should gain so many seconds. `plain`: seconds of
-    /// the shared pass without drafts. `drafter` is the one that offered.
+    /// Keeps the first `kept` of the offered tokens; `gained` is the time in seconds that they should save, and
+    /// `plain` the time of the shared pass without drafts. `drafter` is the one that offered.
     pub(super) fn keep(
         self,
         drafter: Option<&mut Drafter>,

@@ -84,7 +84,7 @@ impl RequestWatch {
         }
     }
 
-    /// Forgets what was drawn after so many tokens. Was there something?
+    /// Forgets the tokens after the first `kept`, and the end. Returns whether there were any.
     pub(super) fn take_back(&self, kept: usize) -> bool {
         let mut seen = self.seen();
         let there = seen.ended || seen.tokens.len() > kept;

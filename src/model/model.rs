@@ -161,8 +161,8 @@ pub trait Model: Send {
     fn truncate(&mut self, position: usize) -> Result<(), Self::Error>;
 
     /// The same model as a batch of `sequences`, each with a cache of its own; they share passes. The cache
-    /// of the model itself is that of the first. `None`, the default, if the model can have only one cache; then
-    /// [`InTurns`](super::InTurns) makes a batch of it.
+    /// of the model itself is that of the first. `None`, the default, if the model can have only one cache;
+    /// then [`InTurns`](super::InTurns) makes a batch of it.
     ///
     /// # Errors
     /// If the caches cannot be made.

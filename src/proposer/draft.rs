@@ -137,7 +137,7 @@ impl Drafter {
         }
     }
 
-    /// Notes that a pass took so many seconds.
+    /// Notes the measured time of a pass, in seconds.
     pub fn passed(&mut self, pass: Pass, seconds: f64) {
         self.planner.passed(pass, seconds);
     }
@@ -211,8 +211,8 @@ impl Drafter {
         self.planner.skip();
     }
 
-    /// Cuts what was proposed to so many of the offered tokens, which should gain so many seconds. `plain`:
-    /// seconds of the pass without drafts.
+    /// Makes a draft of the first `kept` offered tokens; `gained` is the time in seconds that they should save,
+    /// and `plain` the time of the pass without drafts. A draft of fixed length stays as it is.
     pub(crate) fn keep(
         &mut self,
         proposal: Proposal,

@@ -1,4 +1,4 @@
-//! States of one terminal that do the same for as long as tokens are.
+//! Bounded equivalence of states: two states of one terminal that treat all texts of some length alike.
 //!
 //! In a pattern whose length is bounded, such as `^[A-Z][^<>]*$` of at most 260 characters, each character
 //! leads to a state of its own, and two of them differ only in texts that are longer than most tokens. So the

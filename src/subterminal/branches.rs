@@ -1,8 +1,9 @@
 //! Children of tree nodes one by one, as the parser asks for them.
 //!
-//! What may follow a terminal anywhere in the grammar is much more than what may follow it at one place: after
-//! the colon of a schema's key stands one kind of value, after colons in general stand all. So while a text is
-//! written, a child is made when the parser first accepts its terminal. Trees that are grown ahead have all.
+//! Lazy evaluation: far more terminals may follow another somewhere in a grammar than at one place of a text.
+//! After the colon of one key of a schema comes one kind of value, and after colons in general come all kinds.
+//! So while a text is written, a child is made when the parser first accepts its terminal. Trees that are
+//! grown ahead have all children.
 
 use hashbrown::HashMap;
 

@@ -1,5 +1,5 @@
-//! Rows by kinship: where a terminal does what a common one does, such as "any string but these keys" does
-//! what any string does, its row takes over what is known of the common one instead of walking the trie again.
+//! Rows by kinship: "any string but these keys" treats most tokens as any string does. So its row takes over
+//! what is known of that common terminal, instead of walking the trie again.
 //!
 //! Both automata [run side by side](side_by_side). For each state the length of the shortest text is known
 //! that it and its partner treat differently; below a trie node with shorter ways down, tokens and exits are

@@ -89,9 +89,10 @@ impl Levels {
     }
 }
 
-/// Runs both side by side from their starts, by a byte of each kind, and returns the partner of each state of
-/// `dfa`. Linear in its states times the kinds of bytes. A state that comes beside several is held against the
-/// first.
+/// Runs both side by side from their starts (breadth-first over the product automaton), by a byte of each
+/// kind, and returns the partner of each state of `dfa`. A state that meets several partners is held against
+/// the first. Linear in the states times the kinds of bytes, and mostly less: a state is compared with an
+/// earlier one of the same partner.
 pub(super) fn side_by_side(
     dfa: &TerminalDfa,
     common: &TerminalDfa,

@@ -1,5 +1,5 @@
-//! Trees and tables as bytes, and back. What is read is checked to be trees over the same soil; that they say what the grammar says
-//! is for the seal around them to tell.
+//! Trees and tables as bytes, and back. What is read is checked to be trees over the same soil; that they say
+//! what the grammar says is for the seal around them to tell.
 
 use std::sync::Arc;
 

@@ -3,12 +3,12 @@
 use std::{cell::RefCell, path::Path, rc::Rc, time::Duration};
 
 use super::{
-    tests::{loaded, shipped},
+    tests::{loaded, made_with},
     *,
 };
 use crate::{
     decode::DecodeOptions,
-    experiment::{Definition, Header, Others, Plan, Records, Row, Watch, read, run_with},
+    experiment::{Others, Row},
     model::ScriptedModel,
 };
 
@@ -53,17 +53,7 @@ impl HostWriter for Writer {
 }
 
 fn made(folder: &Path, host: Option<&dyn Host>) -> Result<Vec<Row>, ExperimentError> {
-    struct Silent;
-
-    impl Watch for Silent {}
-
-    let definition = Definition::parse(DEFINITION, "", Path::new(""), false, &shipped).unwrap();
-    let header = Header::new(&definition, None, Vec::new(), std::time::UNIX_EPOCH);
-    let mut records = Records::open(folder, &header)?;
-    let plan = Plan::new(definition, None);
-    let others = Others { host, ..Others::default() };
-    run_with(&plan, &mut records, &mut |_| Ok(loaded()), &mut Silent, others)?;
-    Ok(read(folder)?.1)
+    made_with(DEFINITION, folder, Others { host, ..Others::default() })
 }
 
 #[test]

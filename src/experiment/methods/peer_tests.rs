@@ -2,14 +2,11 @@
 
 use std::path::Path;
 
-use super::{
-    tests::{loaded, shipped},
-    *,
-};
+use super::{tests::made_with, *};
 use crate::{
     Compiler, Grammar, Limits,
     constraint::Constraint,
-    experiment::{Definition, Header, Others, Plan, Records, Row, Task, Watch, read, run_with},
+    experiment::{Others, Row, Task},
     vocab::{TokenSet, Vocabulary},
 };
 
@@ -59,17 +56,7 @@ fn say(error: impl std::fmt::Display) -> PeerError {
 }
 
 fn made(folder: &Path, peer: Option<&dyn Peer>) -> Result<Vec<Row>, ExperimentError> {
-    struct Silent;
-
-    impl Watch for Silent {}
-
-    let definition = Definition::parse(DEFINITION, "", Path::new(""), false, &shipped).unwrap();
-    let header = Header::new(&definition, None, Vec::new(), std::time::UNIX_EPOCH);
-    let mut records = Records::open(folder, &header)?;
-    let plan = Plan::new(definition, None);
-    let others = Others { peer, ..Others::default() };
-    run_with(&plan, &mut records, &mut |_| Ok(loaded()), &mut Silent, others)?;
-    Ok(read(folder)?.1)
+    made_with(DEFINITION, folder, Others { peer, ..Others::default() })
 }
 
 #[test]

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Compiler, Grammar, Lookahead, Syntax, Vocabulary,
-    experiment::{Definition, Ended, Header, Loaded, Plan, Records, Row, Watch, read, row, run},
+    experiment::{
+        Definition, Ended, Header, Loaded, Others, Plan, Records, Row, Watch, read, row, run, run_with,
+    },
     model::ScriptedModel,
 };
 
@@ -24,7 +26,7 @@ fn tokenizer() -> (Tokenizer, Vocabulary) {
     (tokenizer, Vocabulary::from_tokenizer_json(BYTE_LEVEL).unwrap())
 }
 
-pub(super) fn shipped(name: &str) -> Option<&'static str> {
+fn shipped(name: &str) -> Option<&'static str> {
     (name == "small").then_some(GRAMMAR)
 }
 
@@ -34,17 +36,30 @@ fn rows(definition: &str, folder: &Path) -> Vec<Row> {
 }
 
 fn rows_of(definition: Definition, folder: &Path) -> Vec<Row> {
+    made(definition, folder, Others::default()).unwrap()
+}
+
+/// All rows of a definition, where other engines may take part.
+pub(super) fn made_with(
+    definition: &str,
+    folder: &Path,
+    others: Others<'_>,
+) -> Result<Vec<Row>, ExperimentError> {
+    made(Definition::parse(definition, "", Path::new(""), false, &shipped).unwrap(), folder, others)
+}
+
+fn made(definition: Definition, folder: &Path, others: Others<'_>) -> Result<Vec<Row>, ExperimentError> {
     struct Silent;
 
     impl Watch for Silent {}
 
     let header = Header::new(&definition, None, Vec::new(), std::time::UNIX_EPOCH);
-    let mut records = Records::open(folder, &header).unwrap();
+    let mut records = Records::open(folder, &header)?;
     let plan = Plan::new(definition, None);
-    let ended = run(&plan, &mut records, &mut |_| Ok(loaded()), &mut Silent).unwrap();
+    let ended = run_with(&plan, &mut records, &mut |_| Ok(loaded()), &mut Silent, others)?;
     assert_eq!(ended, Ended::Complete);
     drop(records);
-    read(folder).unwrap().1
+    Ok(read(folder)?.1)
 }
 
 pub(super) fn loaded() -> Loaded<ScriptedModel> {

@@ -29,6 +29,7 @@ use super::{
     row::Row,
     summary::Line,
 };
+use table::wrapped;
 
 /// What was measured beside runs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -123,7 +124,8 @@ impl Outputs {
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = format!("# {}\n\n{}\n", self.name(), self.about());
-        text += &format!("\n{}\n", self.provenance().join("  \n"));
+        let provenance: Vec<String> = self.provenance().iter().map(|line| wrapped(line)).collect();
+        text += &format!("\n{}\n", provenance.join("  \n"));
         for table in &self.tables {
             text += "\n";
             text += &table.markdown();

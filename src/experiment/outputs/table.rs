@@ -114,7 +114,7 @@ impl Table {
 const WIDTH: usize = 110;
 
 /// Prose in lines of at most [`WIDTH`] bytes, where words are no longer.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for paragraph in text.lines() {
         lines.push(String::new());

@@ -271,7 +271,10 @@ fn names_are_no_markup() {
 #[test]
 fn a_text_that_left_its_language_is_told_in_red() {
     let mut rows = rows();
-    assert!(!outputs(&rows).markdown().contains("WRONG"));
+    let markdown = outputs(&rows).markdown();
+    assert!(!markdown.contains("WRONG"));
+    let prose = markdown.lines().filter(|line| !line.starts_with(['|', '!']));
+    assert_eq!(prose.map(|line| line.trim_end()).find(|line| line.len() > 110), None);
     rows[1].prefix = false;
     let found = outputs(&rows);
     assert_eq!(found.wrong, 1);

@@ -44,7 +44,8 @@ pub(super) struct Growth<'a> {
     offered: Vec<Offered>,
 }
 
-/// What drafting takes beside the pass, where that is told.
+/// The time that drafting takes beside the pass: running medians of guessing and learning, where the caller
+/// measures them.
 #[derive(Debug, Default)]
 struct Effort {
     /// Guesses for the last draft, and tokens learnt from since then.
@@ -83,7 +84,7 @@ impl DraftPlanner {
         std::mem::take(&mut self.cost)
     }
 
-    /// Notes that a pass took so many seconds.
+    /// Notes the measured time of a pass, in seconds.
     pub(super) fn passed(&mut self, pass: Pass, seconds: f64) {
         self.passed = Some(pass);
         self.cost.observe(pass, seconds);
@@ -121,8 +122,8 @@ impl DraftPlanner {
         Growth { worth, pass, reached: 1.0, now: 0.0, most: 0.0, offered: Vec::new() }
     }
 
-    /// Is another guess worth its time, where there is room for so many? What guesses took long ago is found
-    /// out anew. Such a guess is counted.
+    /// Is another guess worth its time? `room`: how many more tokens the draft may have. If the last measured
+    /// guesses are [old](Effort::is_stale), one guess is made to measure again. A guess that goes on is counted.
     pub(super) fn goes_on(&mut self, growth: &Growth<'_>, room: usize) -> bool {
         let Growth { worth, pass, reached, now, most, .. } = *growth;
         let guess = self.effort.guess() / count(worth.at_once);
@@ -142,8 +143,8 @@ impl DraftPlanner {
         self.effort.idle += usize::from(self.effort.guesses == 0);
     }
 
-    /// Notes that the draft was cut to what should gain so many seconds. `plain`: seconds of the pass without
-    /// drafts.
+    /// Notes what the kept part of a draft should gain, and `plain`, the time of the pass without drafts; both
+    /// in seconds. [`Rest`] weighs them against the time spent on guesses.
     pub(super) fn kept(&mut self, gained: f64, plain: f64, worth: &Worth<'_>) {
         if let Some(spent) = self.effort.spent() {
             self.rest.note(gained, spent / count(worth.at_once), plain / count(worth.sequences));

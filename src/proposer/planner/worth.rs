@@ -93,9 +93,10 @@ impl Worth<'_> {
         })
     }
 
-    /// How much of each draft to keep in a pass that is over `plain` without them: what is expected to come,
-    /// less what the pass costs at the present pace, is the most among cuts at one chance of being reached. That
-    /// is the best of all cuts where all rows or none are wide. Costs as much as sorting the tokens.
+    /// How much of each draft to keep in a pass that is over `plain` without them: greedy, by chance. Tokens are
+    /// taken in order of their chance of being reached, and the best prefix of that order is kept: the one with
+    /// the most expected tokens, less the tokens that the pass costs at the present pace. It is the best of all
+    /// cuts where all rows or none are wide. `O(n log n)` in the tokens.
     pub(crate) fn cut(&self, plain: Pass, drafts: &[&[Offered]]) -> Cut {
         let all = drafts.iter().enumerate();
         let mut all: Vec<(usize, &Offered)> =

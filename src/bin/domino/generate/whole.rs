@@ -29,7 +29,7 @@ use crate::{
 /// How such a text is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Way {
-    /// Drawn from so many that are written side by side.
+    /// From the conditional distribution, by this number of particles.
     Conditional(NonZeroUsize),
     /// In tokens that the tokenizer would make of it.
     Canonical,
