@@ -16,11 +16,11 @@ mod cli_compile;
 mod cli_conditional;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_experiment;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_explain;
 #[cfg(feature = "cli")]
 mod cli_generate;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_manners;
 #[cfg(feature = "cli")]
 mod cli_messages;

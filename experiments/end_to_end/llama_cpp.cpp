@@ -2,14 +2,13 @@
 //
 //     llama_cpp quantize IN.gguf OUT.gguf q8_0|q4_k_m
 //     llama_cpp rows MODEL.gguf TOKENS ROWS
-//     llama_cpp text MODEL.gguf THREADS METHOD GRAMMAR PROMPT_FILE TOKENS SEED
+//     llama_cpp texts free|gbnf|llguidance
 //
 // `rows` reads token ids, a text a line, and writes the logits of every position of every text as 32-bit
-// floats. `text` draws at temperature 1 and prints a line of JSON: tokens, and seconds from the prompt's
-// pass on, without loading and reading the grammar. METHOD is `free`, `gbnf` (llama.cpp's own grammars) or
-// `llguidance` (a grammar in Lark, or a JSON Schema in a file that ends in .json). As in llama.cpp's
-// programs a token is drawn freely first, and again from what the grammar allows if it does not allow that
-// one.
+// floats. `texts` is a program of `domino experiment` (docs/speculation.md has the lines it reads and writes):
+// without a grammar, by llama.cpp's own grammars, or by llguidance's. Loading and reading the grammar are not
+// in the times. As in llama.cpp's programs a token is drawn freely first, and again from what the grammar
+// allows if it does not allow that one.
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -26,6 +26,9 @@
 
 #include "llama.h"
 #include "llguidance.h"
+#include "nlohmann/json.hpp"
+
+using json = nlohmann::json;
 
 [[noreturn]] static void fail(const std::string & message) {
     fprintf(stderr, "%s\n", message.c_str());
@@ -111,6 +114,15 @@ struct Rules {
     llama_sampler * gbnf = nullptr;
     LlgMatcher * llguidance = nullptr;
 
+    void begin() {
+        if (gbnf != nullptr) {
+            llama_sampler_reset(gbnf);
+        }
+        if (llguidance != nullptr && llg_matcher_reset(llguidance) != 0) {
+            fail(llg_matcher_get_error(llguidance));
+        }
+    }
+
     void apply(llama_token_data_array & candidates) {
         if (gbnf != nullptr) {
             llama_sampler_apply(gbnf, &candidates);
@@ -177,42 +189,82 @@ static LlgTokenizer * tokenizer_of(const llama_vocab * vocab) {
     return tokenizer;
 }
 
-static Rules rules_of(const llama_vocab * vocab, const std::string & method, const char * path) {
+// A grammar with dashes in the names of its rules and a line for each: llama.cpp reads no others.
+static std::string for_llama_cpp(const std::string & text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); i++) {
+        const char c = text[i];
+        if (c == '"' || c == '[' || c == '#') {
+            const char end = c == '[' ? ']' : c == '#' ? '\n' : c;
+            const size_t begin = i++;
+            while (i < text.size() && text[i] != end) {
+                i += text[i] == '\\' && c != '#' ? 2 : 1;
+            }
+            // A comment's line ends as all others do; without it a rule's next line stays a part of it.
+            if (c == '#') {
+                i--;
+            } else {
+                out.append(text, begin, i + 1 - begin);
+            }
+        } else if (c == '\n' && i + 1 < text.size() && (text[i + 1] == ' ' || text[i + 1] == '\t')) {
+            out += ' ';
+        } else {
+            out += c == '_' ? '-' : c;
+        }
+    }
+    return out;
+}
+
+static Rules rules_of(const llama_vocab * vocab, const std::string & method, const json & grammar) {
     Rules rules;
+    if (method == "free") {
+        return rules;
+    }
+    auto text_in = [&](const char * notation) {
+        const json & texts = grammar.at("texts");
+        return texts.contains(notation) ? texts.at(notation).get<std::string>() : std::string();
+    };
     if (method == "gbnf") {
-        rules.gbnf = llama_sampler_init_grammar(vocab, read(path).c_str(), "root");
+        rules.gbnf = llama_sampler_init_grammar(vocab, for_llama_cpp(text_in("gbnf")).c_str(), "root");
         if (rules.gbnf == nullptr) {
-            fail(std::string(path) + " is no grammar of llama.cpp");
+            fail("the grammar is none of llama.cpp's");
         }
     } else if (method == "llguidance") {
-        const std::string name = path;
-        const bool schema = name.size() > 5 && name.substr(name.size() - 5) == ".json";
+        const std::string lark = text_in("lark"), schema = text_in("json_schema");
         LlgConstraintInit init;
         llg_constraint_init_set_defaults(&init, tokenizer_of(vocab));
-        rules.llguidance = llg_new_matcher(&init, schema ? "json_schema" : "lark", read(path).c_str());
+        const char * kind = lark.empty() ? "json_schema" : "lark";
+        rules.llguidance = llg_new_matcher(&init, kind, (lark.empty() ? schema : lark).c_str());
         if (const char * error = llg_matcher_get_error(rules.llguidance)) {
             fail(error);
         }
-    } else if (method != "free") {
+    } else {
         fail("free, gbnf or llguidance, not " + method);
     }
     return rules;
 }
 
-static int text(char ** args) {
-    const int threads = atoi(args[1]), most = atoi(args[5]);
-    llama_model * model = load(args[0]);
-    const llama_vocab * vocab = llama_model_get_vocab(model);
-    Rules rules = rules_of(vocab, args[2], args[3]);
-    llama_sampler * draw = llama_sampler_chain_init(llama_sampler_chain_default_params());
-    llama_sampler_chain_add(draw, llama_sampler_init_temp(1.0f));
-    llama_sampler_chain_add(draw, llama_sampler_init_dist((uint32_t) atoi(args[6])));
+using Clock = std::chrono::steady_clock;
 
-    const std::string prompt = read(args[4]);
-    std::vector<llama_token> tokens(prompt.size() + 8);
-    tokens.resize((size_t) llama_tokenize(vocab, prompt.c_str(), (int32_t) prompt.size(), tokens.data(),
-                                          (int32_t) tokens.size(), true, false));
-    llama_context * context = context_of(model, 2048, threads);
+static double since(Clock::time_point begun) {
+    return std::chrono::duration<double>(Clock::now() - begun).count();
+}
+
+// Writes a text, and says what it is and what it took.
+static json text(llama_model * model, llama_context * context, Rules & rules, const json & asked) {
+    const llama_vocab * vocab = llama_model_get_vocab(model);
+    rules.begin();
+    llama_memory_clear(llama_get_memory(context), true);
+    const float temperature = asked.at("temperature").get<float>();
+    llama_sampler * draw = llama_sampler_chain_init(llama_sampler_chain_default_params());
+    if (temperature > 0.0f) {
+        llama_sampler_chain_add(draw, llama_sampler_init_temp(temperature));
+        llama_sampler_chain_add(draw, llama_sampler_init_dist((uint32_t) asked.at("seed").get<uint64_t>()));
+    } else {
+        llama_sampler_chain_add(draw, llama_sampler_init_greedy());
+    }
+    std::vector<llama_token> tokens = asked.at("prompt").get<std::vector<llama_token>>();
+    const size_t most = asked.at("max_tokens").get<size_t>();
     const int width = llama_vocab_n_tokens(vocab);
     std::vector<llama_token_data> data((size_t) width);
     auto candidates_of = [&] {
@@ -223,35 +275,64 @@ static int text(char ** args) {
         return llama_token_data_array{data.data(), data.size(), -1, false};
     };
 
-    int made = 0, redrawn = 0, position = 0;
-    std::string written;
-    const auto begun = std::chrono::steady_clock::now();
-    while (made < most) {
+    std::vector<llama_token> written;
+    int redrawn = 0, position = 0, passes = 0;
+    bool ended = false;
+    double in_model = 0.0, in_rules = 0.0, first = -1.0;
+    const auto begun = Clock::now();
+    while (written.size() < most && !ended) {
+        auto at = Clock::now();
         pass(context, tokens, position, false);
+        passes++;
+        in_model += since(at);
         position += (int) tokens.size();
         auto candidates = candidates_of();
         llama_sampler_apply(draw, &candidates);
         llama_token token = candidates.data[candidates.selected].id;
-        if (!rules.allows(token)) {
+        at = Clock::now();
+        const bool allowed = rules.allows(token);
+        in_rules += since(at);
+        if (!allowed) {
             redrawn++;
             candidates = candidates_of();
+            at = Clock::now();
             rules.apply(candidates);
+            in_rules += since(at);
             llama_sampler_apply(draw, &candidates);
             token = candidates.data[candidates.selected].id;
         }
-        if (llama_vocab_is_eog(vocab, token)) {
-            break;
+        if (first < 0.0) {
+            first = since(begun);
         }
-        rules.accept(token);
-        char piece[1024];
-        const int length = llama_token_to_piece(vocab, token, piece, sizeof piece, 0, false);
-        written.append(piece, (size_t) std::max(length, 0));
-        made++;
-        tokens = {token};
+        ended = llama_vocab_is_eog(vocab, token);
+        if (!ended) {
+            at = Clock::now();
+            rules.accept(token);
+            in_rules += since(at);
+            written.push_back(token);
+            tokens = {token};
+        }
     }
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
-    fprintf(stderr, "%s\n", written.c_str());
-    printf("{\"tokens\": %d, \"seconds\": %.6f, \"redrawn\": %d}\n", made, taken.count(), redrawn);
+    const double seconds = since(begun);
+    llama_sampler_free(draw);
+    return {{"tokens", written}, {"finish", ended ? "stop" : "length"}, {"seconds", seconds},
+            {"first_seconds", first}, {"passes", passes}, {"model_seconds", in_model},
+            {"mask_seconds", in_rules}, {"interventions", redrawn}};
+}
+
+// Answers lines of JSON by lines of JSON, as programs of `domino experiment` do.
+static int texts(const std::string & method) {
+    std::string line;
+    std::getline(std::cin, line);
+    const json job = json::parse(line);
+    llama_model * model = load(job.at("model").get<std::string>().c_str());
+    const auto begun = Clock::now();
+    Rules rules = rules_of(llama_model_get_vocab(model), method, job.at("grammar"));
+    std::cout << json{{"compile_seconds", since(begun)}} << std::endl;
+    llama_context * context = context_of(model, 2048, job.at("threads").get<int>());
+    while (std::getline(std::cin, line)) {
+        std::cout << text(model, context, rules, json::parse(line)) << std::endl;
+    }
     return 0;
 }
 
@@ -269,10 +350,10 @@ int main(int argc, char ** argv) {
     if (verb == "rows" && argc == 5) {
         return rows(argv + 2);
     }
-    if (verb == "text" && argc == 9) {
-        return text(argv + 2);
+    if (verb == "texts" && argc == 3) {
+        return texts(argv[2]);
     }
     fprintf(stderr, "usage: llama_cpp quantize IN OUT FORMAT | rows MODEL TOKENS ROWS |"
-                    " text MODEL THREADS METHOD GRAMMAR PROMPT_FILE TOKENS SEED\n");
+                    " texts free|gbnf|llguidance\n");
     return 2;
 }

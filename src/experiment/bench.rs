@@ -120,7 +120,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         turn: usize,
         watch: &mut dyn Watch,
     ) -> Result<Row, ExperimentError> {
-        let variant = self.plan.variants()[index];
+        let variant = &self.plan.variants()[index];
         let grammar = match variant.k {
             Some(k) => Some(self.grammars.get(k, variant.terminals())?),
             None => None,
@@ -207,7 +207,7 @@ impl<M: Model + 'static> Bench<'_, M> {
     /// A method that has learnt what it learns, and made a run that is not counted: it fills caches.
     fn ready(
         &mut self,
-        variant: Variant,
+        variant: &Variant,
         grammar: Option<&CompiledGrammar>,
         temperature: f64,
         watch: &mut dyn Watch,
@@ -242,13 +242,13 @@ impl<M: Model + 'static> Bench<'_, M> {
     /// A method that has made no run yet.
     fn unused(
         &mut self,
-        variant: Variant,
+        variant: &Variant,
         grammar: Option<&CompiledGrammar>,
         prior: Option<Prior>,
     ) -> Result<Ready<M>, ExperimentError> {
         let counts = grammar.and_then(|grammar| variant.counts(grammar, prior.as_ref()));
         if let (MethodName::Llguidance, Some(peer), Some(grammar)) =
-            (variant.method, self.others.peer, grammar)
+            (&variant.method, self.others.peer, grammar)
         {
             let start = Instant::now();
             let name = self.task.name.clone();
@@ -258,11 +258,18 @@ impl<M: Model + 'static> Bench<'_, M> {
             let compile_seconds = Some(start.elapsed().as_secs_f64());
             return Ok(Ready { method: Box::new(ByPeer::new(compiled)), counts, compile_seconds });
         }
-        if let (MethodName::Mistralrs(way), Some(host)) = (variant.method, self.others.host) {
+        if let (&MethodName::Mistralrs(way), Some(host)) = (&variant.method, self.others.host) {
             let (task, vocabulary) = (self.task, self.decoder.vocabulary());
             let job = HostJob { model: self.model, way, task, grammar, vocabulary, prior };
             let method = Box::new(ByHost::new(host.writer(job)?));
             return Ok(Ready { method, counts, compile_seconds: None });
+        }
+        if let (MethodName::Program(name), Some(programs)) = (&variant.method, self.others.programs)
+            && let Some(program) = self.definition().program(name)
+        {
+            let (writer, compile_seconds) =
+                programs.start(program, self.model, self.task, self.decoder.vocabulary())?;
+            return Ok(Ready { method: Box::new(ByHost::new(writer)), counts, compile_seconds });
         }
         let draft = variant.method.second().map(|_| self.draft()).transpose()?;
         let made = variant.method::<M>(grammar, self.tokenizer, prior, draft);

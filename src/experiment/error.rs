@@ -98,6 +98,17 @@ pub enum ExperimentError {
     /// A method of an engine that runs the model itself, in a program that has none.
     #[error("this program does not have mistral.rs, which the method {0} is of")]
     NoHost(MethodName),
+    /// A method of a program, where no programs are started.
+    #[error("no programs are started here, and the method {0} is one")]
+    NoPrograms(MethodName),
+    /// A program of the definition does not do its work.
+    #[error("program {name}: {source}")]
+    Program {
+        /// Its name in the definition.
+        name: String,
+        /// Why not.
+        source: PeerError,
+    },
     /// Another engine cannot compile a grammar.
     #[error("grammar {name}, by the other engine: {source}")]
     Peer {
@@ -187,6 +198,10 @@ impl ExperimentError {
             Self::NoHost(_) => {
                 "build it with `cargo build --release --features mistralrs`, or leave the method out"
             }
+            Self::NoPrograms(_) => "run the definition by `domino experiment`, or leave the method out",
+            Self::Program { .. } => {
+                "it must answer each line by a line of JSON; docs/speculation.md has their keys"
+            }
             Self::Peer { .. } => "give the grammar in Lark, as a JSON Schema or as a regular expression",
             Self::DraftModel { source, .. } => source.hint(),
             Self::Prior { source, .. } => source.hint(),
@@ -199,7 +214,7 @@ impl ExperimentError {
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::Io { action, .. } => *action == "read",
+            Self::Io { action, .. } => matches!(*action, "read" | "start"),
             Self::Run { .. } | Self::Figure { .. } => false,
             _ => true,
         }

@@ -60,15 +60,16 @@ impl<'a> Meter<'a> {
         mut coupled: Option<Coupled>,
     ) -> Result<Measures, MethodError> {
         let constrained = constraint.is_some();
-        // Tokens that were inserted were not drawn under a mask.
-        let weigh = temperature > 0.0 && outcome.inserted.is_none();
+        let mut exact = self.exact.constraint().patient(Patience::whole());
+        let taken = exact.advance_bytes(&outcome.text).map_err(DecodeError::from)?;
+        let prefix = taken == outcome.text.len();
+        // Tokens that were inserted were not drawn under a mask, and another engine's own constraint may mean
+        // another language by the same grammar.
+        let weigh = temperature > 0.0 && outcome.inserted.is_none() && prefix;
         let constraint = constraint.filter(|_| weigh).map(|constraint| constraint.patient(Patience::whole()));
         let weighed = constraint.is_some();
         let (nll, log_kept) =
             self.likelihood(model, prompt, outcome, temperature, (constraint, coupled.as_mut()))?;
-        let mut exact = self.exact.constraint().patient(Patience::whole());
-        let taken = exact.advance_bytes(&outcome.text).map_err(DecodeError::from)?;
-        let prefix = taken == outcome.text.len();
         let start = self.exact.constraint();
         Ok(Measures {
             log_kept,

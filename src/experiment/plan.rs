@@ -125,7 +125,7 @@ impl Plan {
 
     /// The run of a variant in a round.
     pub(super) fn id(&self, round: &Round, variant: usize) -> RunId {
-        let Variant { method, k, s, threshold, warm_ups } = self.variants[variant];
+        let Variant { ref method, k, s, threshold, warm_ups } = self.variants[variant];
         RunId { method: method.to_string(), k, s, threshold, warm_ups, ..round.id(&self.definition) }
     }
 }

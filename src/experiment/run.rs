@@ -8,7 +8,7 @@ use std::{collections::HashMap, fmt, path::PathBuf};
 use super::{
     bench::{Bench, Grammars},
     error::ExperimentError,
-    methods::{Host, MethodName, Peer},
+    methods::{Host, MethodName, Peer, Programs},
     passes,
     plan::{Plan, Round},
     records::Records,
@@ -79,16 +79,21 @@ pub struct Others<'a> {
     pub peer: Option<&'a dyn Peer>,
     /// An engine that runs models itself, for the methods that begin with `mistralrs`.
     pub host: Option<&'a dyn Host>,
+    /// Where the programs of the definition are found, for methods that are such programs.
+    pub programs: Option<&'a Programs>,
 }
 
 impl Others<'_> {
     /// Refuses methods of engines that are not there.
     fn check(self, methods: &[MethodName]) -> Result<(), ExperimentError> {
-        for &method in methods {
+        for method in methods {
             match method {
                 MethodName::Llguidance if self.peer.is_none() => return Err(ExperimentError::NoPeer),
                 MethodName::Mistralrs(_) if self.host.is_none() => {
-                    return Err(ExperimentError::NoHost(method));
+                    return Err(ExperimentError::NoHost(method.clone()));
+                }
+                MethodName::Program(_) if self.programs.is_none() => {
+                    return Err(ExperimentError::NoPrograms(method.clone()));
                 }
                 _ => {}
             }
@@ -100,7 +105,8 @@ impl Others<'_> {
 impl fmt::Debug for Others<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (peer, host) = (self.peer.is_some(), self.host.is_some());
-        f.debug_struct("Others").field("peer", &peer).field("host", &host).finish()
+        let mut shown = f.debug_struct("Others");
+        shown.field("peer", &peer).field("host", &host).field("programs", &self.programs).finish()
     }
 }
 

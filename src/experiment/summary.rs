@@ -39,6 +39,9 @@ pub struct Line {
     pub throughput: Option<Estimate>,
     /// Tokens a second.
     pub tokens_per_second: Option<Estimate>,
+    /// Tokens a second over whole texts, the prompt's pass and the first token included.
+    #[serde(default)]
+    pub end_to_end: Option<Estimate>,
     /// Tokens for each pass after the prompt's.
     pub tokens_per_pass: Option<Estimate>,
     /// Accepted among drafted tokens.
@@ -180,6 +183,7 @@ fn line(cell: &[&Row], all: &[Row]) -> Line {
         prompts: prompts.len(),
         throughput: relative(&parts(cell, pace), &parts(&base, pace)),
         tokens_per_second: mean(&pace),
+        end_to_end: mean(&|row| Some((tokens(row), row.seconds))),
         tokens_per_pass: mean(&|row| {
             row.tokens_per_pass()?;
             Some((count(row.tokens.len() - 1), count(row.passes - 1)))

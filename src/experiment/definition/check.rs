@@ -3,9 +3,9 @@
 use std::{collections::HashSet, hash::Hash, path::Path};
 
 use super::{
-    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, ExperimentError, K, MethodName, Prompt,
+    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, ExperimentError, K, MethodName, Program, Prompt,
     ShippedGrammars, Syntax, Task,
-    raw::{RawDefinition, RawDraft, RawPromptFile, RawPrompts, RawQuick, RawSyntax, RawTask},
+    raw::{RawDefinition, RawDraft, RawProgram, RawPromptFile, RawPrompts, RawQuick, RawSyntax, RawTask},
 };
 use crate::{decode::Sampling, experiment::methods::Refinement, proposer::DraftLength};
 
@@ -71,13 +71,19 @@ pub(super) fn resolve(
         (true, Some(_)) => true,
         (false, _) => false,
     };
+    let programs = raw.programs.into_iter();
+    let programs: Vec<Program> =
+        programs.map(|(name, RawProgram { command, grammar })| Program { name, command, grammar }).collect();
+    check_programs(source, &programs, &raw.methods)?;
     let mut definition = Definition {
         name: raw.name,
         about: raw.about,
         models: raw.models.unwrap_or_else(|| vec![DEFAULT_MODEL.to_owned()]),
+        mistralrs_model: raw.mistralrs_model,
         draft_model: raw.draft_model.map(|RawDraft { model, quantize }| DraftSource { model, quantize }),
         tasks: tasks(source, raw.grammars, raw.prompts.as_ref())?,
-        methods: methods(source, &raw.methods)?,
+        methods: methods(source, &raw.methods, &programs)?,
+        programs,
         k: raw.k.unwrap_or_else(|| vec![K::Infinite]),
         s: raw.s.unwrap_or_else(|| vec![DRAFT]),
         thresholds: raw.threshold.unwrap_or_else(|| vec![THRESHOLD]),
@@ -102,9 +108,41 @@ pub(super) fn resolve(
     Ok(definition)
 }
 
-fn methods(source: Source<'_>, names: &[String]) -> Result<Vec<MethodName>, ExperimentError> {
+/// Refuses programs that cannot be methods, or are none.
+fn check_programs(
+    source: Source<'_>,
+    programs: &[Program],
+    methods: &[String],
+) -> Result<(), ExperimentError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    for Program { name, command, .. } in programs {
+        let wrong = |what: &str| source.wrong(format!("program {name:?} {what}"));
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err(wrong("cannot name a method").with_hint("use letters, digits, `-`, `_`, `.` and `+`"));
+        }
+        if name.parse::<MethodName>().is_ok() {
+            return Err(wrong("has the name of a method").with_hint("give it another name"));
+        }
+        if command.first().is_none_or(String::is_empty) {
+            return Err(
+                wrong("has no command").with_hint("for example command = [\"python3\", \"./mine.py\"]")
+            );
+        }
+        if !methods.contains(name) {
+            return Err(wrong("is not among `methods`").with_hint("name it there, or leave it out"));
+        }
+    }
+    Ok(())
+}
+
+fn methods(
+    source: Source<'_>,
+    names: &[String],
+    programs: &[Program],
+) -> Result<Vec<MethodName>, ExperimentError> {
     let parse = |name: &String| {
-        name.parse::<MethodName>().map_err(|error| source.wrong(error.to_string()).with_hint(error.hint()))
+        MethodName::of(name, programs)
+            .map_err(|error| source.wrong(error.to_string()).with_hint(error.hint()))
     };
     names.iter().map(parse).collect()
 }
@@ -128,7 +166,7 @@ fn lessen(source: Source<'_>, definition: &mut Definition, quick: RawQuick) -> R
         definition.tasks.retain(|task| names.contains(&task.name));
     }
     if let Some(names) = quick.methods {
-        definition.methods = methods(source, &names)?;
+        definition.methods = methods(source, &names, &definition.programs)?;
     }
     if let Some(most) = quick.prompts {
         definition.tasks.iter_mut().for_each(|task| task.prompts.truncate(most));
@@ -161,7 +199,7 @@ fn check(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentEr
         }
         other => other,
     })?;
-    source.list("methods", methods, |method| *method)?;
+    source.list("methods", methods, MethodName::clone)?;
     source.list("k", k, |k| *k)?;
     source.list("s", s, |s| *s)?;
     source.list("threshold", thresholds, |threshold| threshold.to_bits())?;
@@ -240,7 +278,7 @@ fn without_effect(
     definition: &Definition,
     (k, s, warm_ups): (bool, bool, bool),
 ) -> Result<(), ExperimentError> {
-    let any = |heeds: fn(MethodName) -> bool| definition.methods.iter().any(|method| heeds(*method));
+    let any = |heeds: fn(&MethodName) -> bool| definition.methods.iter().any(heeds);
     for (given, heeded, key, example) in [
         (k, any(MethodName::takes_k), "k", "masks"),
         (s, any(MethodName::takes_s), "s` or `threshold", "paper"),
@@ -250,6 +288,12 @@ fn without_effect(
             any(|method| method.second().is_some()),
             "draft_model",
             "draft_model",
+        ),
+        (
+            definition.mistralrs_model.is_some(),
+            any(|method| matches!(method, MethodName::Mistralrs(_))),
+            "mistralrs_model",
+            "mistralrs",
         ),
     ] {
         if given && !heeded {
@@ -270,7 +314,7 @@ fn tasks(
 }
 
 fn task(source: Source<'_>, raw: RawTask, prompts: Option<&RawPrompts>) -> Result<Task, ExperimentError> {
-    let RawTask { name, file, syntax, prompts: own, answer } = raw;
+    let RawTask { name, file, syntax, also, prompts: own, answer } = raw;
     let (syntax, grammar) = match (file, syntax) {
         (Some(file), syntax) => {
             let path = source.folder.join(&file);
@@ -315,7 +359,12 @@ fn task(source: Source<'_>, raw: RawTask, prompts: Option<&RawPrompts>) -> Resul
             .wrong(format!("grammar {name:?} says where answers are, and its prompts have none"))
             .with_hint("prompts in a file can have an \"answer\""));
     }
-    Ok(Task { name, syntax, grammar, prompts, answer })
+    let also = also.iter().map(|file| {
+        let path = source.folder.join(file);
+        let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
+        Ok::<_, ExperimentError>((of_ending(&path), text))
+    });
+    Ok(Task { name, syntax, grammar, also: also.collect::<Result<_, _>>()?, prompts, answer })
 }
 
 fn notation(syntax: RawSyntax) -> Syntax {

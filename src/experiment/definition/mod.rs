@@ -32,8 +32,12 @@ pub struct Definition {
     pub models: Vec<String>,
     /// The second model, for methods that draft by one.
     pub draft_model: Option<DraftSource>,
+    /// What mistral.rs loads in place of the models, if it cannot load them: another file of the same one.
+    pub mistralrs_model: Option<String>,
     /// Grammars with their prompts.
     pub tasks: Vec<Task>,
+    /// Programs that write texts themselves.
+    pub programs: Vec<Program>,
     /// What is compared.
     pub methods: Vec<MethodName>,
     /// Lookaheads, for methods that have one.
@@ -69,6 +73,18 @@ pub struct DraftSource {
     pub quantize: Option<String>,
 }
 
+/// A program that writes texts itself, as a method of its name.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct Program {
+    /// The method's name.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Is it to keep texts to the grammar? Otherwise it writes without one.
+    pub grammar: bool,
+}
+
 /// How the methods of a prompt and seed take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -90,6 +106,8 @@ pub struct Task {
     pub syntax: Syntax,
     /// The grammar.
     pub grammar: String,
+    /// The same grammar in other notations, for engines that do not read the first one.
+    pub also: Vec<(Syntax, String)>,
     /// What texts go on from.
     pub prompts: Vec<Prompt>,
     /// Where a text has its answer.
@@ -116,7 +134,7 @@ pub enum AnswerPlace {
 }
 
 /// A method with its settings: a column of the grid.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Variant {
     /// The method.
@@ -167,17 +185,21 @@ impl Definition {
             [_] => vec![None],
             several => several.iter().copied().map(Some).collect(),
         };
-        for &method in &self.methods {
+        for method in &self.methods {
             let ks: Vec<Option<K>> = match method {
                 MethodName::Naive => vec![Some(K::Terminals(0))],
                 MethodName::Llguidance => vec![Some(K::Infinite)],
                 MethodName::Mistralrs(way) => vec![way.is_constrained().then_some(K::Infinite)],
+                MethodName::Program(name) => {
+                    let constrained = self.program(name).is_some_and(|program| program.grammar);
+                    vec![constrained.then_some(K::Infinite)]
+                }
                 _ if method.takes_k() => self.k.iter().copied().map(Some).collect(),
                 _ => vec![None],
             };
             let warm_ups = if method.warms_up() { &several[..] } else { &[None] };
             for (k, &warm_ups) in ks.iter().flat_map(|k| warm_ups.iter().map(move |n| (*k, n))) {
-                let any = Variant { method, k, s: None, threshold: None, warm_ups };
+                let any = Variant { method: method.clone(), k, s: None, threshold: None, warm_ups };
                 if !method.takes_s() {
                     variants.push(any);
                     continue;
@@ -187,12 +209,23 @@ impl Definition {
                     variants.extend(each.map(|&threshold| Variant {
                         s: Some(s),
                         threshold: Some(threshold),
-                        ..any
+                        ..any.clone()
                     }));
                 }
             }
         }
         variants
+    }
+
+    /// The names of methods that another engine keeps to the grammar.
+    pub(super) fn elsewhere(&self) -> Vec<String> {
+        let methods = self.methods.iter().filter(|method| method.is_constrained_elsewhere());
+        methods.map(ToString::to_string).collect()
+    }
+
+    /// A program by its name.
+    pub(super) fn program(&self, name: &str) -> Option<&Program> {
+        self.programs.iter().find(|program| program.name == name)
     }
 
     /// How many runs there are.
@@ -225,6 +258,12 @@ impl Definition {
         if let Some(most) = self.enumerate {
             value["enumerate"] = json!(most);
         }
+        if let Some(model) = &self.mistralrs_model {
+            value["mistralrs_model"] = json!(model);
+        }
+        if !self.programs.is_empty() {
+            value["programs"] = json!(self.programs);
+        }
         // Definitions without one are as they were before there were any.
         if let Some(draft) = &self.draft_model {
             value["draft_model"] = json!(draft);
@@ -246,20 +285,24 @@ impl Definition {
                 name: of(value, "name")?,
                 syntax: Syntax::Gbnf,
                 grammar: String::new(),
+                also: Vec::new(),
                 prompts: prompts.iter().map(|_| prompt()).collect(),
                 answer: None,
             })
         };
+        let programs: Vec<Program> = of(value, "programs").unwrap_or_default();
         Some(Self {
             name: of(value, "name")?,
             about: String::new(),
             models: of(value, "models")?,
             draft_model: None,
+            mistralrs_model: None,
             tasks: list("grammars")?.iter().map(task).collect::<Option<_>>()?,
             methods: list("methods")?
                 .iter()
-                .map(|name| name.as_str()?.parse().ok())
+                .map(|name| MethodName::of(name.as_str()?, &programs).ok())
                 .collect::<Option<_>>()?,
+            programs,
             k: of(value, "k")?,
             s: of(value, "s")?,
             thresholds: of(value, "threshold")?,
@@ -290,23 +333,40 @@ impl Task {
                 None => json!({ "prompt": text }),
             })
             .collect();
-        let syntax = match self.syntax {
-            Syntax::Gbnf => "gbnf",
-            Syntax::Regex => "regex",
-            Syntax::Ebnf => "ebnf",
-            Syntax::Lark => "lark",
-            Syntax::JsonSchema => "json_schema",
-            Syntax::StructuralTag => "structural_tag",
-        };
         let answer = match &self.answer {
             Some(AnswerPlace::Pointer(pointer)) => Some(pointer.as_str()),
             Some(AnswerPlace::LastNumber) => Some("last_number"),
             None => None,
         };
-        json!({
-            "name": self.name, "syntax": syntax, "prompts": prompts, "answer": answer,
-            "grammar": blake3::hash(self.grammar.as_bytes()).to_hex().as_str(),
-        })
+        let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
+        let mut value = json!({
+            "name": self.name, "syntax": notation(self.syntax), "prompts": prompts, "answer": answer,
+            "grammar": hash(&self.grammar),
+        });
+        if !self.also.is_empty() {
+            let also: Vec<Value> =
+                self.also.iter().map(|(syntax, text)| json!([notation(*syntax), hash(text)])).collect();
+            value["also"] = json!(also);
+        }
+        value
+    }
+
+    /// The grammar in all notations that there are, the one that we read first.
+    pub fn notations(&self) -> impl Iterator<Item = (Syntax, &str)> {
+        let also = self.also.iter().map(|(syntax, text)| (*syntax, text.as_str()));
+        std::iter::once((self.syntax, self.grammar.as_str())).chain(also)
+    }
+}
+
+/// What definitions and records call a notation.
+pub(super) fn notation(syntax: Syntax) -> &'static str {
+    match syntax {
+        Syntax::Gbnf => "gbnf",
+        Syntax::Regex => "regex",
+        Syntax::Ebnf => "ebnf",
+        Syntax::Lark => "lark",
+        Syntax::JsonSchema => "json_schema",
+        Syntax::StructuralTag => "structural_tag",
     }
 }
 

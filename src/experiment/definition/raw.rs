@@ -1,6 +1,6 @@
 //! Definitions as they are written, in TOML.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, de};
 
@@ -15,8 +15,11 @@ pub(super) struct RawDefinition {
     pub(super) about: String,
     pub(super) models: Option<Vec<String>>,
     pub(super) draft_model: Option<RawDraft>,
+    pub(super) mistralrs_model: Option<String>,
     pub(super) grammars: Vec<RawTask>,
     pub(super) methods: Vec<String>,
+    #[serde(default)]
+    pub(super) programs: BTreeMap<String, RawProgram>,
     pub(super) k: Option<Vec<K>>,
     pub(super) s: Option<Vec<usize>>,
     pub(super) threshold: Option<Vec<f64>>,
@@ -51,6 +54,19 @@ pub(super) struct RawQuick {
     pub(super) warm_ups: Option<RawCounts>,
 }
 
+/// A program that is a method.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawProgram {
+    pub(super) command: Vec<String>,
+    #[serde(default = "yes")]
+    pub(super) grammar: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
 /// A draft model: its name, or a table.
 #[derive(Debug)]
 pub(super) struct RawDraft {
@@ -64,6 +80,7 @@ pub(super) struct RawTask {
     pub(super) name: String,
     pub(super) file: Option<String>,
     pub(super) syntax: Option<RawSyntax>,
+    pub(super) also: Vec<String>,
     pub(super) prompts: Option<RawPrompts>,
     pub(super) answer: Option<String>,
 }
@@ -224,15 +241,19 @@ struct TaskTable {
     name: String,
     file: Option<String>,
     syntax: Option<RawSyntax>,
+    #[serde(default)]
+    also: Vec<String>,
     prompts: Option<RawPrompts>,
     answer: Option<String>,
 }
 
 simple_or_table!(
     RawTask, "the name of a grammar that comes with the program, or a table with its name and file",
-    text => |name| RawTask { name, file: None, syntax: None, prompts: None, answer: None },
-    TaskTable => |TaskTable { name, file, syntax, prompts, answer }| {
-        Ok(RawTask { name, file, syntax, prompts, answer })
+    text => |name| {
+        RawTask { name, file: None, syntax: None, also: Vec::new(), prompts: None, answer: None }
+    },
+    TaskTable => |TaskTable { name, file, syntax, also, prompts, answer }| {
+        Ok(RawTask { name, file, syntax, also, prompts, answer })
     }
 );
 

@@ -196,3 +196,70 @@ fn answers_are_compared_as_numbers() {
     }
     assert_eq!(Prompt { text: String::new(), answer: None }.is_answered(&pointer, "3"), None);
 }
+
+#[test]
+fn programs_are_methods() {
+    let read = |rest: &str| {
+        let text = format!("name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"A\"]\n{rest}");
+        Definition::parse(&text, "a", Path::new(""), false, &|_| Some("root ::= \"a\""))
+    };
+    let whole = read(
+        "methods = [\"masks\", \"them\", \"free-them\"]\nprograms.them.command = [\"./them\"]\n\
+         programs.free-them = { command = [\"./them\", \"--free\"], grammar = false }",
+    )
+    .unwrap();
+    let ks: Vec<Option<K>> = whole.variants().iter().map(|variant| variant.k).collect();
+    assert_eq!(ks, [Some(K::Infinite), Some(K::Infinite), None]);
+    assert_eq!(whole.elsewhere(), ["them", "free-them"]);
+    let outline = Definition::outline(&whole.to_json()).unwrap();
+    assert_eq!((outline.runs(), outline.elsewhere()), (whole.runs(), whole.elsewhere()));
+    for (rest, says) in [
+        ("methods = [\"them\"]", "no method \"them\""),
+        ("methods = [\"masks\"]\nprograms.them.command = [\"x\"]", "not among `methods`"),
+        ("methods = [\"masks\"]\nprograms.masks.command = [\"x\"]", "has the name of a method"),
+        ("methods = [\"them\"]\nprograms.them.command = []", "has no command"),
+        ("methods = [\"a b\"]\nprograms.\"a b\".command = [\"x\"]", "cannot name a method"),
+        ("methods = [\"them\"]\nprograms.them = { command = [\"x\"], fast = 1 }", "unknown field"),
+        ("methods = [\"masks\"]\nmistralrs_model = \"x\"", "no method heeds `mistralrs_model`"),
+    ] {
+        let error = read(rest).unwrap_err();
+        assert!(error.to_string().contains(says), "{rest}: {error}");
+    }
+}
+
+/// The grammars of the end-to-end table, in both notations, byte by byte along random texts.
+#[cfg(not(packaged))]
+#[test]
+fn notations_of_the_end_to_end_table_are_the_same_languages() {
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let vocabulary =
+        crate::Vocabulary::from_tokenizer_json(include_str!("../../../tests/fixtures/byte_level.json"));
+    let vocabulary = vocabulary.unwrap();
+    for name in ["json", "gsm8k", "xml_person", "rpg", "c"] {
+        let compiled = [
+            (Syntax::Gbnf, folder.join("grammars").join(name).with_extension("gbnf")),
+            (Syntax::Lark, folder.join("experiments/end_to_end/lark").join(name).with_extension("lark")),
+        ]
+        .map(|(syntax, path)| {
+            let text = std::fs::read_to_string(path).unwrap();
+            let grammar = crate::Grammar::parse(syntax, &text, &crate::Limits::default()).unwrap();
+            crate::Compiler::new(vocabulary.clone()).compile(&grammar).unwrap()
+        });
+        let mut random = SmallRng::seed_from_u64(7);
+        for _ in 0..40 {
+            let [mut one, mut other] = [compiled[0].constraint(), compiled[1].constraint()];
+            let mut text = Vec::new();
+            while text.len() < 150 {
+                let next = one.next_bytes().unwrap();
+                assert_eq!(next, other.next_bytes().unwrap(), "{name}: {}", String::from_utf8_lossy(&text));
+                assert_eq!(one.is_complete(), other.is_complete(), "{name}");
+                let Some(last) = next.len().checked_sub(1) else { break };
+                let byte = next[random.random_range(0..=last)];
+                text.push(byte);
+                assert_eq!((one.advance_bytes(&[byte]), other.advance_bytes(&[byte])), (Ok(1), Ok(1)));
+            }
+        }
+    }
+}

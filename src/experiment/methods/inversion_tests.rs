@@ -132,10 +132,10 @@ fn shares(method: MethodName) -> [f64; 2] {
 }
 
 /// What a method writes.
-fn written(method: MethodName, temperature: f64, seed: u64) -> String {
+fn written(method: &MethodName, temperature: f64, seed: u64) -> String {
     let tokenizer = include_str!("../../../tests/fixtures/byte_level.json");
     let tokenizer = Tokenizer::from_tokenizer_json(tokenizer).unwrap();
-    let variant = variant(method);
+    let variant = variant(method.clone());
     let grammar = compiled(&variant);
     let mut decoder = Decoder::builder(Table { tokens: Vec::new() })
         .vocabulary(vocabulary())
@@ -157,11 +157,11 @@ fn cutting_terminals_at_tokens_turns_the_ranking_round() {
     let [round, square] = shares(MethodName::Naive);
     assert!((round - 0.1).abs() < 1e-3 && (square - 0.9).abs() < 1e-3, "{round} {square}");
     for exact in [MethodName::Masks, MethodName::Always, MethodName::Online, MethodName::Rejection] {
-        assert_eq!(written(exact, 0.0, 0), "f(x)", "{exact}");
+        assert_eq!(written(&exact, 0.0, 0), "f(x)", "{exact}");
     }
-    assert_eq!(written(MethodName::Naive, 0.0, 0), "f[x]");
-    let often = |method| (0..400).filter(|&seed| written(method, 1.0, seed) == "f(x)").count();
+    assert_eq!(written(&MethodName::Naive, 0.0, 0), "f[x]");
+    let often = |method: &MethodName| (0..400).filter(|&seed| written(method, 1.0, seed) == "f(x)").count();
     // 256 and 40 are expected; ten standard deviations are about 96 and 60.
-    let (masks, naive) = (often(MethodName::Masks), often(MethodName::Naive));
+    let (masks, naive) = (often(&MethodName::Masks), often(&MethodName::Naive));
     assert!(masks > 200 && naive < 100, "{masks} {naive}");
 }

@@ -12,6 +12,7 @@ mod host;
 mod name;
 mod online;
 mod peer;
+mod program;
 mod rejection;
 mod templates;
 
@@ -26,6 +27,7 @@ pub use self::host::{Host, HostJob, HostWay, HostWriter};
 pub use self::name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
 pub(super) use self::peer::ByPeer;
 pub use self::peer::{Peer, PeerError, PeerGrammar, PeerText};
+pub use self::program::Programs;
 use self::{
     canonical::Canonical, conditional::Conditional, drafted::Drafted, online::Online, rejection::Rejection,
     templates::Templates,
@@ -136,7 +138,7 @@ pub(super) enum Lessons {
 impl Variant {
     /// Which terminals its grammar is compiled with. A finite `k` counts those that the paper's does.
     pub(super) fn terminals(&self) -> Terminals {
-        let written = match self.method {
+        let written = match &self.method {
             MethodName::Naive => true,
             MethodName::Paper(refinements) => !refinements.has(Refinement::Folded),
             _ => self.k.is_some_and(|k| k != K::Infinite),
@@ -146,7 +148,7 @@ impl Variant {
 
     /// What it learns before.
     pub(super) fn lessons(&self) -> Lessons {
-        match self.method {
+        match &self.method {
             MethodName::Paper(refinements) => Lessons::WarmUps(refinements.of_counting()),
             MethodName::Ours
             | MethodName::DraftModel(Second::Joint)
@@ -176,20 +178,20 @@ impl Variant {
             _ => DraftLength::Auto,
         };
         let plain = |masking| Box::new(Drafted::plain(masking));
-        let mask = match self.method {
+        let mask = match &self.method {
             MethodName::DraftModel(Second::Unmasked) => DraftMask::Off,
             _ => DraftMask::On,
         };
         let second = draft.map(|draft| -> Box<dyn Propose> { Box::new(draft.mask(mask)) });
-        Ok(match (self.method, grammar) {
+        Ok(match (&self.method, grammar) {
             (MethodName::Rejection, _) => Box::new(Rejection::default()),
             (MethodName::Online, _) => Box::new(Online::default()),
-            (MethodName::Conditional { particles }, _) => Box::new(Conditional { particles }),
+            (MethodName::Conditional { particles }, _) => Box::new(Conditional { particles: *particles }),
             (MethodName::Always | MethodName::Naive, _) => plain(Masking::Always),
             (MethodName::Opportunistic, _) => plain(Masking::Opportunistic),
             (MethodName::Canonical, _) => Box::new(Canonical),
             (MethodName::Templates { flexible }, Some(grammar)) => {
-                Box::new(Templates::new(tokenizer, grammar.vocabulary(), flexible))
+                Box::new(Templates::new(tokenizer, grammar.vocabulary(), *flexible))
             }
             (MethodName::Forced, Some(grammar)) => Box::new(Drafted::forced(grammar, tokenizer)),
             (method, Some(grammar)) if let Some(refinements) = method.refinements() => {
@@ -257,5 +259,7 @@ mod host_tests;
 mod inversion_tests;
 #[cfg(test)]
 mod peer_tests;
+#[cfg(test)]
+mod program_tests;
 #[cfg(test)]
 mod tests;

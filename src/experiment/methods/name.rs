@@ -3,13 +3,13 @@
 //! `paper` is Domino as printed, and `paper+gumbel+lookup` the same with two of our refinements on top: so a
 //! definition can climb the ladder from one to the other rung by rung.
 
-use std::{fmt, num::NonZeroU8, str::FromStr};
+use std::{fmt, num::NonZeroU8, str::FromStr, sync::Arc};
 
 use super::HostWay;
-use crate::proposer::Counting;
+use crate::{experiment::Program, proposer::Counting};
 
 /// A way to generate a text of a grammar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MethodName {
     /// The model without a grammar.
@@ -52,6 +52,8 @@ pub enum MethodName {
     },
     /// Drafts of `s` tokens by a second model.
     DraftModel(Second),
+    /// A program of the definition, by its name there.
+    Program(Arc<str>),
 }
 
 /// How a second model drafts.
@@ -156,7 +158,7 @@ impl Refinements {
 }
 
 /// The names of methods without refinements.
-const NAMES: [(MethodName, &str); 22] = [
+static NAMES: [(MethodName, &str); 22] = [
     (MethodName::Unconstrained, super::super::row::UNCONSTRAINED),
     (MethodName::Masks, "masks"),
     (MethodName::Always, "always"),
@@ -182,11 +184,25 @@ const NAMES: [(MethodName, &str); 22] = [
 ];
 
 impl MethodName {
+    /// A method by its name, or one of these programs.
+    pub(in crate::experiment) fn of(name: &str, programs: &[Program]) -> Result<Self, UnknownMethod> {
+        match programs.iter().find(|program| program.name == name) {
+            Some(program) => Ok(Self::Program(program.name.as_str().into())),
+            None => name.parse(),
+        }
+    }
+
+    /// Does another engine keep its texts to the grammar, by a constraint of its own?
+    #[must_use]
+    pub fn is_constrained_elsewhere(&self) -> bool {
+        matches!(self, Self::Llguidance | Self::Mistralrs(HostWay::Own) | Self::Program(_))
+    }
+
     /// The refinements of a method that drafts by counts.
     #[must_use]
-    pub fn refinements(self) -> Option<Refinements> {
+    pub fn refinements(&self) -> Option<Refinements> {
         match self {
-            Self::Paper(refinements) => Some(refinements),
+            Self::Paper(refinements) => Some(*refinements),
             Self::Ours | Self::Shipped | Self::DraftModel(Second::Joint) => Some(Refinements::all()),
             _ => None,
         }
@@ -194,13 +210,16 @@ impl MethodName {
 
     /// Does the definition's `k` apply to it? Otherwise it has none, or one of its own.
     #[must_use]
-    pub fn takes_k(self) -> bool {
-        !matches!(self, Self::Unconstrained | Self::Naive | Self::Llguidance | Self::Mistralrs(_))
+    pub fn takes_k(&self) -> bool {
+        !matches!(
+            self,
+            Self::Unconstrained | Self::Naive | Self::Llguidance | Self::Mistralrs(_) | Self::Program(_)
+        )
     }
 
     /// Do the definition's `s` and `threshold` apply to it?
     #[must_use]
-    pub fn takes_s(self) -> bool {
+    pub fn takes_s(&self) -> bool {
         match self {
             Self::Paper(refinements) => !refinements.has(Refinement::Adaptive),
             Self::DraftModel(_) => true,
@@ -210,16 +229,16 @@ impl MethodName {
 
     /// Does it learn from warm-ups?
     #[must_use]
-    pub fn warms_up(self) -> bool {
+    pub fn warms_up(&self) -> bool {
         let drafts = Self::Mistralrs(HostWay::Drafts);
-        matches!(self, Self::Paper(_) | Self::Ours | Self::DraftModel(Second::Joint)) || self == drafts
+        matches!(self, Self::Paper(_) | Self::Ours | Self::DraftModel(Second::Joint)) || *self == drafts
     }
 
     /// How a second model drafts, if one does.
     #[must_use]
-    pub fn second(self) -> Option<Second> {
+    pub fn second(&self) -> Option<Second> {
         match self {
-            Self::DraftModel(second) => Some(second),
+            Self::DraftModel(second) => Some(*second),
             _ => None,
         }
     }
@@ -229,6 +248,7 @@ impl fmt::Display for MethodName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = match self {
             Self::Conditional { particles } => return write!(f, "{CONDITIONAL}{particles}"),
+            Self::Program(name) => return f.write_str(name),
             Self::Paper(_) => &Self::Paper(Refinements::default()),
             other => other,
         };
@@ -275,7 +295,7 @@ impl FromStr for MethodName {
         }
         let mut parts = text.split('+');
         let base = parts.next().unwrap_or_default();
-        let (mut method, _) = *NAMES.iter().find(|(_, name)| *name == base).ok_or_else(unknown)?;
+        let (mut method, _) = NAMES.iter().find(|(_, name)| *name == base).ok_or_else(unknown)?.clone();
         for part in parts {
             let (one, _) = Refinement::ALL.iter().find(|(_, name)| *name == part).ok_or_else(unknown)?;
             method = match method {
@@ -295,7 +315,7 @@ mod tests {
     fn names_come_back() {
         let ladder = Refinement::ALL.map(|(one, _)| MethodName::Paper(Refinements::default().with(one)));
         let conditional = [1, 255].map(|n| MethodName::Conditional { particles: NonZeroU8::new(n).unwrap() });
-        for method in NAMES.iter().map(|(method, _)| *method).chain(ladder).chain(conditional) {
+        for method in NAMES.iter().map(|(method, _)| method.clone()).chain(ladder).chain(conditional) {
             assert_eq!(method.to_string().parse(), Ok(method));
         }
         let all = MethodName::Paper(Refinements::all());

@@ -6,6 +6,7 @@
 
 mod distortion;
 mod drafting;
+mod end_to_end;
 mod figures;
 mod page;
 mod paper;
@@ -63,6 +64,8 @@ pub struct Outputs {
     /// Texts that are not in the language though a constraint was there, other than by being cut: there
     /// should be none.
     pub wrong: usize,
+    /// The same of texts that another engine kept to the grammar by a constraint of its own.
+    pub others: usize,
     /// The tables.
     pub tables: Vec<Table>,
     /// The figures.
@@ -74,15 +77,21 @@ impl Outputs {
     #[must_use]
     pub fn new(header: &Header, rows: &[Row], lines: &[Line], beside: &Beside) -> Self {
         let Beside { passes, distributions } = beside;
-        let wrong = rows.iter().filter(|row| row.run.k.is_some() && !row.prefix).count();
-        let planned = Definition::outline(&header.definition).map(|definition| definition.runs());
+        let outline = Definition::outline(&header.definition);
+        let elsewhere: Vec<String> = outline.iter().flat_map(|definition| definition.elsewhere()).collect();
+        let outside = rows.iter().filter(|row| row.run.k.is_some() && !row.prefix);
+        let (others, wrong): (Vec<&Row>, Vec<&Row>) =
+            outside.partition(|row| elsewhere.contains(&row.run.method));
+        let planned = outline.map(|definition| definition.runs());
         Self {
             header: header.clone(),
             runs: rows.len(),
             planned: planned.filter(|_| header.shard.is_none()),
-            wrong,
+            wrong: wrong.len(),
+            others: others.len(),
             tables: tables::all(lines)
                 .into_iter()
+                .chain(end_to_end::tables(lines, &elsewhere))
                 .chain(distortion::tables(lines, rows, distributions))
                 .chain(drafting::passes(passes))
                 .collect(),
@@ -178,6 +187,13 @@ impl Outputs {
             "Intervals: 95%, by the bootstrap over prompts; n is the number of texts.".to_owned(),
             paper::DIFFERS.to_owned(),
         ];
+        if self.others > 0 {
+            lines.push(format!(
+                "Other engines: {} texts that they kept to a grammar by their own constraints are not in the \
+                 language.",
+                self.others
+            ));
+        }
         if self.wrong > 0 {
             lines.push(format!(
                 "WRONG: {} constrained texts left the language, which must not be.",

@@ -33,8 +33,10 @@ pub(super) struct Engines {
 }
 
 impl Engines {
-    pub(super) fn new(definition: &Definition, paths: &[PathBuf]) -> Self {
-        let models = definition.models.iter().cloned().zip(paths.iter().cloned()).collect();
+    /// `other` is what is loaded in place of the models, where the definition names such a file.
+    pub(super) fn new(definition: &Definition, paths: &[PathBuf], other: Option<&PathBuf>) -> Self {
+        let paths = paths.iter().map(|path| other.unwrap_or(path).clone());
+        let models = definition.models.iter().cloned().zip(paths).collect();
         Self { models, loaded: RefCell::default() }
     }
 
@@ -123,16 +125,16 @@ impl HostWriter for Writer {
     }
 }
 
-/// A grammar as mistral.rs reads it.
+/// A grammar as mistral.rs reads it: in the first of the task's notations that it knows.
 fn own_constraint(task: &Task) -> Result<EngineConstraint, PeerError> {
-    let text = task.grammar.clone();
-    match task.syntax {
-        Syntax::Lark => Ok(EngineConstraint::Lark(text)),
-        Syntax::Regex => Ok(EngineConstraint::Regex(text)),
-        Syntax::JsonSchema => {
-            let schema = serde_json::from_str(&text).map_err(|error| PeerError(error.to_string()))?;
-            Ok(EngineConstraint::JsonSchema(schema))
-        }
-        other => Err(PeerError(format!("mistral.rs does not read {other:?}"))),
+    let read = task.notations().find_map(|(syntax, text)| match syntax {
+        Syntax::Lark => Some(Ok(EngineConstraint::Lark(text.to_owned()))),
+        Syntax::Regex => Some(Ok(EngineConstraint::Regex(text.to_owned()))),
+        Syntax::JsonSchema => Some(serde_json::from_str(text).map(EngineConstraint::JsonSchema)),
+        _ => None,
+    });
+    match read {
+        Some(read) => read.map_err(|error| PeerError(error.to_string())),
+        None => Err(PeerError(format!("mistral.rs does not read {:?}", task.syntax))),
     }
 }

@@ -7,6 +7,7 @@ mod provenance;
 
 use std::{
     io::Write,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -15,10 +16,11 @@ use domino::{
     experiment::{
         self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, Header, Loaded, ModelRecord,
         Others, Part, Plan, Records, Row, Watch,
+        methods::Programs,
         outputs::{Beside, Outputs},
         summary::{self, Line},
     },
-    model::candle::{CandleModel, Format, LoadOptions, join_threads},
+    model::candle::{CandleModel, Format, LoadOptions, join_threads, threads},
     store::CacheFolder,
     vocab::Tokenizer,
 };
@@ -57,7 +59,8 @@ impl Run {
         let definition = Definition::read(&self.definition, self.quick, &shipped).map_err(failed)?;
         let models = self.models(&definition)?;
         let draft = definition.draft_model.as_ref().map(|draft| self.draft(draft)).transpose()?;
-        let header = self.header(&definition, &models, draft.as_ref())?;
+        let other = definition.mistralrs_model.as_ref().map(|name| self.locate(name)).transpose()?;
+        let header = self.header(&definition, &models, draft.as_ref(), other.as_deref())?;
         let folder = self.folder(&definition, &header);
         let plan = Plan::new(definition, self.shard);
         let mut records = Records::open(&folder, &header).map_err(failed)?;
@@ -76,11 +79,16 @@ impl Run {
             }
         };
         let mut shown = Shown::default();
+        let beside = self.definition.parent().unwrap_or(Path::new("")).to_owned();
+        let paths = models.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+        let threads = self.threads.map_or_else(threads, NonZeroUsize::get);
+        let programs = Programs::new(beside, paths.collect(), threads);
         #[cfg(feature = "mistralrs")]
-        let host = mistralrs::Engines::new(plan.definition(), &models);
+        let host = mistralrs::Engines::new(plan.definition(), &models, other.as_ref());
         let others = Others {
             #[cfg(feature = "mistralrs")]
             host: Some(&host),
+            programs: Some(&programs),
             ..Others::default()
         };
         let ended = experiment::run_with::<CandleModel>(&plan, &mut records, &mut load, &mut shown, others);
@@ -141,11 +149,14 @@ impl Run {
         definition: &Definition,
         models: &[PathBuf],
         draft: Option<&Draft>,
+        other: Option<&Path>,
     ) -> anyhow::Result<Header> {
         let mut records = Vec::new();
         let named = definition.models.iter().cloned().zip(models);
         let draft = draft.map(|draft| (format!("{} as draft model", draft.name), &draft.path));
-        for (name, path) in named.chain(draft) {
+        let named = named.chain(draft).map(|(name, path)| (name, path.as_path()));
+        let other = definition.mistralrs_model.iter().map(|name| format!("{name} for mistral.rs")).zip(other);
+        for (name, path) in named.chain(other) {
             let hash =
                 progress::during(format!("reading {}", path.display()), || experiment::model_hash(path));
             records.push(ModelRecord { name, hash: hash.map_err(failed)? });
@@ -208,7 +219,8 @@ fn load(
     let vocabulary = tokenizer::vocabulary(path, cache).map_err(|error| bad(&error))?;
     let tokenizer = Tokenizer::from_tokenizer_file(path).map_err(|error| bad(&error))?;
     let model = CandleModel::load(path, options).map_err(|error| bad(&error))?;
-    let priors = Some(path.join("priors")).filter(|folder| folder.is_dir());
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+    let priors = Some(folder.join("priors")).filter(|folder| folder.is_dir());
     Ok(Loaded { model, vocabulary, tokenizer, priors })
 }
 
