@@ -61,7 +61,9 @@ fn a_program_writes_texts() {
 #[test]
 fn texts_outside_the_language_are_told_and_end_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let text = r#"{"tokens": [65], "finish": "length", "seconds": 0.25, "first_seconds": 0.125, "passes": 1, "interventions": 1}"#;
+    let text = r#"{"tokens": [65], "finish": "length", "seconds": 0.25, "first_seconds": 0.125, "passes": 1,
+        "interventions": 1}"#;
+    let text = &text.replace('\n', " ");
     let rows = made(&script(folder.path(), text), true, folder.path()).unwrap();
     let others: Vec<&Row> = rows.iter().filter(|row| row.run.method == "other").collect();
     assert!(!others.is_empty());
