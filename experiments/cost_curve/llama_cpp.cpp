@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "ggml-cpu.h"
 #include "llama.h"
 
 static const int COUNTS[] = {1, 2, 4, 8, 16};
@@ -75,6 +76,13 @@ int main(int argc, char ** argv) {
     if (context == nullptr) {
         return 1;
     }
+    // Kept as in llama.cpp's own programs: a library without OpenMP starts threads anew for each pass otherwise.
+    ggml_threadpool_params pool = ggml_threadpool_params_default(threads);
+    ggml_threadpool * threadpool = ggml_threadpool_new(&pool);
+    if (threadpool == nullptr) {
+        return 1;
+    }
+    llama_attach_threadpool(context, threadpool, threadpool);
     Bench bench = {context, (uint32_t) llama_vocab_n_tokens(llama_model_get_vocab(model))};
     std::vector<double> prompts, passes[std::size(COUNTS)];
     for (int round = 0; round <= repeats; round++) {
@@ -100,6 +108,7 @@ int main(int argc, char ** argv) {
     print("prompt", prompts);
     printf("}\n");
     llama_free(context);
+    ggml_threadpool_free(threadpool);
     llama_model_free(model);
     return 0;
 }

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "ggml-cpu.h"
 #include "llama.h"
 #include "llguidance.h"
 #include "nlohmann/json.hpp"
@@ -51,18 +52,31 @@ static llama_model * load(const char * path) {
     return model;
 }
 
-static llama_context * context_of(llama_model * model, int length, int threads) {
-    llama_context_params params = llama_context_default_params();
-    params.n_ctx = (uint32_t) length;
-    params.n_batch = params.n_ctx;
-    params.n_threads = threads;
-    params.n_threads_batch = threads;
-    llama_context * context = llama_init_from_model(model, params);
-    if (context == nullptr) {
-        fail("no context");
+// A context and its threads. As llama.cpp's own programs do, the threads are kept: a library without OpenMP
+// starts them anew for each pass otherwise, and two that come to lie on one core wait for each other through
+// whole time slices.
+struct Session {
+    llama_context * context;
+    ggml_threadpool * threads;
+
+    Session(llama_model * model, int length, int count) {
+        llama_context_params params = llama_context_default_params();
+        params.n_ctx = (uint32_t) length;
+        params.n_batch = params.n_ctx;
+        params.n_threads = count;
+        params.n_threads_batch = count;
+        context = llama_init_from_model(model, params);
+        if (context == nullptr) {
+            fail("no context");
+        }
+        ggml_threadpool_params pool = ggml_threadpool_params_default(count);
+        threads = ggml_threadpool_new(&pool);
+        if (threads == nullptr) {
+            fail("no threads");
+        }
+        llama_attach_threadpool(context, threads, threads);
     }
-    return context;
-}
+};
 
 static void pass(llama_context * context, const std::vector<llama_token> & tokens, int first, bool all) {
     llama_batch batch = llama_batch_init((int32_t) tokens.size(), 0, 1);
@@ -92,7 +106,7 @@ static int quantize(char ** args) {
 
 static int rows(char ** args) {
     llama_model * model = load(args[0]);
-    llama_context * context = context_of(model, 2048, 2);
+    llama_context * context = Session(model, 2048, 2).context;
     const int width = llama_vocab_n_tokens(llama_model_get_vocab(model));
     std::ofstream out(args[2], std::ios::binary);
     std::istringstream lines(read(args[1]));
@@ -329,9 +343,13 @@ static int texts(const std::string & method) {
     const auto begun = Clock::now();
     Rules rules = rules_of(llama_model_get_vocab(model), method, job.at("grammar"));
     std::cout << json{{"compile_seconds", since(begun)}} << std::endl;
-    llama_context * context = context_of(model, 2048, job.at("threads").get<int>());
+    Session session(model, 2048, job.at("threads").get<int>());
     while (std::getline(std::cin, line)) {
-        std::cout << text(model, context, rules, json::parse(line)) << std::endl;
+        const json written = text(model, session.context, rules, json::parse(line));
+        // Else they would spin for part of a second, on the cores of whoever writes next. The next pass wakes
+        // them.
+        ggml_threadpool_pause(session.threads);
+        std::cout << written << std::endl;
     }
     return 0;
 }
