@@ -1,0 +1,54 @@
+"""Makes `few_shot.jsonl`: two tasks of the paper, with three examples before each question.
+
+    python experiments/tasks/make.py ../shared/data > experiments/tasks/few_shot.jsonl
+
+GSM8K in the paper's JSON: examples from the training set, questions from the test set. Named entities (PER,
+LOC, ORG, MISC as in CoNLL-2003, whose licence keeps it out of here) in sentences of WikiGold: examples are
+its first sentences of the kind, questions the next ones.
+"""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
+
+from docs_json import gsm_convert  # noqa: E402
+
+EXAMPLES = 3
+QUESTIONS = 50
+
+
+def rows(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def problem(row):
+    solution = gsm_convert(row["answer"])
+    short = len(row["question"]) < 200 and solution is not None and len(solution["thoughts"]) < 4
+    return ("Q: " + " ".join(row["question"].split()), solution) if short else None
+
+
+def sentence(row):
+    entities = [{"type": entity["type"], "text": entity["text"]} for entity in row["entities"]]
+    short = len(row["tokens"]) <= 22 and 1 <= len(entities) <= 4
+    return ("Sentence: " + " ".join(row["tokens"]), {"entities": entities}) if short else None
+
+
+def write(task, shown, asked, answer):
+    before = "".join(f"{question}\nA: {json.dumps(said, ensure_ascii=False)}\n\n" for question, said in shown)
+    for question, said in asked:
+        line = {"task": task, "prompt": f"{before}{question}\nA: ", "answer": said[answer]}
+        print(json.dumps(line, ensure_ascii=False))
+
+
+def main(data):
+    train = filter(None, map(problem, rows(f"{data}/gsm8k/train.jsonl")))
+    test = filter(None, map(problem, rows(f"{data}/gsm8k/test_first400.jsonl")))
+    write("gsm8k", list(train)[:EXAMPLES], list(test)[:QUESTIONS], "answer")
+    sentences = list(filter(None, map(sentence, rows(f"{data}/ner/wikigold.jsonl"))))
+    write("ner", sentences[:EXAMPLES], sentences[EXAMPLES:EXAMPLES + QUESTIONS], "entities")
+
+
+main(sys.argv[1])
