@@ -101,6 +101,35 @@ pub(super) struct Ready<M: Model> {
     compile_seconds: Option<f64>,
 }
 
+/// A text cut into tokens in other ways: by the tokenizer, and as the model would choose them.
+#[derive(Debug, Default)]
+struct Cuts {
+    canonical_nll: Option<f64>,
+    preferred: Option<bool>,
+    preferred_tokens: Option<usize>,
+    preferred_nll: Option<f64>,
+}
+
+impl Cuts {
+    fn new<M: Model>(
+        decoder: &mut Decoder<M>,
+        meter: &Meter<'_>,
+        prompt: &[TokenId],
+        outcome: &Outcome,
+        canonical: Option<&[TokenId]>,
+    ) -> Result<Self, MethodError> {
+        let tokens = decoder.retokenize(prompt, &outcome.text)?;
+        let model = decoder.model_mut();
+        let canonical_nll = canonical.map(|tokens| meter.nll(model, prompt, tokens)).transpose()?;
+        Ok(Self {
+            canonical_nll,
+            preferred: Some(tokens == outcome.tokens),
+            preferred_tokens: Some(tokens.len()),
+            preferred_nll: Some(meter.nll(model, prompt, &tokens)?),
+        })
+    }
+}
+
 /// An error of a run.
 fn failed(run: impl Into<String>) -> impl FnOnce(MethodError) -> ExperimentError {
     let run = run.into();
@@ -149,11 +178,27 @@ impl<M: Model + 'static> Bench<'_, M> {
         let measures = meter
             .measure(model, &self.prompts[round.prompt], &outcome, round.temperature, constraint, coupled)
             .map_err(failed(id.key()))?;
+        let mut cuts = Cuts::default();
+        if self.definition().retokenize {
+            let prompt = &self.prompts[round.prompt];
+            let cut = Cuts::new(self.decoder, &meter, prompt, &outcome, measures.canonical.as_deref());
+            cuts = cut.map_err(failed(id.key()))?;
+        }
         let text = String::from_utf8_lossy(&outcome.text).into_owned();
         let prompt = &self.task.prompts[round.prompt];
         let correct = self.task.answer.as_ref().and_then(|place| prompt.is_answered(place, &text));
         let definition = self.definition().name.clone();
-        Ok(Row { correct, compile_seconds, turn, definition, ..row(id, text, &outcome, measures) })
+        Ok(Row {
+            canonical_nll: cuts.canonical_nll,
+            preferred: cuts.preferred,
+            preferred_tokens: cuts.preferred_tokens,
+            preferred_nll: cuts.preferred_nll,
+            correct,
+            compile_seconds,
+            turn,
+            definition,
+            ..row(id, text, &outcome, measures)
+        })
     }
 
     /// Lists all texts behind the prompts of these rounds, with their probabilities, if the definition asks
@@ -353,6 +398,10 @@ fn row(run: RunId, text: String, outcome: &Outcome, measures: Measures) -> Row {
         guessed: measures.coupling.map(|coupling| coupling.guessed),
         canonical: measures.canonical.as_ref().map(|canonical| canonical == tokens),
         canonical_tokens: measures.canonical.map(|canonical| canonical.len()),
+        canonical_nll: None,
+        preferred: None,
+        preferred_tokens: None,
+        preferred_nll: None,
         correct: None,
         reproduced: None,
     }

@@ -68,8 +68,9 @@ impl<'a> Meter<'a> {
         let weigh = temperature > 0.0 && outcome.inserted.is_none() && prefix;
         let constraint = constraint.filter(|_| weigh).map(|constraint| constraint.patient(Patience::whole()));
         let weighed = constraint.is_some();
+        let text = (&outcome.tokens[..], outcome.finish == Finish::Stop);
         let (nll, log_kept) =
-            self.likelihood(model, prompt, outcome, temperature, (constraint, coupled.as_mut()))?;
+            self.likelihood(model, prompt, text, temperature, (constraint, coupled.as_mut()))?;
         let start = self.exact.constraint();
         Ok(Measures {
             log_kept,
@@ -83,12 +84,24 @@ impl<'a> Meter<'a> {
         })
     }
 
-    /// Negative log-likelihood of the tokens, and the log of the probability that the masks kept.
+    /// Negative log-likelihood of tokens behind a prompt, and nothing else.
+    pub(super) fn nll<M: Model>(
+        &self,
+        model: &mut M,
+        prompt: &[TokenId],
+        tokens: &[TokenId],
+    ) -> Result<f64, MethodError> {
+        let (nll, _) = self.likelihood(model, prompt, (tokens, false), 1.0, (None, None))?;
+        Ok(nll)
+    }
+
+    /// Negative log-likelihood of the tokens of a text, and the log of the probability that the masks kept,
+    /// that of its end included if it ended.
     fn likelihood<M: Model>(
         &self,
         model: &mut M,
         prompt: &[TokenId],
-        outcome: &Outcome,
+        (tokens, ends): (&[TokenId], bool),
         temperature: f64,
         (mut constraint, mut coupled): (Option<Constraint>, Option<&mut Coupled>),
     ) -> Result<(f64, Option<f64>), MethodError> {
@@ -97,9 +110,8 @@ impl<'a> Meter<'a> {
         let constrained = constraint.is_some();
         let (mut nll, mut kept) = (0.0, 0.0);
         // Row i is about token i; the last one about what ends the text.
-        let ends = outcome.finish == Finish::Stop;
-        let wanted = outcome.tokens.len() + usize::from(ends && constrained);
-        let sequence = [prompt, &outcome.tokens].concat();
+        let wanted = tokens.len() + usize::from(ends && constrained);
+        let sequence = [prompt, tokens].concat();
         model.truncate(0).map_err(DecodeError::model)?;
         if prompt.len() > 1 {
             model.forward(&prompt[..prompt.len() - 1], Rows::Last).map_err(DecodeError::model)?;
@@ -112,7 +124,7 @@ impl<'a> Meter<'a> {
             let logits = model.forward(pass, Rows::All).map_err(DecodeError::model)?;
             for index in 0..rows {
                 let row = logits.row(index).unwrap_or_default();
-                let token = outcome.tokens.get(next + index);
+                let token = tokens.get(next + index);
                 if let Some(token) = token {
                     nll -= f64::from(row.get(token.index()).copied().unwrap_or(f32::NEG_INFINITY))
                         - log_sum(row.iter().copied(), 1.0);

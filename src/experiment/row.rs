@@ -216,6 +216,20 @@ pub struct Row {
     pub canonical: Option<bool>,
     /// Tokens that the tokenizer makes of the text.
     pub canonical_tokens: Option<usize>,
+    /// Negative log-likelihood of the tokenizer's tokens, as [`nll`](Self::nll); `None` where the definition
+    /// does not ask.
+    #[serde(default)]
+    pub canonical_nll: Option<f64>,
+    /// Are the tokens those that the model would choose greedily if it had to write just this text (paper,
+    /// algorithm 3)? `None` where the definition does not ask.
+    #[serde(default)]
+    pub preferred: Option<bool>,
+    /// How many tokens those are.
+    #[serde(default)]
+    pub preferred_tokens: Option<usize>,
+    /// Their negative log-likelihood, as [`nll`](Self::nll).
+    #[serde(default)]
+    pub preferred_nll: Option<f64>,
     /// Is the answer the prompt's? `None` where the definition has no answers.
     pub correct: Option<bool>,
     /// Is the text that of the unconstrained run of the same prompt, temperature and seed, where that is
@@ -320,6 +334,10 @@ pub(super) mod tests {
             guessed: (method != UNCONSTRAINED).then_some(2),
             canonical: Some(true),
             canonical_tokens: Some(3),
+            canonical_nll: Some(1.5),
+            preferred: Some(false),
+            preferred_tokens: Some(2),
+            preferred_nll: Some(1.25),
             correct: None,
             reproduced: None,
         }

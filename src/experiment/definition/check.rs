@@ -93,6 +93,7 @@ pub(super) fn resolve(
         warm_ups: raw.warm_ups.map_or_else(|| vec![WARM_UPS], |counts| counts.0),
         passes: raw.passes,
         enumerate: raw.enumerate,
+        retokenize: raw.retokenize,
         turns: raw.turns,
     };
     check(source, &definition)?;

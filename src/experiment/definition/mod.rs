@@ -59,6 +59,8 @@ pub struct Definition {
     /// If set, all token sequences of each grammar are [listed with their probabilities](super::enumeration),
     /// behind each prompt. This is the most beginnings of sequences that may take.
     pub enumerate: Option<usize>,
+    /// Is every text also cut into the tokens that the model would choose for it (paper, algorithm 3)?
+    pub retokenize: bool,
     /// How methods take turns.
     pub turns: Turns,
 }
@@ -258,6 +260,9 @@ impl Definition {
         if let Some(most) = self.enumerate {
             value["enumerate"] = json!(most);
         }
+        if self.retokenize {
+            value["retokenize"] = json!(true);
+        }
         if let Some(model) = &self.mistralrs_model {
             value["mistralrs_model"] = json!(model);
         }
@@ -312,6 +317,7 @@ impl Definition {
             warm_ups: of(value, "warm_ups").or_else(|| of(value, "warm_ups").map(|one| vec![one]))?,
             passes: of(value, "passes"),
             enumerate: of(value, "enumerate"),
+            retokenize: of(value, "retokenize").unwrap_or_default(),
             turns: of(value, "turns")?,
         })
     }

@@ -31,6 +31,8 @@ pub(super) struct RawDefinition {
     pub(super) passes: Option<usize>,
     pub(super) enumerate: Option<usize>,
     #[serde(default)]
+    pub(super) retokenize: bool,
+    #[serde(default)]
     pub(super) turns: Turns,
     pub(super) quick: Option<RawQuick>,
 }

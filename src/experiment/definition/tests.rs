@@ -110,6 +110,10 @@ fn little_is_needed() {
     let small = small.unwrap();
     assert_eq!((small.runs(), small.k[0], small.s[0], small.models.len()), (1, K::Infinite, 10, 1));
     assert_eq!((small.max_tokens, &*small.warm_ups, small.turns), (128, &[10][..], Turns::Rotate));
+    assert!(!small.retokenize);
+    let cut = parse(&WHOLE.replacen("warm_ups = 2", "warm_ups = 2\nretokenize = true", 1), false).unwrap();
+    assert!(Definition::outline(&cut.to_json()).unwrap().retokenize);
+    assert_ne!(cut.hash(), parse(WHOLE, false).unwrap().hash());
 }
 
 /// What is put in place of what, and what is said then.

@@ -129,6 +129,41 @@ fn the_same_noise_gives_the_same_tokens() {
     assert_eq!(tokens(&again), tokens(&made));
 }
 
+/// Texts are cut again as algorithm 3 and the tokenizer cut them, and the cuts are as likely as the model says.
+#[test]
+fn texts_are_cut_again() {
+    let definition = "name = \"c\"\ngrammars = [\"small\"]\nprompts = [\"A: \"]\nmax_tokens = 12\n\
+        retokenize = true\nseeds = { from = 0, count = 12 }\nmethods = [\"masks\", \"canonical\"]";
+    let folder = tempfile::tempdir().unwrap();
+    let made = rows(definition, folder.path());
+    let Loaded { model, vocabulary, tokenizer, .. } = loaded();
+    let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build().unwrap();
+    let prompt = tokenizer.encode("A: ", true).unwrap();
+    let mut others = 0;
+    for row in &made {
+        let tokens: Vec<TokenId> = row.tokens.iter().map(|&token| TokenId::new(token)).collect();
+        let cut = decoder.retokenize(&prompt, &vocabulary.concat(&tokens)).unwrap();
+        let again: f64 = decoder
+            .replay(&prompt, &cut, 0)
+            .unwrap()
+            .iter()
+            .map(|token| -f64::from(token.logprobs.taken.model))
+            .sum();
+        let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-3;
+        assert_eq!((row.preferred, row.preferred_tokens), (Some(cut == tokens), Some(cut.len())));
+        assert!(near(row.preferred_nll, again), "{:?} {again}", row.preferred_nll);
+        if row.canonical == Some(true) {
+            assert!(near(row.canonical_nll, row.nll.unwrap()));
+        } else {
+            others += 1;
+        }
+    }
+    assert!(others > 0 && made.iter().any(|row| row.canonical == Some(true)));
+    assert!(made.iter().any(|row| row.preferred == Some(false)));
+    let plain = rows(&definition.replace("retokenize = true\n", ""), &folder.path().join("plain"));
+    assert!(plain.iter().all(|row| row.preferred.is_none() && row.canonical_nll.is_none()));
+}
+
 /// One particle writes the texts of masks; several write texts of which masks keep more.
 #[test]
 fn particles_draw_what_masks_keep() {

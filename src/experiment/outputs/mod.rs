@@ -13,6 +13,7 @@ mod paper;
 mod svg;
 mod table;
 mod tables;
+mod tokens;
 
 use std::path::{Path, PathBuf};
 
@@ -93,6 +94,7 @@ impl Outputs {
                 .into_iter()
                 .chain(end_to_end::tables(lines, &elsewhere))
                 .chain(distortion::tables(lines, rows, distributions))
+                .chain(tokens::tables(lines, rows))
                 .chain(drafting::passes(passes))
                 .collect(),
             figures: figures::all(lines).into_iter().chain(drafting::passes_figure(passes)).collect(),
