@@ -32,7 +32,7 @@ mod cli_notations;
 mod cli_regex;
 #[cfg(feature = "cli")]
 mod cli_schema;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_speculate;
 #[cfg(all(feature = "cli", feature = "oracle", not(packaged)))]
 mod cli_trace;

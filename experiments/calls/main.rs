@@ -2,8 +2,8 @@
 //!
 //!     DOMINO_SHARED=.. cargo experiment calls -- [--vocabulary NAME] [--split NAME]...
 //!
-//! The calls are the valid instances of MaskBench's splits of tool calls. No model writes them: a scripted one
-//! wants the tokens of the text, so what is counted is a **replay** of drafts, not a speed.
+//! The calls are the valid instances of MaskBench's splits of tool calls. No model writes them: a scripted
+//! one wants the tokens of the text, so what is counted is a **replay** of drafts, not a speed.
 
 use std::{collections::BTreeMap, env, fs, path::PathBuf};
 

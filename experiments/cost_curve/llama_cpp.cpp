@@ -76,7 +76,8 @@ int main(int argc, char ** argv) {
     if (context == nullptr) {
         return 1;
     }
-    // Kept as in llama.cpp's own programs: a library without OpenMP starts threads anew for each pass otherwise.
+    // Kept as in llama.cpp's own programs: a library without OpenMP starts threads anew for each pass
+    // otherwise.
     ggml_threadpool_params pool = ggml_threadpool_params_default(threads);
     ggml_threadpool * threadpool = ggml_threadpool_new(&pool);
     if (threadpool == nullptr) {

@@ -190,7 +190,8 @@ impl Definition {
         for method in &self.methods {
             let ks: Vec<Option<K>> = match method {
                 MethodName::Naive => vec![Some(K::Terminals(0))],
-                MethodName::Llguidance => vec![Some(K::Infinite)],
+                // Priors that come with models know no lookahead.
+                MethodName::Llguidance | MethodName::Shipped => vec![Some(K::Infinite)],
                 MethodName::Mistralrs(way) => vec![way.is_constrained().then_some(K::Infinite)],
                 MethodName::Program(name) => {
                     let constrained = self.program(name).is_some_and(|program| program.grammar);

@@ -104,6 +104,20 @@ fn a_draft_model_is_a_part_of_the_definition() {
     assert!(parse(WHOLE, false).unwrap().to_json().get("draft_model").is_none());
 }
 
+/// The prior that comes with a model was learnt at unbounded lookahead, so it is of use at no other.
+#[test]
+fn shipped_priors_know_no_lookahead() {
+    let text = "name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\"]\nk = [1, \"infinite\"]\n\
+        methods = [\"shipped\", \"ours\"]";
+    let found = parse(text, false).unwrap();
+    let of = |name: &str| -> Vec<Option<K>> {
+        let named = found.variants().into_iter().filter(|one| one.method.to_string() == name);
+        named.map(|one| one.k).collect()
+    };
+    assert_eq!(of("shipped"), [Some(K::Infinite)]);
+    assert_eq!(of("ours"), [Some(K::Terminals(1)), Some(K::Infinite)]);
+}
+
 #[test]
 fn little_is_needed() {
     let small = parse("name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\"]\nmethods = [\"paper\"]", false);

@@ -213,7 +213,12 @@ impl MethodName {
     pub fn takes_k(&self) -> bool {
         !matches!(
             self,
-            Self::Unconstrained | Self::Naive | Self::Llguidance | Self::Mistralrs(_) | Self::Program(_)
+            Self::Unconstrained
+                | Self::Naive
+                | Self::Shipped
+                | Self::Llguidance
+                | Self::Mistralrs(_)
+                | Self::Program(_)
         )
     }
 

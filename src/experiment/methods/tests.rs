@@ -129,7 +129,8 @@ fn the_same_noise_gives_the_same_tokens() {
     assert_eq!(tokens(&again), tokens(&made));
 }
 
-/// Texts are cut again as algorithm 3 and the tokenizer cut them, and the cuts are as likely as the model says.
+/// Texts are cut again as algorithm 3 and the tokenizer cut them, and the cuts are as likely as the model
+/// says.
 #[test]
 fn texts_are_cut_again() {
     let definition = "name = \"c\"\ngrammars = [\"small\"]\nprompts = [\"A: \"]\nmax_tokens = 12\n\
@@ -143,12 +144,8 @@ fn texts_are_cut_again() {
     for row in &made {
         let tokens: Vec<TokenId> = row.tokens.iter().map(|&token| TokenId::new(token)).collect();
         let cut = decoder.retokenize(&prompt, &vocabulary.concat(&tokens)).unwrap();
-        let again: f64 = decoder
-            .replay(&prompt, &cut, 0)
-            .unwrap()
-            .iter()
-            .map(|token| -f64::from(token.logprobs.taken.model))
-            .sum();
+        let again: f64 =
+            decoder.replay(&prompt, &cut, 0).unwrap().iter().map(|token| -token.logprobs.taken.model).sum();
         let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-3;
         assert_eq!((row.preferred, row.preferred_tokens), (Some(cut == tokens), Some(cut.len())));
         assert!(near(row.preferred_nll, again), "{:?} {again}", row.preferred_nll);
