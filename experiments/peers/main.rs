@@ -3,6 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
+    process::Command,
     time::SystemTime,
 };
 
@@ -49,6 +50,7 @@ fn main() -> anyhow::Result<()> {
     let records = vec![ModelRecord { name: name.clone(), hash }];
     let mut header = Header::new(&definition, None, records, SystemTime::now());
     header.command = std::iter::once("methods".to_owned()).chain(std::env::args().skip(1)).collect();
+    header.commit = head();
     let peer = Llguidance::read(model, &vocabulary)?;
     let plan = Plan::new(definition, None);
     let mut records = Records::open(&args.out, &header)?;
@@ -74,6 +76,17 @@ fn main() -> anyhow::Result<()> {
     Outputs::new(&header, &rows, &lines, &Beside::read(&args.out)?).write(&args.out)?;
     print!("{}", summary::markdown(&lines));
     Ok(())
+}
+
+/// The commit of the working tree, if git knows it, and whether files differ from it.
+fn head() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let changes = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changes.is_empty() { commit } else { format!("{commit}, modified") })
 }
 
 /// Shipped grammars, from their folder.
@@ -119,7 +132,7 @@ impl Peer for Llguidance {
     fn compile(&self, task: &Task, _vocabulary: &Vocabulary) -> Result<Box<dyn PeerGrammar>, PeerError> {
         let text = task.grammar.clone();
         let grammar = match task.syntax {
-            Syntax::Lark => TopLevelGrammar::from_lark(text),
+            Syntax::Lark | Syntax::LarkGreedy => TopLevelGrammar::from_lark(text),
             Syntax::Regex => TopLevelGrammar::from_regex(&text),
             Syntax::JsonSchema => {
                 TopLevelGrammar::from_json_schema(serde_json::from_str(&text).map_err(say)?)

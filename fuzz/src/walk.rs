@@ -112,11 +112,12 @@ pub fn compile(compiler: &Compiler, grammar: &Grammar, oracle: Option<&Oracle>) 
     }
 }
 
-/// The answer of a step, or `None` if a budget is used up; any other error is a finding.
+/// The answer of a step, or `None` if a budget is used up or there is none; any other error is a finding.
 pub fn unless_limited<T>(answer: Result<T, domino::StepError>) -> Option<T> {
     match answer {
         Ok(answer) => Some(answer),
-        Err(error) if matches!(error.kind(), StepErrorKind::Limit(_)) => None,
+        // Greedy lexing may come to where no text ends.
+        Err(error) if matches!(error.kind(), StepErrorKind::Limit(_) | StepErrorKind::NoCompletion) => None,
         Err(error) => panic!("{error}"),
     }
 }

@@ -79,14 +79,14 @@ enum Piece {
 }
 
 /// One search from a state.
-struct Search<'m> {
-    machine: &'m mut Machine,
-    program: &'m Program,
+pub(super) struct Search<'m> {
+    pub(super) machine: &'m mut Machine,
+    pub(super) program: &'m Program,
     remaining: Remaining,
     distances: HashMap<StateId, u64>,
     visits: usize,
     /// For the moves that were not made before.
-    work: Work,
+    pub(super) work: Work,
     /// The best way to each state met, and the states met by how many bytes they are from the first.
     ways: HashMap<StateId, Way>,
     fronts: Vec<Vec<StateId>>,
@@ -95,12 +95,13 @@ struct Search<'m> {
 }
 
 impl Machine {
-    /// The shortest text that completes the one that led to `state`; see [`Completion`].
+    /// The shortest text that completes the one that led to `state`; see [`Completion`]. `None`, with greedy lexing
+    /// alone, if there is none.
     pub(super) fn completion(
         &mut self,
         program: &Program,
         state: StateId,
-    ) -> Result<Completion, LimitExceeded> {
+    ) -> Result<Option<Completion>, LimitExceeded> {
         let mut search = Search {
             machine: self,
             program,
@@ -112,7 +113,11 @@ impl Machine {
             fronts: Vec::new(),
             whole: true,
         };
-        search.run(state).map_err(|limit| match limit.budget() {
+        let found = match program.lowered.greedy {
+            true => search.greedily(state),
+            false => search.run(state).map(Some),
+        };
+        found.map_err(|limit| match limit.budget() {
             Budget::StepWork => too_many(program),
             _ => limit,
         })
@@ -150,8 +155,8 @@ impl Search<'_> {
             || self.work.spent() >= self.work.limit() / one_in
     }
 
-    /// Fewest bytes from `state` to a complete text.
-    fn distance(&mut self, state: StateId) -> Result<u64, LimitExceeded> {
+    /// Fewest bytes from `state` to a complete text, where every way to split it into terminals counts.
+    pub(super) fn distance(&mut self, state: StateId) -> Result<u64, LimitExceeded> {
         if let Some(&known) = self.distances.get(&state) {
             return Ok(known);
         }
@@ -183,7 +188,7 @@ impl Search<'_> {
         Ok(bytes)
     }
 
-    fn visit(&mut self) -> Result<(), LimitExceeded> {
+    pub(super) fn visit(&mut self) -> Result<(), LimitExceeded> {
         self.visits += 1;
         if self.visits > self.program.limits.completion_visits {
             return Err(too_many(self.program));

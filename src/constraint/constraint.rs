@@ -345,12 +345,14 @@ impl Constraint {
     ///
     /// # Errors
     /// When a budget is used up, that of [`Limits::completion_visits`](crate::Limits::completion_visits) above all:
-    /// the shortest text may be exponentially longer than the grammar.
+    /// the shortest text may be exponentially longer than the grammar. With [greedy
+    /// lexing](crate::Syntax::LarkGreedy) also if no text completes this one.
     pub fn shortest_completion(&mut self) -> Result<Completion, StepError> {
         match self.here {
             Place::In(mut state) => {
                 let found =
                     self.run(&mut state, |machine, program, state, _| machine.completion(program, state))?;
+                let found = found.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
                 self.with_new_keys(found)
             }
             Place::Ended(_) => {

@@ -16,6 +16,8 @@ pub enum StepErrorKind {
     /// The steps to be rolled back were taken, but further back than the session remembers; holds how many it
     /// does, at most [`Limits::history`](crate::Limits::history).
     HistoryForgotten(usize),
+    /// No text goes on to a complete one: with [greedy lexing](crate::Syntax::LarkGreedy) that can be.
+    NoCompletion,
     /// A budget is used up.
     Limit(LimitExceeded),
 }
@@ -90,6 +92,13 @@ impl std::fmt::Display for StepError {
                     f,
                     "cannot roll back that far: only the last {steps} steps are remembered (see `Limits::history`)"
                 )
+            }
+            StepErrorKind::NoCompletion => {
+                write!(
+                    f,
+                    "no text that begins like this is complete\nhint: greedy lexing takes the longest terminal, "
+                )?;
+                write!(f, "also where the grammar has nothing to go on with behind it")
             }
             StepErrorKind::Limit(limit) => {
                 write!(f, "{limit}")?;

@@ -170,7 +170,8 @@ impl Machine {
         let from = self.states.threads(state);
         let mut tried = from.len();
         threads.extend(from.iter().filter_map(|thread| step(thread.set, thread.scan)));
-        if let Some(set) = self.states.boundary(state) {
+        let goes_on = shared.lowered.greedy && !threads.is_empty();
+        if let Some(set) = self.states.boundary(state).filter(|_| !goes_on) {
             let accepts = self.parser.accepts(set);
             tried += accepts.len();
             threads.extend(accepts.iter().filter_map(|&terminal| step(set, scanner.start(terminal))));
@@ -295,7 +296,8 @@ impl Machine {
             self.threads.extend(started.map(|&terminal| Thread { set, scan: scanner.start(terminal) }));
         }
         let also = if self.is_complete(state) { shared.vocabulary.end_of_text() } else { &[] };
-        if !self.walks.iter().any(|(walked, _)| *walked == state) {
+        // Trees know what each terminal takes, not whether another one goes on.
+        if !shared.lowered.greedy && !self.walks.iter().any(|(walked, _)| *walked == state) {
             let asked = Asked { state, threads: &self.threads, also };
             if let Some(mask) = self.maker.make(shared, &mut self.parser, &asked, &mut self.masks, work)? {
                 return Ok(mask);

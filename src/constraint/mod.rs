@@ -9,6 +9,7 @@ mod context;
 mod distinct;
 mod error;
 mod explore;
+mod greedy;
 mod history;
 mod host;
 mod keys;

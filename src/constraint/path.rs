@@ -19,6 +19,8 @@ type Counted = (Thread, u32);
 #[derive(Debug)]
 pub(super) struct CountedSets {
     sets: Vec<Box<[Counted]>>,
+    /// How many of those before the token are inside a terminal.
+    inside: usize,
     index: HashMap<Box<[Counted]>, u32>,
     /// By set and byte class.
     moves: HashMap<(u32, usize), Option<u32>>,
@@ -28,7 +30,8 @@ impl CountedSets {
     /// The set before a token in `state`; its number is 0.
     pub(super) fn new(machine: &Machine, shared: &Program, state: StateId) -> Self {
         let start = machine.counted_start(shared, state).into();
-        Self { sets: vec![start], index: HashMap::new(), moves: HashMap::new() }
+        let inside = machine.threads(state).len();
+        Self { sets: vec![start], inside, index: HashMap::new(), moves: HashMap::new() }
     }
 
     /// The set after one more byte, or `None` if no token of at most `most` further terminals goes on like this.
@@ -44,8 +47,8 @@ impl CountedSets {
         if let Some(&known) = self.moves.get(&(set, class)) {
             return Ok(known);
         }
-        let is_start = set == 0;
-        let next = machine.counted_step(shared, &self.sets[set as usize], (byte, is_start), most, work)?;
+        let first = (set == 0).then_some(self.inside);
+        let next = machine.counted_step(shared, &self.sets[set as usize], (byte, first), most, work)?;
         let to = if next.is_empty() { None } else { Some(self.intern(next)) };
         self.moves.insert((set, class), to);
         Ok(to)
@@ -76,8 +79,10 @@ impl Machine {
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
         let mut threads = self.counted_start(shared, state);
+        let inside = self.threads(state).len();
         for (at, &byte) in bytes.iter().enumerate() {
-            threads = self.counted_step(shared, &threads, (byte, at == 0), most, work)?;
+            let first = (at == 0).then_some(inside);
+            threads = self.counted_step(shared, &threads, (byte, first), most, work)?;
             if threads.is_empty() {
                 return Ok(false);
             }
@@ -97,16 +102,20 @@ impl Machine {
     }
 
     /// The threads after one more byte, sorted. Before the first byte of a token the terminals that may come next are
-    /// threads already.
+    /// threads already, after the `first` so many that are inside one.
     fn counted_step(
         &mut self,
         shared: &Program,
         threads: &[Counted],
-        (byte, is_first): (u8, bool),
+        (byte, first): (u8, Option<usize>),
         most: u32,
         work: &mut Work,
     ) -> Result<Vec<Counted>, LimitExceeded> {
         let (scanner, cfg) = (&shared.lowered.scanner, &shared.lowered.cfg);
+        let takes = |&(Thread { scan, .. }, _): &Counted| scanner.step(scan, byte).is_some();
+        let inside = first.unwrap_or(threads.len());
+        let goes_on = shared.lowered.greedy && threads[..inside].iter().any(takes);
+        let threads = if goes_on { &threads[..inside] } else { threads };
         let mut next: HashMap<Thread, u32> = HashMap::new();
         let mut reach = |set, scan, further| {
             let Some(scan) = scanner.step(scan, byte) else { return };
@@ -116,7 +125,7 @@ impl Machine {
         for &(Thread { set, scan }, further) in threads {
             work.spend(4)?;
             reach(set, scan, further);
-            if is_first || further == most || !scanner.accepts(scan) {
+            if goes_on || first.is_some() || further == most || !scanner.accepts(scan) {
                 continue;
             }
             let Some(set) = self.parser_mut().shift(cfg, set, scanner.terminal(scan), work)? else {

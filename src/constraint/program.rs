@@ -90,6 +90,10 @@ impl Program {
         let mut writer = Writer::with_capacity(self.lowered.scanner.bytes());
         self.lowered.cfg.write(&mut writer);
         self.lowered.scanner.dfas().iter().for_each(|dfa| dfa.write(&mut writer));
+        // Grammars without it keep the keys that they had before there was any.
+        if self.lowered.greedy {
+            writer.count(1);
+        }
         writer
     }
 

@@ -64,6 +64,7 @@ pub struct Grammar {
     specials: Vec<String>,
     captured: Vec<(RuleId, String)>,
     ignored: Vec<RuleId>,
+    greedy: bool,
 }
 
 /// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar
@@ -118,6 +119,12 @@ impl Grammar {
     #[must_use]
     pub fn ignored(&self) -> &[RuleId] {
         &self.ignored
+    }
+
+    /// Are texts split into terminals greedily, as [`Syntax::LarkGreedy`](super::Syntax::LarkGreedy) says?
+    #[must_use]
+    pub fn is_greedy(&self) -> bool {
+        self.greedy
     }
 
     /// The texts of this grammar with `prefix` before them, for [healing](crate::decode::Healing) prompts.
@@ -217,6 +224,7 @@ pub struct GrammarBuilder {
     specials: BTreeSet<String>,
     captured: Vec<(RuleId, String)>,
     ignored: Vec<RuleId>,
+    greedy: bool,
     max_exprs: usize,
 }
 
@@ -252,6 +260,7 @@ impl GrammarBuilder {
             specials: BTreeSet::new(),
             captured: Vec::new(),
             ignored: Vec::new(),
+            greedy: false,
             max_exprs: limits.expressions.min(u32::MAX as usize),
         }
     }
@@ -295,6 +304,11 @@ impl GrammarBuilder {
     /// Attaches what the author of the text should know.
     pub(crate) fn warn(&mut self, warnings: Vec<GrammarWarning>) {
         self.warnings.extend(warnings);
+    }
+
+    /// Says that texts are split into terminals greedily.
+    pub(super) fn greedy(&mut self) {
+        self.greedy = true;
     }
 
     /// Says that the texts are JSON, and that those in which an object has a key twice are not meant.
@@ -466,8 +480,8 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
-        let Self { exprs, spans, warnings, keys, common, specials, captured, ignored, .. } = self;
+        let Self { exprs, spans, warnings, keys, common, specials, captured, ignored, greedy, .. } = self;
         let specials = specials.into_iter().collect();
-        Ok(Grammar { rules, exprs, spans, root, warnings, keys, common, specials, captured, ignored })
+        Ok(Grammar { rules, exprs, spans, root, warnings, keys, common, specials, captured, ignored, greedy })
     }
 }

@@ -41,6 +41,7 @@ pub use source::{Source, Span};
 pub use warning::{GrammarWarning, GrammarWarningKind};
 
 use crate::limits::{Budget, LimitExceeded, Limits};
+use lark::Lexing;
 
 /// A notation of grammars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,6 +59,10 @@ pub enum Syntax {
     /// Lark, in the dialect of llguidance (`docs/lark.md` has the table). Every way to split a text into
     /// terminals is followed.
     Lark,
+    /// The same notation, read as llguidance and other lexers do: a terminal goes on as long as any that may stand
+    /// there can, and of those that match equally far all are taken. What the lexer takes may come to where no
+    /// text ends (`docs/lark.md`).
+    LarkGreedy,
     /// JSON Schema, read with [`SchemaOptions::default`](json_schema::SchemaOptions).
     JsonSchema,
     /// XGrammar's structural tags in JSON: free text, tags with grammars in them, free text
@@ -94,7 +99,8 @@ impl Grammar {
             Syntax::Gbnf => gbnf::parse(gbnf::Dialect::LlamaCpp, text, limits),
             Syntax::Ebnf => gbnf::parse(gbnf::Dialect::XGrammar, text, limits),
             Syntax::Regex => regex::parse(text, limits),
-            Syntax::Lark => lark::parse(text, limits),
+            Syntax::Lark => lark::parse(text, Lexing::EveryWay, limits),
+            Syntax::LarkGreedy => lark::parse(text, Lexing::Greedy, limits),
             Syntax::JsonSchema => json_schema::parse_grammar(text, limits),
             Syntax::StructuralTag => structural::parse(text, limits),
         }

@@ -63,6 +63,8 @@ pub(crate) struct Lowered {
     pub(crate) provenance: Provenance,
     /// May no key of an object come twice?
     pub(crate) keys: Option<DistinctKeys>,
+    /// Does a terminal go on as long as any that may stand there can?
+    pub(crate) greedy: bool,
     /// What each pass took, in order.
     pub(crate) times: Vec<(&'static str, Duration)>,
 }
@@ -126,8 +128,9 @@ pub(crate) fn lower(
         terminals: reduced.terminal_origins,
         nonterminals: reduced.nonterminal_origins,
     };
-    let (terminal_names, keys) = (reduced.terminal_names, grammar.distinct_keys());
-    Ok(Lowered { cfg, scanner, terminal_names, provenance, keys, times: clock.laps })
+    let (terminal_names, keys, greedy) =
+        (reduced.terminal_names, grammar.distinct_keys(), grammar.is_greedy());
+    Ok(Lowered { cfg, scanner, terminal_names, provenance, keys, greedy, times: clock.laps })
 }
 
 /// Times passes, for display only.

@@ -29,6 +29,9 @@ pub enum OracleError {
     /// A pattern has look-around, which [`Pattern`](crate::grammar::Pattern) excludes.
     #[error("a pattern has look-around")]
     LookAround,
+    /// The grammar is [greedy](Grammar::is_greedy): which texts it has is not said by its rules alone.
+    #[error("texts are split into terminals greedily")]
+    Greedy,
     /// The grammar is too large over bytes.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
@@ -46,7 +49,7 @@ impl Oracle {
     /// The oracle of `grammar`. Linear in its expressions and in the counts of its repetitions.
     ///
     /// # Errors
-    /// If the grammar over bytes would have more than 50 million symbols.
+    /// If the grammar over bytes would have more than 50 million symbols, or is greedy.
     pub fn new(grammar: &Grammar) -> Result<Self, OracleError> {
         Self::within(grammar, MAX_SYMBOLS)
     }
@@ -54,8 +57,11 @@ impl Oracle {
     /// The oracle of `grammar`, if that is cheap: the grammar over bytes has fewer than `symbols` symbols.
     ///
     /// # Errors
-    /// If it has more.
+    /// If it has more, or is greedy.
     pub fn within(grammar: &Grammar, symbols: usize) -> Result<Self, OracleError> {
+        if grammar.is_greedy() {
+            return Err(OracleError::Greedy);
+        }
         let distinct_keys = grammar.distinct_keys().is_some();
         Ok(Self { cfg: BytesCfg::new(grammar, symbols)?, distinct_keys })
     }

@@ -10,6 +10,7 @@ mod completion;
 mod explore;
 mod gbnf;
 mod generate;
+mod greedy;
 mod k_monotone;
 mod keys;
 mod lookahead;

@@ -29,6 +29,9 @@ pub(crate) enum Notation {
     Regex,
     /// Lark in the dialect of llguidance (`*.lark`).
     Lark,
+    /// The same, split into terminals greedily, as llguidance's lexer does.
+    #[value(name = "lark_greedy", alias = "lark-greedy")]
+    LarkGreedy,
     /// XGrammar's EBNF (`*.ebnf`).
     Ebnf,
     /// JSON Schema (`*.json`).
@@ -86,6 +89,7 @@ impl Notation {
             Self::Gbnf => Syntax::Gbnf,
             Self::Regex => Syntax::Regex,
             Self::Lark => Syntax::Lark,
+            Self::LarkGreedy => Syntax::LarkGreedy,
             Self::Ebnf => Syntax::Ebnf,
             Self::JsonSchema => Syntax::JsonSchema,
             Self::StructuralTag => Syntax::StructuralTag,

@@ -374,6 +374,7 @@ fn notation(syntax: RawSyntax) -> Syntax {
         RawSyntax::Regex => Syntax::Regex,
         RawSyntax::Ebnf => Syntax::Ebnf,
         RawSyntax::Lark => Syntax::Lark,
+        RawSyntax::LarkGreedy => Syntax::LarkGreedy,
         RawSyntax::JsonSchema => Syntax::JsonSchema,
         RawSyntax::StructuralTag => Syntax::StructuralTag,
     }

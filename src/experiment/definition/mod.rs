@@ -372,6 +372,7 @@ pub(super) fn notation(syntax: Syntax) -> &'static str {
         Syntax::Regex => "regex",
         Syntax::Ebnf => "ebnf",
         Syntax::Lark => "lark",
+        Syntax::LarkGreedy => "lark_greedy",
         Syntax::JsonSchema => "json_schema",
         Syntax::StructuralTag => "structural_tag",
     }

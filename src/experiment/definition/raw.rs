@@ -95,6 +95,7 @@ pub(super) enum RawSyntax {
     Regex,
     Ebnf,
     Lark,
+    LarkGreedy,
     JsonSchema,
     StructuralTag,
 }

@@ -5,7 +5,7 @@
 //! `docs/lark.md` lists the constructs. Three of them differ from other implementations:
 //!
 //! * Every way to split a text into terminals is followed, where lexers take the longest terminal and the one
-//!   of the highest priority. So `"return" NAME` reads `returnx`.
+//!   of the highest priority. So `"return" NAME` reads `returnx`, unless the grammar is read with greedy lexing.
 //! * `~` is the complement within valid UTF-8, not within all byte strings.
 //! * `lazy` keeps the texts of a terminal that have no shorter text of it as a proper prefix. A lexeme that may
 //!   stand in the same place loses its texts that begin with one of the lazy terminal's ([`contest`]).
@@ -29,8 +29,18 @@ mod uses;
 use super::{Grammar, GrammarError};
 use crate::limits::Limits;
 
-/// Reads a grammar of at most 4 GiB. Linear, but for schemas in it and terminals that need automata.
-pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
+/// How a text is split into terminals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lexing {
+    /// Every way is followed.
+    EveryWay,
+    /// A terminal goes on as long as any that may stand there can.
+    Greedy,
+}
+
+/// Reads a grammar of at most 4 GiB. Linear, but for schemas in it and terminals that need automata: with greedy
+/// lexing all of them.
+pub(super) fn parse(text: &str, lexing: Lexing, limits: &Limits) -> Result<Grammar, GrammarError> {
     let items = parser::parse(text, limits)?;
-    translate::translate(text, &items, limits)
+    translate::translate(text, &items, lexing, limits)
 }

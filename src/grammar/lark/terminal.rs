@@ -1,12 +1,13 @@
 //! Terminals as automata: for `&`, `~`, and rules that end as soon as they can.
 
 use crate::{
-    grammar::{GrammarError, PatternKind, error::quoted, regex, regular::Language, source::Span},
+    grammar::{GrammarError, Pattern, PatternKind, error::quoted, regex, regular::Language, source::Span},
     ids::ExprId,
     limits::{Budget, LimitExceeded},
 };
 
 use super::{
+    Lexing,
     ast::{Ending, Expr, Kind},
     scope::Meaning,
     translate::{Place, Translated, Translator},
@@ -138,8 +139,25 @@ impl<'a, 't> Translator<'a, 't, '_> {
         Ok(Ended { text: text.map_err(|limit| exceeded(self, limit))?, whole })
     }
 
+    /// An expression that is one terminal, whatever stands beside it.
+    pub(super) fn one_terminal(&mut self, expr: &'a Expr<'t>, place: &Place<'a, 't>) -> Translated<ExprId> {
+        let language = self.language(expr, place)?;
+        self.language_leaf(&language, expr.span)
+    }
+
+    /// A leaf: for greedy lexing one that stays a terminal of its own.
+    pub(super) fn terminal(&mut self, pattern: Pattern, span: Span) -> Translated<ExprId> {
+        match (self.lexing, pattern.kind()) {
+            (Lexing::Greedy, PatternKind::Expression(hir)) => {
+                let language = Language::of(hir, self.limits).map_err(|limit| self.limit(limit, span))?;
+                self.language_leaf(&language, span)
+            }
+            _ => self.pattern(pattern, span),
+        }
+    }
+
     pub(super) fn language_leaf(&mut self, language: &Language, span: Span) -> Translated<ExprId> {
         let automaton = language.automaton(self.limits).map_err(|limit| self.limit(limit, span))?;
-        self.pattern(crate::grammar::Pattern::automaton(automaton), span)
+        self.pattern(Pattern::automaton(automaton), span)
     }
 }

@@ -24,6 +24,7 @@ use crate::{
 };
 
 use super::{
+    Lexing,
     ast::{Definition, Expr, Item, Kind, is_terminal},
     options::{self, Structured},
     scope::{self, Meaning, Scope},
@@ -45,11 +46,21 @@ pub(super) struct Place<'a, 't> {
 }
 
 /// Reads a parsed text as a grammar.
-pub(super) fn translate<'t>(text: &'t str, items: &[Item<'t>], limits: &Limits) -> Translated<Grammar> {
+pub(super) fn translate<'t>(
+    text: &'t str,
+    items: &[Item<'t>],
+    lexing: Lexing,
+    limits: &Limits,
+) -> Translated<Grammar> {
+    let mut builder = GrammarBuilder::new(limits);
+    if lexing == Lexing::Greedy {
+        builder.greedy();
+    }
     let mut translator = Translator {
         text,
         limits,
-        builder: GrammarBuilder::new(limits),
+        lexing,
+        builder,
         warnings: Vec::new(),
         parts: 0,
         instances: HashMap::new(),
@@ -70,6 +81,7 @@ pub(super) fn translate<'t>(text: &'t str, items: &[Item<'t>], limits: &Limits) 
 pub(super) struct Translator<'a, 't, 'l> {
     pub(super) text: &'t str,
     pub(super) limits: &'l Limits,
+    pub(super) lexing: Lexing,
     pub(super) builder: GrammarBuilder,
     warnings: Vec<GrammarWarning>,
     /// Grammars and schemas inside, to give them names.
@@ -119,7 +131,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         }
         for &(name, expression, span) in &scope.imported {
             let (pattern, _) = regex::leaf(expression, "", self.limits)?;
-            let body = self.pattern(pattern, span)?;
+            let body = self.terminal(pattern, span)?;
             self.set(&scope.name(name), body, span);
         }
         while let Some(instance) = self.waiting.pop() {
@@ -143,8 +155,11 @@ impl<'a, 't> Translator<'a, 't, '_> {
         let Some(first) = scope.ignored.first() else { return Ok(()) };
         let span = first.span;
         let place = Place { scope: Rc::clone(scope), arguments: None, lexeme: true };
-        let parts =
-            scope.ignored.iter().map(|body| self.expr(body, &place)).collect::<Translated<Vec<_>>>()?;
+        let parts = scope.ignored.iter().map(|body| match self.lexing {
+            Lexing::EveryWay => self.expr(body, &place),
+            Lexing::Greedy => self.one_terminal(body, &place),
+        });
+        let parts = parts.collect::<Translated<Vec<_>>>()?;
         let any = self.builder.alternatives(parts, span).map_err(|limit| self.limit(limit, span))?;
         let most = once.then_some(1);
         let body = self.builder.repeat(any, 0, most, span).map_err(|limit| self.limit(limit, span))?;
@@ -155,9 +170,17 @@ impl<'a, 't> Translator<'a, 't, '_> {
 
     fn warn_of(&mut self, definition: &Definition<'t>) {
         if let Some(span) = definition.priority {
+            let message = match self.lexing {
+                Lexing::EveryWay => {
+                    "priorities decide nothing here: every way to split a text into terminals is followed"
+                }
+                Lexing::Greedy => {
+                    "priorities decide nothing here: all terminals are taken that match equally far"
+                }
+            };
             self.warn(
                 GrammarWarningKind::Priority,
-                "priorities decide nothing here: every way to split a text into terminals is followed",
+                message,
                 span,
                 "leave it out, or make the terminals exclude each other, as in `NAME: /[a-z]+/ & ~KEYWORD`",
             );
@@ -185,6 +208,9 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     None => self.language_leaf(&ended.text, span)?,
                 };
                 self.lexeme(leaf, &Place { lexeme: false, ..place })?
+            }
+            (None, true) if self.lexing == Lexing::Greedy => {
+                self.one_terminal(&definition.body, &Place { lexeme: true, ..place.clone() })?
             }
             (None, terminal) => self.expr(&definition.body, &Place { lexeme: terminal, ..place.clone() })?,
         };
@@ -286,7 +312,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
             }
             _ => {
                 let pattern = self.leaf(expr)?;
-                self.pattern(pattern, span)?
+                self.terminal(pattern, span)?
             }
         };
         self.lexeme(part, place)
@@ -339,6 +365,12 @@ impl<'a, 't> Translator<'a, 't, '_> {
     /// The rules of a schema; gives the name of the first.
     fn schema(&mut self, value: Span, expr: &Expr<'t>, place: &Place<'a, 't>) -> Translated<String> {
         let source = self.source();
+        if self.lexing == Lexing::Greedy {
+            let error = GrammarError::unsupported("a schema has no lexemes that greedy lexing could take");
+            return Err(error
+                .at(source, expr.span, "")
+                .with_hint("read the grammar without greedy lexing, as `lark`"));
+        }
         let schema =
             SchemaOptions::default().parse(&self.text[value.range()], self.limits).map_err(|error| {
                 let moved = GrammarError::from(error).moved(source, |span| span.shifted(value.start));

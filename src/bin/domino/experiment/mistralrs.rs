@@ -128,7 +128,7 @@ impl HostWriter for Writer {
 /// A grammar as mistral.rs reads it: in the first of the task's notations that it knows.
 fn own_constraint(task: &Task) -> Result<EngineConstraint, PeerError> {
     let read = task.notations().find_map(|(syntax, text)| match syntax {
-        Syntax::Lark => Some(Ok(EngineConstraint::Lark(text.to_owned()))),
+        Syntax::Lark | Syntax::LarkGreedy => Some(Ok(EngineConstraint::Lark(text.to_owned()))),
         Syntax::Regex => Some(Ok(EngineConstraint::Regex(text.to_owned()))),
         Syntax::JsonSchema => Some(serde_json::from_str(text).map(EngineConstraint::JsonSchema)),
         _ => None,

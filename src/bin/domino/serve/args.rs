@@ -11,7 +11,7 @@ use crate::{failure::BadInput, schema::LowSchema};
 ///
 /// The engine is mistral.rs's. /v1/chat/completions and /v1/completions take a grammar:
 ///
-///   "grammar": {"type": "gbnf", "regex", "lark" or "ebnf", "value": TEXT}
+///   "grammar": {"type": "gbnf", "regex", "lark", "lark_greedy" or "ebnf", "value": TEXT}
 ///   "grammar": {"type": "structural_tag", "value": TAGS}   an object, or its text
 ///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the program
 ///   "grammar": {"type": "json_schema", "value": SCHEMA}   an object, or its text

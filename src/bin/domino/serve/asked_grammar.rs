@@ -95,6 +95,7 @@ impl Reading<'_> {
             "gbnf" => Ok(GrammarAsked::Text(Notation::Gbnf, text()?)),
             "regex" => Ok(GrammarAsked::Text(Notation::Regex, text()?)),
             "lark" => Ok(GrammarAsked::Text(Notation::Lark, text()?)),
+            "lark_greedy" => Ok(GrammarAsked::Text(Notation::LarkGreedy, text()?)),
             "ebnf" => Ok(GrammarAsked::Text(Notation::Ebnf, text()?)),
             "named" => Ok(GrammarAsked::Named(text()?)),
             "llguidance" => {
@@ -103,8 +104,8 @@ impl Reading<'_> {
             }
             _ => {
                 let message = format!(
-                    "no grammar type {kind:?}; there are gbnf, regex, lark, ebnf, json_schema, structural_tag \
-                     and named"
+                    "no grammar type {kind:?}; there are gbnf, regex, lark, lark_greedy, ebnf, json_schema, \
+                     structural_tag and named"
                 );
                 Err(Problem::unsupported("grammar", message))
             }

@@ -1,0 +1,97 @@
+//! The shortest completion where terminals are taken greedily.
+//!
+//! What a terminal may be followed by depends on what else could go on, so a state's distance to a complete text
+//! is not to be had from its threads one by one. That of all ways to split texts into terminals is a lower bound,
+//! since greedy lexing allows no text besides: A* over states, byte by byte.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use hashbrown::HashMap;
+
+use super::completion::{Completion, Search};
+use crate::{
+    ids::{StateId, TokenId},
+    limits::LimitExceeded,
+    vocab::Vocabulary,
+};
+
+/// How many bytes a state is from the start, and the last step there.
+type Way = (u64, Option<(StateId, u8)>);
+
+/// How many tokens there are up to a place, and the last of them with where it begins.
+type Cut = (usize, Option<(usize, TokenId)>);
+
+impl Search<'_> {
+    /// The shortest completion; of equally short ones a fixed one. `None` if there is none. Takes a visit for each
+    /// state that is nearer than that, and each class of bytes.
+    pub(super) fn greedily(&mut self, start: StateId) -> Result<Option<Completion>, LimitExceeded> {
+        let scanner = &self.program.lowered.scanner;
+        let mut bytes: Vec<u8> = (0..=u8::MAX).collect();
+        bytes.sort_by_key(|&byte| scanner.byte_class(byte));
+        bytes.dedup_by_key(|byte| scanner.byte_class(*byte));
+        let mut ways: HashMap<StateId, Way> = HashMap::from([(start, (0, None))]);
+        let mut open = BinaryHeap::from([Reverse((self.distance(start)?, 0_u64, start))]);
+        while let Some(Reverse((_, length, state))) = open.pop() {
+            if self.machine.is_complete(state) {
+                let text = text_to(&ways, state);
+                let tokens = fewest_tokens(&self.program.vocabulary, &text);
+                return Ok(Some(Completion { bytes: text, tokens, fewest: false }));
+            }
+            if ways.get(&state).is_some_and(|&(known, _)| known < length) {
+                continue;
+            }
+            for &byte in &bytes {
+                self.visit()?;
+                let Some(to) = self.machine.step(self.program, state, byte, &mut self.work)? else {
+                    continue;
+                };
+                let distance = self.distance(to)?;
+                let nearer = ways.get(&to).is_none_or(|&(known, _)| length + 1 < known);
+                if distance < u64::MAX && nearer {
+                    ways.insert(to, (length + 1, Some((state, byte))));
+                    open.push(Reverse((distance.saturating_add(length + 1), length + 1, to)));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The bytes on the way to `state`.
+fn text_to(ways: &HashMap<StateId, Way>, mut state: StateId) -> Vec<u8> {
+    let mut text = Vec::new();
+    while let Some(&(_, Some((before, byte)))) = ways.get(&state) {
+        text.push(byte);
+        state = before;
+    }
+    text.reverse();
+    text
+}
+
+/// The fewest tokens that spell `text`, or `None` if none do. `O(n m)` for tokens of at most `m` bytes.
+fn fewest_tokens(vocabulary: &Vocabulary, text: &[u8]) -> Option<Vec<TokenId>> {
+    let trie = vocabulary.trie();
+    let mut best: Vec<Option<Cut>> = vec![None; text.len() + 1];
+    best[0] = Some((0, None));
+    for from in 0..text.len() {
+        let Some((tokens, _)) = best[from] else { continue };
+        let mut node = trie.root_child(text[from]);
+        let mut to = from + 1;
+        while let Some(here) = node {
+            if let Some(&token) = trie.tokens_at(trie.own_tokens(here)).first()
+                && best[to].is_none_or(|(known, _)| tokens + 1 < known)
+            {
+                best[to] = Some((tokens + 1, Some((from, token))));
+            }
+            node = text.get(to).and_then(|&byte| trie.child(here, byte));
+            to += 1;
+        }
+    }
+    let (mut at, mut found) = (text.len(), Vec::new());
+    while let (_, Some((from, token))) = best[at]? {
+        found.push(token);
+        at = from;
+    }
+    found.reverse();
+    Some(found)
+}
