@@ -18,7 +18,7 @@ mod cli_conditional;
 mod cli_experiment;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_explain;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_generate;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_manners;
