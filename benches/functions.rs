@@ -5,7 +5,7 @@
 //! from fixed words by a fixed seed: strings, numbers, choices, lists and objects. Domino gets the list as
 //! OpenAI's API has it and reads it in the spelling of Hermes; llguidance gets the same calls as a grammar in
 //! its Lark, written beforehand. Each round begins with the vocabulary and nothing else. The vocabulary is
-//! the shared one of 131k tokens; without `DOMINO_SHARED` there is nothing to measure, and it fails.
+//! the shared one of 131k tokens, and the allocator that of the program `domino`, for both; without `DOMINO_SHARED` there is nothing to measure, and it fails.
 
 use std::{
     env,
@@ -21,6 +21,10 @@ use domino::{
 use llguidance::{Matcher, ParserFactory, api::TopLevelGrammar, toktrie::ApproximateTokEnv};
 use serde_json::{Map, Value, json};
 use toktrie_hf_tokenizers::{ByteTokenizer, ByteTokenizerEnv};
+
+/// That of the program. llguidance is as fast with it as any program can have it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Measure the first mask of many functions.
 #[derive(Debug, Parser)]

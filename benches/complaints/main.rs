@@ -10,14 +10,18 @@
 //!    beside a plain one.
 //!
 //! On the shipped tokenizer, part 4 also on those of `DOMINO_SHARED`, and part 5 on that of 131k tokens if it
-//! is there; needs nothing else. Times are of one
-//! run: compare within it.
+//! is there; needs nothing else. The allocator is that of the program `domino`. Times are of one run: compare
+//! within it.
 
 mod schemas;
 
 use std::{env, fmt::Write, fs, path::Path, time::Instant};
 
 use domino::{CompiledGrammar, Compiler, Constraint, Grammar, Limits, Patience, Syntax, TokenId, Vocabulary};
+
+/// That of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/domino-small");
