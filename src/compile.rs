@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 
 use crate::{
-    constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program},
+    constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program, members},
     grammar::{Automaton, Expr, Grammar, GrammarWarning, PatternKind, suggest::nearest},
     ids::TokenId,
     limits::{Limits, Work},
@@ -134,7 +134,7 @@ impl Compiler {
         let tables = self.tables_for(grammar)?;
         let common = self.common(grammar, &tables);
         let (vocabulary, specials) = (self.tables.vocabulary().clone(), grammar.specials().to_vec());
-        let asked = Asked { vocabulary, specials };
+        let asked = Asked { vocabulary, specials, classes: grammar.classes().collect() };
         let program = Program::new(lowered, &tables, asked, &common, reach, self.limits.clone());
         let program = Arc::new(program);
         let host = Host::new(&program).map_err(CompileError::limit)?;
@@ -151,7 +151,7 @@ impl Compiler {
 impl Compiler {
     /// The tables of the vocabulary, with the special tokens spelled out that the grammar asks for.
     fn tables_for(&self, grammar: &Grammar) -> Result<Tables, CompileError> {
-        if grammar.specials().is_empty() {
+        if grammar.specials().is_empty() && grammar.classes().len() == 0 {
             return Ok(self.tables.clone());
         }
         let vocabulary = self.tables.vocabulary();
@@ -176,11 +176,23 @@ impl Compiler {
             };
             asked.push((id, name));
         }
+        for (class, number) in grammar.classes().zip(0..) {
+            if self.any_special {
+                return Err(CompileError::new(CompileErrorKind::NoTokens(class.name())));
+            }
+            if members(class, vocabulary).next().is_none() {
+                let error = CompileErrorKind::NoSpecialToken(class.name().to_owned(), None);
+                return Err(CompileError::new(error));
+            }
+            // Past those of the model.
+            asked.extend(TokenId::from_index(vocabulary.size() + number).map(|id| (id, class.marked())));
+        }
         if asks_for_marks(grammar) {
             return Err(CompileError::new(CompileErrorKind::SpecialsAmongBytes));
         }
+        let names: Vec<String> = asked.iter().map(|(_, name)| (*name).to_owned()).collect();
         let mut known = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tables) = known.get(grammar.specials()) {
+        if let Some(tables) = known.get(&names) {
             return Ok(tables.clone());
         }
         let spelled = vocabulary.with_spelled(&asked);
@@ -189,7 +201,7 @@ impl Compiler {
         if known.len() == MOST_SPELLED {
             known.clear();
         }
-        known.insert(grammar.specials().to_vec(), tables.clone());
+        known.insert(names, tables.clone());
         Ok(tables)
     }
 
@@ -207,14 +219,10 @@ impl Compiler {
 
 /// Does the grammar mention the byte that [marks](special::MARK) special tokens elsewhere than in those?
 fn asks_for_marks(grammar: &Grammar) -> bool {
-    let spelled: Vec<Vec<u8>> = grammar.specials().iter().map(|name| special::spelled(name)).collect();
-    grammar.exprs().any(|(_, expr)| match expr {
-        Expr::Pattern(pattern) => {
-            let special = pattern.as_literal().is_some_and(|bytes| spelled.iter().any(|one| one == bytes));
-            !special && pattern.mentions_mark()
-        }
-        _ => false,
-    })
+    let classes = grammar.classes().map(|class| special::spelled(class.marked()));
+    let specials = grammar.specials().iter().map(|name| special::spelled(name));
+    let spelled: Vec<Vec<u8>> = specials.chain(classes).collect();
+    grammar.exprs().any(|(_, expr)| matches!(expr, Expr::Pattern(pattern) if pattern.mentions_mark(&spelled)))
 }
 
 /// A grammar ready to constrain. Cloning is cheap; `Send` and `Sync`.

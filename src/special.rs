@@ -14,6 +14,62 @@ pub(crate) fn spelled(name: &str) -> Vec<u8> {
     [&[MARK], name.as_bytes(), &[MARK]].concat()
 }
 
+/// Tokens of which any may stand in one place, as one token of the model and not as text (arXiv 2407.08103,
+/// table 1). In a grammar a class is a special token that no vocabulary has ([`TokenClass::marked`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum TokenClass {
+    /// Any token of text.
+    Text,
+    /// Any token of text without a line feed.
+    Paragraph,
+    /// Any special token for an image.
+    Image,
+}
+
+impl TokenClass {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Text, Self::Paragraph, Self::Image];
+
+    /// What grammars call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "TEXT_TOKEN",
+            Self::Paragraph => "PARAGRAPH_TOKEN",
+            Self::Image => "IMAGE",
+        }
+    }
+
+    /// Its name as that of a special token: how it is written in a regular expression.
+    pub(crate) fn marked(self) -> &'static str {
+        match self {
+            Self::Text => "(?P<TEXT_TOKEN>)",
+            Self::Paragraph => "(?P<PARAGRAPH_TOKEN>)",
+            Self::Image => "(?P<IMAGE>)",
+        }
+    }
+
+    /// The regular expression of its bytes.
+    pub(crate) fn expression(self) -> String {
+        format!(r"(?-u:\xFF){}(?-u:\xFF)", regex_syntax::escape(self.marked()))
+    }
+}
+
+/// These bytes with nothing where one of these names is spelled.
+pub(crate) fn without(bytes: &[u8], names: &[Vec<u8>]) -> Vec<u8> {
+    let mut left = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((&first, tail)) = rest.split_first() {
+        match names.iter().find(|name| first == MARK && rest.starts_with(name)) {
+            Some(name) => rest = &rest[name.len()..],
+            None => {
+                left.push(first);
+                rest = tail;
+            }
+        }
+    }
+    left
+}
+
 /// Where the first of these names begins in a text, and the name: the longest of those that begin there.
 /// Linear in the text, for each name.
 pub(crate) fn first<'n>(text: &[u8], names: &'n [String]) -> Option<(usize, &'n str)> {

@@ -132,7 +132,7 @@ impl Constraint {
                     let mask = self.run(&mut state, Machine::mask)?;
                     self.without_repeated_keys(mask)?
                 }
-                Place::Ended(_) => Arc::new(TokenSet::empty(self.program.vocabulary.size())),
+                Place::Ended(_) => Arc::new(TokenSet::empty(self.program.asked.vocabulary.size())),
             },
         };
         Ok(self.mask.insert(mask))
@@ -147,6 +147,9 @@ impl Constraint {
     pub fn allows(&mut self, token: TokenId) -> Result<bool, StepError> {
         if let Some(mask) = &self.mask {
             return Ok(mask.contains(token));
+        }
+        if !self.program.classes.is_empty() {
+            return self.allows_by_class(token);
         }
         let program = Arc::clone(&self.program);
         match (program.lookahead, program.vocabulary.bytes(token), self.here) {
@@ -191,6 +194,9 @@ impl Constraint {
     pub fn advance_bytes(&mut self, bytes: &[u8]) -> Result<usize, StepError> {
         if self.is_ended() {
             return Ok(0);
+        }
+        if !self.program.classes.is_empty() {
+            return self.advance_bytes_by_class(bytes);
         }
         let (mut state, mut taken) = (self.here.state(), 0);
         for chunk in bytes.chunks(STEP_BYTES) {
@@ -353,6 +359,7 @@ impl Constraint {
                 let found =
                     self.run(&mut state, |machine, program, state, _| machine.completion(program, state))?;
                 let found = found.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
+                let found = self.program.without_classes(found);
                 self.with_new_keys(found)
             }
             Place::Ended(_) => {
@@ -418,6 +425,9 @@ impl Constraint {
         if program.vocabulary.end_of_text().contains(&token) {
             let complete = lock(&self.machine).is_complete(state);
             return Ok(complete.then(|| (Place::Ended(state), self.keys.clone())));
+        }
+        if !program.classes.is_empty() {
+            return Ok(self.after_by_class(token)?.map(|to| (Place::In(to), self.keys.clone())));
         }
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
@@ -530,7 +540,7 @@ impl Constraint {
         true
     }
 
-    fn go(&mut self, to: Place, bytes: usize, keys: Option<Keys>) {
+    pub(super) fn go(&mut self, to: Place, bytes: usize, keys: Option<Keys>) {
         self.history.push(self.here.state(), self.bytes);
         if let Some(before) = std::mem::replace(&mut self.keys, keys) {
             self.keys_before.push_back(before);

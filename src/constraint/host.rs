@@ -70,7 +70,10 @@ impl Host {
         loop {
             match lock(&machine).explore(program, &mut frontier, work) {
                 Some(true) => states += 1,
-                done => return Exploration { states, complete: done.is_some() },
+                // Tokens of classes lead to states that no bytes lead to.
+                done => {
+                    return Exploration { states, complete: done.is_some() && program.classes.is_empty() };
+                }
             }
             if since.elapsed() > TURN {
                 // Besides this one and the host's.

@@ -26,6 +26,9 @@ use crate::{
 /// Unfinished walks that are kept for the next call: as many texts can wait for a mask at once without loss.
 const KEPT_WALKS: usize = 8;
 
+/// Masks with the tokens of classes that are kept, beside those that they are made of.
+const WIDENED: usize = 256;
+
 /// Work of a step of a terminal's automaton: while the automata fit into the processor's caches, and past
 /// [`MANY_TERMINALS`], when they do not.
 const LOOKUP_WORK: usize = 2;
@@ -41,6 +44,8 @@ pub(crate) struct Machine {
     /// Walks that ran out of work, the oldest first.
     walks: VecDeque<(StateId, TrieWalk)>,
     masks: MaskCache,
+    /// Masks with the tokens of classes, by state.
+    widened: HashMap<StateId, Arc<TokenSet>>,
     contexts: Contexts,
     start: StateId,
     /// Scratch: threads and ended sets of the state in the making.
@@ -58,8 +63,8 @@ impl Machine {
         let maker = MaskMaker::new(shared);
         let masks = MaskCache::new(shared.vocabulary.size(), shared.limits.mask_bytes);
         let (contexts, threads, ended) = (Contexts::default(), Vec::new(), Vec::new());
-        let walks = VecDeque::new();
-        Ok(Self { parser, states, maker, walks, masks, contexts, start, threads, ended })
+        let (walks, widened) = (VecDeque::new(), HashMap::new());
+        Ok(Self { parser, states, maker, walks, masks, widened, contexts, start, threads, ended })
     }
 
     /// The state before any text.
@@ -184,6 +189,32 @@ impl Machine {
         to
     }
 
+    /// The state where the text may be in any of these.
+    pub(super) fn merge(
+        &mut self,
+        shared: &Program,
+        states: &[StateId],
+        work: &mut Work,
+    ) -> Result<StateId, LimitExceeded> {
+        if let [state] = states {
+            return Ok(*state);
+        }
+        let all = states.iter().flat_map(|&state| self.states.threads(state));
+        let mut threads: Vec<Thread> = all.copied().collect();
+        threads.sort_unstable();
+        threads.dedup();
+        work.spend(4 * threads.len() + 8)?;
+        let mut sets: Vec<SetId> = states.iter().filter_map(|&state| self.states.boundary(state)).collect();
+        sets.sort_unstable();
+        sets.dedup();
+        let boundary = match sets[..] {
+            [] => None,
+            [set] => Some(set),
+            _ => Some(self.parser.merge(&shared.lowered.cfg, &sets, work)?),
+        };
+        self.states.intern(&threads, boundary)
+    }
+
     /// The state of these threads, after the boundary is worked out.
     fn settle(
         &mut self,
@@ -280,6 +311,27 @@ impl Machine {
 
     /// The tokens that may follow, end of text included. Cached by state.
     pub(super) fn mask(
+        &mut self,
+        shared: &Program,
+        state: StateId,
+        work: &mut Work,
+    ) -> Result<Arc<TokenSet>, LimitExceeded> {
+        if shared.classes.is_empty() {
+            return self.spelled_mask(shared, state, work);
+        }
+        if let Some(known) = self.widened.get(&state) {
+            return Ok(Arc::clone(known));
+        }
+        let mask = Arc::new(shared.widened(&*self.spelled_mask(shared, state, work)?));
+        if self.widened.len() == WIDENED {
+            self.widened.clear();
+        }
+        self.widened.insert(state, Arc::clone(&mask));
+        Ok(mask)
+    }
+
+    /// The tokens whose bytes may follow, where those of a class are one token.
+    fn spelled_mask(
         &mut self,
         shared: &Program,
         state: StateId,

@@ -2,6 +2,7 @@
 
 mod cache;
 mod characters;
+mod classes;
 mod completion;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod constraint;
@@ -25,6 +26,7 @@ mod thread;
 mod trie_walk;
 
 pub use characters::NextChars;
+pub(crate) use classes::members;
 pub use completion::Completion;
 pub use constraint::{Constraint, ThreadView};
 pub use context::Context;

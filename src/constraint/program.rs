@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::completion::Lengths;
+use super::{classes::Class, completion::Lengths};
 use crate::{
     ids::TokenId,
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
+    special::TokenClass,
     store::{Key, Writer},
     subterminal::{Forest, Lookahead, Soil, Tables, TerminalTable},
     vocab::Vocabulary,
@@ -19,6 +20,8 @@ pub(crate) struct Program {
     /// The vocabulary, with the special tokens spelled out that the grammar asks for.
     pub(crate) vocabulary: Vocabulary,
     pub(crate) asked: Asked,
+    /// The tokens of the classes that the grammar asks for.
+    pub(super) classes: Vec<Class>,
     pub(crate) lookahead: Lookahead,
     pub(crate) terminals: Terminals,
     pub(crate) limits: Limits,
@@ -37,6 +40,8 @@ pub(crate) struct Asked {
     pub(crate) vocabulary: Vocabulary,
     /// The special tokens of the grammar, by name.
     pub(crate) specials: Vec<String>,
+    /// The classes of tokens of the grammar, sorted.
+    pub(crate) classes: Vec<TokenClass>,
 }
 
 impl Program {
@@ -52,6 +57,7 @@ impl Program {
         Self {
             tables: lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect(),
             vocabulary: tables.vocabulary().clone(),
+            classes: Class::of(&asked),
             asked,
             follow: Follow::new(&lowered.cfg, lowered.scanner.terminal_count()),
             lowered,

@@ -58,6 +58,7 @@ impl Constraint {
 
     /// Bytes of the grammar as text: special tokens by their names.
     pub(crate) fn shown<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
-        if self.specials().is_empty() { bytes.into() } else { special::shown(bytes).into() }
+        let marked = !self.specials().is_empty() || !self.program.classes.is_empty();
+        if marked { special::shown(bytes).into() } else { bytes.into() }
     }
 }

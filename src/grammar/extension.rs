@@ -1,22 +1,23 @@
 //! Languages that have a name: quoted and unquoted text, text up to a stop, substrings, delimited lists and
-//! subsequences.
+//! subsequences, tokens of the model.
 //!
 //! They are the extensions of regular expressions of Koo, Liu and He, "Automata-based constraints for
-//! language model decoding" (2024, arXiv 2407.08103), as far as they are about text. This is what they mean,
-//! once for all notations: `regex_extensions` reads them in regular expressions, `gbnf::extensions` in GBNF.
-//! An expression stands for the first two; the others are automata.
+//! language model decoding" (2024, arXiv 2407.08103). This is what they mean, once for all notations:
+//! `regex_extensions` reads them in regular expressions, `gbnf::extensions` in GBNF. An expression stands for the
+//! first two and for tokens of the model; the others are automata.
 
 use std::fmt;
 
 use regex_automata::nfa::thompson::Builder;
 
 use super::{
-    GrammarError,
-    error::quoted,
     regular::{Language, NoRoom, Piece},
     suggest,
 };
-use crate::limits::{LimitExceeded, Limits};
+use crate::{
+    limits::{LimitExceeded, Limits},
+    special::TokenClass,
+};
 
 /// A language with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,35 +34,21 @@ pub(super) enum Extension {
     DelimitedList,
     /// The same of distinct elements that come in their order.
     DelimitedSubsequenceOf,
+    /// One token of the model.
+    Token(TokenClass),
 }
 
 /// All of them.
-const ALL: [Extension; 6] = [
+const ALL: [Extension; 9] = [
     Extension::QuotedText,
     Extension::UnquotedText,
     Extension::TextUntil,
     Extension::SubstringOf,
     Extension::DelimitedList,
     Extension::DelimitedSubsequenceOf,
-];
-
-/// Those of the paper that are not about text: name, reason, hint.
-const REFUSED: [(&str, &str, &str); 3] = [
-    (
-        "IMAGE",
-        "an image is no text",
-        "a special token of the model may be asked for in a Lark grammar, as `<|name|>`",
-    ),
-    (
-        "TEXT_TOKEN",
-        "a grammar here is about text, whatever its tokens are",
-        "nearest is a character: `(?s:.)` in a regular expression, `.` in GBNF",
-    ),
-    (
-        "PARAGRAPH_TOKEN",
-        "a grammar here is about text, whatever its tokens are",
-        "nearest is a character but for line feeds: `[^\\n]`",
-    ),
+    Extension::Token(TokenClass::Text),
+    Extension::Token(TokenClass::Paragraph),
+    Extension::Token(TokenClass::Image),
 ];
 
 impl fmt::Display for Extension {
@@ -80,19 +67,13 @@ impl Extension {
             Self::SubstringOf => "SUBSTRING_OF",
             Self::DelimitedList => "DELIMITED_LIST",
             Self::DelimitedSubsequenceOf => "DELIMITED_SUBSEQUENCE_OF",
+            Self::Token(class) => class.name(),
         }
     }
 
     /// The extension of this name, if it is one.
-    ///
-    /// # Errors
-    /// If it is one that is refused; without a place yet.
-    pub(super) fn named(name: &str) -> Result<Option<Self>, GrammarError> {
-        if let Some((name, why, hint)) = REFUSED.into_iter().find(|refused| refused.0 == name) {
-            let message = format!("{} is not supported: {why}", quoted(name));
-            return Err(GrammarError::unsupported(message).with_hint(hint));
-        }
-        Ok(ALL.into_iter().find(|extension| extension.name() == name))
+    pub(super) fn named(name: &str) -> Option<Self> {
+        ALL.into_iter().find(|extension| extension.name() == name)
     }
 
     /// The one whose name is nearest to this one, if that is near.
@@ -114,6 +95,7 @@ impl Extension {
                 Some(format!(r#""(?:[^"\\{CONTROLS}]|\\[^{CONTROLS}])*""#))
             }
             Self::UnquotedText => Some(unquoted_text()),
+            Self::Token(class) => Some(class.expression()),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
-    special,
+    special::{self, TokenClass},
 };
 
 /// An expression over rules and patterns.
@@ -65,6 +65,7 @@ pub struct Grammar {
     captured: Vec<(RuleId, String)>,
     ignored: Vec<RuleId>,
     greedy: bool,
+    classes: BTreeSet<TokenClass>,
 }
 
 /// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar
@@ -108,6 +109,11 @@ impl Grammar {
     #[must_use]
     pub fn specials(&self) -> &[String] {
         &self.specials
+    }
+
+    /// The classes of tokens that it asks for, sorted.
+    pub(crate) fn classes(&self) -> impl ExactSizeIterator<Item = TokenClass> {
+        self.classes.iter().copied()
     }
 
     /// The rules that it captures itself, and under which names: for [`Captures`](crate::Captures).
@@ -225,6 +231,7 @@ pub struct GrammarBuilder {
     captured: Vec<(RuleId, String)>,
     ignored: Vec<RuleId>,
     greedy: bool,
+    classes: BTreeSet<TokenClass>,
     max_exprs: usize,
 }
 
@@ -261,6 +268,7 @@ impl GrammarBuilder {
             captured: Vec::new(),
             ignored: Vec::new(),
             greedy: false,
+            classes: BTreeSet::new(),
             max_exprs: limits.expressions.min(u32::MAX as usize),
         }
     }
@@ -360,6 +368,7 @@ impl GrammarBuilder {
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
     pub fn pattern(&mut self, pattern: Pattern, span: Span) -> Result<ExprId, LimitExceeded> {
+        self.classes.extend(pattern.classes());
         self.push(Expr::Pattern(pattern), span)
     }
 
@@ -480,8 +489,23 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
-        let Self { exprs, spans, warnings, keys, common, specials, captured, ignored, greedy, .. } = self;
+        let Self {
+            exprs, spans, warnings, keys, common, specials, captured, ignored, greedy, classes, ..
+        } = self;
         let specials = specials.into_iter().collect();
-        Ok(Grammar { rules, exprs, spans, root, warnings, keys, common, specials, captured, ignored, greedy })
+        Ok(Grammar {
+            rules,
+            exprs,
+            spans,
+            root,
+            warnings,
+            keys,
+            common,
+            specials,
+            captured,
+            ignored,
+            greedy,
+            classes,
+        })
     }
 }

@@ -6,7 +6,10 @@
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
 use super::automaton::Automaton;
-use crate::{limits::PATTERN_NESTING, special};
+use crate::{
+    limits::PATTERN_NESTING,
+    special::{self, TokenClass},
+};
 
 /// The byte language of a leaf of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,9 +98,31 @@ impl Pattern {
         }
     }
 
-    /// Does it mention the byte that [marks](special::MARK) special tokens? Linear; also where it is in a
-    /// part that matches nothing.
-    pub(crate) fn mentions_mark(&self) -> bool {
+    /// The classes of tokens that are in it; in automata there are none. Linear.
+    pub(crate) fn classes(&self) -> Vec<TokenClass> {
+        let mut found = Vec::new();
+        let mut open: Vec<&Hir> = self.hir().into_iter().collect();
+        while let Some(hir) = open.pop() {
+            match hir.kind() {
+                HirKind::Literal(literal) if literal.0.contains(&special::MARK) => {
+                    let has = |class: &TokenClass| {
+                        let spelled = special::spelled(class.marked());
+                        literal.0.windows(spelled.len()).any(|part| part == spelled)
+                    };
+                    found.extend(TokenClass::ALL.into_iter().filter(has));
+                }
+                HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => {}
+                HirKind::Repetition(repetition) => open.push(&repetition.sub),
+                HirKind::Capture(capture) => open.push(&capture.sub),
+                HirKind::Concat(parts) | HirKind::Alternation(parts) => open.extend(parts),
+            }
+        }
+        found
+    }
+
+    /// Does it mention the byte that [marks](special::MARK) special tokens, elsewhere than in these, as
+    /// they are spelled? Linear; also where it is in a part that matches nothing.
+    pub(crate) fn mentions_mark(&self, spelled: &[Vec<u8>]) -> bool {
         let mark = &special::MARK;
         let hir = match &self.kind {
             PatternKind::Expression(hir) => hir,
@@ -109,7 +134,9 @@ impl Pattern {
         let mut open = vec![hir];
         while let Some(hir) = open.pop() {
             match hir.kind() {
-                HirKind::Literal(literal) if literal.0.contains(mark) => return true,
+                HirKind::Literal(literal) if special::without(&literal.0, spelled).contains(mark) => {
+                    return true;
+                }
                 HirKind::Class(Class::Bytes(class))
                     if class.iter().any(|range| (range.start()..=range.end()).contains(mark)) =>
                 {

@@ -102,7 +102,16 @@ fn read(text: &str, limits: &Limits) -> Result<(Pattern, Vec<GrammarWarning>), G
     }
     let mut pattern = Pattern::from_hir(hir).map_err(|error| GrammarError::unsupported(error.to_string()))?;
     if let Some(hir) = pattern.hir().filter(|_| !prepared.uses().is_empty()) {
+        let classes = pattern.classes();
         pattern = Uses { prepared: &prepared, foldings, limits }.pattern(hir)?;
+        if let Some(class) = classes.first().filter(|_| pattern.hir().is_none()) {
+            let message =
+                format!("{} is one token of the model, and an automaton is about text", quoted(class.name()));
+            let hint = "in GBNF it may stand beside `TEXT_UNTIL(..)`, `SUBSTRING_OF(..)` and lists";
+            return Err(GrammarError::unsupported(message)
+                .at(Source::new(text), Span::from_range(0..text.len()), "")
+                .with_hint(hint));
+        }
     }
     Ok((pattern, prepared.into_warnings()))
 }

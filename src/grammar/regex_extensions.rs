@@ -19,7 +19,10 @@ use super::{
     source::Span,
     substring,
 };
-use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::{
+    limits::{Budget, LimitExceeded, Limits},
+    special::TokenClass,
+};
 
 /// The group in a list or subsequence that is its delimiter.
 pub(super) const DELIMITER: &str = "DELIMITER";
@@ -67,21 +70,20 @@ pub(super) fn form(extension: Extension) -> &'static str {
         Extension::SubstringOf => "`(?P<SUBSTRING_OF>some text)`",
         Extension::DelimitedList => "`(?P<DELIMITED_LIST>element|(?P<DELIMITER>, ))`",
         Extension::DelimitedSubsequenceOf => "`(?P<DELIMITED_SUBSEQUENCE_OF>one|two|(?P<DELIMITER>, ))`",
+        Extension::Token(TokenClass::Text) => "`(?P<TEXT_TOKEN>)`",
+        Extension::Token(TokenClass::Paragraph) => "`(?P<PARAGRAPH_TOKEN>)`",
+        Extension::Token(TokenClass::Image) => "`(?P<IMAGE>)`",
     }
 }
 
 /// The extension that a group of this name is.
 ///
 /// # Errors
-/// If the name is refused, or is in capital letters and nearly one; without a place yet, with what is said
-/// about it.
+/// If the name is in capital letters and nearly one; without a place yet, with what is said about it.
 pub(super) fn of_name(name: &str) -> Result<Option<Extension>, (GrammarError, String)> {
     // The names of groups may have brackets, which number those of extensions.
     let plain = name.split('[').next().unwrap_or(name);
-    let found = Extension::named(plain).map_err(|error| {
-        let hint = format!("{}; {OWN_GROUP}", error.hint().unwrap_or_default());
-        (error.with_hint(hint), String::new())
-    })?;
+    let found = Extension::named(plain);
     if plain == name && found.is_some() {
         return Ok(found);
     }
@@ -99,7 +101,7 @@ pub(super) fn of_name(name: &str) -> Result<Option<Extension>, (GrammarError, St
 /// A group's number, by its name.
 fn number(name: &str) -> Option<usize> {
     let (plain, rest) = name.split_once('[')?;
-    Extension::named(plain).ok()??;
+    Extension::named(plain)?;
     rest.strip_suffix(']')?.parse().ok()
 }
 

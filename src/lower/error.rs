@@ -17,6 +17,8 @@ pub enum CompileErrorKind {
     EndsText(String),
     /// The grammar asks for special tokens and for bytes that are no text.
     SpecialsAmongBytes,
+    /// The grammar asks for one token of a model, by this name, and is compiled for texts.
+    NoTokens(&'static str),
     /// The vocabulary cannot have the special tokens that the grammar asks for as text.
     Vocabulary(VocabularyError),
     /// A budget is used up.
@@ -71,6 +73,11 @@ impl std::fmt::Display for CompileError {
             CompileErrorKind::SpecialsAmongBytes => f.write_str(
                 "the grammar asks for special tokens and for the byte 0xFF, which no text has\n\
                  hint: match characters, not bytes, in a grammar with special tokens",
+            ),
+            CompileErrorKind::NoTokens(name) => write!(
+                f,
+                "`{name}` is one token of a model, and here is none\n\
+                 hint: give a vocabulary, with --tokenizer or --model where there is such a flag"
             ),
             CompileErrorKind::Vocabulary(error) => error.fmt(f),
             CompileErrorKind::Limit(limit) => {

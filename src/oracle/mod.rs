@@ -32,6 +32,9 @@ pub enum OracleError {
     /// The grammar is [greedy](Grammar::is_greedy): which texts it has is not said by its rules alone.
     #[error("texts are split into terminals greedily")]
     Greedy,
+    /// The grammar asks for tokens of a model.
+    #[error("the grammar asks for tokens of a model")]
+    Tokens,
     /// The grammar is too large over bytes.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
@@ -61,6 +64,9 @@ impl Oracle {
     pub fn within(grammar: &Grammar, symbols: usize) -> Result<Self, OracleError> {
         if grammar.is_greedy() {
             return Err(OracleError::Greedy);
+        }
+        if grammar.classes().len() > 0 {
+            return Err(OracleError::Tokens);
         }
         let distinct_keys = grammar.distinct_keys().is_some();
         Ok(Self { cfg: BytesCfg::new(grammar, symbols)?, distinct_keys })

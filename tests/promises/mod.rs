@@ -6,6 +6,7 @@ mod any_order;
 mod automata;
 mod bounded;
 mod captures;
+mod classes;
 mod completion;
 mod explore;
 mod gbnf;

@@ -30,7 +30,7 @@ impl<'t> Actions<'t> {
     pub(super) fn call(&mut self, start: u32, call: &Macro<'t>, end: u32) -> Result<ExprId, Failure<'t>> {
         let span = Span::new(start, end);
         match Extension::named(call.name) {
-            Ok(Some(extension)) => self.extension(extension, call, span),
+            Some(extension) => self.extension(extension, call, span),
             _ if call.name == "Regex" => self.regex(call, span),
             _ => self.tag_dispatch(call, span),
         }

@@ -24,6 +24,7 @@ use crate::{
     },
     ids::ExprId,
     limits::LimitExceeded,
+    special::TokenClass,
 };
 
 /// How it is written.
@@ -40,30 +41,22 @@ fn form(extension: Extension) -> &'static str {
         Extension::DelimitedSubsequenceOf => {
             "it is written `DELIMITED_SUBSEQUENCE_OF(\"one\", \"two\", delimiter=\", \")`"
         }
+        Extension::Token(TokenClass::Text) => "it is written `TEXT_TOKEN()`",
+        Extension::Token(TokenClass::Paragraph) => "it is written `PARAGRAPH_TOKEN()`",
+        Extension::Token(TokenClass::Image) => "it is written `IMAGE()`",
     }
 }
 
 impl<'t> Lexer<'t> {
     /// The use of an extension whose name was just read, if it is one.
-    pub(super) fn extension(
-        &mut self,
-        name: &'t str,
-        start: usize,
-    ) -> Result<Option<Macro<'t>>, GrammarError> {
+    pub(super) fn extension(&mut self, name: &'t str) -> Result<Option<Macro<'t>>, GrammarError> {
         if !self.rest().starts_with('(') {
             return Ok(None);
         }
-        let refused = match Extension::named(name) {
-            Ok(None) => return Ok(None),
-            found => found.err(),
-        };
-        if self.defines(name) {
+        if Extension::named(name).is_none() || self.defines(name) {
             return Ok(None);
         }
-        match refused {
-            Some(error) => Err(error.at(self.source(), self.here(start), "")),
-            None => self.arguments(name).map(Some),
-        }
+        self.arguments(name).map(Some)
     }
 
     /// Has the text a rule of this name? Linear, once for each name.
@@ -112,7 +105,9 @@ impl<'t> Actions<'t> {
             }
         }
         let wrong = match (extension, &texts[..]) {
-            (Extension::QuotedText | Extension::UnquotedText, [_, ..]) => Some("takes no argument"),
+            (Extension::QuotedText | Extension::UnquotedText | Extension::Token(_), [_, ..]) => {
+                Some("takes no argument")
+            }
             (Extension::SubstringOf, []) => Some("needs a text"),
             (Extension::SubstringOf, [_, _, ..]) => Some("takes one text"),
             (Extension::SubstringOf, [""]) => Some("needs a text that is not empty"),

@@ -213,7 +213,7 @@ impl<'t> Lexer<'t> {
         let (start, rest) = (self.at, self.rest());
         let name = &rest[..rest.find(|c| !self.dialect.is_name(c)).unwrap_or(rest.len())];
         self.at += name.len();
-        if let Some(call) = self.extension(name, start)? {
+        if let Some(call) = self.extension(name)? {
             return Ok(Token::Macro(Box::new(call)));
         }
         if self.dialect == Dialect::LlamaCpp {

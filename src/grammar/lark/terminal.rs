@@ -46,10 +46,16 @@ impl<'a, 't> Translator<'a, 't, '_> {
             Kind::Not(part) => self.language(part, place)?.not(limits),
             Kind::Repeat(part, least, most) => self.language(part, place)?.repeat(*least, *most, limits),
             Kind::Name(name) => return self.named(name, expr.span, place),
-            _ => match self.leaf(expr)?.kind() {
-                PatternKind::Expression(hir) => Language::of(hir, limits),
-                PatternKind::Automaton(automaton) => Ok(Language::of_automaton(automaton)),
-            },
+            _ => {
+                let leaf = self.leaf(expr)?;
+                if let Some(class) = leaf.classes().first() {
+                    return Err(self.no_automaton(class.name(), expr.span));
+                }
+                match leaf.kind() {
+                    PatternKind::Expression(hir) => Language::of(hir, limits),
+                    PatternKind::Automaton(automaton) => Ok(Language::of_automaton(automaton)),
+                }
+            }
         };
         made.map_err(|limit| self.limit(limit, expr.span))
     }
@@ -101,6 +107,15 @@ impl<'a, 't> Translator<'a, 't, '_> {
         Ok(made)
     }
 
+    fn no_automaton(&self, class: &str, span: Span) -> GrammarError {
+        GrammarError::unsupported(format!(
+            "{} is one token of the model, and this is about text",
+            quoted(class)
+        ))
+        .at(self.source(), span, "")
+        .with_hint("`&`, `~`, `lazy` and the like, and greedy lexing, are for text")
+    }
+
     fn no_terminal(&self, name: &str, span: Span) -> GrammarError {
         GrammarError::syntax(format!("{} stands for no terminal, and this is one lexeme", quoted(name)))
             .at(self.source(), span, "")
@@ -149,6 +164,9 @@ impl<'a, 't> Translator<'a, 't, '_> {
     pub(super) fn terminal(&mut self, pattern: Pattern, span: Span) -> Translated<ExprId> {
         match (self.lexing, pattern.kind()) {
             (Lexing::Greedy, PatternKind::Expression(hir)) => {
+                if let Some(class) = pattern.classes().first() {
+                    return Err(self.no_automaton(class.name(), span));
+                }
                 let language = Language::of(hir, self.limits).map_err(|limit| self.limit(limit, span))?;
                 self.language_leaf(&language, span)
             }
