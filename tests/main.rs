@@ -2,13 +2,13 @@
 
 #[cfg(feature = "cli")]
 mod cli;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_batch;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_bench_model;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_cache;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_captures;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_compile;
@@ -22,15 +22,15 @@ mod cli_explain;
 mod cli_generate;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_manners;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_messages;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_natural;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_notations;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_regex;
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_schema;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_speculate;
