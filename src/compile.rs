@@ -282,7 +282,7 @@ impl CompiledGrammar {
     /// for grammars like JSON or C. Memory is bounded by [`Limits::tree_bytes`] and work by
     /// [`GROWING_WORK`](crate::limits::GROWING_WORK); past either the rest grows as texts need it. With a
     /// [cache](Compiler::cache) the trees and the tables they are made from are taken from there or kept
-    /// there. For a grammar with greedy lexing there are no trees: its masks are made by walks of the vocabulary.
+    /// there. For a grammar with greedy lexing there are none: its masks are made by walks of the vocabulary.
     pub fn grow_trees(&self) {
         self.grow_trees_with(|_| {});
     }

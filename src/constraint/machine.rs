@@ -204,15 +204,21 @@ impl Machine {
         threads.sort_unstable();
         threads.dedup();
         work.spend(4 * threads.len() + 8)?;
-        let mut sets: Vec<SetId> = states.iter().filter_map(|&state| self.states.boundary(state)).collect();
-        sets.sort_unstable();
-        sets.dedup();
-        let boundary = match sets[..] {
+        self.ended.clear();
+        self.ended.extend(states.iter().filter_map(|&state| self.states.boundary(state)));
+        let boundary = self.merge_ended(shared, work)?;
+        self.states.intern(&threads, boundary)
+    }
+
+    /// The set of all that the ended sets are.
+    fn merge_ended(&mut self, shared: &Program, work: &mut Work) -> Result<Option<SetId>, LimitExceeded> {
+        self.ended.sort_unstable();
+        self.ended.dedup();
+        Ok(match self.ended[..] {
             [] => None,
             [set] => Some(set),
-            _ => Some(self.parser.merge(&shared.lowered.cfg, &sets, work)?),
-        };
-        self.states.intern(&threads, boundary)
+            _ => Some(self.parser.merge(&shared.lowered.cfg, &self.ended, work)?),
+        })
     }
 
     /// The state of these threads, after the boundary is worked out.
@@ -232,13 +238,7 @@ impl Machine {
             work.spend(4)?;
             self.ended.extend(self.parser.shift(cfg, thread.set, scanner.terminal(thread.scan), work)?);
         }
-        self.ended.sort_unstable();
-        self.ended.dedup();
-        let boundary = match self.ended[..] {
-            [] => None,
-            [set] => Some(set),
-            _ => Some(self.parser.merge(cfg, &self.ended, work)?),
-        };
+        let boundary = self.merge_ended(shared, work)?;
         self.states.intern(threads, boundary).map(Some)
     }
 
