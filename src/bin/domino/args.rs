@@ -186,10 +186,11 @@ impl LowGrammar {
 /// many more there are) and terminals; where a budget ends line, column, rules and terminals.
 ///
 /// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf", "grammar": "..", "text": "..",
-/// "prefix": false} (syntaxes as for --syntax), with the flags for JSON Schemas as further keys if need be ("order": "schema", "max_depth": 3), and for each a line {"id": .., "accepted": true|false|null,
-/// "error": ..} is printed at once; accepted is null, with an error, where there is no answer, such as for a
-/// grammar that is wrong. Where it is false, the line also has message, offset, line, column and so on, as
-/// with --json. Equal grammars are compiled once. The exit code is then 0 if all lines were read.
+/// "prefix": false} (syntaxes as for --syntax), with the flags for JSON Schemas as further keys if need be
+/// ("order": "schema", "max_depth": 3), and for each a line {"id": .., "accepted": true|false|null, "error":
+/// ..} is printed at once; accepted is null, with an error, where there is no answer, such as for a grammar
+/// that is wrong. Where it is false, the line also has message, offset, line, column and so on, as with
+/// --json. Equal grammars are compiled once. The exit code is then 0 if all lines were read.
 #[derive(Debug, Args)]
 struct LowCheck {
     #[command(flatten)]
