@@ -224,8 +224,15 @@ fn large_texts_end_in_an_error() {
     let text: String =
         (0..40_000_u32).map(|at| char::from(b'a' + u8::try_from(at * at % 23).unwrap())).collect();
     // Alone it is an automaton as it is; a part of an expression is bounded by the states of a terminal.
-    read(Syntax::Regex, &format!("(?P<SUBSTRING_OF>{text})"));
-    read(Syntax::Gbnf, &format!("root ::= \"<\" SUBSTRING_OF(\"{text}\") \">\""));
+    let alone = Engine::of(&read(Syntax::Regex, &format!("(?P<SUBSTRING_OF>{text})")));
+    let marked = read(Syntax::Gbnf, &format!("root ::= \"<\" SUBSTRING_OF(\"{text}\") \">\""));
+    for (mut engine, before, after) in [(alone, "", ""), (Engine::of(&marked), "<", ">")] {
+        for (part, is_part) in [(&text[20_000..20_400], true), (&text[..1], true), ("", true), ("az", false)]
+        {
+            let whole = format!("{before}{part}{after}");
+            assert_eq!(engine.accepts(whole.as_bytes()), is_part, "{part}");
+        }
+    }
     let message = mistake(Syntax::Regex, &format!("<(?P<SUBSTRING_OF>{text})>"));
     assert!(
         message.starts_with("the budget of 20000 DFA states of a terminal is used up\n --> 1:2\n"),

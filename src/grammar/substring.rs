@@ -3,6 +3,8 @@
 //!
 //! Symbols are characters, or pieces of a text that may only be taken as wholes.
 
+use std::cmp::Reverse;
+
 use hashbrown::HashMap;
 use regex_automata::nfa::thompson::{Builder, Transition};
 
@@ -141,7 +143,7 @@ impl SuffixAutomaton {
     }
 }
 
-/// The substrings of a text, the empty one among them, of whole characters.
+/// The substrings of a text, the empty one among them, of whole characters: a minimal automaton.
 ///
 /// # Errors
 /// If the automaton would have more than [`AUTOMATON_STATES`].
@@ -186,38 +188,60 @@ fn of_characters<S: IntoIterator<Item = char>>(
         return Err(too_many());
     }
     let suffixes = SuffixAutomaton::new(text.chars().map(symbol));
-    let count = suffixes.nodes.len();
-    let mut states: Vec<State> = vec![State { accepts: true, edges: Vec::new() }; count];
+    let mut made = Merged::default();
+    let mut renamed = vec![NONE; suffixes.nodes.len()];
+    // Edges lead to longer texts, so what a state leads to is there before it is.
+    let mut order: Vec<u32> = (0..).take(suffixes.nodes.len()).collect();
+    order.sort_unstable_by_key(|&state| Reverse(suffixes.node(state).length));
     let mut edges: Vec<([u8; 4], usize, u32)> = Vec::new();
-    for state in 0..count {
+    for state in order {
         edges.clear();
-        for Link { symbol, to, .. } in suffixes.links(state) {
+        for Link { symbol, to, .. } in suffixes.links(state as usize) {
             edges.extend(spellings(symbol).into_iter().map(|c| {
                 let mut bytes = [0; 4];
                 let length = c.encode_utf8(&mut bytes).len();
-                (bytes, length, to)
+                (bytes, length, renamed[to as usize])
             }));
         }
         edges.sort_unstable();
-        spell(&mut states, state, &edges, 0);
+        renamed[state as usize] = made.state(true, &edges, 0);
     }
-    Automaton::new(states).map_err(|_| too_many())
+    Automaton::minimal(made.last_first()).map_err(|_| too_many())
 }
 
-/// Adds the bytes from `depth` on of edges, ascending, to a state. At most four levels deep.
-fn spell(states: &mut Vec<State>, at: usize, edges: &[([u8; 4], usize, u32)], depth: usize) {
-    for same in edges.chunk_by(|one, other| one.0[depth] == other.0[depth]) {
-        let (bytes, length, to) = same[0];
-        let byte = bytes[depth];
-        let to = if length == depth + 1 {
-            to
-        } else {
-            states.push(State::default());
-            let inner = states.len() - 1;
-            spell(states, inner, same, depth + 1);
-            u32::try_from(inner).unwrap_or(NONE)
-        };
-        states[at].edges.push(Edge { first: byte, last: byte, to });
+/// States no two of which mean the same: equal ones are one (Revuz, 1992). A suffix automaton has some, since
+/// it tells texts apart by where they end, also where the same follows.
+#[derive(Debug, Default)]
+struct Merged {
+    states: Vec<State>,
+    known: HashMap<State, u32>,
+}
+
+impl Merged {
+    /// The state of these edges, ascending by their bytes from `depth` on. At most four levels deep.
+    fn state(&mut self, accepts: bool, edges: &[([u8; 4], usize, u32)], depth: usize) -> u32 {
+        let mut state = State { accepts, edges: Vec::new() };
+        for same in edges.chunk_by(|one, other| one.0[depth] == other.0[depth]) {
+            let (bytes, length, to) = same[0];
+            let byte = bytes[depth];
+            let to = if length == depth + 1 { to } else { self.state(false, same, depth + 1) };
+            state.edges.push(Edge { first: byte, last: byte, to });
+        }
+        let next = u32::try_from(self.states.len()).unwrap_or(NONE);
+        *self.known.entry(state).or_insert_with_key(|state| {
+            self.states.push(state.clone());
+            next
+        })
+    }
+
+    /// The states with the last one, the start, as the first.
+    fn last_first(self) -> Vec<State> {
+        let mut states = self.states;
+        states.reverse();
+        let last = u32::try_from(states.len()).unwrap_or(NONE).saturating_sub(1);
+        let edges = states.iter_mut().flat_map(|state| &mut state.edges);
+        edges.for_each(|edge| edge.to = last - edge.to);
+        states
     }
 }
 
@@ -316,6 +340,10 @@ mod tests {
             let automaton = of_text(&text).unwrap();
             prop_assert_eq!(accepts(&automaton, &other), text.contains(&other));
             prop_assert!(automaton.states().len() <= 6 * text.len() + 1);
+            let limits = Limits::default();
+            let least = Language::of_automaton(&automaton).automaton(&limits).unwrap();
+            prop_assert!(automaton.is_minimal());
+            prop_assert_eq!(automaton.states().len(), least.states().len());
         }
 
         #[test]

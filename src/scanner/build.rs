@@ -5,9 +5,12 @@ use regex_syntax::hir::Hir;
 
 use super::dfa::{RawDfa, TerminalDfa};
 use crate::{
-    grammar::{PatternKind, regular::determinize},
+    grammar::{Automaton, PatternKind, regular::determinize},
     limits::{Budget, LimitExceeded, Limits},
 };
+
+/// States of an automaton that is minimal already for each that another may have. Tables of it are made in linear time.
+const MINIMAL_FACTOR: usize = 8;
 
 /// The DFA of a pattern's language, or `None` if that is empty. Budgets as those of [`build`].
 pub(crate) fn build_pattern(
@@ -17,7 +20,7 @@ pub(crate) fn build_pattern(
 ) -> Result<Option<TerminalDfa>, LimitExceeded> {
     match pattern {
         PatternKind::Expression(hir) => build(hir, max_states, limits),
-        PatternKind::Automaton(automaton) if automaton.states().len() > max_states => {
+        PatternKind::Automaton(automaton) if automaton.states().len() > most_of(automaton, max_states) => {
             Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states))
         }
         PatternKind::Automaton(automaton) if automaton.is_minimal() => {
@@ -25,6 +28,11 @@ pub(crate) fn build_pattern(
         }
         PatternKind::Automaton(automaton) => Ok(TerminalDfa::from_raw(RawDfa::from(automaton))),
     }
+}
+
+/// States that an automaton may have: more if it needs no minimising, whose cost the budget is about.
+fn most_of(automaton: &Automaton, max_states: usize) -> usize {
+    if automaton.is_minimal() { max_states.saturating_mul(MINIMAL_FACTOR) } else { max_states }
 }
 
 /// The DFA of `hir`'s language, or `None` if that is empty.

@@ -112,11 +112,28 @@ impl TerminalDfa {
         Some(Self::new(classes, class_count, transitions, accepting))
     }
 
-    /// The same language without the empty string, or `None` if nothing is left. Cost as [`from_raw`](Self::from_raw).
+    /// The same language without the empty string, or `None` if nothing is left. Linear where nothing leads back to
+    /// the start, as in the substrings of a text; else costs as [`from_raw`](Self::from_raw).
     pub(crate) fn without_empty(&self) -> Option<Self> {
         if !self.accepting[0] {
             return Some(self.clone());
         }
+        if self.len() == 1 || self.transitions.contains(&0) {
+            return self.without_empty_of_any();
+        }
+        // Without the empty string the start may mean the same as a state that does not accept.
+        let start = self.row(0);
+        if (1..).zip(&self.accepting[1..]).any(|(state, accepts)| !accepts && self.row(state) == start) {
+            return self.without_empty_of_any();
+        }
+        let mut accepting = self.accepting.clone();
+        accepting[0] = false;
+        let dfa = Self::new(self.classes.clone(), self.class_count, self.transitions.clone(), accepting);
+        debug_assert_eq!(Some(&dfa), self.without_empty_of_any().as_ref());
+        Some(dfa)
+    }
+
+    fn without_empty_of_any(&self) -> Option<Self> {
         // A new start that does what the old one did but does not accept.
         let shift = |to: &u32| if *to == NONE { NONE } else { to + 1 };
         let mut transitions: Vec<u32> = self.transitions[..self.class_count].iter().map(shift).collect();
