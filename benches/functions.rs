@@ -1,7 +1,8 @@
-//! From a list of functions to the first mask, by Domino and by llguidance in turns: `cargo measure
-//! functions`.
+//! From a list of functions to the first mask, and a call of each function after that, by Domino and by
+//! llguidance in turns: `cargo measure functions`.
 //!
-//! `--functions N` (default 400), `--rounds N` (default 9). The functions have 10 to 20 parameters each, made
+//! `--functions N` (default 400), `--rounds N` (default 9), `--calls N` (default 400): so many functions are
+//! called, one text each, with each engine's mask and commit timed at every token. The functions have 10 to 20 parameters each, made
 //! from fixed words by a fixed seed: strings, numbers, choices, lists and objects. Domino gets the list as
 //! OpenAI's API has it and reads it in the spelling of Hermes; llguidance gets the same calls as a grammar in
 //! its Lark, written beforehand. Each round begins with the vocabulary and nothing else. The vocabulary is
@@ -15,7 +16,7 @@ use std::{
 
 use clap::Parser;
 use domino::{
-    Compiler, Limits, Vocabulary,
+    Compiler, Limits, TokenId, Vocabulary,
     grammar::tools::{Calling, Spelling, Tools},
 };
 use llguidance::{Matcher, ParserFactory, api::TopLevelGrammar, toktrie::ApproximateTokEnv};
@@ -35,6 +36,9 @@ struct Args {
     /// How often each engine begins anew.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+    /// How many functions are called along texts, after the last round.
+    #[arg(long, default_value_t = 400)]
+    calls: usize,
     /// Given by cargo.
     #[arg(long, hide = true)]
     bench: bool,
@@ -105,6 +109,40 @@ fn functions(count: usize) -> Vec<(String, Value)> {
     (0..count).map(function).collect()
 }
 
+/// An argument that a parameter's schema allows.
+fn argument(dice: &mut Dice, schema: &Value) -> Value {
+    if let Some(choices) = schema["enum"].as_array() {
+        return choices[dice.below(choices.len())].clone();
+    }
+    match schema["type"].as_str() {
+        Some("integer") => json!(dice.below(100_000)),
+        Some("number") => json!(f64::from(u32::try_from(dice.below(100_000)).unwrap_or(0)) / 8.0),
+        Some("boolean") => json!(dice.below(2) == 0),
+        Some("array") => {
+            let many = dice.below(4);
+            (0..many).map(|_| argument(dice, &schema["items"])).collect()
+        }
+        Some("object") => {
+            let parts = schema["properties"].as_object().into_iter().flatten();
+            parts.map(|(name, part)| (name.clone(), argument(dice, part))).collect()
+        }
+        _ => {
+            let many = 1 + dice.below(8);
+            dice.words(many).join(" ").into()
+        }
+    }
+}
+
+/// A call of each of the first functions, in the spelling of Hermes.
+fn calls(functions: &[(String, Value)], count: usize) -> Vec<String> {
+    let mut dice = Dice(11);
+    let call = |(name, parameters): &(String, Value)| {
+        let arguments = argument(&mut dice, parameters);
+        format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {arguments}}}\n</tool_call>")
+    };
+    functions.iter().take(count).map(call).collect()
+}
+
 /// The list of functions of OpenAI's API.
 fn listed(functions: &[(String, Value)]) -> String {
     let function = |(name, parameters): &(String, Value)| {
@@ -152,11 +190,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         rayon::current_num_threads()
     );
     let (mut ours, mut theirs, mut tokens) = (Vec::new(), Vec::new(), (0, 0));
+    let texts: Vec<Vec<u32>> =
+        calls(&functions, args.calls).iter().map(|text| factory.tok_env().tokenize(text)).collect();
+    let mut last = None;
     for _ in 0..args.rounds {
         let begun = Instant::now();
         let limits = Limits::default();
         let grammar = Tools::parse(&listed)?.grammar(&Calling::new(Spelling::Hermes), &limits)?;
-        let mut constraint = Compiler::new(vocabulary.clone()).compile(&grammar)?.constraint();
+        let compiled = Compiler::new(vocabulary.clone()).compile(&grammar)?;
+        let mut constraint = compiled.constraint();
         let mask = constraint.mask()?;
         ours.push(begun.elapsed());
         tokens.0 = mask.iter().count();
@@ -166,10 +208,53 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mask = matcher.compute_mask_or_eos()?;
         theirs.push(begun.elapsed());
         tokens.1 = mask.iter().count();
+        last = Some((compiled, matcher));
     }
     time("domino", &mut ours, tokens.0);
     time("llguidance", &mut theirs, tokens.1);
+    let Some((compiled, matcher)) = last else { return Ok(()) };
+    for turn in ["first", "second"] {
+        // One engine after the other: what they read of memory does not fit into the caches for both.
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for text in &texts {
+            let mut constraint = compiled.constraint();
+            for &token in text {
+                let begun = Instant::now();
+                let allowed = constraint.mask()?.contains(TokenId::new(token));
+                constraint.advance(TokenId::new(token))?;
+                ours.push(begun.elapsed());
+                assert!(allowed, "a token of a call that our mask lacks");
+            }
+        }
+        for text in &texts {
+            let mut matcher = matcher.deep_clone();
+            for &token in text {
+                let begun = Instant::now();
+                let allowed = matcher.compute_mask()?.is_allowed(token);
+                matcher.consume_token(token)?;
+                theirs.push(begun.elapsed());
+                assert!(allowed, "a token of a call that llguidance's mask lacks");
+            }
+        }
+        steps("domino", turn, &mut ours);
+        steps("llguidance", turn, &mut theirs);
+    }
     Ok(())
+}
+
+/// What mask and commit took along the texts.
+fn steps(name: &str, turn: &str, times: &mut [Duration]) {
+    times.sort();
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    let mean = micros(times.iter().sum()) / times.len() as f64;
+    let [median, most, rare] =
+        [2, 100, 1_000].map(|part| micros(times[times.len() - 1 - times.len() / part]));
+    println!(
+        "{name:<11} {turn:<6} texts, {} steps: mean {mean:>7.2} us, p50 {median:>6.2}, p99 {most:>7.1}, \
+         p99.9 {rare:>7.1}, max {:>7.1}",
+        times.len(),
+        micros(times[times.len() - 1]),
+    );
 }
 
 fn factory(file: &Path) -> Result<ParserFactory, Box<dyn std::error::Error>> {

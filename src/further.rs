@@ -17,7 +17,7 @@ use crate::{
     compile::CompiledGrammar,
     grammar::{GrammarBuilder, Pattern, Span},
     ids::ExprId,
-    limits::{LimitExceeded, Limits},
+    limits::{Budget, LimitExceeded, Limits},
     lower::{Cfg, List, NonterminalId, Slot},
     oracle::{Oracle, OracleError, Session},
     scanner::{NONE, TerminalDfa},
@@ -148,6 +148,9 @@ impl Build {
 
     /// Rule `t`, and for each state two: what may come in the text and later, and what may come in the token.
     fn terminal(&mut self, number: usize, dfa: &TerminalDfa) -> Result<(), LimitExceeded> {
+        if !dfa.is_table() {
+            return Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", 0));
+        }
         let mut ways = self.steps(dfa, 0, &[TEXT], &format!("text{number}."))?;
         ways.extend(self.steps(dfa, 0, &[BEGIN, TOKEN], &format!("token{number}."))?);
         self.define(&format!("t{number}"), ways)?;

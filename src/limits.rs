@@ -56,7 +56,9 @@ pub struct Limits {
     pub text_units: usize,
     /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the trie. Default 64 MiB. A node takes about 150 bytes and the tokens it holds.
     pub tree_bytes: usize,
-    /// Memory of the masks that a compiled grammar keeps, in bytes. Default 32 MiB. One bit for each token of the vocabulary and 80 bytes each; masks that are not kept are made again.
+    /// Memory of the masks that a compiled grammar keeps, in bytes. Default 96 MiB, which is 6,000 different ones
+    /// for 131k tokens, as 400 functions have. One bit for each token of the vocabulary and 80 bytes each; masks
+    /// that are not kept are made again.
     pub mask_bytes: usize,
     /// Work of making masks [ahead](crate::CompiledGrammar::explore). Default 1,000,000 of the units of `step_work`, 4 to 20 ms.
     pub exploration: usize,
@@ -88,7 +90,7 @@ impl Default for Limits {
             text_units: 65_536,
             tree_work: 100_000,
             tree_bytes: 64 << 20,
-            mask_bytes: 32 << 20,
+            mask_bytes: 96 << 20,
             exploration: 1_000_000,
             completion_visits: 4_000_000,
             captures: 8_000_000,
@@ -156,6 +158,10 @@ pub const PATTERN_NESTING: usize = 300;
 /// States of an automaton that comes as a leaf of a grammar: enough for the substrings of 1 MiB of ASCII.
 /// About 50 bytes each; a terminal made of it has [`Limits::dfa_states`] at most.
 pub const AUTOMATON_STATES: usize = 1 << 21;
+
+/// Bytes of a text whose substrings are a terminal: a large book. A byte of a quotation takes a pass over the
+/// places where the quotation so far stands in it, which are few unless the text repeats itself.
+pub const SUBSTRING_BYTES: usize = 1 << 23;
 
 /// Longest header of a safetensors file, in bytes; the limit of the format.
 pub const SAFETENSORS_HEADER_BYTES: u64 = 100_000_000;

@@ -52,6 +52,7 @@ mod healing;
 mod hostile;
 #[cfg(feature = "hub")]
 mod hub;
+#[cfg(not(packaged))]
 mod inspect;
 mod left_out;
 #[cfg(all(feature = "mistralrs", not(packaged)))]

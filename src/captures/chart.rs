@@ -314,6 +314,28 @@ impl Reader<'_, '_> {
                 }
                 None => self.chart.open.push(id),
             },
+            Node::Substrings(text, next) => {
+                // Where the text that was read so far ends in the other one.
+                let mut places: Vec<usize> =
+                    (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
+                for length in 0.. {
+                    self.budget.spend(places.len() / 64)?;
+                    if places.first().is_some_and(|&at| text.is_char_boundary(at)) {
+                        self.go(id, item, *next, length)?;
+                    }
+                    let Some(byte) = rest.get(length) else {
+                        if places.iter().any(|&at| at < text.len()) {
+                            self.chart.open.push(id);
+                        }
+                        break;
+                    };
+                    places.retain(|&at| text.as_bytes().get(at) == Some(byte));
+                    if places.is_empty() {
+                        break;
+                    }
+                    places.iter_mut().for_each(|at| *at += 1);
+                }
+            }
             Node::Automaton(automaton, next) => {
                 let states = automaton.states();
                 let mut state = &states[0];

@@ -89,6 +89,7 @@ fn steps(network: &Network, node: NodeId) -> Vec<NodeId> {
         | Node::Character(_, next)
         | Node::Byte(_, next)
         | Node::Automaton(_, next)
+        | Node::Substrings(_, next)
         | Node::Call(_, next) => vec![*next],
         Node::Repeat { .. } | Node::List { .. } | Node::Separator { .. } | Node::End => Vec::new(),
     }
@@ -130,6 +131,11 @@ fn lead(node: &Node) -> ByteSet {
         Node::Automaton(automaton, _) => {
             automaton.states()[0].edges.iter().for_each(|edge| bytes.extend(edge.first..=edge.last));
         }
+        Node::Substrings(text, _) => {
+            bytes.extend(
+                (0..text.len()).filter(|&at| text.is_char_boundary(at)).map(|at| text.as_bytes()[at]),
+            );
+        }
         _ => {}
     }
     bytes
@@ -161,6 +167,7 @@ fn fact(network: &Network, node: NodeId, facts: &[Fact], lead: &ByteSet) -> Fact
             either(after_read(*next), of(*next))
         }
         Node::Automaton(_, next) => after_read(*next),
+        Node::Substrings(_, next) => either(after_read(*next), of(*next)),
         Node::Call(called, next) => both(part(*called), of(*next)),
         Node::Repeat { part: body, min, .. } => {
             let skips = *min == 0 || part(*body).nullable;
@@ -263,6 +270,7 @@ fn cyclic(network: &Network, facts: &[Fact]) -> Vec<bool> {
             match network.node(node) {
                 Node::Ways(ways) => open.extend(ways),
                 Node::Automaton(automaton, next) if automaton.states()[0].accepts => open.push(*next),
+                Node::Substrings(_, next) => open.push(*next),
                 Node::Repeat { out, .. } => open.push(*out),
                 Node::Separator { out, .. } => open.push(*out),
                 _ => {}

@@ -7,6 +7,8 @@
 //! Invariant: inside of a part no cycle of nodes reads nothing. The body of a repeat that may read nothing is
 //! a part of its own, and a repeat goes round by an empty one only to reach its least count.
 
+use std::sync::Arc;
+
 use regex_syntax::hir::{Class, ClassBytes, ClassUnicode, Hir, HirKind};
 
 use crate::{
@@ -33,6 +35,8 @@ pub(super) enum Node {
     Byte(ClassBytes, NodeId),
     /// Reads a text of the automaton, the longest that does.
     Automaton(Automaton, NodeId),
+    /// Reads a part of the text, of whole characters, the longest that there is.
+    Substrings(Arc<str>, NodeId),
     /// Reads what a part reads.
     Call(PartId, NodeId),
     /// Reads a part `min` to `max` times; the item's memory counts, up to `min` where there is no `max`.
@@ -182,6 +186,7 @@ impl Network {
                 | Node::Character(_, next)
                 | Node::Byte(_, next)
                 | Node::Automaton(_, next)
+                | Node::Substrings(_, next)
                 | Node::Call(_, next) => to(next),
                 Node::Repeat { out, .. } => to(out),
                 Node::List { .. } | Node::Separator { .. } | Node::End => {}
@@ -270,6 +275,7 @@ impl<'g> Builder<'g> {
                 PatternKind::Automaton(automaton) => {
                     self.set(from, Node::Automaton(automaton.clone(), to));
                 }
+                PatternKind::Substrings(text) => self.set(from, Node::Substrings(Arc::clone(text), to)),
             },
             Expr::Rule(rule) => self.set(from, Node::Call(rule.raw(), to)),
             Expr::Sequence(parts) => self.sequence(parts.iter().copied().map(Source::Expr), from, to),
@@ -409,6 +415,7 @@ fn reads(grammar: &Grammar) -> Vec<bool> {
                         hir.properties().minimum_len().is_none_or(|least| least > 0)
                     }
                     PatternKind::Automaton(automaton) => !automaton.states()[0].accepts,
+                    PatternKind::Substrings(_) => false,
                 },
                 Expr::Rule(rule) => reads[grammar.rule_body(*rule).index()],
                 Expr::Sequence(parts) => parts.iter().any(|part| reads[part.index()]),

@@ -8,10 +8,11 @@ use hashbrown::HashMap;
 
 use super::{machine::Machine, program::Program};
 use crate::{
-    ids::{SetId, StateId, TokenId, TrieNodeId},
+    ids::{ScanStateId, SetId, StateId, TokenId, TrieNodeId},
     limits::{Budget, LimitExceeded, Work},
     lower::{Lowered, rests},
     parser::Remaining,
+    scanner::Scanner,
     vocab::ByteTrie,
 };
 
@@ -45,20 +46,34 @@ pub struct Completion {
 pub(super) struct Lengths {
     /// By dot: the rest of its production.
     rests: Vec<u64>,
-    /// By scanner state: the rest of its terminal.
-    scans: Vec<u64>,
+    /// By scanner state in a table: the rest of its terminal.
+    scans: Vec<u32>,
 }
 
 impl Lengths {
     /// Linear in the grammar.
     pub(super) fn new(lowered: &Lowered) -> Self {
-        let dfas = lowered.scanner.dfas();
-        let distances: Vec<Vec<u32>> = dfas.iter().map(|dfa| dfa.distances()).collect();
-        let terminals: Vec<u64> = distances.iter().map(|states| u64::from(states[0])).collect();
-        Self {
-            rests: rests(&lowered.cfg, &terminals),
-            scans: distances.into_iter().flatten().map(u64::from).collect(),
+        let (mut terminals, mut scans) = (Vec::new(), Vec::new());
+        for dfa in lowered.scanner.dfas() {
+            let start = match dfa.substrings() {
+                Some(substrings) => substrings.distance(0),
+                None => {
+                    let start = scans.len();
+                    scans.extend(dfa.distances());
+                    scans[start]
+                }
+            };
+            terminals.push(u64::from(start));
         }
+        Self { rests: rests(&lowered.cfg, &terminals), scans }
+    }
+
+    /// The fewest bytes after which the terminal of a state may end.
+    fn scan(&self, scanner: &Scanner, state: ScanStateId) -> u64 {
+        let substrings = || scanner.dfa(scanner.terminal(state)).substrings();
+        let known = self.scans.get(state.index()).copied();
+        let made = || substrings().map_or(0, |substrings| substrings.distance(scanner.local(state)));
+        u64::from(known.unwrap_or_else(made))
     }
 }
 
@@ -167,7 +182,7 @@ impl Search<'_> {
             best = self.remaining_after(set)?;
         }
         for thread in self.machine.threads(state).to_vec() {
-            let scan = lengths.scans[thread.scan.index()];
+            let scan = lengths.scan(scanner, thread.scan);
             if scan >= best {
                 continue;
             }

@@ -89,8 +89,8 @@ impl Context {
             mixed(of_set(dots.collect()), salt)
         };
         for thread in machine.threads(state) {
-            let (terminal, local) = (scanner.terminal(thread.scan), scanner.local(thread.scan));
-            alpha.push(mixed(mixed(BEGUN, terminal.raw().into()), local.into()));
+            let (terminal, name) = (scanner.terminal(thread.scan), scanner.name(thread.scan));
+            alpha.push(mixed(mixed(BEGUN, terminal.raw().into()), name));
             beta.push(kernel(thread.set, BEGUN));
         }
         if let Some(set) = machine.boundary(state) {

@@ -20,14 +20,10 @@ const GROWTH: usize = 4_000;
 /// Work of a place that the parser reaches in a tree.
 const VISIT_WORK: usize = 8;
 
-/// Trie nodes that allow trees a unit of work more each, before the trie is walked instead: below what that
-/// walk costs,
-/// so that trying trees in vain costs little beside it, and enough for two rows of terminals that most
-/// tokens go on in.
-const NODES_OF_TREE_WORK: usize = 1;
-
-/// Work of trees for each trie node where terminals are single characters.
-const SPELLING_WORK: usize = 4;
+/// Units of work that each trie node allows trees, before the trie is walked instead: about what that walk
+/// costs, so that trying trees in vain at most doubles it, and enough for two rows of terminals that most
+/// tokens go on in and what comes after those.
+const TREE_WORK_OF_NODE: usize = 2;
 
 /// Bytes with which characters begin at least, for their repeats to spell most tokens.
 const SPELLING_BYTES: usize = 48;
@@ -123,9 +119,9 @@ impl MaskMaker {
             return Ok(None);
         }
         let nodes = shared.vocabulary.trie().len();
-        let whole = shared.limits.tree_work + nodes / NODES_OF_TREE_WORK;
-        // Twice of that is what trees get in all, as it is halved with each failure.
-        if nodes * SPELLING_WORK > 2 * whole && self.is_spelling(shared, asked.threads) {
+        let whole = shared.limits.tree_work + nodes * TREE_WORK_OF_NODE;
+        // Small vocabularies have trees even of these.
+        if nodes > shared.limits.tree_work && self.is_spelling(shared, asked.threads) {
             return Ok(None);
         }
         let most = whole >> self.failures;

@@ -3,6 +3,8 @@
 //! Invariant: a [`Hir`] inside has no look-around, so that every pattern is a regular language of
 //! byte strings. It may be empty or contain the empty string.
 
+use std::sync::Arc;
+
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
 use super::automaton::Automaton;
@@ -24,6 +26,9 @@ pub enum PatternKind {
     Expression(Hir),
     /// By an automaton, which stays a terminal of its own.
     Automaton(Automaton),
+    /// The parts of a text, of whole characters, all of it and nothing too. It stays a terminal of its own, whose
+    /// states are made as texts come to them.
+    Substrings(Arc<str>),
 }
 
 /// Why a regular expression cannot be a [`Pattern`].
@@ -62,6 +67,13 @@ impl Pattern {
         Self { kind: PatternKind::Automaton(automaton) }
     }
 
+    /// The parts of a text, of whole characters, all of it and nothing too, however long it is. A short text's
+    /// automaton is made at once where it is an [`Automaton`].
+    #[must_use]
+    pub fn substrings(text: &str) -> Self {
+        Self { kind: PatternKind::Substrings(text.into()) }
+    }
+
     fn expression(hir: Hir) -> Self {
         Self { kind: PatternKind::Expression(hir) }
     }
@@ -94,7 +106,7 @@ impl Pattern {
     pub fn hir(&self) -> Option<&Hir> {
         match &self.kind {
             PatternKind::Expression(hir) => Some(hir),
-            PatternKind::Automaton(_) => None,
+            PatternKind::Automaton(_) | PatternKind::Substrings(_) => None,
         }
     }
 
@@ -130,6 +142,7 @@ impl Pattern {
                 let mut edges = automaton.states().iter().flat_map(|state| &state.edges);
                 return edges.any(|edge| (edge.first..=edge.last).contains(mark));
             }
+            PatternKind::Substrings(text) => return text.as_bytes().contains(mark),
         };
         let mut open = vec![hir];
         while let Some(hir) = open.pop() {

@@ -214,7 +214,7 @@ impl Uses<'_, '_> {
         while let HirKind::Capture(group) = whole.kind() {
             match self.used(group) {
                 Some((index, Use { extension: Extension::SubstringOf, .. })) => {
-                    return Ok(Pattern::automaton(self.substrings(index)?));
+                    return self.substrings_alone(index);
                 }
                 Some(_) => break,
                 None => whole = &group.sub,
@@ -318,17 +318,33 @@ impl Uses<'_, '_> {
         made.map_err(|limit| self.limit(limit, index))
     }
 
-    fn substrings(&self, index: usize) -> Result<Automaton, GrammarError> {
+    /// Those that are all of an expression.
+    fn substrings_alone(&self, index: usize) -> Result<Pattern, GrammarError> {
+        if self.foldings.iter().any(|(of, folding)| *of == index && folding.ignore_case) {
+            return self.substrings(index).map(Pattern::automaton);
+        }
+        let Use { text, .. } = &self.prepared.uses()[index];
+        self.of_characters(index)?;
+        substring::pattern(text).map_err(|limit| self.limit(limit, index))
+    }
+
+    /// How the characters of a text are taken.
+    fn of_characters(&self, index: usize) -> Result<Folding, GrammarError> {
         let Use { text, place, .. } = &self.prepared.uses()[index];
         let folding = self.foldings.iter().find(|(of, _)| *of == index).map(|&(_, folding)| folding);
-        let Folding { ignore_case, unicode } =
-            folding.unwrap_or(Folding { ignore_case: false, unicode: true });
-        if !unicode && !text.is_ascii() {
+        let folding = folding.unwrap_or(Folding { ignore_case: false, unicode: true });
+        if !folding.unicode && !text.is_ascii() {
             let error = GrammarError::unsupported("without the flag `u`, `SUBSTRING_OF` takes ASCII alone");
             return Err(error
                 .at(self.prepared.source(), *place, "")
                 .with_hint("write `(?-u)` behind it, or in a group of its own"));
         }
+        Ok(folding)
+    }
+
+    fn substrings(&self, index: usize) -> Result<Automaton, GrammarError> {
+        let Use { text, .. } = &self.prepared.uses()[index];
+        let Folding { ignore_case, unicode } = self.of_characters(index)?;
         let made = if ignore_case {
             substring::of_text_in_any_case(text, |c| cases(c, unicode))
         } else {

@@ -10,9 +10,10 @@ use regex_automata::nfa::thompson::{Builder, Transition};
 
 use super::{
     automaton::{Automaton, Edge, State},
+    pattern::Pattern,
     regular::{Language, NoRoom, Piece},
 };
-use crate::limits::{AUTOMATON_STATES, Budget, LimitExceeded, Limits};
+use crate::limits::{AUTOMATON_STATES, Budget, LimitExceeded, Limits, SUBSTRING_BYTES};
 
 /// "No state", "no edge".
 const NONE: u32 = u32::MAX;
@@ -141,6 +142,24 @@ impl SuffixAutomaton {
             Some(link)
         })
     }
+}
+
+/// Bytes of a text past which the automaton of its substrings is not made at once.
+const AT_ONCE: usize = if cfg!(test) { 64 } else { 1 << 10 };
+
+/// The substrings of a text, the empty one among them, of whole characters.
+///
+/// # Errors
+/// If the text has more than [`SUBSTRING_BYTES`].
+pub(super) fn pattern(text: &str) -> Result<Pattern, LimitExceeded> {
+    if text.len() <= AT_ONCE {
+        return of_text(text).map(Pattern::automaton);
+    }
+    if text.len() > SUBSTRING_BYTES {
+        let what = "bytes of a text whose substrings are wanted";
+        return Err(LimitExceeded::new(Budget::DfaStates, what, SUBSTRING_BYTES));
+    }
+    Ok(Pattern::substrings(text))
 }
 
 /// The substrings of a text, the empty one among them, of whole characters: a minimal automaton.

@@ -37,11 +37,15 @@ pub struct TransitionView {
 }
 
 impl Inspection {
-    /// The DFA of a terminal, if there is one of this number. 256 lookups for each state.
+    /// The DFA of a terminal, if there is one of this number and its states are in a table, as all are but those
+    /// of the substrings of long texts. 256 lookups for each state.
     #[must_use]
     pub fn automaton(&self, terminal: TerminalId) -> Option<AutomatonView> {
         let scanner = &self.program().lowered.scanner;
         let dfa = (terminal.index() < scanner.terminal_count()).then(|| scanner.dfa(terminal))?;
+        if !dfa.is_table() {
+            return None;
+        }
         let state = |(row, accepting): (&[u32], &bool)| {
             let mut transitions: Vec<TransitionView> = Vec::new();
             for byte in 0..=u8::MAX {

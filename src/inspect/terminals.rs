@@ -62,7 +62,9 @@ impl Inspection {
         if terminal.index() >= scanner.terminal_count() {
             return None;
         }
-        let (start, states) = (scanner.start(terminal).raw(), scanner.dfa(terminal).len());
+        let (start, dfa) = (scanner.start(terminal).raw(), scanner.dfa(terminal));
+        // What is a substring behind another is one by itself.
+        let states = if dfa.is_table() { dfa.len() } else { 1 };
         let all: Vec<ScanStateId> = (start..).take(states).map(ScanStateId::new).collect();
         inside(scanner, self.program().vocabulary.trie(), all, self.program().vocabulary.size())
     }

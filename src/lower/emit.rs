@@ -215,7 +215,7 @@ impl Emitter<'_> {
                     }
                     (self.leaves.remove(automaton), Some(automaton))
                 }
-                PatternKind::Expression(_) => (None, None),
+                PatternKind::Expression(_) | PatternKind::Substrings(_) => (None, None),
             };
             let build = || scanner::build_pattern(kind, self.limits.dfa_states, self.limits);
             let dfa = dfa.unwrap_or_else(build).map_err(CompileError::limit)?;

@@ -11,6 +11,7 @@ const NAME_CHARS: usize = 60;
 pub(super) fn shown_kind(kind: &PatternKind) -> String {
     match kind {
         PatternKind::Expression(hir) => shown(hir),
+        PatternKind::Substrings(text) => format!("substrings of {}", shown_literal(text.as_bytes())),
         PatternKind::Automaton(automaton) => {
             let example = automaton.shortest().unwrap_or_default();
             format!("automaton of {} states, as {}", automaton.states().len(), shown_literal(&example))

@@ -55,7 +55,9 @@ impl WorkGrammar {
                         }
                         opened
                     }
-                    PatternKind::Automaton(_) => work.push(expr.clone(), limits)?,
+                    PatternKind::Automaton(_) | PatternKind::Substrings(_) => {
+                        work.push(expr.clone(), limits)?
+                    }
                 },
                 Expr::Rule(rule) => work.push(Expr::Rule(*rule), limits)?,
                 Expr::Sequence(parts) => work.push(Expr::Sequence(all(parts)), limits)?,

@@ -65,6 +65,7 @@ impl BytesCfg {
                 Expr::Pattern(pattern) => match pattern.kind() {
                     PatternKind::Expression(hir) => builder.pattern(head, hir)?,
                     PatternKind::Automaton(automaton) => builder.automaton(head, automaton)?,
+                    PatternKind::Substrings(text) => builder.substrings(head, text)?,
                 },
                 Expr::Rule(rule) => builder.production(head, &[Symbol::Nonterminal(rule.raw())])?,
                 Expr::Sequence(parts) => {
@@ -203,6 +204,21 @@ impl Builder {
             for edge in &state.edges {
                 let rest = Symbol::Nonterminal(states[edge.to as usize]);
                 self.production(from, &[Symbol::Byte(edge.first, edge.last), rest])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `head` derives the substrings of whole characters: a nonterminal for each place reads its byte and goes on.
+    fn substrings(&mut self, head: u32, text: &str) -> Result<(), LimitExceeded> {
+        let places: Vec<u32> = (0..=text.len()).map(|_| self.nonterminal()).collect();
+        for (at, &from) in places.iter().enumerate() {
+            if text.is_char_boundary(at) {
+                self.production(head, &[Symbol::Nonterminal(from)])?;
+                self.production(from, &[])?;
+            }
+            if let Some(&byte) = text.as_bytes().get(at) {
+                self.production(from, &[Symbol::Byte(byte, byte), Symbol::Nonterminal(places[at + 1])])?;
             }
         }
         Ok(())

@@ -20,6 +20,7 @@ pub(crate) fn build_pattern(
 ) -> Result<Option<TerminalDfa>, LimitExceeded> {
     match pattern {
         PatternKind::Expression(hir) => build(hir, max_states, limits),
+        PatternKind::Substrings(text) => Ok(Some(TerminalDfa::of_substrings(text))),
         PatternKind::Automaton(automaton) if automaton.states().len() > most_of(automaton, max_states) => {
             Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states))
         }

@@ -4,9 +4,16 @@
 //! "there is a transition" means "the terminal can still end". The start is state 0. States are
 //! numbered in breadth-first order over classes in order of their least byte, so that equal minimal
 //! automata are equal values.
+//!
+//! The substrings of a long text are the exception: their states are made when texts come to them, are no
+//! fewer than needed, and in no table. Who reads tables asks [`is_table`](TerminalDfa::is_table) first.
 
-use std::hash::{Hash, Hasher};
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
+use super::substrings::Substrings;
 use crate::{
     grammar::automaton::{Automaton, Edge, State},
     hopcroft::{self, HASH_FACTOR, Table},
@@ -25,6 +32,8 @@ pub(crate) struct TerminalDfa {
     /// `state * class_count + class` -> state or [`NONE`].
     transitions: Box<[u32]>,
     accepting: Box<[bool]>,
+    /// In place of a table, which then has no states.
+    substrings: Option<Substrings>,
 }
 
 impl Hash for TerminalDfa {
@@ -44,7 +53,61 @@ impl TerminalDfa {
         let hash = classes.iter().fold(0, |hash, &class| mix(hash, u64::from(class)));
         let hash = accepting.iter().fold(hash, |hash, &accepts| mix(hash, u64::from(accepts)));
         let hash = transitions.iter().fold(hash, |hash, &to| mix(hash, u64::from(to)));
-        Self { hash, classes, class_count, transitions, accepting }
+        Self { hash, classes, class_count, transitions, accepting, substrings: None }
+    }
+
+    /// The DFA of the substrings of a text, made as it is needed. Linear in the text.
+    pub(crate) fn of_substrings(text: &Arc<str>) -> Self {
+        Self::made_as_needed(Substrings::new(Arc::clone(text), true))
+    }
+
+    fn made_as_needed(substrings: Substrings) -> Self {
+        let (classes, class_count) = classes_of(substrings.text().as_bytes());
+        let mut made = Self::new(classes, class_count, Box::default(), Box::default());
+        let words = substrings.text().as_bytes().chunks(8);
+        let word = |part: &[u8]| part.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        made.hash = words.fold(made.hash ^ u64::from(substrings.has_empty()), |hash, part| {
+            (hash ^ word(part)).wrapping_mul(HASH_FACTOR).rotate_left(29)
+        });
+        made.substrings = Some(substrings);
+        made
+    }
+
+    /// Are its states in a table? If not, they are made when they are asked for.
+    pub(crate) fn is_table(&self) -> bool {
+        self.substrings.is_none()
+    }
+
+    /// Of an automaton without a table what it is.
+    pub(crate) fn substrings(&self) -> Option<&Substrings> {
+        self.substrings.as_ref()
+    }
+
+    /// The state after one more byte, if the terminal can go on with it.
+    pub(crate) fn step(&self, state: u32, byte: u8) -> Option<u32> {
+        if let Some(substrings) = &self.substrings {
+            return substrings.step(state, byte);
+        }
+        let class = usize::from(self.classes[usize::from(byte)]);
+        let to = self.transitions[state as usize * self.class_count + class];
+        (to != NONE).then_some(to)
+    }
+
+    /// May the terminal end here?
+    pub(crate) fn accepts(&self, state: u32) -> bool {
+        match &self.substrings {
+            None => self.accepting[state as usize],
+            Some(substrings) => substrings.accepts(state),
+        }
+    }
+
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(self.classes())
+            + size_of_val(self.transitions())
+            + size_of_val(self.accepting())
+            + self.substrings.as_ref().map_or(0, Substrings::bytes)
     }
 
     /// The minimal DFA of the same language, or `None` if the language is empty.
@@ -84,22 +147,7 @@ impl TerminalDfa {
 
     /// The DFA of exactly these bytes (at least one). Linear.
     pub(crate) fn literal(bytes: &[u8]) -> Option<Self> {
-        let mut used = [false; 256];
-        bytes.iter().for_each(|&byte| used[usize::from(byte)] = true);
-        // All bytes that do not occur share a class; in order of their least bytes, as `canonical` numbers them.
-        let mut classes = Box::new([0_u8; 256]);
-        let (mut class_count, mut rest) = (0_usize, None);
-        for (class, used) in classes.iter_mut().zip(used) {
-            let known = if used { None } else { rest };
-            // At most 256 classes, so the last number is 255.
-            *class = known.unwrap_or_else(|| u8::try_from(class_count).unwrap_or(u8::MAX));
-            if known.is_none() {
-                class_count += 1;
-            }
-            if !used {
-                rest = Some(*class);
-            }
-        }
+        let (classes, class_count) = classes_of(bytes);
         let states = bytes.len() + 1;
         let mut transitions = vec![NONE; states * class_count].into_boxed_slice();
         for (state, &byte) in bytes.iter().enumerate() {
@@ -115,8 +163,11 @@ impl TerminalDfa {
     /// The same language without the empty string, or `None` if nothing is left. Linear where nothing leads back to
     /// the start, as in the substrings of a text; else costs as [`from_raw`](Self::from_raw).
     pub(crate) fn without_empty(&self) -> Option<Self> {
-        if !self.accepting[0] {
+        if !self.accepts_empty() {
             return Some(self.clone());
+        }
+        if let Some(substrings) = &self.substrings {
+            return Some(Self::made_as_needed(substrings.without_empty()));
         }
         if self.len() == 1 || self.transitions.contains(&0) {
             return self.without_empty_of_any();
@@ -153,16 +204,20 @@ impl TerminalDfa {
         writer.bytes(&*self.classes);
         writer.u32s(self.transitions.iter().copied());
         writer.bytes(&self.accepting.iter().map(|&accepts| u8::from(accepts)).collect::<Vec<_>>());
+        if let Some(substrings) = &self.substrings {
+            writer.bytes(&[u8::from(substrings.has_empty())]);
+            writer.bytes(substrings.text().as_bytes());
+        }
     }
 
-    /// Number of states.
+    /// Number of states; of those made as needed, of all that there may be.
     pub(crate) fn len(&self) -> usize {
-        self.accepting.len()
+        self.substrings.as_ref().map_or(self.accepting.len(), Substrings::bound)
     }
 
     /// Does the language have the empty string?
     pub(crate) fn accepts_empty(&self) -> bool {
-        self.accepting[0]
+        self.accepts(0)
     }
 
     /// The bytes with which texts may come to an end. Linear.
@@ -188,6 +243,9 @@ impl TerminalDfa {
 
     /// Is the language finite? Every state lies on a way to the end, so it is if no state lies on a cycle. Linear.
     pub(crate) fn is_finite(&self) -> bool {
+        if !self.is_table() {
+            return true;
+        }
         let rows = || self.transitions.chunks_exact(self.class_count);
         let mut incoming = vec![0_usize; self.len()];
         rows().flatten().filter(|to| **to != NONE).for_each(|&to| incoming[to as usize] += 1);
@@ -226,6 +284,27 @@ impl TerminalDfa {
     pub(crate) fn accepting(&self) -> &[bool] {
         &self.accepting
     }
+}
+
+/// The class of each byte where those of a text have one each, and the number of classes.
+fn classes_of(bytes: &[u8]) -> (Box<[u8; 256]>, usize) {
+    let mut used = [false; 256];
+    bytes.iter().for_each(|&byte| used[usize::from(byte)] = true);
+    // All bytes that do not occur share a class; in order of their least bytes, as `canonical` numbers them.
+    let mut classes = Box::new([0_u8; 256]);
+    let (mut class_count, mut rest) = (0_usize, None);
+    for (class, used) in classes.iter_mut().zip(used) {
+        let known = if used { None } else { rest };
+        // At most 256 classes, so the last number is 255.
+        *class = known.unwrap_or_else(|| u8::try_from(class_count).unwrap_or(u8::MAX));
+        if known.is_none() {
+            class_count += 1;
+        }
+        if !used {
+            rest = Some(*class);
+        }
+    }
+    (classes, class_count)
 }
 
 /// The bytes between which edges begin and end: no edge has one of an interval without the others.

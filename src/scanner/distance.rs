@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::dfa::{NONE, TerminalDfa};
 
 impl TerminalDfa {
-    /// By state the fewest bytes after which the terminal may end. Linear in the transitions.
+    /// By state of a table the fewest bytes after which the terminal may end. Linear in the transitions.
     pub(crate) fn distances(&self) -> Vec<u32> {
         let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
         for (from, row) in (0..).zip(self.transitions().chunks_exact(self.class_count())) {
@@ -32,6 +32,9 @@ impl TerminalDfa {
 
     /// Is every text of the terminal at most `bytes` long? Linear in the transitions for each byte.
     pub(crate) fn is_within(&self, bytes: usize) -> bool {
+        if let Some(substrings) = self.substrings() {
+            return substrings.text().len() <= bytes;
+        }
         let mut states = vec![0_u32];
         for _ in 0..=bytes {
             let row = |state: &u32| {

@@ -5,6 +5,7 @@ mod dfa;
 mod distance;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod scanner;
+mod substrings;
 
 pub(crate) use build::{build, build_pattern};
 pub(crate) use dfa::{NONE, TerminalDfa};

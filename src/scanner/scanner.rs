@@ -13,8 +13,11 @@ pub(crate) struct Scanner {
     dfas: Vec<Arc<TerminalDfa>>,
     /// First state of each terminal.
     starts: Vec<u32>,
-    /// Terminal of each state.
+    /// Terminal of each state in a table.
     terminals: Vec<TerminalId>,
+    /// The terminals whose states are made as needed, ascending by their first states, which come after those
+    /// of tables.
+    made_as_needed: Vec<TerminalId>,
     /// Joint classes: bytes of one class are treated alike by every terminal.
     byte_class: Box<[u8; 256]>,
     byte_class_count: usize,
@@ -23,15 +26,25 @@ pub(crate) struct Scanner {
 impl Scanner {
     /// The scanner of these terminals, or `None` if there are over 2^32 states.
     pub(crate) fn new(dfas: Vec<Arc<TerminalDfa>>) -> Option<Self> {
-        let mut starts = Vec::with_capacity(dfas.len());
-        let mut terminals = Vec::new();
+        let mut starts = vec![0; dfas.len()];
+        let (mut terminals, mut made_as_needed) = (Vec::new(), Vec::new());
         for (index, dfa) in dfas.iter().enumerate() {
-            starts.push(u32::try_from(terminals.len()).ok()?);
-            terminals.extend(std::iter::repeat_n(TerminalId::from_index(index)?, dfa.len()));
+            let terminal = TerminalId::from_index(index)?;
+            starts[index] = u32::try_from(terminals.len()).ok()?;
+            if dfa.is_table() {
+                terminals.extend(std::iter::repeat_n(terminal, dfa.len()));
+            } else {
+                made_as_needed.push(terminal);
+            }
         }
-        u32::try_from(terminals.len()).ok().filter(|&count| count < NONE)?;
+        let mut states = terminals.len();
+        for terminal in &made_as_needed {
+            starts[terminal.index()] = u32::try_from(states).ok()?;
+            states += dfas[terminal.index()].len();
+        }
+        u32::try_from(states).ok().filter(|&count| count < NONE)?;
         let (byte_class, byte_class_count) = joint_classes(&dfas);
-        Some(Self { dfas, starts, terminals, byte_class, byte_class_count })
+        Some(Self { dfas, starts, terminals, made_as_needed, byte_class, byte_class_count })
     }
 
     /// Number of terminals.
@@ -49,23 +62,18 @@ impl Scanner {
         &self.dfas
     }
 
-    /// Number of states of all terminals.
+    /// Number of states in tables of all terminals.
     pub(crate) fn state_count(&self) -> usize {
         self.terminals.len()
     }
 
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let dfas = self.dfas.iter().map(|dfa| {
-            size_of_val::<TerminalDfa>(dfa)
-                + size_of_val(dfa.classes())
-                + size_of_val(dfa.transitions())
-                + size_of_val(dfa.accepting())
-        });
+        let dfas = self.dfas.iter().map(|dfa| dfa.bytes());
         dfas.sum::<usize>() + 4 * (self.starts.len() + self.terminals.len()) + size_of_val(&*self.byte_class)
     }
 
-    /// All states.
+    /// All states in tables.
     pub(crate) fn states(&self) -> impl Iterator<Item = ScanStateId> {
         (0..self.terminals.len()).filter_map(ScanStateId::from_index)
     }
@@ -77,7 +85,18 @@ impl Scanner {
 
     /// The terminal that a state is inside of.
     pub(crate) fn terminal(&self, state: ScanStateId) -> TerminalId {
-        self.terminals[state.index()]
+        self.terminals.get(state.index()).copied().unwrap_or_else(|| {
+            let begun = |terminal: &TerminalId| self.starts[terminal.index()] <= state.raw();
+            // A state past those in tables is of one of these.
+            self.made_as_needed[self.made_as_needed.partition_point(begun).saturating_sub(1)]
+        })
+    }
+
+    /// What tells the state from others of its terminal, in every run.
+    pub(crate) fn name(&self, state: ScanStateId) -> u64 {
+        let local = self.local(state);
+        let substrings = self.dfas[self.terminal(state).index()].substrings();
+        substrings.map_or_else(|| u64::from(local), |substrings| substrings.name(local))
     }
 
     /// The state's number within its terminal's DFA.
@@ -87,17 +106,15 @@ impl Scanner {
 
     /// The state after one more byte, if the terminal can go on with it.
     pub(crate) fn step(&self, state: ScanStateId, byte: u8) -> Option<ScanStateId> {
-        let terminal = self.terminals[state.index()].index();
+        let terminal = self.terminal(state).index();
         let (dfa, start) = (&self.dfas[terminal], self.starts[terminal]);
-        let class = usize::from(dfa.classes()[usize::from(byte)]);
-        let to = dfa.transitions()[(state.raw() - start) as usize * dfa.class_count() + class];
-        (to != NONE).then(|| ScanStateId::new(start + to))
+        dfa.step(state.raw() - start, byte).map(|to| ScanStateId::new(start + to))
     }
 
     /// May the terminal end here?
     pub(crate) fn accepts(&self, state: ScanStateId) -> bool {
-        let terminal = self.terminals[state.index()].index();
-        self.dfas[terminal].accepting()[(state.raw() - self.starts[terminal]) as usize]
+        let terminal = self.terminal(state).index();
+        self.dfas[terminal].accepts(state.raw() - self.starts[terminal])
     }
 
     /// The joint class of a byte.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::ranges::Ranges;
 use crate::{
     ids::TrieNodeId,
-    scanner::{NONE, TerminalDfa},
+    scanner::TerminalDfa,
     vocab::{ByteTrie, byte_kind},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 pub(crate) struct Loops(Box<[u64]>);
 
 impl Loops {
-    /// Linear in the DFA's table, and 256 for each state with a loop.
+    /// Linear in the DFA's table, and 256 for each state with a loop. Without a table there is none.
     pub(crate) fn new(dfa: &TerminalDfa) -> Self {
         let width = dfa.class_count();
         let loops = dfa.transitions().chunks_exact(width.max(1)).enumerate().map(|(state, row)| {
@@ -31,7 +31,7 @@ impl Loops {
 
     /// Do all bytes of these kinds lead from `state` back to it?
     pub(super) fn holds(&self, state: u32, kinds: u64) -> bool {
-        kinds & !self.0[state as usize] == 0
+        kinds & !self.0.get(state as usize).copied().unwrap_or(0) == 0
     }
 }
 
@@ -71,7 +71,7 @@ impl<'a> Crossing<'a> {
     /// subtrees in which every byte leads back to one state cost as much as a node.
     pub(crate) fn root(&mut self, state: u32) {
         for byte in 0..=u8::MAX {
-            if let Some(to) = self.step(state, byte)
+            if let Some(to) = self.dfa.step(state, byte)
                 && let Some(node) = self.trie.root_child(byte)
             {
                 self.at(node, to);
@@ -99,7 +99,7 @@ impl<'a> Crossing<'a> {
             let node = TrieNodeId::new(next);
             let end = self.trie.end(node).raw();
             let depth = 1 + u32::try_from(self.path.len()).unwrap_or(u32::MAX);
-            match self.step(state, self.trie.byte(node)) {
+            match self.dfa.step(state, self.trie.byte(node)) {
                 Some(to) if !self.is_known(node, depth) && self.enter(node, to) => {
                     self.path.push((end, to));
                     next += 1;
@@ -126,7 +126,7 @@ impl<'a> Crossing<'a> {
     /// Collects `node`, and all below it if no byte there leads anywhere else. Returns whether the
     /// children are still to be walked.
     fn enter(&mut self, node: TrieNodeId, state: u32) -> bool {
-        let accepts = self.dfa.accepting()[state as usize];
+        let accepts = self.dfa.accepts(state);
         if self.loops.holds(state, self.trie.kinds_below(node)) {
             self.stays.push(self.trie.subtree_tokens(node));
             if accepts && self.trie.has_children(node) {
@@ -140,18 +140,12 @@ impl<'a> Crossing<'a> {
         }
         true
     }
-
-    fn step(&self, state: u32, byte: u8) -> Option<u32> {
-        let class = usize::from(self.dfa.classes()[usize::from(byte)]);
-        let to = self.dfa.transitions()[state as usize * self.dfa.class_count() + class];
-        (to != NONE).then_some(to)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ids::TokenId, subterminal::kin_tests::dfa};
+    use crate::{ids::TokenId, scanner::NONE, subterminal::kin_tests::dfa};
     use proptest::prelude::*;
 
     #[test]

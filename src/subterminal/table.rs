@@ -37,6 +37,10 @@ const ENTER_WORK: usize = 8;
 /// Bytes that lead on from a state from which on it is worth a look whether a common terminal does the same.
 const WORTH_KIN: usize = 48;
 
+/// Trie nodes for a unit of work where states are made as needed: all their rows together take a text's
+/// length times that of the longest token, so the budget, which is for hostile grammars, is not about them.
+const SCATTERED: usize = 4;
+
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
 /// the caches.
 fn walking(nodes: usize) -> usize {
@@ -95,6 +99,8 @@ pub(crate) struct TerminalTable {
     characters: OnceLock<Characters>,
     /// By state; made with the first row, since most terminals of a large grammar are in no text.
     rows: OnceLock<Box<[OnceLock<Row>]>>,
+    /// The same for states that are made as needed.
+    scattered: Mutex<HashMap<u32, Arc<Reach>>>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
@@ -110,10 +116,7 @@ pub(crate) struct TerminalTable {
 impl TerminalTable {
     /// A table without rows.
     pub(super) fn new(dfa: Arc<TerminalDfa>, common: impl IntoIterator<Item = Arc<Self>>) -> Self {
-        let step = |byte: u8| {
-            let to = dfa.transitions()[usize::from(dfa.classes()[usize::from(byte)])];
-            (to != NONE).then_some((byte, to))
-        };
+        let step = |byte: u8| Some((byte, dfa.step(0, byte)?));
         let first: Box<[(u8, u32)]> = (0..=u8::MAX).filter_map(step).collect();
         Self {
             begins: first.iter().map(|(byte, _)| *byte).collect(),
@@ -125,6 +128,7 @@ impl TerminalTable {
             home: OnceLock::new(),
             characters: OnceLock::new(),
             rows: OnceLock::new(),
+            scattered: Mutex::default(),
             crossings: Mutex::default(),
             walked: Walked::default(),
             first,
@@ -150,6 +154,18 @@ impl TerminalTable {
     /// What the terminal does to all tokens when it is in `state`. First use walks the trie; the row is kept also if
     /// that was too much work.
     pub(crate) fn row(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        work: &mut Work,
+    ) -> Result<Arc<Reach>, LimitExceeded> {
+        if !self.dfa.is_table() {
+            return self.scattered_row(trie, state, work);
+        }
+        self.row_in_table(trie, state, work).map(Arc::clone)
+    }
+
+    fn row_in_table(
         &self,
         trie: &ByteTrie,
         state: u32,
@@ -193,22 +209,49 @@ impl TerminalTable {
             return made.map(|()| &row.reach);
         }
         let row = self.rows()[state as usize].get_or_init(|| {
-            let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
-            if state == 0 {
-                // Most terminals begin with few bytes.
-                let enter = |&(byte, to): &(u8, u32)| Some((trie.root_child(byte)?, to));
-                self.first.iter().filter_map(enter).for_each(|(node, to)| crossing.at(node, to));
-            } else {
-                crossing.root(state);
-            }
-            let walked = crossing.walked;
+            let (reach, walked) = self.walk(trie, state);
             self.walked.note(state, walked);
-            let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
             made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
-            self.add_bytes(reach.bytes());
             Row { reach, taken: None }
         });
         made.map(|()| &row.reach)
+    }
+
+    /// What a state does to all tokens, and how many trie nodes it took to find out.
+    fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<Reach>, usize) {
+        let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
+        if state == 0 {
+            // Most terminals begin with few bytes.
+            let enter = |&(byte, to): &(u8, u32)| Some((trie.root_child(byte)?, to));
+            self.first.iter().filter_map(enter).for_each(|(node, to)| crossing.at(node, to));
+        } else {
+            crossing.root(state);
+        }
+        let walked = crossing.walked;
+        let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
+        self.add_bytes(reach.bytes());
+        (reach, walked)
+    }
+
+    /// The row of a state that is made as needed.
+    fn scattered_row(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        work: &mut Work,
+    ) -> Result<Arc<Reach>, LimitExceeded> {
+        if let Some(row) = self.scattered_rows().get(&state) {
+            return Ok(Arc::clone(row));
+        }
+        let (reach, walked) = self.walk(trie, state);
+        self.scattered_rows().insert(state, Arc::clone(&reach));
+        // The text's places are divided as far as tokens are long, and no state's twice.
+        work.spend(ROW_WORK + walked / SCATTERED + reach.work())?;
+        Ok(reach)
+    }
+
+    fn scattered_rows(&self) -> MutexGuard<'_, HashMap<u32, Arc<Reach>>> {
+        self.scattered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The row of a state that does what another does whose row took a long walk, but for long texts.
@@ -256,7 +299,7 @@ impl TerminalTable {
         into: &Arc<Self>,
         work: &mut Work,
     ) -> Result<Arc<Reach>, LimitExceeded> {
-        let row = Arc::clone(self.row(trie, state, work)?);
+        let row = self.row(trie, state, work)?;
         let key = (state, Arc::as_ptr(into).addr());
         if let Some(known) = self.crossings().get(&key).filter(|known| known.into.strong_count() > 0) {
             return Ok(Arc::clone(&known.reach));
@@ -277,7 +320,8 @@ impl TerminalTable {
             }
             None => None,
         };
-        let taken = self.rows()[state as usize].get().and_then(|row| row.taken.as_ref());
+        let made = self.rows.get().and_then(|rows| rows[state as usize].get());
+        let taken = made.and_then(|row| row.taken.as_ref());
         let reach = match (partner, taken) {
             (Some((common, partner, true)), _) => common.crossing(trie, partner, into, work)?,
             (Some((common, partner, _)), Some(Taken { nodes, exits }))
@@ -326,7 +370,7 @@ impl TerminalTable {
         }
         let Some((common, kin)) = self.kin(work)? else { return Ok(None) };
         let Some(partner) = kin.partner(state) else { return Ok(None) };
-        Ok(Some((common, kin, Arc::clone(common.row(trie, partner, work)?))))
+        Ok(Some((common, kin, common.row(trie, partner, work)?)))
     }
 
     /// The closest common terminal, and how the two compare.
@@ -393,7 +437,7 @@ impl TerminalTable {
         exits: &Ranges,
         work: &mut Work,
     ) -> Result<Option<Reach>, LimitExceeded> {
-        if self.first.len() < WORTH_KIN || exits.total() < WORTH_COUNTING {
+        if !self.dfa.is_table() || self.first.len() < WORTH_KIN || exits.total() < WORTH_COUNTING {
             return Ok(None);
         }
         let Some((common, kin)) = self.kin(work)? else { return Ok(None) };
@@ -433,6 +477,7 @@ impl TerminalTable {
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.rows.get().map_or(0, |rows| size_of_val(&**rows))
+            + self.scattered_rows().allocation_size()
             + self.bytes.load(Ordering::Relaxed)
     }
 

@@ -8,7 +8,7 @@ use super::table::TerminalTable;
 use crate::{
     grammar::Automaton,
     limits::TABLE_BYTES,
-    scanner::{NONE, TerminalDfa},
+    scanner::TerminalDfa,
     store::{CacheFolder, Key, Kind, Reader, Writer},
     vocab::Vocabulary,
 };
@@ -60,9 +60,9 @@ impl Tables {
             }
         }
         // Those that some byte begins as well.
-        let begins = |byte: u8| dfa.transitions()[usize::from(dfa.classes()[usize::from(byte)])] != NONE;
+        let begins = |byte: u8| dfa.step(0, byte).is_some();
         let alike = |table: &&Arc<TerminalTable>| table.first().iter().any(|&(byte, _)| begins(byte));
-        let common = common.iter().filter(alike).cloned();
+        let common = common.iter().filter(|table| dfa.is_table() && alike(table)).cloned();
         let table = Arc::new(TerminalTable::new(Arc::clone(dfa), common));
         known.tables.insert(Arc::clone(dfa), Arc::clone(&table));
         table
@@ -93,7 +93,8 @@ impl Tables {
 
     /// Takes the rows of a table from the cache folder, if they are there.
     pub(crate) fn load(&self, table: &TerminalTable) {
-        if self.cache.path().is_some() && table.first().len() >= FIRST_WORTH_A_FILE && !table.is_full() {
+        let worth_a_file = table.dfa().is_table() && table.first().len() >= FIRST_WORTH_A_FILE;
+        if self.cache.path().is_some() && worth_a_file && !table.is_full() {
             let read = |reader: &mut Reader<'_>| table.read(reader, self.vocabulary.trie());
             if self.cache.get(Kind::TerminalTables, &self.key(table), read).is_some() {
                 table.set_stored();

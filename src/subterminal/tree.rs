@@ -117,7 +117,7 @@ impl Forest {
         }
         let terminal = soil.scanner.terminal(state);
         let row = soil.tables[terminal.index()].row(soil.trie, soil.scanner.local(state), work)?;
-        let root = self.push(terminal, Arc::clone(row));
+        let root = self.push(terminal, row);
         self.nodes[root.index()].state = Some(state);
         self.roots.insert(state, root);
         Ok(root)

@@ -49,7 +49,7 @@ impl<'g> Matcher<'g> {
             Part::Expr(expr) => match self.grammar.expr(expr) {
                 Expr::Pattern(pattern) => match pattern.kind() {
                     PatternKind::Expression(hir) => self.part(Part::Hir(hir), at, rest),
-                    PatternKind::Automaton(_) => unreachable!("random grammars have none"),
+                    _ => unreachable!("random grammars have no others"),
                 },
                 Expr::Rule(rule) => self.rule(*rule, at, rest),
                 Expr::Sequence(parts) => {

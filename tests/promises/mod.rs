@@ -24,6 +24,7 @@ mod rollback;
 mod schemas;
 mod sound;
 mod specials;
+mod substrings;
 mod trees;
 mod walks;
 mod warnings;

@@ -142,7 +142,7 @@ impl<'t> Actions<'t> {
         let literal = |text: &str| Language::of(&Hir::literal(text.as_bytes()), limits);
         let made = || -> Result<_, LimitExceeded> {
             if extension == Extension::SubstringOf {
-                return substring::of_text(texts[0]);
+                return substring::pattern(texts[0]);
             }
             let languages = texts.iter().map(|text| literal(text)).collect::<Result<Vec<_>, _>>()?;
             let language = if extension.is_delimited() {
@@ -150,9 +150,9 @@ impl<'t> Actions<'t> {
             } else {
                 extension::text_until(&Language::union(&languages, limits)?, limits)?
             };
-            language.automaton(limits)
+            language.automaton(limits).map(Pattern::automaton)
         };
-        made().map(Pattern::automaton).map_err(|limit| {
+        made().map_err(|limit| {
             let hint = limit.hint();
             GrammarError::limit(limit).with_hint(hint)
         })

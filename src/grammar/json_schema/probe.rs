@@ -33,6 +33,7 @@ fn ends(grammar: &Grammar, expr: ExprId, text: &[u8], starts: &BTreeSet<usize>) 
             PatternKind::Automaton(automaton) => {
                 starts.iter().flat_map(|&start| runs(automaton, text, start)).collect()
             }
+            other @ PatternKind::Substrings(_) => panic!("{other:?}"),
             PatternKind::Expression(hir) => match hir.kind() {
                 HirKind::Literal(literal) => starts
                     .iter()

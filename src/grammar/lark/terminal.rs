@@ -1,7 +1,9 @@
 //! Terminals as automata: for `&`, `~`, and rules that end as soon as they can.
 
 use crate::{
-    grammar::{GrammarError, Pattern, PatternKind, error::quoted, regex, regular::Language, source::Span},
+    grammar::{
+        GrammarError, Pattern, PatternKind, error::quoted, regex, regular::Language, source::Span, substring,
+    },
     ids::ExprId,
     limits::{Budget, LimitExceeded},
 };
@@ -54,6 +56,9 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 match leaf.kind() {
                     PatternKind::Expression(hir) => Language::of(hir, limits),
                     PatternKind::Automaton(automaton) => Ok(Language::of_automaton(automaton)),
+                    PatternKind::Substrings(text) => {
+                        substring::of_text(text).map(|automaton| Language::of_automaton(&automaton))
+                    }
                 }
             }
         };
@@ -85,6 +90,10 @@ impl<'a, 't> Translator<'a, 't, '_> {
                         Language::of(hir, self.limits).map_err(|limit| self.limit(limit, span))?
                     }
                     PatternKind::Automaton(automaton) => Language::of_automaton(automaton),
+                    PatternKind::Substrings(text) => {
+                        let automaton = substring::of_text(text).map_err(|limit| self.limit(limit, span))?;
+                        Language::of_automaton(&automaton)
+                    }
                 }
             }
             Some(Meaning::Defined(definition)) if super::ast::is_terminal(name) => {

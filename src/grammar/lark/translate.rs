@@ -10,7 +10,6 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use crate::{
     grammar::{
         Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
-        automaton::Automaton,
         embed::embed,
         error::MOST_SHOWN,
         json_schema::SchemaOptions,
@@ -339,7 +338,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 self.warnings.extend(moved.take(room));
                 Ok(pattern)
             }
-            Kind::Structured(value) => Ok(Pattern::automaton(self.structured(*value)?)),
+            Kind::Structured(value) => self.structured(*value),
             // The names were checked: nothing else is a leaf.
             _ => Err(GrammarError::syntax("no part of a terminal").at(self.source(), expr.span, "")),
         }
@@ -350,13 +349,15 @@ impl<'a, 't> Translator<'a, 't, '_> {
         if error.places().is_empty() { error.at(self.source(), span, "") } else { error }
     }
 
-    fn structured(&self, value: Span) -> Translated<Automaton> {
+    fn structured(&self, value: Span) -> Translated<Pattern> {
         let made = match options::structured(self.text, value)? {
-            Structured::Chars(text) => substring::of_text(&text),
-            Structured::Words(text) => substring::of_pieces(&substring::words(&text), self.limits),
+            Structured::Chars(text) => substring::pattern(&text),
+            Structured::Words(text) => {
+                substring::of_pieces(&substring::words(&text), self.limits).map(Pattern::automaton)
+            }
             Structured::Chunks(chunks) => {
                 let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
-                substring::of_pieces(&chunks, self.limits)
+                substring::of_pieces(&chunks, self.limits).map(Pattern::automaton)
             }
         };
         made.map_err(|limit| self.limit(limit, value))

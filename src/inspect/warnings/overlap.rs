@@ -16,7 +16,7 @@ use super::{
 use crate::{
     ids::TerminalId,
     lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot},
-    scanner::{NONE, TerminalDfa},
+    scanner::TerminalDfa,
 };
 
 /// Terminals kept of those that a nonterminal can begin or end with.
@@ -328,6 +328,10 @@ struct Shared {
 
 /// Can `one`, from a state in which it may end, and `other`, from its start, read the same bytes without end?
 fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<Shared> {
+    // Substrings have an end.
+    if !one.is_table() || !other.is_table() {
+        return None;
+    }
     let mut joint = [0_u8; 256];
     let mut names: HashMap<(u8, u8), u8> = HashMap::new();
     for (byte, class) in joint.iter_mut().enumerate() {
@@ -352,7 +356,7 @@ fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<
         let (left, right) = nodes[edges.len()];
         let mut row = Vec::new();
         for &byte in &bytes {
-            let (Some(left), Some(right)) = (step(one, left, byte), step(other, right, byte)) else {
+            let (Some(left), Some(right)) = (one.step(left, byte), other.step(right, byte)) else {
                 continue;
             };
             let fresh = nodes.len();
@@ -376,12 +380,6 @@ fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<
     }
     let repeated = text.split_off(*came.get(&at)?);
     Some(Shared { from: nodes[start].0, lead: text, repeated })
-}
-
-fn step(dfa: &TerminalDfa, state: u32, byte: u8) -> Option<u32> {
-    let class = usize::from(dfa.classes()[usize::from(byte)]);
-    let to = dfa.transitions()[state as usize * dfa.class_count() + class];
-    (to != NONE).then_some(to)
 }
 
 /// The nodes from which one can go on without end: what is left when dead ends are taken away.

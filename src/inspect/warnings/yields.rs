@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     lower::{Cfg, Dot, List, Lowered, NEVER, NonterminalId, Slot, Uses, shortest},
-    scanner::{NONE, TerminalDfa},
+    scanner::TerminalDfa,
 };
 
 /// Texts longer than this are not made, in bytes.
@@ -213,7 +213,7 @@ fn contexts(cfg: &Cfg, terminals: &[u64], shortest: &[(u64, Dot)]) -> Vec<Option
 
 /// A shortest text that leads from `state` to the end, in letters that are easy to read where there is a choice.
 fn shortest_text(dfa: &TerminalDfa, state: u32) -> Option<Vec<u8>> {
-    path(dfa, state, |state| dfa.accepting()[state as usize])
+    path(dfa, state, |state| dfa.accepts(state))
 }
 
 /// A shortest text, not empty, that leads from `from` to a state that is `wanted`.
@@ -223,11 +223,7 @@ pub(super) fn path(dfa: &TerminalDfa, from: u32, wanted: impl Fn(u32) -> bool) -
     let mut open = VecDeque::from([from]);
     while let Some(state) = open.pop_front() {
         for &byte in &bytes {
-            let class = usize::from(dfa.classes()[usize::from(byte)]);
-            let to = dfa.transitions()[state as usize * dfa.class_count() + class];
-            if to == NONE || came[to as usize].is_some() {
-                continue;
-            }
+            let Some(to) = dfa.step(state, byte).filter(|&to| came[to as usize].is_none()) else { continue };
             came[to as usize] = Some((state, byte));
             if wanted(to) {
                 return Some(back(&came, from, to));

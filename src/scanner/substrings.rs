@@ -1,0 +1,328 @@
+//! The substrings of a long text as an automaton whose states are made when texts come to them.
+//!
+//! A state is the set of places of the text where what was read so far ends: the states of the suffix automaton
+//! (Blumer et al., 1985), found from the start on by dividing the places by the byte that follows. Texts of some
+//! length occur once, and their state is the one place.
+//!
+//! Invariant: of two sets of places either one is within the other or they have none in common, since of two
+//! texts that end at the same place the longer occurs at fewer places. So the first place and the number of
+//! places tell sets apart.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hashbrown::HashMap;
+
+/// The substrings of whole characters of a text.
+#[derive(Debug)]
+pub(crate) struct Substrings {
+    text: Arc<str>,
+    /// Is the empty one among them?
+    with_empty: bool,
+    /// Bytes of the shortest character.
+    shortest: u32,
+    shared: RwLock<Shared>,
+}
+
+/// The states with several places, the start first.
+#[derive(Debug)]
+struct Shared {
+    states: Vec<State>,
+    /// By first place and number of places.
+    known: HashMap<(u32, u32), u32>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    first: u32,
+    count: u32,
+    next: Next,
+}
+
+#[derive(Debug)]
+enum Next {
+    /// The places, while nobody has asked what follows there.
+    Places(Box<[u32]>),
+    /// The bytes that follow, ascending, and the states they lead to.
+    Edges(Box<[(u8, u32)]>),
+}
+
+impl PartialEq for Substrings {
+    fn eq(&self, other: &Self) -> bool {
+        self.with_empty == other.with_empty && self.text == other.text
+    }
+}
+
+impl Eq for Substrings {}
+
+impl Clone for Substrings {
+    /// The same language, with no state made.
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.text), self.with_empty)
+    }
+}
+
+impl Substrings {
+    /// The substrings of a text that is not empty, with the empty one or without. Linear in the text, for its
+    /// shortest character.
+    pub(crate) fn new(text: Arc<str>, with_empty: bool) -> Self {
+        let shortest = text.chars().map(char::len_utf8).min().unwrap_or(1);
+        let count = len_u32(&text);
+        let start = State { first: 0, count, next: Next::Places(Box::default()) };
+        let shared = Shared { states: vec![start], known: HashMap::new(), bytes: 0 };
+        let shortest = u32::try_from(shortest).unwrap_or(1);
+        Self { text, with_empty, shortest, shared: RwLock::new(shared) }
+    }
+
+    /// The same without the empty one.
+    pub(crate) fn without_empty(&self) -> Self {
+        Self::new(Arc::clone(&self.text), false)
+    }
+
+    /// The text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Is the empty substring one of them?
+    pub(crate) fn has_empty(&self) -> bool {
+        self.with_empty
+    }
+
+    /// States are numbered below this: the start is 0, then comes one for each place, then those of several.
+    pub(crate) fn bound(&self) -> usize {
+        2 * self.text.len() + 1
+    }
+
+    /// The state after one more byte. One lookup where it is known; the first time it costs a pass over the
+    /// places of the state.
+    pub(crate) fn step(&self, state: u32, byte: u8) -> Option<u32> {
+        let Some(at) = self.several(state) else {
+            return (self.text.as_bytes().get(state as usize) == Some(&byte)).then(|| state + 1);
+        };
+        let edge = |shared: &Shared| match &shared.states[at].next {
+            Next::Edges(edges) => {
+                Some(edges.binary_search_by_key(&byte, |edge| edge.0).ok().map(|edge| edges[edge].1))
+            }
+            Next::Places(_) => None,
+        };
+        if let Some(known) = edge(&self.shared.read().unwrap_or_else(PoisonError::into_inner)) {
+            return known;
+        }
+        let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+        self.divide(&mut shared, at);
+        edge(&shared).flatten()
+    }
+
+    /// Does a substring end here?
+    pub(crate) fn accepts(&self, state: u32) -> bool {
+        if state == 0 { self.with_empty } else { self.text.is_char_boundary(self.place(state)) }
+    }
+
+    /// The fewest bytes after which a substring ends.
+    pub(crate) fn distance(&self, state: u32) -> u32 {
+        if state == 0 {
+            return if self.with_empty { 0 } else { self.shortest };
+        }
+        let place = self.place(state);
+        (0..).zip(place..).find(|&(_, at)| self.text.is_char_boundary(at)).map_or(0, |(bytes, _)| bytes)
+    }
+
+    /// What tells the state from others, whatever was met first: its first place and the number of its places.
+    pub(crate) fn name(&self, state: u32) -> u64 {
+        match self.several(state) {
+            None => u64::from(state),
+            Some(at) => {
+                let State { first, count, .. } =
+                    self.shared.read().unwrap_or_else(PoisonError::into_inner).states[at];
+                u64::from(count) << 32 | u64::from(first)
+            }
+        }
+    }
+
+    /// Memory, in bytes, what was made so far included.
+    pub(crate) fn bytes(&self) -> usize {
+        let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        let states = shared.states.capacity() * size_of::<State>() + shared.known.allocation_size();
+        self.text.len() + states + shared.bytes
+    }
+
+    /// Of a state of several places its index.
+    fn several(&self, state: u32) -> Option<usize> {
+        let state = state as usize;
+        if state == 0 { Some(0) } else { state.checked_sub(self.text.len()).filter(|at| *at > 0) }
+    }
+
+    /// A place of the state, which is not the start. All are alike between characters or inside of one.
+    fn place(&self, state: u32) -> usize {
+        match self.several(state) {
+            None => state as usize,
+            Some(at) => self.shared.read().unwrap_or_else(PoisonError::into_inner).states[at].first as usize,
+        }
+    }
+
+    /// Makes the states that a state leads to.
+    fn divide(&self, shared: &mut Shared, at: usize) {
+        let Next::Places(places) = &mut shared.states[at].next else { return };
+        let places = std::mem::take(places);
+        shared.bytes -= size_of_val(&*places);
+        let text = self.text.as_bytes();
+        let byte = |&place: &u32| text.get(place as usize).copied();
+        let mut edges: Vec<(u8, u32)> = Vec::new();
+        if at == 0 {
+            // All places between characters; a place within is where another text ends, but none begins.
+            let begins = |place: &u32| self.text.is_char_boundary(*place as usize);
+            self.spread((0..len_u32(&self.text)).filter(begins), shared, &mut edges);
+        } else if places.len() <= FEW {
+            let mut by_byte: Vec<(u8, u32)> =
+                places.iter().filter_map(|place| Some((byte(place)?, place + 1))).collect();
+            // Places stay in order within a byte.
+            by_byte.sort_by_key(|(byte, _)| *byte);
+            for group in by_byte.chunk_by(|one, other| one.0 == other.0) {
+                let to = self.state(shared, group.iter().map(|(_, place)| *place));
+                edges.push((group[0].0, to));
+            }
+        } else {
+            self.spread(places.iter().copied(), shared, &mut edges);
+        }
+        shared.bytes += size_of_val(&*edges);
+        shared.states[at].next = Next::Edges(edges.into());
+    }
+
+    /// As [`divide`](Self::divide), for many places: a counting sort.
+    fn spread(
+        &self,
+        places: impl Iterator<Item = u32> + Clone,
+        shared: &mut Shared,
+        edges: &mut Vec<(u8, u32)>,
+    ) {
+        let text = self.text.as_bytes();
+        let mut next = [0_usize; 257];
+        let followed = || places.clone().filter_map(|place| Some((*text.get(place as usize)?, place + 1)));
+        followed().for_each(|(byte, _)| next[usize::from(byte) + 1] += 1);
+        (0..256).for_each(|byte| next[byte + 1] += next[byte]);
+        let firsts = next;
+        let mut sorted = vec![0_u32; next[256]];
+        for (byte, place) in followed() {
+            let at = &mut next[usize::from(byte)];
+            sorted[*at] = place;
+            *at += 1;
+        }
+        for byte in 0..=u8::MAX {
+            let group = &sorted[firsts[usize::from(byte)]..firsts[usize::from(byte) + 1]];
+            if !group.is_empty() {
+                edges.push((byte, self.state(shared, group.iter().copied())));
+            }
+        }
+    }
+
+    /// The state of some places, which are ascending.
+    fn state(&self, shared: &mut Shared, mut places: impl ExactSizeIterator<Item = u32> + Clone) -> u32 {
+        let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let all = places.clone();
+        let first = places.next().unwrap_or(0);
+        if count == 1 {
+            return first;
+        }
+        let Shared { states, known, bytes } = shared;
+        let fresh = u32::try_from(states.len()).unwrap_or(u32::MAX);
+        let at = *known.entry((first, count)).or_insert_with(|| {
+            let places: Box<[u32]> = all.collect();
+            *bytes += size_of_val(&*places);
+            states.push(State { first, count, next: Next::Places(places) });
+            fresh
+        });
+        // Sets that are within each other or apart are fewer than places, so numbers stay below the bound.
+        len_u32(&self.text) + at
+    }
+}
+
+/// Places up to which sorting them costs less than counting bytes.
+const FEW: usize = 64;
+
+/// Texts have at most [`SUBSTRING_BYTES`](crate::limits::SUBSTRING_BYTES).
+fn len_u32(text: &str) -> u32 {
+    u32::try_from(text.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use hashbrown::HashSet;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn run(substrings: &Substrings, text: &[u8]) -> Option<u32> {
+        text.iter().try_fold(0, |state, &byte| substrings.step(state, byte))
+    }
+
+    proptest! {
+        /// Against looking for the text, whole characters alone, from states met in any order.
+        #[test]
+        fn substrings_are_those_of_whole_characters(
+            text in "[abé漢]{1,40}|[ab]{70,200}",
+            others in proptest::collection::vec("[abé漢]{0,5}", 1..20),
+            cuts in proptest::collection::vec(0..3_usize, 20),
+            with_empty: bool,
+        ) {
+            let substrings = Substrings::new(text.as_str().into(), with_empty);
+            for (other, cut) in others.iter().zip(cuts) {
+                let state = run(&substrings, other.as_bytes());
+                let expected = text.contains(other.as_str());
+                prop_assert_eq!(state.is_some(), expected);
+                let Some(state) = state else { continue };
+                prop_assert_eq!(substrings.accepts(state), with_empty || !other.is_empty());
+                prop_assert!((state as usize) < substrings.bound());
+                // Inside of a character it goes on, and that is how far the end is.
+                let bytes = &other.as_bytes()[..other.len().saturating_sub(cut)];
+                let inside = run(&substrings, bytes).unwrap();
+                let distance = substrings.distance(inside);
+                let least = (0..5).find(|&more| ends(&substrings, inside, more)).unwrap();
+                prop_assert_eq!(distance, least);
+            }
+        }
+
+        /// States are as many as sets of places, and their names do not depend on what was met first.
+        #[test]
+        fn states_are_sets_of_places(text in "[ab]{1,30}") {
+            let all: Vec<&str> = (0..text.len())
+                .flat_map(|from| (from + 1..=text.len()).map(move |to| (from, to)))
+                .map(|(from, to)| &text[from..to])
+                .collect();
+            let places = |part: &str| -> Vec<usize> {
+                (0..text.len()).filter(|&at| text[at..].starts_with(part)).map(|at| at + part.len()).collect()
+            };
+            let (forwards, backwards) =
+                (Substrings::new(text.as_str().into(), true), Substrings::new(text.as_str().into(), true));
+            let name = |of: &Substrings, part: &str| of.name(run(of, part.as_bytes()).unwrap());
+            let names: Vec<u64> = all.iter().map(|part| name(&forwards, part)).collect();
+            let mut others: Vec<u64> = all.iter().rev().map(|part| name(&backwards, part)).collect();
+            others.reverse();
+            prop_assert_eq!(&names, &others);
+            let sets: HashSet<Vec<usize>> = all.iter().map(|part| places(part)).collect();
+            let pairs: HashSet<(Vec<usize>, u64)> =
+                all.iter().zip(&names).map(|(part, name)| (places(part), *name)).collect();
+            prop_assert_eq!(pairs.len(), sets.len());
+            prop_assert_eq!(names.iter().collect::<HashSet<_>>().len(), sets.len());
+        }
+    }
+
+    fn ends(substrings: &Substrings, state: u32, more: u32) -> bool {
+        if more == 0 {
+            return substrings.accepts(state);
+        }
+        (0..=u8::MAX)
+            .filter_map(|byte| substrings.step(state, byte))
+            .any(|next| ends(substrings, next, more - 1))
+    }
+
+    #[test]
+    fn states_take_memory() {
+        let substrings = Substrings::new("abcabdabe".repeat(30).into(), true);
+        let before = substrings.bytes();
+        run(&substrings, b"abcab").unwrap();
+        assert!(substrings.bytes() > before);
+        assert_eq!(substrings.clone(), substrings);
+        assert_ne!(substrings.without_empty(), substrings);
+    }
+}

@@ -1,0 +1,130 @@
+//! The parts of a text mean the same whether their states are in a table or made as texts come to them, and
+//! what looking for them in the text says: to the oracle, and to the engine.
+
+use std::collections::BTreeSet;
+
+use domino::{
+    Grammar, Limits, Lookahead,
+    grammar::{
+        Automaton, Expr, GrammarBuilder, Pattern,
+        automaton::{Edge, State},
+    },
+    ids::ExprId,
+    oracle::Oracle,
+};
+use proptest::prelude::*;
+
+use super::generate::{ALPHABET, World, case, config};
+
+/// The automaton of a text's parts by what it means: states are sets of places.
+fn automaton(text: &str) -> Automaton {
+    let start: BTreeSet<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
+    let (mut order, mut states) = (vec![start], Vec::new());
+    while let Some(places) = order.get(states.len()).cloned() {
+        let mut state =
+            State { accepts: places.iter().all(|&at| text.is_char_boundary(at)), edges: Vec::new() };
+        for byte in 0..=u8::MAX {
+            let follows = places.iter().filter(|&&at| text.as_bytes().get(at) == Some(&byte));
+            let next: BTreeSet<usize> = follows.map(|at| at + 1).collect();
+            if next.is_empty() {
+                continue;
+            }
+            let number = order.iter().position(|known| *known == next).unwrap_or_else(|| {
+                order.push(next);
+                order.len() - 1
+            });
+            state.edges.push(Edge { first: byte, last: byte, to: u32::try_from(number).unwrap() });
+        }
+        states.push(state);
+    }
+    Automaton::new(states).unwrap()
+}
+
+/// The grammar with `leaf` for each of its leaves whose number `is_one` says.
+fn with_leaves(
+    grammar: &Grammar,
+    is_one: impl Fn(usize) -> bool,
+    leaf: impl Fn(usize) -> Pattern,
+) -> Grammar {
+    let mut builder = GrammarBuilder::new(&Limits::default());
+    for rule in grammar.rules() {
+        builder.declare(grammar.rule_name(rule));
+    }
+    let mut made: Vec<ExprId> = Vec::new();
+    for (id, expr) in grammar.exprs() {
+        let at = grammar.expr_span(id);
+        let parts = |parts: &[ExprId]| parts.iter().map(|part| made[part.index()]).collect::<Vec<_>>();
+        let new = match expr {
+            Expr::Pattern(_) if is_one(id.index()) => builder.pattern(leaf(id.index()), at),
+            Expr::Pattern(pattern) => builder.pattern(pattern.clone(), at),
+            Expr::Rule(rule) => builder.rule_ref(grammar.rule_name(*rule), at),
+            Expr::Sequence(all) => builder.sequence(parts(all), at),
+            Expr::Alternatives(all) => builder.alternatives(parts(all), at),
+            Expr::Repeat { part, min, max } => builder.repeat(made[part.index()], *min, *max, at),
+            _ => unreachable!("there are no others"),
+        };
+        made.push(new.unwrap());
+    }
+    for rule in grammar.rules() {
+        let body = made[grammar.rule_body(rule).index()];
+        builder.define(grammar.rule_name(rule), body, grammar.rule_span(rule)).unwrap();
+    }
+    builder.finish(grammar.rule_name(grammar.root())).unwrap()
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(ALPHABET.to_vec()), 1..20).prop_map(String::from_iter)
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn parts_of_texts_are_those_that_are_found(
+        case in case(12),
+        texts in prop::collection::vec(text(), 3),
+        every in 1..4_usize,
+        lookahead in prop::option::of(0..3_u32),
+        grown: bool,
+    ) {
+        let world = case.build();
+        let is_one = |number: usize| number.is_multiple_of(every);
+        let of = |number: usize| &texts[number % texts.len()];
+        let grammar = with_leaves(&world.grammar, is_one, |number| Pattern::substrings(of(number)));
+        let table = with_leaves(&world.grammar, is_one, |number| Pattern::automaton(automaton(of(number))));
+        let world = |grammar: Grammar| World {
+            oracle: Oracle::new(&grammar).unwrap(), grammar, vocabulary: world.vocabulary.clone(),
+        };
+        let (one, other) = (world(grammar), world(table));
+        prop_assert_eq!(one.oracle.has_sentence(), other.oracle.has_sentence());
+        let lookahead = lookahead.map_or(Lookahead::Unbounded, Lookahead::Terminals);
+        let (Some(compiled), Some(table)) = (one.compile(lookahead), other.compile(lookahead)) else {
+            prop_assert!(!one.oracle.has_sentence());
+            return Ok(());
+        };
+        if grown {
+            compiled.grow_trees();
+        }
+        let (mut session, mut beside) = (compiled.constraint(), table.constraint());
+        let mut text = Vec::new();
+        for &choice in &case.choices {
+            let mask = session.mask().unwrap().clone();
+            prop_assert_eq!(&mask, beside.mask().unwrap());
+            if lookahead == Lookahead::Unbounded {
+                prop_assert_eq!(&mask, &one.oracle.mask(&text, &one.vocabulary));
+            }
+            prop_assert_eq!(session.is_complete(), beside.is_complete());
+            let completion = session.shortest_completion().unwrap();
+            prop_assert_eq!(completion.bytes.len(), beside.shortest_completion().unwrap().bytes.len());
+            let Some(token) = one.choose(&mask, choice).filter(|token| !one.ends(*token)) else { break };
+            session.advance(token).unwrap();
+            beside.advance(token).unwrap();
+            text.extend_from_slice(one.vocabulary.bytes(token).unwrap_or_default());
+        }
+        // What it is filed under does not depend on what was met before.
+        let Some(fresh) = one.compile(lookahead) else { unreachable!("it compiled before") };
+        let mut fresh = fresh.constraint();
+        prop_assert_eq!(fresh.advance_bytes(&text).unwrap(), text.len());
+        prop_assert_eq!(fresh.context(), session.context());
+    }
+}
