@@ -213,6 +213,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     time("domino", &mut ours, tokens.0);
     time("llguidance", &mut theirs, tokens.1);
     let Some((compiled, matcher)) = last else { return Ok(()) };
+    let mut idle: Vec<Duration> = (0..IDLE).map(|_| Instant::now().elapsed()).collect();
+    idle.sort();
+    println!("no work at all takes {} ns, which is in each step", idle[IDLE / 2].as_nanos());
     for turn in ["first", "second"] {
         // One engine after the other: what they read of memory does not fit into the caches for both.
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -241,6 +244,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     Ok(())
 }
+
+/// Times of nothing, for the median of them.
+const IDLE: usize = 2_001;
 
 /// What mask and commit took along the texts.
 fn steps(name: &str, turn: &str, times: &mut [Duration]) {

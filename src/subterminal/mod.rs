@@ -16,6 +16,7 @@ mod kin_tests;
 mod lookahead;
 mod ranges;
 mod reach;
+mod scattered;
 mod side_by_side;
 mod stored;
 mod table;

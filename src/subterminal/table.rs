@@ -19,6 +19,7 @@ use super::{
     kin::{self, Kin},
     ranges::Ranges,
     reach::Reach,
+    scattered::Scattered,
     side_by_side::Levels,
 };
 use crate::{
@@ -36,10 +37,6 @@ const ENTER_WORK: usize = 8;
 
 /// Bytes that lead on from a state from which on it is worth a look whether a common terminal does the same.
 const WORTH_KIN: usize = 48;
-
-/// Trie nodes for a unit of work where states are made as needed: all their rows together take a text's
-/// length times that of the longest token, so the budget, which is for hostile grammars, is not about them.
-const SCATTERED: usize = 4;
 
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
 /// the caches.
@@ -100,7 +97,7 @@ pub(crate) struct TerminalTable {
     /// By state; made with the first row, since most terminals of a large grammar are in no text.
     rows: OnceLock<Box<[OnceLock<Row>]>>,
     /// The same for states that are made as needed.
-    scattered: Mutex<HashMap<u32, Arc<Reach>>>,
+    scattered: Scattered,
     /// Into which other terminals tokens go on from a state, and what they do there; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
@@ -128,7 +125,7 @@ impl TerminalTable {
             home: OnceLock::new(),
             characters: OnceLock::new(),
             rows: OnceLock::new(),
-            scattered: Mutex::default(),
+            scattered: Scattered::default(),
             crossings: Mutex::default(),
             walked: Walked::default(),
             first,
@@ -160,7 +157,7 @@ impl TerminalTable {
         work: &mut Work,
     ) -> Result<Arc<Reach>, LimitExceeded> {
         if !self.dfa.is_table() {
-            return self.scattered_row(trie, state, work);
+            return self.scattered.row(state, || self.walk(trie, state), work);
         }
         self.row_in_table(trie, state, work).map(Arc::clone)
     }
@@ -231,27 +228,6 @@ impl TerminalTable {
         let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
         self.add_bytes(reach.bytes());
         (reach, walked)
-    }
-
-    /// The row of a state that is made as needed.
-    fn scattered_row(
-        &self,
-        trie: &ByteTrie,
-        state: u32,
-        work: &mut Work,
-    ) -> Result<Arc<Reach>, LimitExceeded> {
-        if let Some(row) = self.scattered_rows().get(&state) {
-            return Ok(Arc::clone(row));
-        }
-        let (reach, walked) = self.walk(trie, state);
-        self.scattered_rows().insert(state, Arc::clone(&reach));
-        // The text's places are divided as far as tokens are long, and no state's twice.
-        work.spend(ROW_WORK + walked / SCATTERED + reach.work())?;
-        Ok(reach)
-    }
-
-    fn scattered_rows(&self) -> MutexGuard<'_, HashMap<u32, Arc<Reach>>> {
-        self.scattered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The row of a state that does what another does whose row took a long walk, but for long texts.
@@ -477,7 +453,7 @@ impl TerminalTable {
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>()
             + self.rows.get().map_or(0, |rows| size_of_val(&**rows))
-            + self.scattered_rows().allocation_size()
+            + self.scattered.bytes()
             + self.bytes.load(Ordering::Relaxed)
     }
 

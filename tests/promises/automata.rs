@@ -3,12 +3,11 @@
 //! alone.
 
 use domino::{
-    Grammar, Limits, Lookahead,
+    Lookahead,
     grammar::{
-        Automaton, Expr, GrammarBuilder, Pattern,
+        Automaton, Pattern,
         automaton::{Edge, State},
     },
-    ids::ExprId,
     oracle::Oracle,
 };
 use proptest::prelude::*;
@@ -20,7 +19,10 @@ use regex_automata::{
 };
 use regex_syntax::hir::Hir;
 
-use super::generate::{World, case, config};
+use super::{
+    generate::{World, case, config},
+    leaves::with_leaves,
+};
 
 /// The automaton of an expression, state by state as the library makes it.
 fn automaton(hir: &Hir) -> Automaton {
@@ -48,40 +50,14 @@ fn automaton(hir: &Hir) -> Automaton {
     Automaton::new(states).unwrap()
 }
 
-/// The grammar with an automaton for each expression.
-fn with_automata(grammar: &Grammar) -> Grammar {
-    let mut builder = GrammarBuilder::new(&Limits::default());
-    for rule in grammar.rules() {
-        builder.declare(grammar.rule_name(rule));
-    }
-    let mut made: Vec<ExprId> = Vec::new();
-    for (id, expr) in grammar.exprs() {
-        let at = grammar.expr_span(id);
-        let parts = |parts: &[ExprId]| parts.iter().map(|part| made[part.index()]).collect::<Vec<_>>();
-        let new = match expr {
-            Expr::Pattern(leaf) => builder.pattern(Pattern::automaton(automaton(leaf.hir().unwrap())), at),
-            Expr::Rule(rule) => builder.rule_ref(grammar.rule_name(*rule), at),
-            Expr::Sequence(all) => builder.sequence(parts(all), at),
-            Expr::Alternatives(all) => builder.alternatives(parts(all), at),
-            Expr::Repeat { part, min, max } => builder.repeat(made[part.index()], *min, *max, at),
-            _ => unreachable!("there are no others"),
-        };
-        made.push(new.unwrap());
-    }
-    for rule in grammar.rules() {
-        let body = made[grammar.rule_body(rule).index()];
-        builder.define(grammar.rule_name(rule), body, grammar.rule_span(rule)).unwrap();
-    }
-    builder.finish(grammar.rule_name(grammar.root())).unwrap()
-}
-
 proptest! {
     #![proptest_config(config(100))]
 
     #[test]
     fn automata_and_expressions_mean_the_same(case in case(12)) {
         let world = case.build();
-        let grammar = with_automata(&world.grammar);
+        let grammar =
+            with_leaves(&world.grammar, |_, leaf| Pattern::automaton(automaton(leaf.hir().unwrap())));
         let oracle = Oracle::new(&grammar).unwrap();
         let other = World { grammar, oracle, vocabulary: world.vocabulary.clone() };
         prop_assert_eq!(world.oracle.has_sentence(), other.oracle.has_sentence());

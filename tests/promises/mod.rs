@@ -14,6 +14,7 @@ mod generate;
 mod greedy;
 mod k_monotone;
 mod keys;
+mod leaves;
 mod lookahead;
 mod lossless;
 mod minimal;

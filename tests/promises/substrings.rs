@@ -4,17 +4,19 @@
 use std::collections::BTreeSet;
 
 use domino::{
-    Grammar, Limits, Lookahead,
+    Grammar, Lookahead,
     grammar::{
-        Automaton, Expr, GrammarBuilder, Pattern,
+        Automaton, Pattern,
         automaton::{Edge, State},
     },
-    ids::ExprId,
     oracle::Oracle,
 };
 use proptest::prelude::*;
 
-use super::generate::{ALPHABET, World, case, config};
+use super::{
+    generate::{ALPHABET, World, case, config},
+    leaves::with_leaves,
+};
 
 /// The automaton of a text's parts by what it means: states are sets of places.
 fn automaton(text: &str) -> Automaton {
@@ -40,38 +42,6 @@ fn automaton(text: &str) -> Automaton {
     Automaton::new(states).unwrap()
 }
 
-/// The grammar with `leaf` for each of its leaves whose number `is_one` says.
-fn with_leaves(
-    grammar: &Grammar,
-    is_one: impl Fn(usize) -> bool,
-    leaf: impl Fn(usize) -> Pattern,
-) -> Grammar {
-    let mut builder = GrammarBuilder::new(&Limits::default());
-    for rule in grammar.rules() {
-        builder.declare(grammar.rule_name(rule));
-    }
-    let mut made: Vec<ExprId> = Vec::new();
-    for (id, expr) in grammar.exprs() {
-        let at = grammar.expr_span(id);
-        let parts = |parts: &[ExprId]| parts.iter().map(|part| made[part.index()]).collect::<Vec<_>>();
-        let new = match expr {
-            Expr::Pattern(_) if is_one(id.index()) => builder.pattern(leaf(id.index()), at),
-            Expr::Pattern(pattern) => builder.pattern(pattern.clone(), at),
-            Expr::Rule(rule) => builder.rule_ref(grammar.rule_name(*rule), at),
-            Expr::Sequence(all) => builder.sequence(parts(all), at),
-            Expr::Alternatives(all) => builder.alternatives(parts(all), at),
-            Expr::Repeat { part, min, max } => builder.repeat(made[part.index()], *min, *max, at),
-            _ => unreachable!("there are no others"),
-        };
-        made.push(new.unwrap());
-    }
-    for rule in grammar.rules() {
-        let body = made[grammar.rule_body(rule).index()];
-        builder.define(grammar.rule_name(rule), body, grammar.rule_span(rule)).unwrap();
-    }
-    builder.finish(grammar.rule_name(grammar.root())).unwrap()
-}
-
 fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(ALPHABET.to_vec()), 1..20).prop_map(String::from_iter)
 }
@@ -88,10 +58,14 @@ proptest! {
         grown: bool,
     ) {
         let world = case.build();
-        let is_one = |number: usize| number.is_multiple_of(every);
-        let of = |number: usize| &texts[number % texts.len()];
-        let grammar = with_leaves(&world.grammar, is_one, |number| Pattern::substrings(of(number)));
-        let table = with_leaves(&world.grammar, is_one, |number| Pattern::automaton(automaton(of(number))));
+        let with = |made: &dyn Fn(&str) -> Pattern| {
+            with_leaves(&world.grammar, |number, leaf| match number.is_multiple_of(every) {
+                true => made(&texts[number % texts.len()]),
+                false => leaf.clone(),
+            })
+        };
+        let grammar = with(&Pattern::substrings);
+        let table = with(&|text| Pattern::automaton(automaton(text)));
         let world = |grammar: Grammar| World {
             oracle: Oracle::new(&grammar).unwrap(), grammar, vocabulary: world.vocabulary.clone(),
         };

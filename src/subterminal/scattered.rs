@@ -1,0 +1,45 @@
+//! Rows of states that are made as texts come to them: few of very many, so they are in no table.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+
+use super::reach::Reach;
+use crate::limits::{LimitExceeded, Work};
+
+/// Work of making a row, and trie nodes for a unit more: all rows of a text's substrings together take its length
+/// times that of the longest token, so the budget, which is for hostile grammars, is not about them.
+const ROW_WORK: usize = 80;
+const NODES: usize = 4;
+
+/// Rows by state.
+#[derive(Debug, Default)]
+pub(super) struct Scattered(Mutex<HashMap<u32, Arc<Reach>>>);
+
+impl Scattered {
+    /// The row of `state`. `make` gives it with the number of trie nodes that it looked at. Kept also if that was
+    /// too much work.
+    pub(super) fn row(
+        &self,
+        state: u32,
+        make: impl FnOnce() -> (Arc<Reach>, usize),
+        work: &mut Work,
+    ) -> Result<Arc<Reach>, LimitExceeded> {
+        if let Some(row) = self.rows().get(&state) {
+            return Ok(Arc::clone(row));
+        }
+        let (reach, walked) = make();
+        self.rows().insert(state, Arc::clone(&reach));
+        work.spend(ROW_WORK + walked / NODES + reach.work())?;
+        Ok(reach)
+    }
+
+    /// Memory beside the rows themselves, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.rows().allocation_size()
+    }
+
+    fn rows(&self) -> MutexGuard<'_, HashMap<u32, Arc<Reach>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
