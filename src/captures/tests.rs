@@ -110,6 +110,31 @@ fn parts_in_any_order() {
     assert_eq!(shown(&captures.so_far(b"y,").unwrap(), "y,"), "b=y");
 }
 
+/// Whether the parts of a text are an automaton, as those of short ones are, or looked for in it.
+#[test]
+fn the_longest_part_of_a_text() {
+    let table = of(Syntax::Gbnf, "root ::= a b\na ::= SUBSTRING_OF(\"abcab\")\nb ::= SUBSTRING_OF(\"bcéb\")");
+    let mut builder = GrammarBuilder::new(&Limits::default());
+    let at = Span::default();
+    for (name, text) in [("a", "abcab"), ("b", "bcéb")] {
+        let part = builder.pattern(Pattern::substrings(text), at).unwrap();
+        builder.define(name, part, at).unwrap();
+    }
+    let parts = ["a", "b"].map(|name| builder.rule_ref(name, at).unwrap());
+    let body = builder.sequence(parts.to_vec(), at).unwrap();
+    builder.define("root", body, at).unwrap();
+    let places = builder.finish("root").unwrap();
+    assert_eq!(found(&places, &["a", "b"], "abcabcé"), "a=abcab b=cé");
+    for text in ["", "ab", "abb", "abcabbcé", "cabé", "bcéb", "ébé", "caéb", "x", "abx"] {
+        assert_eq!(found(&places, &["a", "b"], text), found(&table, &["a", "b"], text), "{text}");
+        let so_far = |grammar| {
+            let captures = Captures::new(grammar, &["a", "b"], &Limits::default()).unwrap();
+            captures.so_far(text.as_bytes()).map(|found| shown(&found, text)).unwrap()
+        };
+        assert_eq!(so_far(&places), so_far(&table), "{text}");
+    }
+}
+
 #[test]
 fn no_key_comes_twice() {
     let grammar = of(Syntax::Lark, r#"start[capture="all"]: %json {"type": "object"}"#);
