@@ -56,9 +56,10 @@ pub struct Limits {
     pub text_units: usize,
     /// Memory of the subterminal trees of a compiled grammar, in bytes; past it masks are made by walking the trie. Default 64 MiB. A node takes about 150 bytes and the tokens it holds.
     pub tree_bytes: usize,
-    /// Memory of the masks that a compiled grammar keeps, in bytes. Default 96 MiB, which is 6,000 different ones
-    /// for 131k tokens, as 400 functions have. One bit for each token of the vocabulary and 80 bytes each; masks
-    /// that are not kept are made again.
+    /// Memory of the masks that a compiled grammar keeps, in bytes. Default 32 MiB. A mask takes four bytes for
+    /// each token that it allows where that is at most one of 128 tokens of the vocabulary, otherwise a bit for
+    /// each token of the vocabulary, and about 100 bytes besides: 2,000 masks of the second kind for 131k
+    /// tokens. Masks that are not kept are made again.
     pub mask_bytes: usize,
     /// Work of making masks [ahead](crate::CompiledGrammar::explore). Default 1,000,000 of the units of `step_work`, 4 to 20 ms.
     pub exploration: usize,
@@ -90,7 +91,7 @@ impl Default for Limits {
             text_units: 65_536,
             tree_work: 100_000,
             tree_bytes: 64 << 20,
-            mask_bytes: 96 << 20,
+            mask_bytes: 32 << 20,
             exploration: 1_000_000,
             completion_visits: 4_000_000,
             captures: 8_000_000,

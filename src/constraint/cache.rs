@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashTable};
 
+use super::enclosed::Enclosed;
 use crate::{ids::StateId, vocab::TokenSet};
 
 /// No slot, no state.
@@ -23,7 +24,8 @@ struct Link {
 /// A mask and who has it.
 #[derive(Debug)]
 struct Slot {
-    mask: Arc<TokenSet>,
+    /// `None` once it had to go.
+    mask: Option<Arc<TokenSet>>,
     hash: u64,
     /// Asked for since the hand last passed.
     used: bool,
@@ -31,6 +33,8 @@ struct Slot {
     first: u32,
     /// How many masks were here before.
     age: u32,
+    /// Once it was asked for.
+    enclosed: Option<Arc<Enclosed>>,
 }
 
 /// What a mask is the union of: addresses of the parts, ascending, each once.
@@ -48,15 +52,16 @@ pub(super) struct MaskCache {
     /// Bytes of the recipes.
     recipes: usize,
     hand: usize,
-    /// Number of masks.
-    room: usize,
-    /// Memory of one.
-    each: usize,
+    /// Slots without a mask.
+    vacant: Vec<u32>,
+    /// Memory of the masks, and the most of it.
+    bytes: usize,
+    max_bytes: usize,
 }
 
 impl MaskCache {
-    /// A cache that holds at most `max_bytes` of masks over ids `0..size`.
-    pub(super) fn new(size: usize, max_bytes: usize) -> Self {
+    /// A cache that holds at most `max_bytes` of masks.
+    pub(super) fn new(max_bytes: usize) -> Self {
         Self {
             links: Vec::new(),
             slots: Vec::new(),
@@ -64,8 +69,9 @@ impl MaskCache {
             by_recipe: HashMap::new(),
             recipes: 0,
             hand: 0,
-            room: (max_bytes / mask_bytes(size)).min(NONE as usize),
-            each: mask_bytes(size),
+            vacant: Vec::new(),
+            bytes: 0,
+            max_bytes,
         }
     }
 
@@ -73,19 +79,38 @@ impl MaskCache {
     pub(super) fn get(&mut self, state: StateId) -> Option<Arc<TokenSet>> {
         let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
         slot.used = true;
-        Some(Arc::clone(&slot.mask))
+        slot.mask.clone()
+    }
+
+    /// Which tokens of a state's mask span strings; made when it is asked for first. `None` if the mask is not
+    /// here.
+    pub(super) fn enclosed(
+        &mut self,
+        state: StateId,
+        make: impl FnOnce(&TokenSet) -> Enclosed,
+    ) -> Option<Arc<Enclosed>> {
+        let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
+        if slot.enclosed.is_none() {
+            let enclosed = make(slot.mask.as_ref()?);
+            self.bytes += enclosed.bytes();
+            slot.enclosed = Some(Arc::new(enclosed));
+        }
+        slot.enclosed.clone()
     }
 
     /// Files a mask under a state that has none here. Gives it back, or the equal one that was here before. Costs a
     /// pass over the mask, and a step for each state whose mask has to go.
     pub(super) fn keep(&mut self, state: StateId, mask: Arc<TokenSet>) -> Arc<TokenSet> {
-        if self.room == 0 {
+        if mask_bytes(&mask) > self.max_bytes {
             return mask;
         }
         let hash = mask.hash64();
-        let known = self.by_mask.find(hash, |&slot| self.slots[slot as usize].mask == mask).copied();
-        let at = known.unwrap_or_else(|| self.add(mask, hash));
-        self.link(state, at)
+        let is_it = |&slot: &u32| self.slots[slot as usize].mask.as_ref() == Some(&mask);
+        let at = match self.by_mask.find(hash, is_it) {
+            Some(&known) => known,
+            None => self.add(Arc::clone(&mask), hash),
+        };
+        self.link(state, at).unwrap_or(mask)
     }
 
     /// As [`keep`](Self::keep), for a mask that was made of these parts.
@@ -98,7 +123,7 @@ impl MaskCache {
         let mask = self.keep(state, mask);
         if let Some(at) = self.links.get(state.index()).map(|link| link.slot) {
             let bytes = size_of_val(recipe) + size_of::<(Box<Recipe>, u64)>();
-            if self.recipes + bytes > self.room * self.each / RECIPES {
+            if self.recipes + bytes > self.max_bytes / RECIPES {
                 self.forget_recipes();
             }
             self.recipes += bytes;
@@ -110,9 +135,9 @@ impl MaskCache {
     /// The mask that was made of these parts, if it is still here, which then is the one of `state` too.
     pub(super) fn made_of(&mut self, state: StateId, recipe: &Recipe) -> Option<Arc<TokenSet>> {
         let &(at, age) = self.by_recipe.get(recipe)?;
-        let slot = &mut self.slots[at as usize];
-        slot.used |= slot.age == age;
-        (slot.age == age).then(|| self.link(state, at))
+        let slot = self.slots.get_mut(at as usize).filter(|slot| slot.age == age)?;
+        slot.used = true;
+        self.link(state, at)
     }
 
     /// Forgets of what masks were made, as the parts are gone.
@@ -122,69 +147,85 @@ impl MaskCache {
     }
 
     /// Files the mask of a slot under a state that has none here.
-    fn link(&mut self, state: StateId, at: u32) -> Arc<TokenSet> {
+    fn link(&mut self, state: StateId, at: u32) -> Option<Arc<TokenSet>> {
         if state.index() >= self.links.len() {
             self.links.resize(state.index() + 1, Link { slot: NONE, next: NONE });
         }
         let slot = &mut self.slots[at as usize];
         self.links[state.index()] = Link { slot: at, next: slot.first };
         slot.first = state.raw();
-        Arc::clone(&slot.mask)
+        slot.mask.clone()
     }
 
-    /// Is there room for as many masks again as there are, and for one?
+    /// Is there room for as much again as there is?
     pub(super) fn is_half_empty(&self) -> bool {
-        self.slots.len() < self.room / 2
+        self.bytes < self.max_bytes / 2
     }
 
     /// Memory, in bytes. Masks that sessions hold though they were pushed out are not counted.
     pub(super) fn bytes(&self) -> usize {
-        self.slots.len() * self.each + size_of_val(&*self.links) + self.recipes
+        self.bytes + size_of_val(&*self.links) + self.recipes
     }
 
-    /// A slot for a mask that is not here.
+    /// A slot for a mask that is not here; others go until there is room for it.
     fn add(&mut self, mask: Arc<TokenSet>, hash: u64) -> u32 {
-        let slot = Slot { mask, hash, used: false, first: NONE, age: 0 };
-        let at = if self.slots.len() < self.room {
-            self.slots.push(slot);
-            self.slots.len() - 1
-        } else {
-            let at = self.free();
-            let age = self.slots[at].age.wrapping_add(1);
-            self.slots[at] = Slot { age, ..slot };
-            at
+        let bytes = mask_bytes(&mask);
+        let no_slot = |cache: &Self| cache.vacant.is_empty() && cache.slots.len() >= NONE as usize;
+        while self.bytes + bytes > self.max_bytes || no_slot(self) {
+            self.free();
+        }
+        self.bytes += bytes;
+        let slot = Slot { mask: Some(mask), hash, used: false, first: NONE, age: 0, enclosed: None };
+        let at = match self.vacant.pop() {
+            Some(at) => {
+                let age = self.slots[at as usize].age;
+                self.slots[at as usize] = Slot { age, ..slot };
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                // There are fewer slots than `NONE`.
+                u32::try_from(self.slots.len() - 1).unwrap_or(NONE)
+            }
         };
-        // There are fewer slots than `NONE`.
-        let at = u32::try_from(at).unwrap_or(NONE);
         self.by_mask.insert_unique(hash, at, |&slot| self.slots[slot as usize].hash);
         at
     }
 
-    /// A slot whose mask nobody has any more.
-    fn free(&mut self) -> usize {
-        while std::mem::take(&mut self.slots[self.hand].used) {
+    /// Lets the next mask go that was not asked for since the hand last passed.
+    fn free(&mut self) {
+        let mask = loop {
+            let slot = &mut self.slots[self.hand];
+            if !std::mem::take(&mut slot.used)
+                && let Some(mask) = slot.mask.take()
+            {
+                break mask;
+            }
             self.hand = (self.hand + 1) % self.slots.len();
-        }
+        };
         let at = self.hand;
         self.hand = (at + 1) % self.slots.len();
-        let mut state = std::mem::replace(&mut self.slots[at].first, NONE);
+        let slot = &mut self.slots[at];
+        self.bytes -= mask_bytes(&mask) + slot.enclosed.take().map_or(0, |enclosed| enclosed.bytes());
+        slot.age = slot.age.wrapping_add(1);
+        let mut state = std::mem::replace(&mut slot.first, NONE);
         while let Some(link) = self.links.get_mut(state as usize) {
             state = std::mem::replace(link, Link { slot: NONE, next: NONE }).next;
         }
         if let Ok(entry) = self.by_mask.find_entry(self.slots[at].hash, |&slot| slot as usize == at) {
+            self.vacant.push(*entry.get());
             entry.remove();
         }
-        at
     }
 }
 
 /// Recipes take at most an eighth of the memory that masks may take, in addition to it.
 const RECIPES: usize = 8;
 
-/// Memory of a mask over ids `0..size`, in bytes: the words, the set, the counts of its `Arc`, the slot, and at most two
-/// numbers in the table.
-fn mask_bytes(size: usize) -> usize {
-    size.div_ceil(64) * size_of::<u64>() + size_of::<TokenSet>() + 16 + size_of::<Slot>() + 8
+/// Memory of a mask in bytes: its tokens, the set, the counts of its `Arc`, the slot, and at most two numbers in the
+/// table.
+fn mask_bytes(mask: &TokenSet) -> usize {
+    mask.bytes() + size_of::<TokenSet>() + 16 + size_of::<Slot>() + 8
 }
 
 #[cfg(test)]
@@ -208,8 +249,13 @@ mod tests {
         mask
     }
 
+    /// Memory of each of them.
+    fn each() -> usize {
+        mask_bytes(&mask(0))
+    }
+
     fn room(masks: usize) -> MaskCache {
-        MaskCache::new(SIZE, mask_bytes(SIZE) * masks + mask_bytes(SIZE) / 2)
+        MaskCache::new(each() * masks + each() / 2)
     }
 
     proptest! {
@@ -234,12 +280,38 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Masks of many sizes, lists and bits, never take more than the room for them.
+        #[test]
+        fn memory_is_what_is_there(
+            room in 0..9_000_usize,
+            masks in prop::collection::vec(prop::collection::btree_set(0..2_560_u32, 0..30), 0..60),
+        ) {
+            let mut cache = MaskCache::new(room);
+            for (state, tokens) in (0..).map(StateId::new).zip(masks) {
+                let mask = TokenSet::of(tokens.into_iter().map(TokenId::new).collect(), 2_560);
+                let bytes = mask_bytes(&mask);
+                prop_assert_eq!(&*cache.keep(state, Arc::new(mask.clone())), &mask);
+                let found = cache.get(state);
+                prop_assert_eq!(found.as_deref(), (bytes <= room).then_some(&mask));
+                let there = cache.slots.iter().filter_map(|slot| slot.mask.as_deref());
+                let (count, held) = there.fold((0, 0), |(n, all), mask| (n + 1, all + mask_bytes(mask)));
+                prop_assert_eq!(cache.bytes, held);
+                prop_assert!(held <= room);
+                prop_assert_eq!((cache.by_mask.len(), cache.slots.len()), (count, count + cache.vacant.len()));
+            }
+        }
+    }
+
     /// What [`Limits::mask_bytes`](crate::Limits::mask_bytes) says of them.
     #[test]
     fn masks_are_a_bit_for_each_token_and_little_more() {
         let bits = 64_000 / 8;
-        let least = bits + size_of::<TokenSet>() + size_of::<Slot>();
-        assert!((least + 1..=bits + 80).contains(&mask_bytes(64_000)));
+        let mut mask = TokenSet::empty(64_000);
+        (0..64_000).map(TokenId::new).for_each(|token| mask.insert(token));
+        assert!((bits + size_of::<Slot>()..=bits + 96).contains(&mask_bytes(&mask)));
+        let few = TokenSet::of(vec![TokenId::new(3), TokenId::new(5)], 64_000);
+        assert!(mask_bytes(&few) < 128);
     }
 
     #[test]
@@ -263,7 +335,7 @@ mod tests {
         (3..8).for_each(|state| _ = cache.keep(states[state], Arc::new(mask(state as u32))));
         assert!(cache.get(states[1]).is_none() && cache.made_of(states[1], &[1, 2]).is_none());
         cache.keep_made(states[2], Arc::new(mask(1)), &[3]);
-        assert!(cache.bytes() >= 2 * mask_bytes(SIZE) + size_of::<usize>());
+        assert!(cache.bytes() >= 2 * each() + size_of::<usize>());
         cache.forget_recipes();
         assert!(cache.get(states[2]).is_some() && cache.made_of(states[8], &[3]).is_none());
     }

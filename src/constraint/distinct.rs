@@ -8,6 +8,7 @@ use super::{
     completion::Completion,
     constraint::Constraint,
     error::StepError,
+    host::lock,
     keys::{Begun, Keys},
 };
 use crate::{
@@ -160,7 +161,8 @@ impl Constraint {
     /// The mask without the tokens with which a key would come twice.
     pub(super) fn without_repeated_keys(&mut self, mask: Arc<TokenSet>) -> Result<Arc<TokenSet>, StepError> {
         let (Some(keys), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(mask) };
-        let mut refused = keys.repeating(&self.program, &mask)?;
+        let enclosed = lock(&self.machine).enclosed(&self.program, self.here.state(), &mask);
+        let mut refused = keys.repeating(&self.program, &mask, &enclosed)?;
         if rule.may_run_out && keys.is_any() {
             let keys = keys.clone();
             self.running_out(&keys, &mask, &mut refused)?;

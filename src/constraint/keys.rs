@@ -7,13 +7,15 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use hashbrown::HashSet;
-
-use super::program::Program;
+use super::{
+    enclosed::Enclosed,
+    key_set::{Key, KeySet},
+    program::Program,
+};
 use crate::{
     ids::{TokenId, TrieNodeId},
     limits::{Budget, KEY_BYTES, LimitExceeded},
-    vocab::{ByteTrie, Enclosing, TokenSet},
+    vocab::{ByteTrie, TokenSet},
 };
 
 /// Bytes of the longest escape: two halves of a character.
@@ -39,7 +41,7 @@ enum Phase {
 #[derive(Debug, Clone)]
 struct Frame {
     is_object: bool,
-    keys: HashSet<Box<str>>,
+    keys: KeySet,
     /// Of all keys.
     bytes: usize,
     below: Option<Arc<Frame>>,
@@ -102,7 +104,7 @@ impl Keys {
             b'{' | b'[' => {
                 let is_object = byte == b'{';
                 let below = self.top.take();
-                self.top = Some(Arc::new(Frame { is_object, keys: HashSet::new(), bytes: 0, below }));
+                self.top = Some(Arc::new(Frame { is_object, keys: KeySet::default(), bytes: 0, below }));
                 self.awaits_key = is_object;
             }
             b'}' | b']' => {
@@ -120,7 +122,7 @@ impl Keys {
     /// Files the key that has ended. Returns `false`, and files nothing, if it has come before.
     fn end_key(&mut self) -> Result<bool, LimitExceeded> {
         let (Some(key), Some(top)) = (decoded(&self.spelt), &mut self.top) else { return Ok(true) };
-        if top.keys.contains(&*key) {
+        if top.keys.contains(&key) {
             return Ok(false);
         }
         let bytes = key.len() + 1;
@@ -128,7 +130,7 @@ impl Keys {
             return Err(LimitExceeded::new(Budget::Fixed, "bytes of the keys of open objects", KEY_BYTES));
         }
         let top = Arc::make_mut(top);
-        top.keys.insert(key.into());
+        top.keys.insert(&key);
         top.bytes += bytes;
         self.bytes += bytes;
         self.awaits_key = false;
@@ -167,17 +169,16 @@ impl Keys {
             true => Cow::Owned(decoded(&self.spelt)?.into_owned().into_bytes()),
             false => Cow::Borrowed(&*self.spelt),
         };
-        let rests: Vec<&[u8]> =
-            top.keys.iter().filter_map(|key| key.as_bytes().strip_prefix(&*text)).collect();
-        (!rests.is_empty()).then_some(Begun { rests })
+        let keys: Vec<&Key> = top.keys.beginning_with(&text).collect();
+        (!keys.is_empty()).then_some(Begun { keys, known: text.len() })
     }
 
-    /// Is the string a key of any open object that these tokens may come back to?
-    fn may_file(&self, Enclosing { spelt, before, .. }: &Enclosing) -> bool {
+    /// Is the string, with so many bytes before it, a key of any open object that may come back after these?
+    fn may_file(&self, spelt: &[u8], before: usize) -> bool {
         let Some(key) = decoded(spelt) else { return false };
         let frames = std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref());
         // Each byte closes one at most.
-        frames.take(before + 1).any(|frame| frame.keys.contains(&*key))
+        frames.take(before + 1).any(|frame| frame.keys.contains(&key))
     }
 
     /// Would the text, with these bytes after it, have a key twice?
@@ -185,11 +186,12 @@ impl Keys {
         Ok(self.clone().read(bytes)? < bytes.len())
     }
 
-    /// The tokens of a mask with which a key would come again.
+    /// The tokens of a mask with which a key would come again; `enclosed` are those of it that span strings.
     pub(super) fn repeating(
         &self,
         program: &Program,
         mask: &TokenSet,
+        enclosed: &Enclosed,
     ) -> Result<Vec<TokenId>, LimitExceeded> {
         let (vocabulary, quoted) = (&program.vocabulary, program.vocabulary.quoted());
         let mut found = Vec::new();
@@ -204,30 +206,32 @@ impl Keys {
         // Quotes that a token needs so that a key ends in it that may have come before.
         match self.phase {
             Phase::Between if self.is_any() => {
-                try_all(&quoted.by_count[3])?;
+                try_all(enclosed.of_four())?;
                 // Of the others only one string begins and ends in them: the only key that may come again.
-                for enclosing in &quoted.enclosing {
-                    let is_allowed = enclosing.tokens.iter().any(|&token| mask.contains(token));
-                    if is_allowed && self.may_file(enclosing) {
-                        try_all(&enclosing.tokens)?;
+                for (spelt, before, tokens) in enclosed.strings(quoted) {
+                    if self.may_file(spelt, before) {
+                        try_all(tokens)?;
                     }
                 }
             }
-            Phase::Between => try_all(&quoted.by_count[3])?,
-            Phase::Text if self.is_any() => try_all(&quoted.by_count[2])?,
-            Phase::Text => try_all(&quoted.by_count[3])?,
+            Phase::Between => try_all(enclosed.of_four())?,
+            Phase::Text if self.is_any() => try_all(enclosed.of_three())?,
+            Phase::Text => try_all(enclosed.of_four())?,
             Phase::Key if self.is_spelt_in_part() => try_all(&quoted.by_count[0])?,
             Phase::Key => {
-                try_all(&quoted.by_count[2])?;
-                let rests = self.begun().map_or(Vec::new(), |begun| begun.rests);
-                if !rests.is_empty() {
-                    try_all(&quoted.escaping)?;
-                }
-                for rest in rests {
-                    let rest = std::str::from_utf8(rest).unwrap_or_default();
-                    let spelt = serde_json::to_string(rest).unwrap_or_default();
-                    let Some(node) = node_of(vocabulary.trie(), &spelt.as_bytes()[1..]) else { continue };
-                    let tokens = vocabulary.trie().tokens_at(vocabulary.trie().subtree_tokens(node));
+                try_all(enclosed.of_three())?;
+                let Some(begun) = self.begun() else { return Ok(found) };
+                try_all(&quoted.escaping)?;
+                let trie = vocabulary.trie();
+                for key in &begun.keys {
+                    let look_up = || {
+                        let rest = key.text().get(begun.known..).unwrap_or_default();
+                        let spelt = serde_json::to_string(rest).unwrap_or_default();
+                        node_of(trie, &spelt.as_bytes()[1..])
+                    };
+                    let node = if begun.known == 0 { key.node(look_up) } else { look_up() };
+                    let Some(node) = node else { continue };
+                    let tokens = trie.tokens_at(trie.subtree_tokens(node));
                     found.extend(tokens.iter().filter(|&&token| mask.contains(token)));
                 }
             }
@@ -251,7 +255,8 @@ impl Keys {
                 let mut found = quoted.by_count[1].clone();
                 found.extend(&quoted.backslashed);
                 let trie = vocabulary.trie();
-                for rest in self.begun().map_or(Vec::new(), |begun| begun.rests) {
+                let begun = self.begun();
+                for rest in begun.iter().flat_map(Begun::rests) {
                     let nodes = nodes_along(trie, rest);
                     found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
                 }
@@ -270,7 +275,7 @@ impl Keys {
         let Some(top) = self.top.as_ref().filter(|_| self.phase == Phase::Key) else { return false };
         let mut ends = (0..=LONGEST_ESCAPE.min(self.spelt.len())).map(|cut| self.spelt.len() - cut);
         let known = ends.find_map(|end| decoded(&self.spelt[..end]));
-        known.is_none_or(|known| top.keys.iter().any(|key| key.starts_with(&*known)))
+        known.is_none_or(|known| top.keys.beginning_with(known.as_bytes()).next().is_some())
     }
 
     /// Does the spelling of the key so far end inside of a character?
@@ -286,19 +291,25 @@ impl Keys {
 
 /// A key that is the beginning of some that have come.
 pub(super) struct Begun<'k> {
-    /// What those have after it; empty for the key itself.
-    rests: Vec<&'k [u8]>,
+    keys: Vec<&'k Key>,
+    /// Bytes of it.
+    known: usize,
 }
 
 impl Begun<'_> {
+    /// What those keys have after it; empty for the key itself.
+    fn rests(&self) -> impl Iterator<Item = &[u8]> {
+        self.keys.iter().map(|key| &key.text().as_bytes()[self.known..])
+    }
+
     /// Is it one of the keys?
     pub(super) fn is_whole(&self) -> bool {
-        self.rests.iter().any(|rest| rest.is_empty())
+        self.rests().any(<[u8]>::is_empty)
     }
 
     /// Does none of the keys go on with this byte?
     pub(super) fn is_left_by(&self, byte: u8) -> bool {
-        !matches!(byte, b'"' | b'\\') && self.rests.iter().all(|rest| rest.first() != Some(&byte))
+        !matches!(byte, b'"' | b'\\') && self.rests().all(|rest| rest.first() != Some(&byte))
     }
 }
 

@@ -10,6 +10,7 @@ use hashbrown::{HashMap, HashSet};
 use super::{
     cache::MaskCache,
     context::{Context, Contexts},
+    enclosed::Enclosed,
     mask::{Asked, MaskMaker},
     memory::Memory,
     program::Program,
@@ -61,7 +62,7 @@ impl Machine {
         let mut states = States::new(shared.lowered.scanner.byte_class_count(), &shared.limits);
         let start = states.intern(&[], Some(parser.start()))?;
         let maker = MaskMaker::new(shared);
-        let masks = MaskCache::new(shared.vocabulary.size(), shared.limits.mask_bytes);
+        let masks = MaskCache::new(shared.limits.mask_bytes);
         let (contexts, threads, ended) = (Contexts::default(), Vec::new(), Vec::new());
         let (walks, widened) = (VecDeque::new(), HashMap::new());
         Ok(Self { parser, states, maker, walks, masks, widened, contexts, start, threads, ended })
@@ -330,6 +331,12 @@ impl Machine {
         Ok(mask)
     }
 
+    /// Which tokens of the state's mask span strings. Cached with the mask.
+    pub(super) fn enclosed(&mut self, shared: &Program, state: StateId, mask: &TokenSet) -> Arc<Enclosed> {
+        let make = |mask: &TokenSet| Enclosed::new(shared.vocabulary.quoted(), mask);
+        self.masks.enclosed(state, make).unwrap_or_else(|| Arc::new(make(mask)))
+    }
+
     /// The tokens whose bytes may follow, where those of a class are one token.
     fn spelled_mask(
         &mut self,
@@ -357,6 +364,7 @@ impl Machine {
         }
         let mut mask = self.walk_trie(shared, state, work)?;
         also.iter().for_each(|&token| mask.insert(token));
+        mask.settle();
         Ok(self.masks.keep(state, Arc::new(mask)))
     }
 

@@ -216,6 +216,7 @@ impl MaskMaker {
                 work.spend(reached.iter().map(|&node| union_work(forest.reach(node).tokens())).sum())?;
                 let mut mask = union(forest, reached, shared.vocabulary.size());
                 also.iter().for_each(|&token| mask.insert(token));
+                mask.settle();
                 Arc::new(mask)
             }
         };
@@ -392,17 +393,24 @@ fn union_work(tokens: &Tokens) -> usize {
 /// The tokens of these nodes.
 fn union(forest: &Forest, nodes: &[TreeNodeId], size: usize) -> TokenSet {
     let sets = || nodes.iter().map(|&node| forest.reach(node).tokens());
+    let few = || {
+        sets().filter_map(|tokens| match tokens {
+            Tokens::Few(tokens) => Some(&**tokens),
+            Tokens::Many(_) => None,
+        })
+    };
     let mut many = sets().filter_map(|tokens| match tokens {
         Tokens::Many(set) => Some(set),
         Tokens::Few(_) => None,
     });
-    let mut mask = many.next().map_or_else(|| TokenSet::empty(size), |set| TokenSet::clone(set));
+    let Some(first) = many.next() else {
+        let mut all = Vec::with_capacity(few().map(<[TokenId]>::len).sum());
+        few().for_each(|tokens| all.extend_from_slice(tokens));
+        return TokenSet::of(all, size);
+    };
+    let mut mask = TokenSet::clone(first);
     many.for_each(|set| mask.union_with(set));
-    for tokens in sets() {
-        if let Tokens::Few(tokens) = tokens {
-            tokens.iter().for_each(|&token| mask.insert(token));
-        }
-    }
+    few().flatten().for_each(|&token| mask.insert(token));
     mask
 }
 
@@ -435,7 +443,7 @@ mod tests {
         threads.sort_unstable();
         let work = &mut Work::unlimited();
         let asked = Asked { state: StateId::new(0), threads: &threads, also: &[] };
-        let masks = &mut MaskCache::new(program.vocabulary.size(), 1 << 20);
+        let masks = &mut MaskCache::new(1 << 20);
         let mask = MaskMaker::new(program).make(program, &mut parser, &asked, masks, work).unwrap();
         (mask.map(|mask| mask.iter().collect()), work.spent())
     }

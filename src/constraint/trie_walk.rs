@@ -58,7 +58,7 @@ impl TrieWalk {
         };
         let start = if counted.is_some() { 0 } else { state.raw() };
         let path = vec![(trie.end(ByteTrie::ROOT).raw(), start)];
-        let (mask, room) = (TokenSet::empty(trie.everything().size()), trie.len() / NODES_OF_RUN_WORK);
+        let (mask, room) = (TokenSet::zeros(trie.everything().size()), trie.len() / NODES_OF_RUN_WORK);
         Self { mask, path, next: 1, runs: HashMap::new(), room, counted }
     }
 

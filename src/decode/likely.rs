@@ -1,7 +1,10 @@
 //! The part of a distribution that is worth learning from.
 
 use super::{noise::exp, race};
-use crate::{ids::TokenId, vocab::TokenSet};
+use crate::{
+    ids::TokenId,
+    vocab::{Contents, TokenSet},
+};
 
 /// Most tokens that are told.
 const MOST: usize = 96;
@@ -15,7 +18,6 @@ const WORD: usize = 64;
 /// The likelier ones of the allowed tokens, with their probabilities among these. One pass over the allowed logits, for the
 /// largest of each word's, and one over those of words where it is close to the largest of all.
 pub(crate) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
-    let words = || row.chunks(WORD).zip(allowed.words());
     let tops = race::tops(row, allowed);
     let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     if !top.is_finite() {
@@ -23,16 +25,26 @@ pub(crate) fn likely(row: &[f32], allowed: &TokenSet) -> Vec<(TokenId, f32)> {
     }
     let mut found = Vec::new();
     let mut sum = 0.0;
-    for (index, ((logits, &word), _)) in
-        words().zip(&tops).enumerate().filter(|(_, (_, word_top))| top - **word_top < FAR)
-    {
-        for (at, &logit) in logits.iter().enumerate().filter(|(at, _)| word >> at & 1 == 1) {
-            if top - logit < FAR
-                && let Ok(token) = u32::try_from(WORD * index + at)
-            {
-                let weight = exp(f64::from(logit - top));
-                sum += weight;
-                found.push((TokenId::new(token), weight));
+    let mut add = |token: usize, logit: f32| {
+        if top - logit < FAR
+            && let Ok(token) = u32::try_from(token)
+        {
+            let weight = exp(f64::from(logit - top));
+            sum += weight;
+            found.push((TokenId::new(token), weight));
+        }
+    };
+    match allowed.contents() {
+        Contents::Listed(tokens) => {
+            let in_row = tokens.iter().filter_map(|token| Some((token.index(), *row.get(token.index())?)));
+            in_row.for_each(|(token, logit)| add(token, logit));
+        }
+        Contents::Bits(words) => {
+            let words = row.chunks(WORD).zip(words).zip(&tops).enumerate();
+            for (index, ((logits, &word), _)) in words.filter(|(_, (_, word_top))| top - **word_top < FAR) {
+                for (at, &logit) in logits.iter().enumerate().filter(|(at, _)| word >> at & 1 == 1) {
+                    add(WORD * index + at, logit);
+                }
             }
         }
     }

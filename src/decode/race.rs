@@ -8,7 +8,10 @@ use std::cmp::Ordering;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::noise::{self, Noise};
-use crate::{ids::TokenId, vocab::TokenSet};
+use crate::{
+    ids::TokenId,
+    vocab::{Contents, TokenSet},
+};
 
 /// Tokens of a word of a set.
 const WORD: usize = 64;
@@ -69,7 +72,12 @@ impl Race {
 
     /// All allowed tokens enter, whose logits are numbers and not plus infinity.
     pub(super) fn enter_all(&mut self, row: &[f32], allowed: &TokenSet, temperature: f64) {
-        Arch::new().dispatch(All { race: self, row, words: allowed.words(), temperature });
+        match allowed.contents() {
+            Contents::Listed(tokens) => for_each_listed(row, tokens, |token, logit| {
+                self.enter(Candidate::new(token, logit, temperature));
+            }),
+            Contents::Bits(words) => Arch::new().dispatch(All { race: self, row, words, temperature }),
+        }
     }
 
     /// Of 64 tokens from `first` on those that may have at least the winner's total: all that have, and few others.
@@ -134,27 +142,66 @@ fn for_each_bit(mut word: u64, logits: &[f32], mut each: impl FnMut(u32, f32)) {
     }
 }
 
+/// Calls `each` with these tokens and their logits, as far as they have any.
+fn for_each_listed(row: &[f32], tokens: &[TokenId], mut each: impl FnMut(TokenId, f32)) {
+    for &token in tokens {
+        if let Some(&logit) = row.get(token.index()) {
+            each(token, logit);
+        }
+    }
+}
+
 /// Calls `each` with the allowed tokens and their logits, lowest id first.
 pub(super) fn for_each_logit(row: &[f32], allowed: &TokenSet, mut each: impl FnMut(TokenId, f32)) {
-    let mut first = 0_u32;
-    for (logits, &word) in row.chunks(WORD).zip(allowed.words()) {
-        for_each_bit(word, logits, |bit, logit| each(TokenId::new(first + bit), logit));
-        first += 64;
+    match allowed.contents() {
+        Contents::Listed(tokens) => for_each_listed(row, tokens, each),
+        Contents::Bits(words) => {
+            let mut first = 0_u32;
+            for (logits, &word) in row.chunks(WORD).zip(words) {
+                for_each_bit(word, logits, |bit, logit| each(TokenId::new(first + bit), logit));
+                first += 64;
+            }
+        }
     }
 }
 
 /// The largest allowed logit of each word of 64 tokens, minus infinity where there is none. No logit is NaN. One pass
 /// over the words that have allowed tokens.
 pub(super) fn tops(row: &[f32], allowed: &TokenSet) -> Vec<f32> {
-    Arch::new().dispatch(Tops { row, words: allowed.words() })
+    match allowed.contents() {
+        Contents::Listed(tokens) => {
+            let mut tops = vec![f32::NEG_INFINITY; row.len().min(allowed.size()).div_ceil(WORD)];
+            for_each_listed(row, tokens, |token, logit| {
+                let top = &mut tops[token.index() / WORD];
+                *top = larger(*top, logit);
+            });
+            tops
+        }
+        Contents::Bits(words) => Arch::new().dispatch(Tops { row, words }),
+    }
 }
 
 /// The allowed token with the largest logit, and that; of equals the one with the lowest id. No logit is NaN.
 pub(super) fn likeliest(row: &[f32], allowed: &TokenSet) -> Option<(TokenId, f32)> {
-    let tops = tops(row, allowed);
+    match allowed.contents() {
+        Contents::Listed(tokens) => {
+            let mut best: Option<(TokenId, f32)> = None;
+            for_each_listed(row, tokens, |token, logit| {
+                if best.is_none_or(|(_, top)| logit > top) {
+                    best = Some((token, logit));
+                }
+            });
+            best
+        }
+        Contents::Bits(words) => likeliest_of(row, words),
+    }
+}
+
+fn likeliest_of(row: &[f32], words: &[u64]) -> Option<(TokenId, f32)> {
+    let tops = Arch::new().dispatch(Tops { row, words });
     let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     // Words without allowed tokens have the top of rows in which nothing is possible.
-    let words = row.chunks(WORD).zip(allowed.words()).zip(&tops).enumerate();
+    let words = row.chunks(WORD).zip(words).zip(&tops).enumerate();
     for (index, ((logits, &word), _)) in words.filter(|(_, (_, other))| **other == top) {
         let mut found = None;
         for_each_bit(word, logits, |bit, logit| {
@@ -258,11 +305,12 @@ mod tests {
             any::<u64>(),
             any::<[u64; 4]>().prop_map(|words| { words.into_iter().fold(u64::MAX, |all, word| all & word) })
         ];
-        prop::collection::vec(word, size.div_ceil(WORD)).prop_map(move |words| {
+        (prop::collection::vec(word, size.div_ceil(WORD)), any::<bool>()).prop_map(move |(words, few)| {
             let mut set = TokenSet::empty(size);
             let tokens = (0..size).filter(|at| words[at / WORD] >> (at % WORD) & 1 == 1);
             tokens.for_each(|at| set.insert(TokenId::from_index(at).unwrap()));
-            set
+            // The few of a list, too: the rest stays as bits.
+            if few { TokenSet::of(set.iter().step_by(150).collect(), size) } else { set }
         })
     }
 

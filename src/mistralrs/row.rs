@@ -28,7 +28,8 @@ pub(super) fn mask(row: &mut [f32], allowed: &TokenSet) -> Result<(), DrawError>
         return Err(DrawError::NoneAllowed);
     }
     let mut possible = false;
-    let words = allowed.words().iter().copied().chain(std::iter::repeat(0));
+    let words = allowed.words();
+    let words = words.iter().copied().chain(std::iter::repeat(0));
     for (logits, word) in row.chunks_mut(64).zip(words) {
         for (bit, logit) in logits.iter_mut().enumerate() {
             if word >> bit & 1 == 0 {

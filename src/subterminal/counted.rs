@@ -86,7 +86,7 @@ impl Characters {
     /// One walk over the trie.
     pub(super) fn new(trie: &ByteTrie, common: &TerminalDfa, home: Home) -> Self {
         let mut found = Self {
-            all: TokenSet::empty(trie.everything().size()),
+            all: TokenSet::zeros(trie.everything().size()),
             count: 0,
             inside: Vec::new(),
             homes: Vec::new(),

@@ -205,7 +205,7 @@ impl Tokens {
             tokens.sort_unstable();
             return Self::Few(tokens.into());
         }
-        let mut set = TokenSet::empty(size);
+        let mut set = TokenSet::zeros(size);
         tokens.into_iter().for_each(|token| set.insert(token));
         Self::Many(Arc::new(set))
     }
@@ -230,7 +230,7 @@ impl Tokens {
             let end = u32::try_from(trie.token_count()).unwrap_or(u32::MAX);
             trie.tokens_at(next..end).iter().for_each(|&token| set.remove(token));
         } else {
-            set = TokenSet::empty(size);
+            set = TokenSet::zeros(size);
             for range in stays.iter() {
                 trie.tokens_at(range).iter().for_each(|&token| set.insert(token));
             }
@@ -241,7 +241,7 @@ impl Tokens {
     fn bytes(&self) -> usize {
         match self {
             Self::Few(tokens) => size_of_val::<[TokenId]>(tokens),
-            Self::Many(tokens) => size_of_val::<[u64]>(tokens.words()),
+            Self::Many(tokens) => tokens.bytes(),
         }
     }
 }

@@ -18,7 +18,8 @@ mod vocabulary;
 
 pub use builder::VocabularyBuilder;
 pub use error::{VocabularyError, VocabularyErrorKind};
-pub(crate) use quoted::Enclosing;
+pub(crate) use quoted::Quoted;
+pub(crate) use token_set::Contents;
 pub use token_set::TokenSet;
 pub use tokenizer::Tokenizer;
 pub(crate) use trie::{ByteTrie, byte_kind};

@@ -123,7 +123,7 @@ impl ByteTrie {
             by_byte[*place as usize] = node;
             *place += 1;
         }
-        let mut everything = TokenSet::empty(size);
+        let mut everything = TokenSet::zeros(size);
         let mut places = vec![u32::MAX; size];
         for (place, &token) in (0..).zip(&tokens) {
             everything.insert(token);

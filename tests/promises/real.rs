@@ -79,7 +79,8 @@ pub(crate) fn step(mask: &TokenSet, vocabulary: &Vocabulary) -> Step {
         eos |= mask.contains(token);
         mask.remove(token);
     }
-    let bytes = mask.words().iter().flat_map(|word| word.to_le_bytes()).take(mask.size().div_ceil(32) * 4);
+    let words = mask.words();
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes()).take(mask.size().div_ceil(32) * 4);
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

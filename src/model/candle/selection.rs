@@ -9,7 +9,7 @@ use super::{
     matrix::{Matrix, Wanted},
     packing::PANEL,
 };
-use crate::vocab::TokenSet;
+use crate::vocab::{Contents, TokenSet};
 
 /// A row is computed by itself if at most one in so many panels is wanted of it. Rows of which more is wanted are
 /// computed together and whole: they share what is read.
@@ -61,15 +61,21 @@ pub(super) fn product(matrix: &Matrix, x: &[f32], sets: &[Option<&TokenSet>], mu
 /// The panels, of the first `most`, that have tokens of the set: runs of neighbours, in order.
 fn runs(set: &TokenSet, most: usize) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
-    for (index, &word) in set.words().iter().enumerate().filter(|(_, word)| **word != 0) {
-        for part in 0..64 / PANEL {
-            let panel = index * (64 / PANEL) + part;
-            if word >> (part * PANEL) & ((1 << PANEL) - 1) == 0 || panel >= most {
-                continue;
-            }
-            match runs.last_mut() {
-                Some(last) if last.end == panel => last.end += 1,
-                _ => runs.push(panel..panel + 1),
+    let mut add = |panel: usize| match runs.last_mut() {
+        Some(last) if last.end > panel => {}
+        Some(last) if last.end == panel => last.end += 1,
+        _ => runs.push(panel..panel + 1),
+    };
+    match set.contents() {
+        Contents::Listed(tokens) => {
+            let panels = tokens.iter().map(|token| token.index() / PANEL);
+            panels.take_while(|&panel| panel < most).for_each(add);
+        }
+        Contents::Bits(words) => {
+            for (index, &word) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
+                let panels = (0..64 / PANEL).filter(|part| word >> (part * PANEL) & ((1 << PANEL) - 1) != 0);
+                let panels = panels.map(|part| index * (64 / PANEL) + part);
+                panels.take_while(|&panel| panel < most).for_each(&mut add);
             }
         }
     }

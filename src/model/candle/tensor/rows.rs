@@ -86,7 +86,8 @@ impl KeptRows for DeviceRows {
 /// A set of tokens as `[1, width]` bytes that are zero or one. What goes to the device is a bit for each token;
 /// Candle has no operations on bits, so they are taken out by halving and rounding down, which is exact.
 fn expand(allowed: &TokenSet, width: usize, device: &Device) -> Result<Tensor> {
-    let bytes = allowed.words().iter().flat_map(|word| word.to_le_bytes());
+    let words = allowed.words();
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     let bytes: Vec<u8> = bytes.take(width.div_ceil(8)).collect();
     let count = bytes.len();
     let bytes = Tensor::from_vec(bytes, (count, 1), device)?.to_dtype(DType::F32)?;

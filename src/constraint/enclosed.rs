@@ -1,0 +1,60 @@
+//! Tokens of a mask that span strings in quotes: the only ones in which a key can begin and end.
+
+use crate::{
+    ids::TokenId,
+    vocab::{Quoted, TokenSet},
+};
+
+/// Tokens of a mask with several quotes. Few masks have any.
+#[derive(Debug, Default)]
+pub(super) struct Enclosed {
+    three: Box<[TokenId]>,
+    four: Box<[TokenId]>,
+    /// Numbers of strings in [`Quoted::enclosing`], with the tokens that have it in their first quotes.
+    strings: Box<[(usize, Box<[TokenId]>)]>,
+}
+
+impl Enclosed {
+    /// A look-up in the mask for each token of the vocabulary with two quotes or more.
+    pub(super) fn new(quoted: &Quoted, mask: &TokenSet) -> Self {
+        let within = |tokens: &[TokenId]| -> Box<[TokenId]> {
+            tokens.iter().copied().filter(|&token| mask.contains(token)).collect()
+        };
+        let strings = quoted.enclosing.iter().map(|string| within(&string.tokens)).enumerate();
+        Self {
+            three: within(&quoted.by_count[2]),
+            four: within(&quoted.by_count[3]),
+            strings: strings.filter(|(_, tokens)| !tokens.is_empty()).collect(),
+        }
+    }
+
+    /// With at least three quotes.
+    pub(super) fn of_three(&self) -> &[TokenId] {
+        &self.three
+    }
+
+    /// With at least four quotes.
+    pub(super) fn of_four(&self) -> &[TokenId] {
+        &self.four
+    }
+
+    /// With two or three quotes: the string in the first ones, most bytes before it, and the tokens.
+    pub(super) fn strings<'a>(
+        &'a self,
+        quoted: &'a Quoted,
+    ) -> impl Iterator<Item = (&'a [u8], usize, &'a [TokenId])> {
+        self.strings.iter().filter_map(|(number, tokens)| {
+            let string = quoted.enclosing.get(*number)?;
+            Some((&*string.spelt, string.before, &**tokens))
+        })
+    }
+
+    /// Memory beside the value itself, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let listed = self.strings.iter().map(|(_, tokens)| size_of_val::<[TokenId]>(tokens));
+        size_of_val(&*self.three)
+            + size_of_val(&*self.four)
+            + size_of_val(&*self.strings)
+            + listed.sum::<usize>()
+    }
+}

@@ -1,0 +1,138 @@
+//! The keys of an open object: a persistent set that keys are added to, and looked up in by how they begin.
+//!
+//! The logarithmic method (Bentley and Saxe): sorted runs that are each longer than the ones after it, shared
+//! between the moments of a text. A new key is a run of its own, merged with those before it that are no
+//! longer. So `n` keys take `O(n log n)` steps in all though every moment keeps its set, and a look-up is a
+//! binary search in each of `O(log n)` runs.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::ids::TrieNodeId;
+
+/// A key of an open object.
+#[derive(Debug)]
+pub(super) struct Key {
+    text: Box<str>,
+    /// Where its spelling without escapes and with the closing quote ends in the vocabulary's trie, once that
+    /// was asked.
+    spelt: OnceLock<Option<TrieNodeId>>,
+}
+
+impl Key {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The trie node of its spelling up to the closing quote, looked up once.
+    pub(super) fn node(&self, look_up: impl FnOnce() -> Option<TrieNodeId>) -> Option<TrieNodeId> {
+        *self.spelt.get_or_init(look_up)
+    }
+}
+
+/// A key where it is sorted in.
+#[derive(Debug, Clone)]
+struct Filed {
+    /// Its [head](head), so that most comparisons look at nothing else.
+    head: u64,
+    key: Arc<Key>,
+}
+
+/// A set of keys. Cloning shares them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeySet {
+    /// Each sorted by head and text, and longer than the next.
+    runs: Vec<Arc<[Filed]>>,
+    /// Bit `n` is set if a key has `n` bytes, bit 63 if one has more than 62.
+    lengths: u64,
+}
+
+impl KeySet {
+    /// Is it one of them?
+    pub(super) fn contains(&self, key: &str) -> bool {
+        self.lengths & length_bit(key) != 0 && {
+            let head = head(key.as_bytes(), 0);
+            self.runs.iter().any(|run| {
+                let rest = &run[run.partition_point(|filed| filed.head < head)..];
+                rest.iter().take_while(|filed| filed.head == head).any(|filed| *filed.key.text == *key)
+            })
+        }
+    }
+
+    /// Adds a key that is none of them.
+    pub(super) fn insert(&mut self, key: &str) {
+        self.lengths |= length_bit(key);
+        let head = head(key.as_bytes(), 0);
+        let key = Arc::new(Key { text: key.into(), spelt: OnceLock::new() });
+        let mut merged = vec![Filed { head, key }];
+        while let Some(run) = self.runs.pop_if(|run| run.len() <= merged.len()) {
+            merged.extend_from_slice(&run);
+        }
+        merged.sort_unstable_by(|one, other| {
+            one.head.cmp(&other.head).then_with(|| one.key.text.cmp(&other.key.text))
+        });
+        self.runs.push(merged.into());
+    }
+
+    /// Those that begin so.
+    pub(super) fn beginning_with<'k>(&'k self, beginning: &[u8]) -> impl Iterator<Item = &'k Key> {
+        let (least, most) = (head(beginning, 0), head(beginning, u8::MAX));
+        self.runs.iter().flat_map(move |run| {
+            let rest = &run[run.partition_point(|filed| filed.head < least)..];
+            let near = rest.iter().take_while(move |filed| filed.head <= most).map(|filed| &*filed.key);
+            near.filter(move |key| key.text.as_bytes().starts_with(beginning))
+        })
+    }
+}
+
+/// The first eight bytes as a number in whose order texts are, filled up with `fill`.
+fn head(text: &[u8], fill: u8) -> u64 {
+    let mut bytes = [fill; 8];
+    let known = text.len().min(bytes.len());
+    bytes[..known].copy_from_slice(&text[..known]);
+    u64::from_be_bytes(bytes)
+}
+
+fn length_bit(key: &str) -> u64 {
+    1 << key.len().min(63)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a sorted set; sets of before stay what they were.
+        #[test]
+        fn keys_are_found_by_how_they_begin(
+            keys in prop::collection::vec("(abcdefgh)?[ab\u{e9}\u{0}]{0,4}", 0..40),
+            asked in prop::collection::vec("(abcdefgh)?[ab\u{e9}\u{0}]{0,3}", 0..8),
+        ) {
+            let (mut set, mut expected) = (KeySet::default(), BTreeSet::new());
+            let mut moments = vec![(set.clone(), expected.clone())];
+            for key in &keys {
+                if expected.insert(key.clone()) {
+                    set.insert(key);
+                }
+                moments.push((set.clone(), expected.clone()));
+            }
+            for (set, expected) in &moments {
+                for beginning in &asked {
+                    prop_assert_eq!(set.contains(beginning), expected.contains(beginning));
+                    // Within a character too.
+                    for end in 0..=beginning.len() {
+                        let beginning = &beginning.as_bytes()[..end];
+                        let mut found: Vec<&str> = set.beginning_with(beginning).map(Key::text).collect();
+                        found.sort_unstable();
+                        let all = expected.iter().filter(|key| key.as_bytes().starts_with(beginning));
+                        prop_assert_eq!(found, all.map(String::as_str).collect::<Vec<_>>());
+                    }
+                }
+                prop_assert!(set.runs.len() <= 6);
+            }
+        }
+    }
+}
