@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use candle_core::Tensor;
+use mistralrs_candle::Tensor;
 use mistralrs_core::CustomLogitsProcessor;
 
 use super::{RequestWatch, row};
@@ -46,7 +46,7 @@ impl Free {
 }
 
 impl CustomLogitsProcessor for Free {
-    fn apply(&self, logits: &Tensor, context: &[u32]) -> candle_core::Result<Tensor> {
+    fn apply(&self, logits: &Tensor, context: &[u32]) -> mistralrs_candle::Result<Tensor> {
         let row = row::read(logits)?;
         if self.watch.is_over() {
             return row::end(&self.vocabulary, row.len());
@@ -80,7 +80,7 @@ impl CustomLogitsProcessor for Free {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::Device;
+    use mistralrs_candle::Device;
 
     use super::*;
     use crate::{decode::Sampling, ids::TokenId};

@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use candle_core::Tensor;
+use mistralrs_candle::Tensor;
 use mistralrs_core::CustomLogitsProcessor;
 
 use super::{context::Place, error::RequestError, row, watch::RequestWatch};
@@ -113,7 +113,7 @@ fn end_of_text(vocabulary: &Vocabulary) -> TokenSet {
 }
 
 impl CustomLogitsProcessor for GrammarLogitsProcessor {
-    fn apply(&self, logits: &Tensor, context: &[u32]) -> candle_core::Result<Tensor> {
+    fn apply(&self, logits: &Tensor, context: &[u32]) -> mistralrs_candle::Result<Tensor> {
         let mut row = row::read(logits)?;
         let size = row.len();
         if self.watch.is_over() {

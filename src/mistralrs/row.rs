@@ -1,6 +1,6 @@
 //! Rows of logits as the engine hands them over, on the CPU.
 
-use candle_core::{DType, Device, Tensor};
+use mistralrs_candle::{DType, Device, Tensor};
 
 use crate::{
     decode::DrawError,
@@ -9,12 +9,12 @@ use crate::{
 };
 
 /// The numbers of a row.
-pub(super) fn read(logits: &Tensor) -> candle_core::Result<Vec<f32>> {
+pub(super) fn read(logits: &Tensor) -> mistralrs_candle::Result<Vec<f32>> {
     logits.to_dtype(DType::F32)?.flatten_all()?.to_vec1()
 }
 
 /// The numbers as a row.
-pub(super) fn write(row: Vec<f32>) -> candle_core::Result<Tensor> {
+pub(super) fn write(row: Vec<f32>) -> mistralrs_candle::Result<Tensor> {
     let size = row.len();
     Tensor::from_vec(row, size, &Device::Cpu)
 }
@@ -44,9 +44,9 @@ pub(super) fn mask(row: &mut [f32], allowed: &TokenSet) -> Result<(), DrawError>
 
 /// For a row of `size` numbers, one from which only `token` can be drawn, however it is sampled. It ends with the token:
 /// what the engine does with a row takes as long as the row.
-pub(super) fn only(token: TokenId, size: usize) -> candle_core::Result<Tensor> {
+pub(super) fn only(token: TokenId, size: usize) -> mistralrs_candle::Result<Tensor> {
     if token.index() >= size {
-        candle_core::bail!("token {token} is not among the model's {size}");
+        mistralrs_candle::bail!("token {token} is not among the model's {size}");
     }
     let mut row = vec![f32::NEG_INFINITY; token.index() + 1];
     if let Some(logit) = row.last_mut() {
@@ -63,10 +63,10 @@ pub(super) fn all(size: usize) -> TokenSet {
 }
 
 /// A row from which only the end of the text can be drawn.
-pub(super) fn end(vocabulary: &Vocabulary, size: usize) -> candle_core::Result<Tensor> {
+pub(super) fn end(vocabulary: &Vocabulary, size: usize) -> mistralrs_candle::Result<Tensor> {
     match vocabulary.end_of_text().first() {
         Some(&token) => only(token, size),
-        None => candle_core::bail!("no token ends a text"),
+        None => mistralrs_candle::bail!("no token ends a text"),
     }
 }
 

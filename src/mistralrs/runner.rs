@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use candle_core::Device;
+use mistralrs_candle::Device;
 use mistralrs_core::{
     Constraint as EngineConstraint, DefaultSchedulerMethod, DeviceMapSetting, GGUFLoaderBuilder,
     GGUFSpecificConfig, Loader, MistralRs, MistralRsBuilder, ModelDType, NormalLoaderBuilder, NormalRequest,

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
-use candle_core::Device;
 use domino::{CompiledGrammar, Compiler, Grammar, Limits, Syntax, TokenId, vocab::Tokenizer};
+use mistralrs_candle::Device;
 use mistralrs_core::{
     DefaultSchedulerMethod, DeviceMapSetting, Loader, MistralRs, MistralRsBuilder, ModelDType,
     NormalLoaderBuilder, NormalRequest, NormalSpecificConfig, Pipeline, Request, RequestMessage, Response,

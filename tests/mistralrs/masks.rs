@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, sync::LazyLock};
 
-use candle_core::Tensor;
 use domino::{
     CompiledGrammar,
     decode::{Sampler, Sampling},
     mistralrs::{GrammarLogitsProcessor, RequestError, RequestWatch},
 };
+use mistralrs_candle::Tensor;
 use mistralrs_core::{SamplingParams, StopTokens};
 
 use super::engine::{Answer, Engine, GRAMMARS, PROMPTS, RUNTIME, alone, answers, complete};

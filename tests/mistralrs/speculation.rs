@@ -396,7 +396,7 @@ fn what_cannot_be_loaded_is_told() {
         None,
         mistralrs_core::TokenSource::None,
         &mistralrs_core::ModelDType::F32,
-        &candle_core::Device::Cpu,
+        &mistralrs_candle::Device::Cpu,
         true,
         mistralrs_core::DeviceMapSetting::dummy(),
         None,
@@ -414,7 +414,7 @@ fn an_engine_that_hangs_is_noticed() {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);
     // Nothing is ever sent: this waits until the other end is gone.
-    let hangs = move |row: &candle_core::Tensor, _: &[u32]| {
+    let hangs = move |row: &mistralrs_candle::Tensor, _: &[u32]| {
         held.lock().unwrap().recv().unwrap_err();
         Ok(row.clone())
     };

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use candle_core::Device;
+use mistralrs_candle::Device;
 use mistralrs_core::{
     DeviceMapSetting, IsqType, Loader, ModelCategory, ModelKind, ModelPaths, PagedAttentionConfig, Pipeline,
     SpeculativeConfig, SpeculativePipeline, TokenSource, TryIntoDType,

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use candle_core::{DType, Device, Tensor};
+use mistralrs_candle::{DType, Device, Tensor};
 use mistralrs_core::{
     DeviceMapSetting, NormalLoaderBuilder, NormalLoaderType, NormalSpecificConfig, Pipeline, TokenSource,
 };
@@ -114,10 +114,11 @@ fn write(folder: &Path, shape: &Shape, tokenizer: &mistralrs_tokenizers::Tokeniz
         .map_err(|error| failed(&error))?;
     tokenizer.save(folder.join("tokenizer.json"), false).map_err(|error| failed(&error))?;
     let weights = zeros(shape).map_err(|error| failed(&error))?;
-    candle_core::safetensors::save(&weights, folder.join("model.safetensors")).map_err(|error| failed(&error))
+    mistralrs_candle::safetensors::save(&weights, folder.join("model.safetensors"))
+        .map_err(|error| failed(&error))
 }
 
-fn zeros(shape: &Shape) -> candle_core::Result<HashMap<String, Tensor>> {
+fn zeros(shape: &Shape) -> mistralrs_candle::Result<HashMap<String, Tensor>> {
     let heads = shape.kv_heads * shape.head_dim;
     let layer = |name: &str| format!("model.layers.0.{name}.weight");
     let shapes = [

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use candle_core::Tensor;
+use mistralrs_candle::Tensor;
 use mistralrs_core::{CustomLogitsProcessor, SpeculativePipeline};
 
 use super::{
@@ -143,7 +143,7 @@ impl SpeculativeProcessor {
         self.watch.clone()
     }
 
-    fn next(&self, logits: &Tensor, context: &[u32]) -> candle_core::Result<Tensor> {
+    fn next(&self, logits: &Tensor, context: &[u32]) -> mistralrs_candle::Result<Tensor> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         let size = logits.elem_count();
@@ -163,13 +163,13 @@ impl SpeculativeProcessor {
     }
 
     /// Begins a step, and gives the first token of its draft.
-    fn begin(&self, state: &mut State, context: &[u32]) -> candle_core::Result<TokenId> {
+    fn begin(&self, state: &mut State, context: &[u32]) -> mistralrs_candle::Result<TokenId> {
         if state.sequence.is_empty() {
             state.sequence = context.iter().copied().map(TokenId::new).collect();
             state.draws.prompt = context.len();
             self.watch.count(|stats| stats.prompt_tokens = context.len());
             if context.len() + self.model.gamma > self.model.context {
-                candle_core::bail!(
+                mistralrs_candle::bail!(
                     "the prompt has {} tokens, but the model's context holds {}, of which drafts need {}",
                     context.len(),
                     self.model.context,
@@ -215,7 +215,7 @@ impl SpeculativeProcessor {
     }
 
     /// Draws from a row of the target.
-    fn judge(&self, state: &mut State, row: &[f32]) -> candle_core::Result<Tensor> {
+    fn judge(&self, state: &mut State, row: &[f32]) -> mistralrs_candle::Result<Tensor> {
         if let Some(step) = state.step.as_mut() {
             step.judged += 1;
             if step.judged == 1 {
@@ -372,7 +372,7 @@ impl Stop {
 }
 
 impl CustomLogitsProcessor for SpeculativeProcessor {
-    fn apply(&self, logits: &Tensor, context: &[u32]) -> candle_core::Result<Tensor> {
+    fn apply(&self, logits: &Tensor, context: &[u32]) -> mistralrs_candle::Result<Tensor> {
         let answer = self.next(logits, context);
         self.turn.sign();
         answer

@@ -6,12 +6,12 @@ use std::{
 };
 
 use anyhow::Context;
-use candle_core::Device;
 use domino::{
     Vocabulary,
     grammar::tools::Spelling,
     mistralrs::{GrammarSpeculativeLoader, Speculation},
 };
+use mistralrs_candle::Device;
 use mistralrs_core::{
     DefaultSchedulerMethod, DeviceMapMetadata, DeviceMapSetting, GGUFLoaderBuilder, GGUFSpecificConfig,
     Loader, MistralRs, MistralRsBuilder, ModelDType, NormalLoaderBuilder, NormalSpecificConfig,

@@ -9,8 +9,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use candle_core::{DType, Device, Result, Tensor};
 use domino::mistralrs::RequestWatch;
+use mistralrs_candle::{DType, Device, Result, Tensor};
 use mistralrs_core::CustomLogitsProcessor;
 use tokio::sync::mpsc::UnboundedSender;
 
