@@ -52,15 +52,35 @@ fn distance(own: &mut CandleModel, tensors: &mut TensorModel, size: usize) -> f3
 #[test]
 fn the_logits_are_those_of_our_own_kernels() {
     for path in fixtures() {
-        let options = LoadOptions::default();
         let mut own = CandleModel::load(&path, &gguf::exact()).unwrap();
-        let mut tensors = TensorModel::load(&path, &options, Placement::CPU).unwrap();
+        let mut tensors = TensorModel::load(&path, &gguf::exact(), Placement::CPU).unwrap();
         // With every mask of attention: many at once, some after others, one by one.
         for size in [40, 7, 1] {
             own.truncate(0).unwrap();
             tensors.truncate(0).unwrap();
             let distance = distance(&mut own, &mut tensors, size);
             assert!(distance <= TOLERANCE, "{}, {size} at a time: {distance}", path.display());
+        }
+    }
+}
+
+/// Both round inputs to eight bits where weights are quantised, ours in groups of 32, Candle partly in groups of 256.
+#[test]
+fn products_with_blocks_are_nearly_those_of_our_own_kernels() {
+    for path in gguf::FIXTURES.map(gguf::gguf_fixture) {
+        for (precision, tolerance) in
+            [(Precision::F32, 1e-1), (Precision::F16, 1e-1), (Precision::Bf16, 2e-1)]
+        {
+            let options = LoadOptions::default();
+            let mut own = CandleModel::load(&path, &options).unwrap();
+            let placement = Placement::CPU.with_precision(precision);
+            let mut tensors = TensorModel::load(&path, &options, placement).unwrap();
+            for size in [40, 7, 1] {
+                own.truncate(0).unwrap();
+                tensors.truncate(0).unwrap();
+                let distance = distance(&mut own, &mut tensors, size);
+                assert!(distance <= tolerance, "{} in {precision}: {distance}", path.display());
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     error::DecodeError,
+    row::Row,
     run::{Run, Step},
     stats::timed,
 };
@@ -41,16 +42,20 @@ pub(super) fn ask<T>(
 pub(super) fn observed(
     drafter: &mut Drafter,
     run: &mut Run,
-    row: &[f32],
+    row: Row<'_>,
     sequence: &mut Vec<TokenId>,
 ) -> Result<Option<Step>, DecodeError> {
     let start = Instant::now();
     let before = run.constraint().map(Constraint::fork);
     let length = run.sequence().len();
     // Where there is no mask to be had, the run may need none: only the proposer goes without.
-    let likely = if drafter.wants_likely() { run.likely(row).ok() } else { None };
+    let row = if drafter.wants_likely() { row.bring(run)? } else { row };
+    let likely = match &row {
+        Row::Here(row) if drafter.wants_likely() => run.likely(row).ok(),
+        _ => None,
+    };
     let looked = start.elapsed();
-    let step = run.take(row)?;
+    let step = run.take_row(&row)?;
     let mut time = Duration::ZERO;
     timed(&mut time, || {
         sequence.clear();

@@ -97,11 +97,12 @@ impl Chooser {
         Some(Drawn { token, margin })
     }
 
-    /// As [`choose`](Self::choose), from the last of rows that may still be in the making: the mask is made first. Not
-    /// where tokens are penalised, and only where masks need not wait for the model's own choice.
-    pub(super) fn choose_kept<E: std::error::Error + Send + Sync + 'static>(
+    /// As [`choose`](Self::choose), from row `index` of rows that may still be in the making: the mask is made first.
+    /// Not where tokens are penalised, and only where masks need not wait for the model's own choice.
+    pub(super) fn choose_kept(
         &self,
-        rows: &Kept<E>,
+        rows: &Kept<DecodeError>,
+        index: usize,
         position: usize,
         constraint: Option<&mut Constraint>,
         stats: &mut DecodeStats,
@@ -116,11 +117,11 @@ impl Chooser {
                 &self.possible
             }
         };
-        let last = rows.rows().saturating_sub(1);
         // Waiting for the pass is most of it.
-        let drawn = timed(&mut stats.model_time, || self.sampler.draw_kept(&**rows, last, allowed, position));
+        let drawn =
+            timed(&mut stats.model_time, || self.sampler.draw_kept(&**rows, index, allowed, position));
         let token = drawn.map_err(|error| match error {
-            KeptDrawError::Rows(error) => DecodeError::model(error),
+            KeptDrawError::Rows(error) => error,
             KeptDrawError::Draw(error) => DecodeError::draw(error, position),
         })?;
         stats.draws += 1;

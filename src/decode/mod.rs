@@ -21,6 +21,7 @@ mod pool;
 mod race;
 mod replay;
 mod retokenize;
+mod row;
 mod run;
 mod same_tokens;
 mod sampler;

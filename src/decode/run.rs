@@ -11,6 +11,7 @@ use super::{
     likely::likely,
     logprobs::Logprobs,
     options::DecodeOptions,
+    row::Row,
     sampler::Sampler,
     stats::{DecodeStats, timed},
     stop::StopSearch,
@@ -194,15 +195,33 @@ impl Run {
         self.go_on(token, logprobs, self.stats.interventions > interventions)
     }
 
-    /// As [`take`](Self::take), from rows that may still be in the making, where [`takes_kept`](Self::takes_kept)
-    /// says so: the mask is made before they are asked for.
-    pub(super) fn take_kept<E: std::error::Error + Send + Sync + 'static>(
+    /// As [`take`](Self::take), from row `index` of rows that may still be in the making, where
+    /// [`takes_kept`](Self::takes_kept) says so: the mask is made before they are asked for.
+    pub(super) fn take_kept(
         &mut self,
-        rows: &Kept<E>,
+        rows: &Kept<DecodeError>,
+        index: usize,
     ) -> Result<Option<Step>, DecodeError> {
         let (constraint, position) = (self.constraint.as_mut(), self.sequence.len());
-        let token = self.chooser.choose_kept(rows, position, constraint, &mut self.stats)?;
+        let token = self.chooser.choose_kept(rows, index, position, constraint, &mut self.stats)?;
         self.go_on(token, None, false)
+    }
+
+    /// As [`take`](Self::take), from a row wherever it is.
+    pub(super) fn take_row(&mut self, row: &Row<'_>) -> Result<Option<Step>, DecodeError> {
+        match row {
+            Row::Here(row) => self.take(row),
+            Row::There(rows, index) => self.take_kept(rows, *index),
+        }
+    }
+
+    /// What counts of row `index` of kept rows: the logits of the tokens that may follow.
+    pub(super) fn among(&mut self, rows: &Kept<DecodeError>, index: usize) -> Result<Vec<f32>, DecodeError> {
+        let allowed = match &mut self.constraint {
+            Some(constraint) => timed(&mut self.stats.mask_time, || constraint.mask())?,
+            None => self.chooser.possible(),
+        };
+        timed(&mut self.stats.model_time, || rows.among(index, allowed))
     }
 
     /// Is a row's place on a device enough, or are its numbers needed?

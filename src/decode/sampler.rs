@@ -120,7 +120,8 @@ impl Sampler {
 
     /// As [`draw`](Self::draw), from row `index` of rows that are still where the model computed them. Greedy
     /// choices are made there, and only the token comes back; for all others, whose noise the device does not
-    /// have, the row does. The token is the same either way.
+    /// have, the logits of the allowed tokens do, or the whole row where these are many. The token is the same
+    /// either way.
     ///
     /// # Errors
     /// Those of [`draw`](Self::draw), and if the rows cannot be had.
@@ -136,7 +137,7 @@ impl Sampler {
         {
             return Ok(token);
         }
-        let row = rows.row(index).map_err(KeptDrawError::Rows)?;
+        let row = rows.among(index, allowed).map_err(KeptDrawError::Rows)?;
         self.draw(&row, allowed, position).map_err(KeptDrawError::Draw)
     }
 

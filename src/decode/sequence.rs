@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::{
     batch::{BatchEvent, SequenceId},
     error::DecodeError,
+    row::Made,
     run::{Finish, Run},
     verification::{Between, Phase, Ready},
 };
@@ -71,7 +72,7 @@ impl Sequence<Ready> {
     ) -> (Option<Sequence>, Vec<BatchEvent>) {
         let Self { id, mut run, mut drafter, phase } = self;
         let mut events = Vec::new();
-        let mut rows = phase.made(logits, &mut run, took.time);
+        let mut rows = phase.made(Made::Here(logits), &mut run, took.time);
         rows.spend(took.reckoned);
         run.stats_mut().total_time += took.time;
         loop {

@@ -1,11 +1,13 @@
 //! Speculative decoding of one run (paper, 3.6): passes over the last token and a draft.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{
     error::DecodeError,
+    row::{Made, kept},
     run::{Run, Step},
-    verification::{Between, Phase, Rows},
+    stats::timed,
+    verification::{Between, Phase, Ready, Rows},
 };
 use crate::{ids::TokenId, model::Model, proposer::Drafter};
 
@@ -57,20 +59,56 @@ impl<'a> Speculation<'a> {
         let seen = model.position().min(run.sequence().len() - 1);
         model.truncate(seen).map_err(DecodeError::model)?;
         let mut ready = between.prepare(self.drafter, run, seen, model.context());
-        let start = Instant::now();
-        let mut logits = model.forward(ready.tokens(), ready.wanted());
-        if let Err(error) = &logits
-            && ready.has_draft()
-        {
-            tracing::debug!("a pass with a draft failed, and is made without: {error}");
-            run.stats_mut().passes += 1;
-            ready.drop_draft();
-            logits = model.forward(ready.tokens(), ready.wanted());
-        }
-        let took = start.elapsed();
+        let made = match run.takes_kept() {
+            true => begun(model, &mut ready, run)?,
+            false => None,
+        };
+        let (made, took) = match made {
+            Some(made) => made,
+            None => {
+                ready.narrow(run);
+                let start = Instant::now();
+                let pass = |ready: &Ready| model.forward(ready.tokens(), ready.wanted());
+                let logits = or_without_draft(&mut ready, run, pass).map_err(DecodeError::model)?;
+                (Made::Here(logits), start.elapsed())
+            }
+        };
         if ready.counts() {
             self.drafter.passed(ready.size(), took.as_secs_f64());
         }
-        Ok(ready.made(logits.map_err(DecodeError::model)?, run, took))
+        Ok(ready.made(made, run, took))
+    }
+}
+
+/// A pass whose rows stay where the model computes them, and how long it took; the masks are made meanwhile. `None`, and
+/// no pass, for a model that has no such place.
+fn begun<M: Model>(
+    model: &mut M,
+    ready: &mut Ready,
+    run: &mut Run,
+) -> Result<Option<(Made, Duration)>, DecodeError> {
+    let mut took = Duration::ZERO;
+    let pass = |ready: &Ready| model.begin(ready.tokens(), ready.wanted());
+    let rows = timed(&mut took, || or_without_draft(ready, run, pass)).map_err(DecodeError::model)?;
+    let Some(rows) = rows.map(kept) else { return Ok(None) };
+    ready.make_masks(run);
+    timed(&mut took, || rows.wait())?;
+    Ok(Some((Made::There(rows), took)))
+}
+
+/// Makes a pass, and if it fails once more without its draft.
+fn or_without_draft<T, E: std::fmt::Display>(
+    ready: &mut Ready,
+    run: &mut Run,
+    mut pass: impl FnMut(&Ready) -> Result<T, E>,
+) -> Result<T, E> {
+    match pass(ready) {
+        Err(error) if ready.has_draft() => {
+            tracing::debug!("a pass with a draft failed, and is made without: {error}");
+            run.stats_mut().passes += 1;
+            ready.drop_draft();
+            pass(ready)
+        }
+        made => made,
     }
 }

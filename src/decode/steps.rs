@@ -7,6 +7,7 @@ use std::{fmt, iter::FusedIterator};
 use super::{
     error::DecodeError,
     logprobs::Logprobs,
+    row::kept,
     run::{Finish, Generation, Run, Step},
     speculation::Speculation,
     stats::{DecodeStats, timed},
@@ -138,11 +139,11 @@ impl<M: Model> Steps<'_, M> {
         let mut time = self.run.stats().model_time;
         if self.run.takes_kept() {
             let pending = &self.run.sequence()[self.model.position()..];
-            let begun = timed(&mut time, || self.model.begin(pending)).map_err(DecodeError::model)?;
-            if let Some(rows) = begun {
+            let begun = timed(&mut time, || self.model.begin(pending, Rows::Last));
+            if let Some(rows) = begun.map_err(DecodeError::model)? {
                 self.run.stats_mut().model_time = time;
                 self.run.stats_mut().passes += 1;
-                return self.run.take_kept(&rows);
+                return self.run.take_kept(&kept(rows), 0);
             }
         }
         let sets = self.run.ahead(&[]);

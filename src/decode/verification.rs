@@ -19,12 +19,13 @@ use std::time::{Duration, Instant};
 use super::{
     asking::{ask, observed},
     error::DecodeError,
+    row::Made,
     run::{Run, Step},
     stats::timed,
 };
 use crate::{
     ids::TokenId,
-    model::{Logits, Rows as Wanted},
+    model::Rows as Wanted,
     proposer::{Draft, Drafter, Offered, Pass, Proposal, Site, Worth},
     vocab::TokenSet,
 };
@@ -52,7 +53,7 @@ pub(super) struct Ready {
     input: Input,
     draft: Draft,
     counts: bool,
-    /// What counts of the rows, if not all does.
+    /// What counts of the rows, if that was [found out](Self::narrow) and not all does.
     sets: Option<Vec<TokenSet>>,
 }
 
@@ -60,7 +61,7 @@ pub(super) struct Ready {
 pub(super) struct Rows {
     input: Input,
     account: Account,
-    logits: Logits,
+    rows: Made,
     usual: Pass,
     first: Pass,
 }
@@ -206,7 +207,9 @@ impl Offer {
         let Self { input, proposal, counts, .. } = self;
         let both = drafter.zip(proposal);
         let draft = both.map(|(drafter, proposal)| drafter.keep(proposal, kept, gained, plain, worth));
-        Ready::new(input, draft.unwrap_or_default(), counts, run)
+        let mut ready = Ready::new(input, draft.unwrap_or_default(), counts, run);
+        ready.narrow(run);
+        ready
     }
 }
 
@@ -214,8 +217,17 @@ impl Ready {
     fn new(mut input: Input, draft: Draft, counts: bool, run: &mut Run) -> Self {
         run.stats_mut().drafted += draft.tokens.len();
         input.tokens.extend_from_slice(&draft.tokens);
-        let sets = run.ahead(&draft.tokens);
-        Self { input, draft, counts, sets }
+        Self { input, draft, counts, sets: None }
+    }
+
+    /// Makes the masks, so that the pass need not compute whole rows.
+    pub(super) fn narrow(&mut self, run: &mut Run) {
+        self.sets = run.ahead(&self.draft.tokens);
+    }
+
+    /// Makes the masks that whole rows will be asked about, so that they are there by then.
+    pub(super) fn make_masks(&self, run: &mut Run) {
+        let _ = run.ahead(&self.draft.tokens);
     }
 
     /// What the pass is over.
@@ -271,12 +283,12 @@ impl Ready {
     }
 
     /// Notes that the pass was made, and took so long.
-    pub(super) fn made(self, logits: Logits, run: &mut Run, took: Duration) -> Rows {
+    pub(super) fn made(self, rows: Made, run: &mut Run, took: Duration) -> Rows {
         run.stats_mut().passes += 1;
         run.stats_mut().model_time += took;
         let (usual, first) = (self.usual(), self.first());
         let account = Account { draft: self.draft, counts: self.counts, ..Account::default() };
-        Rows { input: self.input, account, logits, usual, first }
+        Rows { input: self.input, account, rows, usual, first }
     }
 }
 
@@ -293,10 +305,10 @@ impl Rows {
         run: &mut Run,
     ) -> (Result<Option<Step>, DecodeError>, Phase) {
         let accepted = self.account.accepted;
-        let row = self.logits.row(accepted).unwrap_or_default();
+        let row = self.rows.row(accepted);
         let step = match drafter {
             Some(drafter) if drafter.learns() => observed(drafter, run, row, &mut self.input.sequence),
-            _ => run.take(row),
+            _ => run.take_row(&row),
         };
         let token = step.as_ref().ok().copied().flatten().map(|step| step.token);
         if token.is_some() && token.as_ref() == self.account.draft.tokens.get(accepted) {
@@ -387,6 +399,7 @@ mod tests {
     use super::*;
     use crate::{
         decode::{DecodeOptions, choice::possible},
+        model::Logits,
         proposer::{DraftLength, Lookup},
         vocab::Vocabulary,
     };
@@ -399,16 +412,16 @@ mod tests {
         let all = Arc::new(possible(&vocabulary));
         let mut run = Run::new(&[TokenId::new(0)], vocabulary, all, None, &DecodeOptions::default());
         let mut drafter = Drafter::new(Box::new(Lookup::default()), DraftLength::Auto);
-        let logits = || Logits::new(vec![0.0; 2], 2);
+        let rows = || Made::Here(Logits::new(vec![0.0; 2], 2));
         let ready = Between::default().prepare(&mut drafter, &mut run, 0, 8);
-        let mut phase = Phase::Rows(ready.made(logits(), &mut run, Duration::ZERO));
+        let mut phase = Phase::Rows(ready.made(rows(), &mut run, Duration::ZERO));
         phase.spend(Duration::from_secs(2));
         phase.spend(Duration::from_secs(3));
         let between = phase.settle(&mut drafter);
         assert!((drafter.pace() - 5.0 / 9.0).abs() < 1e-12, "{}", drafter.pace());
         // The next pass begins at nothing.
         let ready = between.prepare(&mut drafter, &mut run, 0, 8);
-        Phase::Rows(ready.made(logits(), &mut run, Duration::ZERO)).settle(&mut drafter);
+        Phase::Rows(ready.made(rows(), &mut run, Duration::ZERO)).settle(&mut drafter);
         let expected = (0.98 + 1.0 + 4.0) / (0.98 * 5.0 + 4.0);
         assert!((drafter.pace() - expected).abs() < 1e-12, "{}", drafter.pace());
     }

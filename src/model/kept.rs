@@ -3,7 +3,7 @@
 use crate::{ids::TokenId, vocab::TokenSet};
 
 /// Rows of logits on a device, perhaps still in the making. Each question waits for them.
-pub trait KeptRows {
+pub trait KeptRows: Send {
     /// What can go wrong.
     type Error: std::error::Error + Send + Sync + 'static;
 
@@ -23,4 +23,23 @@ pub trait KeptRows {
     /// # Errors
     /// If there is no such row, or the device fails.
     fn row(&self, index: usize) -> Result<Vec<f32>, Self::Error>;
+
+    /// A copy of row `index` of which the logits of the `allowed` tokens count: the others are as they are, or
+    /// minus infinity if no logit is NaN or plus infinity. Where few tokens are allowed, few numbers need be
+    /// copied. Default: the whole [row](Self::row).
+    ///
+    /// # Errors
+    /// If there is no such row, or the device fails.
+    fn among(&self, index: usize, allowed: &TokenSet) -> Result<Vec<f32>, Self::Error> {
+        let _ = allowed;
+        self.row(index)
+    }
+
+    /// Waits until the rows are done. Default: they are.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn wait(&self) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }

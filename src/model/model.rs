@@ -142,14 +142,18 @@ pub trait Model: Send {
     /// pass fails; the cache is then as before.
     fn forward(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Logits, Self::Error>;
 
-    /// Begins the pass that [`forward`](Self::forward) makes for [`Rows::Last`], and leaves its row where it is
-    /// computed, perhaps before it is done: what is done until it is asked about costs the device no time. `None`, and
-    /// no pass is made, for a model without such a place, as by default.
+    /// Begins the pass that [`forward`](Self::forward) makes, and leaves its rows where they are computed, perhaps
+    /// before they are done: what is done until they are asked about costs the device no time. `None`, and no pass is
+    /// made, for a model without such a place, as by default.
     ///
     /// # Errors
     /// Those of [`forward`](Self::forward). What fails later is told by the rows; the cache holds the tokens then.
-    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<Self::Error>>, Self::Error> {
-        let _ = tokens;
+    fn begin(
+        &mut self,
+        tokens: &[TokenId],
+        rows: Rows<'_>,
+    ) -> Result<Option<Kept<Self::Error>>, Self::Error> {
+        let _ = (tokens, rows);
         Ok(None)
     }
 

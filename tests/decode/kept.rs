@@ -2,17 +2,23 @@
 //! come back.
 #![cfg(feature = "candle")]
 
+use std::sync::{Arc, Mutex};
+
 use domino::{
     TokenId,
-    decode::{DecodeErrorKind, DecodeOptions, Decoder, Generation, Masking, Penalties},
+    decode::{DecodeErrorKind, DecodeOptions, Decoder, Generation, Masking, Penalties, Sampling},
     model::{
         Kept, KeptRows, Logits, Model, Rows, ScriptedError, ScriptedModel,
         candle::{Format, LoadOptions, ModelError, Placement, RandomModel, TensorModel},
     },
+    proposer::{CountProposer, DraftLength, Drafter, Learning, Prior},
     vocab::TokenSet,
 };
 
-use super::run::{compile, model, prompt, samplings, shipped, vocabulary};
+use super::{
+    replay::Recites,
+    run::{compile, compiled, model, prompt, samplings, shipped, vocabulary},
+};
 
 /// A model as tensors that counts its passes and may keep its rows to itself.
 struct Probe {
@@ -53,12 +59,12 @@ impl Model for Probe {
         self.model.forward(tokens, rows)
     }
 
-    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<ModelError>>, ModelError> {
+    fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<ModelError>>, ModelError> {
         if !self.keeps {
             return Ok(None);
         }
         self.begun += 1;
-        self.model.begin(tokens)
+        self.model.begin(tokens, rows)
     }
 
     fn truncate(&mut self, position: usize) -> Result<(), ModelError> {
@@ -68,7 +74,20 @@ impl Model for Probe {
 
 /// What is written with these options, and how many passes were begun and how many waited for.
 fn write(keeps: bool, grammar: Option<&str>, options: &DecodeOptions) -> (Generation, usize, usize) {
+    draft(keeps, grammar, options, None)
+}
+
+/// The same with drafts.
+fn draft(
+    keeps: bool,
+    grammar: Option<&str>,
+    options: &DecodeOptions,
+    drafter: Option<Drafter>,
+) -> (Generation, usize, usize) {
     let mut builder = Decoder::builder(Probe::new(keeps)).vocabulary(vocabulary()).options(options.clone());
+    if let Some(drafter) = drafter {
+        builder = builder.drafter(drafter);
+    }
     if let Some(grammar) = grammar {
         builder = builder.constraint(shipped(grammar));
     }
@@ -94,6 +113,64 @@ fn the_text_is_the_same_where_rows_stay() {
             };
             assert_eq!(counts(&kept.stats), counts(&whole.stats), "{grammar:?} {sampling:?}");
         }
+    }
+}
+
+#[test]
+fn drafts_are_verified_where_rows_stay() {
+    let mut options = DecodeOptions::default();
+    options.max_new_tokens = 24;
+    let length = DraftLength::up_to(4, 0.0).unwrap();
+    let (mut drafted, mut accepted) = (0, 0);
+    for grammar in [None, Some("json"), Some("arithmetic")] {
+        for sampling in samplings() {
+            (options.sampling, options.seed) = (sampling, 11);
+            let mut recited = write(false, grammar, &options).0.tokens;
+            // Some guesses are wrong.
+            recited.iter_mut().skip(4).step_by(5).for_each(|token| *token = TokenId::new(65));
+            let recites = || Drafter::new(Box::new(Recites(recited.clone())), length);
+            let (kept, begun, forwarded) = draft(true, grammar, &options, Some(recites()));
+            let (whole, none, passes) = draft(false, grammar, &options, Some(recites()));
+            assert_eq!(
+                (&kept.tokens, kept.finish),
+                (&whole.tokens, whole.finish),
+                "{grammar:?} {sampling:?}"
+            );
+            assert_eq!((begun, forwarded, none), (passes, 0, 0), "{grammar:?}");
+            assert_eq!(kept.stats.accepted, whole.stats.accepted, "{grammar:?} {sampling:?}");
+            assert_eq!(kept.stats.masks, whole.stats.masks, "{grammar:?} {sampling:?}");
+            drafted += kept.stats.drafted;
+            accepted += kept.stats.accepted;
+        }
+    }
+    assert!(accepted > 100 && drafted > accepted, "{accepted} of {drafted}");
+}
+
+/// A prior learns from the model's probabilities, of which what counts comes back.
+#[test]
+fn priors_learn_the_same_where_rows_stay() {
+    let text = std::fs::read_to_string(format!("{}/grammars/json.gbnf", env!("CARGO_MANIFEST_DIR")));
+    let grammar = compiled(&text.unwrap());
+    let mut options = DecodeOptions::default();
+    options.max_new_tokens = 24;
+    for sampling in [Sampling::greedy(), Sampling::default()] {
+        options.sampling = sampling;
+        let learnt = [true, false].map(|keeps| {
+            let learner = CountProposer::new(Prior::new(&grammar), Learning::Online);
+            let learner = Arc::new(Mutex::new(learner));
+            let length = DraftLength::up_to(3, 0.0).unwrap();
+            let mut texts = Vec::new();
+            for seed in 0..4 {
+                options.seed = seed;
+                let drafter = Drafter::new(Box::new(Arc::clone(&learner)), length);
+                texts.push(draft(keeps, Some("json"), &options, Some(drafter)).0.tokens);
+            }
+            let prior = learner.lock().unwrap().prior().clone();
+            (texts, prior)
+        });
+        let [(kept, of_kept), (whole, of_whole)] = &learnt;
+        assert_eq!(kept, whole, "{sampling:?}");
+        assert!(of_kept == of_whole, "{sampling:?}");
     }
 }
 
@@ -159,8 +236,12 @@ impl Model for Losing {
         self.0.forward(tokens, rows)
     }
 
-    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<ScriptedError>>, ScriptedError> {
-        self.0.forward(tokens, Rows::Last)?;
+    fn begin(
+        &mut self,
+        tokens: &[TokenId],
+        rows: Rows<'_>,
+    ) -> Result<Option<Kept<ScriptedError>>, ScriptedError> {
+        self.0.forward(tokens, rows)?;
         Ok(Some(Box::new(Lost)))
     }
 

@@ -2,7 +2,9 @@
 
 mod batch;
 mod draw;
+#[cfg(not(packaged))]
 mod kept;
 mod options;
+#[cfg(not(packaged))]
 mod replay;
 mod run;

@@ -15,7 +15,7 @@ use super::{
 
 /// Guesses a token of this text, whatever was drawn.
 #[derive(Debug)]
-struct Recites(Vec<TokenId>);
+pub(super) struct Recites(pub(super) Vec<TokenId>);
 
 impl Propose for Recites {
     fn guess(&mut self, site: &mut Site<'_>) -> Option<Guess> {

@@ -1,7 +1,8 @@
 //! The decode loop, with a scripted model.
 
 use domino::{
-    Compiler, Constraint, Grammar, Limits, Lookahead, StepErrorKind, Syntax, TokenId, Vocabulary,
+    CompiledGrammar, Compiler, Constraint, Grammar, Limits, Lookahead, StepErrorKind, Syntax, TokenId,
+    Vocabulary,
     decode::{
         BuildErrorKind, DecodeErrorKind, Decoder, DrawError, Finish, Generation, Masking, Sampler, Sampling,
     },
@@ -35,8 +36,12 @@ pub(super) fn model(seed: u64) -> ScriptedModel {
 }
 
 pub(super) fn compile(grammar: &str) -> Constraint {
+    compiled(grammar).constraint()
+}
+
+pub(super) fn compiled(grammar: &str) -> CompiledGrammar {
     let grammar = Grammar::parse(Syntax::Gbnf, grammar, &Limits::default()).unwrap();
-    Compiler::new(vocabulary()).compile(&grammar).unwrap().constraint()
+    Compiler::new(vocabulary()).compile(&grammar).unwrap()
 }
 
 pub(super) fn shipped(name: &str) -> Constraint {

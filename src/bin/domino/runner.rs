@@ -126,10 +126,10 @@ impl Model for Runner {
         }
     }
 
-    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<ModelError>>, ModelError> {
+    fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<ModelError>>, ModelError> {
         match self {
-            Self::Own(model) => model.begin(tokens),
-            Self::Tensors(model) => model.begin(tokens),
+            Self::Own(model) => model.begin(tokens, rows),
+            Self::Tensors(model) => model.begin(tokens, rows),
         }
     }
 

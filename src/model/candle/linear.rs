@@ -1,6 +1,4 @@
-//! A layer's products: a matrix and what is added.
-//!
-//! This is where it would be decided on which device a product is made.
+//! A layer's products on the CPU: a matrix and what is added.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
 
@@ -25,30 +23,16 @@ impl Linear {
         inputs: usize,
         biased: bool,
     ) -> std::result::Result<Self, ModelError> {
-        let names: Vec<(String, usize)> =
-            parts.iter().map(|(name, outputs)| (format!("{name}.weight"), *outputs)).collect();
+        let names = matrix_names(parts);
         let names: Vec<(&str, usize)> =
             names.iter().map(|(name, outputs)| (name.as_str(), *outputs)).collect();
         let matrix = weights.matrix(&names, inputs)?;
-        let bias = |(name, outputs): &(String, usize)| weights.vector(&format!("{name}.bias"), *outputs);
-        let bias: Option<Vec<Vec<f32>>> =
-            biased.then(|| parts.iter().map(bias).collect::<std::result::Result<_, _>>()).transpose()?;
-        Ok(Self { matrix, bias: bias.map(|bias| bias.concat()) })
+        Ok(Self { matrix, bias: biased.then(|| bias(weights, parts)).transpose()? })
     }
 
-    /// The matrix.
-    pub(super) fn matrix(&self) -> &Matrix {
-        &self.matrix
-    }
-
-    /// The same, to say how its products are made.
+    /// The matrix, to say how its products are made.
     pub(super) fn matrix_mut(&mut self) -> &mut Matrix {
         &mut self.matrix
-    }
-
-    /// What is added.
-    pub(super) fn bias(&self) -> Option<&[f32]> {
-        self.bias.as_deref()
     }
 
     /// Rows `[n, inputs]` -> rows `[n, outputs]`.
@@ -75,6 +59,26 @@ impl Linear {
         }
         Ok((out, count))
     }
+}
+
+/// The tensors of the matrices of `parts` (name and outputs), and the outputs of each.
+pub(super) fn matrix_names(parts: &[(String, usize)]) -> Vec<(String, usize)> {
+    parts.iter().map(|(name, outputs)| (format!("{name}.weight"), *outputs)).collect()
+}
+
+/// The vectors that are added in `parts` (name and outputs), one after the other.
+///
+/// # Errors
+/// Those of the weights.
+pub(super) fn bias(
+    weights: &mut dyn Weights,
+    parts: &[(String, usize)],
+) -> std::result::Result<Vec<f32>, ModelError> {
+    let mut all = Vec::new();
+    for (name, outputs) in parts {
+        all.extend(weights.vector(&format!("{name}.bias"), *outputs)?);
+    }
+    Ok(all)
 }
 
 impl CustomOp1 for Linear {

@@ -79,7 +79,7 @@ pub struct LoadOptions {
     pub memory_limit: Option<u64>,
     /// Multiply quantised weights with inputs as they are. Default: where the processor has AVX2 or AVX-512 with
     /// VNNI, inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which takes a third of the
-    /// time or less.
+    /// time or less. [`TensorModel`] rounds them on every device, and unpacks the weights for exact products.
     pub exact_products: bool,
     /// Quantise matrices that are stored as floats to this format, or to [`Format::Q8_0`] where their rows
     /// are no whole blocks of it (256 numbers in the K formats). Default: keep what is stored, as a format of

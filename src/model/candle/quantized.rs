@@ -88,7 +88,7 @@ fn blocks(kind: GgmlDType, format: Format, rows: &[u8], columns: usize) -> Resul
 }
 
 /// Candle's name of a quantisation.
-fn ggml(format: Format) -> Option<GgmlDType> {
+pub(super) fn ggml(format: Format) -> Option<GgmlDType> {
     Some(match format {
         Format::F32 | Format::F16 | Format::Bf16 => return None,
         Format::Q4_0 => GgmlDType::Q4_0,

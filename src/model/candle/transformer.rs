@@ -96,7 +96,7 @@ pub(super) fn norms(config: &Config, layer: usize) -> (String, String, Option<[S
 }
 
 /// The names and shapes of all tensors of a model.
-fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usize>)> {
+pub(super) fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usize>)> {
     let of_layer = move |layer| {
         let (attention, mlp, heads) = norms(config, layer);
         let norms = [attention, mlp].into_iter().map(|name| (name, vec![config.hidden]));
@@ -113,14 +113,6 @@ fn tensors(config: &Config) -> impl Iterator<Item = (String, Vec<usize>)> {
     let output = (!config.tied).then(|| matrix(OUTPUT));
     let ends = iter::once(matrix(EMBEDDING)).chain(output).chain([(NORM.to_owned(), vec![config.hidden])]);
     ends.chain((0..config.layers).flat_map(of_layer))
-}
-
-/// How many numbers all weights are.
-pub(super) fn parameters(config: &Config) -> u64 {
-    let count = |shape: &[usize]| {
-        shape.iter().fold(1_u64, |count, &size| count.saturating_mul(u64::try_from(size).unwrap_or(u64::MAX)))
-    };
-    tensors(config).fold(0, |sum: u64, (_, shape)| sum.saturating_add(count(&shape)))
 }
 
 /// Bytes that all weights take in memory. Reads none of them.

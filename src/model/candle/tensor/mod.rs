@@ -4,6 +4,7 @@
 //! transformer is one for all devices, so that what is tested on the CPU is what a card runs; only there is it
 //! fast. Invariant: the cache is whole between calls: a call that fails has not changed it.
 
+mod factor;
 mod layers;
 mod placement;
 mod rows;
@@ -23,7 +24,7 @@ use super::{
     kv_cache::KvCache,
     memory, needs,
     random::RandomWeights,
-    transformer::parameters,
+    transformer::tensors,
     weights::Weights,
     with_weights,
 };
@@ -47,7 +48,9 @@ pub struct TensorModel {
 
 impl TensorModel {
     /// Loads a model as [`CandleModel::load`](super::CandleModel::load) does, to `placement`. Quantised
-    /// weights become numbers of its precision. Reads every weight once.
+    /// weights stay as they are stored, and products with them round their inputs to eight bits; with
+    /// [`LoadOptions::exact_products`] they become numbers of the placement's precision, which takes two to
+    /// eight times the memory. Reads every weight once.
     ///
     /// # Errors
     /// Those of [`CandleModel::load`](super::CandleModel::load), and if the device cannot be used. The check
@@ -57,7 +60,7 @@ impl TensorModel {
         options: &LoadOptions,
         placement: Placement,
     ) -> Result<Self, ModelError> {
-        let place = placement.open()?;
+        let place = placement.open(options.exact_products)?;
         with_weights(path.as_ref(), |weights, config| Self::from_weights(weights, config, options, &place))
     }
 
@@ -70,7 +73,7 @@ impl TensorModel {
         options: &LoadOptions,
         placement: Placement,
     ) -> Result<Self, ModelError> {
-        let place = placement.open()?;
+        let place = placement.open(options.exact_products)?;
         Self::from_weights(&mut RandomWeights::new(model.format), model.config()?, options, &place)
     }
 
@@ -81,9 +84,7 @@ impl TensorModel {
         place: &Place,
     ) -> Result<Self, ModelError> {
         let (context, _) = needs(weights, &config, ONE, options)?;
-        let bytes = u64::try_from(place.precision.size_in_bytes()).unwrap_or(u64::MAX);
-        let mut memory =
-            MemoryEstimate::new(&config, context, ONE, parameters(&config).saturating_mul(bytes));
+        let mut memory = MemoryEstimate::new(&config, context, ONE, size(weights, &config, place)?);
         if place.is_cpu() && place.precision == DType::BF16 {
             memory.pass = memory.pass.saturating_add(widened(&config));
         }
@@ -131,6 +132,28 @@ impl TensorModel {
     }
 }
 
+/// Bytes that all weights take at `place`. Reads none of them.
+///
+/// # Errors
+/// If a tensor is missing, or has another shape than `config` says or an unknown number format.
+fn size(weights: &dyn Weights, config: &Config, place: &Place) -> Result<u64, ModelError> {
+    tensors(config).try_fold(0_u64, |sum, (name, shape)| {
+        let format = weights.format(&name, &shape)?;
+        let inputs = shape.last().copied().unwrap_or(1);
+        let count = shape.iter().fold(1, |count: usize, &size| count.saturating_mul(size));
+        let bytes = match (place.keeps_blocks(format, inputs), shape.as_slice()) {
+            (Some(_), _) => {
+                let stored = (count / format.block()).saturating_mul(format.block_bytes());
+                // On the CPU Candle makes panels beside them, of up to 1.4 times their size.
+                if place.is_cpu() { stored.saturating_mul(5) / 2 } else { stored }
+            }
+            (None, [_, _]) => count.saturating_mul(place.precision.size_in_bytes()),
+            (None, _) => count.saturating_mul(size_of::<f32>()),
+        };
+        Ok(sum.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX)))
+    })
+}
+
 /// Bytes of the largest matrix in 32 bits, in which a product of bf16 is made on the CPU.
 fn widened(config: &Config) -> u64 {
     let Config { hidden, intermediate, heads, kv_heads, head_dim, vocabulary, .. } = *config;
@@ -162,8 +185,8 @@ impl Model for TensorModel {
         fetched
     }
 
-    fn begin(&mut self, tokens: &[TokenId]) -> Result<Option<Kept<ModelError>>, ModelError> {
-        Ok(Some(Box::new(self.launch(tokens, Rows::Last)?)))
+    fn begin(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<Option<Kept<ModelError>>, ModelError> {
+        Ok(Some(Box::new(self.launch(tokens, rows)?)))
     }
 
     fn truncate(&mut self, position: usize) -> Result<(), ModelError> {

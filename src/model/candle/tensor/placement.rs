@@ -2,15 +2,17 @@
 
 use std::{fmt, str::FromStr};
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device, Tensor, quantized::GgmlDType};
 
 use crate::model::candle::{
     error::{ModelError, ModelErrorKind},
+    format::Format,
     matrix::Matrix,
+    quantized::ggml,
 };
 
-/// The number format of weights, keys and values, and of the stream between layers. Norms, softmax and logits
-/// are computed in 32 bits.
+/// The number format of weights that are not quantised, of keys and values, and of the stream between layers.
+/// Norms, rotation, softmax and logits are computed in 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {
@@ -51,8 +53,8 @@ impl Placement {
         Self { precision, ..self }
     }
 
-    /// Opens the device.
-    pub(super) fn open(self) -> Result<Place, ModelError> {
+    /// Opens the device; `unpacks`: quantised weights are to become numbers of the precision.
+    pub(super) fn open(self, unpacks: bool) -> Result<Place, ModelError> {
         let precision = match self.precision {
             Precision::F32 => DType::F32,
             Precision::F16 => DType::F16,
@@ -69,7 +71,7 @@ impl Placement {
             })?,
             None => Device::Cpu,
         };
-        Ok(Place { device, precision })
+        Ok(Place { device, precision, unpacks })
     }
 }
 
@@ -126,6 +128,8 @@ impl FromStr for Placement {
 pub(super) struct Place {
     pub(super) device: Device,
     pub(super) precision: DType,
+    /// Do quantised weights become numbers of the precision? Otherwise they stay in blocks.
+    pub(super) unpacks: bool,
 }
 
 /// Numbers unpacked at a time, about: 16 MB.
@@ -134,6 +138,12 @@ const PART: usize = 1 << 22;
 impl Place {
     pub(super) fn is_cpu(&self) -> bool {
         self.device.is_cpu()
+    }
+
+    /// Candle's name of a format, if rows of so many weights in it stay in blocks here. Candle takes blocks of 32 in
+    /// pairs.
+    pub(super) fn keeps_blocks(&self, format: Format, inputs: usize) -> Option<GgmlDType> {
+        ggml(format).filter(|_| !self.unpacks && inputs.is_multiple_of(64))
     }
 
     /// A vector here, in 32 bits.
@@ -182,13 +192,12 @@ mod tests {
 
     #[test]
     fn a_matrix_in_parts_is_the_matrix() {
-        use crate::model::candle::format::Format;
         let (inputs, outputs) = (2048, 2050);
         assert!(inputs * outputs > PART);
         let weights: Vec<f32> = (0_u16..2048).cycle().take(inputs * outputs).map(f32::from).collect();
         let mut matrix = Matrix::new(inputs);
         matrix.push(Format::F32, &weights.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>());
-        let tensor = Placement::CPU.open().unwrap().matrix(&matrix).unwrap();
+        let tensor = Placement::CPU.open(true).unwrap().matrix(&matrix).unwrap();
         assert_eq!(tensor.dims(), [outputs, inputs]);
         assert_eq!(tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap(), weights);
     }

@@ -8,6 +8,9 @@ use crate::{
     vocab::TokenSet,
 };
 
+/// The logits of single tokens come back if at most one token in so many is allowed; otherwise the whole row does.
+const FEW: usize = 16;
+
 /// Rows of logits where [`TensorModel::launch`](super::TensorModel::launch) left them.
 #[derive(Debug)]
 pub struct DeviceRows {
@@ -34,6 +37,20 @@ impl DeviceRows {
         Ok(Logits::new(self.logits.flatten_all()?.to_vec1()?, width))
     }
 
+    /// The logits of the allowed tokens of a row, lowest id first, and whether all logits up to the set's size are
+    /// numbers below infinity.
+    fn gather(&self, index: usize, allowed: &TokenSet) -> Result<(Vec<f32>, bool)> {
+        let device = self.logits.device();
+        let width = self.logits.dim(1)?.min(allowed.size());
+        let row = self.logits.narrow(0, index, 1)?.narrow(1, 0, width)?;
+        let ids: Vec<u32> = allowed.iter().map(TokenId::raw).collect();
+        let ids = Tensor::new(ids, device)?;
+        let found = row.contiguous()?.index_select(&ids, 1)?;
+        let mut found: Vec<f32> = Tensor::cat(&[found, is_fine(&row)?], 1)?.flatten_all()?.to_vec1()?;
+        let fine = found.pop().is_some_and(|fine| fine > 0.0);
+        Ok((found, fine))
+    }
+
     /// Largest logit of the allowed tokens, lowest id that has it, and whether all logits are below infinity.
     fn search(&self, index: usize, allowed: &TokenSet) -> Result<[f32; 3]> {
         let device = self.logits.device();
@@ -46,8 +63,7 @@ impl DeviceRows {
         let ids = Tensor::arange(0_u32, u32::try_from(width)?, device)?.to_dtype(DType::F32)?;
         let ids = ids.reshape((1, width))?;
         let found = masked.broadcast_eq(&largest)?.where_cond(&ids, &everywhere(f32::INFINITY)?)?;
-        let fine = row.lt(f32::INFINITY)?.to_dtype(DType::F32)?.min_keepdim(1)?;
-        let found = Tensor::cat(&[largest, found.min_keepdim(1)?, fine], 1)?;
+        let found = Tensor::cat(&[largest, found.min_keepdim(1)?, is_fine(&row)?], 1)?;
         match *found.flatten_all()?.to_vec1()? {
             [largest, id, fine] => Ok([largest, id, fine]),
             _ => candle_core::bail!("three numbers are expected"),
@@ -81,6 +97,30 @@ impl KeptRows for DeviceRows {
     fn row(&self, index: usize) -> std::result::Result<Vec<f32>, ModelError> {
         Ok(self.logits.get(index)?.to_vec1()?)
     }
+
+    fn among(&self, index: usize, allowed: &TokenSet) -> std::result::Result<Vec<f32>, ModelError> {
+        let count = allowed.len();
+        let width = self.logits.dim(1)?;
+        let is_within = allowed.iter().last().is_some_and(|last| last.index() < width);
+        if is_within && count <= width / FEW {
+            let (found, fine) = self.gather(index, allowed)?;
+            if fine {
+                let mut row = vec![f32::NEG_INFINITY; width];
+                allowed.iter().zip(found).for_each(|(token, logit)| row[token.index()] = logit);
+                return Ok(row);
+            }
+        }
+        self.row(index)
+    }
+
+    fn wait(&self) -> std::result::Result<(), ModelError> {
+        Ok(self.logits.device().synchronize()?)
+    }
+}
+
+/// One if all logits of a row are numbers below infinity, otherwise zero: `[1, 1]`.
+fn is_fine(row: &Tensor) -> Result<Tensor> {
+    row.lt(f32::INFINITY)?.to_dtype(DType::F32)?.min_keepdim(1)
 }
 
 /// A set of tokens as `[1, width]` bytes that are zero or one. What goes to the device is a bit for each token;
@@ -140,6 +180,37 @@ mod tests {
         assert_eq!(rows.likeliest(0, &set(3, &[0, 1])).unwrap(), Some(TokenId::new(1)));
         assert_eq!(rows.row(1).unwrap()[..2], [-1.0, -2.0]);
         assert_eq!(rows.fetch().unwrap().row(0), Some(&[1.0, 5.0, 5.0, 9.0][..]));
+    }
+
+    #[test]
+    fn logits_of_few_tokens_are_those_of_the_row() {
+        let row: Vec<f32> = (0..200_u8).map(|token| f32::from(token.wrapping_mul(37)) - 100.0).collect();
+        let rows = rows(&[&vec![0.0; 200], &row]);
+        // Few, many, none, in a set that is shorter than the row, and one that is longer.
+        for (size, tokens) in
+            [(200, &[0, 7, 199][..]), (200, &[]), (64, &[63]), (300, &[5, 250]), (300, &[5])]
+        {
+            let set = set(size, tokens);
+            let got = rows.among(1, &set).unwrap();
+            assert_eq!(got.len(), row.len());
+            for (token, (got, expected)) in (0..).zip(got.iter().zip(&row)) {
+                let counts = set.contains(TokenId::new(token));
+                assert!(got == expected || !counts && *got == f32::NEG_INFINITY, "{token} of {tokens:?}");
+            }
+        }
+        let few = rows.among(1, &set(200, &[3])).unwrap();
+        assert_eq!(few.iter().filter(|logit| **logit > f32::NEG_INFINITY).count(), 1);
+        let many: Vec<u32> = (0..200).step_by(2).collect();
+        assert_eq!(rows.among(1, &set(200, &many)).unwrap(), row);
+        for wrong in [f32::NAN, f32::INFINITY] {
+            let mut row = row.clone();
+            row[100] = wrong;
+            let rows = self::rows(&[&row]);
+            let got = rows.among(0, &set(200, &[3])).unwrap();
+            assert_eq!(got[100].to_bits(), wrong.to_bits());
+            // Past the set it is padding.
+            assert_eq!(rows.among(0, &set(64, &[3])).unwrap()[4], f32::NEG_INFINITY);
+        }
     }
 
     #[test]

@@ -7,7 +7,8 @@
 use candle_core::{DType, Result, Tensor};
 
 use super::{
-    layers::{self, Product},
+    factor::{Factor, Product},
+    layers,
     placement::Place,
 };
 use crate::model::candle::{
@@ -15,7 +16,7 @@ use crate::model::candle::{
     config::Config,
     error::ModelError,
     kv_cache::KvCache,
-    linear::Linear,
+    linear,
     rope::Rotation,
     transformer::{EMBEDDING, NORM, OUTPUT, norms, products},
     weights::Weights,
@@ -41,11 +42,12 @@ struct Layer {
 pub(super) struct Transformer {
     config: Config,
     /// A row for each token.
-    embedding: Tensor,
+    embedding: Factor,
     /// The embedding if it is tied.
-    output: Product,
+    output: Factor,
     layers: Vec<Layer>,
     norm: Tensor,
+    place: Place,
     /// Cosines and sines, `[context, head_dim / 2]`.
     rotation: [Tensor; 2],
 }
@@ -69,9 +71,13 @@ impl Layer {
     ) -> std::result::Result<Self, ModelError> {
         let mut product = |which: usize| -> std::result::Result<Product, ModelError> {
             let (parts, inputs, biased) = &products(config, index)[which];
-            let linear = Linear::load(weights, parts, *inputs, *biased)?;
-            let bias = linear.bias().map(|bias| place.vector(bias)?.to_dtype(place.precision));
-            Ok(Product { weights: place.matrix(linear.matrix())?, bias: bias.transpose()? })
+            let names = linear::matrix_names(parts);
+            let names: Vec<(&str, usize)> =
+                names.iter().map(|(name, outputs)| (name.as_str(), *outputs)).collect();
+            let factor = Factor::load(weights, &names, *inputs, place)?;
+            let bias = biased.then(|| linear::bias(weights, parts)).transpose()?;
+            let bias = bias.map(|bias| place.vector(&bias)?.to_dtype(place.precision));
+            Ok(Product { factor, bias: bias.transpose()? })
         };
         let (qkv, attention_out) = (product(0)?, product(1)?);
         let (gate_up, down) = (product(2)?, product(3)?);
@@ -108,10 +114,10 @@ impl Transformer {
         place: &Place,
     ) -> std::result::Result<Self, ModelError> {
         let vocabulary = config.vocabulary;
-        let embedding = place.matrix(&weights.matrix(&[(EMBEDDING, vocabulary)], config.hidden)?)?;
+        let embedding = Factor::load(weights, &[(EMBEDDING, vocabulary)], config.hidden, place)?;
         let output = match config.tied {
             true => embedding.clone(),
-            false => place.matrix(&weights.matrix(&[(OUTPUT, vocabulary)], config.hidden)?)?,
+            false => Factor::load(weights, &[(OUTPUT, vocabulary)], config.hidden, place)?,
         };
         let rotation = Rotation::new(context, config.head_dim, &config.rope);
         let table =
@@ -119,12 +125,13 @@ impl Transformer {
         let (cos, sin) = rotation.tables();
         Ok(Self {
             embedding,
-            output: Product { weights: output, bias: None },
+            output,
             layers: (0..config.layers)
                 .map(|index| Layer::load(weights, &config, index, place))
                 .collect::<std::result::Result<_, _>>()?,
             norm: place.vector(&weights.vector(NORM, config.hidden)?)?,
             rotation: [table(cos)?, table(sin)?],
+            place: place.clone(),
             config,
         })
     }
@@ -141,8 +148,10 @@ impl Transformer {
     /// # Errors
     /// If the tensor library fails, also when the cache is too short.
     pub(super) fn forward(&self, tokens: &[u32], wanted: usize, cache: &KvCache) -> Result<Tensor> {
-        let pass = self.prepare(tokens.len(), cache.len())?;
-        let mut x = self.embedding.index_select(&Tensor::new(tokens, self.embedding.device())?, 0)?;
+        let count = tokens.len();
+        let pass = self.prepare(count, cache.len())?;
+        let tokens = Tensor::new(tokens, &self.place.device)?;
+        let mut x = self.embedding.rows(&tokens, self.place.precision)?;
         for (index, layer) in self.layers.iter().enumerate() {
             let attended = self.attention(layer, index, &x, cache, &pass)?;
             x = (x + attended)?;
@@ -152,9 +161,9 @@ impl Transformer {
             let up = hidden.narrow(1, self.config.intermediate, self.config.intermediate)?;
             x = (x + layer.down.apply(&(gate.silu()? * up)?)?)?;
         }
-        x = x.narrow(0, tokens.len() - wanted, wanted)?;
+        x = x.narrow(0, count - wanted, wanted)?;
         let hidden = layers::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
-        self.output.apply(&hidden)?.to_dtype(DType::F32)
+        self.output.product(&hidden)?.to_dtype(DType::F32)
     }
 
     fn prepare(&self, count: usize, position: usize) -> Result<Pass> {
@@ -183,7 +192,7 @@ impl Transformer {
         for (index, row) in values.chunks_exact_mut(keys).enumerate() {
             row[attention.visible(index, keys)].fill(0.0);
         }
-        Tensor::from_vec(values, (count, keys), self.embedding.device())
+        Tensor::from_vec(values, (count, keys), &self.place.device)
     }
 
     /// What layer `index` attends to, for the stream `x` (`[n, hidden]`).

@@ -1,0 +1,79 @@
+//! Rows of logits of a pass: in memory, or still where the model computes them.
+//!
+//! Invariant: a choice from a row is the same wherever the row is.
+
+use std::borrow::Cow;
+
+use super::{error::DecodeError, run::Run};
+use crate::{
+    ids::TokenId,
+    model::{Kept, KeptRows, Logits},
+    vocab::TokenSet,
+};
+
+/// The rows of a pass.
+pub(super) enum Made {
+    /// In memory.
+    Here(Logits),
+    /// Where the model computes them.
+    There(Kept<DecodeError>),
+}
+
+/// A row of a pass.
+pub(super) enum Row<'a> {
+    /// In memory, or what counts of it.
+    Here(Cow<'a, [f32]>),
+    /// Where the model computes it: the row of this index.
+    There(&'a Kept<DecodeError>, usize),
+}
+
+impl Made {
+    /// The row of this index; an empty one if there is none in memory.
+    pub(super) fn row(&self, index: usize) -> Row<'_> {
+        match self {
+            Self::Here(logits) => Row::Here(logits.row(index).unwrap_or_default().into()),
+            Self::There(rows) => Row::There(rows, index),
+        }
+    }
+}
+
+impl<'a> Row<'a> {
+    /// The same in memory; of tokens that cannot follow in `run` the logits need not be there.
+    pub(super) fn bring(self, run: &mut Run) -> Result<Row<'a>, DecodeError> {
+        match self {
+            Self::Here(row) => Ok(Self::Here(row)),
+            Self::There(rows, index) => Ok(Self::Here(run.among(rows, index)?.into())),
+        }
+    }
+}
+
+/// Kept rows of a run, whose errors are the run's.
+pub(super) fn kept<E: std::error::Error + Send + Sync + 'static>(rows: Kept<E>) -> Kept<DecodeError> {
+    Box::new(Rows(rows))
+}
+
+struct Rows<E>(Kept<E>);
+
+impl<E: std::error::Error + Send + Sync + 'static> KeptRows for Rows<E> {
+    type Error = DecodeError;
+
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
+    fn likeliest(&self, index: usize, allowed: &TokenSet) -> Result<Option<TokenId>, DecodeError> {
+        self.0.likeliest(index, allowed).map_err(DecodeError::model)
+    }
+
+    fn row(&self, index: usize) -> Result<Vec<f32>, DecodeError> {
+        self.0.row(index).map_err(DecodeError::model)
+    }
+
+    fn among(&self, index: usize, allowed: &TokenSet) -> Result<Vec<f32>, DecodeError> {
+        self.0.among(index, allowed).map_err(DecodeError::model)
+    }
+
+    fn wait(&self) -> Result<(), DecodeError> {
+        self.0.wait().map_err(DecodeError::model)
+    }
+}
