@@ -147,6 +147,10 @@ pub const VOCABULARY_BYTES: usize = 1 << 28;
 /// comes twice. About twice as many bytes of memory.
 pub const KEY_BYTES: usize = 16 << 20;
 
+/// Bytes of the items of the arrays that are open at a place of a text, and of their parts, where a grammar has
+/// it that the items of some array differ. About four times as many bytes of memory.
+pub const ITEM_BYTES: usize = 16 << 20;
+
 /// Bytes of all files in a cache folder, unless it is given another budget. Reading one takes about 0.5 ms and 1 MB of
 /// memory for each MB of it.
 pub const CACHE_BYTES: u64 = 1 << 30;

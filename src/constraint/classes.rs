@@ -190,7 +190,7 @@ impl Constraint {
         })?;
         Ok(match found {
             Ok(to) => {
-                self.go(Place::In(to), bytes.len(), None);
+                self.go(Place::In(to), bytes.len(), self.readers.clone());
                 bytes.len()
             }
             Err(taken) => taken,

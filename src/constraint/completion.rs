@@ -6,7 +6,7 @@
 
 use hashbrown::HashMap;
 
-use super::{machine::Machine, program::Program};
+use super::{machine::Machine, program::Program, readers::Readers};
 use crate::{
     ids::{ScanStateId, SetId, StateId, TokenId, TrieNodeId},
     limits::{Budget, LimitExceeded, Work},
@@ -117,8 +117,35 @@ impl Machine {
         program: &Program,
         state: StateId,
     ) -> Result<Option<Completion>, LimitExceeded> {
-        let mut search = Search {
-            machine: self,
+        let mut search = Search::new(self, program);
+        let found = match program.lowered.greedy {
+            true => search.greedily(state),
+            false => search.run(state).map(Some),
+        };
+        found.map_err(|limit| as_visits(program, limit))
+    }
+
+    /// The bytes of a completion, as few as can be found, in which what the readers know does not come again.
+    pub(super) fn completion_with_readers(
+        &mut self,
+        program: &Program,
+        state: StateId,
+        readers: &Readers,
+    ) -> Result<Option<Vec<u8>>, LimitExceeded> {
+        let found = Search::new(self, program).past_readers(state, readers);
+        found.map_err(|limit| as_visits(program, limit))
+    }
+}
+
+/// Work that a search for a completion has used up is that of its visits.
+fn as_visits(program: &Program, limit: LimitExceeded) -> LimitExceeded {
+    if limit.budget() == Budget::StepWork { too_many(program) } else { limit }
+}
+
+impl<'m> Search<'m> {
+    fn new(machine: &'m mut Machine, program: &'m Program) -> Self {
+        Self {
+            machine,
             program,
             remaining: Remaining::default(),
             distances: HashMap::new(),
@@ -127,19 +154,9 @@ impl Machine {
             ways: HashMap::new(),
             fronts: Vec::new(),
             whole: true,
-        };
-        let found = match program.lowered.greedy {
-            true => search.greedily(state),
-            false => search.run(state).map(Some),
-        };
-        found.map_err(|limit| match limit.budget() {
-            Budget::StepWork => too_many(program),
-            _ => limit,
-        })
+        }
     }
-}
 
-impl Search<'_> {
     fn run(&mut self, start: StateId) -> Result<Completion, LimitExceeded> {
         let distance = self.distance(start)?;
         let limit = self.program.limits.completion_visits;

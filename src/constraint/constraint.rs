@@ -8,10 +8,10 @@ use super::{
     error::{StepError, StepErrorKind, TextPlace},
     history::History,
     host::{Host, SharedMachine, lock},
-    keys::Keys,
     machine::Machine,
     patience::{Patience, Pieces, Spent},
     program::Program,
+    readers::Readers,
 };
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
@@ -33,9 +33,9 @@ pub struct Constraint {
     /// Bytes of text so far, as far as 32 bits tell.
     bytes: u32,
     history: History,
-    /// What has come of keys, where none may come twice, and the same before each step of the history.
-    pub(super) keys: Option<Keys>,
-    keys_before: VecDeque<Keys>,
+    /// What has come of keys and items, where none may come twice, and the same before each step of the history.
+    pub(super) readers: Readers,
+    readers_before: VecDeque<Readers>,
     mask: Option<Arc<TokenSet>>,
     patience: Option<Patience>,
     spent: Spent,
@@ -46,7 +46,7 @@ const PLACE_THREADS: usize = 64;
 const PLACE_RULES: usize = 4;
 
 /// Bytes of [`Constraint::advance_bytes`] that are a step for [`Limits::step_work`](crate::Limits::step_work).
-const STEP_BYTES: usize = 64;
+pub(super) const STEP_BYTES: usize = 64;
 
 /// Where a text is: in a state, or past its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,10 +98,21 @@ impl Constraint {
         let start = lock(&machine).start();
         let history = History::new(program.limits.history);
         let (here, spent) = (Place::In(start), Spent::default());
-        let keys = program.lowered.keys.map(|_| Keys::default());
-        let keys_before = VecDeque::new();
+        let (readers, readers_before) = (Readers::new(&program.lowered), VecDeque::new());
         let (mask, patience) = (None, None);
-        Self { program, host, machine, here, bytes: 0, history, keys, keys_before, mask, patience, spent }
+        Self {
+            program,
+            host,
+            machine,
+            here,
+            bytes: 0,
+            history,
+            readers,
+            readers_before,
+            mask,
+            patience,
+            spent,
+        }
     }
 
     /// Sets how long the session stays with a step and with its text. Without it a call does one piece of a step.
@@ -130,7 +141,8 @@ impl Constraint {
             None => match self.here {
                 Place::In(mut state) => {
                     let mask = self.run(&mut state, Machine::mask)?;
-                    self.without_repeated_keys(mask)?
+                    let mask = self.without_repeated_keys(mask)?;
+                    self.without_repeated_items(mask)?
                 }
                 Place::Ended(_) => Arc::new(TokenSet::empty(self.program.asked.vocabulary.size())),
             },
@@ -157,7 +169,7 @@ impl Constraint {
                 let reached = self.run(&mut state, |machine, program, state, work| {
                     machine.reaches(program, state, bytes, most, work)
                 })?;
-                Ok(reached && (self.keys.is_none() || self.after(token)?.is_some()))
+                Ok(reached && (self.readers.are_none() || self.after(token)?.is_some()))
             }
             _ => self.after(token).map(|place| place.is_some()),
         }
@@ -179,10 +191,10 @@ impl Constraint {
     /// # Errors
     /// If the token cannot follow, or a budget is used up.
     pub fn advance(&mut self, token: TokenId) -> Result<(), StepError> {
-        let (place, keys) =
+        let (place, readers) =
             self.after(token)?.ok_or_else(|| StepError::new(StepErrorKind::Refused(token)))?;
         let bytes = self.program.vocabulary.bytes(token).map_or(0, <[u8]>::len);
-        self.go(place, bytes, keys);
+        self.go(place, bytes, readers);
         Ok(())
     }
 
@@ -198,23 +210,13 @@ impl Constraint {
         if !self.program.classes.is_empty() {
             return self.advance_bytes_by_class(bytes);
         }
-        let (mut state, mut taken) = (self.here.state(), 0);
-        for chunk in bytes.chunks(STEP_BYTES) {
-            let (to, more) = self.run_over(&mut state, chunk.len(), |machine, program, state, work| {
-                machine.walk(program, state, chunk, work)
-            })?;
-            taken += more;
-            state = to;
-            if more < chunk.len() {
-                return Ok(self.keys_after(&mut state, &bytes[..taken])?.err().unwrap_or(taken));
+        Ok(match self.along(bytes)? {
+            Ok((state, readers)) => {
+                self.go(Place::In(state), bytes.len(), readers);
+                bytes.len()
             }
-        }
-        let keys = match self.keys_after(&mut state, bytes)? {
-            Ok(keys) => keys,
-            Err(taken) => return Ok(taken),
-        };
-        self.go(Place::In(state), bytes.len(), keys);
-        Ok(taken)
+            Err(taken) => taken,
+        })
     }
 
     /// Undoes the last `steps` steps exactly. Constant time.
@@ -228,9 +230,10 @@ impl Constraint {
             self.here = Place::In(state);
             self.bytes = bytes;
             self.mask = None;
-            if self.keys.is_some() {
-                self.keys_before.truncate(self.history.kept() + 1);
-                self.keys = self.keys_before.pop_back().or_else(|| self.keys.take());
+            if !self.readers.are_none() {
+                self.readers_before.truncate(self.history.kept() + 1);
+                self.readers =
+                    self.readers_before.pop_back().unwrap_or_else(|| std::mem::take(&mut self.readers));
             }
         }
         Ok(())
@@ -246,7 +249,7 @@ impl Constraint {
     /// [`CompiledGrammar::memory`](crate::CompiledGrammar::memory).
     #[must_use]
     pub fn history_bytes(&self) -> usize {
-        self.history.bytes() + self.keys_before.iter().map(Keys::own_bytes).sum::<usize>()
+        self.history.bytes() + self.readers_before.iter().map(Readers::own_bytes).sum::<usize>()
     }
 
     /// Is the text so far in the language, so that it may end here or has ended?
@@ -298,8 +301,8 @@ impl Constraint {
             here: self.here,
             bytes: self.bytes,
             history,
-            keys: self.keys.clone(),
-            keys_before: VecDeque::new(),
+            readers: self.readers.clone(),
+            readers_before: VecDeque::new(),
             mask: self.mask.clone(),
             patience: self.patience,
             spent: self.spent,
@@ -326,14 +329,9 @@ impl Constraint {
             }
             Ok(bytes)
         })?;
-        if self.keys.is_some() {
+        if !self.readers.are_none() {
             for byte in std::mem::take(&mut found) {
-                let mut state = self.here.state();
-                let to = self.run(&mut state, |machine, program, state, work| {
-                    machine.step(program, state, byte, work)
-                })?;
-                let Some(mut to) = to else { continue };
-                found.extend(self.keys_after(&mut to, &[byte])?.is_ok().then_some(byte));
+                found.extend(self.along(&[byte])?.is_ok().then_some(byte));
             }
         }
         Ok(found)
@@ -342,7 +340,7 @@ impl Constraint {
     /// The shortest text that makes this one complete: exactly as few bytes as can be. Of equally short ones,
     /// one of the fewest tokens of the vocabulary, as far as a sixteenth of the budget goes
     /// ([`Completion::fewest`] says whether it did); of those a fixed one.
-    /// Where a key would come twice that may not, it is one with another key, which may be a few bytes
+    /// Where a key or an item would come twice that may not, it is one with another, which may be a few bytes
     /// longer. Empty if the text is complete already. Nothing moves; [`advance_bytes`](Self::advance_bytes)
     /// appends it.
     ///
@@ -360,7 +358,8 @@ impl Constraint {
                     self.run(&mut state, |machine, program, state, _| machine.completion(program, state))?;
                 let found = found.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
                 let found = self.program.without_classes(found);
-                self.with_new_keys(found)
+                let found = self.with_new_keys(found)?;
+                self.with_new_items(found)
             }
             Place::Ended(_) => {
                 Ok(Completion { tokens: Some(Vec::new()), fewest: true, ..Completion::default() })
@@ -419,27 +418,21 @@ impl Constraint {
     }
 
     /// Where `token` leads, if it can follow.
-    pub(super) fn after(&mut self, token: TokenId) -> Result<Option<(Place, Option<Keys>)>, StepError> {
-        let Place::In(mut state) = self.here else { return Ok(None) };
+    pub(super) fn after(&mut self, token: TokenId) -> Result<Option<(Place, Readers)>, StepError> {
+        let Place::In(state) = self.here else { return Ok(None) };
         let program = Arc::clone(&self.program);
         if program.vocabulary.end_of_text().contains(&token) {
             let complete = lock(&self.machine).is_complete(state);
-            return Ok(complete.then(|| (Place::Ended(state), self.keys.clone())));
+            return Ok(complete.then(|| (Place::Ended(state), self.readers.clone())));
         }
         if !program.classes.is_empty() {
-            return Ok(self.after_by_class(token)?.map(|to| (Place::In(to), self.keys.clone())));
+            return Ok(self.after_by_class(token)?.map(|to| (Place::In(to), self.readers.clone())));
         }
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
         };
-        let (mut to, taken) = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
-            machine.walk(program, state, bytes, work)
-        })?;
-        if taken < bytes.len() {
-            return Ok(None);
-        }
-        let keys = self.keys_after(&mut to, bytes)?;
-        Ok(keys.ok().map(|keys| (Place::In(to), keys)))
+        let led = self.along(bytes)?;
+        Ok(led.ok().map(|(to, readers)| (Place::In(to), readers)))
     }
 
     /// Has the machine do something in `state`. If its memory is used up by what was there before, the session moves to
@@ -534,18 +527,19 @@ impl Constraint {
         *state = new(*state).unwrap_or(*state);
         self.here = self.here.renamed(new(self.here.state()).unwrap_or(self.here.state()));
         self.history.rename(new);
-        let lost = self.keys_before.len().saturating_sub(self.history.kept());
-        self.keys_before.drain(..lost);
+        let lost = self.readers_before.len().saturating_sub(self.history.kept());
+        self.readers_before.drain(..lost);
         self.machine = machine;
         true
     }
 
-    pub(super) fn go(&mut self, to: Place, bytes: usize, keys: Option<Keys>) {
+    pub(super) fn go(&mut self, to: Place, bytes: usize, readers: Readers) {
         self.history.push(self.here.state(), self.bytes);
-        if let Some(before) = std::mem::replace(&mut self.keys, keys) {
-            self.keys_before.push_back(before);
-            let lost = self.keys_before.len().saturating_sub(self.history.kept());
-            self.keys_before.drain(..lost);
+        let before = std::mem::replace(&mut self.readers, readers);
+        if !before.are_none() {
+            self.readers_before.push_back(before);
+            let lost = self.readers_before.len().saturating_sub(self.history.kept());
+            self.readers_before.drain(..lost);
         }
         self.here = to;
         self.bytes = self.bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));

@@ -17,29 +17,10 @@ use crate::{
 };
 
 impl Constraint {
-    /// What has come of keys after `bytes`, which lead to `to` (renamed if the session moves), where that
-    /// matters; or how many of them can follow if a key would come twice, or could only.
-    pub(super) fn keys_after(
-        &mut self,
-        to: &mut StateId,
-        bytes: &[u8],
-    ) -> Result<Result<Option<Keys>, usize>, StepError> {
-        let (Some(before), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(Ok(None)) };
-        let mut keys = before.clone();
-        let taken = keys.read(bytes)?;
-        if taken < bytes.len() {
-            return self.last_free(&bytes[..taken]).map(Err);
-        }
-        if rule.may_run_out && self.runs_out(to, &keys)? {
-            return self.last_free(&bytes[..taken.saturating_sub(1)]).map(Err);
-        }
-        Ok(Ok(Some(keys)))
-    }
-
     /// A completion in which no key comes twice: this one if it is, else by other bytes up to the first that
     /// makes the keys new.
     pub(super) fn with_new_keys(&mut self, found: Completion) -> Result<Completion, StepError> {
-        let Some(keys) = &self.keys else { return Ok(found) };
+        let Some(keys) = &self.readers.keys else { return Ok(found) };
         let read = keys.clone().read(&found.bytes)?;
         if read == found.bytes.len() {
             return Ok(found);
@@ -54,25 +35,6 @@ impl Constraint {
         bytes.push(byte);
         bytes.extend_from_slice(&other.shortest_completion()?.bytes);
         Ok(Completion { bytes, tokens: None, fewest: false })
-    }
-
-    /// How many of these bytes, which the grammar allows and in which no key comes twice, can follow.
-    fn last_free(&mut self, bytes: &[u8]) -> Result<usize, StepError> {
-        if self.program.lowered.keys.is_some_and(|rule| !rule.may_run_out) {
-            return Ok(bytes.len());
-        }
-        for end in (1..=bytes.len()).rev() {
-            let mut state = self.here.state();
-            let (mut to, _) = self.run_over(&mut state, end, |machine, program, state, work| {
-                machine.walk(program, state, &bytes[..end], work)
-            })?;
-            let mut keys = self.keys.clone().unwrap_or_default();
-            keys.read(&bytes[..end])?;
-            if !self.runs_out(&mut to, &keys)? {
-                return Ok(end);
-            }
-        }
-        Ok(0)
     }
 
     /// Adds the tokens of a mask after which the text is in a key that can only become one that has come
@@ -120,7 +82,7 @@ impl Constraint {
 
     /// Is the text in a key that can only become one that has come before? Looks at the places of the grammar
     /// that those keys lead to.
-    fn runs_out(&mut self, state: &mut StateId, keys: &Keys) -> Result<bool, StepError> {
+    pub(super) fn runs_out(&mut self, state: &mut StateId, keys: &Keys) -> Result<bool, StepError> {
         // All in one piece: a session that moves to another machine begins anew.
         self.run(state, |machine, program, state, work| {
             let mut open = vec![(state, keys.clone())];
@@ -160,7 +122,9 @@ impl Constraint {
 
     /// The mask without the tokens with which a key would come twice.
     pub(super) fn without_repeated_keys(&mut self, mask: Arc<TokenSet>) -> Result<Arc<TokenSet>, StepError> {
-        let (Some(keys), Some(rule)) = (&self.keys, self.program.lowered.keys) else { return Ok(mask) };
+        let (Some(keys), Some(rule)) = (&self.readers.keys, self.program.lowered.keys) else {
+            return Ok(mask);
+        };
         let enclosed = lock(&self.machine).enclosed(&self.program, self.here.state(), &mask);
         let mut refused = keys.repeating(&self.program, &mask, &enclosed)?;
         if rule.may_run_out && keys.is_any() {

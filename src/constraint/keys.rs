@@ -328,7 +328,7 @@ fn node_of(trie: &ByteTrie, text: &[u8]) -> Option<TrieNodeId> {
 }
 
 /// The nodes of a string's beginnings, as far as there are any.
-fn nodes_along<'a>(trie: &'a ByteTrie, text: &'a [u8]) -> impl Iterator<Item = TrieNodeId> + 'a {
+pub(super) fn nodes_along<'a>(trie: &'a ByteTrie, text: &'a [u8]) -> impl Iterator<Item = TrieNodeId> + 'a {
     let mut last: Option<TrieNodeId> = None;
     text.iter().map_while(move |&byte| {
         let next = match last {

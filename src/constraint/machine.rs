@@ -20,6 +20,7 @@ use super::{
 use crate::{
     ids::{ScanStateId, SetId, StateId},
     limits::{LimitExceeded, Work},
+    lower::Lowered,
     parser::Parser,
     vocab::TokenSet,
 };
@@ -48,6 +49,8 @@ pub(crate) struct Machine {
     /// Masks with the tokens of classes, by state.
     widened: HashMap<StateId, Arc<TokenSet>>,
     contexts: Contexts,
+    /// States that lose threads where an item repeats one before it, and what is left of them.
+    after_repeats: HashMap<StateId, Option<StateId>>,
     start: StateId,
     /// Scratch: threads and ended sets of the state in the making.
     threads: Vec<Thread>,
@@ -64,8 +67,20 @@ impl Machine {
         let maker = MaskMaker::new(shared);
         let masks = MaskCache::new(shared.limits.mask_bytes);
         let (contexts, threads, ended) = (Contexts::default(), Vec::new(), Vec::new());
-        let (walks, widened) = (VecDeque::new(), HashMap::new());
-        Ok(Self { parser, states, maker, walks, masks, widened, contexts, start, threads, ended })
+        let (walks, widened, after_repeats) = (VecDeque::new(), HashMap::new(), HashMap::new());
+        Ok(Self {
+            parser,
+            states,
+            maker,
+            walks,
+            masks,
+            widened,
+            contexts,
+            after_repeats,
+            start,
+            threads,
+            ended,
+        })
     }
 
     /// The state before any text.
@@ -188,6 +203,49 @@ impl Machine {
             work.spend(lookup_work(shared) * tried + 4).and_then(|()| self.settle(shared, &threads, work));
         self.threads = threads;
         to
+    }
+
+    /// What is left of a state when the item that may end there repeats one before it: no terminal comes next
+    /// that stands only after new items. `None` if nothing can follow then.
+    ///
+    /// The terminals that may come next are threads at their starts, in place of the boundary: so this is a
+    /// state like any other.
+    pub(super) fn after_repeat(
+        &mut self,
+        shared: &Program,
+        state: StateId,
+        work: &mut Work,
+    ) -> Result<Option<StateId>, LimitExceeded> {
+        let Some(set) = self.states.boundary(state) else { return Ok(Some(state)) };
+        if let Some(&known) = self.after_repeats.get(&state) {
+            return Ok(known);
+        }
+        let (scanner, after_new) = (&shared.lowered.scanner, &shared.lowered.after_new);
+        let accepts = self.parser.accepts(set);
+        work.spend(lookup_work(shared) * accepts.len() + 4)?;
+        let left = if accepts.iter().any(|terminal| after_new[terminal.index()]) {
+            let mut threads = self.states.threads(state).to_vec();
+            let others = accepts.iter().filter(|terminal| !after_new[terminal.index()]);
+            threads.extend(others.map(|&terminal| Thread { set, scan: scanner.start(terminal) }));
+            threads.sort_unstable();
+            threads.dedup();
+            if threads.is_empty() { None } else { Some(self.states.intern(&threads, None)?) }
+        } else {
+            Some(state)
+        };
+        self.after_repeats.insert(state, left);
+        Ok(left)
+    }
+
+    /// Is the text in a terminal that stands only after new items?
+    pub(super) fn is_after_new_item(&self, shared: &Program, state: StateId) -> bool {
+        let Lowered { scanner, after_new, .. } = &shared.lowered;
+        self.states.threads(state).iter().any(|thread| after_new[scanner.terminal(thread.scan).index()])
+    }
+
+    /// May another terminal come in this state?
+    pub(super) fn may_begin(&self, state: StateId) -> bool {
+        self.states.boundary(state).is_some_and(|set| self.parser.accepts(set).iter().next().is_some())
     }
 
     /// The state where the text may be in any of these.

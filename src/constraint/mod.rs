@@ -7,6 +7,7 @@ mod completion;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod constraint;
 mod context;
+mod detour;
 mod distinct;
 mod enclosed;
 mod error;
@@ -14,6 +15,7 @@ mod explore;
 mod greedy;
 mod history;
 mod host;
+mod items;
 mod key_set;
 mod keys;
 mod machine;
@@ -22,10 +24,12 @@ mod memory;
 mod path;
 mod patience;
 mod program;
+mod readers;
 mod readings;
 mod specials;
 mod thread;
 mod trie_walk;
+mod unique;
 
 pub use characters::NextChars;
 pub(crate) use classes::members;

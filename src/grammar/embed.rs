@@ -12,7 +12,8 @@ use crate::{
 /// Copies the rules of `grammar` under names that begin with `prefix`, and gives the name of its start rule.
 /// `at` is where its text begins in that of the other grammar. Linear.
 ///
-/// What [`Grammar::distinct_keys`] says is not copied, since it is about whole texts.
+/// What [`Grammar::distinct_keys`] and [`Grammar::distinct_items`] say is not copied, since it is about whole
+/// texts.
 ///
 /// # Errors
 /// When the budget of expressions is used up.

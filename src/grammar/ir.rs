@@ -60,6 +60,7 @@ pub struct Grammar {
     root: RuleId,
     warnings: Vec<GrammarWarning>,
     keys: Option<DistinctKeys>,
+    items: Option<DistinctItems>,
     common: Vec<Automaton>,
     specials: Vec<String>,
     captured: Vec<(RuleId, String)>,
@@ -75,6 +76,17 @@ pub struct DistinctKeys {
     /// Can there be a beginning of a key after which only finitely many keys are left, so that all of those
     /// may have come? Masks look at more tokens then.
     pub may_run_out: bool,
+}
+
+/// That the texts of a grammar are JSON, and some of its marks stand only after an item of an array that
+/// equals none before it ([`Pattern::after_new_item`]). No context-free grammar can say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DistinctItems {
+    /// Can there be a beginning of an item, or of a string in one, that only finitely many values have, so that
+    /// all of those may have come? Masks look at more tokens then.
+    pub strings_may_run_out: bool,
+    /// The same of the digits of a number.
+    pub numbers_may_run_out: bool,
 }
 
 impl Grammar {
@@ -95,6 +107,12 @@ impl Grammar {
     #[must_use]
     pub fn distinct_keys(&self) -> Option<DistinctKeys> {
         self.keys
+    }
+
+    /// Do some marks of the JSON stand only after items that are new in their array?
+    #[must_use]
+    pub fn distinct_items(&self) -> Option<DistinctItems> {
+        self.items
     }
 
     /// Languages that grammars of its notation have in common, and that leaves of this one may largely agree
@@ -134,12 +152,12 @@ impl Grammar {
     }
 
     /// The texts of this grammar with `prefix` before them, for [healing](crate::decode::Healing) prompts.
-    /// `None` if its texts are JSON without [repeated keys](Self::distinct_keys), which is said of whole
-    /// texts. Linear.
+    /// `None` if its texts are JSON without [repeated keys](Self::distinct_keys) or
+    /// [items](Self::distinct_items), which is said of whole texts. Linear.
     #[must_use]
     pub fn after(&self, prefix: &[u8]) -> Option<Self> {
         let mut grammar = self.clone();
-        if grammar.keys.is_some() {
+        if grammar.keys.is_some() || grammar.items.is_some() {
             return None;
         }
         let mut push = |expr: Expr| {
@@ -226,6 +244,7 @@ pub struct GrammarBuilder {
     spans: Vec<Span>,
     warnings: Vec<GrammarWarning>,
     keys: Option<DistinctKeys>,
+    items: Option<DistinctItems>,
     common: Vec<Automaton>,
     specials: BTreeSet<String>,
     captured: Vec<(RuleId, String)>,
@@ -263,6 +282,7 @@ impl GrammarBuilder {
             spans: Vec::new(),
             warnings: Vec::new(),
             keys: None,
+            items: None,
             common: Vec::new(),
             specials: BTreeSet::new(),
             captured: Vec::new(),
@@ -322,6 +342,11 @@ impl GrammarBuilder {
     /// Says that the texts are JSON, and that those in which an object has a key twice are not meant.
     pub fn distinct_keys(&mut self, keys: DistinctKeys) {
         self.keys = Some(keys);
+    }
+
+    /// Says that the texts are JSON, and that marks [after new items](Pattern::after_new_item) are that.
+    pub fn distinct_items(&mut self, items: DistinctItems) {
+        self.items = Some(items);
     }
 
     /// Adds to what [`Grammar::common`] says.
@@ -490,7 +515,18 @@ impl GrammarBuilder {
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
         let Self {
-            exprs, spans, warnings, keys, common, specials, captured, ignored, greedy, classes, ..
+            exprs,
+            spans,
+            warnings,
+            keys,
+            items,
+            common,
+            specials,
+            captured,
+            ignored,
+            greedy,
+            classes,
+            ..
         } = self;
         let specials = specials.into_iter().collect();
         Ok(Grammar {
@@ -500,6 +536,7 @@ impl GrammarBuilder {
             root,
             warnings,
             keys,
+            items,
             common,
             specials,
             captured,

@@ -35,7 +35,7 @@ mod warning;
 pub use any_order::{AnyOrder, AnyOrderPart};
 pub use automaton::Automaton;
 pub use error::{GrammarError, GrammarErrorKind, Place};
-pub use ir::{DistinctKeys, Expr, Grammar, GrammarBuilder};
+pub use ir::{DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder};
 pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 pub use warning::{GrammarWarning, GrammarWarningKind};

@@ -17,6 +17,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     kind: PatternKind,
+    after_new_item: bool,
 }
 
 /// How a [`Pattern`] is given.
@@ -64,18 +65,18 @@ impl Pattern {
     /// The language of an automaton.
     #[must_use]
     pub fn automaton(automaton: Automaton) -> Self {
-        Self { kind: PatternKind::Automaton(automaton) }
+        Self { kind: PatternKind::Automaton(automaton), after_new_item: false }
     }
 
     /// The parts of a text, of whole characters, all of it and nothing too, however long it is. A short text's
     /// automaton is made at once where it is an [`Automaton`].
     #[must_use]
     pub fn substrings(text: &str) -> Self {
-        Self { kind: PatternKind::Substrings(text.into()) }
+        Self { kind: PatternKind::Substrings(text.into()), after_new_item: false }
     }
 
     fn expression(hir: Hir) -> Self {
-        Self { kind: PatternKind::Expression(hir) }
+        Self { kind: PatternKind::Expression(hir), after_new_item: false }
     }
 
     /// The language of `hir`, matched as a whole.
@@ -93,6 +94,22 @@ impl Pattern {
             Some(_) => "a word boundary `\\b` or `\\B`",
         };
         Err(PatternError::LookAround(name))
+    }
+
+    /// The same language, but only directly after an item of an array of JSON that equals none before it in
+    /// the array: a comma or a closing bracket, with the white space around it. Means nothing unless
+    /// [`GrammarBuilder::distinct_items`](super::GrammarBuilder::distinct_items) is called. Only an
+    /// automaton can say so, since what is given by an expression may become a part of another terminal.
+    #[must_use]
+    pub fn after_new_item(self) -> Self {
+        let after_new_item = matches!(self.kind, PatternKind::Automaton(_));
+        Self { after_new_item, ..self }
+    }
+
+    /// May it only follow an [item that is new](Self::after_new_item)?
+    #[must_use]
+    pub fn is_after_new_item(&self) -> bool {
+        self.after_new_item
     }
 
     /// How it is given.

@@ -41,6 +41,8 @@ pub(super) struct Emitted {
     pub(super) nonterminals: Vec<Origin>,
     pub(super) terminals: Vec<Arc<TerminalDfa>>,
     pub(super) terminal_names: Vec<String>,
+    /// Which terminals stand only after items that are new in their array.
+    pub(super) after_new: Vec<bool>,
     /// Where each terminal was met first.
     pub(super) terminal_origins: Vec<Origin>,
     /// What became of each rule that was looked at by itself.
@@ -73,6 +75,7 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
             nonterminals: Vec::new(),
             terminals: Vec::new(),
             terminal_names: Vec::new(),
+            after_new: Vec::new(),
             terminal_origins: Vec::new(),
             rules: vec![None; work.rule_count()],
             absorbed: Vec::new(),
@@ -106,8 +109,9 @@ struct Emitter<'a> {
     /// The rule at work, and the place in the text.
     here: (RuleId, Span),
     of_expr: HashMap<ExprId, Symbol>,
-    of_dfa: HashMap<Arc<TerminalDfa>, Symbol>,
-    of_automaton: HashMap<&'a Automaton, Symbol>,
+    /// With whether the terminal stands only after new items.
+    of_dfa: HashMap<(Arc<TerminalDfa>, bool), Symbol>,
+    of_automaton: HashMap<(&'a Automaton, bool), Symbol>,
     /// DFAs of leaves that were not met yet.
     leaves: HashMap<&'a Automaton, Leaf>,
     of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,
@@ -207,10 +211,10 @@ impl Emitter<'_> {
             if let Some(literal) = pattern.as_literal().filter(|literal| literal.len() > LITERAL_BYTES) {
                 return Ok(Some(self.long_literal(literal)?));
             }
-            let kind = pattern.kind();
+            let (kind, after_new) = (pattern.kind(), pattern.is_after_new_item());
             let (dfa, automaton) = match kind {
                 PatternKind::Automaton(automaton) => {
-                    if let Some(&symbol) = self.of_automaton.get(automaton) {
+                    if let Some(&symbol) = self.of_automaton.get(&(automaton, after_new)) {
                         return Ok(Some(symbol));
                     }
                     (self.leaves.remove(automaton), Some(automaton))
@@ -219,8 +223,9 @@ impl Emitter<'_> {
             };
             let build = || scanner::build_pattern(kind, self.limits.dfa_states, self.limits);
             let dfa = dfa.unwrap_or_else(build).map_err(CompileError::limit)?;
-            let symbol = self.terminal(dfa, &|| name.map_or_else(|| shown_kind(kind), str::to_owned))?;
-            self.of_automaton.extend(automaton.map(|automaton| (automaton, symbol)));
+            let name = || name.map_or_else(|| shown_kind(kind), str::to_owned);
+            let symbol = self.terminal(dfa, after_new, &name)?;
+            self.of_automaton.extend(automaton.map(|automaton| ((automaton, after_new), symbol)));
             return Ok(Some(symbol));
         }
         let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);
@@ -235,7 +240,8 @@ impl Emitter<'_> {
                 Ok(None)
             }
             Ok(dfa) => {
-                let symbol = self.terminal(dfa, &|| name.map_or_else(|| shown(&hir), str::to_owned))?;
+                let name = || name.map_or_else(|| shown(&hir), str::to_owned);
+                let symbol = self.terminal(dfa, false, &name)?;
                 self.absorb(expr, symbol);
                 Ok(Some(symbol))
             }
@@ -271,7 +277,7 @@ impl Emitter<'_> {
         let whole = self.nonterminal(shown_literal(literal))?;
         let mut pieces = Vec::new();
         for piece in literal.chunks(LITERAL_BYTES) {
-            pieces.push(self.terminal(TerminalDfa::literal(piece), &|| shown_literal(piece))?);
+            pieces.push(self.terminal(TerminalDfa::literal(piece), false, &|| shown_literal(piece))?);
         }
         self.produce(whole, pieces)?;
         Ok(Symbol::Nonterminal(whole))
@@ -281,25 +287,27 @@ impl Emitter<'_> {
     fn terminal(
         &mut self,
         dfa: Option<TerminalDfa>,
+        after_new: bool,
         name: &dyn Fn() -> String,
     ) -> Result<Symbol, LimitExceeded> {
         let Some(dfa) = dfa else { return Ok(Symbol::Nonterminal(self.nonterminal(name())?)) };
+        let dfa = (Arc::new(dfa), after_new);
         if let Some(&symbol) = self.of_dfa.get(&dfa) {
             return Ok(symbol);
         }
-        let dfa = Arc::new(dfa);
-        let symbol = if dfa.accepts_empty() {
+        let symbol = if dfa.0.accepts_empty() {
             let name = name();
             let nonterminal = self.nonterminal(name.clone())?;
             self.produce(nonterminal, Vec::new())?;
-            if let Some(rest) = dfa.without_empty() {
-                let rest = self.terminal(Some(rest), &|| name.clone())?;
+            if let Some(rest) = dfa.0.without_empty() {
+                let rest = self.terminal(Some(rest), after_new, &|| name.clone())?;
                 self.produce(nonterminal, vec![rest])?;
             }
             Symbol::Nonterminal(nonterminal)
         } else {
             let id = u32::try_from(self.out.terminals.len()).map_err(|_| self.exceeded())?;
-            self.out.terminals.push(Arc::clone(&dfa));
+            self.out.terminals.push(Arc::clone(&dfa.0));
+            self.out.after_new.push(after_new);
             self.out.terminal_names.push(name());
             let (rule, span) = self.here;
             self.out.terminal_origins.push(Origin { name: String::new(), rule, span });

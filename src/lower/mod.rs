@@ -45,7 +45,7 @@ pub use terminals::Terminals;
 use std::time::{Duration, Instant};
 
 use crate::{
-    grammar::{DistinctKeys, Grammar},
+    grammar::{DistinctItems, DistinctKeys, Grammar},
     limits::Limits,
     scanner::Scanner,
 };
@@ -63,6 +63,10 @@ pub(crate) struct Lowered {
     pub(crate) provenance: Provenance,
     /// May no key of an object come twice?
     pub(crate) keys: Option<DistinctKeys>,
+    /// May no item of some arrays come twice?
+    pub(crate) items: Option<DistinctItems>,
+    /// By terminal: does it stand only after an item that is new in its array?
+    pub(crate) after_new: Vec<bool>,
     /// Does a terminal go on as long as any that may stand there can?
     pub(crate) greedy: bool,
     /// What each pass took, in order.
@@ -128,9 +132,17 @@ pub(crate) fn lower(
         terminals: reduced.terminal_origins,
         nonterminals: reduced.nonterminal_origins,
     };
-    let (terminal_names, keys, greedy) =
-        (reduced.terminal_names, grammar.distinct_keys(), grammar.is_greedy());
-    Ok(Lowered { cfg, scanner, terminal_names, provenance, keys, greedy, times: clock.laps })
+    Ok(Lowered {
+        cfg,
+        scanner,
+        terminal_names: reduced.terminal_names,
+        provenance,
+        keys: grammar.distinct_keys(),
+        items: grammar.distinct_items(),
+        after_new: reduced.after_new,
+        greedy: grammar.is_greedy(),
+        times: clock.laps,
+    })
 }
 
 /// Times passes, for display only.

@@ -22,6 +22,8 @@ pub(super) struct Reduced {
     pub(super) terminals: Vec<Arc<TerminalDfa>>,
     pub(super) terminal_names: Vec<String>,
     pub(super) terminal_origins: Vec<Origin>,
+    /// Which terminals stand only after items that are new in their array.
+    pub(super) after_new: Vec<bool>,
     /// Where nonterminals come from; the start, which has no rule of its own, as the root.
     pub(super) nonterminal_origins: Vec<Origin>,
     /// What became of the numbers in [`Emitted`].
@@ -88,8 +90,13 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
         .filter_map(|(number, (dfa, (name, origin)))| number.map(|number| (number, dfa, name, origin)))
         .collect();
     terminals.sort_by_key(|(number, ..)| *number);
+    let mut after_new = vec![false; terminals.len()];
+    for (number, &flag) in numbers.terminals.iter().zip(&emitted.after_new) {
+        number.iter().for_each(|number| after_new[number.index()] = flag);
+    }
     let mut reduced = Reduced {
         cfg,
+        after_new,
         terminals: Vec::with_capacity(terminals.len()),
         terminal_names: Vec::with_capacity(terminals.len()),
         terminal_origins: Vec::with_capacity(terminals.len()),

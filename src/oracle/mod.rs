@@ -35,6 +35,9 @@ pub enum OracleError {
     /// The grammar asks for tokens of a model.
     #[error("the grammar asks for tokens of a model")]
     Tokens,
+    /// The items of some arrays of the grammar [differ](Grammar::distinct_items), which its rules do not say.
+    #[error("items of arrays must differ")]
+    Items,
     /// The grammar is too large over bytes.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
@@ -67,6 +70,9 @@ impl Oracle {
         }
         if grammar.classes().len() > 0 {
             return Err(OracleError::Tokens);
+        }
+        if grammar.distinct_items().is_some() {
+            return Err(OracleError::Items);
         }
         let distinct_keys = grammar.distinct_keys().is_some();
         Ok(Self { cfg: BytesCfg::new(grammar, symbols)?, distinct_keys })

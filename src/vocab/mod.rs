@@ -4,6 +4,7 @@ mod builder;
 mod end_of_text;
 mod error;
 mod gguf_tokenizer;
+mod item_ends;
 mod quoted;
 mod sources;
 mod spelling;

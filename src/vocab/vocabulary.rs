@@ -12,8 +12,8 @@ use std::{
 };
 
 use super::{
-    builder::VocabularyBuilder, error::VocabularyError, quoted::Quoted, stored, token_set::TokenSet,
-    trie::ByteTrie,
+    builder::VocabularyBuilder, error::VocabularyError, item_ends::ItemEnds, quoted::Quoted, stored,
+    token_set::TokenSet, trie::ByteTrie,
 };
 use crate::{
     ids::{TokenId, TrieNodeId},
@@ -45,6 +45,7 @@ struct Inner {
     trie: ByteTrie,
     fingerprint: [u8; 32],
     quoted: OnceLock<Quoted>,
+    item_ends: OnceLock<ItemEnds>,
 }
 
 /// All that a vocabulary is; the rest follows from it.
@@ -87,7 +88,15 @@ impl Vocabulary {
 
     /// The vocabulary of this content with the trie that it is laid out by and their [`stored::fingerprint`].
     pub(super) fn of(content: Content, trie: ByteTrie, fingerprint: [u8; 32]) -> Self {
-        Self { inner: Arc::new(Inner { content, trie, fingerprint, quoted: OnceLock::new() }) }
+        Self {
+            inner: Arc::new(Inner {
+                content,
+                trie,
+                fingerprint,
+                quoted: OnceLock::new(),
+                item_ends: OnceLock::new(),
+            }),
+        }
     }
 
     /// The bytes of which it can be read again; see [`stored`].
@@ -98,6 +107,11 @@ impl Vocabulary {
     /// The tokens with quotes. Worked out when they are first asked for.
     pub(crate) fn quoted(&self) -> &Quoted {
         self.inner.quoted.get_or_init(|| Quoted::new(self))
+    }
+
+    /// The tokens that may end items of arrays. Worked out when they are first asked for.
+    pub(crate) fn item_ends(&self) -> &ItemEnds {
+        self.inner.item_ends.get_or_init(|| ItemEnds::new(self))
     }
 
     fn content(&self) -> &Content {

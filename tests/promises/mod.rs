@@ -12,6 +12,7 @@ mod explore;
 mod gbnf;
 mod generate;
 mod greedy;
+mod items;
 mod k_monotone;
 mod keys;
 mod leaves;

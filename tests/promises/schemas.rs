@@ -110,6 +110,10 @@ fn schema() -> impl Strategy<Value = Value> {
 fn walk(options: &SchemaOptions, schema: &str, choices: &[u16]) -> Result<usize, SchemaErrorKind> {
     let limits = Limits::default();
     let grammar = options.parse(schema, &limits).map_err(|error| error.kind().clone())?.grammar;
+    // The oracle knows nothing of these; `items` has a judge of its own.
+    if grammar.distinct_items().is_some() {
+        return Err(SchemaErrorKind::Unsupported);
+    }
     Ok(keys::walk(&grammar, &WORDS, Likes { bytes: b"ab\",:{}[]01", one_in: 8 }, choices))
 }
 

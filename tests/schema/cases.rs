@@ -96,7 +96,7 @@ fn options_change_the_meaning() {
 
 #[test]
 fn what_cannot_be_exact_is_refused_or_reported() {
-    let schema = r#"{"type": "array", "items": {"type": "string"}, "uniqueItems": true, "title": "Tags"}"#;
+    let schema = r#"{"type": "array", "contains": {"const": "a"}, "uniqueItems": true, "title": "Tags"}"#;
     let limits = domino::Limits::default();
     let error = generating().parse(schema, &limits).unwrap_err();
     assert_eq!(*error.kind(), SchemaErrorKind::Unsupported);

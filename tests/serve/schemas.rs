@@ -66,7 +66,8 @@ fn texts_are_instances_of_their_schema() {
 #[test]
 fn what_is_allowed_beyond_a_schema_is_told() {
     let schema = json!({
-        "type": "array", "maxItems": 2, "uniqueItems": true, "items": { "type": "string", "maxLength": 3 },
+        "type": "array", "maxItems": 2, "uniqueItems": true, "contains": { "const": "a" },
+        "items": { "type": "string", "maxLength": 3 },
     });
     let wanted = |relaxed: &Value| {
         assert_eq!((&relaxed[0]["pointer"], &relaxed[0]["keyword"]), (&json!("#"), &json!("uniqueItems")));

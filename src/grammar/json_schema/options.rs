@@ -115,9 +115,17 @@ pub struct SchemaOptions {
     pub lenient: bool,
     /// Documents that references may lead to: their address and their text. Nothing is ever fetched.
     pub documents: Vec<(String, String)>,
+    /// Does the grammar become a part of another one, so that nothing can be said of whole texts?
+    pub(super) part: bool,
 }
 
 impl SchemaOptions {
+    /// The same for a grammar that becomes a part of another one, or does not.
+    pub(in crate::grammar) fn of_part(mut self, part: bool) -> Self {
+        self.part = part;
+        self
+    }
+
     /// The same with [`draft`](Self::draft).
     #[must_use]
     pub fn with_draft(mut self, draft: Draft) -> Self {

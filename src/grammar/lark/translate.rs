@@ -372,19 +372,21 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 .at(source, expr.span, "")
                 .with_hint("read the grammar without greedy lexing, as `lark`"));
         }
-        let schema =
-            SchemaOptions::default().parse(&self.text[value.range()], self.limits).map_err(|error| {
-                let moved = GrammarError::from(error).moved(source, |span| span.shifted(value.start));
-                self.of_part(moved, expr.span)
-            })?;
+        let scope = &place.scope;
+        let whole = matches!(scope.start.body.kind, Kind::Json(start) if start == value);
+        let alone = whole && scope.prefix.is_empty() && scope.ignored.is_empty();
+        let options = SchemaOptions::default().of_part(!alone);
+        let schema = options.parse(&self.text[value.range()], self.limits).map_err(|error| {
+            let moved = GrammarError::from(error).moved(source, |span| span.shifted(value.start));
+            self.of_part(moved, expr.span)
+        })?;
         self.parts += 1;
         let prefix = format!("json-{}.", self.parts);
         let name = embed(&mut self.builder, &schema.grammar, &prefix, value.start)
             .map_err(|limit| self.limit(limit, value))?;
+        schema.grammar.distinct_items().into_iter().for_each(|items| self.builder.distinct_items(items));
         if let Some(keys) = schema.grammar.distinct_keys() {
-            let scope = &place.scope;
-            let whole = matches!(scope.start.body.kind, Kind::Json(start) if start == value);
-            if whole && scope.prefix.is_empty() && scope.ignored.is_empty() {
+            if alone {
                 self.builder.distinct_keys(keys);
             } else {
                 self.warn(

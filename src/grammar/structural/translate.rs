@@ -298,7 +298,7 @@ impl<'t> Translator<'t, '_> {
 
 /// Objects that do not say so have no further members, as in XGrammar.
 fn options() -> SchemaOptions {
-    SchemaOptions::default().with_closed(true)
+    SchemaOptions::default().with_closed(true).of_part(true)
 }
 
 /// Reads all schemas: many functions have many, and they are most of the work.

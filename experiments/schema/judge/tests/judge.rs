@@ -92,6 +92,7 @@ fn keyword(schema: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
         schema.clone().prop_map(|schema| json!({ "unevaluatedItems": schema })),
         prop::collection::vec(scalar(), 1..4)
             .prop_map(|values| json!({ "items": { "enum": values }, "uniqueItems": true })),
+        Just(json!({ "uniqueItems": true })),
     ];
     let combined = prop_oneof![
         (prop::sample::select(vec!["allOf", "anyOf", "oneOf"]), several)

@@ -290,7 +290,8 @@ mod tests {
     #[tokio::test]
     async fn schemas_are_known_by_their_options_and_told_by_their_field() {
         let registry = registry(1 << 30);
-        let text = r#"{"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}}"#;
+        let array = r#"{"type": "array", "contains": {"const": 1}, "uniqueItems": true}"#;
+        let text = format!(r#"{{"type": "object", "properties": {{"a": {array}}}}}"#);
         let schema = |options: &SchemaOptions| GrammarAsked::Schema(text.to_owned(), options.clone());
         let lenient = SchemaOptions::default().with_lenient(true);
         let prepared = registry.get(schema(&lenient)).await.unwrap();

@@ -47,17 +47,21 @@ impl Emitter<'_, '_> {
         if shape.max.is_some_and(|max| max <= 1) {
             shape.unique = None;
         }
-        let mut values = Vec::new();
+        let (mut values, mut distinct) = (Vec::new(), false);
         if let Some(node) = shape.unique {
             let item = self.algebra.formulas.or(shape.prefix.iter().copied().chain([shape.rest]));
             match self.algebra.few_values(item, MOST_DIFFERENT)? {
                 Some(few) => values = few,
                 None => {
-                    let reason =
-                        format!("items that must differ are supported for at most {MOST_DIFFERENT} values");
-                    let problem = Problem::unsupported(node, "uniqueItems", reason)
-                        .with_hint("give the items an `enum`, or allow repeated ones with `--lenient`");
-                    self.algebra.relax(problem)?;
+                    match self.why_not_distinct(&shape)? {
+                        None => distinct = true,
+                        Some(reason) => {
+                            let problem = Problem::unsupported(node, "uniqueItems", reason).with_hint(
+                                "give the items an `enum`, or allow repeated ones with `--lenient`",
+                            );
+                            self.algebra.relax(problem)?;
+                        }
+                    }
                     shape.unique = None;
                 }
             }
@@ -66,8 +70,11 @@ impl Emitter<'_, '_> {
         if shape.counts.len() > MOST_COUNTS || large {
             return Err(self.algebra.too_large("`contains` counts too much"));
         }
+        if distinct {
+            self.note_items(&shape)?;
+        }
         let mut items = Items { shape, values, known: HashMap::new(), level };
-        self.list(&mut items, Frame::array(level), name)
+        self.list(&mut items, Frame::array(level, distinct), name)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sets of values -> grammar IR: one rule for each set that is met, found from the start on by a loop.
 
 mod array;
+mod distinct;
 mod object;
 mod outline;
 mod plan;
@@ -22,7 +23,7 @@ use super::{
     strings::word,
 };
 use crate::{
-    grammar::{AnyOrder, DistinctKeys, Expr, Grammar, GrammarBuilder, Pattern, source::Span},
+    grammar::{AnyOrder, DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder, Pattern, source::Span},
     ids::ExprId,
     limits::{LimitExceeded, Limits},
 };
@@ -39,8 +40,9 @@ const MOST_ALIASES: usize = 64;
 pub(super) struct Emitter<'a, 'o> {
     algebra: &'a mut Algebra<'o>,
     builder: GrammarBuilder,
-    /// Punctuation that has been written, by level where that matters.
-    marks: HashMap<(Mark, u32), ExprId>,
+    /// Punctuation that has been written, by level where that matters, and by whether it stands only after new
+    /// items.
+    marks: HashMap<(Mark, u32, bool), ExprId>,
     spelling: Spelling,
     /// The levels that values may have, if each level has rules of its own.
     levels: Option<u32>,
@@ -58,6 +60,8 @@ pub(super) struct Emitter<'a, 'o> {
     literals: HashMap<&'static str, ExprId>,
     /// Must keys differ that the grammar does not list?
     distinct_keys: Option<DistinctKeys>,
+    /// Must the items of some arrays differ, of which the grammar does not say so?
+    distinct_items: Option<DistinctItems>,
     /// Where what is being written comes from.
     span: Span,
     node: NodeId,
@@ -94,6 +98,7 @@ pub(super) fn emit(
         written,
         literals: HashMap::new(),
         distinct_keys: None,
+        distinct_items: None,
         span: Span::default(),
         node: start,
     };
@@ -105,6 +110,9 @@ pub(super) fn emit(
     }
     if let Some(keys) = emitter.distinct_keys {
         emitter.builder.distinct_keys(keys);
+    }
+    if let Some(items) = emitter.distinct_items {
+        emitter.builder.distinct_items(items);
     }
     let problem = |reason| Problem::new(SchemaErrorKind::Invalid, start, None, reason);
     let grammar = emitter.builder.finish("root").map_err(|_| problem("the grammar is not whole"))?;

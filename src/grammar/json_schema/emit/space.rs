@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use super::Emitter;
+use super::{Emitter, states::Frame};
 use crate::{
     grammar::{
         Automaton, Pattern,
@@ -119,24 +119,44 @@ impl Mark {
 impl Emitter<'_, '_> {
     /// A mark of a list at a level.
     pub(super) fn mark(&mut self, mark: Mark, level: u32) -> Checked<ExprId> {
+        self.made_mark(mark, level, false)
+    }
+
+    /// A mark behind the parts of a list.
+    pub(super) fn mark_of(&mut self, mark: Mark, frame: Frame) -> Checked<ExprId> {
+        self.made_mark(mark, frame.level, frame.distinct)
+    }
+
+    fn made_mark(&mut self, mark: Mark, level: u32, after_new_item: bool) -> Checked<ExprId> {
         let kind = self.algebra.options.white_space;
         let level = if matches!(kind, WhiteSpace::Pretty(_)) { level } else { 0 };
-        if let Some(&known) = self.marks.get(&(mark, level)) {
+        if let Some(&known) = self.marks.get(&(mark, level, after_new_item)) {
             return Ok(known);
         }
         let automaton = match kind {
             WhiteSpace::Flexible | WhiteSpace::Any => mark.automaton(kind),
+            WhiteSpace::Compact | WhiteSpace::Pretty(_) if after_new_item => literal(&mark.text(kind, level)),
             WhiteSpace::Compact | WhiteSpace::Pretty(_) => None,
         };
         let pattern = match automaton {
+            Some(automaton) if after_new_item => Pattern::automaton(automaton).after_new_item(),
             Some(automaton) => Pattern::automaton(automaton),
             None => Pattern::literal(mark.text(kind, level).as_bytes()),
         };
         let body = self.pattern(pattern)?;
         let made = self.as_rule(mark.name(), body)?;
-        self.marks.insert((mark, level), made);
+        self.marks.insert((mark, level, after_new_item), made);
         Ok(made)
     }
+}
+
+/// The automaton of a text.
+fn literal(text: &str) -> Option<Automaton> {
+    let mut states = Vec::new();
+    let start = vec![push(&mut states)];
+    let ends = text.bytes().fold(start, |ends, byte| sign(&mut states, &ends, byte));
+    ends.into_iter().for_each(|end| states[end].accepts = true);
+    Automaton::minimal(states).ok()
 }
 
 /// A new state.

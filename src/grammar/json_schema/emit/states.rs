@@ -52,15 +52,19 @@ pub(super) struct Frame {
     pub(super) close: Mark,
     pub(super) empty: Mark,
     pub(super) level: u32,
+    /// Do the marks behind items stand only after new ones?
+    pub(super) distinct: bool,
 }
 
 impl Frame {
     pub(super) fn object(level: u32) -> Self {
-        Self { open: Mark::OpenObject, close: Mark::CloseObject, empty: Mark::EmptyObject, level }
+        let (open, close, empty) = (Mark::OpenObject, Mark::CloseObject, Mark::EmptyObject);
+        Self { open, close, empty, level, distinct: false }
     }
 
-    pub(super) fn array(level: u32) -> Self {
-        Self { open: Mark::OpenArray, close: Mark::CloseArray, empty: Mark::EmptyArray, level }
+    pub(super) fn array(level: u32, distinct: bool) -> Self {
+        let (open, close, empty) = (Mark::OpenArray, Mark::CloseArray, Mark::EmptyArray);
+        Self { open, close, empty, level, distinct }
     }
 }
 
@@ -162,13 +166,13 @@ impl Emitter<'_, '_> {
         let (loops, others): (Vec<_>, Vec<_>) = steps.parts.iter().copied().partition(|&(_, to)| to == state);
         let mut ways = Vec::new();
         if steps.end {
-            ways.push(self.mark(frame.close, frame.level)?);
+            ways.push(self.mark_of(frame.close, frame)?);
         }
         let more = Steps { parts: others, skip: steps.skip, list: steps.list.clone(), ..Steps::default() };
         let more = self.parts(rules, state, &more, frame)?;
         if !more.is_empty() {
             let more = self.alternatives(more)?;
-            let comma = self.mark(Mark::Comma, frame.level)?;
+            let comma = self.mark_of(Mark::Comma, frame)?;
             ways.push(self.sequence(vec![comma, more])?);
         }
         let rest = self.alternatives(ways)?;
@@ -176,7 +180,7 @@ impl Emitter<'_, '_> {
             return Ok(rest);
         }
         let again = self.alternatives(loops.into_iter().map(|(part, _)| part).collect())?;
-        let comma = self.mark(Mark::Comma, frame.level)?;
+        let comma = self.mark_of(Mark::Comma, frame)?;
         let again = self.sequence(vec![comma, again])?;
         let again = self.repeat(again, 0, None)?;
         self.sequence(vec![again, rest])
@@ -192,19 +196,19 @@ impl Emitter<'_, '_> {
             return Ok(Vec::new());
         }
         let names = parts.iter().filter_map(|part| part.name).max().map_or(0, |name| name as usize + 1);
-        let separator = self.mark(Mark::Comma, frame.level)?;
+        let separator = self.mark_of(Mark::Comma, frame)?;
         let mut list = AnyOrder::new(Vec::new(), Vec::new(), separator);
         (list.parts, list.required, list.min, list.max) = (parts.clone(), vec![false; names], *min, *max);
-        let parts = vec![self.list_of(list)?, self.mark(frame.close, frame.level)?];
+        let parts = vec![self.list_of(list)?, self.mark_of(frame.close, frame)?];
         Ok(vec![self.sequence(parts)?])
     }
 
     /// So many parts, each with a comma before it, and the end.
     fn tail(&mut self, part: ExprId, min: u64, max: Option<u64>, frame: Frame) -> Checked<ExprId> {
-        let comma = self.mark(Mark::Comma, frame.level)?;
+        let comma = self.mark_of(Mark::Comma, frame)?;
         let one = self.sequence(vec![comma, part])?;
         let more = self.repeat(one, min, max)?;
-        let close = self.mark(frame.close, frame.level)?;
+        let close = self.mark_of(frame.close, frame)?;
         self.sequence(vec![more, close])
     }
 

@@ -165,6 +165,11 @@ impl NumberSet {
         (least, most)
     }
 
+    /// Does it depend on how a number is written whether that is in it, as in draft 4?
+    pub(super) fn depends_on_spelling(&self) -> bool {
+        self.plain.is_some()
+    }
+
     /// Is there no number in it?
     #[must_use]
     pub fn is_empty(&self) -> bool {

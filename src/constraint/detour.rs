@@ -1,0 +1,69 @@
+//! The shortest completion that repeats no key and no item.
+//!
+//! A* over places of the grammar and of the JSON, byte by byte. The distance of a state to a complete text, in
+//! which anything may come again, is a lower bound.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use hashbrown::HashSet;
+
+use super::{completion::Search, readers::Readers};
+use crate::{ids::StateId, limits::LimitExceeded};
+
+/// A place on a way, and the place and byte that led to it.
+struct Stop {
+    state: StateId,
+    readers: Readers,
+    from: Option<(usize, u8)>,
+    length: u64,
+}
+
+impl Search<'_> {
+    /// The bytes of the shortest such completion; `None` if there is none. Takes a visit for each place that is
+    /// nearer than that, and each byte.
+    pub(super) fn past_readers(
+        &mut self,
+        start: StateId,
+        readers: &Readers,
+    ) -> Result<Option<Vec<u8>>, LimitExceeded> {
+        let mut stops = vec![Stop { state: start, readers: readers.clone(), from: None, length: 0 }];
+        let mut open = BinaryHeap::from([Reverse((self.distance(start)?, 0))]);
+        let mut seen = HashSet::new();
+        while let Some(Reverse((_, at))) = open.pop() {
+            let (state, length) = (stops[at].state, stops[at].length);
+            if self.machine.is_complete(state) {
+                return Ok(Some(text_to(&stops, at)));
+            }
+            if !seen.insert((state, stops[at].readers.place())) {
+                continue;
+            }
+            for byte in 0..=u8::MAX {
+                self.visit()?;
+                let (program, work) = (self.program, &mut self.work);
+                if self.machine.step(program, state, byte, work)?.is_none() {
+                    continue;
+                }
+                let before = &stops[at].readers;
+                let led = self.machine.step_with_readers(program, (state, before), byte, work)?;
+                let Some((to, readers)) = led else { continue };
+                let rest = self.distance(to)?;
+                if rest < u64::MAX {
+                    open.push(Reverse((rest.saturating_add(length + 1), stops.len())));
+                    stops.push(Stop { state: to, readers, from: Some((at, byte)), length: length + 1 });
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The bytes on the way to a stop.
+fn text_to(stops: &[Stop], mut at: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    while let Some((before, byte)) = stops[at].from {
+        text.push(byte);
+        at = before;
+    }
+    text.reverse();
+    text
+}

@@ -1,0 +1,114 @@
+//! What may still come of the items at hand: whether they surely differ from all before them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::{Awaits, Frame, IS_LONG, Items, LONG, Phase, fact, numerals};
+
+impl Items {
+    /// Is no array open whose items are compared?
+    pub(in crate::constraint) fn is_idle(&self) -> bool {
+        self.watched == 0
+    }
+
+    /// Has an item come that may not come again?
+    pub(in crate::constraint) fn is_any(&self) -> bool {
+        self.watched_frames().any(|(frame, _)| !frame.used.is_empty())
+    }
+
+    /// Is the text in a string?
+    pub(in crate::constraint) fn is_in_string(&self) -> bool {
+        matches!(self.phase, Phase::Text | Phase::Key)
+    }
+
+    /// Is it in an escape, or so far in a string that what comes after is compared by a hash?
+    pub(in crate::constraint) fn is_in_part(&self) -> bool {
+        self.is_in_string() && (self.escape.is_open() || self.rest.0 > 0)
+    }
+
+    /// Do all items at hand differ from those before them in their arrays, whatever comes? An item that has
+    /// not begun does where there is always another value, that is, unless `runs_out`.
+    pub(in crate::constraint) fn are_settled(&self, runs_out: bool) -> bool {
+        self.watched_frames().all(|(frame, bit)| {
+            if frame.used.is_empty() || self.novel & bit != 0 {
+                return true;
+            }
+            match (self.phase, self.is_innermost(frame)) {
+                (Phase::Between, true) => self.awaits != Awaits::Value || !runs_out,
+                (Phase::Between, false) => false,
+                (Phase::Text, _) => !frame.used.has_beginning(&self.begun(b's')),
+                (Phase::Key, _) => !frame.used.has_beginning(&self.begun(b'k')),
+                (Phase::Bare, _) => match self.scalar.first() {
+                    Some(word @ (b't' | b'f' | b'n')) => !frame.used.contains(&fact(self.path(), *word, &[])),
+                    _ => !frame.used.has_beginning(&fact(self.path(), b'0', &[])),
+                },
+            }
+        })
+    }
+
+    /// Would they differ if the number or word at hand ended here? False if it is not whole, or no such thing
+    /// is at hand.
+    pub(in crate::constraint) fn are_settled_by_end(&self) -> bool {
+        if self.phase != Phase::Bare {
+            return false;
+        }
+        let Some(value) = self.bare_fact() else { return false };
+        self.watched_frames().all(|(frame, bit)| self.novel & bit != 0 || !frame.used.contains(&value))
+    }
+
+    /// What the strings of the items before have after the beginning that the string at hand is, or, between
+    /// values, the strings that may come; none twice in a row. Long strings are not among them.
+    pub(in crate::constraint) fn rests(&self) -> Vec<&[u8]> {
+        let kind = if self.phase == Phase::Key { b'k' } else { b's' };
+        let begun = match self.phase {
+            Phase::Text | Phase::Key => self.begun(kind),
+            Phase::Between | Phase::Bare => fact(self.path(), b's', &[]),
+        };
+        let mut rests = Vec::new();
+        self.watched_frames().for_each(|(frame, _)| frame.used.rests(&begun, &mut rests));
+        rests.retain(|rest| !rest.contains(&IS_LONG));
+        rests
+    }
+
+    /// Is the item at hand new if its string goes on with this byte, which is no quote and no backslash?
+    pub(in crate::constraint) fn is_left_by(&self, byte: u8) -> bool {
+        if !self.is_in_string() || self.escape.is_open() || self.rest.0 > 0 || self.scalar.len() >= LONG {
+            return false;
+        }
+        let kind = if self.phase == Phase::Key { b'k' } else { b's' };
+        let mut longer = self.begun(kind);
+        longer.push(byte);
+        self.watched_frames().all(|(frame, bit)| {
+            frame.used.is_empty() || self.novel & bit != 0 || !frame.used.has_beginning(&longer)
+        })
+    }
+
+    /// What is known of the string at hand, as the beginning of a value.
+    fn begun(&self, kind: u8) -> Vec<u8> {
+        let path = match (self.phase, &self.top) {
+            (Phase::Key, Some(top)) => top.base,
+            _ => self.path(),
+        };
+        fact(path, kind, &self.scalar)
+    }
+
+    /// Tells places apart, as far as what comes after matters.
+    pub(in crate::constraint) fn place(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.phase, self.awaits, self.escape, self.novel, self.rest).hash(&mut hasher);
+        match self.phase {
+            Phase::Between => {}
+            Phase::Bare => numerals::place(&self.scalar, self.digits + 1).hash(&mut hasher),
+            Phase::Text | Phase::Key => self.scalar.hash(&mut hasher),
+        }
+        let frames = std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref());
+        for Frame { is_object, is_watched, is_decided, path, hash, .. } in frames {
+            (is_object, is_watched, is_decided, path, hash).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// Memory beside what it shares, in bytes.
+    pub(in crate::constraint) fn own_bytes(&self) -> usize {
+        size_of_val(self) + self.scalar.capacity()
+    }
+}

@@ -1,0 +1,161 @@
+//! A set of byte strings that shares what it has with its copies: a treap whose nodes never change.
+//!
+//! A session keeps what it has read before each step that can be undone, so copies must cost nothing, and an
+//! insertion only the nodes on its way. Priorities are hashes of the keys, so the shape depends on what is in
+//! the set alone, and the expected depth is logarithmic.
+
+use std::{cmp::Ordering, sync::Arc};
+
+use crate::constraint::context::mixed;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Facts {
+    root: Link,
+    /// Bytes of all strings.
+    bytes: usize,
+}
+
+type Link = Option<Arc<Node>>;
+
+#[derive(Debug)]
+struct Node {
+    key: Arc<[u8]>,
+    priority: u64,
+    left: Link,
+    right: Link,
+}
+
+impl Facts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.root.is_none()
+    }
+
+    /// Bytes of the strings in it, and one for each.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn contains(&self, key: &[u8]) -> bool {
+        let mut here = self.root.as_deref();
+        while let Some(node) = here {
+            here = match key.cmp(&node.key) {
+                Ordering::Less => node.left.as_deref(),
+                Ordering::Greater => node.right.as_deref(),
+                Ordering::Equal => return true,
+            };
+        }
+        false
+    }
+
+    /// Is any string in it that begins like this?
+    pub(super) fn has_beginning(&self, beginning: &[u8]) -> bool {
+        self.first_from(beginning).is_some_and(|key| key.starts_with(beginning))
+    }
+
+    /// The strings that begin like this, with that taken off, ascending.
+    pub(super) fn rests<'f>(&'f self, beginning: &[u8], found: &mut Vec<&'f [u8]>) {
+        let mut open: Vec<&Node> = Vec::new();
+        let mut here = self.root.as_deref();
+        loop {
+            while let Some(node) = here {
+                here = if *node.key >= *beginning {
+                    open.push(node);
+                    node.left.as_deref()
+                } else {
+                    node.right.as_deref()
+                };
+            }
+            let Some(node) = open.pop() else { return };
+            let Some(rest) = node.key.strip_prefix(beginning) else { return };
+            found.push(rest);
+            here = node.right.as_deref();
+        }
+    }
+
+    /// Adds a string. Returns whether it is new.
+    pub(super) fn insert(&mut self, key: Arc<[u8]>) -> bool {
+        if self.contains(&key) {
+            return false;
+        }
+        self.bytes += key.len() + 1;
+        let priority = key.iter().fold(key.len() as u64, |hash, &byte| mixed(hash, byte.into()));
+        self.root = Some(inserted(self.root.as_ref(), key, priority));
+        true
+    }
+
+    /// The least string that is not less.
+    fn first_from(&self, least: &[u8]) -> Option<&[u8]> {
+        let (mut here, mut found) = (self.root.as_deref(), None);
+        while let Some(node) = here {
+            here = if *node.key < *least {
+                node.right.as_deref()
+            } else {
+                found = Some(&*node.key);
+                node.left.as_deref()
+            };
+        }
+        found
+    }
+}
+
+/// The tree with a key that it does not have. Recursion is as deep as the tree.
+fn inserted(tree: Option<&Arc<Node>>, key: Arc<[u8]>, priority: u64) -> Arc<Node> {
+    let Some(node) = tree.filter(|node| node.priority >= priority) else {
+        let (left, right) = split(tree, &key);
+        return Arc::new(Node { key, priority, left, right });
+    };
+    let (mut left, mut right) = (node.left.clone(), node.right.clone());
+    if key < node.key {
+        left = Some(inserted(left.as_ref(), key, priority));
+    } else {
+        right = Some(inserted(right.as_ref(), key, priority));
+    }
+    Arc::new(Node { key: Arc::clone(&node.key), priority: node.priority, left, right })
+}
+
+/// What is less than a key, and what is greater.
+fn split(tree: Option<&Arc<Node>>, key: &[u8]) -> (Link, Link) {
+    let Some(node) = tree else { return (None, None) };
+    let with = |left: Link, right: Link| {
+        Some(Arc::new(Node { key: Arc::clone(&node.key), priority: node.priority, left, right }))
+    };
+    if *node.key < *key {
+        let (less, greater) = split(node.right.as_ref(), key);
+        (with(node.left.clone(), less), greater)
+    } else {
+        let (less, greater) = split(node.left.as_ref(), key);
+        (less, with(greater, node.right.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against an ordered set; copies stay as they were.
+        #[test]
+        fn it_is_an_ordered_set(keys in prop::collection::vec("[ab]{0,4}", 0..60), asked in "[ab]{0,3}") {
+            let (mut facts, mut all) = (Facts::default(), BTreeSet::new());
+            let mut before: Vec<(Facts, BTreeSet<String>)> = Vec::new();
+            for key in keys {
+                before.push((facts.clone(), all.clone()));
+                prop_assert_eq!(facts.insert(key.as_bytes().into()), all.insert(key));
+            }
+            before.push((facts, all));
+            for (facts, all) in before {
+                let mut rests = Vec::new();
+                facts.rests(asked.as_bytes(), &mut rests);
+                let wanted = all.iter().filter_map(|key| key.strip_prefix(&*asked)).map(str::as_bytes);
+                prop_assert_eq!(&rests, &wanted.collect::<Vec<_>>());
+                prop_assert_eq!(facts.has_beginning(asked.as_bytes()), !rests.is_empty());
+                prop_assert_eq!(facts.contains(asked.as_bytes()), all.contains(&asked));
+                prop_assert_eq!(facts.bytes(), all.iter().map(|key| key.len() + 1).sum::<usize>());
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Numbers of JSON by value, and what of the beginning of one matters for its value.
+
+use num_bigint::BigInt;
+
+/// The texts of numbers end with one of these, or with the text.
+pub(super) fn ends_number(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}')
+}
+
+/// A text that is a number, or the beginning of one, in parts.
+struct Parts<'t> {
+    negative: bool,
+    whole: &'t [u8],
+    fraction: Option<&'t [u8]>,
+    /// Is it negative, and its digits.
+    exponent: Option<(bool, bool, &'t [u8])>,
+}
+
+impl<'t> Parts<'t> {
+    fn of(text: &'t [u8]) -> Self {
+        let (mantissa, exponent) = match text.iter().position(|byte| matches!(byte, b'e' | b'E')) {
+            Some(at) => (&text[..at], Some(&text[at + 1..])),
+            None => (text, None),
+        };
+        let unsigned = mantissa.strip_prefix(b"-").unwrap_or(mantissa);
+        let (whole, fraction) = match unsigned.iter().position(|&byte| byte == b'.') {
+            Some(at) => (&unsigned[..at], Some(&unsigned[at + 1..])),
+            None => (unsigned, None),
+        };
+        let exponent = exponent.map(|text| {
+            let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+            (text.starts_with(b"-"), digits.len() < text.len(), digits)
+        });
+        Self { negative: text.starts_with(b"-"), whole, fraction, exponent }
+    }
+
+    /// The digits before the exponent, and how many of them are zeros before all others.
+    fn digits(&self) -> (Vec<u8>, usize) {
+        let digits = [self.whole, self.fraction.unwrap_or_default()].concat();
+        let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+        (digits, zeros)
+    }
+}
+
+/// The same bytes for texts of one number, others for others; `None` if the text is no whole number of JSON.
+/// Linear, but for exponents of more than 17 digits.
+pub(super) fn value(text: &[u8]) -> Option<Vec<u8>> {
+    let parts = Parts::of(text);
+    let whole = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let is_number = whole(parts.whole)
+        && parts.fraction.is_none_or(whole)
+        && parts.exponent.is_none_or(|(.., digits)| whole(digits));
+    if !is_number {
+        return None;
+    }
+    let (digits, zeros) = parts.digits();
+    let kept = digits.iter().rposition(|&digit| digit != b'0').map_or(0, |last| last + 1);
+    if zeros >= kept {
+        return Some(b"0".to_vec());
+    }
+    // As if the point stood before the first digit that is kept.
+    let point = i64::try_from(parts.whole.len()).unwrap_or(i64::MAX) - i64::try_from(zeros).unwrap_or(0);
+    let (minus, _, power) = parts.exponent.unwrap_or_default();
+    let power = trimmed(power);
+    let sign = if minus { -1 } else { 1 };
+    let exponent = match std::str::from_utf8(power).unwrap_or_default() {
+        "" => point.to_string(),
+        short if short.len() < 18 => (point + sign * short.parse::<i64>().unwrap_or(0)).to_string(),
+        long => {
+            let power = BigInt::parse_bytes(long.as_bytes(), 10).unwrap_or_default();
+            (BigInt::from(point) + BigInt::from(sign) * power).to_string()
+        }
+    };
+    let mut value = if parts.negative { b"-".to_vec() } else { Vec::new() };
+    value.extend_from_slice(&digits[zeros..kept]);
+    value.push(b'e');
+    value.extend_from_slice(exponent.as_bytes());
+    Some(value)
+}
+
+/// What tells beginnings of numbers apart, as far as the values of what they begin matter where at most
+/// `most` digits matter: zeros past that change nothing, nor does the exponent of zero.
+pub(super) fn place(text: &[u8], most: usize) -> Vec<u8> {
+    let parts = Parts::of(text);
+    let (digits, zeros) = parts.digits();
+    let is_zero = zeros == digits.len();
+    let mut place = if parts.negative { b"-".to_vec() } else { Vec::new() };
+    place.extend_from_slice(parts.whole);
+    if let Some(fraction) = parts.fraction {
+        let kept = fraction.iter().rposition(|&digit| digit != b'0').map_or(0, |last| last + 1);
+        place.push(b'.');
+        place.extend_from_slice(&fraction[..fraction.len().min(kept + most)]);
+    }
+    if let Some((minus, signed, power)) = parts.exponent {
+        place.push(b'e');
+        place.extend((signed && !minus).then_some(b'+'));
+        place.extend(minus.then_some(b'-'));
+        place.extend((!power.is_empty()).then_some(b'0'));
+        if !is_zero {
+            place.extend_from_slice(trimmed(power));
+        }
+    }
+    place
+}
+
+/// Without the zeros before it.
+fn trimmed(digits: &[u8]) -> &[u8] {
+    &digits[digits.iter().take_while(|&&digit| digit == b'0').count()..]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_are_equal_however_they_are_written() {
+        let equal: [&[&str]; 5] = [
+            &["1", "1.0", "1e0", "1E+00", "10e-1", "0.1e1", "0.0010e3"],
+            &["0", "-0", "0.00", "0e99", "-0.0E-7"],
+            &["-120", "-1.2e2", "-1.20e+2", "-12E1"],
+            &["5e99999999999999999999", "0.5e100000000000000000000", "50e99999999999999999998"],
+            &["12.5", "1.25e1", "125e-1", "0012.5".trim_start_matches('0')],
+        ];
+        for (at, texts) in equal.iter().enumerate() {
+            for text in *texts {
+                let found = value(text.as_bytes());
+                assert_eq!(found, value(texts[0].as_bytes()), "{text}");
+                assert!(equal[..at].iter().all(|other| value(other[0].as_bytes()) != found), "{text}");
+            }
+        }
+        for text in ["", "-", "1.", "1e", "1e+", "-.5", "t"] {
+            assert_eq!(value(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    proptest! {
+        /// Beginnings of one place go on to values that differ in the same way.
+        #[test]
+        fn places_have_equal_continuations(
+            one in "-?[01](\\.[01]{1,4})?(e[-+]?[01]{0,3})?",
+            zeros in 1..4_usize,
+            rest in "[01]{0,2}",
+        ) {
+            let other = match one.contains('e') {
+                true => one.clone(),
+                false if one.contains('.') => one.clone() + &"0".repeat(zeros),
+                false => one.clone() + "." + &"0".repeat(zeros),
+            };
+            let place_of = |text: &str| place(text.as_bytes(), 8);
+            if place_of(&one) == place_of(&other) {
+                let go_on = |text: &str| value((text.to_owned() + &rest).as_bytes());
+                prop_assert_eq!(go_on(&one), go_on(&other));
+            }
+        }
+    }
+}

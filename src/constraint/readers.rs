@@ -1,0 +1,146 @@
+//! The readers of a session beside the parser, and the steps of a text with them: which keys have come, and
+//! which items.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::{
+    constraint::{Constraint, STEP_BYTES},
+    error::StepError,
+    items::Items,
+    keys::Keys,
+    machine::Machine,
+    program::Program,
+};
+use crate::{
+    ids::StateId,
+    limits::{LimitExceeded, Work},
+    lower::Lowered,
+};
+
+/// What has come of keys and of items, where none may come twice.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Readers {
+    pub(super) keys: Option<Keys>,
+    pub(super) items: Option<Items>,
+}
+
+/// Where bytes lead, or how many of them can follow.
+type Led = Result<(StateId, Readers), usize>;
+
+impl Readers {
+    /// Those that a grammar asks for, before any text.
+    pub(super) fn new(lowered: &Lowered) -> Self {
+        Self { keys: lowered.keys.map(|_| Keys::default()), items: lowered.items.map(|_| Items::default()) }
+    }
+
+    pub(super) fn are_none(&self) -> bool {
+        self.keys.is_none() && self.items.is_none()
+    }
+
+    /// Tells places apart, as far as what comes after matters, but for the keys that have come.
+    pub(super) fn place(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.keys.as_ref().map(Keys::spelt).hash(&mut hasher);
+        self.items.as_ref().map(Items::place).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Memory beside what they share, in bytes.
+    pub(super) fn own_bytes(&self) -> usize {
+        self.keys.as_ref().map_or(0, Keys::own_bytes) + self.items.as_ref().map_or(0, Items::own_bytes)
+    }
+}
+
+impl Machine {
+    /// Where a byte leads, if it does not end what has come before.
+    pub(super) fn step_with_readers(
+        &mut self,
+        program: &Program,
+        (state, before): (StateId, &Readers),
+        byte: u8,
+        work: &mut Work,
+    ) -> Result<Option<(StateId, Readers)>, LimitExceeded> {
+        let mut readers = before.clone();
+        if let Some(keys) = &mut readers.keys
+            && keys.read(&[byte])? == 0
+        {
+            return Ok(None);
+        }
+        let Some(items) = readers.items.take() else {
+            return Ok(self.step(program, state, byte, work)?.map(|to| (to, readers)));
+        };
+        let led = self.walk_items(program, (state, items), &[byte], work)?;
+        Ok(led.ok().map(|(to, items)| {
+            readers.items = Some(items);
+            (to, readers)
+        }))
+    }
+}
+
+impl Constraint {
+    /// Where `bytes` lead and what the readers know then, or how many of the bytes can follow.
+    pub(super) fn along(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
+        let most = match self.walk_with_readers(bytes)? {
+            Err(taken) if self.readers.are_none() => return Ok(Err(taken)),
+            Err(taken) => taken,
+            Ok((mut state, readers)) => {
+                if !self.is_dead_end(&mut state, &readers)? {
+                    return Ok(Ok((state, readers)));
+                }
+                bytes.len().saturating_sub(1)
+            }
+        };
+        // What follows a dead end is one as well.
+        for end in (1..=most).rev() {
+            if let Ok((mut state, readers)) = self.walk_with_readers(&bytes[..end])?
+                && !self.is_dead_end(&mut state, &readers)?
+            {
+                return Ok(Err(end));
+            }
+        }
+        Ok(Err(0))
+    }
+
+    /// The same, dead ends included.
+    fn walk_with_readers(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
+        let (mut state, mut taken) = (self.here.state(), 0);
+        let mut readers = self.readers.clone();
+        for chunk in bytes.chunks(STEP_BYTES) {
+            let items = readers.items.as_ref();
+            let (to, more, after) =
+                self.run_over(&mut state, chunk.len(), |machine, program, state, work| {
+                    let Some(items) = items else {
+                        let (to, more) = machine.walk(program, state, chunk, work)?;
+                        return Ok((to, more, None));
+                    };
+                    Ok(match machine.walk_items(program, (state, items.clone()), chunk, work)? {
+                        Ok((to, after)) => (to, chunk.len(), Some(after)),
+                        Err(more) => (state, more, None),
+                    })
+                })?;
+            (state, readers.items) = (to, after);
+            taken += more;
+            if more < chunk.len() {
+                break;
+            }
+        }
+        if let Some(keys) = &mut readers.keys {
+            taken = keys.read(&bytes[..taken])?;
+        }
+        Ok(if taken < bytes.len() { Err(taken) } else { Ok((state, readers)) })
+    }
+
+    /// Is every text that goes on from here one with a key or an item that comes twice?
+    fn is_dead_end(&mut self, state: &mut StateId, readers: &Readers) -> Result<bool, StepError> {
+        if let (Some(keys), Some(rule)) = (&readers.keys, self.program.lowered.keys)
+            && rule.may_run_out
+            && self.runs_out(state, keys)?
+        {
+            return Ok(true);
+        }
+        match &readers.items {
+            Some(items) => self.items_run_out(state, items),
+            None => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What a session does where the items of some arrays must differ: which steps and masks that leaves.
+//!
+//! Which arrays these are is known to the parser alone: the marks behind their items are terminals of their
+//! own. So where an item ends that repeats one before it, the state loses these, and the readings of the text
+//! live on in which the array may be any.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::{
+    completion::Completion,
+    constraint::Constraint,
+    error::StepError,
+    items::{Event, Items},
+    keys::nodes_along,
+    machine::Machine,
+    program::Program,
+};
+use crate::{
+    grammar::DistinctItems,
+    ids::{StateId, TokenId},
+    limits::{LimitExceeded, Work},
+    vocab::TokenSet,
+};
+
+/// A place of a text: in the grammar, and in its JSON.
+type At = (StateId, Items);
+
+impl DistinctItems {
+    /// Is there an array of which all values may have come?
+    fn may_run_out(self) -> bool {
+        self.strings_may_run_out || self.numbers_may_run_out
+    }
+}
+
+impl Machine {
+    /// Where bytes lead, or how many of them can follow.
+    pub(super) fn walk_items(
+        &mut self,
+        program: &Program,
+        (mut state, mut items): At,
+        bytes: &[u8],
+        work: &mut Work,
+    ) -> Result<Result<At, usize>, LimitExceeded> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let (read, event) = items.read(&bytes[at..])?;
+            let (to, taken) = self.walk(program, state, &bytes[at..at + read], work)?;
+            if taken < read {
+                return Ok(Err(at + taken));
+            }
+            (state, at) = (to, at + read);
+            match event {
+                Event::End => {}
+                Event::Comma => items.decide(self.is_after_new_item(program, state)),
+                Event::Repeat => match self.after_repeat(program, state, work)? {
+                    Some(left) => state = left,
+                    None => return Ok(Err(at - 1)),
+                },
+            }
+        }
+        Ok(Ok((state, items)))
+    }
+
+    /// Does every text that goes on from here repeat an item? A depth-first search that follows the beginnings
+    /// of items that have come, until there is another way.
+    fn is_dead_end(
+        &mut self,
+        program: &Program,
+        at: At,
+        rule: DistinctItems,
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
+        let mut open = vec![at];
+        // Items are mostly new without white space and escapes, of which there are many.
+        let mut later = Vec::new();
+        let mut seen = HashSet::new();
+        while let Some((state, items)) = open.pop().or_else(|| later.pop()) {
+            if items.are_settled(rule.may_run_out()) || items.are_settled_by_end() && self.may_begin(state) {
+                return Ok(false);
+            }
+            if !seen.insert((state, items.place())) {
+                continue;
+            }
+            for byte in 0..=u8::MAX {
+                work.spend(1)?;
+                if self.step(program, state, byte, work)?.is_none() {
+                    continue;
+                }
+                if !matches!(byte, b'"' | b'\\') && items.is_left_by(byte) {
+                    return Ok(false);
+                }
+                if let Ok(to) = self.walk_items(program, (state, items.clone()), &[byte], work)? {
+                    let is_later = byte == b'\\' || byte <= b' ' && !items.is_in_string();
+                    if is_later { later.push(to) } else { open.push(to) }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Those of some tokens that repeat an item, or after which every text does.
+    fn repeating(
+        &mut self,
+        program: &Program,
+        (state, items): (StateId, &Items),
+        tokens: &[TokenId],
+        rule: DistinctItems,
+        work: &mut Work,
+    ) -> Result<Vec<TokenId>, LimitExceeded> {
+        let mut found = Vec::new();
+        let mut known: HashMap<(StateId, u64), bool> = HashMap::new();
+        for &token in tokens {
+            let bytes = program.vocabulary.bytes(token).unwrap_or_default();
+            work.spend(bytes.len())?;
+            let is_refused = match self.walk_items(program, (state, items.clone()), bytes, work)? {
+                Err(_) => true,
+                Ok((_, after)) if after.are_settled(rule.may_run_out()) => false,
+                Ok((to, after)) => {
+                    let place = (to, after.place());
+                    match known.get(&place) {
+                        Some(&known) => known,
+                        None => {
+                            let dead = self.is_dead_end(program, (to, after), rule, work)?;
+                            *known.entry(place).or_insert(dead)
+                        }
+                    }
+                }
+            };
+            found.extend(is_refused.then_some(token));
+        }
+        Ok(found)
+    }
+}
+
+impl Items {
+    /// The tokens of a mask that may repeat an item, or lead to where every text does; no other does. No token
+    /// twice.
+    fn suspects(&self, program: &Program, mask: &TokenSet, rule: DistinctItems) -> Vec<TokenId> {
+        let (vocabulary, trie) = (&program.vocabulary, program.vocabulary.trie());
+        let (ends, quoted) = (vocabulary.item_ends(), vocabulary.quoted());
+        let mut found: Vec<TokenId> = Vec::new();
+        match (self.is_in_string(), self.is_idle()) {
+            (true, true) => found.extend(&ends.past_end_opening),
+            (false, true) => found.extend(&ends.ends_opening),
+            (true, false) => {
+                found.extend(&ends.past_end);
+                if rule.may_run_out() || self.is_in_part() {
+                    found.extend(&quoted.by_count[0]);
+                }
+                if rule.strings_may_run_out && self.is_in_part() {
+                    return mask.iter().collect();
+                }
+                if self.is_any() {
+                    found.extend(&quoted.escaping);
+                    let rests = self.rests();
+                    let by_end = rests.iter().filter(|rest| rest.len() <= ends.longest);
+                    found.extend(by_end.filter_map(|&rest| ends.by_end.get(rest)).flatten());
+                    if rule.strings_may_run_out {
+                        found.extend(&quoted.backslashed);
+                        let nodes = rests.iter().flat_map(|rest| nodes_along(trie, rest));
+                        found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
+                    }
+                }
+            }
+            (false, false) => {
+                found.extend(&ends.ends);
+                if self.is_any() || rule.may_run_out() {
+                    found.extend(&ends.bare);
+                    found.extend(&ends.late_quotes);
+                    if rule.numbers_may_run_out {
+                        found.extend(&ends.digits);
+                    }
+                    if rule.strings_may_run_out {
+                        found.extend(&quoted.backslashed);
+                        for rest in self.rests() {
+                            let spelt = [b"\"", rest].concat();
+                            let nodes = nodes_along(trie, &spelt);
+                            found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
+                        }
+                    }
+                }
+            }
+        }
+        found.retain(|&token| mask.contains(token));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+impl Constraint {
+    /// Does every text that goes on from here repeat an item?
+    pub(super) fn items_run_out(&mut self, state: &mut StateId, items: &Items) -> Result<bool, StepError> {
+        let Some(rule) = self.program.lowered.items else { return Ok(false) };
+        if items.are_settled(rule.may_run_out()) {
+            return Ok(false);
+        }
+        // All in one piece: a session that moves to another machine begins anew.
+        self.run(state, |machine, program, state, work| {
+            machine.is_dead_end(program, (state, items.clone()), rule, work)
+        })
+    }
+
+    /// The mask without the tokens with which an item would come again that may not.
+    pub(super) fn without_repeated_items(&mut self, mask: Arc<TokenSet>) -> Result<Arc<TokenSet>, StepError> {
+        let (Some(items), Some(rule)) = (self.readers.items.clone(), self.program.lowered.items) else {
+            return Ok(mask);
+        };
+        let suspects = items.suspects(&self.program, &mask, rule);
+        if suspects.is_empty() {
+            return Ok(mask);
+        }
+        let mut state = self.here.state();
+        let refused = self.run(&mut state, |machine, program, state, work| {
+            machine.repeating(program, (state, &items), &suspects, rule, work)
+        })?;
+        if refused.is_empty() {
+            return Ok(mask);
+        }
+        let mut rest = TokenSet::clone(&mask);
+        refused.into_iter().for_each(|token| rest.remove(token));
+        Ok(Arc::new(rest))
+    }
+
+    /// A completion in which no item comes again that may not: this one if it is, else the shortest that a
+    /// search byte by byte finds.
+    pub(super) fn with_new_items(&mut self, found: Completion) -> Result<Completion, StepError> {
+        if self.readers.items.is_none() || self.along(&found.bytes)?.is_ok() {
+            return Ok(found);
+        }
+        let mut state = self.here.state();
+        let readers = self.readers.clone();
+        let bytes = self.run(&mut state, |machine, program, state, _| {
+            machine.completion_with_readers(program, state, &readers)
+        })?;
+        let bytes = bytes.ok_or_else(|| StepError::new(super::error::StepErrorKind::NoCompletion))?;
+        Ok(Completion { bytes, tokens: None, fewest: false })
+    }
+}

@@ -1,0 +1,174 @@
+//! Arrays whose items must differ where the grammar cannot say so: is there always another value?
+//!
+//! Sessions compare items by value and refuse what repeats one. That is exact only if an array that has begun
+//! with different items can be finished. It is enough that every place that must be filled has more values
+//! than there are places before it; of places that need not be filled, sessions find out.
+
+use super::Emitter;
+use crate::grammar::json_schema::{
+    NumberSet,
+    algebra::{ArrayShape, FormulaId, Formulas, ObjectShape},
+    error::Checked,
+    options::DuplicateKeys,
+};
+
+/// Values that are counted; a set with so many is as good as endless.
+const ENOUGH: u64 = 1_000;
+/// Levels of arrays and objects that are looked at.
+const MOST_LEVELS: u32 = 4;
+
+impl Emitter<'_, '_> {
+    /// Why masks could not be exact if sessions compared the items; `None` if they can.
+    pub(super) fn why_not_distinct(&mut self, shape: &ArrayShape) -> Checked<Option<String>> {
+        if self.algebra.options.part {
+            let reason = "items that must differ are supported in a schema that is a grammar by itself";
+            return Ok(Some(reason.to_owned()));
+        }
+        for item in places(shape) {
+            let values = self.algebra.expand(item)?;
+            let nested = !values.arrays.is_empty() || !values.objects.is_empty();
+            if nested && self.algebra.options.duplicate_keys == DuplicateKeys::Allow {
+                let reason = "objects that must differ are not supported where keys may come twice";
+                return Ok(Some(reason.to_owned()));
+            }
+        }
+        if shape.counts.len() > 1 {
+            let reason = "items that must differ are not supported beside several `contains`";
+            return Ok(Some(reason.to_owned()));
+        }
+        for count in &shape.counts {
+            for item in places(shape) {
+                let not = self.algebra.formulas.not(count.of);
+                let inside = self.algebra.formulas.and([item, count.of]);
+                let outside = self.algebra.formulas.and([item, not]);
+                for part in [inside, outside] {
+                    if part != Formulas::NEVER && self.least_values(part, MOST_LEVELS)? < ENOUGH {
+                        let reason = "items that must differ are not supported where `contains` splits them \
+                                      into few";
+                        return Ok(Some(reason.to_owned()));
+                    }
+                }
+            }
+        }
+        if shape.min > ENOUGH {
+            let reason = format!("more than {ENOUGH} items that must differ and be there are not supported");
+            return Ok(Some(reason));
+        }
+        let listed = shape.prefix.len() as u64;
+        for (place, item) in (0..shape.min).zip(places(shape).chain(std::iter::repeat(shape.rest))) {
+            // All other places are as the last one.
+            let wanted = if place < listed { place + 1 } else { shape.min };
+            if wanted > 1 && self.least_values(item, MOST_LEVELS)? < wanted {
+                return Ok(Some(format!(
+                    "items that must differ are not supported where place {place} may have fewer than {wanted} \
+                     values"
+                )));
+            }
+            if place >= listed {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Notes that sessions compare the items.
+    pub(super) fn note_items(&mut self, shape: &ArrayShape) -> Checked<()> {
+        let mut rule = self.distinct_items.unwrap_or_default();
+        for item in places(shape) {
+            let values = self.algebra.expand(item)?;
+            let nested = !values.arrays.is_empty() || !values.objects.is_empty();
+            let words = values.strings.is_empty() && values.numbers.is_empty();
+            rule.strings_may_run_out |= nested || words || values.strings.may_run_out();
+            rule.numbers_may_run_out |= nested || digits_may_run_out(&values.numbers);
+        }
+        self.distinct_items = Some(rule);
+        Ok(())
+    }
+
+    /// At least so many values are in the set, up to [`ENOUGH`].
+    fn least_values(&mut self, id: FormulaId, levels: u32) -> Checked<u64> {
+        let shape = self.algebra.expand(id)?;
+        let limit = usize::try_from(ENOUGH).unwrap_or(usize::MAX);
+        let mut count = [shape.null, shape.booleans[0], shape.booleans[1]].map(u64::from).iter().sum::<u64>();
+        let strings = shape.strings.as_finite(limit).map_or(ENOUGH, |strings| strings.len() as u64);
+        let numbers = shape.numbers.as_finite(limit).map_or(ENOUGH, |numbers| numbers.len() as u64);
+        count = (count + strings + numbers).min(ENOUGH);
+        if levels == 0 || self.levels.is_some() {
+            return Ok(count);
+        }
+        for array in &shape.arrays {
+            if count < ENOUGH {
+                count = count.max(self.least_arrays(array, levels - 1)?);
+            }
+        }
+        for object in &shape.objects {
+            if count < ENOUGH {
+                count = count.max(self.least_objects(object, levels - 1)?);
+            }
+        }
+        Ok(count)
+    }
+
+    fn least_arrays(&mut self, array: &ArrayShape, levels: u32) -> Checked<u64> {
+        let plain = array.counts.is_empty() && array.unique.is_none() && array.repeated.is_none();
+        if !plain || array.max.is_some_and(|max| max < array.min.max(1)) {
+            return Ok(0);
+        }
+        let mut most: u64 = 1;
+        for place in 0..usize::try_from(array.min.max(1)).unwrap_or(usize::MAX) {
+            let values = self.least_values(array.item(place), levels)?;
+            if values == 0 {
+                // The empty array alone.
+                return Ok(u64::from(array.min == 0));
+            }
+            most = most.max(values);
+            if place > array.prefix.len() {
+                break;
+            }
+        }
+        let endless = array.max.is_none() && array.prefix.is_empty();
+        Ok(if endless { ENOUGH } else { most })
+    }
+
+    fn least_objects(&mut self, object: &ObjectShape, levels: u32) -> Checked<u64> {
+        if !object.some.is_empty() || object.min > object.required.len() as u64 {
+            return Ok(0);
+        }
+        let (mut most, required) = (1, self.algebra.required_values(object));
+        for value in required {
+            let values = self.least_values(value, levels)?;
+            if values == 0 {
+                return Ok(0);
+            }
+            most = values.max(most);
+        }
+        if object.max.is_some_and(|max| max <= object.required.len() as u64) {
+            return Ok(most);
+        }
+        if object.every.is_empty() {
+            return Ok(ENOUGH);
+        }
+        for (name, value) in object.properties.clone() {
+            let value = self.algebra.narrowed_by_keys(object, &name, value);
+            most = most.max(self.least_values(value, levels)?);
+        }
+        Ok(most)
+    }
+}
+
+/// What may stand at some place.
+fn places(shape: &ArrayShape) -> impl Iterator<Item = FormulaId> {
+    shape.prefix.iter().copied().chain((shape.rest != Formulas::NEVER).then_some(shape.rest))
+}
+
+/// Can there be digits that only finitely many of these numbers begin with, but for 0 and behind a point? Not
+/// where numbers have no bound on the side to which digits lead.
+fn digits_may_run_out(numbers: &NumberSet) -> bool {
+    if numbers.is_empty() || numbers.is_all() {
+        return false;
+    }
+    let (least, most) = numbers.bounds();
+    let grows = most.is_none() && least.is_none_or(|least| !least.is_negative());
+    let shrinks = least.is_none() && most.is_none_or(|most| most.is_negative() || most.is_zero());
+    numbers.depends_on_spelling() || !(grows || shrinks)
+}

@@ -1,0 +1,149 @@
+//! Tokens by what they may do to an item of an array of JSON: end it, begin another, or both.
+
+use hashbrown::HashMap;
+
+use super::vocabulary::Vocabulary;
+use crate::ids::TokenId;
+
+/// Tokens of a vocabulary in which items may end or begin.
+#[derive(Debug, Default)]
+pub(crate) struct ItemEnds {
+    /// Those whose first quote ends a string, by what is before it; nothing is escaped there.
+    pub(crate) by_end: HashMap<Box<[u8]>, Vec<TokenId>>,
+    /// Bytes of the longest of these.
+    pub(crate) longest: usize,
+    /// Those with more behind the quote that ends a string than marks and white space.
+    pub(crate) past_end: Vec<TokenId>,
+    /// Outside of strings: those with the end of a value and a mark or white space behind it.
+    pub(crate) ends: Vec<TokenId>,
+    /// Those of both in which an array begins.
+    pub(crate) past_end_opening: Vec<TokenId>,
+    pub(crate) ends_opening: Vec<TokenId>,
+    /// Outside of strings: digits alone.
+    pub(crate) digits: Vec<TokenId>,
+    /// Outside of strings: all others without a quote, and 0, behind which no digit may come.
+    pub(crate) bare: Vec<TokenId>,
+    /// With a quote, outside of strings: those that the quote does not begin.
+    pub(crate) late_quotes: Vec<TokenId>,
+}
+
+impl ItemEnds {
+    /// Linear in the bytes of the vocabulary.
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let mut found = Self::default();
+        for (token, bytes) in vocabulary.text_tokens() {
+            found.add(token, bytes);
+        }
+        found
+    }
+
+    fn add(&mut self, token: TokenId, bytes: &[u8]) {
+        if let Some(end) = end_of_string(bytes) {
+            if !bytes[..end].contains(&b'\\') {
+                self.longest = self.longest.max(end);
+                self.by_end.entry(bytes[..end].into()).or_default().push(token);
+            }
+            if !bytes[end + 1..].iter().all(|&byte| is_mark(byte) || matches!(byte, b'}' | b':')) {
+                self.past_end.push(token);
+                self.past_end_opening.extend(bytes.contains(&b'[').then_some(token));
+            }
+        }
+        if has_end(bytes) {
+            self.ends.push(token);
+            self.ends_opening.extend(bytes.contains(&b'[').then_some(token));
+        }
+        if bytes.iter().all(u8::is_ascii_digit) {
+            self.digits.push(token);
+            self.bare.extend((bytes == b"0").then_some(token));
+        } else if bytes.iter().all(|&byte| is_bare(byte)) {
+            self.bare.push(token);
+        } else if let Some(at) = bytes.iter().position(|&byte| byte == b'"')
+            && (at > 0 || bytes[1..].contains(&b'"'))
+            && bytes[..at].iter().all(|&byte| is_bare(byte))
+        {
+            self.late_quotes.push(token);
+        }
+    }
+}
+
+/// White space, a comma or a closing bracket.
+fn is_mark(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b']')
+}
+
+/// May the byte stand outside of strings?
+fn is_bare(byte: u8) -> bool {
+    is_mark(byte) || b"0123456789-+.eE:[{}truefalsn".contains(&byte)
+}
+
+/// Where the first quote is that no backslash escapes.
+fn end_of_string(bytes: &[u8]) -> Option<usize> {
+    let mut escaping = false;
+    bytes.iter().position(|&byte| {
+        let ends = byte == b'"' && !escaping;
+        escaping = byte == b'\\' && !escaping;
+        ends
+    })
+}
+
+/// Does a value end in a token that begins outside of strings, with a mark behind it?
+fn has_end(bytes: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'"' {
+            let Some(end) = end_of_string(&bytes[at + 1..]) else { return false };
+            at += end + 1;
+        } else if !is_bare(byte) {
+            return false;
+        }
+        let ends_value = matches!(bytes[at], b'"' | b'0'..=b'9' | b'e' | b'l' | b']' | b'}');
+        at += 1;
+        if ends_value && bytes.get(at).is_some_and(|&next| is_mark(next)) {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_sorted_by_what_they_end() {
+        let texts = [
+            "a\"",
+            "\",",
+            "b\",\"c",
+            "1,",
+            "1,1]",
+            "12",
+            "\"x\",",
+            "e]",
+            "name,",
+            "x\\\"y\"]",
+            "[\"a",
+            "]]",
+            "[1,",
+        ];
+        let ids = (0..).map(TokenId::new).zip(texts);
+        let builder = ids.fold(Vocabulary::builder(), |builder, (id, text)| builder.token(id, text));
+        let vocabulary = builder.end_of_text(TokenId::new(100)).build().unwrap();
+        let found = vocabulary.item_ends();
+        let texts_of = |tokens: &[TokenId]| {
+            let mut texts: Vec<&str> = tokens.iter().map(|token| texts[token.index()]).collect();
+            texts.sort_unstable();
+            texts
+        };
+        assert_eq!(texts_of(&found.by_end[&b""[..]]), ["\"x\",", "\","]);
+        assert_eq!(texts_of(&found.by_end[&b"b"[..]]), ["b\",\"c"]);
+        assert!(found.by_end.keys().all(|text| !text.contains(&b'\\')));
+        assert_eq!(texts_of(&found.past_end), ["\"x\",", "[\"a", "b\",\"c"]);
+        assert_eq!(texts_of(&found.ends), ["\"x\",", "1,", "1,1]", "[1,", "]]", "e]"]);
+        assert_eq!(texts_of(&found.ends_opening), ["[1,"]);
+        assert_eq!(texts_of(&found.past_end_opening), ["[\"a"]);
+        assert_eq!(texts_of(&found.digits), ["12"]);
+        assert_eq!(texts_of(&found.bare), ["1,", "1,1]", "[1,", "]]", "e]"]);
+        assert_eq!(texts_of(&found.late_quotes), ["\"x\",", "[\"a"]);
+    }
+}

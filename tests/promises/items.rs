@@ -1,0 +1,310 @@
+//! Items of arrays that must differ: masks against all texts of small schemas, each judged by itself.
+
+use std::collections::BTreeSet;
+
+use domino::{
+    Compiler, Constraint, Limits, TokenId, TokenSet, Vocabulary,
+    grammar::json_schema::{Escapes, SchemaOptions, WhiteSpace},
+};
+use proptest::{collection::vec, prelude::*, sample::select};
+use serde_json::{Value, json};
+
+use super::generate::config;
+
+/// Most texts of a schema that are written out.
+const TEXTS: usize = 60_000;
+/// Tokens beside single bytes: many span items.
+const WORDS: [&str; 40] = [
+    "\",\"",
+    "\"]",
+    "[\"",
+    "\"a\"",
+    "\"a\",",
+    "\"a\",\"a\"]",
+    "a\"",
+    "a\",",
+    "b\",\"a",
+    "ab",
+    "\"b",
+    "\",\"a\",",
+    "1,1]",
+    "1,",
+    "0,1",
+    ",1",
+    "12",
+    "10",
+    "11,",
+    "[1",
+    "[1,1",
+    "[[",
+    "]]",
+    "],[",
+    "[],",
+    "[],[]",
+    "true",
+    "true,",
+    "e,",
+    "e]",
+    "null]",
+    ",t",
+    "},{",
+    "{\"k\":",
+    "\":1}",
+    "\":\"a\"}",
+    "1},{\"k\":1",
+    "\"aa",
+    "[\"a\",\"",
+    "e,false",
+];
+
+/// A set of values, small enough to write them all down.
+#[derive(Debug, Clone)]
+enum Set {
+    Few(Vec<Value>),
+    /// `^[ab]{0,n}$`
+    Strings(usize),
+    Integers(i64, i64),
+    Array {
+        item: Box<Set>,
+        first: Option<Box<Set>>,
+        min: usize,
+        max: usize,
+        unique: bool,
+    },
+    /// Closed; with its member or without.
+    Object(Box<Set>, bool),
+    Either(Box<Set>, Box<Set>),
+}
+
+impl Set {
+    fn schema(&self) -> Value {
+        match self {
+            Self::Few(values) => json!({ "enum": values }),
+            Self::Strings(most) => json!({ "type": "string", "pattern": format!("^[ab]{{0,{most}}}$") }),
+            Self::Integers(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+            Self::Array { item, first, min, max, unique } => {
+                let mut schema =
+                    json!({ "type": "array", "minItems": min, "maxItems": max, "uniqueItems": unique });
+                schema["items"] = item.schema();
+                if let Some(first) = first {
+                    schema["prefixItems"] = json!([first.schema()]);
+                }
+                schema
+            }
+            Self::Object(member, required) => json!({
+                "type": "object", "properties": { "k": member.schema() }, "additionalProperties": false,
+                "required": if *required { vec!["k"] } else { vec![] },
+            }),
+            Self::Either(one, other) => json!({ "anyOf": [one.schema(), other.schema()] }),
+        }
+    }
+
+    /// All of its values, or `None` if they are too many.
+    fn values(&self) -> Option<BTreeSet<String>> {
+        let mut found = BTreeSet::new();
+        match self {
+            Self::Few(values) => found.extend(values.iter().map(Value::to_string)),
+            Self::Strings(most) => {
+                let mut longest = vec![String::new()];
+                for _ in 0..=*most {
+                    found.extend(longest.iter().map(|text| format!("\"{text}\"")));
+                    longest =
+                        longest.iter().flat_map(|text| ["a", "b"].map(|end| text.clone() + end)).collect();
+                }
+            }
+            Self::Integers(least, most) => found.extend((*least..=*most).map(|number| number.to_string())),
+            Self::Array { item, first, min, max, unique } => {
+                let items = item.values()?;
+                let firsts = first.as_ref().map_or(Some(items.clone()), |first| first.values())?;
+                let mut lists: Vec<Vec<String>> = vec![Vec::new()];
+                for length in 0..=*max {
+                    if length >= *min {
+                        found.extend(lists.iter().map(|list| format!("[{}]", list.join(","))));
+                    }
+                    let more = if length == 0 { &firsts } else { &items };
+                    let longer = lists.iter().flat_map(|list| more.iter().map(move |item| (list, item)));
+                    let longer = longer.filter(|(list, item)| !unique || !list.contains(item));
+                    lists = longer
+                        .map(|(list, item)| [&list[..], &[item.clone()]].concat())
+                        .take(TEXTS + 1)
+                        .collect();
+                    if found.len() + lists.len() > TEXTS {
+                        return None;
+                    }
+                }
+            }
+            Self::Object(member, required) => {
+                found.extend((!required).then(|| "{}".to_owned()));
+                found.extend(member.values()?.into_iter().map(|value| format!("{{\"k\":{value}}}")));
+            }
+            Self::Either(one, other) => {
+                found.append(&mut one.values()?);
+                found.append(&mut other.values()?);
+            }
+        }
+        (found.len() <= TEXTS).then_some(found)
+    }
+}
+
+fn scalars() -> impl Strategy<Value = Set> {
+    prop_oneof![
+        2 => (0..4_usize).prop_map(Set::Strings),
+        2 => (-2..2_i64, 1..13_i64).prop_map(|(least, more)| Set::Integers(least, least + more)),
+        1 => Just(Set::Few(vec![json!(true), json!(null), json!("a"), json!("aa"), json!(1), json!(11)])),
+        1 => Just(Set::Few(vec![json!(true), json!(false)])),
+        1 => Just(Set::Few((0..12).map(|at| json!("ab".repeat(at % 4) + &"a".repeat(at / 4))).collect())),
+    ]
+}
+
+fn set() -> impl Strategy<Value = Set> {
+    scalars().prop_recursive(3, 10, 2, |inner| {
+        let array = (inner.clone(), prop::option::weighted(0.2, inner.clone()), 0..3_usize, 0..3_usize, any::<bool>());
+        prop_oneof![
+            5 => array.prop_map(|(item, first, min, more, repeats)| Set::Array {
+                item: Box::new(item),
+                first: first.map(Box::new),
+                min,
+                max: min + more,
+                unique: !repeats,
+            }),
+            2 => (inner.clone(), any::<bool>()).prop_map(|(member, required)| Set::Object(Box::new(member), required)),
+            1 => (inner.clone(), inner).prop_map(|(one, other)| Set::Either(Box::new(one), Box::new(other))),
+        ]
+    })
+}
+
+/// An array whose items differ, or one of them or another.
+fn array() -> impl Strategy<Value = Set> {
+    let unique = (set(), prop::option::weighted(0.2, set()), select(vec![0_usize, 0, 1, 2]), 1..4_usize);
+    let unique = unique.prop_map(|(item, first, min, more)| Set::Array {
+        item: Box::new(item),
+        first: first.map(Box::new),
+        min,
+        max: min + more,
+        unique: true,
+    });
+    let either = |one: Set, other: Set| Set::Either(Box::new(one), Box::new(other));
+    prop_oneof![3 => unique.clone(), 1 => (unique, set()).prop_map(move |(one, other)| either(one, other))]
+}
+
+fn vocabulary() -> Vocabulary {
+    let end = TokenId::new(256);
+    let builder = Vocabulary::builder().all_bytes().special(end, "<end>").end_of_text(end);
+    let words = (257..).map(TokenId::new).zip(WORDS);
+    words.fold(builder, |builder, (id, word)| builder.token(id, word)).build().unwrap()
+}
+
+fn options() -> SchemaOptions {
+    SchemaOptions::default()
+        .with_white_space(WhiteSpace::Compact)
+        .with_escapes(Escapes::Minimal)
+        .with_plain_integers(true)
+}
+
+/// The mask after `text`, where these are all texts.
+fn judged(texts: &BTreeSet<String>, text: &[u8], vocabulary: &Vocabulary) -> TokenSet {
+    let mut mask = TokenSet::empty(vocabulary.size());
+    let text = std::str::from_utf8(text).unwrap();
+    for (token, bytes) in vocabulary.text_tokens() {
+        let Ok(bytes) = std::str::from_utf8(bytes) else { continue };
+        let longer = text.to_owned() + bytes;
+        if texts.range(longer.clone()..).next().is_some_and(|next| next.starts_with(&longer)) {
+            mask.insert(token);
+        }
+    }
+    if texts.contains(text) {
+        mask.insert(TokenId::new(256));
+    }
+    mask
+}
+
+fn shown(mask: &TokenSet, vocabulary: &Vocabulary) -> Vec<String> {
+    let name = |token| String::from_utf8_lossy(vocabulary.bytes(token).unwrap_or(b"<end>")).into_owned();
+    mask.iter().map(name).collect()
+}
+
+/// Everything that says what may follow agrees.
+fn compare(
+    constraint: &mut Constraint,
+    (texts, text): (&BTreeSet<String>, &[u8]),
+    vocabulary: &Vocabulary,
+    context: &str,
+) -> TokenSet {
+    let wanted = judged(texts, text, vocabulary);
+    let mut fresh = constraint.fork();
+    let mask = fresh.mask().unwrap().clone();
+    let here = String::from_utf8_lossy(text).into_owned();
+    assert_eq!(shown(&mask, vocabulary), shown(&wanted, vocabulary), "{context} after {here}");
+    let mut bytes = constraint.next_bytes().unwrap();
+    bytes.retain(u8::is_ascii);
+    let is_byte = |token: TokenId| u8::try_from(token.raw()).ok().filter(u8::is_ascii);
+    assert_eq!(bytes, wanted.iter().filter_map(is_byte).collect::<Vec<_>>(), "{context} after {here}");
+    for (token, word) in vocabulary.text_tokens().filter(|(token, _)| token.raw() > 256) {
+        let mut other = constraint.clone();
+        assert_eq!(other.allows(token).unwrap(), wanted.contains(token), "{context} after {here}: {word:?}");
+        assert_eq!(other.advance(token).is_ok(), wanted.contains(token), "{context} after {here}: {word:?}");
+        // As many bytes as can follow, and no more.
+        let word = std::str::from_utf8(word).unwrap();
+        let follows = |end: &usize| {
+            let longer = here.clone() + &word[..*end];
+            texts.range(longer.clone()..).next().is_some_and(|next| next.starts_with(&longer))
+        };
+        let most = (0..=word.len()).rev().find(follows).unwrap();
+        let mut other = constraint.fork();
+        assert_eq!(other.advance_bytes(word.as_bytes()).unwrap(), most, "{context} after {here}: {word:?}");
+    }
+    let completion = constraint.clone().shortest_completion().unwrap().bytes;
+    let whole = here.clone() + std::str::from_utf8(&completion).unwrap();
+    assert!(texts.contains(&whole), "{context} after {here}: {whole}");
+    mask
+}
+
+/// Goes through a text by random tokens, and back. Returns how many masks were compared; `None` if the schema
+/// is refused or too large.
+fn walk(set: &Set, choices: &[u16]) -> Option<usize> {
+    let texts = set.values()?;
+    let (schema, vocabulary) = (set.schema().to_string(), vocabulary());
+    let grammar = match options().parse(&schema, &Limits::default()) {
+        Ok(read) => read.grammar,
+        Err(error) => {
+            let reason = error.to_string();
+            let is_known = reason.contains("must differ") || texts.is_empty();
+            assert!(is_known, "{schema}: {reason}");
+            return None;
+        }
+    };
+    let mut constraint = match Compiler::new(vocabulary.clone()).compile(&grammar) {
+        Ok(compiled) => compiled.constraint(),
+        Err(error) => panic!("{schema}: {error}"),
+    };
+    let (mut text, mut masks) = (Vec::new(), Vec::new());
+    for &choice in choices {
+        let mask = compare(&mut constraint, (&texts, &text), &vocabulary, &schema);
+        // Longer tokens first: they reach further.
+        let tokens: Vec<TokenId> = mask.iter().collect();
+        let long: Vec<TokenId> = mask.iter().filter(|token| token.raw() > 256).collect();
+        let tokens = if long.is_empty() || choice % 2 == 0 { tokens } else { long };
+        let Some(&token) = tokens.get(usize::from(choice / 2) % tokens.len().max(1)) else { break };
+        masks.push(mask);
+        constraint.advance(token).unwrap();
+        if constraint.is_ended() {
+            break;
+        }
+        text.extend_from_slice(vocabulary.bytes(token).unwrap());
+    }
+    let compared = masks.len();
+    for before in masks.into_iter().rev() {
+        constraint.rollback(1).unwrap();
+        assert_eq!(constraint.mask().unwrap(), &before, "{schema}");
+    }
+    Some(compared)
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn items_come_once(set in array(), choices in vec(any::<u16>(), 14)) {
+        walk(&set, &choices);
+    }
+}
