@@ -224,7 +224,11 @@ impl Machine {
         let accepts = self.parser.accepts(set);
         work.spend(lookup_work(shared) * accepts.len() + 4)?;
         let left = if accepts.iter().any(|terminal| after_new[terminal.index()]) {
-            let mut threads = self.states.threads(state).to_vec();
+            let goes_on = |thread: &&Thread| {
+                (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some())
+            };
+            let mut threads: Vec<Thread> =
+                self.states.threads(state).iter().filter(goes_on).copied().collect();
             let others = accepts.iter().filter(|terminal| !after_new[terminal.index()]);
             threads.extend(others.map(|&terminal| Thread { set, scan: scanner.start(terminal) }));
             threads.sort_unstable();

@@ -11,7 +11,8 @@ use hashbrown::{HashMap, HashSet};
 use super::{
     completion::Completion,
     constraint::Constraint,
-    error::StepError,
+    error::{StepError, StepErrorKind},
+    host::lock,
     items::{Event, Items},
     keys::nodes_along,
     machine::Machine,
@@ -146,10 +147,10 @@ impl Items {
             (false, true) => found.extend(&ends.ends_opening),
             (true, false) => {
                 found.extend(&ends.past_end);
-                if rule.may_run_out() || self.is_in_part() {
+                if rule.may_run_out() || self.is_in_part(ends.longest) {
                     found.extend(&quoted.by_count[0]);
                 }
-                if rule.strings_may_run_out && self.is_in_part() {
+                if rule.strings_may_run_out && self.is_in_part(ends.longest) {
                     return mask.iter().collect();
                 }
                 if self.is_any() {
@@ -227,7 +228,13 @@ impl Constraint {
     /// A completion in which no item comes again that may not: this one if it is, else the shortest that a
     /// search byte by byte finds.
     pub(super) fn with_new_items(&mut self, found: Completion) -> Result<Completion, StepError> {
-        if self.readers.items.is_none() || self.along(&found.bytes)?.is_ok() {
+        if self.readers.items.is_none() {
+            return Ok(found);
+        }
+        // Behind an item that repeats one, the machine knows nothing of where it may not end.
+        if let Ok((state, _)) = self.along(&found.bytes)?
+            && lock(&self.machine).is_complete(state)
+        {
             return Ok(found);
         }
         let mut state = self.here.state();
@@ -235,7 +242,7 @@ impl Constraint {
         let bytes = self.run(&mut state, |machine, program, state, _| {
             machine.completion_with_readers(program, state, &readers)
         })?;
-        let bytes = bytes.ok_or_else(|| StepError::new(super::error::StepErrorKind::NoCompletion))?;
+        let bytes = bytes.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
         Ok(Completion { bytes, tokens: None, fewest: false })
     }
 }

@@ -184,6 +184,7 @@ fn array() -> impl Strategy<Value = Set> {
         unique: true,
     });
     let either = |one: Set, other: Set| Set::Either(Box::new(one), Box::new(other));
+    let unique = unique.boxed();
     prop_oneof![3 => unique.clone(), 1 => (unique, set()).prop_map(move |(one, other)| either(one, other))]
 }
 

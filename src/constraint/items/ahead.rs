@@ -20,9 +20,9 @@ impl Items {
         matches!(self.phase, Phase::Text | Phase::Key)
     }
 
-    /// Is it in an escape, or so far in a string that what comes after is compared by a hash?
-    pub(in crate::constraint) fn is_in_part(&self) -> bool {
-        self.is_in_string() && (self.escape.is_open() || self.rest.0 > 0)
+    /// Is it in an escape, or so far in a string that some of so many bytes more are compared by a hash?
+    pub(in crate::constraint) fn is_in_part(&self, more: usize) -> bool {
+        self.is_in_string() && (self.escape.is_open() || self.scalar.len() + more >= LONG)
     }
 
     /// Do all items at hand differ from those before them in their arrays, whatever comes? An item that has
@@ -56,17 +56,22 @@ impl Items {
     }
 
     /// What the strings of the items before have after the beginning that the string at hand is, or, between
-    /// values, the strings that may come; none twice in a row. Long strings are not among them.
+    /// values, the strings that may come. Of long ones only the beginning.
     pub(in crate::constraint) fn rests(&self) -> Vec<&[u8]> {
-        let kind = if self.phase == Phase::Key { b'k' } else { b's' };
-        let begun = match self.phase {
-            Phase::Text | Phase::Key => self.begun(kind),
-            Phase::Between | Phase::Bare => fact(self.path(), b's', &[]),
+        let is_key = match self.phase {
+            Phase::Key => true,
+            Phase::Between => self.awaits == Awaits::Key,
+            Phase::Text | Phase::Bare => false,
         };
+        let path = match &self.top {
+            Some(top) if is_key => top.base,
+            _ => self.path(),
+        };
+        let begun = if self.is_in_string() { &self.scalar[..] } else { &[] };
+        let begun = fact(path, if is_key { b'k' } else { b's' }, begun);
         let mut rests = Vec::new();
         self.watched_frames().for_each(|(frame, _)| frame.used.rests(&begun, &mut rests));
-        rests.retain(|rest| !rest.contains(&IS_LONG));
-        rests
+        rests.into_iter().map(|rest| rest.split(|&byte| byte == IS_LONG).next().unwrap_or_default()).collect()
     }
 
     /// Is the item at hand new if its string goes on with this byte, which is no quote and no backslash?
