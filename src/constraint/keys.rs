@@ -323,7 +323,7 @@ fn decoded(spelt: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 /// The node of a string.
-fn node_of(trie: &ByteTrie, text: &[u8]) -> Option<TrieNodeId> {
+pub(super) fn node_of(trie: &ByteTrie, text: &[u8]) -> Option<TrieNodeId> {
     nodes_along(trie, text).nth(text.len().checked_sub(1)?)
 }
 

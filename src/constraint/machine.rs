@@ -18,7 +18,7 @@ use super::{
     trie_walk::TrieWalk,
 };
 use crate::{
-    ids::{ScanStateId, SetId, StateId},
+    ids::{ScanStateId, SetId, StateId, TokenId},
     limits::{LimitExceeded, Work},
     lower::Lowered,
     parser::Parser,
@@ -51,6 +51,10 @@ pub(crate) struct Machine {
     contexts: Contexts,
     /// States that lose threads where an item repeats one before it, and what is left of them.
     after_repeats: HashMap<StateId, Option<StateId>>,
+    /// The bytes that may follow, by state.
+    ways: HashMap<StateId, Arc<[u8]>>,
+    /// The tokens of digits behind which nothing else may begin, by state.
+    unended: HashMap<StateId, Arc<[TokenId]>>,
     start: StateId,
     /// Scratch: threads and ended sets of the state in the making.
     threads: Vec<Thread>,
@@ -68,6 +72,7 @@ impl Machine {
         let masks = MaskCache::new(shared.limits.mask_bytes);
         let (contexts, threads, ended) = (Contexts::default(), Vec::new(), Vec::new());
         let (walks, widened, after_repeats) = (VecDeque::new(), HashMap::new(), HashMap::new());
+        let (ways, unended) = (HashMap::new(), HashMap::new());
         Ok(Self {
             parser,
             states,
@@ -77,6 +82,8 @@ impl Machine {
             widened,
             contexts,
             after_repeats,
+            ways,
+            unended,
             start,
             threads,
             ended,
@@ -224,9 +231,8 @@ impl Machine {
         let accepts = self.parser.accepts(set);
         work.spend(lookup_work(shared) * accepts.len() + 4)?;
         let left = if accepts.iter().any(|terminal| after_new[terminal.index()]) {
-            let goes_on = |thread: &&Thread| {
-                (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some())
-            };
+            let goes_on =
+                |thread: &&Thread| (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some());
             let mut threads: Vec<Thread> =
                 self.states.threads(state).iter().filter(goes_on).copied().collect();
             let others = accepts.iter().filter(|terminal| !after_new[terminal.index()]);
@@ -239,6 +245,48 @@ impl Machine {
         };
         self.after_repeats.insert(state, left);
         Ok(left)
+    }
+
+    /// The bytes that may follow, ascending. 256 lookups the first time.
+    pub(super) fn ways(
+        &mut self,
+        shared: &Program,
+        state: StateId,
+        work: &mut Work,
+    ) -> Result<Arc<[u8]>, LimitExceeded> {
+        if let Some(known) = self.ways.get(&state) {
+            return Ok(Arc::clone(known));
+        }
+        let mut ways = Vec::new();
+        for byte in 0..=u8::MAX {
+            ways.extend(self.step(shared, state, byte, work)?.map(|_| byte));
+        }
+        let ways: Arc<[u8]> = ways.into();
+        self.ways.insert(state, Arc::clone(&ways));
+        Ok(ways)
+    }
+
+    /// The tokens of digits that may follow and behind which no other terminal may begin. A walk of each the
+    /// first time.
+    pub(super) fn unended(
+        &mut self,
+        shared: &Program,
+        state: StateId,
+        work: &mut Work,
+    ) -> Result<Arc<[TokenId]>, LimitExceeded> {
+        if let Some(known) = self.unended.get(&state) {
+            return Ok(Arc::clone(known));
+        }
+        let mut unended = Vec::new();
+        for &token in &shared.vocabulary.item_ends().digits {
+            let bytes = shared.vocabulary.bytes(token).unwrap_or_default();
+            work.spend(bytes.len())?;
+            let (to, taken) = self.walk(shared, state, bytes, work)?;
+            unended.extend((taken == bytes.len() && !self.may_begin(to)).then_some(token));
+        }
+        let unended: Arc<[TokenId]> = unended.into();
+        self.unended.insert(state, Arc::clone(&unended));
+        Ok(unended)
     }
 
     /// Is the text in a terminal that stands only after new items?
@@ -471,7 +519,7 @@ fn lookup_work(shared: &Program) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary};
+    use crate::{Compiler, Grammar, Limits, Syntax, Vocabulary};
 
     #[test]
     fn every_terminal_tried_takes_work() {

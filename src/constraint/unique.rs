@@ -14,7 +14,7 @@ use super::{
     error::{StepError, StepErrorKind},
     host::lock,
     items::{Event, Items},
-    keys::nodes_along,
+    keys::{node_of, nodes_along},
     machine::Machine,
     program::Program,
 };
@@ -25,8 +25,21 @@ use crate::{
     vocab::TokenSet,
 };
 
+/// Is it a character of a string, or a part of one, that stands for itself?
+fn is_plain(byte: u8) -> bool {
+    byte >= b' ' && !matches!(byte, b'"' | b'\\')
+}
+
 /// A place of a text: in the grammar, and in its JSON.
 type At = (StateId, Items);
+
+/// What the machine says of a place before its mask is looked at.
+struct Ahead {
+    /// May a comma or bracket lead to where every text repeats an item?
+    marks: bool,
+    /// Tokens of digits behind which numbers must go on, as far as they matter.
+    unended: Arc<[TokenId]>,
+}
 
 impl DistinctItems {
     /// Is there an array of which all values may have come?
@@ -73,6 +86,8 @@ impl Machine {
         rule: DistinctItems,
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
+        // Behind the first byte of an escape that was begun before, all others count.
+        let begun = at.1.is_in_escape();
         let mut open = vec![at];
         // Items are mostly new without white space and escapes, of which there are many.
         let mut later = Vec::new();
@@ -84,12 +99,16 @@ impl Machine {
             if !seen.insert((state, items.place())) {
                 continue;
             }
-            for byte in 0..=u8::MAX {
-                work.spend(1)?;
-                if self.step(program, state, byte, work)?.is_none() {
+            let ways = self.ways(program, state, work)?;
+            work.spend(1 + ways.len())?;
+            if items.are_fewer_than(ways.iter().filter(|&&byte| is_plain(byte)).count()) {
+                return Ok(false);
+            }
+            for &byte in &*ways {
+                if !begun && items.is_in_vain(byte) {
                     continue;
                 }
-                if !matches!(byte, b'"' | b'\\') && items.is_left_by(byte) {
+                if is_plain(byte) && items.is_left_by(byte) {
                     return Ok(false);
                 }
                 if let Ok(to) = self.walk_items(program, (state, items.clone()), &[byte], work)? {
@@ -99,6 +118,31 @@ impl Machine {
             }
         }
         Ok(true)
+    }
+
+    /// What the tokens of a mask depend on.
+    fn ahead(
+        &mut self,
+        program: &Program,
+        (state, items): (StateId, &Items),
+        rule: DistinctItems,
+        work: &mut Work,
+    ) -> Result<Ahead, LimitExceeded> {
+        let mut ahead = Ahead { marks: !items.is_flat(), unended: Arc::default() };
+        if items.is_in_string() || items.is_idle() {
+            return Ok(ahead);
+        }
+        if rule.numbers_may_run_out && items.digits_ahead().is_some() {
+            ahead.unended = self.unended(program, state, work)?;
+        }
+        // All marks with a comma lead to a place of which the comma alone tells.
+        if items.is_flat() && rule.may_run_out() && self.step(program, state, b',', work)?.is_some() {
+            ahead.marks = match self.walk_items(program, (state, items.clone()), b",", work)? {
+                Ok(to) => self.is_dead_end(program, to, rule, work)?,
+                Err(_) => true,
+            };
+        }
+        Ok(ahead)
     }
 
     /// Those of some tokens that repeat an item, or after which every text does.
@@ -117,7 +161,12 @@ impl Machine {
             work.spend(bytes.len())?;
             let is_refused = match self.walk_items(program, (state, items.clone()), bytes, work)? {
                 Err(_) => true,
-                Ok((_, after)) if after.are_settled(rule.may_run_out()) => false,
+                Ok((to, after))
+                    if after.are_settled(rule.may_run_out())
+                        || after.are_settled_by_end() && self.may_begin(to) =>
+                {
+                    false
+                }
                 Ok((to, after)) => {
                     let place = (to, after.place());
                     match known.get(&place) {
@@ -138,7 +187,13 @@ impl Machine {
 impl Items {
     /// The tokens of a mask that may repeat an item, or lead to where every text does; no other does. No token
     /// twice.
-    fn suspects(&self, program: &Program, mask: &TokenSet, rule: DistinctItems) -> Vec<TokenId> {
+    fn suspects(
+        &self,
+        program: &Program,
+        mask: &TokenSet,
+        rule: DistinctItems,
+        ahead: &Ahead,
+    ) -> Vec<TokenId> {
         let (vocabulary, trie) = (&program.vocabulary, program.vocabulary.trie());
         let (ends, quoted) = (vocabulary.item_ends(), vocabulary.quoted());
         let mut found: Vec<TokenId> = Vec::new();
@@ -167,11 +222,23 @@ impl Items {
             }
             (false, false) => {
                 found.extend(&ends.ends);
+                if ahead.marks {
+                    found.extend(&ends.marks);
+                }
+                if !self.is_flat() {
+                    found.extend(&ends.blanks);
+                }
                 if self.is_any() || rule.may_run_out() {
                     found.extend(&ends.bare);
                     found.extend(&ends.late_quotes);
-                    if rule.numbers_may_run_out {
-                        found.extend(&ends.digits);
+                    match self.digits_ahead() {
+                        _ if !rule.numbers_may_run_out => {}
+                        Some(rests) => {
+                            found.extend(&*ahead.unended);
+                            let nodes = rests.iter().filter_map(|rest| node_of(trie, rest));
+                            found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
+                        }
+                        None => found.extend(&ends.digits),
                     }
                     if rule.strings_may_run_out {
                         found.extend(&quoted.backslashed);
@@ -209,11 +276,14 @@ impl Constraint {
         let (Some(items), Some(rule)) = (self.readers.items.clone(), self.program.lowered.items) else {
             return Ok(mask);
         };
-        let suspects = items.suspects(&self.program, &mask, rule);
+        let mut state = self.here.state();
+        let ahead = self.run(&mut state, |machine, program, state, work| {
+            machine.ahead(program, (state, &items), rule, work)
+        })?;
+        let suspects = items.suspects(&self.program, &mask, rule, &ahead);
         if suspects.is_empty() {
             return Ok(mask);
         }
-        let mut state = self.here.state();
         let refused = self.run(&mut state, |machine, program, state, work| {
             machine.repeating(program, (state, &items), &suspects, rule, work)
         })?;

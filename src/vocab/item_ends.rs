@@ -14,13 +14,18 @@ pub(crate) struct ItemEnds {
     pub(crate) longest: usize,
     /// Those with more behind the quote that ends a string than marks and white space.
     pub(crate) past_end: Vec<TokenId>,
-    /// Outside of strings: those with the end of a value and a mark or white space behind it.
+    /// Outside of strings: those with the end of a value and a mark or white space behind it, and more than
+    /// marks.
     pub(crate) ends: Vec<TokenId>,
     /// Those of both in which an array begins.
     pub(crate) past_end_opening: Vec<TokenId>,
     pub(crate) ends_opening: Vec<TokenId>,
     /// Outside of strings: digits alone.
     pub(crate) digits: Vec<TokenId>,
+    /// Commas and closing brackets, with white space and nothing else.
+    pub(crate) marks: Vec<TokenId>,
+    /// White space and colons alone.
+    pub(crate) blanks: Vec<TokenId>,
     /// Outside of strings: all others without a quote, and 0, behind which no digit may come.
     pub(crate) bare: Vec<TokenId>,
     /// With a quote, outside of strings: those that the quote does not begin.
@@ -47,6 +52,15 @@ impl ItemEnds {
                 self.past_end.push(token);
                 self.past_end_opening.extend(bytes.contains(&b'[').then_some(token));
             }
+        }
+        if bytes.iter().all(|&byte| is_mark(byte) || matches!(byte, b'}' | b':')) {
+            let is_blank = !bytes.iter().any(|byte| matches!(byte, b',' | b']' | b'}'));
+            if is_blank {
+                self.blanks.push(token)
+            } else {
+                self.marks.push(token)
+            }
+            return;
         }
         if has_end(bytes) {
             self.ends.push(token);
@@ -139,11 +153,12 @@ mod tests {
         assert_eq!(texts_of(&found.by_end[&b"b"[..]]), ["b\",\"c"]);
         assert!(found.by_end.keys().all(|text| !text.contains(&b'\\')));
         assert_eq!(texts_of(&found.past_end), ["\"x\",", "[\"a", "b\",\"c"]);
-        assert_eq!(texts_of(&found.ends), ["\"x\",", "1,", "1,1]", "[1,", "]]", "e]"]);
+        assert_eq!(texts_of(&found.ends), ["\"x\",", "1,", "1,1]", "[1,", "e]"]);
+        assert_eq!(texts_of(&found.marks), ["]]"]);
         assert_eq!(texts_of(&found.ends_opening), ["[1,"]);
         assert_eq!(texts_of(&found.past_end_opening), ["[\"a"]);
         assert_eq!(texts_of(&found.digits), ["12"]);
-        assert_eq!(texts_of(&found.bare), ["1,", "1,1]", "[1,", "]]", "e]"]);
+        assert_eq!(texts_of(&found.bare), ["1,", "1,1]", "[1,", "e]"]);
         assert_eq!(texts_of(&found.late_quotes), ["\"x\",", "[\"a"]);
     }
 }

@@ -14,7 +14,17 @@ use super::generate::config;
 /// Most texts of a schema that are written out.
 const TEXTS: usize = 60_000;
 /// Tokens beside single bytes: many span items.
-const WORDS: [&str; 40] = [
+const WORDS: [&str; 50] = [
+    "\\u00",
+    "61",
+    "22",
+    " \"",
+    "\n ",
+    ".0",
+    "00",
+    "e0",
+    "0e",
+    ".5,",
     "\",\"",
     "\"]",
     "[\"",
@@ -301,8 +311,82 @@ fn walk(set: &Set, choices: &[u16]) -> Option<usize> {
     Some(compared)
 }
 
+/// Values that may be spelled in many ways.
+fn spelled() -> impl Strategy<Value = Set> {
+    let values = [
+        json!(0),
+        json!(1),
+        json!(10),
+        json!(-1),
+        json!(2.5),
+        json!(0.01),
+        json!(1000),
+        json!("a"),
+        json!("\""),
+        json!("/\n"),
+        json!("\u{e9}"),
+        json!("\u{1f600}b"),
+        json!(""),
+        json!(null),
+        json!(true),
+    ];
+    let few = prop::sample::subsequence(values.to_vec(), 1..5).prop_map(Set::Few);
+    let array = |item: Set, min, more| Set::Array {
+        item: Box::new(item),
+        first: None,
+        min,
+        max: min + more,
+        unique: true,
+    };
+    let nested =
+        (few.clone(), 0..2_usize, 0..2_usize).prop_map(move |(item, min, more)| array(item, min, more));
+    let object =
+        (few.clone(), any::<bool>()).prop_map(|(member, required)| Set::Object(Box::new(member), required));
+    let either = |(one, other): (Set, Set)| Set::Either(Box::new(one), Box::new(other));
+    // Of scalars alone there are more than are written out one by one.
+    let many = Just(Set::Few((0..11).map(|number| json!(f64::from(number) / 2.0 - 1.0)).collect()));
+    let item = prop_oneof![2 => nested.clone(), 2 => object.clone(), 1 => (few, prop_oneof![nested, object]).prop_map(either), 1 => many];
+    (item, 0..2_usize, 1..3_usize).prop_map(move |(item, min, more)| array(item, min, more))
+}
+
+/// Goes through a text by random tokens, where values are spelled in any way: the masks are those of the
+/// grammar that lists all valid values.
+fn walk_spelled(set: &Set, choices: &[u16]) {
+    let Some(values) = set.values().filter(|values| (1..300).contains(&values.len())) else { return };
+    let values: Vec<Value> = values.iter().map(|value| serde_json::from_str(value).unwrap()).collect();
+    let (schema, listed) = (set.schema().to_string(), json!({ "enum": values }).to_string());
+    let vocabulary = vocabulary();
+    let [mut constraint, mut wanted] = [&schema, &listed].map(|schema| {
+        let read = SchemaOptions::default().parse(schema, &Limits::default());
+        let grammar = read.unwrap_or_else(|error| panic!("{schema}: {error}")).grammar;
+        Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint()
+    });
+    let mut text = Vec::new();
+    for &choice in choices {
+        let (mask, listed) = (constraint.mask().unwrap().clone(), wanted.mask().unwrap().clone());
+        let here = String::from_utf8_lossy(&text).into_owned();
+        assert_eq!(shown(&mask, &vocabulary), shown(&listed, &vocabulary), "{schema} after {here:?}");
+        let is_blank =
+            |token: &TokenId| matches!(vocabulary.bytes(*token), Some(b" " | b"\t" | b"\r" | b"\n"));
+        let mut tokens: Vec<TokenId> =
+            mask.iter().filter(|token| choice % 7 == 0 || !is_blank(token)).collect();
+        tokens.sort_by_key(|token| token.raw() <= 256);
+        let Some(&token) = tokens.get(usize::from(choice / 7) % tokens.len().max(1)) else { return };
+        for session in [&mut constraint, &mut wanted] {
+            session.advance(token).unwrap();
+        }
+        let Some(bytes) = vocabulary.bytes(token) else { return };
+        text.extend_from_slice(bytes);
+    }
+}
+
 proptest! {
     #![proptest_config(config(200))]
+
+    #[test]
+    fn items_come_once_however_they_are_spelled(set in spelled(), choices in vec(any::<u16>(), 24)) {
+        walk_spelled(&set, &choices);
+    }
 
     #[test]
     fn items_come_once(set in array(), choices in vec(any::<u16>(), 14)) {

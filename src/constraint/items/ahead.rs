@@ -20,6 +20,11 @@ impl Items {
         matches!(self.phase, Phase::Text | Phase::Key)
     }
 
+    /// Is it in an escape?
+    pub(in crate::constraint) fn is_in_escape(&self) -> bool {
+        self.is_in_string() && self.escape.is_open()
+    }
+
     /// Is it in an escape, or so far in a string that some of so many bytes more are compared by a hash?
     pub(in crate::constraint) fn is_in_part(&self, more: usize) -> bool {
         self.is_in_string() && (self.escape.is_open() || self.scalar.len() + more >= LONG)
@@ -72,6 +77,45 @@ impl Items {
         let mut rests = Vec::new();
         self.watched_frames().for_each(|(frame, _)| frame.used.rests(&begun, &mut rests));
         rests.into_iter().map(|rest| rest.split(|&byte| byte == IS_LONG).next().unwrap_or_default()).collect()
+    }
+
+    /// What integers among the items before have after the digits at hand, where these are an item of the only
+    /// array whose items are compared, or may be; `None` elsewhere, also behind a point.
+    pub(in crate::constraint) fn digits_ahead(&self) -> Option<Vec<&[u8]>> {
+        let top = self.top.as_ref().filter(|_| self.is_flat())?;
+        let begun = match self.phase {
+            Phase::Bare => &self.scalar[..],
+            Phase::Between if self.awaits == Awaits::Value => &[],
+            _ => return None,
+        };
+        let digits = begun.strip_prefix(b"-").unwrap_or(begun);
+        let mut rests = Vec::new();
+        top.used.rests(&fact(top.path, b'#', begun), &mut rests);
+        digits.iter().all(u8::is_ascii_digit).then_some(rests)
+    }
+
+    /// Is the value at hand, or the one that may come, an item of the only array whose items are compared?
+    pub(in crate::constraint) fn is_flat(&self) -> bool {
+        self.watched == 1 && self.top.as_ref().is_some_and(|top| top.is_watched)
+    }
+
+    /// Have fewer than `ways` strings of the items before the beginning that the string at hand is?
+    pub(in crate::constraint) fn are_fewer_than(&self, ways: usize) -> bool {
+        if self.phase != Phase::Text || self.escape.is_open() || self.scalar.len() >= LONG {
+            return false;
+        }
+        let begun = self.begun(b's');
+        let count = |(frame, bit): (&Frame, u64)| match self.novel & bit {
+            0 => frame.used.count(&begun, ways),
+            _ => 0,
+        };
+        self.watched_frames().map(count).sum::<usize>() < ways
+    }
+
+    /// May the search for a way out leave this byte out? A character that may stand for itself need not be
+    /// escaped.
+    pub(in crate::constraint) fn is_in_vain(&self, byte: u8) -> bool {
+        self.is_in_string() && self.escape.is_in_vain(byte)
     }
 
     /// Is the item at hand new if its string goes on with this byte, which is no quote and no backslash?

@@ -17,6 +17,16 @@ impl Escape {
         self.length > 0
     }
 
+    /// Does this byte lead to a character only that may stand for itself?
+    pub(super) fn is_in_vain(self, byte: u8) -> bool {
+        match self.length {
+            1 => byte == b'/',
+            2 | 3 => byte != b'0',
+            4 => !matches!(byte, b'0' | b'1'),
+            _ => false,
+        }
+    }
+
     /// A backslash has come.
     pub(super) fn open(&mut self) {
         self.bytes = [0; LONGEST];

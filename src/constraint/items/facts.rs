@@ -72,6 +72,19 @@ impl Facts {
         }
     }
 
+    /// How many strings begin like this, up to `most`.
+    pub(super) fn count(&self, beginning: &[u8], most: usize) -> usize {
+        let (mut count, mut open) = (0, self.root.as_deref().into_iter().collect::<Vec<_>>());
+        while let Some(node) = open.pop().filter(|_| count < most) {
+            let is_one = node.key.starts_with(beginning);
+            count += usize::from(is_one);
+            let (is_less, is_greater) = (*node.key < *beginning, !is_one && *node.key > *beginning);
+            open.extend(node.left.as_deref().filter(|_| !is_less));
+            open.extend(node.right.as_deref().filter(|_| !is_greater));
+        }
+        count
+    }
+
     /// Adds a string. Returns whether it is new.
     pub(super) fn insert(&mut self, key: Arc<[u8]>) -> bool {
         if self.contains(&key) {
@@ -153,6 +166,7 @@ mod tests {
                 let wanted = all.iter().filter_map(|key| key.strip_prefix(&*asked)).map(str::as_bytes);
                 prop_assert_eq!(&rests, &wanted.collect::<Vec<_>>());
                 prop_assert_eq!(facts.has_beginning(asked.as_bytes()), !rests.is_empty());
+                prop_assert_eq!(facts.count(asked.as_bytes(), 2), rests.len().min(2));
                 prop_assert_eq!(facts.contains(asked.as_bytes()), all.contains(&asked));
                 prop_assert_eq!(facts.bytes(), all.iter().map(|key| key.len() + 1).sum::<usize>());
             }

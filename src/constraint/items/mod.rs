@@ -437,6 +437,11 @@ impl Frame {
     fn file(&mut self, value: &Arc<[u8]>) {
         let before = self.used.bytes();
         self.used.insert(Arc::clone(value));
+        if value[8] == b'0'
+            && let Some(plain) = numerals::plain(&value[9..])
+        {
+            self.used.insert(fact(self.path, b'#', &plain).into());
+        }
         for part in &self.parts[self.filed..] {
             self.used.insert(Arc::clone(part));
         }

@@ -78,6 +78,16 @@ pub(super) fn value(text: &[u8]) -> Option<Vec<u8>> {
     Some(value)
 }
 
+/// A [`value`] as an integer of at most 20 digits is mostly written, if it is one.
+pub(super) fn plain(value: &[u8]) -> Option<Vec<u8>> {
+    const MOST: usize = 20;
+    let Some(at) = value.iter().position(|&byte| byte == b'e') else { return Some(value.to_vec()) };
+    let sign = usize::from(value.starts_with(b"-"));
+    let length: usize = std::str::from_utf8(&value[at + 1..]).ok()?.parse().ok()?;
+    let zeros = (length <= MOST).then_some(length)?.checked_sub(at - sign)?;
+    Some([&value[..at], &b"00000000000000000000"[..zeros]].concat())
+}
+
 /// What tells beginnings of numbers apart, as far as the values of what they begin matter where at most
 /// `most` digits matter: zeros past that change nothing, nor does the exponent of zero.
 pub(super) fn place(text: &[u8], most: usize) -> Vec<u8> {
@@ -132,6 +142,12 @@ mod tests {
         }
         for text in ["", "-", "1.", "1e", "1e+", "-.5", "t"] {
             assert_eq!(value(text.as_bytes()), None, "{text}");
+        }
+        for (text, wanted) in
+            [("120.0", Some("120")), ("-7e1", Some("-70")), ("0.0", Some("0")), ("1.5", None), ("1e30", None)]
+        {
+            let found = value(text.as_bytes()).and_then(|value| plain(&value));
+            assert_eq!(found, wanted.map(|wanted| wanted.as_bytes().to_vec()), "{text}");
         }
     }
 

@@ -76,7 +76,10 @@ impl Emitter<'_, '_> {
         let mut rule = self.distinct_items.unwrap_or_default();
         for item in places(shape) {
             let values = self.algebra.expand(item)?;
-            let nested = !values.arrays.is_empty() || !values.objects.is_empty();
+            // What any array or object begins goes on in endless many ways.
+            let any = &self.algebra.ends.any;
+            let nested = values.arrays.iter().any(|array| !any.arrays.contains(array))
+                || values.objects.iter().any(|object| !any.objects.contains(object));
             let words = values.strings.is_empty() && values.numbers.is_empty();
             rule.strings_may_run_out |= nested || words || values.strings.may_run_out();
             rule.numbers_may_run_out |= nested || digits_may_run_out(&values.numbers);
