@@ -38,6 +38,7 @@ mod cli_speculate;
 mod cli_trace;
 mod corpus;
 mod decider;
+#[cfg(not(packaged))]
 mod decode;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod docs;

@@ -77,6 +77,11 @@ impl Machine {
         Ok(Ok((state, items)))
     }
 
+    /// Do the items at hand differ from all before them, whatever comes or if they end here?
+    fn is_free(&self, (state, items): &At, rule: DistinctItems) -> bool {
+        items.are_settled(rule.may_run_out()) || items.are_settled_by_end() && self.may_begin(*state)
+    }
+
     /// Does every text that goes on from here repeat an item? A depth-first search that follows the beginnings
     /// of items that have come, until there is another way.
     fn is_dead_end(
@@ -88,6 +93,9 @@ impl Machine {
     ) -> Result<bool, LimitExceeded> {
         // Behind the first byte of an escape that was begun before, all others count.
         let begun = at.1.is_in_escape();
+        if self.is_free(&at, rule) {
+            return Ok(false);
+        }
         let mut open = vec![at];
         // Items are mostly new without white space and escapes, of which there are many.
         let mut later = Vec::new();
@@ -112,6 +120,9 @@ impl Machine {
                     return Ok(false);
                 }
                 if let Ok(to) = self.walk_items(program, (state, items.clone()), &[byte], work)? {
+                    if self.is_free(&to, rule) {
+                        return Ok(false);
+                    }
                     let is_later = byte == b'\\' || byte <= b' ' && !items.is_in_string();
                     if is_later { later.push(to) } else { open.push(to) }
                 }
@@ -161,12 +172,7 @@ impl Machine {
             work.spend(bytes.len())?;
             let is_refused = match self.walk_items(program, (state, items.clone()), bytes, work)? {
                 Err(_) => true,
-                Ok((to, after))
-                    if after.are_settled(rule.may_run_out())
-                        || after.are_settled_by_end() && self.may_begin(to) =>
-                {
-                    false
-                }
+                Ok(at) if self.is_free(&at, rule) => false,
                 Ok((to, after)) => {
                     let place = (to, after.place());
                     match known.get(&place) {
@@ -221,16 +227,16 @@ impl Items {
                 }
             }
             (false, false) => {
-                found.extend(&ends.ends);
                 if ahead.marks {
                     found.extend(&ends.marks);
                 }
                 if !self.is_flat() {
                     found.extend(&ends.blanks);
                 }
-                if self.is_any() || rule.may_run_out() {
-                    found.extend(&ends.bare);
-                    found.extend(&ends.late_quotes);
+                if !(self.is_any() || rule.may_run_out()) {
+                    found.extend(&ends.ends);
+                } else {
+                    found.extend(ends.outside.common(mask));
                     match self.digits_ahead() {
                         _ if !rule.numbers_may_run_out => {}
                         Some(rests) => {

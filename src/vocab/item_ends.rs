@@ -2,11 +2,11 @@
 
 use hashbrown::HashMap;
 
-use super::vocabulary::Vocabulary;
+use super::{token_set::TokenSet, vocabulary::Vocabulary};
 use crate::ids::TokenId;
 
 /// Tokens of a vocabulary in which items may end or begin.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ItemEnds {
     /// Those whose first quote ends a string, by what is before it; nothing is escaped there.
     pub(crate) by_end: HashMap<Box<[u8]>, Vec<TokenId>>,
@@ -26,16 +26,26 @@ pub(crate) struct ItemEnds {
     pub(crate) marks: Vec<TokenId>,
     /// White space and colons alone.
     pub(crate) blanks: Vec<TokenId>,
-    /// Outside of strings: all others without a quote, and 0, behind which no digit may come.
-    pub(crate) bare: Vec<TokenId>,
-    /// With a quote, outside of strings: those that the quote does not begin.
-    pub(crate) late_quotes: Vec<TokenId>,
+    /// Outside of strings: those, all others without a quote (and 0, behind which no digit may come), and those
+    /// with a quote that does not begin them or is not the only one.
+    pub(crate) outside: TokenSet,
 }
 
 impl ItemEnds {
     /// Linear in the bytes of the vocabulary.
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
-        let mut found = Self::default();
+        let mut found = Self {
+            by_end: HashMap::new(),
+            longest: 0,
+            past_end: Vec::new(),
+            ends: Vec::new(),
+            past_end_opening: Vec::new(),
+            ends_opening: Vec::new(),
+            digits: Vec::new(),
+            marks: Vec::new(),
+            blanks: Vec::new(),
+            outside: TokenSet::empty(vocabulary.size()),
+        };
         for (token, bytes) in vocabulary.text_tokens() {
             found.add(token, bytes);
         }
@@ -64,18 +74,21 @@ impl ItemEnds {
         }
         if has_end(bytes) {
             self.ends.push(token);
+            self.outside.insert(token);
             self.ends_opening.extend(bytes.contains(&b'[').then_some(token));
         }
         if bytes.iter().all(u8::is_ascii_digit) {
             self.digits.push(token);
-            self.bare.extend((bytes == b"0").then_some(token));
+            if bytes == b"0" {
+                self.outside.insert(token);
+            }
         } else if bytes.iter().all(|&byte| is_bare(byte)) {
-            self.bare.push(token);
+            self.outside.insert(token);
         } else if let Some(at) = bytes.iter().position(|&byte| byte == b'"')
             && (at > 0 || bytes[1..].contains(&b'"'))
             && bytes[..at].iter().all(|&byte| is_bare(byte))
         {
-            self.late_quotes.push(token);
+            self.outside.insert(token);
         }
     }
 }
@@ -158,7 +171,7 @@ mod tests {
         assert_eq!(texts_of(&found.ends_opening), ["[1,"]);
         assert_eq!(texts_of(&found.past_end_opening), ["[\"a"]);
         assert_eq!(texts_of(&found.digits), ["12"]);
-        assert_eq!(texts_of(&found.bare), ["1,", "1,1]", "[1,", "e]"]);
-        assert_eq!(texts_of(&found.late_quotes), ["\"x\",", "[\"a"]);
+        let outside: Vec<TokenId> = found.outside.iter().collect();
+        assert_eq!(texts_of(&outside), ["\"x\",", "1,", "1,1]", "[\"a", "[1,", "e]"]);
     }
 }

@@ -252,15 +252,18 @@ impl TokenSet {
             Held::Listed(tokens) => (tokens, &[]),
             Held::Bits(words) => (&[], words),
         };
-        let of_words = words.iter().enumerate().flat_map(|(index, &word)| {
-            let base = u32::try_from(index * WORD).unwrap_or(u32::MAX);
-            std::iter::successors((word != 0).then_some(word), |&rest| {
-                let rest = rest & (rest - 1);
-                (rest != 0).then_some(rest)
-            })
-            .map(move |rest| TokenId::new(base + rest.trailing_zeros()))
-        });
-        listed.iter().copied().chain(of_words)
+        listed.iter().copied().chain(of_words(words.iter().copied()))
+    }
+
+    /// The tokens that are in `other` too, in order.
+    pub(crate) fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = TokenId> + 'a {
+        let ((listed, rest), words): ((&[TokenId], &Self), _) = match (&self.held, &other.held) {
+            (Held::Listed(tokens), _) => ((tokens, other), None),
+            (_, Held::Listed(tokens)) => ((tokens, self), None),
+            (Held::Bits(these), Held::Bits(those)) => ((&[], other), Some(these.iter().zip(those))),
+        };
+        let words = words.into_iter().flatten().map(|(&word, &other)| word & other);
+        listed.iter().copied().filter(|&token| rest.contains(token)).chain(of_words(words))
     }
 
     /// Its words, as which it is held from now on.
@@ -278,6 +281,18 @@ impl TokenSet {
 /// The longest list over so many ids.
 fn most_listed(size: usize) -> usize {
     size / IDS_OF_LISTED
+}
+
+/// The tokens of words, in order.
+fn of_words(words: impl Iterator<Item = u64>) -> impl Iterator<Item = TokenId> {
+    words.enumerate().flat_map(|(index, word)| {
+        let base = u32::try_from(index * WORD).unwrap_or(u32::MAX);
+        std::iter::successors((word != 0).then_some(word), |&rest| {
+            let rest = rest & (rest - 1);
+            (rest != 0).then_some(rest)
+        })
+        .map(move |rest| TokenId::new(base + rest.trailing_zeros()))
+    })
 }
 
 /// Tokens past the end are left out.
@@ -365,6 +380,10 @@ mod tests {
                 prop_assert_eq!((set, hash(set)), (&bits, hash(&bits)));
                 prop_assert_eq!(set.is_subset(&another), expected.is_subset(&other));
                 prop_assert_eq!(another.is_subset(set), other.is_subset(&expected));
+                let shared: BTreeSet<u32> = &expected & &other;
+                prop_assert_eq!(set.common(&another).collect::<Vec<_>>(), tokens(&shared));
+                prop_assert_eq!(another.common(set).collect::<Vec<_>>(), tokens(&shared));
+                prop_assert_eq!(bits.common(set).count(), expected.len());
                 prop_assert_eq!(*set == another, expected == other);
                 let mut union = set.clone();
                 union.union_with(&another);

@@ -12,6 +12,7 @@ mod explore;
 mod gbnf;
 mod generate;
 mod greedy;
+#[cfg(not(packaged))]
 mod items;
 mod k_monotone;
 mod keys;

@@ -50,11 +50,8 @@ impl Escape {
             (2, b'r') => '\r',
             (2, b't') => '\t',
             (2, other) => char::from(other),
-            (NUMBERED, _) => match char::from_u32(self.number(2)) {
-                Some(character) => character,
-                // The first half of a character.
-                None => return None,
-            },
+            // `None` for the first half of a character.
+            (NUMBERED, _) => char::from_u32(self.number(2))?,
             (LONGEST, _) => {
                 let low = self.number(8).wrapping_sub(0xDC00) & 0x3FF;
                 let high = self.number(2).wrapping_sub(0xD800) & 0x3FF;
