@@ -143,7 +143,8 @@ impl Captures {
 
     /// What is captured of a text, as [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes
     /// it ([`Grammar::spell`]): by where it begins, and what is around something else before that. A part
-    /// that has matched several times comes several times. `None` if the text is not in the language.
+    /// that has matched several times comes several times. `None` if the text is not in the language, where
+    /// [items that must differ](Grammar::distinct_items) are not compared.
     ///
     /// Cubic in the text at worst, linear where a byte of lookahead decides the parse.
     ///

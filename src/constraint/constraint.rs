@@ -331,7 +331,7 @@ impl Constraint {
         })?;
         if !self.readers.are_none() {
             for byte in std::mem::take(&mut found) {
-                found.extend(self.along(&[byte])?.is_ok().then_some(byte));
+                found.extend(self.leads(&[byte])?.is_ok().then_some(byte));
             }
         }
         Ok(found)
@@ -431,7 +431,7 @@ impl Constraint {
         let Some(bytes) = program.vocabulary.bytes(token).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
         };
-        let led = self.along(bytes)?;
+        let led = self.leads(bytes)?;
         Ok(led.ok().map(|(to, readers)| (Place::In(to), readers)))
     }
 

@@ -80,25 +80,29 @@ impl Machine {
 impl Constraint {
     /// Where `bytes` lead and what the readers know then, or how many of the bytes can follow.
     pub(super) fn along(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
-        let most = match self.walk_with_readers(bytes)? {
-            Err(taken) if self.readers.are_none() => return Ok(Err(taken)),
-            Err(taken) => taken,
-            Ok((mut state, readers)) => {
-                if !self.is_dead_end(&mut state, &readers)? {
-                    return Ok(Ok((state, readers)));
-                }
-                bytes.len().saturating_sub(1)
-            }
+        let most = match self.leads(bytes)? {
+            Err(most) if !self.readers.are_none() => most,
+            led => return Ok(led),
         };
         // What follows a dead end is one as well.
         for end in (1..=most).rev() {
-            if let Ok((mut state, readers)) = self.walk_with_readers(&bytes[..end])?
-                && !self.is_dead_end(&mut state, &readers)?
-            {
+            if self.leads(&bytes[..end])?.is_ok() {
                 return Ok(Err(end));
             }
         }
         Ok(Err(0))
+    }
+
+    /// The same, or at most how many of the bytes can follow.
+    pub(super) fn leads(&mut self, bytes: &[u8]) -> Result<Led, StepError> {
+        let (mut state, readers) = match self.walk_with_readers(bytes)? {
+            Ok(led) => led,
+            Err(taken) => return Ok(Err(taken)),
+        };
+        if self.is_dead_end(&mut state, &readers)? {
+            return Ok(Err(bytes.len().saturating_sub(1)));
+        }
+        Ok(Ok((state, readers)))
     }
 
     /// The same, dead ends included.

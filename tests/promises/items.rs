@@ -135,7 +135,7 @@ impl Set {
                     let longer = lists.iter().flat_map(|list| more.iter().map(move |item| (list, item)));
                     let longer = longer.filter(|(list, item)| !unique || !list.contains(item));
                     lists = longer
-                        .map(|(list, item)| [&list[..], &[item.clone()]].concat())
+                        .map(|(list, item)| [&list[..], std::slice::from_ref(item)].concat())
                         .take(TEXTS + 1)
                         .collect();
                     if found.len() + lists.len() > TEXTS {
