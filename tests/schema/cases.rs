@@ -257,3 +257,25 @@ fn lists_of_items_lead_to_their_new_keyword() {
     let error = parse(Draft::Draft202012).unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains("`prefixItems`")), "{error}");
 }
+
+/// As Heroku's schemas have it: an `id` in each definition, and pointers from the root of the document.
+#[test]
+fn pointers_may_start_at_the_root_of_the_document() {
+    let schema = r##"{
+        "$schema": "http://json-schema.org/draft-04/schema", "type": "object", "required": ["app"],
+        "definitions": { "app": {
+            "id": "schema/app", "definitions": { "name": { "type": "string" }, "own": { "enum": [1] } },
+            "properties": {
+                "name": { "$ref": "#/definitions/app/definitions/name" },
+                "own": { "$ref": "#/definitions/own" }
+            }
+        } },
+        "properties": { "app": { "$ref": "#/definitions/app" } }
+    }"##;
+    check(
+        &checking(),
+        schema,
+        &[r#"{"app": {"name": "x", "own": 1}}"#],
+        &[r#"{"app": {"name": 1}}"#, r#"{"app": {"own": 2}}"#],
+    );
+}

@@ -216,6 +216,18 @@ impl Resolver {
         })
     }
 
+    /// What a pointer means in the resource at `root`, or else in those around it.
+    ///
+    /// Tools write an `id` into each definition and pointers from the root of the document all the same
+    /// (Heroku's JSON Hyper-Schemas do). By the letter such pointers lead nowhere, so nothing else can be
+    /// meant.
+    fn at_pointer(&self, root: NodeId, pointer: &str) -> Option<NodeId> {
+        let around = std::iter::successors(Some(root), |&node| self.documents.parent(node));
+        around
+            .filter(|node| self.roots.contains_key(node))
+            .find_map(|node| self.documents.at_pointer(node, pointer))
+    }
+
     /// Where the reference under `keyword` of the schema `node` leads.
     pub(super) fn reference(&self, node: NodeId, keyword: &'static str, scope: Scope) -> Checked<NodeId> {
         let wrong = |reason: String| Problem::new(SchemaErrorKind::Reference, node, Some(keyword), reason);
@@ -244,8 +256,7 @@ impl Resolver {
         let target = if fragment.is_empty() {
             resource.root
         } else if fragment.starts_with('/') {
-            self.documents
-                .at_pointer(resource.root, &fragment)
+            self.at_pointer(resource.root, &fragment)
                 .ok_or_else(|| wrong(format!("{reference:?} leads nowhere")))?
         } else {
             *resource
