@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     grammar::json_schema::{
-        algebra::{ArrayShape, FormulaId, Formulas},
+        algebra::{ArrayShape, Count, Depth, FormulaId, Formulas},
         error::{Checked, Problem},
     },
     ids::ExprId,
@@ -16,10 +16,8 @@ use crate::{
 
 /// Different items of an array whose sets are written out one by one.
 const MOST_DIFFERENT: usize = 10;
-/// Bits for each count in a state.
-const COUNT_BITS: u32 = 20;
-/// Counts of one array.
-const MOST_COUNTS: usize = 3;
+/// Bits that all counts of one array have together in a state.
+const COUNT_BITS: u32 = u64::BITS;
 
 /// An array being written.
 struct Items {
@@ -28,6 +26,8 @@ struct Items {
     values: Vec<FormulaId>,
     /// What a set of items comes to, by formula.
     known: HashMap<FormulaId, ExprId>,
+    /// The bits of each count in [`State::found`]: the lowest one, and their number.
+    bits: Vec<(u32, u32)>,
     level: u32,
 }
 
@@ -66,16 +66,35 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        let large = shape.counts.iter().any(|count| count.max.unwrap_or(count.min) >= 1 << (COUNT_BITS - 1));
-        if shape.counts.len() > MOST_COUNTS || large {
+        let Some(bits) = bits_of_counts(&shape) else {
             return Err(self.algebra.too_large("`contains` counts too much"));
-        }
+        };
         if distinct {
             self.note_items(&shape)?;
         }
-        let mut items = Items { shape, values, known: HashMap::new(), level };
+        let mut items = Items { shape, values, known: HashMap::new(), bits, level };
         self.list(&mut items, Frame::array(level, distinct), name)
     }
+}
+
+/// Where each count stands in a state; `None` if they do not fit.
+fn bits_of_counts(shape: &ArrayShape) -> Option<Vec<(u32, u32)>> {
+    let mut used = 0;
+    let mut bits = Vec::with_capacity(shape.counts.len());
+    for count in &shape.counts {
+        let width = u64::BITS - enough(count).leading_zeros();
+        bits.push((used, width));
+        used += width;
+        if used > COUNT_BITS {
+            return None;
+        }
+    }
+    Some(bits)
+}
+
+/// From how many items in its set on a count does not change any more.
+fn enough(count: &Count) -> u64 {
+    count.max.map_or(count.min, |max| max.saturating_add(1))
 }
 
 impl Items {
@@ -94,9 +113,10 @@ impl Items {
     }
 
     /// How often items of a set have come, as far as it matters.
-    fn found(state: State, index: usize) -> u64 {
-        let shift = u32::try_from(index).unwrap_or(0) * COUNT_BITS;
-        state.found >> shift & ((1 << COUNT_BITS) - 1)
+    fn found(&self, state: State, index: usize) -> u64 {
+        let (low, width) = self.bits[index];
+        // A count of no bits has nothing to count, and may stand behind the last bit.
+        state.found.checked_shr(low).unwrap_or(0) & u64::MAX.checked_shr(u64::BITS - width).unwrap_or(0)
     }
 
     /// What the next item may be, with the state after it.
@@ -105,20 +125,23 @@ impl Items {
         let mut after = state;
         after.count = (state.count + 1).min(self.enough());
         let mut ways = vec![(self.shape.item(place), after)];
+        // Items of two sets that are apart would make states that no array comes to.
+        let apart = self.shape.counts.len() > 1;
         for (index, count) in self.shape.counts.iter().enumerate() {
             if place < count.from {
                 continue;
             }
-            let enough = count.max.map_or(count.min, |max| max + 1);
+            let enough = enough(count);
             let mut split = Vec::new();
             for (item, after) in ways {
-                let had = Self::found(state, index);
+                let had = self.found(state, index);
                 let inside = emitter.algebra.formulas.and([item, count.of]);
                 let mut counted = after;
                 if had < enough {
-                    counted.found += 1 << (u32::try_from(index).unwrap_or(0) * COUNT_BITS);
+                    counted.found += 1 << self.bits[index].0;
                 }
-                if count.max.is_none_or(|max| had < max) && counted != after {
+                let apart = apart && emitter.algebra.is_surely_empty(inside, Depth::ITEM);
+                if count.max.is_none_or(|max| had < max) && counted != after && !apart {
                     split.push((inside, counted));
                 }
                 // Where only a least count matters, items inside need not be counted.
@@ -164,7 +187,7 @@ impl Automaton for Items {
     fn steps(&mut self, emitter: &mut Emitter<'_, '_>, state: State) -> Checked<Steps> {
         let enough = |index: usize| {
             let count = &self.shape.counts[index];
-            let had = Self::found(state, index);
+            let had = self.found(state, index);
             had >= count.min && count.max.is_none_or(|max| had <= max)
         };
         let counted = (0..self.shape.counts.len()).all(enough);
