@@ -2,6 +2,7 @@
 //! independent judge.
 
 mod cases;
+mod choices;
 mod deciding;
 mod drafts;
 mod hostile;

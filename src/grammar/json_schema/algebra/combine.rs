@@ -132,7 +132,7 @@ impl Algebra<'_> {
 
     /// Is every object of the one surely in the other? Meant for the small shapes that complements are made
     /// of.
-    fn implies(&mut self, one: &ObjectShape, other: &ObjectShape) -> Checked<bool> {
+    pub(super) fn implies(&mut self, one: &ObjectShape, other: &ObjectShape) -> Checked<bool> {
         let plain = other.required.iter().all(|name| one.required.contains(name))
             && other.some.iter().all(|some| one.some.contains(some))
             && other.every.iter().all(|every| one.every.contains(every))
@@ -154,7 +154,7 @@ impl Algebra<'_> {
     }
 
     /// Adds a shape to a union that does not have it.
-    fn add<T: PartialEq>(&mut self, union: &mut Vec<Rc<T>>, shape: Option<Rc<T>>) -> Checked<()> {
+    pub(super) fn add<T: PartialEq>(&mut self, union: &mut Vec<Rc<T>>, shape: Option<Rc<T>>) -> Checked<()> {
         let Some(shape) = shape else { return Ok(()) };
         // Comparing all pairs of a long union would cost more than what equal ones cost later.
         const COMPARED: usize = 64;
@@ -269,7 +269,7 @@ impl Algebra<'_> {
         broken.into_iter().filter_map(|shape| self.settled_array(shape).map(Rc::new)).collect()
     }
 
-    fn object_in_both(
+    pub(super) fn object_in_both(
         &mut self,
         one: &Rc<ObjectShape>,
         other: &Rc<ObjectShape>,

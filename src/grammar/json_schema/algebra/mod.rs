@@ -9,6 +9,7 @@ mod empty;
 mod finite;
 mod formula;
 mod keys;
+mod meet;
 mod shape;
 
 use std::{collections::BTreeSet, rc::Rc};
@@ -18,6 +19,7 @@ use hashbrown::{HashMap, HashSet};
 pub(super) use empty::Depth;
 pub(super) use formula::{Formula, FormulaId, Formulas};
 pub(super) use keys::{KeySets, Keys, KeysId};
+use meet::Tag;
 pub(super) use shape::{ArrayShape, Count, Ends, ObjectShape, Shape};
 
 use super::{
@@ -70,6 +72,8 @@ pub(super) struct Algebra<'o> {
     empty: HashSet<FormulaId>,
     /// Formulas that seem to have a value when looked at so deep.
     filled: HashMap<FormulaId, Depth>,
+    /// Formulas as tags, where they are some.
+    tags: HashMap<FormulaId, Option<Tag>>,
     work: usize,
 }
 
@@ -90,6 +94,7 @@ impl<'o> Algebra<'o> {
             site: Vec::new(),
             empty: HashSet::new(),
             filled: HashMap::new(),
+            tags: HashMap::new(),
             work: 0,
         }
     }
@@ -232,11 +237,8 @@ impl<'o> Algebra<'o> {
     fn expand_all(&mut self, parts: &[FormulaId]) -> Checked<Rc<Shape>> {
         let (mut plain, mut choices) = (Vec::new(), Vec::new());
         self.sort_choices(parts, &mut plain, &mut choices)?;
-        let mut whole = self.ends.any.clone();
-        for part in plain {
-            let part = self.expand(part)?;
-            whole = self.narrowed(whole, &part)?;
-        }
+        let plain = plain.into_iter().map(|part| self.expand(part)).collect::<Checked<Vec<_>>>()?;
+        let mut whole = self.in_all(&plain)?;
         for of in choices {
             let context = if Rc::ptr_eq(&whole, &self.ends.any) {
                 Formulas::ANY
@@ -244,8 +246,7 @@ impl<'o> Algebra<'o> {
                 self.any_leaf(Leaf::Shape(whole.clone()))
             };
             let part = self.exactly_one(&of, context)?;
-            let part = self.expand(part)?;
-            whole = self.narrowed(whole, &part)?;
+            whole = self.expand(part)?;
         }
         Ok(whole)
     }
@@ -297,6 +298,37 @@ impl<'o> Algebra<'o> {
         self.expand(formula)
     }
 
+    /// The intersection of several shapes.
+    fn in_all(&mut self, shapes: &[Rc<Shape>]) -> Checked<Rc<Shape>> {
+        let objects = if Self::has_choices(shapes) {
+            match self.objects_in_all(shapes) {
+                Ok(objects) => Some(objects),
+                // Pairs are then multiplied out as far as it goes.
+                Err(problem) if self.may_relax(&problem) => None,
+                Err(problem) => return Err(problem),
+            }
+        } else {
+            None
+        };
+        let mut whole = self.ends.any.clone();
+        for shape in shapes {
+            let shape = match objects {
+                Some(_) => &Rc::new(Shape { objects: Vec::new(), ..(**shape).clone() }),
+                None => shape,
+            };
+            whole = self.narrowed(whole, shape)?;
+        }
+        Ok(match objects {
+            Some(objects) => Rc::new(Shape { objects, ..Rc::unwrap_or_clone(whole) }),
+            None => whole,
+        })
+    }
+
+    /// Is it a budget that was used up, and may more be allowed then?
+    fn may_relax(&self, problem: &Problem) -> bool {
+        self.options.lenient && problem.kind == SchemaErrorKind::Limit && self.work <= MOST_WORK
+    }
+
     /// The intersection; if it is too large and that is allowed, the left side.
     fn narrowed(&mut self, whole: Rc<Shape>, part: &Rc<Shape>) -> Checked<Rc<Shape>> {
         if Rc::ptr_eq(&whole, &self.ends.any) {
@@ -328,10 +360,11 @@ impl<'o> Algebra<'o> {
         Ok(())
     }
 
-    /// The formula of `oneOf`: each of the parts without those of the others that it may overlap.
+    /// The formula of `oneOf` within `context`: each of the parts without those of the others that it may
+    /// overlap.
     ///
     /// Parts that are provably apart within `context`, as those that a tag tells apart are, need no
-    /// complement.
+    /// complement. The context is in every alternative, as a choice that is part of one may need it too.
     fn exactly_one(&mut self, parts: &[FormulaId], context: FormulaId) -> Checked<FormulaId> {
         let mut without: Vec<Vec<FormulaId>> = vec![Vec::new(); parts.len()];
         for (first, &one) in parts.iter().enumerate() {
@@ -347,7 +380,7 @@ impl<'o> Algebra<'o> {
         let mut alternatives = Vec::with_capacity(parts.len());
         for (&part, others) in parts.iter().zip(&without) {
             let others: Vec<_> = others.iter().map(|&other| self.formulas.not(other)).collect();
-            alternatives.push(self.formulas.and(std::iter::once(part).chain(others)));
+            alternatives.push(self.formulas.and([context, part].into_iter().chain(others)));
         }
         Ok(self.formulas.or(alternatives))
     }

@@ -1,0 +1,390 @@
+//! The objects that are in all of several unions, as `allOf` of many `if`s or `oneOf` of many tagged schemas
+//! asks for.
+//!
+//! Multiplying unions out pair by pair makes alternatives that a later union would decide. So this is a
+//! search like that of DPLL for clauses: a union of which one alternative is left is no choice (unit
+//! propagation), one of which an alternative holds anyway is dropped, and the next decision is about the
+//! member whose value most unions ask for, its *tag*: it has each of the classes of values that the unions
+//! tell apart, or another value, or is not there. The objects found are apart wherever a tag decided.
+
+use std::rc::Rc;
+
+use hashbrown::HashMap;
+
+use super::{
+    super::{StringSet, error::Checked},
+    Algebra, Depth, Formula, FormulaId, Formulas, ObjectShape, Shape,
+};
+
+/// Strings of one set of tags.
+const MOST_TAGS: usize = 64;
+/// Strings that tags of one member are told apart by.
+const MOST_STRINGS: usize = 1_024;
+
+/// A set of values that is some strings, or all values but those.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Tag {
+    strings: Rc<[String]>,
+    /// Are these in the set, and all else is not?
+    inside: bool,
+}
+
+impl Tag {
+    fn contains(&self, string: &str) -> bool {
+        self.strings.iter().any(|known| known == string) == self.inside
+    }
+}
+
+/// What is left of a union: ways to be in it.
+type Union = Vec<Rc<ObjectShape>>;
+
+/// A set of objects: those of a shape that are in each of some unions.
+type Branch = (Rc<ObjectShape>, Vec<Union>);
+
+/// What a member is decided to be.
+enum Decision<'a> {
+    /// One of some strings; all tags hold all of them or none.
+    Is(&'a str),
+    /// None of the strings that tags speak of.
+    Other,
+    Absent,
+}
+
+impl Algebra<'_> {
+    /// Do so many of the shapes have a choice between objects that pairs should not be multiplied out?
+    pub(super) fn has_choices(shapes: &[Rc<Shape>]) -> bool {
+        shapes.iter().filter(|shape| shape.objects.len() > 1).count() > 1
+    }
+
+    /// The objects that are in all of the shapes, with members in the order in which those mention them.
+    pub(super) fn objects_in_all(&mut self, shapes: &[Rc<Shape>]) -> Checked<Vec<Rc<ObjectShape>>> {
+        let mut branch: Branch = (Rc::new(ObjectShape::default()), Vec::new());
+        for shape in shapes {
+            match &shape.objects[..] {
+                [] => return Ok(Vec::new()),
+                [one] => match self.object_in_both(&branch.0, one)? {
+                    Some(both) => branch.0 = both,
+                    None => return Ok(Vec::new()),
+                },
+                several => branch.1.push(several.to_vec()),
+            }
+        }
+        let (mut found, mut open) = (Vec::new(), vec![branch]);
+        while let Some(branch) = open.pop() {
+            let Some((known, unions)) = self.propagated(branch)? else { continue };
+            if unions.is_empty() {
+                self.add(&mut found, Some(known))?;
+                continue;
+            }
+            let mut branches = match self.most_asked_for(&unions)? {
+                Some(name) => self.decided(&known, &unions, &name)?,
+                None => self.chosen(&known, unions)?,
+            };
+            branches.reverse();
+            open.append(&mut branches);
+        }
+        let places = places(shapes);
+        Ok(found.into_iter().map(|object| in_order(object, &places)).collect())
+    }
+
+    /// Puts unions with one way into the shape, and drops those that hold; `None` if no object is left.
+    fn propagated(&mut self, (mut known, mut unions): Branch) -> Checked<Option<Branch>> {
+        loop {
+            let (mut left, mut changed) = (Vec::with_capacity(unions.len()), false);
+            for union in unions {
+                let mut ways = Vec::with_capacity(union.len());
+                let mut holds = false;
+                for way in union {
+                    self.spend(2 + way.properties.len())?;
+                    if self.implies(&known, &way)? {
+                        holds = true;
+                        break;
+                    }
+                    if self.meet(&known, &way)? {
+                        ways.push(way);
+                    }
+                }
+                if holds {
+                    continue;
+                }
+                if let [one, other] = &ways[..]
+                    && let Some(optional) = self.present_or_not(&known, one, other)?
+                {
+                    ways = vec![optional];
+                }
+                match &ways[..] {
+                    [] => return Ok(None),
+                    [only] => {
+                        self.spend(known.properties.len())?;
+                        let Some(both) = self.object_in_both(&known, only)? else { return Ok(None) };
+                        changed |= both != known;
+                        known = both;
+                    }
+                    _ => left.push(ways),
+                }
+            }
+            unions = left;
+            if !changed || unions.is_empty() {
+                return Ok(Some((known, unions)));
+            }
+        }
+    }
+
+    /// May an object be in both, as far as [`object_in_both`](Self::object_in_both) sees? Mostly that is a
+    /// question of a few members.
+    fn meet(&mut self, known: &Rc<ObjectShape>, way: &Rc<ObjectShape>) -> Checked<bool> {
+        let only_members = way.every.is_empty() && way.some.is_empty() && way.min == 0 && way.max.is_none();
+        if !only_members || known.max.is_some() || !known.some.is_empty() {
+            return Ok(self.object_in_both(known, way)?.is_some());
+        }
+        let declared = |shape: &ObjectShape, name: &Rc<str>| {
+            let found = shape.properties.iter().find(|(declared, _)| declared == name);
+            found.map_or(Formulas::ANY, |&(_, value)| value)
+        };
+        let both = way.properties.iter().map(|(name, _)| name).filter(|name| known.required.contains(name));
+        for name in both.chain(&way.required) {
+            let held = self.narrowed_by_keys(known, name, declared(known, name));
+            let value = self.formulas.and([held, declared(way, name)]);
+            if self.is_surely_empty(value, Depth::ITEM) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// "The member is not there" and "it is there, with such a value": a member that need not be there.
+    fn present_or_not(
+        &mut self,
+        known: &ObjectShape,
+        one: &ObjectShape,
+        other: &ObjectShape,
+    ) -> Checked<Option<Rc<ObjectShape>>> {
+        for (without, with) in [(one, other), (other, one)] {
+            let [(name, Formulas::NEVER)] = &without.properties[..] else { continue };
+            let alone = ObjectShape { properties: without.properties.clone(), ..ObjectShape::default() };
+            if *without != alone || !with.required.contains(name) {
+                continue;
+            }
+            let mut rest = with.clone();
+            rest.required.retain(|required| required != name);
+            rest.properties.retain(|(declared, _)| declared != name);
+            if self.implies(known, &rest)? {
+                let declared = with.properties.iter().filter(|(declared, _)| declared == name);
+                let properties = declared.cloned().collect();
+                return Ok(Some(Rc::new(ObjectShape { properties, ..ObjectShape::default() })));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The member that most unions ask for tags of, if there are two such unions.
+    fn most_asked_for(&mut self, unions: &[Union]) -> Checked<Option<Rc<str>>> {
+        let (mut counts, mut names) = (HashMap::<Rc<str>, usize>::new(), Vec::<Rc<str>>::new());
+        for union in unions {
+            let mut here: Vec<Rc<str>> = Vec::new();
+            for (name, value) in union.iter().flat_map(|way| &way.properties) {
+                if *value != Formulas::NEVER && !here.contains(name) && self.tag(*value)?.is_some() {
+                    here.push(name.clone());
+                }
+            }
+            for name in here {
+                let count = counts.entry(name.clone()).or_insert(0);
+                *count += 1;
+                if *count == 1 {
+                    names.push(name);
+                }
+            }
+        }
+        // Of equals, the first.
+        let most = names.into_iter().rev().max_by_key(|name| counts[name]);
+        Ok(most.filter(|name| counts[name] > 1))
+    }
+
+    /// A branch for each class of values that the tags of a member tell apart.
+    fn decided(&mut self, known: &Rc<ObjectShape>, unions: &[Union], name: &Rc<str>) -> Checked<Vec<Branch>> {
+        let mut tags: Vec<Tag> = Vec::new();
+        for (asked, value) in unions.iter().flatten().flat_map(|way| &way.properties) {
+            if asked == name
+                && let Some(tag) = self.tag(*value)?
+                && !tags.contains(&tag)
+            {
+                tags.push(tag);
+            }
+        }
+        let (mut classes, mut places) = (Vec::<Vec<String>>::new(), HashMap::<Vec<bool>, usize>::new());
+        let mut all: Vec<String> = Vec::new();
+        for string in tags.iter().flat_map(|tag| tag.strings.iter()) {
+            let signature = tags.iter().map(|tag| tag.contains(string)).collect();
+            let place = *places.entry(signature).or_insert_with(|| {
+                classes.push(Vec::new());
+                classes.len() - 1
+            });
+            if !classes[place].contains(string) {
+                classes[place].push(string.clone());
+                all.push(string.clone());
+            }
+        }
+        if all.len() > MOST_STRINGS {
+            return Err(self.too_large(&format!("more than {MOST_STRINGS} values tell schemas apart")));
+        }
+        let mut branches = Vec::with_capacity(classes.len() + 2);
+        for class in &classes {
+            let value = self.strings_alone(class)?;
+            branches.extend(self.branch(known, unions, name, (value, &Decision::Is(&class[0])))?);
+        }
+        let listed = self.strings_alone(&all)?;
+        let other = self.formulas.not(listed);
+        branches.extend(self.branch(known, unions, name, (other, &Decision::Other))?);
+        branches.extend(self.branch(known, unions, name, (Formulas::NEVER, &Decision::Absent))?);
+        Ok(branches)
+    }
+
+    /// What is left once a member is decided, with the value that it then has.
+    fn branch(
+        &mut self,
+        known: &Rc<ObjectShape>,
+        unions: &[Union],
+        name: &Rc<str>,
+        (value, decision): (FormulaId, &Decision<'_>),
+    ) -> Checked<Option<Branch>> {
+        let present = !matches!(decision, Decision::Absent);
+        let required = if present { vec![name.clone()] } else { Vec::new() };
+        let member =
+            ObjectShape { properties: vec![(name.clone(), value)], required, ..ObjectShape::default() };
+        let Some(known) = self.object_in_both(known, &Rc::new(member))? else { return Ok(None) };
+        let mut left = Vec::with_capacity(unions.len());
+        'unions: for union in unions {
+            let mut ways = Vec::with_capacity(union.len());
+            for way in union {
+                self.spend(2 + way.properties.len())?;
+                let Some(way) = self.once_decided(way, name, decision)? else { continue };
+                if *way == ObjectShape::default() {
+                    continue 'unions;
+                }
+                ways.push(way);
+            }
+            if ways.is_empty() {
+                return Ok(None);
+            }
+            left.push(ways);
+        }
+        Ok(Some((known, left)))
+    }
+
+    /// What a way still asks for once a member is decided; `None` if it is barred.
+    fn once_decided(
+        &mut self,
+        way: &Rc<ObjectShape>,
+        name: &Rc<str>,
+        decision: &Decision<'_>,
+    ) -> Checked<Option<Rc<ObjectShape>>> {
+        let required = way.required.contains(name);
+        let declared = way.properties.iter().position(|(declared, _)| declared == name);
+        if !required && declared.is_none() {
+            return Ok(Some(way.clone()));
+        }
+        let mut left = (**way).clone();
+        left.required.retain(|other| other != name);
+        let Some(declared) = declared else {
+            return Ok((!matches!(decision, Decision::Absent)).then(|| Rc::new(left)));
+        };
+        let held = match decision {
+            Decision::Absent => Some(!required),
+            Decision::Is(string) => self.tag(way.properties[declared].1)?.map(|tag| tag.contains(string)),
+            Decision::Other => self.tag(way.properties[declared].1)?.map(|tag| !tag.inside),
+        };
+        if held == Some(true) {
+            left.properties.remove(declared);
+        }
+        Ok((held != Some(false)).then(|| Rc::new(left)))
+    }
+
+    /// A branch for each way of the union with the fewest.
+    fn chosen(&mut self, known: &Rc<ObjectShape>, mut unions: Vec<Union>) -> Checked<Vec<Branch>> {
+        let least = (0..unions.len()).min_by_key(|&union| unions[union].len());
+        let Some(union) = least.map(|union| unions.remove(union)) else { return Ok(Vec::new()) };
+        let mut branches = Vec::with_capacity(union.len());
+        for way in union {
+            self.spend(2 + unions.iter().map(Vec::len).sum::<usize>())?;
+            if let Some(both) = self.object_in_both(known, &way)? {
+                branches.push((both, unions.clone()));
+            }
+        }
+        Ok(branches)
+    }
+
+    /// A set as a tag, if it is one of few strings, or all but few.
+    fn tag(&mut self, value: FormulaId) -> Checked<Option<Tag>> {
+        if let Some(known) = self.tags.get(&value) {
+            return Ok(known.clone());
+        }
+        // What is being expanded now, or is too large, tells nothing apart.
+        let Some(shape) = self.may_be_tag(value).then(|| self.expand(value).ok()).flatten() else {
+            return Ok(None);
+        };
+        let (all, none) = (&self.ends.any, &self.ends.never);
+        let other_than = |ends: &Shape| {
+            shape.null == ends.null
+                && shape.booleans == ends.booleans
+                && shape.numbers == ends.numbers
+                && shape.arrays == ends.arrays
+                && shape.objects == ends.objects
+        };
+        let strings = if other_than(none) {
+            shape.strings.as_finite(MOST_TAGS).map(|strings| (strings, true))
+        } else if other_than(all) && !shape.strings.is_all() {
+            let left_out = self.fitting(shape.strings.complement())?;
+            left_out.as_finite(MOST_TAGS).map(|strings| (strings, false))
+        } else {
+            None
+        };
+        let tag = strings.map(|(strings, inside)| Tag { strings: strings.into(), inside });
+        self.tags.insert(value, tag.clone());
+        Ok(tag)
+    }
+
+    /// Does the set look like a tag? Found out without expanding it, as members are whole schemas mostly.
+    fn may_be_tag(&self, value: FormulaId) -> bool {
+        let documents = &self.resolver.documents;
+        let lists = |node| ["enum", "const"].iter().any(|list| documents.member(node, list).is_some());
+        match self.formulas.get(value) {
+            Formula::Leaf { .. } | Formula::Value { .. } => true,
+            Formula::And(parts) => parts.iter().any(|&part| self.may_be_tag(part)),
+            Formula::Or(parts) => parts.iter().all(|&part| self.may_be_tag(part)),
+            Formula::Schema { node, scope, .. } => {
+                lists(*node)
+                    || documents.member(*node, "not").is_some_and(lists)
+                    || documents.member(*node, "$ref").is_some()
+                        && self.resolver.reference(*node, "$ref", *scope).is_ok_and(lists)
+            }
+            Formula::Any | Formula::Never | Formula::One { .. } => false,
+        }
+    }
+
+    /// These strings and no other value.
+    fn strings_alone(&mut self, strings: &[String]) -> Checked<FormulaId> {
+        let mut shape = (*self.ends.never).clone();
+        shape.strings = Rc::new(self.fitting(StringSet::of(strings))?);
+        Ok(self.leaf(shape))
+    }
+}
+
+/// By name, the place at which the shapes first mention a member.
+fn places(shapes: &[Rc<Shape>]) -> HashMap<Rc<str>, usize> {
+    let mut places = HashMap::new();
+    let objects = || shapes.iter().flat_map(|shape| &shape.objects);
+    let declared = objects().flat_map(|object| object.properties.iter().map(|(name, _)| name));
+    for name in declared.chain(objects().flat_map(|object| &object.required)) {
+        let next = places.len();
+        places.entry(name.clone()).or_insert(next);
+    }
+    places
+}
+
+/// The same object with its members in this order.
+fn in_order(object: Rc<ObjectShape>, places: &HashMap<Rc<str>, usize>) -> Rc<ObjectShape> {
+    let mut object = Rc::unwrap_or_clone(object);
+    object.properties.sort_by_key(|(name, _)| places.get(name));
+    object.required.sort_by_key(|name| places.get(name));
+    Rc::new(object)
+}
