@@ -48,6 +48,7 @@ fn strings_of_every_shape_go_through_the_engine() {
         ("pattern", pattern("^[a-z]+[0-9]?$")),
         ("class", pattern("^[^b]{1,255}$")),
         ("last loop", pattern("^a[a-z]*$").with_length(0, Some(2_000)).unwrap()),
+        ("loop and end", pattern("^a+@?b?$").with_length(2, Some(2_000)).unwrap()),
         ("states and counts", pattern(r"\S@").with_length(3, Some(3_000)).unwrap()),
         ("address", email.with_length(3, Some(255)).unwrap()),
         ("list", StringSet::of(&list).unwrap()),

@@ -156,6 +156,25 @@ impl CharDfa {
         Self::from_table(self.0.alphabet.clone(), edited)
     }
 
+    /// The strings read from a state on with at most `most` characters in its loop, to which nothing leads
+    /// back.
+    pub(super) fn leaving(&self, state: u32, most: u32) -> Self {
+        let (old, width) = (&self.0.table, self.0.table.width);
+        // Copies of the state come first, then all states as they are.
+        let copies = most + 1;
+        let moved = |to: u32| if to == NONE { NONE } else { to + copies };
+        let row = self.row(state);
+        let mut transitions = Vec::with_capacity(old.transitions.len() + (copies as usize) * width);
+        for copy in 0..copies {
+            let next = if copy < most { copy + 1 } else { NONE };
+            transitions.extend(row.iter().map(|&to| if to == state { next } else { moved(to) }));
+        }
+        transitions.extend(old.transitions.iter().map(|&to| moved(to)));
+        let mut accepting = vec![self.accepts(state); copies as usize];
+        accepting.extend(&old.accepting);
+        Self::from_table(self.0.alphabet.clone(), Table { width, transitions, accepting })
+    }
+
     /// Is there no string in it?
     pub(super) fn is_empty(&self) -> bool {
         self.0.table.accepting.is_empty()

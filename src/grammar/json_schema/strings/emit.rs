@@ -1,7 +1,7 @@
 //! Sets of strings -> expressions of a grammar.
 //!
 //! An automaton where that stays small. Counted characters where only lengths are bounded, since the engine
-//! counts without states of its own; likewise the last loop of a pattern such as `^[a-z]\w*$` under a large
+//! counts without states of its own; likewise the one loop of a pattern such as `^[a-z]\w*=?$` under a large
 //! `maxLength`. Lists of strings too long for one automaton become several. What is left, such as `format:
 //! email` of at most 255 characters, becomes a grammar over characters, with a nonterminal for each state and
 //! count.
@@ -18,7 +18,7 @@ use crate::{
     grammar::{
         Automaton, GrammarBuilder, Pattern, Span,
         json_schema::{
-            dfa::{CharClass, CharDfa, Counted, Place, char_at},
+            dfa::{CharClass, CharDfa, Counted, MAX_STATES, Place, char_at, too_many_states},
             leaf::{LeafError, Spelling},
         },
     },
@@ -63,12 +63,21 @@ impl StringSet {
         }
         let mut emitter = Emitter { builder, style, span, parts: Vec::new() };
         let mut small: Option<(CharDfa, Automaton)> = None;
-        for (min, max, dfa) in self.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
+        // From here on all strings are in it.
+        let all = self.pieces.iter().rposition(|(_, dfa)| !dfa.is_all()).map_or(0, |last| last + 1);
+        for (at, (min, max, dfa)) in self.windows().enumerate().filter(|(_, (.., dfa))| !dfa.is_empty()) {
+            // Before these a greatest length is of no use, and may be hard to count.
+            let max = if at + 1 == all && all < self.pieces.len() { None } else { max };
             if dfa.is_all() && (max.is_some_and(|max| max > 0) || min > COUNTED_BY_STATES) {
                 emitter.counted(min, max)?;
                 continue;
             }
-            match dfa.within(min, max) {
+            let counted = match max {
+                // As many states as characters at least.
+                Some(max) if max > MAX_STATES as u64 && dfa.longest().is_none() => Err(too_many_states()),
+                _ => dfa.within(min, max),
+            };
+            match counted {
                 // Only counts are worth it: without bounds an automaton does what the tokens of all strings
                 // do.
                 Ok(part)
@@ -212,6 +221,46 @@ impl Emitter<'_> {
         }
         let first = self.builder.repeat(block, blocks, Some(blocks), self.span)?;
         Ok(self.builder.sequence(vec![first, rest], self.span)?)
+    }
+
+    /// What is read from a state with a loop on, which is left for a few characters at most: `min`, at most
+    /// [`BLOCK`], to `max` characters and the closing quote. `None` if there is no such string.
+    ///
+    /// In blocks of the loop as [`characters`](Self::characters); then one automaton of fewer characters in
+    /// the loop, the end, and the quote.
+    fn loop_and_end(
+        &mut self,
+        dfa: &CharDfa,
+        (state, class): (u32, &CharClass),
+        (min, max): (u64, u64),
+    ) -> Result<Option<ExprId>, LeafError> {
+        // From its state on, with less than a block in the loop.
+        let end = dfa.leaving(state, u32::try_from(BLOCK - 1).unwrap_or(u32::MAX));
+        let longest = end.longest().unwrap_or(0);
+        let free = max.saturating_sub(longest) / BLOCK;
+        let mut ways = Vec::new();
+        // So many blocks, and an end with bounds.
+        let mut with_bounds = vec![(0, min, max)];
+        with_bounds.extend((free + 1..=max / BLOCK).map(|blocks| (blocks, 0, max - blocks * BLOCK)));
+        let block = self.pattern(block(class, self.style)?)?;
+        for (blocks, min, max) in with_bounds {
+            let end = end.within(min, Some(max))?;
+            let Ok(blocks) = u32::try_from(blocks) else { continue };
+            if end.is_empty() {
+                continue;
+            }
+            let mut way = vec![self.pattern(spell(&end, self.style, (false, true))?)?];
+            if blocks > 0 {
+                way.insert(0, self.builder.repeat(block, blocks, Some(blocks), self.span)?);
+            }
+            ways.push(self.builder.sequence(way, self.span)?);
+        }
+        if free > 0 {
+            let blocks = self.builder.repeat(block, 1, u32::try_from(free).ok(), self.span)?;
+            let end = self.pattern(spell(&end, self.style, (false, true))?)?;
+            ways.push(self.builder.sequence(vec![blocks, end], self.span)?);
+        }
+        Ok(if ways.is_empty() { None } else { Some(self.builder.alternatives(ways, self.span)?) })
     }
 
     /// So many characters of a class and the closing quote, as one automaton.
@@ -377,8 +426,9 @@ impl Emitter<'_> {
         Ok(self.builder.alternatives(parts, self.span)?)
     }
 
-    /// The strings of `dfa` of `min` to `max` characters, where its only cycles are states that never leave
-    /// again: a few characters, then counted ones of a class. Otherwise `error`.
+    /// The strings of `dfa` of `min` to `max` characters, where its only cycles are loops at single states,
+    /// and no string goes through two of them: a few characters, then counted ones of a class, then a few
+    /// characters. Otherwise `error`.
     fn last_loops(
         &mut self,
         dfa: &CharDfa,
@@ -386,9 +436,12 @@ impl Emitter<'_> {
         error: LeafError,
     ) -> Result<(), LeafError> {
         let count = u32::try_from(dfa.len()).unwrap_or(u32::MAX);
+        let remaining = dfa.remaining();
         let is_last = |state: u32| {
             let edges = dfa.edges(state);
-            dfa.accepts(state) && !edges.is_empty() && edges.iter().all(|(_, _, to)| *to == state)
+            let ends = |to: u32| remaining[to as usize].is_some();
+            edges.iter().any(|(_, _, to)| *to == state)
+                && edges.iter().all(|&(_, _, to)| to == state || ends(to))
         };
         let last: Vec<u32> = (0..count).filter(|&state| is_last(state)).collect();
         let mut row = Vec::new();
@@ -397,10 +450,10 @@ impl Emitter<'_> {
             let (Some(shortest), Some(longest)) = (before.shortest(), before.longest()) else {
                 return Err(error);
             };
-            let edges = dfa.edges(state);
-            let class = CharClass::new(edges.iter().map(|&(first, last, _)| (char_at(first), char_at(last))));
+            let edges = dfa.edges(state).into_iter().filter(|&(_, _, to)| to == state);
+            let class = CharClass::new(edges.map(|(first, last, _)| (char_at(first), char_at(last))));
             for length in shortest..=longest.min(max.unwrap_or(u64::MAX)) {
-                row.push((before.within(length, Some(length))?, class.clone(), length));
+                row.push((before.within(length, Some(length))?, (state, class.clone()), length));
                 if row.len() > MAX_ENTRIES {
                     return Err(error);
                 }
@@ -414,10 +467,20 @@ impl Emitter<'_> {
         if !rest.is_empty() {
             self.automaton(quoted(&rest, self.style)?)?;
         }
-        for (before, class, length) in row.into_iter().filter(|(before, ..)| !before.is_empty()) {
+        for (before, (state, class), length) in row.into_iter().filter(|(before, ..)| !before.is_empty()) {
+            let bounds = (min.saturating_sub(length), max.map(|max| max - length));
+            let alone = dfa.accepts(state) && dfa.edges(state).iter().all(|&(_, _, to)| to == state);
+            let characters = match bounds {
+                _ if alone => self.characters(&class, bounds.0, bounds.1)?,
+                (min, Some(max)) if min <= BLOCK => {
+                    let Some(characters) = self.loop_and_end(dfa, (state, &class), (min, max))? else {
+                        continue;
+                    };
+                    characters
+                }
+                _ => return Err(error),
+            };
             let open = self.pattern(spell(&before, self.style, (true, false))?)?;
-            let rest = max.map(|max| max - length);
-            let characters = self.characters(&class, min.saturating_sub(length), rest)?;
             let whole = self.builder.sequence(vec![open, characters], self.span)?;
             self.parts.push(whole);
         }

@@ -213,7 +213,7 @@ proptest! {
         min in 0..40_u64,
         max in 150..400_u64,
         length in 0..500_usize,
-        kind in 0..5_usize,
+        kind in 0..8_usize,
     ) {
         let (pattern, text) = [
             ("^[a-z]+$", "a".repeat(length)),
@@ -224,6 +224,9 @@ proptest! {
             (r"\S", format!(" {}b", " ".repeat(length))),
             ("^[^a]{3,300}$", "é".repeat(length)),
             (r"^\p{L}[\p{L}\p{N}_]*(\.\p{L}[\p{L}\p{N}_]*)*$", format!("é{}.a_", "b".repeat(length))),
+            ("^(x|data|da(=?)),[a-z]+={0,2}$", format!("data,{}{}", "a".repeat(length), "=".repeat(length % 4))),
+            ("^(ab)?c*(d[ab]{0,70})?$", format!("ab{}d{}", "c".repeat(length / 2), "b".repeat(length / 3))),
+            ("^a*b$", format!("{}b", "a".repeat(length))),
         ][kind].clone();
         let set = StringSet::from_pattern(pattern).unwrap().with_length(min, Some(max)).unwrap();
         let quoted = format!("\"{text}\"");
@@ -231,6 +234,10 @@ proptest! {
         let expected = is_match(pattern, &text) && (min..=max).contains(&characters);
         prop_assert_eq!(set.contains(&text), expected);
         prop_assert_eq!(accepts(&emitted(&set, ALL), quoted.as_bytes()), expected);
+        if kind > 4 {
+            let others = emitted(&set.complement().unwrap(), ALL);
+            prop_assert_eq!(accepts(&others, quoted.as_bytes()), !expected);
+        }
     }
 }
 
@@ -325,6 +332,14 @@ fn lengths_take_no_states() {
     assert!(StringSet::all().with_length(3, Some(2)).unwrap().is_empty());
     let u64s = StringSet::all().with_length(u64::MAX, Some(u64::MAX)).unwrap();
     assert!(!u64s.is_empty());
+}
+
+#[test]
+fn data_of_a_megabyte_takes_few_states() {
+    let pattern = r"^data:image/(jpeg|png);base64,[A-Za-z0-9+/]+={0,2}$";
+    let set = StringSet::from_pattern(pattern).unwrap().with_length(0, Some(1_400_000)).unwrap();
+    assert!(emitted(&set, ALL).exprs().len() < 60);
+    assert!(emitted(&set.complement().unwrap(), ALL).exprs().len() < 60);
 }
 
 #[test]
