@@ -261,7 +261,7 @@ impl Choice {
         // More parts than these are never of use.
         let most = need.max(required + missing.count_ones() as usize).min(room);
         let width = most + 1;
-        let mut best = vec![u64::MAX; 256 * width];
+        let mut best = vec![u64::MAX; (usize::from(missing) + 1) * width];
         best[0] = 0;
         let within: Vec<usize> =
             (0..=missing).filter(|marks| marks & !missing == 0).map(usize::from).collect();

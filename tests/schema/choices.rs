@@ -1,6 +1,7 @@
 //! Many choices between objects at once, as schemas in use have them: tagged alternatives, chains of `if`,
 //! members that depend on a tag, lists that contain several things.
 
+use domino::Limits;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -177,4 +178,18 @@ fn a_list_contains_several_things() {
     let engine = Schema::new(&checking(), &json!({ "type": "array", "allOf": wanted }).to_string()).unwrap();
     assert!(engine.accepts("[8,7,6,5,4,3,2,1,0]") && engine.accepts("[0,1,2,3,3,\"x\",4,5,6,7,8,8]"));
     assert!(!engine.accepts("[8,7,6,5,4,3,2,1]") && !engine.accepts("{}"));
+}
+
+/// Members with the same pattern, lengths and format have one automaton.
+#[test]
+fn what_schemas_repeat_is_written_once() {
+    let expressions = |members: usize| {
+        let words = json!({ "type": "string", "pattern": r"^(\S+\s){0,9}\S+$", "maxLength": 200 });
+        let (words, date) = (words.to_string(), r#"{ "type": "string", "format": "date-time" }"#);
+        let members: Vec<String> =
+            (0..members).map(|at| format!(r#""a{at}": {words}, "b{at}": {date}"#)).collect();
+        let schema = format!(r#"{{ "properties": {{ {} }} }}"#, members.join(","));
+        checking().parse(&schema, &Limits::default()).unwrap().grammar.exprs().len()
+    };
+    assert!(expressions(20) - expressions(1) < 19 * 2 * 8);
 }

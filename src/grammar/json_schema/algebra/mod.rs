@@ -61,6 +61,8 @@ pub(super) struct Algebra<'o> {
     /// Keywords without a meaning here.
     pub(super) ignored: BTreeSet<String>,
     leaves: Vec<Leaf>,
+    /// The leaves of keywords by what stands under them: schemas repeat themselves.
+    said: HashMap<(&'static str, Box<str>), FormulaId>,
     /// The formula of each schema that was read.
     pub(super) read: HashMap<(NodeId, Scope), FormulaId>,
     shapes: HashMap<FormulaId, Rc<Shape>>,
@@ -74,6 +76,8 @@ pub(super) struct Algebra<'o> {
     filled: HashMap<FormulaId, Depth>,
     /// Formulas as tags, where they are some.
     tags: HashMap<FormulaId, Option<Tag>>,
+    /// All keys but those of a sorted list.
+    pub(super) other_keys: HashMap<Vec<Rc<str>>, Rc<StringSet>>,
     work: usize,
 }
 
@@ -88,6 +92,7 @@ impl<'o> Algebra<'o> {
             relaxed: Vec::new(),
             ignored: BTreeSet::new(),
             leaves: Vec::new(),
+            said: HashMap::new(),
             read: HashMap::new(),
             shapes: HashMap::new(),
             open: HashSet::new(),
@@ -95,6 +100,7 @@ impl<'o> Algebra<'o> {
             empty: HashSet::new(),
             filled: HashMap::new(),
             tags: HashMap::new(),
+            other_keys: HashMap::new(),
             work: 0,
         }
     }
@@ -114,6 +120,27 @@ impl<'o> Algebra<'o> {
     /// A leaf: all values but some of one type.
     pub(super) fn leaf(&mut self, shape: Shape) -> FormulaId {
         self.any_leaf(Leaf::Shape(Rc::new(shape)))
+    }
+
+    /// The leaf of a keyword with such a value, if it was met.
+    pub(super) fn known_leaf(&self, keyword: &'static str, value: &str) -> Option<FormulaId> {
+        self.said.get(&(keyword, value.into())).copied()
+    }
+
+    /// The leaf of a keyword with such a value, made the first time.
+    pub(super) fn leaf_of(
+        &mut self,
+        keyword: &'static str,
+        value: &str,
+        make: impl FnOnce(&Self) -> Checked<Shape>,
+    ) -> Checked<FormulaId> {
+        if let Some(known) = self.known_leaf(keyword, value) {
+            return Ok(known);
+        }
+        let shape = make(self)?;
+        let leaf = self.leaf(shape);
+        self.said.insert((keyword, value.into()), leaf);
+        Ok(leaf)
     }
 
     /// What cannot be had exactly.

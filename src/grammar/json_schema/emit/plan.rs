@@ -136,6 +136,17 @@ impl Algebra<'_> {
         ways
     }
 
+    /// All keys but some, made once for each list of them: alternatives of one schema mostly have the same.
+    fn all_keys_but(&mut self, sorted: Vec<Rc<str>>) -> Checked<Rc<StringSet>> {
+        if let Some(known) = self.other_keys.get(&sorted) {
+            return Ok(known.clone());
+        }
+        let names = self.fitting(StringSet::of(&sorted))?;
+        let others = Rc::new(self.fitting(names.complement())?);
+        self.other_keys.insert(sorted, others.clone());
+        Ok(others)
+    }
+
     /// The keys without a name of their own, split by the languages that the shape speaks of.
     fn regions(&mut self, shape: &ObjectShape, named: hashbrown::HashSet<Rc<str>>) -> Checked<Vec<Region>> {
         let mut languages: Vec<(KeysId, Rc<StringSet>)> = Vec::new();
@@ -158,8 +169,7 @@ impl Algebra<'_> {
         } else {
             let mut named: Vec<Rc<str>> = named.into_iter().collect();
             named.sort();
-            let names = self.fitting(StringSet::of(named))?;
-            Rc::new(self.fitting(names.complement())?)
+            self.all_keys_but(named)?
         };
         left.push((free, Vec::new()));
         for (id, language) in languages {

@@ -34,7 +34,27 @@ pub(super) fn has_text(grammar: &Grammar) -> bool {
     for rule in grammar.rules() {
         bodies[grammar.rule_body(rule).index()].push(rule.index());
     }
-    while let Some(id) = open.pop() {
+    // Lists in any order wait until all else is known, since each look at one is a search.
+    let (mut lists, mut waits) = (Vec::new(), vec![false; exprs.len()]);
+    let is_list = |id: ExprId| matches!(grammar.expr(id), Expr::AnyOrder(_));
+    loop {
+        let id = match open.pop() {
+            Some(id) if is_list(id) => {
+                if !std::mem::replace(&mut waits[id.index()], true) {
+                    lists.push(id);
+                }
+                continue;
+            }
+            Some(id) => id,
+            None => match lists.pop() {
+                Some(id) => id,
+                None => break,
+            },
+        };
+        waits[id.index()] = false;
+        if exprs[id.index()] {
+            continue;
+        }
         let has = |part: &ExprId| exprs[part.index()];
         let holds = match grammar.expr(id) {
             Expr::Rule(rule) => rules[rule.index()],
@@ -44,9 +64,10 @@ pub(super) fn has_text(grammar: &Grammar) -> bool {
             Expr::AnyOrder(parts) => may_come(parts, has),
             Expr::Pattern(_) => true,
         };
-        if !holds || std::mem::replace(&mut exprs[id.index()], true) {
+        if !holds {
             continue;
         }
+        exprs[id.index()] = true;
         open.extend(&parents[id.index()]);
         for &rule in &bodies[id.index()] {
             if !std::mem::replace(&mut rules[rule], true) {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{
     super::{
-        Decimal, Integers, NumberSet, StringSet,
+        Decimal, Integers, LeafError, NumberSet, StringSet,
         algebra::{Algebra, FormulaId, Formulas},
         dialect::Dialect,
         document::{NodeId, Value},
@@ -26,10 +26,11 @@ impl Algebra<'_> {
             Dialect::Of(Draft::Draft4) => Integers::BySpelling,
             _ => Integers::ByValue,
         };
+        let names: Vec<_> = named.into_iter().map(|node| documents.string(node)).collect();
         let any = self.ends.any.clone();
         let mut shape = (*self.ends.never).clone();
-        for node in named {
-            match documents.string(node) {
+        for name in &names {
+            match *name {
                 Some("null") => shape.null = true,
                 Some("boolean") => shape.booleans = [true; 2],
                 Some("number") => shape.numbers = any.numbers.clone(),
@@ -47,7 +48,8 @@ impl Algebra<'_> {
         }
         let nullable = self.sibling(site, "nullable").filter(|_| site.dialect == Dialect::Tolerant);
         shape.null |= nullable.is_some_and(|node| self.is_true(node));
-        Ok(self.leaf(shape))
+        let said = format!("{names:?} {integers:?} {}", shape.null);
+        self.leaf_of("type", &said, |_| Ok(shape))
     }
 
     /// Is the value `true`?
@@ -72,6 +74,7 @@ impl Algebra<'_> {
             let reason = "an empty enum allows no value";
             return Err(Problem::new(SchemaErrorKind::NoInstance, site.node, Some("enum"), reason));
         }
+        let count = values.len();
         let mut shape = (*self.ends.never).clone();
         let (mut strings, mut numbers, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for node in values {
@@ -82,6 +85,14 @@ impl Algebra<'_> {
                 Value::Number(text) => numbers.push(self.decimal(node, text)?),
                 Value::Array(_) | Value::Object(_) => parts.push(node),
             }
+        }
+        if strings.len() == count {
+            let said = format!("{strings:?}");
+            let strings: Vec<String> = strings.into_iter().map(str::to_owned).collect();
+            return self.leaf_of("enum", &said, |algebra| {
+                shape.strings = Rc::new(algebra.fitting(StringSet::of(strings))?);
+                Ok(shape)
+            });
         }
         if !strings.is_empty() {
             shape.strings = Rc::new(self.fitting(StringSet::of(strings))?);
@@ -163,24 +174,18 @@ impl Algebra<'_> {
     /// `minLength` and `maxLength`.
     pub(super) fn lengths(&mut self, site: Site) -> Checked<FormulaId> {
         let (min, max) = (self.count(site, "minLength")?, self.count(site, "maxLength")?);
-        match StringSet::all().with_length(min.unwrap_or(0), max) {
-            Ok(set) => Ok(self.only_strings(set)),
-            Err(error) => {
-                let keyword = if max.is_some() { "maxLength" } else { "minLength" };
-                Ok(self.unknown(Problem::of_leaf(site.node, Some(keyword), error)))
-            }
-        }
+        let keyword = if max.is_some() { "maxLength" } else { "minLength" };
+        let set = || StringSet::all().with_length(min.unwrap_or(0), max).map(Some);
+        Ok(self.strings_of(site, (keyword, &format!("{min:?} {max:?}")), set)?.unwrap_or(Formulas::ANY))
     }
 
     /// `pattern`.
     pub(super) fn pattern(&mut self, site: Site, value: NodeId) -> Checked<FormulaId> {
-        let Some(pattern) = self.resolver.documents.string(value) else {
+        let Some(pattern) = self.resolver.documents.string(value).map(str::to_owned) else {
             return Err(Problem::invalid(site.node, "pattern", "a pattern is a string"));
         };
-        match StringSet::from_pattern(pattern) {
-            Ok(set) => Ok(self.only_strings(set)),
-            Err(error) => Ok(self.unknown(Problem::of_leaf(site.node, Some("pattern"), error))),
-        }
+        let set = || StringSet::from_pattern(&pattern).map(Some);
+        Ok(self.strings_of(site, ("pattern", &pattern), set)?.unwrap_or(Formulas::ANY))
     }
 
     /// `format`, where it restricts.
@@ -188,23 +193,34 @@ impl Algebra<'_> {
         let Some(name) = self.resolver.documents.string(value).map(str::to_owned) else {
             return Err(Problem::invalid(site.node, "format", "a format is a string"));
         };
-        let set = match self.options.format {
-            Format::Assert => StringSet::from_format(&name),
-            Format::Annotate => Ok(None),
-        };
-        match set {
-            Ok(None) => {
-                self.ignored.insert(format!("format: {name}"));
-                Ok(Formulas::ANY)
-            }
-            Ok(Some(set)) => Ok(self.only_strings(set)),
-            Err(error) => Ok(self.unknown(Problem::of_leaf(site.node, Some("format"), error))),
+        let asserts = self.options.format == Format::Assert;
+        let set = || if asserts { StringSet::from_format(&name) } else { Ok(None) };
+        let known = self.strings_of(site, ("format", &name), set)?;
+        if known.is_none() {
+            self.ignored.insert(format!("format: {name}"));
         }
+        Ok(known.unwrap_or(Formulas::ANY))
     }
 
-    fn only_strings(&mut self, set: StringSet) -> FormulaId {
-        let mut shape = self.any_shape();
-        shape.strings = Rc::new(set);
-        self.leaf(shape)
+    /// What a keyword says of strings, worked out the first time it is met with such a value; `None` if it
+    /// says nothing.
+    fn strings_of(
+        &mut self,
+        site: Site,
+        (keyword, value): (&'static str, &str),
+        set: impl FnOnce() -> Result<Option<StringSet>, LeafError>,
+    ) -> Checked<Option<FormulaId>> {
+        if let Some(known) = self.known_leaf(keyword, value) {
+            return Ok(Some(known));
+        }
+        match set() {
+            Ok(None) => Ok(None),
+            Ok(Some(set)) => {
+                let mut shape = self.any_shape();
+                shape.strings = Rc::new(set);
+                self.leaf_of(keyword, value, |_| Ok(shape)).map(Some)
+            }
+            Err(error) => Ok(Some(self.unknown(Problem::of_leaf(site.node, Some(keyword), error)))),
+        }
     }
 }
