@@ -71,6 +71,7 @@ mod promises;
 #[cfg(not(packaged))]
 mod regex_dialects;
 mod rust_types;
+#[cfg(not(packaged))]
 mod schema;
 #[cfg(all(feature = "serve", not(packaged)))]
 mod serve;
