@@ -77,6 +77,9 @@ fn shapes_and_formats_that_are_not_known_are_told() {
         (["--quantize", "bf16", "-n", "1"], "q8_0 or q4_k"),
         (["--quantize", "q8_0", "--device", "cuda"], "only on the CPU"),
         (["--quantize", "q8_0", "--precision", "f32"], "cannot be used with"),
+        (["--kv", "bf16", "-n", "1"], "f32, f16, q8_0"),
+        (["--kv", "f16", "--device", "cuda"], "only on the CPU"),
+        (["--kv", "q8_0", "--precision", "f32"], "cannot be used with"),
     ] {
         let run = domino(&[&["bench-model"], &flags[..]].concat(), b"");
         assert_eq!(run.code, Some(2), "{flags:?}");

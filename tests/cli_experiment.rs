@@ -279,7 +279,7 @@ fn a_draft_model_is_an_axis() {
             text.replace("warm_ups = 1", &format!("warm_ups = 1\nthreshold = [0]\ndraft_model = {draft}"));
         std::fs::write(folder.join("d.toml"), text).unwrap();
     };
-    definition("{ model = \"model\", quantize = \"q8_0\" }");
+    definition("{ model = \"model\", quantize = \"q8_0\", kv = \"q8_0\" }");
     let run = experiment(folder, &["d.toml", "--out", "out"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let text = std::fs::read_to_string(folder.join("out/rows.jsonl")).unwrap();
@@ -296,9 +296,12 @@ fn a_draft_model_is_an_axis() {
         serde_json::from_str(&std::fs::read_to_string(folder.join("out/header.json")).unwrap()).unwrap();
     assert_eq!(header["models"].as_array().unwrap().len(), 2);
     assert_eq!(header["definition"]["draft_model"]["quantize"], "q8_0");
-    for (draft, said) in
-        [("{ model = \"model\", quantize = \"f16\" }", "no such format"), ("\"nowhere\"", "nowhere")]
-    {
+    assert_eq!(header["definition"]["draft_model"]["kv"], "q8_0");
+    for (draft, said) in [
+        ("{ model = \"model\", quantize = \"f16\" }", "no such format"),
+        ("{ model = \"model\", kv = \"q4_0\" }", "f32, f16, q8_0"),
+        ("\"nowhere\"", "nowhere"),
+    ] {
         definition(draft);
         let run = experiment(folder, &["d.toml", "--out", "other"]);
         assert!(run.code == Some(2) && run.stderr.contains(said), "{}", run.stderr);

@@ -7,7 +7,7 @@ use domino::{
     TokenId,
     model::{
         Logits, Model, Rows,
-        candle::{CandleModel, LoadOptions, ModelErrorKind},
+        candle::{CandleModel, KvFormat, LoadOptions, ModelErrorKind},
     },
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -44,6 +44,15 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 
 fn load(name: &str) -> CandleModel {
     CandleModel::load(fixture(name), &LoadOptions::default()).unwrap()
+}
+
+/// All ways to store keys and values.
+pub(crate) fn kv_formats() -> impl Iterator<Item = LoadOptions> {
+    [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0].into_iter().map(|kv| {
+        let mut options = LoadOptions::default();
+        options.kv = kv;
+        options
+    })
 }
 
 fn expected(name: &str) -> (Vec<TokenId>, Vec<Vec<f32>>) {
@@ -87,8 +96,8 @@ fn the_logits_are_those_of_transformers() {
 fn however_the_tokens_are_split_the_rows_are_the_same_bits() {
     let seed: u64 = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut random = StdRng::seed_from_u64(seed);
-    for name in FIXTURES {
-        let mut model = load(name);
+    for (name, options) in FIXTURES.into_iter().flat_map(|name| kv_formats().map(move |kv| (name, kv))) {
+        let mut model = CandleModel::load(fixture(name), &options).unwrap();
         let (tokens, _) = expected(name);
         let whole = rows(&model.forward(&tokens, Rows::All).unwrap());
         // One by one, then at random.
@@ -102,19 +111,19 @@ fn however_the_tokens_are_split_the_rows_are_the_same_bits() {
                 got.extend(rows(&model.forward(part, Rows::All).unwrap()));
                 rest = after;
             }
-            assert_eq!(got, whole, "{name}, seed {seed}, round {round}");
+            assert_eq!(got, whole, "{name}, {}, seed {seed}, round {round}", options.kv);
         }
     }
 }
 
 #[test]
 fn what_was_truncated_was_never_there() {
-    for name in FIXTURES {
+    for (name, options) in FIXTURES.into_iter().flat_map(|name| kv_formats().map(move |kv| (name, kv))) {
         let (tokens, _) = expected(name);
         for keep in [0, 1, 7, 12] {
             let (start, rest) = tokens.split_at(keep);
             let run = |detour: &[TokenId]| {
-                let mut model = load(name);
+                let mut model = CandleModel::load(fixture(name), &options).unwrap();
                 if !start.is_empty() {
                     model.forward(start, Rows::Last).unwrap();
                 }
@@ -190,6 +199,22 @@ fn a_pass_that_cannot_be_made_leaves_the_cache_alone() {
 }
 
 #[test]
+fn compact_keys_and_values_move_the_logits_a_little() {
+    for name in FIXTURES {
+        let (tokens, expected) = expected(name);
+        let mut distances = Vec::new();
+        for options in kv_formats() {
+            let mut model = CandleModel::load(fixture(name), &options).unwrap();
+            let logits = rows(&model.forward(&tokens, Rows::All).unwrap());
+            distances.push(distance(logits.iter().map(Vec::as_slice), &expected));
+        }
+        // Relative roundings of 2^-12 and 2^-8, which two or three layers add up.
+        assert!(distances[1] <= 4e-3 && distances[2] <= 6e-2, "{name}: {distances:?}");
+        assert!(distances[1] > distances[0] && distances[2] > distances[1], "{name}: {distances:?}");
+    }
+}
+
+#[test]
 fn the_memory_estimate_counts_weights_and_cache() {
     let mut options = LoadOptions::default();
     options.context = Some(32);
@@ -199,6 +224,13 @@ fn the_memory_estimate_counts_weights_and_cache() {
     assert!(memory.weights < file && memory.weights + 4096 > file, "{memory:?}, {file}");
     // Two layers, keys and values, two heads of 8, 32 positions; rotation tables of 32 times 8.
     assert_eq!(memory.cache, 4 * (2 * 2 * 2 * 32 * 8 + 32 * 8));
+    // Eight numbers of two bytes, or of one and with a factor of two.
+    for (kv, bytes) in [(KvFormat::F16, 16), (KvFormat::Q8_0, 10)] {
+        let mut options = options.clone();
+        options.kv = kv;
+        let memory = CandleModel::estimate(fixture("mistral_tied"), &options).unwrap();
+        assert_eq!(memory.cache, 2 * 2 * 2 * 32 * bytes + 4 * 32 * 8);
+    }
     options.memory_limit = Some(memory.total());
     CandleModel::load(fixture("mistral_tied"), &options).unwrap();
     options.memory_limit = Some(memory.total() - 1);

@@ -12,7 +12,10 @@ use domino::{
 };
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
 
-use crate::{gguf::gguf_fixture, model::fixture};
+use crate::{
+    gguf::gguf_fixture,
+    model::{fixture, kv_formats},
+};
 
 /// Tied and untied, windows, biases, norms of heads, and every kind of weights.
 fn checkpoints() -> Vec<PathBuf> {
@@ -46,12 +49,13 @@ fn rows_do_not_depend_on_what_shares_the_pass() {
     let seed: u64 = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut random = StdRng::seed_from_u64(seed);
     let mut left_out = 0;
-    for path in checkpoints() {
-        let mut batch = batch(&path, 4);
+    for (path, options) in checkpoints().into_iter().zip(kv_formats().collect::<Vec<_>>().into_iter().cycle())
+    {
+        let mut batch = CandleBatch::load(&path, NonZeroUsize::new(4).unwrap(), &options).unwrap();
         let ids = u32::try_from(batch.vocabulary_size()).unwrap();
         let mut lanes: Vec<Lane> = (0..4)
             .map(|_| {
-                let alone = CandleModel::load(&path, &LoadOptions::default()).unwrap();
+                let alone = CandleModel::load(&path, &options).unwrap();
                 // Up to more than are run at once.
                 let most = if random.random_bool(0.2) { 300 } else { 40 };
                 let count = random.random_range(1..most);

@@ -1,6 +1,8 @@
-//! How far do quantised weights move the distribution of the next token, in Domino and in llama.cpp?
+//! How far do quantised weights, or keys and values, move the distribution of the next token, in Domino and in
+//! llama.cpp?
 //!
 //!     cargo experiment quality -- small-f32.gguf small-q8_0.gguf tokens.txt [q8_0.rows]
+//!     cargo experiment quality -- models/domino-small models/domino-small tokens.txt --kv q8_0
 //!
 //! The measure is the mean Kullback-Leibler divergence, in nats, of the quantised model's distribution from
 //! that of the f32 file in this runner, over all positions of all texts. `tokens.txt` has the token ids of a
@@ -18,7 +20,7 @@ use domino::{
     TokenId,
     model::{
         Logits, Model, Rows,
-        candle::{CandleModel, LoadOptions},
+        candle::{CandleModel, KvFormat, LoadOptions},
     },
 };
 use serde_json::json;
@@ -34,6 +36,9 @@ struct Args {
     tokens: PathBuf,
     /// Logits of the same texts from llama.cpp.
     rows: Option<PathBuf>,
+    /// How the quantised model keeps keys and values: f32, f16 or q8_0.
+    #[arg(long, default_value = "f32")]
+    kv: KvFormat,
 }
 
 /// Sums over positions.
@@ -73,8 +78,9 @@ fn main() -> anyhow::Result<()> {
         .map(|line| line.split_whitespace().map(|id| Ok(TokenId::new(id.parse()?))).collect())
         .collect::<anyhow::Result<Vec<Vec<TokenId>>>>()?;
     let mut reference = load(&args.reference, &LoadOptions::default())?;
-    let mut quantised = load(&args.quantised, &LoadOptions::default())?;
     let mut options = LoadOptions::default();
+    options.kv = args.kv;
+    let mut quantised = load(&args.quantised, &options)?;
     options.exact_products = true;
     let mut exact = load(&args.quantised, &options)?;
     let mut peer = args.rows.as_deref().map(rows).transpose()?;

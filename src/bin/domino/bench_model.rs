@@ -178,6 +178,9 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
             "model": name, "device": device(command.card), "context": command.context,
             "repeats": command.repeats, "threads": threads, "curve": curve,
         });
+        if command.card.is_none() {
+            object["kv"] = command.load.kv.to_string().into();
+        }
         if command.prompt > 0 {
             let (tokens, median, least) = prompt_times(command, prompt);
             object["prompt"] = json!({ "tokens": tokens, "median_seconds": median, "least_seconds": least });

@@ -1,4 +1,4 @@
-//! `--device`, `--precision` and `--quantize`: which of the library's runners runs the model, and where.
+//! `--device`, `--precision`, `--quantize` and `--kv`: which of the library's runners runs the model, and where.
 
 use std::{num::NonZeroUsize, path::Path};
 
@@ -8,7 +8,8 @@ use domino::{
     model::{
         Kept, Logits, Model, Rows,
         candle::{
-            CandleModel, Format, LoadOptions, ModelError, Placement, Precision, RandomModel, TensorModel,
+            CandleModel, Format, KvFormat, LoadOptions, ModelError, Placement, Precision, RandomModel,
+            TensorModel,
         },
     },
 };
@@ -36,6 +37,10 @@ pub(crate) struct LowDevice {
     /// texts.
     #[arg(long, value_name = "FORMAT", conflicts_with = "precision")]
     quantize: Option<Format>,
+    /// Keep keys and values in this format: f32 (default), f16 or q8_0. Long contexts then take a half or a
+    /// quarter of the memory, and less time; other texts.
+    #[arg(long, value_name = "FORMAT", conflicts_with = "precision")]
+    kv: Option<KvFormat>,
 }
 
 /// Where the model runs as tensors; `None`: on the CPU with our own products.
@@ -58,6 +63,10 @@ impl LowDevice {
                 .hint("for example q8_0 or q4_k"));
         }
         options.quantize = self.quantize;
+        if self.kv.is_some() && self.device.card.is_some() {
+            return Err(BadInput::new("--kv: only on the CPU").hint("leave --device or --kv out"));
+        }
+        options.kv = self.kv.unwrap_or_default();
         Ok(options)
     }
 

@@ -80,7 +80,11 @@ pub(super) fn resolve(
         about: raw.about,
         models: raw.models.unwrap_or_else(|| vec![DEFAULT_MODEL.to_owned()]),
         mistralrs_model: raw.mistralrs_model,
-        draft_model: raw.draft_model.map(|RawDraft { model, quantize }| DraftSource { model, quantize }),
+        draft_model: raw.draft_model.map(|RawDraft { model, quantize, kv }| DraftSource {
+            model,
+            quantize,
+            kv,
+        }),
         tasks: tasks(source, raw.grammars, raw.prompts.as_ref())?,
         methods: methods(source, &raw.methods, &programs)?,
         programs,

@@ -73,6 +73,9 @@ pub struct DraftSource {
     pub model: String,
     /// The format that its weights are quantised to while it is loaded, as `--quantize` names it.
     pub quantize: Option<String>,
+    /// The format of its keys and values, as `--kv` names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kv: Option<String>,
 }
 
 /// A program that writes texts itself, as a method of its name.

@@ -74,6 +74,7 @@ fn yes() -> bool {
 pub(super) struct RawDraft {
     pub(super) model: String,
     pub(super) quantize: Option<String>,
+    pub(super) kv: Option<String>,
 }
 
 /// A grammar: the name of a shipped one, or a table.
@@ -265,10 +266,11 @@ simple_or_table!(
 struct DraftTable {
     model: String,
     quantize: Option<String>,
+    kv: Option<String>,
 }
 
 simple_or_table!(
-    RawDraft, "a model, or { model = \"..\", quantize = \"q4_0\" }",
-    text => |model| RawDraft { model, quantize: None },
-    DraftTable => |DraftTable { model, quantize }| Ok(RawDraft { model, quantize })
+    RawDraft, "a model, or { model = \"..\", quantize = \"q4_0\", kv = \"f16\" }",
+    text => |model| RawDraft { model, quantize: None, kv: None },
+    DraftTable => |DraftTable { model, quantize, kv }| Ok(RawDraft { model, quantize, kv })
 );

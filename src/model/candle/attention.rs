@@ -1,15 +1,23 @@
-//! Attention of new tokens to the cache.
+//! Attention of new tokens to the cache, by blocks of keys with a running maximum (online softmax).
+//!
+//! A tile of keys, and then of values, is made floats once for some rows of queries and stays in the first
+//! cache; a row's output so far is scaled down where a tile raises its largest score.
 //!
 //! Invariant: what a query gets depends on it and on the keys it sees alone, summed in the order of their
-//! positions: not on what shares the pass, nor on the number of threads.
+//! positions, and tiles start at the same positions for all: so not on what shares the pass, nor on the number
+//! of threads.
 
 use std::ops::Range;
 
-use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::{exp::exp, key_blocks::KEYS};
+use super::{
+    exp::exp,
+    kv_blocks::{Head, KEYS, KvBlocks},
+    ops::each_row,
+};
 
 /// Products of numbers from which on threads are worth waking.
 const PARALLEL: usize = 1 << 18;
@@ -17,6 +25,8 @@ const PARALLEL: usize = 1 << 18;
 const ROWS: usize = 4;
 /// Rows of queries that a thread takes at a time.
 const SHARE: usize = 16;
+/// Positions of a tile: whole blocks.
+const TILE: usize = 64;
 
 /// Causal attention of queries at `position`, `position + 1`, … to keys from `first_key` on. A query sees
 /// itself and the keys before it, `window` in all if given.
@@ -28,11 +38,11 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// Of `queries` (`[heads, n, head_dim]`) to `keys` in [blocks](super::key_blocks) and `values` (`[kv_heads,
-    /// positions, head_dim]`), both from position 0 on: rows `[n, heads * head_dim]`. Neighbouring heads share a key
-    /// head. Makes `n * heads` rows of products with as many keys as they see.
-    pub(super) fn apply(self, queries: &Tensor, keys: &Tensor, values: &Tensor) -> Result<Tensor> {
-        queries.apply_op3_no_bwd(keys, values, &self)
+    /// Of `queries` (`[heads, n, head_dim]`) to `keys` and `values` from position 0 on: rows `[n, heads *
+    /// head_dim]`. Neighbouring heads share a key head. Makes `n * heads` rows of products with as many keys as
+    /// they see.
+    pub(super) fn apply(self, queries: &Tensor, keys: &KvBlocks, values: &KvBlocks) -> Result<Tensor> {
+        queries.apply_op1_no_bwd(&ToCache { attention: self, keys, values })
     }
 
     /// Which of the `keys` given query `index` sees.
@@ -44,38 +54,30 @@ impl Attention {
     }
 }
 
-/// The floats of a tensor that is contiguous.
-fn floats<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
-    match layout.contiguous_offsets() {
-        Some((from, to)) => Ok(&storage.as_slice()?[from..to]),
-        None => candle_core::bail!("contiguous heads are expected"),
-    }
+/// Attention to the keys and values of a layer.
+struct ToCache<'a> {
+    attention: Attention,
+    keys: &'a KvBlocks,
+    values: &'a KvBlocks,
 }
 
-impl CustomOp3 for Attention {
+impl CustomOp1 for ToCache<'_> {
     fn name(&self) -> &'static str {
         "attention"
     }
 
-    fn cpu_fwd(
-        &self,
-        queries: &CpuStorage,
-        queries_layout: &Layout,
-        keys: &CpuStorage,
-        keys_layout: &Layout,
-        values: &CpuStorage,
-        values_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (heads, count, head_dim) = queries_layout.shape().dims3()?;
-        let (kv_heads, blocks, ..) = keys_layout.shape().dims4()?;
-        let (_, positions, _) = values_layout.shape().dims3()?;
-        let key_count = self.position + count;
-        if key_count > positions.min(blocks * KEYS) {
-            candle_core::bail!("more queries than there are keys");
+    fn cpu_fwd(&self, queries: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (heads, count, head_dim) = layout.shape().dims3()?;
+        let [kv_heads, size] = self.keys.heads();
+        let key_count = self.attention.position + count;
+        let positions = self.keys.positions().min(self.values.positions());
+        if key_count > positions || size != head_dim || self.values.heads() != [kv_heads, size] {
+            candle_core::bail!("queries do not fit the cache");
         }
-        let queries = floats(queries, queries_layout)?;
-        let keys = floats(keys, keys_layout)?;
-        let values = floats(values, values_layout)?;
+        let Some((from, to)) = layout.contiguous_offsets() else {
+            candle_core::bail!("contiguous heads are expected");
+        };
+        let queries = &queries.as_slice::<f32>()?[from..to];
         let mut by_head = vec![0.0; heads * count * head_dim];
         // Some rows of the heads that share a key head each.
         let rows = heads / kv_heads * count;
@@ -88,11 +90,11 @@ impl CustomOp3 for Attention {
                 queries: &queries[(kv_head * rows + first) * head_dim..][..out.len()],
                 first,
                 count,
-                keys: &keys[kv_head * blocks * head_dim * KEYS..]
-                    [..key_count.div_ceil(KEYS) * head_dim * KEYS],
-                values: &values[kv_head * positions * head_dim..][..key_count * head_dim],
+                keys: self.keys.head(kv_head),
+                values: self.values.head(kv_head),
+                key_count,
                 head_dim,
-                attention: *self,
+                attention: self.attention,
                 out,
             });
         };
@@ -105,28 +107,40 @@ impl CustomOp3 for Attention {
         if count == 1 {
             return Ok((CpuStorage::F32(by_head), shape));
         }
-        let mut out = Vec::with_capacity(by_head.len());
-        for index in 0..count {
-            for head in 0..heads {
-                out.extend_from_slice(&by_head[(head * count + index) * head_dim..][..head_dim]);
+        let mut out = vec![0.0; by_head.len()];
+        each_row(&mut out, heads * head_dim, |index, out| {
+            for (head, out) in out.chunks_exact_mut(head_dim).enumerate() {
+                out.copy_from_slice(&by_head[(head * count + index) * head_dim..][..head_dim]);
             }
-        }
+        });
         Ok((CpuStorage::F32(out), shape))
     }
 }
 
-/// Some rows of queries of the heads that share a key head; queries, values and output are rows of `head_dim`.
+/// Some rows of queries of the heads that share a key head; queries and output are rows of `head_dim`.
 struct Share<'a> {
     queries: &'a [f32],
     /// Number of the first row; row `r` is query `r % count` of its head.
     first: usize,
     count: usize,
-    /// In blocks.
-    keys: &'a [f32],
-    values: &'a [f32],
+    keys: Head<'a>,
+    values: Head<'a>,
+    /// Positions that are written.
+    key_count: usize,
     head_dim: usize,
     attention: Attention,
     out: &'a mut [f32],
+}
+
+/// What a row has seen so far.
+#[derive(Debug, Clone)]
+struct Row {
+    /// The positions it sees.
+    visible: Range<usize>,
+    /// Its largest score.
+    largest: f32,
+    /// The sum of its weights, in lanes.
+    sums: [f32; KEYS],
 }
 
 impl WithSimd for Share<'_> {
@@ -143,96 +157,195 @@ impl WithSimd for Share<'_> {
     }
 }
 
+/// The part of a range that is in another, from that one's start on.
+fn within(range: &Range<usize>, other: &Range<usize>) -> Range<usize> {
+    let start = range.start.clamp(other.start, other.end);
+    let end = range.end.clamp(start, other.end);
+    start - other.start..end - other.start
+}
+
 impl Share<'_> {
     /// With `V` vectors for a number of a block's keys.
     #[inline(always)]
-    fn run<S: Simd, const V: usize>(mut self, simd: S) {
-        let rows = self.out.len() / self.head_dim;
-        let mut scores = vec![0.0; ROWS.min(rows) * self.keys.len() / self.head_dim];
-        let whole = rows / ROWS * ROWS;
-        for row in (0..whole).step_by(ROWS) {
-            self.rows::<S, V, ROWS>(simd, row, &mut scores);
-        }
-        for row in whole..rows {
-            self.rows::<S, V, 1>(simd, row, &mut scores);
-        }
-    }
-
-    /// Rows `row .. row + R`.
-    #[inline(always)]
-    fn rows<S: Simd, const V: usize, const R: usize>(&mut self, simd: S, row: usize, scores: &mut [f32]) {
+    fn run<S: Simd, const V: usize>(self, simd: S) {
         let size = self.head_dim;
-        #[expect(clippy::cast_precision_loss, reason = "head sizes are far below 2^24")]
-        let scale = 1.0 / (size as f32).sqrt();
-        let key_count = self.values.len() / size;
-        let mut visible: [Range<usize>; R] = std::array::from_fn(|_| 0..0);
-        let mut together = 0..key_count;
-        let mut seen = key_count..0;
-        for (index, visible) in visible.iter_mut().enumerate() {
-            *visible = self.attention.visible((self.first + row + index) % self.count, key_count);
-            together = together.start.max(visible.start)..together.end.min(visible.end);
-            seen = seen.start.min(visible.start)..seen.end.max(visible.end);
+        let visible = |row: usize| self.attention.visible((self.first + row) % self.count, self.key_count);
+        let row = |row| Row { visible: visible(row), largest: f32::NEG_INFINITY, sums: [0.0; KEYS] };
+        let mut rows: Vec<Row> = (0..self.out.len() / size).map(row).collect();
+        let mut seen = self.key_count..0;
+        for row in &rows {
+            seen = seen.start.min(row.visible.start)..seen.end.max(row.visible.end);
         }
-        let length = scores.len() / R;
-        let queries = &self.queries[row * size..][..R * size];
-        let blocks = seen.start / KEYS..seen.end.div_ceil(KEYS);
-        score::<S, V, R>(simd, (queries, size), self.keys, blocks, scores);
-        let out = &mut self.out[row * size..][..R * size];
-        let mut inverse = [0.0; R];
-        for index in 0..R {
-            let scores = &mut scores[index * length..][visible[index].clone()];
-            let largest = scale * lanes(scores, f32::NEG_INFINITY, f32::max);
-            for score in &mut *scores {
-                *score = exp(scale * *score - largest);
+        let mut scores = [0.0; SHARE * TILE];
+        let blocks = TILE / KEYS;
+        let longest = blocks.min(self.key_count.div_ceil(KEYS));
+        let mut buffer = vec![0.0; longest * self.keys.buffer().max(self.values.buffer())];
+        for first in (seen.start / TILE * TILE..seen.end).step_by(TILE) {
+            let tile = first..seen.end.min(first + TILE);
+            let blocks = first / KEYS..tile.end.div_ceil(KEYS);
+            let keys = self.keys.floats(simd, blocks.clone(), &mut buffer);
+            let groups = rows.chunks(ROWS).zip(self.queries.chunks(ROWS * size));
+            for ((rows, queries), scores) in groups.zip(scores.chunks_mut(ROWS * TILE)) {
+                let mut own = tile.len()..0;
+                for row in rows {
+                    let visible = within(&row.visible, &tile);
+                    own = own.start.min(visible.start)..own.end.max(visible.end);
+                }
+                let blocks = own.start / KEYS..own.end.div_ceil(KEYS);
+                if rows.len() == ROWS {
+                    score::<S, V, ROWS>(simd, (queries, size), keys, blocks, scores);
+                } else {
+                    for (query, scores) in queries.chunks(size).zip(scores.chunks_mut(TILE)) {
+                        score::<S, V, 1>(simd, (query, size), keys, blocks.clone(), scores);
+                    }
+                }
             }
-            inverse[index] = 1.0 / lanes(scores, 0.0, |a, b| a + b);
+            for (index, row) in rows.iter_mut().enumerate() {
+                let out = &mut self.out[index * size..][..size];
+                row.weigh(&mut scores[index * TILE..][..TILE], &tile, out);
+            }
+            let values = self.values.floats(simd, blocks, &mut buffer);
+            let groups = rows.chunks(ROWS).zip(scores.chunks(ROWS * TILE));
+            for ((rows, scores), out) in groups.zip(self.out.chunks_mut(ROWS * size)) {
+                if let Ok(rows) = <&[Row; ROWS]>::try_from(rows) {
+                    add_tile::<S, ROWS>(simd, rows, (scores, values), &tile, out);
+                } else {
+                    for ((row, scores), out) in rows.iter().zip(scores.chunks(TILE)).zip(out.chunks_mut(size))
+                    {
+                        add_tile::<S, 1>(simd, std::array::from_ref(row), (scores, values), &tile, out);
+                    }
+                }
+            }
         }
-        // What all of them see is read once for all; each sums its keys in the order of their positions.
-        let sides = |index: usize| match together.is_empty() {
-            true => [visible[index].clone(), 0..0],
-            false => [visible[index].start..together.start, together.end..visible[index].end],
-        };
-        for index in 0..R {
-            let [before, _] = sides(index);
-            let weights = [&scores[index * length..][before.clone()]];
-            let out = &mut out[index * size..][..size];
-            add_weighted::<S, 1>(simd, out, weights, &self.values[before.start * size..before.end * size]);
-        }
-        if !together.is_empty() {
-            let weights = std::array::from_fn(|index| &scores[index * length..][together.clone()]);
-            let values = &self.values[together.start * size..together.end * size];
-            add_weighted::<S, R>(simd, out, weights, values);
-        }
-        for index in 0..R {
-            let [_, after] = sides(index);
-            let weights = [&scores[index * length..][after.clone()]];
-            let out = &mut out[index * size..][..size];
-            add_weighted::<S, 1>(simd, out, weights, &self.values[after.start * size..after.end * size]);
+        for (row, out) in rows.iter().zip(self.out.chunks_mut(size)) {
+            let inverse = 1.0 / folded(row.sums, |a, b| a + b);
             for value in out {
-                *value *= inverse[index];
+                *value *= inverse;
             }
         }
     }
 }
 
-/// The inner products of `R` queries with the keys of some blocks, to the places of these keys in each query's share of
-/// `scores`. Each is one sum from the first number on.
+impl Row {
+    /// Makes weights of the scores of a tile, and scales down what there is of the sums, and of the output in
+    /// `out`, if one of them is the largest so far.
+    #[inline(always)]
+    fn weigh(&mut self, scores: &mut [f32], tile: &Range<usize>, out: &mut [f32]) {
+        let visible = within(&self.visible, tile);
+        if visible.is_empty() {
+            return;
+        }
+        let scores = &mut scores[visible];
+        #[expect(clippy::cast_precision_loss, reason = "head sizes are far below 2^24")]
+        let scale = 1.0 / (out.len() as f32).sqrt();
+        let (chunks, rest) = scores.as_chunks::<KEYS>();
+        let mut largest = [f32::NEG_INFINITY; KEYS];
+        for chunk in chunks {
+            for lane in 0..KEYS {
+                largest[lane] = largest[lane].max(chunk[lane]);
+            }
+        }
+        for (largest, score) in largest.iter_mut().zip(rest) {
+            *largest = largest.max(*score);
+        }
+        let largest = scale * folded(largest, f32::max);
+        if largest > self.largest {
+            if self.largest > f32::NEG_INFINITY {
+                let factor = exp(self.largest - largest);
+                for sum in &mut self.sums {
+                    *sum *= factor;
+                }
+                for value in out {
+                    *value *= factor;
+                }
+            }
+            self.largest = largest;
+        }
+        let (largest, mut sums) = (self.largest, self.sums);
+        let (chunks, rest) = scores.as_chunks_mut::<KEYS>();
+        for chunk in chunks {
+            for lane in 0..KEYS {
+                chunk[lane] = exp(scale * chunk[lane] - largest);
+                sums[lane] += chunk[lane];
+            }
+        }
+        for (sum, score) in sums.iter_mut().zip(rest) {
+            *score = exp(scale * *score - largest);
+            *sum += *score;
+        }
+        self.sums = sums;
+    }
+}
+
+/// All lanes combined, by halves: one after the other each would wait for the last.
+#[inline(always)]
+fn folded(mut lanes: [f32; KEYS], combine: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut half = KEYS / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] = combine(lanes[lane], lanes[half + lane]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// Adds to the output of `R` rows the values of a tile, each times its weight. `values` starts with the tile.
+#[inline(always)]
+fn add_tile<S: Simd, const R: usize>(
+    simd: S,
+    rows: &[Row; R],
+    (scores, values): (&[f32], &[f32]),
+    tile: &Range<usize>,
+    out: &mut [f32],
+) {
+    let size = out.len() / R;
+    let visible = std::array::from_fn::<_, R, _>(|row| within(&rows[row].visible, tile));
+    let mut together = 0..tile.len();
+    for visible in &visible {
+        together = together.start.max(visible.start)..together.end.min(visible.end);
+    }
+    // What all of them see is read once for all; each sums its keys in the order of their positions.
+    if together.is_empty() {
+        for (row, out) in out.chunks_exact_mut(size).enumerate() {
+            add_range(simd, out, &scores[row * TILE..], values, visible[row].clone());
+        }
+        return;
+    }
+    for (row, out) in out.chunks_exact_mut(size).enumerate() {
+        add_range(simd, out, &scores[row * TILE..], values, visible[row].start..together.start);
+    }
+    let weights = std::array::from_fn(|row| &scores[row * TILE..][together.clone()]);
+    add_weighted::<S, R>(simd, out, weights, &values[together.start * size..together.end * size]);
+    for (row, out) in out.chunks_exact_mut(size).enumerate() {
+        add_range(simd, out, &scores[row * TILE..], values, together.end..visible[row].end);
+    }
+}
+
+/// The same for some positions and one row.
+#[inline(always)]
+fn add_range<S: Simd>(simd: S, out: &mut [f32], scores: &[f32], values: &[f32], range: Range<usize>) {
+    let values = &values[range.start * out.len()..range.end * out.len()];
+    add_weighted::<S, 1>(simd, out, [&scores[range]], values);
+}
+
+/// The inner products of `R` queries with the keys of some blocks of a tile, to the places of these keys in each
+/// query's `TILE` of `scores`. Each is one sum from the first number on.
 #[inline(always)]
 fn score<S: Simd, const V: usize, const R: usize>(
     simd: S,
-    (queries, size): (&[f32], usize),
+    queries: (&[f32], usize),
     keys: &[f32],
     blocks: Range<usize>,
     scores: &mut [f32],
 ) {
-    let length = scores.len() / R;
     let mut first = blocks.start;
     while first < blocks.end {
         // As many sums at a time as the processor can be busy with.
         first += match blocks.end - first {
-            4.. if R == 1 => score_blocks::<S, V, R, 4>(simd, (queries, size), keys, first, (scores, length)),
-            2.. => score_blocks::<S, V, R, 2>(simd, (queries, size), keys, first, (scores, length)),
-            _ => score_blocks::<S, V, R, 1>(simd, (queries, size), keys, first, (scores, length)),
+            4.. if R == 1 => score_blocks::<S, V, R, 4>(simd, queries, keys, first, scores),
+            2.. => score_blocks::<S, V, R, 2>(simd, queries, keys, first, scores),
+            _ => score_blocks::<S, V, R, 1>(simd, queries, keys, first, scores),
         };
     }
 }
@@ -244,7 +357,7 @@ fn score_blocks<S: Simd, const V: usize, const R: usize, const B: usize>(
     (queries, size): (&[f32], usize),
     keys: &[f32],
     first: usize,
-    (scores, length): (&mut [f32], usize),
+    scores: &mut [f32],
 ) -> usize {
     let mut sums = [[[simd.splat_f32s(0.0); V]; B]; R];
     let mut blocks: [&[[f32; KEYS]]; B] = [&[]; B];
@@ -267,23 +380,10 @@ fn score_blocks<S: Simd, const V: usize, const R: usize, const B: usize>(
         }
     }
     for (row, sums) in sums.iter().enumerate() {
-        let scores = &mut scores[row * length + first * KEYS..][..B * KEYS];
+        let scores = &mut scores[row * TILE + first * KEYS..][..B * KEYS];
         S::as_mut_simd_f32s(scores).0.copy_from_slice(sums.as_flattened());
     }
     B
-}
-
-/// All numbers combined, every sixteenth with each other first: one after the other each would wait for the last.
-#[inline(always)]
-fn lanes(numbers: &[f32], start: f32, combine: impl Fn(f32, f32) -> f32 + Copy) -> f32 {
-    let (chunks, rest) = numbers.as_chunks::<16>();
-    let mut lanes = [start; 16];
-    for chunk in chunks {
-        for (lane, &number) in lanes.iter_mut().zip(chunk) {
-            *lane = combine(*lane, number);
-        }
-    }
-    lanes.iter().chain(rest).fold(start, |so_far, &number| combine(so_far, number))
 }
 
 /// Adds to `R` rows the rows of `values`, each times its weight for that row.
@@ -339,112 +439,6 @@ fn add_vectors<S: Simd, const R: usize, const V: usize>(
     V
 }
 
-#[cfg(test)]
-mod tests {
-    use candle_core::{Device, Tensor};
-
-    use super::{super::key_blocks, *};
-
-    #[test]
-    fn visible_keys() {
-        let attention = Attention { position: 5, first_key: 3, window: Some(3) };
-        // Query 5 sees 3, 4, 5; query 6 sees 4, 5, 6.
-        assert_eq!(attention.visible(0, 4), 0..3);
-        assert_eq!(attention.visible(1, 4), 1..4);
-        let attention = Attention { position: 5, first_key: 0, window: None };
-        assert_eq!(attention.visible(1, 7), 0..7);
-    }
-
-    /// Keys `[heads, positions, size]` in blocks.
-    fn in_blocks(keys: &Tensor) -> Tensor {
-        let (heads, positions, size) = keys.dims3().unwrap();
-        let shape = key_blocks::shape([heads, positions, size]);
-        // What lies past the keys must not matter.
-        let blocks = Tensor::full(f32::NAN, shape, &Device::Cpu).unwrap();
-        key_blocks::write(&blocks, keys, 0).unwrap();
-        blocks
-    }
-
-    #[test]
-    fn a_mean_of_the_visible_values() {
-        // Two heads, one key head, odd sizes; keys of zero weigh all that is seen alike.
-        let queries = Tensor::ones((2, 2, 3), candle_core::DType::F32, &Device::Cpu).unwrap();
-        let keys = Tensor::zeros((1, 4, 3), candle_core::DType::F32, &Device::Cpu).unwrap();
-        let values = Tensor::arange(0.0_f32, 27.0, &Device::Cpu).unwrap().reshape((1, 9, 3)).unwrap();
-        let attention = Attention { position: 2, first_key: 0, window: Some(2) };
-        let out = attention.apply(&queries, &in_blocks(&keys), &values).unwrap().to_vec2::<f32>().unwrap();
-        // Position 2 sees 1 and 2; position 3 sees 2 and 3. Rows of positions start at 3, 6, 9.
-        assert_eq!(out, [[4.5, 5.5, 6.5, 4.5, 5.5, 6.5], [7.5, 8.5, 9.5, 7.5, 8.5, 9.5]]);
-        let past = Attention { position: 8, first_key: 0, window: None };
-        assert!(past.apply(&queries, &in_blocks(&keys), &values).is_err());
-    }
-
-    #[test]
-    fn a_query_gets_the_same_bits_whatever_shares_the_pass() {
-        // Enough for threads when together. A window far shorter than the pass, one about as long, none.
-        let (heads, kv_heads, size, total) = (6, 2, 64, 75);
-        let numbers = |heads: usize, step: f32| {
-            let numbers = (0..heads * total * size).map(|n| (n as f32 * step).sin()).collect::<Vec<_>>();
-            Tensor::from_vec(numbers, (heads, total, size), &Device::Cpu).unwrap()
-        };
-        let (queries, keys, values) =
-            (numbers(heads, 0.37), numbers(kv_heads, 0.21), numbers(kv_heads, 0.13));
-        assert!(heads * total * total * size >= PARALLEL);
-        let keys = in_blocks(&keys);
-        for window in [Some(2), Some(17), Some(60), None] {
-            let attend = |position: usize, count: usize| {
-                let queries = queries.narrow(1, position, count).unwrap().contiguous().unwrap();
-                let attention = Attention { position, first_key: 0, window };
-                attention.apply(&queries, &keys, &values).unwrap().to_vec2::<f32>().unwrap()
-            };
-            let together = attend(0, total);
-            let mut position = 0;
-            for count in [1, 1, 2, 5, 16, 3, 40, 7] {
-                assert_eq!(
-                    attend(position, count),
-                    together[position..position + count],
-                    "{window:?} {position}"
-                );
-                position += count;
-            }
-            assert_eq!(position, total);
-        }
-    }
-
-    #[test]
-    fn near_sums_in_f64_whatever_the_size_of_a_head() {
-        let numbers = |heads: usize, rows: usize, size: usize, step: f32| {
-            let count = heads * rows * size;
-            let numbers = (0..count).map(|n| (n as f32 * step).sin()).collect::<Vec<_>>();
-            let tensor = Tensor::from_slice(&numbers, (heads, rows, size), &Device::Cpu).unwrap();
-            (numbers, tensor)
-        };
-        // Two heads for each key head; 3 new tokens after 20.
-        for size in [3, 8, 16, 32, 40, 64, 80, 128, 256] {
-            let (queries, queries_tensor) = numbers(2, 3, size, 0.37);
-            let (keys, keys_tensor) = numbers(1, 23, size, 0.21);
-            let (values, values_tensor) = numbers(1, 23, size, 0.13);
-            let attention = Attention { position: 20, first_key: 0, window: None };
-            let got = attention.apply(&queries_tensor, &in_blocks(&keys_tensor), &values_tensor).unwrap();
-            let got = got.to_vec2::<f32>().unwrap();
-            let row = |numbers: &[f32], row: usize| -> Vec<f64> {
-                numbers[row * size..][..size].iter().map(|&number| number.into()).collect()
-            };
-            for (head, index) in (0..2).flat_map(|head| (0..3).map(move |index| (head, index))) {
-                let query = row(&queries, head * 3 + index);
-                let weight = |key: usize| {
-                    let product: f64 = row(&keys, key).iter().zip(&query).map(|(a, b)| a * b).sum();
-                    (product / (size as f64).sqrt()).exp()
-                };
-                let weights: Vec<f64> = (0..21 + index).map(weight).collect();
-                for dim in 0..size {
-                    let sum: f64 =
-                        weights.iter().enumerate().map(|(key, w)| w * row(&values, key)[dim]).sum();
-                    let expected = sum / weights.iter().sum::<f64>();
-                    let got = f64::from(got[index][head * size + dim]);
-                    assert!((got - expected).abs() < 1e-5, "{size} {head} {index} {dim}: {got} {expected}");
-                }
-            }
-        }
-    }
-}
+#[cfg(all(test, not(packaged)))]
+#[path = "attention_tests.rs"]
+mod tests;

@@ -6,9 +6,9 @@
 use std::num::NonZeroUsize;
 
 use super::{
-    CHUNK, LoadOptions, ModelError, ModelErrorKind, RandomModel, check_tokens,
+    CHUNK, KvFormat, LoadOptions, ModelError, ModelErrorKind, RandomModel, check_tokens,
     config::Config,
-    kv_cache::KvCache,
+    cpu_cache::CpuCache,
     loaded, random_loaded,
     threads::together,
     transformer::{Part, Transformer},
@@ -26,7 +26,9 @@ use crate::{
 #[derive(Debug)]
 pub struct CandleBatch {
     transformer: Transformer,
-    caches: Vec<KvCache>,
+    caches: Vec<CpuCache>,
+    /// How they store keys and values.
+    kv: KvFormat,
     /// The rows of the last pass, whose memory the next one takes if they are not wanted any more.
     last: Option<Logits>,
 }
@@ -60,14 +62,15 @@ impl CandleBatch {
     /// A transformer with empty caches.
     pub(super) fn new(
         transformer: Transformer,
+        kv: KvFormat,
         context: usize,
         sequences: NonZeroUsize,
     ) -> Result<Self, ModelError> {
         let &Config { layers, kv_heads, head_dim, .. } = transformer.config();
         let sizes = [kv_heads, context, head_dim];
-        let cache = |_| KvCache::in_blocks(layers, sizes);
+        let cache = |_| CpuCache::new(layers, sizes, kv);
         let caches = (0..sequences.get()).map(cache).collect::<Result<_, _>>()?;
-        Ok(Self { transformer, caches, last: None })
+        Ok(Self { transformer, caches, kv, last: None })
     }
 
     /// Sets the number of sequences. New ones are empty, the last ones go, and all others keep their tokens.
@@ -79,7 +82,7 @@ impl CandleBatch {
         let sizes = [kv_heads, self.context(), head_dim];
         self.caches.truncate(sequences.get());
         while self.caches.len() < sequences.get() {
-            self.caches.push(KvCache::in_blocks(layers, sizes)?);
+            self.caches.push(CpuCache::new(layers, sizes, self.kv)?);
         }
         Ok(())
     }
@@ -89,7 +92,7 @@ impl CandleBatch {
         let Some(cache) = self.caches.get(input.sequence) else {
             return Err(ModelErrorKind::NoSuchSequence(input.sequence));
         };
-        check_tokens(input.tokens, self.vocabulary_size(), cache)
+        check_tokens(input.tokens, self.vocabulary_size(), [cache.len(), cache.context()])
     }
 
     /// Runs checked inputs, [`CHUNK`] tokens at a time; on error the caches may hold some of them.
@@ -103,13 +106,15 @@ impl CandleBatch {
         loop {
             let mut room = CHUNK;
             let mut parts = Vec::with_capacity(inputs.len());
+            // No sequence is named twice.
+            let mut caches: Vec<Option<&mut CpuCache>> = self.caches.iter_mut().map(Some).collect();
             let mut members = Vec::with_capacity(inputs.len());
             for (index, input) in inputs.iter().enumerate() {
                 let rest = &tokens[index][done[index]..];
                 let now = &rest[..rest.len().min(room)];
-                if now.is_empty() {
+                let Some(cache) = caches[input.sequence].take_if(|_| !now.is_empty()) else {
                     continue;
-                }
+                };
                 room -= now.len();
                 // Rows are wanted of the last tokens: of those of them that are run now.
                 let all = input.rows.count(tokens[index].len());
@@ -117,14 +122,14 @@ impl CandleBatch {
                 let wanted = all.saturating_sub(later).min(now.len());
                 let sets =
                     input.rows.sets().map(|sets| &sets[all.saturating_sub(later) - wanted..][..wanted]);
-                parts.push(Part { tokens: now, cache: &self.caches[input.sequence], wanted, sets });
+                parts.push(Part { tokens: now, cache, wanted, sets });
                 members.push((index, now.len(), wanted));
             }
             if parts.is_empty() {
                 break;
             }
             let memory = self.last.take().and_then(Logits::into_values).unwrap_or_default();
-            let values = self.transformer.forward(&parts, memory)?;
+            let values = self.transformer.forward(&mut parts, memory)?;
             let all = Logits::new(values, width);
             let mut first = 0;
             for (index, count, wanted) in members {
@@ -156,11 +161,11 @@ impl BatchModel for CandleBatch {
     }
 
     fn position(&self, sequence: usize) -> usize {
-        self.caches.get(sequence).map_or(0, KvCache::len)
+        self.caches.get(sequence).map_or(0, CpuCache::len)
     }
 
     fn context(&self) -> usize {
-        self.caches.first().map_or(0, KvCache::context)
+        self.caches.first().map_or(0, CpuCache::context)
     }
 
     fn vocabulary_size(&self) -> usize {

@@ -6,10 +6,7 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::key_blocks;
-
-/// One layer's keys and values, each `[kv_heads, context, head_dim]`; the keys in [blocks](key_blocks) if they were
-/// asked for.
+/// One layer's keys and values, each `[kv_heads, context, head_dim]`.
 #[derive(Debug)]
 struct Layer {
     keys: Tensor,
@@ -39,21 +36,6 @@ impl KvCache {
         let layers =
             (0..layers).map(|_| Ok(Layer { keys: zeros()?, values: zeros()? })).collect::<Result<_>>()?;
         Ok(Self { layers, context, len: 0 })
-    }
-
-    /// The same with the keys in [blocks](key_blocks), for the CPU.
-    ///
-    /// # Errors
-    /// If the tensors cannot be made.
-    pub(super) fn in_blocks(layers: usize, sizes: [usize; 3]) -> Result<Self> {
-        let layer = |_| {
-            Ok(Layer {
-                keys: Tensor::zeros(key_blocks::shape(sizes), DType::F32, &Device::Cpu)?,
-                values: Tensor::zeros(&sizes, DType::F32, &Device::Cpu)?,
-            })
-        };
-        let layers = (0..layers).map(layer).collect::<Result<_>>()?;
-        Ok(Self { layers, context: sizes[1], len: 0 })
     }
 
     /// Tokens held.
@@ -86,24 +68,6 @@ impl KvCache {
         layer.values.slice_set(values, 1, self.len)?;
         let count = (self.len + new).saturating_sub(from);
         Ok((layer.keys.narrow(1, from, count)?, layer.values.narrow(1, from, count)?))
-    }
-
-    /// The same where keys are in blocks: writes keys and values, and returns those of all positions.
-    ///
-    /// # Errors
-    /// If the shapes do not fit or there is no such layer.
-    pub(super) fn extend_blocks(
-        &self,
-        layer: usize,
-        keys: &Tensor,
-        values: &Tensor,
-    ) -> Result<(&Tensor, &Tensor)> {
-        let Some(layer) = self.layers.get(layer) else {
-            candle_core::bail!("no layer {layer} in the cache");
-        };
-        key_blocks::write(&layer.keys, keys, self.len)?;
-        layer.values.slice_set(values, 1, self.len)?;
-        Ok((&layer.keys, &layer.values))
     }
 
     /// The `count` tokens written to every layer are now held.

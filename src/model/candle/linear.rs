@@ -2,7 +2,12 @@
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
 
-use super::{error::ModelError, matrix::Matrix, ops::rows_of, weights::Weights};
+use super::{
+    error::ModelError,
+    matrix::Matrix,
+    ops::{each_row, rows_of},
+    weights::Weights,
+};
 
 /// `x` times a matrix, plus a vector if there is one.
 #[derive(Debug)]
@@ -107,12 +112,12 @@ impl CustomOp2 for Linear {
         let (mut out, count) = self.rows(storage, layout)?;
         let outputs = self.matrix.outputs();
         let (other, others, width, stride) = rows_of(other, other_layout)?;
-        if (others, width) != (count, outputs) {
+        if (others, width) != (count, outputs) || outputs == 0 {
             candle_core::bail!("{count} rows of {outputs} are expected");
         }
-        for (row, other) in out.chunks_exact_mut(outputs).zip(other.chunks(stride)) {
-            row.iter_mut().zip(other).for_each(|(value, other)| *value += other);
-        }
+        each_row(&mut out, outputs, |row, out| {
+            out.iter_mut().zip(&other[row * stride..]).for_each(|(value, other)| *value += other);
+        });
         Ok((CpuStorage::F32(out), Shape::from((count, outputs))))
     }
 }

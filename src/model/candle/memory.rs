@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-use super::{CHUNK, config::Config};
+use super::{CHUNK, config::Config, kv_blocks::KEYS, kv_format::KvFormat};
 
 /// Memory that a model takes, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,19 +25,28 @@ impl MemoryEstimate {
         self.weights.saturating_add(self.cache).saturating_add(self.pass)
     }
 
-    /// Of a model whose weights take `weights` bytes, with room for so many sequences.
-    pub(super) fn new(config: &Config, context: usize, sequences: NonZeroUsize, weights: u64) -> Self {
-        let product = |factors: &[usize]| {
-            factors
-                .iter()
-                .fold(4_u64, |bytes, &factor| bytes.saturating_mul(u64::try_from(factor).unwrap_or(u64::MAX)))
+    /// Of a model whose weights take `weights` bytes, with room for so many sequences, whose keys and values
+    /// are kept in a format.
+    pub(super) fn new(
+        config: &Config,
+        kv: KvFormat,
+        context: usize,
+        sequences: NonZeroUsize,
+        weights: u64,
+    ) -> Self {
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let bytes = |size: usize, factors: &[usize]| {
+            factors.iter().fold(number(size), |bytes, &factor| bytes.saturating_mul(number(factor)))
         };
+        let product = |factors: &[usize]| bytes(size_of::<f32>(), factors);
         let Config { hidden, intermediate, layers, heads, kv_heads, head_dim, vocabulary, .. } = *config;
         let queries = CHUNK.min(context);
         let row = 3 * intermediate + 4 * hidden + 3 * heads * head_dim + vocabulary;
+        let rows =
+            [2, sequences.get(), layers, kv_heads, context.checked_next_multiple_of(KEYS).unwrap_or(context)];
         Self {
             weights,
-            cache: product(&[2, sequences.get(), layers, kv_heads, context, head_dim])
+            cache: bytes(kv.bytes(head_dim).unwrap_or(usize::MAX), &rows)
                 .saturating_add(product(&[context, head_dim])),
             pass: product(&[heads, context]).saturating_add(product(&[queries, row])),
         }

@@ -11,14 +11,16 @@ mod batch;
 mod config;
 mod config_gguf;
 mod config_json;
+mod cpu_cache;
 mod error;
 mod exp;
 mod format;
 mod gguf_weights;
 mod integer;
 mod kernel;
-mod key_blocks;
+mod kv_blocks;
 mod kv_cache;
+mod kv_format;
 mod linear;
 mod matrix;
 mod memory;
@@ -41,6 +43,7 @@ use std::{num::NonZeroUsize, path::Path};
 pub use batch::CandleBatch;
 pub use error::{ModelError, ModelErrorKind};
 pub use format::Format;
+pub use kv_format::KvFormat;
 pub use memory::MemoryEstimate;
 pub use random::RandomModel;
 pub use tensor::{DeviceRows, Placement, Precision, TensorModel};
@@ -50,7 +53,6 @@ use self::{
     batch::{ONLY, forward_alone},
     config::Config,
     gguf_weights::GgufWeights,
-    kv_cache::KvCache,
     quantized::Quantized,
     random::RandomWeights,
     rope::Scaling,
@@ -85,6 +87,9 @@ pub struct LoadOptions {
     /// are no whole blocks of it (256 numbers in the K formats). Default: keep what is stored, as a format of
     /// floats does here. Only [`CandleModel`] and [`CandleBatch`] look at it.
     pub quantize: Option<Format>,
+    /// How the cache stores keys and values: in fewer bytes long contexts take less memory and less time, and
+    /// texts are others. Only [`CandleModel`] and [`CandleBatch`] look at it.
+    pub kv: KvFormat,
 }
 
 /// A Llama, Mistral or Qwen model with its cache.
@@ -202,18 +207,22 @@ fn from_weights(
     if options.exact_products {
         transformer.multiply_in_floats();
     }
-    CandleBatch::new(transformer, context, sequences)
+    CandleBatch::new(transformer, options.kv, context, sequences)
 }
 
-/// Refuses tokens that a pass cannot run after those in `cache`.
-fn check_tokens(tokens: &[TokenId], vocabulary: usize, cache: &KvCache) -> Result<(), ModelErrorKind> {
+/// Refuses tokens that a pass cannot run after `position` others, where there is room for `context`.
+fn check_tokens(
+    tokens: &[TokenId],
+    vocabulary: usize,
+    [position, context]: [usize; 2],
+) -> Result<(), ModelErrorKind> {
     if tokens.is_empty() {
         return Err(ModelErrorKind::NoTokens);
     }
     if let Some(&token) = tokens.iter().find(|token| token.index() >= vocabulary) {
         return Err(ModelErrorKind::UnknownToken { token, vocabulary });
     }
-    let (position, tokens, context) = (cache.len(), tokens.len(), cache.context());
+    let tokens = tokens.len();
     if tokens > context - position {
         return Err(ModelErrorKind::TooLong { position, tokens, context });
     }
@@ -255,7 +264,8 @@ fn needs(
     if context == 0 || context > supported {
         return Err(ModelErrorKind::Context { asked: context, supported }.into());
     }
-    Ok((context, MemoryEstimate::new(config, context, sequences, transformer::size(weights, config)?)))
+    let weights = transformer::size(weights, config)?;
+    Ok((context, MemoryEstimate::new(config, options.kv, context, sequences, weights)))
 }
 
 /// The text of a file.

@@ -29,7 +29,7 @@ pub(super) fn rows_of<'a>(
 }
 
 /// Calls `run` with each row of `out` and its number, by several threads if there is much to do.
-fn each_row(out: &mut [f32], width: usize, run: impl Fn(usize, &mut [f32]) + Sync) {
+pub(super) fn each_row(out: &mut [f32], width: usize, run: impl Fn(usize, &mut [f32]) + Sync) {
     if out.len() >= PARALLEL {
         out.par_chunks_exact_mut(width).enumerate().for_each(|(index, out)| run(index, out));
     } else {
@@ -125,28 +125,28 @@ impl CustomOp1 for SplitHeads<'_> {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let (values, rows, width, stride) = rows_of(storage, layout)?;
         let (heads, half) = (width / self.head_dim, self.head_dim / 2);
-        let mut out = Vec::with_capacity(rows * width);
-        let mut normed = Vec::with_capacity(self.head_dim);
-        for head in 0..heads {
-            for index in 0..rows {
-                let mut head = &values[index * stride + head * self.head_dim..][..self.head_dim];
-                if let Some(HeadNorm { weight, epsilon }) = self.norm {
-                    let scale = norm_scale(head, epsilon);
-                    normed.clear();
-                    normed.extend(head.iter().zip(weight).map(|(value, weight)| value * scale * weight));
-                    head = &normed;
-                }
-                let Some((rotation, position)) = self.rotation else {
-                    out.extend_from_slice(head);
-                    continue;
-                };
-                let (cos, sin) = rotation.at(position + index)?;
-                let (left, right) = head.split_at(half);
-                let pairs = || left.iter().zip(right).zip(cos.iter().zip(sin));
-                out.extend(pairs().map(|((a, b), (cos, sin))| a * cos - b * sin));
-                out.extend(pairs().map(|((a, b), (cos, sin))| b * cos + a * sin));
+        // All positions have angles if the first and the last have.
+        let angles = self.rotation.map(|(rotation, position)| {
+            rotation.at(position + rows.saturating_sub(1))?;
+            Ok::<_, candle_core::Error>((rotation, position))
+        });
+        let angles = angles.transpose()?;
+        let mut out = vec![0.0; rows * width];
+        each_row(&mut out, self.head_dim, |place, out| {
+            let (head, index) = (place / rows, place % rows);
+            out.copy_from_slice(&values[index * stride + head * self.head_dim..][..self.head_dim]);
+            if let Some(HeadNorm { weight, epsilon }) = self.norm {
+                let scale = norm_scale(out, epsilon);
+                out.iter_mut().zip(weight).for_each(|(value, weight)| *value = *value * scale * weight);
             }
-        }
+            let angles = angles.and_then(|(rotation, position)| rotation.at(position + index).ok());
+            if let Some((cos, sin)) = angles {
+                let (left, right) = out.split_at_mut(half);
+                for ((a, b), (cos, sin)) in left.iter_mut().zip(right).zip(cos.iter().zip(sin)) {
+                    (*a, *b) = (*a * cos - *b * sin, *b * cos + *a * sin);
+                }
+            }
+        });
         Ok((CpuStorage::F32(out), Shape::from((heads, rows, self.head_dim))))
     }
 }

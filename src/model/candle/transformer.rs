@@ -10,8 +10,8 @@ use candle_core::Tensor;
 use super::{
     attention::Attention,
     config::Config,
+    cpu_cache::CpuCache,
     error::ModelError,
-    kv_cache::KvCache,
     linear::Linear,
     matrix::Matrix,
     ops::{self, HeadNorm},
@@ -37,12 +37,12 @@ struct Layer {
 }
 
 /// The new tokens of one sequence in a pass.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Part<'a> {
     /// At least one, all in the vocabulary.
     pub(super) tokens: &'a [u32],
     /// The tokens before them.
-    pub(super) cache: &'a KvCache,
+    pub(super) cache: &'a mut CpuCache,
     /// Of how many of the last tokens logits are wanted; no more than there are.
     pub(super) wanted: usize,
     /// The tokens whose logits are wanted, for each of these; all if `None`.
@@ -205,7 +205,7 @@ impl Transformer {
     ///
     /// # Errors
     /// If the tensor library fails, also when a cache is too short.
-    pub(super) fn forward<'a>(&self, parts: &[Part<'a>], memory: Vec<f32>) -> candle_core::Result<Vec<f32>> {
+    pub(super) fn forward(&self, parts: &mut [Part<'_>], memory: Vec<f32>) -> candle_core::Result<Vec<f32>> {
         let tokens: Vec<u32> = parts.iter().flat_map(|part| part.tokens).copied().collect();
         let mut x = self.embedding.rows(&tokens)?;
         for (index, layer) in self.layers.iter().enumerate() {
@@ -218,11 +218,13 @@ impl Transformer {
         let hidden = ops::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
         let output = self.output.as_ref().unwrap_or(&self.embedding);
         let hidden = hidden.flatten_all()?.to_vec1::<f32>()?;
-        let sets = |part: &Part<'a>| match part.sets {
-            Some(sets) => sets.iter().map(Some).collect(),
-            None => vec![None; part.wanted],
-        };
-        let sets: Vec<Option<&TokenSet>> = parts.iter().flat_map(sets).collect();
+        let mut sets: Vec<Option<&TokenSet>> = Vec::new();
+        for part in parts {
+            match part.sets {
+                Some(own) => sets.extend(own.iter().map(Some)),
+                None => sets.resize(sets.len() + part.wanted, None),
+            }
+        }
         Ok(selection::product(output, &hidden, &sets, memory))
     }
 
@@ -232,7 +234,7 @@ impl Transformer {
         layer: &Layer,
         index: usize,
         x: &Tensor,
-        parts: &[Part<'_>],
+        parts: &mut [Part<'_>],
     ) -> candle_core::Result<Tensor> {
         let qkv = layer.qkv.apply(&ops::rms_norm(x, &layer.attention_norm, self.config.norm_epsilon)?)?;
         let mut attended = Vec::with_capacity(parts.len());
@@ -251,7 +253,7 @@ impl Transformer {
         layer: &Layer,
         index: usize,
         qkv: &Tensor,
-        cache: &KvCache,
+        cache: &mut CpuCache,
     ) -> candle_core::Result<Tensor> {
         let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
         let position = cache.len();
@@ -266,7 +268,7 @@ impl Transformer {
         let queries = ops::split_and_rotate(&queries, head_dim, norm(0), &self.rotation, position)?;
         let keys = ops::split_and_rotate(&keys, head_dim, norm(1), &self.rotation, position)?;
         let values = ops::split(&values, head_dim)?;
-        let (keys, values) = cache.extend_blocks(index, &keys, &values)?;
+        let (keys, values) = cache.extend(index, &keys, &values)?;
         Attention { position, first_key: 0, window }.apply(&queries, keys, values)
     }
 }

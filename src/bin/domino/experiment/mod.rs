@@ -141,6 +141,11 @@ impl Run {
             })?;
             options.quantize = Some(format);
         }
+        if let Some(name) = &source.kv {
+            options.kv = name.parse().map_err(|error: String| {
+                BadInput::new(format!("`kv` of `draft_model`: {error}")).hint("for example f16")
+            })?;
+        }
         Ok(Draft { name: source.model.clone(), path: self.locate(&source.model)?, options })
     }
 

@@ -257,7 +257,7 @@ impl LowGenerate {
             )?;
         }
         if self.engine == Engine::Mistralrs {
-            let own = card.is_some() || threads.is_some() || load.quantize.is_some();
+            let own = card.is_some() || threads.is_some() || load != LoadOptions::default();
             check_mistralrs(&options, own, self.heal, &self.speculate)?;
         }
         let work = match self.batch {
@@ -308,7 +308,7 @@ fn check_mistralrs(
             .hint("build it with `cargo build --release --features mistralrs`"));
     }
     let cannot = [
-        (runs_otherwise, "--device, --threads or --quantize"),
+        (runs_otherwise, "--device, --threads, --quantize or --kv"),
         (!options.penalties.is_none(), "penalties"),
         (options.close, "--finish"),
         (heal, "--heal"),

@@ -18,7 +18,7 @@ pub use rows::DeviceRows;
 
 use self::{placement::Place, transformer::Transformer};
 use super::{
-    CHUNK, LoadOptions, MemoryEstimate, RandomModel, check_tokens,
+    CHUNK, KvFormat, LoadOptions, MemoryEstimate, RandomModel, check_tokens,
     config::Config,
     error::{ModelError, ModelErrorKind},
     kv_cache::KvCache,
@@ -84,7 +84,8 @@ impl TensorModel {
         place: &Place,
     ) -> Result<Self, ModelError> {
         let (context, _) = needs(weights, &config, ONE, options)?;
-        let mut memory = MemoryEstimate::new(&config, context, ONE, size(weights, &config, place)?);
+        let weights_size = size(weights, &config, place)?;
+        let mut memory = MemoryEstimate::new(&config, KvFormat::F32, context, ONE, weights_size);
         if place.is_cpu() && place.precision == DType::BF16 {
             memory.pass = memory.pass.saturating_add(widened(&config));
         }
@@ -104,7 +105,7 @@ impl TensorModel {
     /// # Errors
     /// Those of [`forward`](Model::forward).
     pub fn launch(&mut self, tokens: &[TokenId], rows: Rows<'_>) -> Result<DeviceRows, ModelError> {
-        check_tokens(tokens, self.vocabulary_size(), &self.cache)?;
+        check_tokens(tokens, self.vocabulary_size(), [self.cache.len(), self.cache.context()])?;
         let position = self.position();
         let tokens: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
         let launched = self.run(&tokens, rows);

@@ -1,0 +1,103 @@
+//! Keys and values of the tokens that a sequence has seen, on the CPU.
+//!
+//! Invariant: positions `0..len` of every layer are valid; what lies past them is garbage that the next write
+//! replaces. So truncation only lowers `len`, and a pass that fails before `commit` has changed nothing that
+//! can be seen.
+
+use candle_core::{Result, Tensor};
+
+use super::{
+    kv_blocks::{KvBlocks, Side},
+    kv_format::KvFormat,
+};
+
+/// Keys and values of all layers.
+#[derive(Debug)]
+pub(super) struct CpuCache {
+    layers: Vec<[KvBlocks; 2]>,
+    context: usize,
+    len: usize,
+}
+
+impl CpuCache {
+    /// An empty cache for `context` tokens. Allocates its memory.
+    ///
+    /// # Errors
+    /// If there are more bytes than addresses.
+    pub(super) fn new(layers: usize, sizes: [usize; 3], format: KvFormat) -> Result<Self> {
+        let layer =
+            |_| Ok([KvBlocks::new(Side::Keys, format, sizes)?, KvBlocks::new(Side::Values, format, sizes)?]);
+        Ok(Self { layers: (0..layers).map(layer).collect::<Result<_>>()?, context: sizes[1], len: 0 })
+    }
+
+    /// Tokens held.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Tokens that fit.
+    pub(super) fn context(&self) -> usize {
+        self.context
+    }
+
+    /// Writes keys and values (`[kv_heads, n, head_dim]`) of the tokens after the ones held, and returns those
+    /// of all positions.
+    ///
+    /// # Errors
+    /// If the shapes do not fit or there is no such layer.
+    pub(super) fn extend(
+        &mut self,
+        layer: usize,
+        keys: &Tensor,
+        values: &Tensor,
+    ) -> Result<(&KvBlocks, &KvBlocks)> {
+        let Some([own_keys, own_values]) = self.layers.get_mut(layer) else {
+            candle_core::bail!("no layer {layer} in the cache");
+        };
+        own_keys.write(keys, self.len)?;
+        own_values.write(values, self.len)?;
+        Ok((own_keys, own_values))
+    }
+
+    /// The `count` tokens written to every layer are now held.
+    pub(super) fn commit(&mut self, count: usize) {
+        self.len = (self.len + count).min(self.context);
+    }
+
+    /// Holds the first `len` tokens only; no more than are held. Constant time.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Bytes of keys and values in all.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.layers.iter().flatten().map(KvBlocks::bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+
+    #[test]
+    fn extend_commit_truncate() {
+        let filled = |value: f32, count: usize| Tensor::full(value, (2, count, 4), &Device::Cpu).unwrap();
+        for format in [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0] {
+            let mut cache = CpuCache::new(1, [2, 20, 4], format).unwrap();
+            // Whole blocks of 16 positions of keys and of values.
+            assert_eq!(cache.bytes(), 2 * 2 * 32 * format.bytes(4).unwrap());
+            cache.extend(0, &filled(1.0, 18), &filled(1.0, 18)).unwrap();
+            assert_eq!(cache.len(), 0);
+            cache.commit(18);
+            cache.truncate(3);
+            cache.truncate(5);
+            assert_eq!((cache.len(), cache.context()), (3, 20));
+            cache.extend(0, &filled(2.0, 1), &filled(2.0, 1)).unwrap();
+            assert!(cache.extend(0, &filled(0.0, 30), &filled(0.0, 30)).is_err());
+            assert!(cache.extend(1, &filled(0.0, 1), &filled(0.0, 1)).is_err());
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Keys or values of a layer in the CPU's cache: blocks of 16 positions, in the [format](KvFormat) asked for.
+//!
+//! A block of keys has the same number of all its positions next to each other, `[head_dim][KEYS]`: so the
+//! scores of 16 keys are one chain of multiply-adds in a vector, and no sum over a vector's lanes is needed.
+//! A block of values has a row for each position, `[KEYS][head_dim]`. The factors of groups follow, `[group][KEYS]`.
+//!
+//! Invariant: what is stored of a position depends on its own numbers alone, and is written once.
+
+use std::ops::Range;
+
+use candle_core::{Result, Storage, Tensor};
+use half::f16;
+#[cfg(target_arch = "x86_64")]
+use pulp::core_arch::x86::Avx512f;
+use pulp::{Simd, bytemuck};
+use rayon::prelude::*;
+
+use super::{kv_format::KvFormat, packing, pages::Pages};
+
+/// Positions of a block.
+pub(super) const KEYS: usize = 16;
+/// Numbers from which on threads are worth waking.
+const PARALLEL: usize = 1 << 16;
+/// Numbers of a head that share a factor in [`KvFormat::Q8_0`].
+pub(super) const GROUP: usize = 32;
+
+/// What is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Keys,
+    Values,
+}
+
+/// The keys or the values of a layer's heads.
+#[derive(Debug)]
+pub(super) struct KvBlocks {
+    side: Side,
+    format: KvFormat,
+    heads: usize,
+    head_dim: usize,
+    /// Of each head.
+    blocks: usize,
+    /// `[head][block]`.
+    memory: Pages,
+}
+
+impl KvBlocks {
+    /// Room for `context` positions.
+    ///
+    /// # Errors
+    /// If that is more than there are addresses.
+    pub(super) fn new(side: Side, format: KvFormat, [heads, context, head_dim]: [usize; 3]) -> Result<Self> {
+        let blocks = context.div_ceil(KEYS);
+        let row = format.bytes(head_dim);
+        let bytes = row.and_then(|row| row.checked_mul(KEYS)?.checked_mul(blocks)?.checked_mul(heads));
+        let Some(bytes) = bytes.filter(|&bytes| isize::try_from(bytes).is_ok()) else {
+            candle_core::bail!("no room for {context} positions");
+        };
+        let mut memory = Pages::default();
+        memory.grow(bytes);
+        Ok(Self { side, format, heads, head_dim, blocks, memory })
+    }
+
+    /// Bytes of a block.
+    fn size(&self) -> usize {
+        self.memory.bytes().len() / (self.heads * self.blocks).max(1)
+    }
+
+    /// Positions there is room for.
+    pub(super) fn positions(&self) -> usize {
+        self.blocks * KEYS
+    }
+
+    /// Heads, and the numbers of each.
+    pub(super) fn heads(&self) -> [usize; 2] {
+        [self.heads, self.head_dim]
+    }
+
+    /// Bytes in all.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.memory.bytes().len()
+    }
+
+    /// Writes `rows` (`[heads, n, head_dim]`) to their places, from `position` on.
+    ///
+    /// # Errors
+    /// If they do not fit.
+    pub(super) fn write(&mut self, rows: &Tensor, position: usize) -> Result<()> {
+        let (heads, count, head_dim) = rows.dims3()?;
+        if [heads, head_dim] != self.heads() || position + count > self.positions() {
+            candle_core::bail!("keys or values do not fit the cache");
+        }
+        let (storage, layout) = rows.storage_and_layout();
+        let (Storage::Cpu(storage), Some((from, to))) = (&*storage, layout.contiguous_offsets()) else {
+            candle_core::bail!("contiguous heads on the CPU are expected");
+        };
+        let rows = &storage.as_slice::<f32>()?[from..to];
+        let (size, of_head, side, format) = (self.size(), self.blocks * self.size(), self.side, self.format);
+        let write = |(rows, memory): (&[f32], &mut [u8])| {
+            for (position, row) in (position..).zip(rows.chunks_exact(head_dim)) {
+                let block = &mut memory[position / KEYS * size..][..size];
+                write_row(side, format, row, position % KEYS, block);
+            }
+        };
+        let memory = self.memory.bytes_mut();
+        match rows.len() {
+            0 => {}
+            PARALLEL.. => {
+                rows.par_chunks_exact(count * head_dim)
+                    .zip(memory.par_chunks_exact_mut(of_head))
+                    .for_each(write);
+            }
+            _ => rows.chunks_exact(count * head_dim).zip(memory.chunks_exact_mut(of_head)).for_each(write),
+        }
+        Ok(())
+    }
+
+    /// Those of a head.
+    pub(super) fn head(&self, head: usize) -> Head<'_> {
+        let size = self.size();
+        let bytes = &self.memory.bytes()[head * self.blocks * size..][..self.blocks * size];
+        Head { side: self.side, format: self.format, head_dim: self.head_dim, size, bytes }
+    }
+}
+
+/// Writes the numbers of a position to its block.
+fn write_row(side: Side, format: KvFormat, row: &[f32], position: usize, block: &mut [u8]) {
+    let (first, step) = match side {
+        Side::Keys => (position, KEYS),
+        Side::Values => (position * row.len(), 1),
+    };
+    match format {
+        KvFormat::F32 => {
+            let places = block.as_chunks_mut::<4>().0.iter_mut().skip(first).step_by(step);
+            places.zip(row).for_each(|(place, number)| *place = number.to_ne_bytes());
+        }
+        KvFormat::F16 => {
+            let places = block.as_chunks_mut::<2>().0.iter_mut().skip(first).step_by(step);
+            places.zip(row).for_each(|(place, &number)| *place = half(number).to_le_bytes());
+        }
+        KvFormat::Q8_0 => {
+            let (quants, factors) = block.split_at_mut(KEYS * row.len());
+            let mut quants = quants.iter_mut().skip(first).step_by(step);
+            let factors = factors.as_chunks_mut::<2>().0.iter_mut().skip(position).step_by(KEYS);
+            for (group, place) in row.chunks(GROUP).zip(factors) {
+                let factor = factor(group);
+                *place = factor.to_le_bytes();
+                let inverse = inverse(factor);
+                for (number, quant) in group.iter().zip(&mut quants) {
+                    // A small number added to this is rounded to a whole one, which the lowest bits then are.
+                    const ROUND: f32 = 12_582_912.0;
+                    let number = (number * inverse).clamp(-127.0, 127.0);
+                    #[expect(clippy::cast_possible_truncation, reason = "the lowest byte is wanted")]
+                    let rounded = (number + ROUND).to_bits() as u8;
+                    *quant = rounded;
+                }
+            }
+        }
+    }
+}
+
+/// The nearest half; the largest in place of an infinite one. What is no number stays none.
+fn half(number: f32) -> f16 {
+    let most = f16::MAX.to_f32();
+    f16::from_f32(number.clamp(-most, most))
+}
+
+/// What the rounded numbers of a group are multiplied by. Not a number if one of the group's is none.
+fn factor(group: &[f32]) -> f16 {
+    // `max` would pass over what is no number.
+    let largest =
+        group.iter().map(|number| number.abs()).fold(0.0_f32, |a, b| if b > a || b.is_nan() { b } else { a });
+    half(largest / 127.0)
+}
+
+/// What the numbers of a group are multiplied by before they are rounded: zero where all become zero.
+fn inverse(factor: f16) -> f32 {
+    let factor = factor.to_f32();
+    if factor > 0.0 { 1.0 / factor } else { 0.0 }
+}
+
+/// The keys or the values of a head.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head<'a> {
+    side: Side,
+    format: KvFormat,
+    head_dim: usize,
+    /// Bytes of a block.
+    size: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    /// Floats that [`floats`](Self::floats) writes for each block.
+    pub(super) fn buffer(self) -> usize {
+        match self.format {
+            KvFormat::F32 => 0,
+            KvFormat::F16 | KvFormat::Q8_0 => KEYS * self.head_dim,
+        }
+    }
+
+    /// Some blocks as floats, in the order of their side; in `buffer` if they are not stored as such.
+    #[inline(always)]
+    pub(super) fn floats<'b, S: Simd>(self, simd: S, blocks: Range<usize>, buffer: &'b mut [f32]) -> &'b [f32]
+    where
+        'a: 'b,
+    {
+        let count = blocks.len();
+        let bytes = &self.bytes[blocks.start * self.size..blocks.end * self.size];
+        if self.format == KvFormat::F32 {
+            return bytemuck::try_cast_slice(bytes).unwrap_or_default();
+        }
+        let floats = &mut buffer[..count * self.buffer()];
+        for (block, floats) in bytes.chunks_exact(self.size).zip(floats.chunks_exact_mut(self.buffer())) {
+            match (self.format, self.side) {
+                (KvFormat::Q8_0, Side::Keys) => quantised_keys(simd, block, floats),
+                (KvFormat::Q8_0, Side::Values) => quantised_values(simd, block, floats),
+                _ => wide_halves(simd, block, floats),
+            }
+        }
+        floats
+    }
+}
+
+/// Halves as floats.
+#[inline(always)]
+fn wide_halves<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
+    let floats = floats.as_chunks_mut::<KEYS>().0.iter_mut();
+    let halves = block.as_chunks::<{ 2 * KEYS }>().0.iter().zip(floats);
+    // Where vectors have sixteen lanes there is an instruction for it.
+    #[cfg(target_arch = "x86_64")]
+    if let (16, Some(wide)) = (S::F32_LANES, Avx512f::try_new()) {
+        for (halves, floats) in halves {
+            *floats = bytemuck::cast(wide._mm512_cvtph_ps(bytemuck::cast(*halves)));
+        }
+        return;
+    }
+    for (halves, floats) in halves {
+        *floats = packing::halves::<S>(simd, halves);
+    }
+}
+
+/// Bytes with signs as floats, each times a factor.
+#[inline(always)]
+fn scaled<const N: usize>(quants: &[u8; N], factors: &[f32; N], floats: &mut [f32; N]) {
+    for lane in 0..N {
+        floats[lane] = f32::from(quants[lane].cast_signed()) * factors[lane];
+    }
+}
+
+/// Numbers of keys: each vector is of 16 positions, with a factor for each.
+#[inline(always)]
+fn quantised_keys<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
+    let (quants, factors) = block.split_at(floats.len());
+    let (quants, floats) = (quants.as_chunks::<KEYS>().0, floats.as_chunks_mut::<KEYS>().0);
+    let groups = quants.chunks(GROUP).zip(floats.chunks_mut(GROUP));
+    for ((quants, floats), factors) in groups.zip(factors.chunks_exact(2 * KEYS)) {
+        let factors = packing::halves::<S>(simd, factors);
+        for (quants, floats) in quants.iter().zip(floats) {
+            scaled(quants, &factors, floats);
+        }
+    }
+}
+
+/// Numbers of values: each row has a factor for each group.
+#[inline(always)]
+fn quantised_values<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
+    let (quants, factors) = block.split_at(floats.len());
+    let head_dim = floats.len() / KEYS;
+    for (group, factors) in factors.chunks_exact(2 * KEYS).enumerate() {
+        let factors = packing::halves::<S>(simd, factors);
+        let numbers = group * GROUP..head_dim.min((group + 1) * GROUP);
+        for (position, factor) in factors.into_iter().enumerate() {
+            let (from, to) = (position * head_dim + numbers.start, position * head_dim + numbers.end);
+            let (whole, rest) = quants[from..to].as_chunks::<KEYS>();
+            let (floats, floats_rest) = floats[from..to].as_chunks_mut::<KEYS>();
+            for (quants, floats) in whole.iter().zip(floats) {
+                scaled(quants, &[factor; KEYS], floats);
+            }
+            for (float, quant) in floats_rest.iter_mut().zip(rest) {
+                *float = f32::from(quant.cast_signed()) * factor;
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(packaged)))]
+#[path = "kv_blocks_tests.rs"]
+mod tests;

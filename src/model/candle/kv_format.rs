@@ -1,0 +1,69 @@
+//! How the CPU's cache stores keys and values.
+
+use std::{fmt, str::FromStr};
+
+use super::kv_blocks::GROUP;
+
+/// The number format of keys and values in the cache of a [`CandleModel`](super::CandleModel). Queries,
+/// weights of attention and sums are `f32` in each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum KvFormat {
+    /// 32 bits: what the layers computed.
+    #[default]
+    F32,
+    /// 16 bits, IEEE: 11 significant bits. Numbers beyond its range, 65,504, become the largest it has.
+    F16,
+    /// 8.5 bits, as in ggml: each key and each value of a head is rounded to whole numbers of -127 to 127 in
+    /// groups of 32 (the last group of a head may have fewer), with an `f16` factor each.
+    Q8_0,
+}
+
+/// All formats and their names.
+const ALL: [(KvFormat, &str); 3] = [(KvFormat::F32, "f32"), (KvFormat::F16, "f16"), (KvFormat::Q8_0, "q8_0")];
+
+impl fmt::Display for KvFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = ALL.iter().find(|(format, _)| format == self).map(|(_, name)| *name);
+        f.write_str(name.unwrap_or_default())
+    }
+}
+
+impl FromStr for KvFormat {
+    type Err = String;
+
+    /// By name, in either case; the error names all.
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = ALL.iter().find(|(_, own)| own.eq_ignore_ascii_case(name)).map(|(format, _)| *format);
+        found.ok_or_else(|| format!("{name:?} is none of {}", ALL.map(|(_, name)| name).join(", ")))
+    }
+}
+
+impl KvFormat {
+    /// Bytes of a head's key or value, `None` if there are too many to count.
+    pub(super) fn bytes(self, head_dim: usize) -> Option<usize> {
+        match self {
+            Self::F32 => head_dim.checked_mul(4),
+            Self::F16 => head_dim.checked_mul(2),
+            Self::Q8_0 => head_dim.checked_add(2 * head_dim.div_ceil(GROUP)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_sizes() {
+        for (format, name) in ALL {
+            assert_eq!((format.to_string().as_str(), name.to_uppercase().parse()), (name, Ok(format)));
+        }
+        assert_eq!("bf16".parse::<KvFormat>(), Err("\"bf16\" is none of f32, f16, q8_0".to_owned()));
+        let bytes = |head_dim| ALL.map(|(format, _)| format.bytes(head_dim));
+        assert_eq!(bytes(64), [Some(256), Some(128), Some(68)]);
+        // Two and a half groups have three factors.
+        assert_eq!(bytes(80), [Some(320), Some(160), Some(86)]);
+        assert_eq!(bytes(usize::MAX), [None; 3]);
+    }
+}
