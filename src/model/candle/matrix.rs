@@ -374,7 +374,7 @@ mod tests {
             let weights = dequantised(kind, &blocks, outputs, inputs);
             let mut matrix = Matrix::new(inputs);
             matrix.push(format, &blocks);
-            for count in [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 24, 30] {
+            for count in [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 24, 30, 33, 39, 48, 63] {
                 let x = numbers(inputs * count, 5);
                 let mut bits = None;
                 for instructions in integer::all_instructions() {

@@ -209,12 +209,12 @@ impl Transformer {
         let tokens: Vec<u32> = parts.iter().flat_map(|part| part.tokens).copied().collect();
         let mut x = self.embedding.rows(&tokens)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            x = self.attention(layer, index, &x, parts)?;
+            let Some(attended) = self.attention(layer, index, &x, parts)? else { return Ok(memory) };
+            x = attended;
             let hidden = ops::rms_norm(&x, &layer.mlp_norm, self.config.norm_epsilon)?;
             let hidden = ops::gated_silu(&layer.gate_up.apply(&hidden)?)?;
             x = layer.down.apply_plus(&hidden, &x)?;
         }
-        let Some(x) = wanted(&x, parts)? else { return Ok(memory) };
         let hidden = ops::rms_norm(&x, &self.norm, self.config.norm_epsilon)?;
         let output = self.output.as_ref().unwrap_or(&self.embedding);
         let hidden = hidden.flatten_all()?.to_vec1::<f32>()?;
@@ -228,33 +228,42 @@ impl Transformer {
         Ok(selection::product(output, &hidden, &sets, memory))
     }
 
-    /// `x` (`[n, hidden]`) plus what layer `index` attends to.
+    /// `x` (`[n, hidden]`) plus what layer `index` attends to; in the last layer only the rows whose logits are
+    /// wanted, or nothing if none are: of the others keys and values are all that later passes need.
     fn attention(
         &self,
         layer: &Layer,
         index: usize,
         x: &Tensor,
         parts: &mut [Part<'_>],
-    ) -> candle_core::Result<Tensor> {
+    ) -> candle_core::Result<Option<Tensor>> {
+        let is_last = index + 1 == self.layers.len();
+        let kept = match is_last {
+            true => wanted(x, parts)?,
+            false => Some(x.clone()),
+        };
         let qkv = layer.qkv.apply(&ops::rms_norm(x, &layer.attention_norm, self.config.norm_epsilon)?)?;
         let mut attended = Vec::with_capacity(parts.len());
         let mut start = 0;
         for part in parts {
             let rows = qkv.narrow(0, start, part.tokens.len())?;
             start += part.tokens.len();
-            attended.push(self.attend(layer, index, &rows, part.cache)?);
+            let count = if is_last { part.wanted } else { part.tokens.len() };
+            attended.extend(self.attend(layer, index, &rows, part.cache, count)?);
         }
-        layer.attention_out.apply_plus(&joined(attended)?, x)
+        kept.map(|kept| layer.attention_out.apply_plus(&joined(attended)?, &kept)).transpose()
     }
 
-    /// What the rows of queries, keys and values of one part attend to in its cache.
+    /// What the last `count` of the rows of queries, keys and values of one part attend to in its cache, where
+    /// keys and values of all are written; nothing if they are none.
     fn attend(
         &self,
         layer: &Layer,
         index: usize,
         qkv: &Tensor,
         cache: &mut CpuCache,
-    ) -> candle_core::Result<Tensor> {
+        count: usize,
+    ) -> candle_core::Result<Option<Tensor>> {
         let Config { heads, kv_heads, head_dim, norm_epsilon: epsilon, .. } = self.config;
         let position = cache.len();
         let window = self.config.window_of(index);
@@ -262,14 +271,19 @@ impl Transformer {
             |which: usize| layer.head_norms.as_ref().map(|norms| HeadNorm { weight: &norms[which], epsilon });
 
         let (queries_width, keys_width) = (heads * head_dim, kv_heads * head_dim);
-        let queries = qkv.narrow(1, 0, queries_width)?;
         let keys = qkv.narrow(1, queries_width, keys_width)?;
         let values = qkv.narrow(1, queries_width + keys_width, keys_width)?;
-        let queries = ops::split_and_rotate(&queries, head_dim, norm(0), &self.rotation, position)?;
         let keys = ops::split_and_rotate(&keys, head_dim, norm(1), &self.rotation, position)?;
         let values = ops::split(&values, head_dim)?;
         let (keys, values) = cache.extend(index, &keys, &values)?;
-        Attention { position, first_key: 0, window }.apply(&queries, keys, values)
+        if count == 0 {
+            return Ok(None);
+        }
+        let before = qkv.dim(0)? - count;
+        let position = position + before;
+        let queries = qkv.narrow(1, 0, queries_width)?.narrow(0, before, count)?;
+        let queries = ops::split_and_rotate(&queries, head_dim, norm(0), &self.rotation, position)?;
+        Attention { position, first_key: 0, window }.apply(&queries, keys, values).map(Some)
     }
 }
 

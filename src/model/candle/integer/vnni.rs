@@ -11,7 +11,7 @@ use super::super::{
     ahead::Ahead,
     format::Format,
     packing::{PANEL, PLANE, panel_bytes},
-    scheme::{Legacy, ScaleAndMin, SignedScale},
+    scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
 };
 use super::{
     GROUP, Group, RoundedRows, factors,
@@ -27,6 +27,9 @@ const AHEAD: usize = 8192;
 /// Most rows for which weights are not asked for ahead: with so little work for each weight, the processor's own
 /// prefetching keeps up, and ours made passes slower.
 const RUNS_AHEAD: usize = 2;
+/// Most rows for which each block of rows unpacks a panel's weights anew: for more, they are unpacked once,
+/// to memory that stays in the nearer caches.
+const UNPACKED: usize = 2 * LARGE;
 /// Vectors of a group's weights.
 const VECTORS: usize = GROUP / 4;
 
@@ -126,6 +129,16 @@ fn multiply_here(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut 
 fn panels_of<T: Source>(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
     let size = panel_bytes(format, rows.inputs);
     let tiles = tiles.chunks_exact_mut(rows.count * PANEL);
+    if T::HIGH.is_some() && rows.count > UNPACKED {
+        for (index, tile) in tiles.enumerate() {
+            let rest = &panels[index * size..];
+            match T::SHARED == GROUP {
+                true => unpacked_panel::<T, 1>((rest, size), rows, tile),
+                false => unpacked_panel::<T, 2>((rest, size), rows, tile),
+            }
+        }
+        return;
+    }
     for (index, tile) in tiles.enumerate() {
         let rest = &panels[index * size..];
         for (first, count, groups) in rows.blocks() {
@@ -170,6 +183,89 @@ fn block<T: Source, const R: usize>(task: &Task<'_>, tile: &mut [f32]) {
     }
 }
 
+/// The weights of a group of inputs, and the scale and the offset of each of its `N` parts that have their own.
+struct Unpacked<const N: usize> {
+    weights: [__m512i; VECTORS],
+    affine: [(__m512, __m512); N],
+}
+
+/// The first of some panels of `size` bytes with all rows, a block of rows at a time; its weights are unpacked
+/// once.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn unpacked_panel<T: Source, const N: usize>(
+    (panels, size): (&[u8], usize),
+    rows: &RoundedRows,
+    tile: &mut [f32],
+) {
+    let mut unpacked = Vec::with_capacity(rows.inputs / GROUP);
+    let ahead = Ahead::new();
+    for (index, packed) in panels[..size].chunks_exact(T::PACKED).enumerate() {
+        let rest = panels.get(index * T::PACKED + AHEAD..).unwrap_or_default();
+        (0..T::PACKED.div_ceil(64)).for_each(|line| ahead.ask_far(rest, line));
+        let factors = block_factors::<T>(packed);
+        for chunk in chunks::<T>(packed) {
+            for group in 0..T::CHUNK / GROUP {
+                let mut weights = [_mm512_setzero_si512(); VECTORS];
+                let mut affine = [(_mm512_setzero_ps(), _mm512_setzero_ps()); N];
+                for (part, affine) in affine.iter_mut().enumerate() {
+                    let ((scale, offset), low, high) = chunk.share::<T>(&factors, group * N + part);
+                    *affine = (cast(scale), cast(offset));
+                    let words = T::SHARED / 4;
+                    weights[part * words..][..words].copy_from_slice(&unpack::<T>(low, high)[..words]);
+                }
+                unpacked.push(Unpacked { weights, affine });
+            }
+        }
+    }
+    for (first, count, groups) in rows.blocks() {
+        let tile = &mut tile[first * PANEL..][..count * PANEL];
+        match count {
+            1 => unpacked_block::<T, N, 1>(&unpacked, groups, tile),
+            2 => unpacked_block::<T, N, 2>(&unpacked, groups, tile),
+            3 => unpacked_block::<T, N, 3>(&unpacked, groups, tile),
+            4 => unpacked_block::<T, N, 4>(&unpacked, groups, tile),
+            5 => unpacked_block::<T, N, 5>(&unpacked, groups, tile),
+            6 => unpacked_block::<T, N, 6>(&unpacked, groups, tile),
+            7 => unpacked_block::<T, N, 7>(&unpacked, groups, tile),
+            SMALL => unpacked_block::<T, N, SMALL>(&unpacked, groups, tile),
+            _ => unpacked_block::<T, N, LARGE>(&unpacked, groups, tile),
+        }
+    }
+}
+
+/// An unpacked panel with `R` rows.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn unpacked_block<T: Source, const N: usize, const R: usize>(
+    unpacked: &[Unpacked<N>],
+    groups: &[Group],
+    tile: &mut [f32],
+) {
+    let mut sums = [_mm512_setzero_ps(); R];
+    for (unpacked, group) in unpacked.iter().zip(groups.as_chunks::<R>().0) {
+        for (part, &affine) in unpacked.affine.iter().enumerate() {
+            let first = part * T::SHARED;
+            dots::<T, R>(&unpacked.weights[first / 4..], affine, group, first, &mut sums);
+        }
+    }
+    for (tile, sums) in tile.as_chunks_mut::<PANEL>().0.iter_mut().zip(sums) {
+        *tile = cast(sums);
+    }
+}
+
+/// The factors of a block of weights.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn block_factors<T: Source>(packed: &[u8]) -> [Lanes; 2] {
+    let (head, _) = packed.split_at(2 * PANEL * T::FACTORS);
+    let mut factors = [[0.0; PANEL]; 2];
+    for (factors, halves) in factors.iter_mut().zip(head.chunks_exact(2 * PANEL)) {
+        *factors = cast(_mm512_cvtph_ps(pod_read_unaligned(halves)));
+    }
+    factors
+}
+
 /// Adds the products of a block of weights with `R` rows to the sums.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
@@ -179,11 +275,7 @@ fn add<T: Source, const R: usize>(
     (ahead, rest): (Ahead, &[u8]),
     sums: &mut [__m512; R],
 ) {
-    let (head, _) = packed.split_at(2 * PANEL * T::FACTORS);
-    let mut factors = [[0.0; PANEL]; 2];
-    for (factors, halves) in factors.iter_mut().zip(head.chunks_exact(2 * PANEL)) {
-        *factors = cast(_mm512_cvtph_ps(pod_read_unaligned(halves)));
-    }
+    let factors = block_factors::<T>(packed);
     let lines = (T::PACKED / (T::GROUPS * GROUP / T::SHARED)).div_ceil(64);
     let mut line = 0;
     for (chunk, groups) in chunks::<T>(packed).zip(groups.chunks_exact(T::CHUNK / GROUP)) {
@@ -239,7 +331,7 @@ fn unpack<T: Source>(low: &[u8], high: &[u8]) -> [__m512i; VECTORS] {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn dots<T: Source, const R: usize>(
-    weights: &[__m512i; VECTORS],
+    weights: &[__m512i],
     (scale, offset): (__m512, __m512),
     group: &[Group; R],
     first: usize,
