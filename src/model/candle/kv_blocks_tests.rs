@@ -43,7 +43,8 @@ fn what_is_written_is_read_and_nothing_else_changes() {
             let row = |seed: usize| -> Vec<f32> {
                 let number = |index: usize| {
                     let step = [0.25, 1.0, 0.5, 8.0, 0.0625][(seed + index / GROUP) % 5];
-                    let quant = if index.is_multiple_of(GROUP) { 254 } else { (seed * 31 + index * 17) % 255 };
+                    let quant =
+                        if index.is_multiple_of(GROUP) { 254 } else { (seed * 31 + index * 17) % 255 };
                     step * (quant as f32 - 127.0)
                 };
                 (0..size).map(number).collect()
