@@ -85,5 +85,6 @@ mod tensor;
 #[cfg(not(packaged))]
 mod tidy;
 mod tokenizers;
+#[cfg(not(packaged))]
 mod tools;
 mod vocabulary_cache;
