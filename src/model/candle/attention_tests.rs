@@ -1,3 +1,5 @@
+//! Attention over keys and values in each format, against sums in 64 bits.
+
 use candle_core::{Device, Tensor};
 use half::f16;
 

@@ -1,3 +1,5 @@
+//! Keys and values in blocks: what is written is read, in each format.
+
 use candle_core::Device;
 use pulp::{Arch, WithSimd};
 
