@@ -175,12 +175,11 @@ mod tests {
 
     const ROWS: usize = 16;
 
-    /// Whole numbers that rounding to eight bits leaves as they are. Candle rounds groups of 32 by 127 parts of
-    /// the largest magnitude, and groups of 256 by 128 parts of the number of that magnitude, with the other sign.
+    /// Whole numbers that rounding to eight bits leaves as they are: Candle rounds groups of 32 or 256 to 127 parts of
+    /// the largest magnitude, which is 127.
     fn unrounded(count: usize, inputs: usize, format: Format) -> Tensor {
-        let number = |index: usize| match (format.block(), index % format.block()) {
-            (32, 0) => 127.0,
-            (256, 0) => -128.0,
+        let number = |index: usize| match index % format.block() {
+            0 => 127.0,
             _ => (index * 7919 % 251) as f32 - 125.0,
         };
         Tensor::from_iter((0..count * inputs).map(number), &Device::Cpu)
