@@ -6,7 +6,12 @@
 //! turns. A star marks n at which the first row has other bits than alone, in any matrix. The numbers are for
 //! RESULTS.md in this folder; no test depends on them.
 
-use std::{borrow::Cow, collections::HashMap, error::Error, time::Instant};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, hash_map::Entry},
+    error::Error,
+    time::Instant,
+};
 
 use candle_core::{
     Device, Module, Tensor,
@@ -91,10 +96,10 @@ fn matrix(
 ) -> candle_core::Result<QMatMul> {
     let weights = || Tensor::randn(0.0_f32, 0.1, shape, &Device::Cpu);
     let Some(kind) = kind else { return Ok(QMatMul::Tensor(weights()?)) };
-    if !made.contains_key(&shape) {
-        made.insert(shape, QTensor::quantize(&weights()?, kind)?.data()?.into_owned());
-    }
-    let blocks = made.get(&shape).map(Vec::as_slice).unwrap_or_default();
-    let storage = QStorage::from_data(Cow::Borrowed(blocks), &Device::Cpu, kind)?;
+    let blocks = match made.entry(shape) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(unknown) => unknown.insert(QTensor::quantize(&weights()?, kind)?.data()?.into_owned()),
+    };
+    let storage = QStorage::from_data(Cow::Borrowed(&**blocks), &Device::Cpu, kind)?;
     QMatMul::from_qtensor(QTensor::new(storage, shape)?)
 }
