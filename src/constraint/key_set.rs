@@ -32,7 +32,7 @@ impl Key {
 /// A key where it is sorted in.
 #[derive(Debug, Clone)]
 struct Filed {
-    /// Its [head](head), so that most comparisons look at nothing else.
+    /// Its [`head`], so that most comparisons look at nothing else.
     head: u64,
     key: Arc<Key>,
 }
