@@ -162,7 +162,7 @@ mod tests {
             texts.sort_unstable();
             texts
         };
-        assert_eq!(texts_of(&found.by_end[&b""[..]]), ["\"x\",", "\","]);
+        assert_eq!(texts_of(&found.by_end[&b""[..]]), ["\",", "\"x\","]);
         assert_eq!(texts_of(&found.by_end[&b"b"[..]]), ["b\",\"c"]);
         assert!(found.by_end.keys().all(|text| !text.contains(&b'\\')));
         assert_eq!(texts_of(&found.past_end), ["\"x\",", "[\"a", "b\",\"c"]);
