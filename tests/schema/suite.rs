@@ -51,11 +51,12 @@ fn maskbench(order: Order) -> Option<Counts> {
     Some(counts)
 }
 
-/// Valid instances that stand in another order count as refused.
+/// Valid instances that stand in another order count as refused, and only those: the next test has none. A schema
+/// that is read at last may have such instances, so it is the right ones whose number must not drop.
 #[test]
 fn maskbench_in_order() {
     let Some(counts) = maskbench(Order::Schema) else { return };
-    assert!(counts.valid_refused * 100 <= counts.cases * 6, "{counts:?}");
+    assert!(counts.right * 100 >= counts.cases * 93, "{counts:?}");
 }
 
 #[test]
