@@ -51,8 +51,8 @@ fn maskbench(order: Order) -> Option<Counts> {
     Some(counts)
 }
 
-/// Valid instances that stand in another order count as refused, and only those: the next test has none. A schema
-/// that is read at last may have such instances, so it is the right ones whose number must not drop.
+/// Valid instances that stand in another order count as refused, and only those: the next test has none. A
+/// schema that is read at last may have such instances, so it is the right ones whose number must not drop.
 #[test]
 fn maskbench_in_order() {
     let Some(counts) = maskbench(Order::Schema) else { return };
