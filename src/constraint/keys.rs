@@ -173,7 +173,7 @@ impl Keys {
         (!keys.is_empty()).then_some(Begun { keys, known: text.len() })
     }
 
-    /// Is the string, with so many bytes before it, a key of any open object that may come back after these?
+    /// Is the string a key of an open object that a token can be back in after `before` bytes?
     fn may_file(&self, spelt: &[u8], before: usize) -> bool {
         let Some(key) = decoded(spelt) else { return false };
         let frames = std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref());

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::{token_set::TokenSet, vocabulary::Vocabulary};
+use super::{quoted::end_of_string, token_set::TokenSet, vocabulary::Vocabulary};
 use crate::ids::TokenId;
 
 /// Tokens of a vocabulary in which items may end or begin.
@@ -101,16 +101,6 @@ fn is_mark(byte: u8) -> bool {
 /// May the byte stand outside of strings?
 fn is_bare(byte: u8) -> bool {
     is_mark(byte) || b"0123456789-+.eE:[{}truefalsn".contains(&byte)
-}
-
-/// Where the first quote is that no backslash escapes.
-fn end_of_string(bytes: &[u8]) -> Option<usize> {
-    let mut escaping = false;
-    bytes.iter().position(|&byte| {
-        let ends = byte == b'"' && !escaping;
-        escaping = byte == b'\\' && !escaping;
-        ends
-    })
 }
 
 /// Does a value end in a token that begins outside of strings, with a mark behind it?

@@ -63,7 +63,7 @@ impl Quoted {
 }
 
 /// Where the first quote is that no backslash escapes.
-fn end_of_string(bytes: &[u8]) -> Option<usize> {
+pub(super) fn end_of_string(bytes: &[u8]) -> Option<usize> {
     let mut escaping = false;
     bytes.iter().position(|&byte| {
         let ends = byte == b'"' && !escaping;

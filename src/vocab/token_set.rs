@@ -278,7 +278,7 @@ impl TokenSet {
     }
 }
 
-/// The longest list over so many ids.
+/// The longest list in a set over ids `0..size`.
 fn most_listed(size: usize) -> usize {
     size / IDS_OF_LISTED
 }

@@ -25,7 +25,7 @@ impl Items {
         self.is_in_string() && self.escape.is_open()
     }
 
-    /// Is it in an escape, or so far in a string that some of so many bytes more are compared by a hash?
+    /// Is it in an escape, or in a string that `more` bytes make long enough to be compared by a hash?
     pub(in crate::constraint) fn is_in_part(&self, more: usize) -> bool {
         self.is_in_string() && (self.escape.is_open() || self.scalar.len() + more >= LONG)
     }

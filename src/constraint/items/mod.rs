@@ -456,8 +456,8 @@ impl Frame {
     }
 }
 
-/// The bit of the watched frame with so many below it. Past the last one there is none, which then is the
-/// same as not known to be new.
+/// The bit of the watched frame that has `level` others below it. Frames past the 64th have no bit: their
+/// items count as not known to be new.
 fn level_bit(level: u32) -> u64 {
     1_u64.checked_shl(level).unwrap_or(0)
 }

@@ -51,7 +51,7 @@ enum Decision<'a> {
 }
 
 impl Algebra<'_> {
-    /// Do so many of the shapes have a choice between objects that pairs should not be multiplied out?
+    /// Do several shapes have a choice between objects? Their pairs should not be multiplied out then.
     pub(super) fn has_choices(shapes: &[Rc<Shape>]) -> bool {
         shapes.iter().filter(|shape| shape.objects.len() > 1).count() > 1
     }

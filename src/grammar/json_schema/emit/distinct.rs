@@ -12,7 +12,7 @@ use crate::grammar::json_schema::{
     options::DuplicateKeys,
 };
 
-/// Values that are counted; a set with so many is as good as endless.
+/// Values are counted up to this number; larger sets count as endless.
 const ENOUGH: u64 = 1_000;
 /// Levels of arrays and objects that are looked at.
 const MOST_LEVELS: u32 = 4;
@@ -88,7 +88,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// At least so many values are in the set, up to [`ENOUGH`].
+    /// A lower bound on the number of values in the set, at most [`ENOUGH`].
     fn least_values(&mut self, id: FormulaId, levels: u32) -> Checked<u64> {
         let shape = self.algebra.expand(id)?;
         let limit = usize::try_from(ENOUGH).unwrap_or(usize::MAX);

@@ -8,7 +8,7 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// The logits of single tokens come back if at most one token in so many is allowed; otherwise the whole row does.
+/// The allowed logits alone come back if at most one token in 16 is allowed; otherwise the whole row does.
 const FEW: usize = 16;
 
 /// Rows of logits where [`TensorModel::launch`](super::TensorModel::launch) left them.
