@@ -73,7 +73,7 @@ impl Host for Engines {
                 );
             }
             (way @ (HostWay::Masks | HostWay::Drafts), Some(grammar)) => {
-                under = Under::Ours(grammar.constraint());
+                under = Under::Ours(Box::new(grammar.constraint()));
                 if way == HostWay::Drafts {
                     let prior = job.prior.unwrap_or_else(|| Prior::new(grammar));
                     guesses = Some(Guesses::new(grammar, engine.tokenizer(), prior, Learning::Text));
@@ -88,7 +88,7 @@ impl Host for Engines {
 /// What texts are written under.
 enum Under {
     Nothing,
-    Ours(Constraint),
+    Ours(Box<Constraint>),
     Engine(EngineConstraint),
 }
 
@@ -116,7 +116,7 @@ impl HostWriter for Writer {
         let (engine, guesses) = (&self.engine, self.guesses.as_ref());
         let written = match &self.under {
             Under::Nothing => engine.generate(prompt, None, None, options, watch),
-            Under::Ours(constraint) => engine.generate(prompt, Some(constraint), guesses, options, watch),
+            Under::Ours(constraint) => engine.generate(prompt, Some(&**constraint), guesses, options, watch),
             Under::Engine(constraint) => engine.generate_by_engine(prompt, constraint, options, watch),
         };
         let generation = written.map_err(|error| PeerError(error.to_string()))?;
