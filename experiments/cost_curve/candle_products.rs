@@ -2,9 +2,9 @@
 //!
 //!     cargo experiment candle_products -- 110m q8_0 [REPEATS]
 //!
-//! Only the products of a pass, nothing else of it: what candle's whole pass takes is more. Products of all n take
-//! turns. A star marks n at which the first row has other bits than alone, in any matrix. The numbers are for
-//! RESULTS.md in this folder; no test depends on them.
+//! Only the products of a pass, nothing else of it: what candle's whole pass takes is more. Products of all n
+//! take turns. A star marks n at which the first row has other bits than alone, in any matrix. The numbers are
+//! for RESULTS.md in this folder; no test depends on them.
 
 use std::{
     borrow::Cow,
@@ -87,8 +87,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A matrix of random weights. Those of one shape have the same weights, in memory of their own: quantising takes
-/// longer than all the rest.
+/// A matrix of random weights. Those of one shape have the same weights, in memory of their own: quantising
+/// takes longer than all the rest.
 fn matrix(
     shape: (usize, usize),
     kind: Option<GgmlDType>,

@@ -73,7 +73,7 @@ struct Frame {
     is_decided: bool,
     /// Values of the items, and parts of them.
     used: Facts,
-    /// Parts of what is in it, for the arrays around it.
+    /// Facts (path, kind and value) of what it holds; the arrays around it file them with their items.
     parts: Vec<Arc<[u8]>>,
     /// How many of these are in `used`.
     filed: usize,

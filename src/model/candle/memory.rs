@@ -25,8 +25,8 @@ impl MemoryEstimate {
         self.weights.saturating_add(self.cache).saturating_add(self.pass)
     }
 
-    /// Of a model whose weights take `weights` bytes, with room for so many sequences, whose keys and values
-    /// are kept in a format.
+    /// The need of a model whose weights take `weights` bytes, with room for `sequences` texts of `context`
+    /// tokens whose keys and values are kept as `kv`.
     pub(super) fn new(
         config: &Config,
         kv: KvFormat,
