@@ -22,7 +22,7 @@ use crate::{
     grammar::DistinctItems,
     ids::{StateId, TokenId},
     limits::{LimitExceeded, Work},
-    vocab::TokenSet,
+    vocab::{TokenSet, has_bracket},
 };
 
 /// Is it a character of a string, or a part of one, that stands for itself?
@@ -206,6 +206,34 @@ impl Items {
         match (self.is_in_string(), self.is_idle()) {
             (true, true) => found.extend(&ends.past_end_opening),
             (false, true) => found.extend(&ends.ends_opening),
+            // All items at hand are new: others must begin.
+            (in_string, false) if self.are_settled(true) => {
+                let renewing = if in_string { &ends.renewing_in_string } else { &ends.renewing };
+                let commas = if self.is_item() { &renewing.any } else { &renewing.behind_bracket };
+                found.extend(&commas.with_more);
+                if self.is_in_escape() {
+                    found.extend(&quoted.by_count[0]);
+                }
+                if rule.may_run_out() && (in_string || ahead.marks) {
+                    found.extend(&commas.alone);
+                }
+            }
+            // Those at hand must end, and they end in brackets.
+            (true, false) if !(self.is_item() || rule.may_run_out()) => {
+                found.extend(&ends.renewing_in_string.behind_bracket.with_more);
+                if self.is_in_part(ends.longest) {
+                    found.extend(&quoted.by_count[0]);
+                } else {
+                    found.extend(&quoted.escaping);
+                    let rests = self.rests();
+                    let by_end = rests.iter().filter(|rest| rest.len() <= ends.longest);
+                    found.extend(by_end.filter_map(|&rest| ends.by_end.get(rest)).flatten());
+                }
+                found.retain(|&token| {
+                    mask.contains(token) && vocabulary.bytes(token).is_some_and(has_bracket)
+                });
+            }
+            (false, false) if !(self.is_item() || rule.may_run_out()) => found.extend(&ends.bracketed),
             (true, false) => {
                 found.extend(&ends.past_end);
                 if rule.may_run_out() || self.is_in_part(ends.longest) {

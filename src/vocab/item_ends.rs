@@ -26,9 +26,52 @@ pub(crate) struct ItemEnds {
     pub(crate) marks: Vec<TokenId>,
     /// White space and colons alone.
     pub(crate) blanks: Vec<TokenId>,
+    /// Tokens in which the next item may begin: those that begin in a string and end it, and those that begin
+    /// outside of strings.
+    pub(crate) renewing_in_string: Renewing,
+    pub(crate) renewing: Renewing,
+    /// Outside of strings: those in which an object or array may end, or an array begin.
+    pub(crate) bracketed: Vec<TokenId>,
     /// Outside of strings: those, all others without a quote (and 0, behind which no digit may come), and those
     /// with a quote that does not begin them or is not the only one.
     pub(crate) outside: TokenSet,
+}
+
+/// Tokens with a comma outside of strings.
+#[derive(Debug, Default)]
+pub(crate) struct Renewing {
+    /// Any such tokens.
+    pub(crate) any: Commas,
+    /// Those with a bracket or a closing brace before a comma.
+    pub(crate) behind_bracket: Commas,
+}
+
+/// Tokens with a comma, by what else is in them.
+#[derive(Debug, Default)]
+pub(crate) struct Commas {
+    /// Marks and white space alone, but for the end of a string.
+    pub(crate) alone: Vec<TokenId>,
+    pub(crate) with_more: Vec<TokenId>,
+}
+
+impl Renewing {
+    /// `bytes` may be those past the end of a string.
+    fn add(&mut self, token: TokenId, bytes: &[u8]) {
+        let Some(comma) = bytes.iter().rposition(|&byte| byte == b',') else { return };
+        let is_alone = bytes.iter().all(|&byte| is_mark(byte) || matches!(byte, b'}' | b':'));
+        let list = |commas: &mut Commas| {
+            if is_alone { commas.alone.push(token) } else { commas.with_more.push(token) }
+        };
+        list(&mut self.any);
+        if has_bracket(&bytes[..comma]) {
+            list(&mut self.behind_bracket);
+        }
+    }
+}
+
+/// May an object or array end in this, or an array begin?
+pub(crate) fn has_bracket(bytes: &[u8]) -> bool {
+    bytes.iter().any(|byte| matches!(byte, b'}' | b'[' | b']'))
 }
 
 impl ItemEnds {
@@ -44,6 +87,9 @@ impl ItemEnds {
             digits: Vec::new(),
             marks: Vec::new(),
             blanks: Vec::new(),
+            renewing_in_string: Renewing::default(),
+            renewing: Renewing::default(),
+            bracketed: Vec::new(),
             outside: TokenSet::empty(vocabulary.size()),
         };
         for (token, bytes) in vocabulary.text_tokens() {
@@ -54,6 +100,7 @@ impl ItemEnds {
 
     fn add(&mut self, token: TokenId, bytes: &[u8]) {
         if let Some(end) = end_of_string(bytes) {
+            self.renewing_in_string.add(token, &bytes[end + 1..]);
             if !bytes[..end].contains(&b'\\') {
                 self.longest = self.longest.max(end);
                 self.by_end.entry(bytes[..end].into()).or_default().push(token);
@@ -62,6 +109,11 @@ impl ItemEnds {
                 self.past_end.push(token);
                 self.past_end_opening.extend(bytes.contains(&b'[').then_some(token));
             }
+        }
+        let bare = bytes.iter().position(|&byte| byte == b'"').unwrap_or(bytes.len());
+        if bytes[..bare].iter().all(|&byte| is_bare(byte)) {
+            self.renewing.add(token, bytes);
+            self.bracketed.extend(has_bracket(bytes).then_some(token));
         }
         if bytes.iter().all(|&byte| is_mark(byte) || matches!(byte, b'}' | b':')) {
             let is_blank = !bytes.iter().any(|byte| matches!(byte, b',' | b']' | b'}'));

@@ -19,6 +19,7 @@ mod vocabulary;
 
 pub use builder::VocabularyBuilder;
 pub use error::{VocabularyError, VocabularyErrorKind};
+pub(crate) use item_ends::has_bracket;
 pub(crate) use quoted::Quoted;
 pub(crate) use token_set::Contents;
 pub use token_set::TokenSet;

@@ -14,7 +14,7 @@ use super::generate::config;
 /// Most texts of a schema that are written out.
 const TEXTS: usize = 60_000;
 /// Tokens beside single bytes: many span items.
-const WORDS: [&str; 50] = [
+const WORDS: [&str; 55] = [
     "\\u00",
     "61",
     "22",
@@ -65,6 +65,11 @@ const WORDS: [&str; 50] = [
     "\"aa",
     "[\"a\",\"",
     "e,false",
+    "},{}",
+    "\"},{}",
+    "],[]",
+    "},{\"k\":1}",
+    "],[1]",
 ];
 
 /// A set of values, small enough to write them all down.
@@ -391,5 +396,100 @@ proptest! {
     #[test]
     fn items_come_once(set in array(), choices in vec(any::<u16>(), 14)) {
         walk(&set, &choices);
+    }
+}
+
+/// A schema of items each of which goes on in endlessly many ways, whatever it has.
+fn endless() -> impl Strategy<Value = Value> {
+    let few = select(vec![
+        json!({ "enum": [1, 11] }),
+        json!({ "type": "boolean" }),
+        json!({ "enum": ["a", "aa", "b"] }),
+        json!({ "type": "object", "properties": { "k": { "enum": ["a", 1] } }, "additionalProperties": false }),
+        json!({ "type": "array", "items": { "enum": [1, "a"] }, "maxItems": 2 }),
+    ]);
+    let object = (few.clone(), few.clone()).prop_map(|(member, others)| {
+        json!({ "type": "object", "properties": { "k": member }, "additionalProperties": others })
+    });
+    let array = few.prop_map(|item| json!({ "type": "array", "items": item }));
+    let item = prop_oneof![3 => object, 2 => array].boxed();
+    prop_oneof![
+        3 => item.clone(),
+        1 => item.clone().prop_map(|item| json!({ "anyOf": [item, { "type": "boolean" }] })),
+        1 => item.prop_map(|item| json!({ "type": "array", "items": item })),
+    ]
+}
+
+/// The items that have ended in a text that begins an array, and what is behind the last of them.
+fn items_of(text: &str) -> (Vec<Value>, &str) {
+    let (mut items, mut rest) = (Vec::new(), text.strip_prefix('[').unwrap_or_default());
+    loop {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let Some(Ok(value)) = values.next() else { return (items, rest) };
+        items.push(value);
+        let Some(more) = rest[values.byte_offset()..].strip_prefix(',') else { return (items, "") };
+        rest = more;
+    }
+}
+
+/// Can the items of a text that begins an array still differ?
+fn may_differ(text: &str) -> bool {
+    let (items, rest) = items_of(text);
+    let is_used = |word: &str| items.iter().any(|item| item.to_string() == word);
+    let words = ["true", "false"].iter().filter(|word| !rest.is_empty() && word.starts_with(rest));
+    let differ = items.iter().enumerate().all(|(at, item)| !items[..at].contains(item));
+    differ && words.copied().all(|word| !is_used(word))
+}
+
+/// Goes through a text by random tokens: the masks are those of arrays of the same items, without what repeats
+/// one.
+fn walk_endless(item: &Value, choices: &[u16]) {
+    let vocabulary = vocabulary();
+    let [mut constraint, mut any] = [true, false].map(|unique| {
+        let schema = json!({ "type": "array", "items": item, "uniqueItems": unique }).to_string();
+        let read = options().parse(&schema, &Limits::default());
+        let grammar = read.unwrap_or_else(|error| panic!("{schema}: {error}")).grammar;
+        Compiler::new(vocabulary.clone()).compile(&grammar).unwrap().constraint()
+    });
+    let mut text = String::new();
+    for &choice in choices {
+        let mut wanted = any.mask().unwrap().clone();
+        for (token, bytes) in vocabulary.text_tokens() {
+            // A character cut in two begins nothing that repeats.
+            let Ok(bytes) = std::str::from_utf8(bytes) else { continue };
+            if wanted.contains(token) && !may_differ(&(text.clone() + bytes)) {
+                wanted.remove(token);
+            }
+        }
+        let mask = constraint.mask().unwrap().clone();
+        assert_eq!(shown(&mask, &vocabulary), shown(&wanted, &vocabulary), "{item} after {text}");
+        let is_whole =
+            |token: &TokenId| std::str::from_utf8(vocabulary.bytes(*token).unwrap_or(b"\xff")).is_ok();
+        let tokens: Vec<TokenId> = mask.iter().filter(is_whole).collect();
+        // What closes, opens and goes on, and what is in the schema: rather than strings that are new.
+        let likely = |token: &TokenId| {
+            let bytes = vocabulary.bytes(*token).unwrap_or_default();
+            token.raw() > 256 || b"{}[],:\"k1at".contains(&bytes[0])
+        };
+        let few: Vec<TokenId> = tokens.iter().copied().filter(likely).collect();
+        let tokens = if few.is_empty() || choice % 16 == 0 { tokens } else { few };
+        let Some(&token) = tokens.get(usize::from(choice / 16) % tokens.len().max(1)) else { break };
+        let bytes = vocabulary.bytes(token).unwrap();
+        for session in [&mut constraint, &mut any] {
+            session.advance(token).unwrap();
+        }
+        text.push_str(std::str::from_utf8(bytes).unwrap());
+        let completion = constraint.clone().shortest_completion().unwrap().bytes;
+        let whole = text.clone() + std::str::from_utf8(&completion).unwrap();
+        assert!(may_differ(&whole) && serde_json::from_str::<Value>(&whole).is_ok(), "{item}: {whole}");
+    }
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn endless_items_come_once(item in endless(), choices in vec(any::<u16>(), 30)) {
+        walk_endless(&item, &choices);
     }
 }

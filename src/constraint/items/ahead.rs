@@ -38,6 +38,8 @@ impl Items {
                 return true;
             }
             match (self.phase, self.is_innermost(frame)) {
+                // What is open in the item goes on in endlessly many ways.
+                (_, false) if !runs_out => true,
                 (Phase::Between, true) => self.awaits != Awaits::Value || !runs_out,
                 (Phase::Between, false) => false,
                 (Phase::Text, _) => !frame.used.has_beginning(&self.begun(b's')),
@@ -92,6 +94,11 @@ impl Items {
         let mut rests = Vec::new();
         top.used.rests(&fact(top.path, b'#', begun), &mut rests);
         digits.iter().all(u8::is_ascii_digit).then_some(rests)
+    }
+
+    /// Is the value at hand, or the one that may come, an item of an array whose items are compared?
+    pub(in crate::constraint) fn is_item(&self) -> bool {
+        self.top.as_ref().is_some_and(|top| top.is_watched)
     }
 
     /// Is the value at hand, or the one that may come, an item of the only array whose items are compared?

@@ -76,16 +76,44 @@ impl Emitter<'_, '_> {
         let mut rule = self.distinct_items.unwrap_or_default();
         for item in places(shape) {
             let values = self.algebra.expand(item)?;
-            // What any array or object begins goes on in endless many ways.
-            let any = &self.algebra.ends.any;
-            let nested = values.arrays.iter().any(|array| !any.arrays.contains(array))
-                || values.objects.iter().any(|object| !any.objects.contains(object));
-            let words = values.strings.is_empty() && values.numbers.is_empty();
+            let (mut nested, mut endless) = (false, false);
+            for array in &values.arrays {
+                let goes_on = self.array_goes_on(array)?;
+                (nested, endless) = (nested || !goes_on, endless || goes_on);
+            }
+            for object in &values.objects {
+                let goes_on = self.object_goes_on(object)?;
+                (nested, endless) = (nested || !goes_on, endless || goes_on);
+            }
+            let words = values.strings.is_empty() && values.numbers.is_empty() && !endless;
             rule.strings_may_run_out |= nested || words || values.strings.may_run_out();
             rule.numbers_may_run_out |= nested || digits_may_run_out(&values.numbers);
         }
         self.distinct_items = Some(rule);
         Ok(())
+    }
+
+    /// Can any such array, whatever it has, have one more item?
+    fn array_goes_on(&mut self, array: &ArrayShape) -> Checked<bool> {
+        let plain = array.counts.is_empty() && array.unique.is_none() && array.repeated.is_none();
+        Ok(plain && array.max.is_none() && self.levels.is_none() && self.has_values(array.rest)?)
+    }
+
+    /// Can any such object, whatever it has, have members of endlessly many names more?
+    fn object_goes_on(&mut self, object: &ObjectShape) -> Checked<bool> {
+        if object.max.is_some() || !object.some.is_empty() || self.levels.is_some() {
+            return Ok(false);
+        }
+        Ok(match object.every[..] {
+            [] => true,
+            // All other names are free where these are few.
+            [(_, value)] => self.has_values(value)?,
+            _ => false,
+        })
+    }
+
+    fn has_values(&mut self, id: FormulaId) -> Checked<bool> {
+        Ok(self.least_values(id, MOST_LEVELS)? > 0)
     }
 
     /// A lower bound on the number of values in the set, at most [`ENOUGH`].
