@@ -143,6 +143,11 @@ impl Keys {
         self.bytes > 0
     }
 
+    /// Is the text in a key?
+    pub(super) fn is_in_key(&self) -> bool {
+        self.phase == Phase::Key
+    }
+
     /// What tells places in a key apart, as far as what comes after matters.
     pub(super) fn spelt(&self) -> Cow<'_, [u8]> {
         match decoded(&self.spelt) {

@@ -143,7 +143,7 @@ impl Constraint {
             return Ok(true);
         }
         match &readers.items {
-            Some(items) => self.items_run_out(state, items),
+            Some(items) => self.items_run_out(state, items, readers.keys.as_ref()),
             None => Ok(false),
         }
     }

@@ -14,7 +14,7 @@ use super::{
     error::{StepError, StepErrorKind},
     host::lock,
     items::{Event, Items},
-    keys::{node_of, nodes_along},
+    keys::{Keys, node_of, nodes_along},
     machine::Machine,
     program::Program,
 };
@@ -32,6 +32,14 @@ fn is_plain(byte: u8) -> bool {
 
 /// A place of a text: in the grammar, and in its JSON.
 type At = (StateId, Items);
+
+/// The same, with the keys that have come where they may run out: an object may be left neither its keys nor
+/// what it holds.
+struct Place {
+    state: StateId,
+    items: Items,
+    keys: Option<Keys>,
+}
 
 /// What the machine says of a place before its mask is looked at.
 struct Ahead {
@@ -77,9 +85,29 @@ impl Machine {
         Ok(Ok((state, items)))
     }
 
-    /// Do the items at hand differ from all before them, whatever comes or if they end here?
-    fn is_free(&self, (state, items): &At, rule: DistinctItems) -> bool {
-        items.are_settled(rule.may_run_out()) || items.are_settled_by_end() && self.may_begin(*state)
+    /// Where bytes lead, unless they cannot follow.
+    fn walk_place(
+        &mut self,
+        program: &Program,
+        Place { state, items, mut keys }: Place,
+        bytes: &[u8],
+        work: &mut Work,
+    ) -> Result<Option<Place>, LimitExceeded> {
+        if let Some(keys) = &mut keys
+            && keys.read(bytes)? < bytes.len()
+        {
+            return Ok(None);
+        }
+        let led = self.walk_items(program, (state, items), bytes, work)?;
+        Ok(led.ok().map(|(state, items)| Place { state, items, keys }))
+    }
+
+    /// Do the items at hand differ from all before them, whatever comes or if they end here, and so does the
+    /// key?
+    fn is_free(&self, Place { state, items, keys }: &Place, rule: DistinctItems) -> bool {
+        let is_new =
+            items.are_settled(rule.may_run_out()) || items.are_settled_by_end() && self.may_begin(*state);
+        is_new && !keys.as_ref().is_some_and(Keys::may_come_again)
     }
 
     /// Does every text that goes on from here repeat an item? A depth-first search that follows the beginnings
@@ -87,12 +115,12 @@ impl Machine {
     fn is_dead_end(
         &mut self,
         program: &Program,
-        at: At,
+        at: Place,
         rule: DistinctItems,
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
         // Behind the first byte of an escape that was begun before, all others count.
-        let begun = at.1.is_in_escape();
+        let begun = at.items.is_in_escape();
         if self.is_free(&at, rule) {
             return Ok(false);
         }
@@ -100,14 +128,13 @@ impl Machine {
         // Items are mostly new without white space and escapes, of which there are many.
         let mut later = Vec::new();
         let mut seen = HashSet::new();
-        while let Some((state, items)) = open.pop().or_else(|| later.pop()) {
-            if items.are_settled(rule.may_run_out()) || items.are_settled_by_end() && self.may_begin(state) {
-                return Ok(false);
-            }
-            if !seen.insert((state, items.place())) {
+        while let Some(place) = open.pop().or_else(|| later.pop()) {
+            let Place { state, items, keys } = &place;
+            // The keys of an object at hand are among what tells items apart.
+            if !seen.insert((*state, items.place())) {
                 continue;
             }
-            let ways = self.ways(program, state, work)?;
+            let ways = self.ways(program, *state, work)?;
             work.spend(1 + ways.len())?;
             if items.are_fewer_than(ways.iter().filter(|&&byte| is_plain(byte)).count()) {
                 return Ok(false);
@@ -116,10 +143,12 @@ impl Machine {
                 if !begun && items.is_in_vain(byte) {
                     continue;
                 }
-                if is_plain(byte) && items.is_left_by(byte) {
+                let is_in_key = keys.as_ref().is_some_and(Keys::is_in_key);
+                if is_plain(byte) && items.is_left_by(byte) && !is_in_key {
                     return Ok(false);
                 }
-                if let Ok(to) = self.walk_items(program, (state, items.clone()), &[byte], work)? {
+                let from = Place { state: *state, items: items.clone(), keys: keys.clone() };
+                if let Some(to) = self.walk_place(program, from, &[byte], work)? {
                     if self.is_free(&to, rule) {
                         return Ok(false);
                     }
@@ -135,7 +164,7 @@ impl Machine {
     fn ahead(
         &mut self,
         program: &Program,
-        (state, items): (StateId, &Items),
+        (state, items, keys): (StateId, &Items, Option<&Keys>),
         rule: DistinctItems,
         work: &mut Work,
     ) -> Result<Ahead, LimitExceeded> {
@@ -148,9 +177,10 @@ impl Machine {
         }
         // All marks with a comma lead to a place of which the comma alone tells.
         if items.is_flat() && rule.may_run_out() && self.step(program, state, b',', work)?.is_some() {
-            ahead.marks = match self.walk_items(program, (state, items.clone()), b",", work)? {
-                Ok(to) => self.is_dead_end(program, to, rule, work)?,
-                Err(_) => true,
+            let from = Place { state, items: items.clone(), keys: keys.cloned() };
+            ahead.marks = match self.walk_place(program, from, b",", work)? {
+                Some(to) => self.is_dead_end(program, to, rule, work)?,
+                None => true,
             };
         }
         Ok(ahead)
@@ -160,7 +190,7 @@ impl Machine {
     fn repeating(
         &mut self,
         program: &Program,
-        (state, items): (StateId, &Items),
+        (state, items, keys): (StateId, &Items, Option<&Keys>),
         tokens: &[TokenId],
         rule: DistinctItems,
         work: &mut Work,
@@ -170,15 +200,16 @@ impl Machine {
         for &token in tokens {
             let bytes = program.vocabulary.bytes(token).unwrap_or_default();
             work.spend(bytes.len())?;
-            let is_refused = match self.walk_items(program, (state, items.clone()), bytes, work)? {
-                Err(_) => true,
-                Ok(at) if self.is_free(&at, rule) => false,
-                Ok((to, after)) => {
-                    let place = (to, after.place());
+            let from = Place { state, items: items.clone(), keys: keys.cloned() };
+            let is_refused = match self.walk_place(program, from, bytes, work)? {
+                None => true,
+                Some(at) if self.is_free(&at, rule) => false,
+                Some(at) => {
+                    let place = (at.state, at.items.place());
                     match known.get(&place) {
                         Some(&known) => known,
                         None => {
-                            let dead = self.is_dead_end(program, (to, after), rule, work)?;
+                            let dead = self.is_dead_end(program, at, rule, work)?;
                             *known.entry(place).or_insert(dead)
                         }
                     }
@@ -294,15 +325,27 @@ impl Items {
 
 impl Constraint {
     /// Does every text that goes on from here repeat an item?
-    pub(super) fn items_run_out(&mut self, state: &mut StateId, items: &Items) -> Result<bool, StepError> {
+    pub(super) fn items_run_out(
+        &mut self,
+        state: &mut StateId,
+        items: &Items,
+        keys: Option<&Keys>,
+    ) -> Result<bool, StepError> {
         let Some(rule) = self.program.lowered.items else { return Ok(false) };
         if items.are_settled(rule.may_run_out()) {
             return Ok(false);
         }
+        let keys = self.keys_that_run_out(keys);
         // All in one piece: a session that moves to another machine begins anew.
         self.run(state, |machine, program, state, work| {
-            machine.is_dead_end(program, (state, items.clone()), rule, work)
+            let at = Place { state, items: items.clone(), keys: keys.clone() };
+            machine.is_dead_end(program, at, rule, work)
         })
+    }
+
+    /// The reader of keys, if dead ends depend on it.
+    fn keys_that_run_out(&self, keys: Option<&Keys>) -> Option<Keys> {
+        keys.filter(|_| self.program.lowered.keys.is_some_and(|rule| rule.may_run_out)).cloned()
     }
 
     /// The mask without the tokens with which an item would come again that may not.
@@ -311,15 +354,16 @@ impl Constraint {
             return Ok(mask);
         };
         let mut state = self.here.state();
+        let keys = self.keys_that_run_out(self.readers.keys.as_ref());
         let ahead = self.run(&mut state, |machine, program, state, work| {
-            machine.ahead(program, (state, &items), rule, work)
+            machine.ahead(program, (state, &items, keys.as_ref()), rule, work)
         })?;
         let suspects = items.suspects(&self.program, &mask, rule, &ahead);
         if suspects.is_empty() {
             return Ok(mask);
         }
         let refused = self.run(&mut state, |machine, program, state, work| {
-            machine.repeating(program, (state, &items), &suspects, rule, work)
+            machine.repeating(program, (state, &items, keys.as_ref()), &suspects, rule, work)
         })?;
         if refused.is_empty() {
             return Ok(mask);

@@ -493,3 +493,71 @@ proptest! {
         walk_endless(&item, &choices);
     }
 }
+
+/// Keys that objects with at most two of them have, more than are written out in the grammar.
+fn pairs() -> (Value, Vec<String>) {
+    let letters = 'a'..='p';
+    let keys = letters.clone().flat_map(|one| letters.clone().map(move |other| format!("{one}{other}")));
+    let object = json!({
+        "type": "object", "patternProperties": { "^[a-p]{2}$": { "enum": [1] } }, "additionalProperties": false,
+    });
+    (object, keys.collect())
+}
+
+fn session(schema: &Value) -> Constraint {
+    let grammar = options().parse(&schema.to_string(), &Limits::default()).unwrap().grammar;
+    Compiler::new(vocabulary()).compile(&grammar).unwrap().constraint()
+}
+
+/// Follows a text; what says what may follow agrees before each of the bytes `..` of it.
+fn follow(constraint: &mut Constraint, text: &str, last: usize) -> Vec<String> {
+    let most = constraint.advance_bytes(&text.as_bytes()[..text.len() - last]).unwrap();
+    assert_eq!(most, text.len() - last, "{text}");
+    let vocabulary = vocabulary();
+    let mut shown_last = Vec::new();
+    for at in text.len() - last..=text.len() {
+        let mask = constraint.mask().unwrap().clone();
+        for (token, bytes) in vocabulary.text_tokens() {
+            let mut other = constraint.fork();
+            let most = other.advance_bytes(bytes).unwrap();
+            assert_eq!(most == bytes.len(), mask.contains(token), "{bytes:?} after {at} bytes of {text}");
+            if most == bytes.len() {
+                let completion = other.shortest_completion().unwrap().bytes;
+                assert!(!completion.is_empty() || other.is_complete());
+            }
+        }
+        shown_last = shown(&mask, &vocabulary);
+        if let Some(&byte) = text.as_bytes().get(at) {
+            assert_eq!(constraint.advance_bytes(&[byte]).unwrap(), 1, "{text} at {at}");
+        }
+    }
+    shown_last
+}
+
+/// Behind the last of finitely many keys no comma may come.
+#[test]
+fn keys_run_out_before_the_comma() {
+    let (object, keys) = pairs();
+    let members: Vec<String> = keys.iter().map(|key| format!("\"{key}\":1")).collect();
+    let text = format!("{{{}", members.join(","));
+    assert_eq!(follow(&mut session(&object), &text, 2), ["}"]);
+    let fewer = format!("{{{}", members[1..].join(","));
+    assert!(follow(&mut session(&object), &fewer, 2).contains(&",".to_owned()));
+}
+
+/// A key that has not come in its object, but with which the object would be one that has come.
+#[test]
+fn keys_and_items_run_out_together() {
+    let (mut object, keys) = pairs();
+    object["maxProperties"] = json!(2);
+    let schema = json!({ "type": "array", "items": object, "uniqueItems": true });
+    let pairs = keys[1..].iter().map(|key| format!("{{\"aa\":1,\"{key}\":1}}")).collect::<Vec<_>>().join(",");
+    // All objects with `aa` have come.
+    let first = follow(&mut session(&schema), &format!("[{{\"aa\":1}},{pairs},{{\"a"), 3);
+    assert!(!first.contains(&"a".to_owned()) && first.contains(&"b".to_owned()), "{first:?}");
+    let second = follow(&mut session(&schema), &format!("[{{\"aa\":1}},{pairs},{{\"bb\":1,\"a"), 3);
+    assert!(!second.contains(&"a".to_owned()) && second.contains(&"b".to_owned()), "{second:?}");
+    // One of them has not.
+    let third = follow(&mut session(&schema), &format!("[{pairs},{{\"aa\":1"), 8);
+    assert!(third.contains(&"}".to_owned()) && !third.contains(&",".to_owned()), "{third:?}");
+}

@@ -8,11 +8,14 @@ use super::super::{
     error::Checked,
     options::DuplicateKeys,
 };
+use crate::limits::KEY_BYTES;
 
 /// Languages of keys that one object tells apart.
 const MOST_REGIONS: usize = 256;
 /// Keys of a language that are written one by one.
 const MOST_LISTED: usize = 64;
+/// Most keys that objects can have: each of them is kept, with a byte more.
+const MOST_KEYS: usize = KEY_BYTES / 2;
 /// Members that must be there under one of several keys, at a time.
 pub(super) const MOST_SOME: usize = 8;
 
@@ -84,34 +87,44 @@ impl Algebra<'_> {
             .retain(|member| member.required || member.ways.iter().any(|way| way.value != Formulas::NEVER));
         let regions = self.regions(shape, known)?;
         let least = members.iter().filter(|member| member.required).count() as u64;
-        let most = regions.is_empty().then_some(members.len() as u64);
-        let (regions, listed) = self.split(regions);
+        let (regions, listed, others) = self.split(regions);
+        let most = others.map(|others| (members.len() + listed.len() + others) as u64);
+        let max = if regions.is_empty() {
+            // Each member comes once: what all of them are within says nothing.
+            shape.max.filter(|&max| most.is_none_or(|most| max < most))
+        } else {
+            // A comma leads nowhere where all keys have come.
+            shape.max.into_iter().chain(most).min()
+        };
         Ok(Plan {
             listed,
             min: if shape.min <= least { 0 } else { shape.min },
-            max: shape.max.filter(|&max| most.is_none_or(|most| max < most)),
+            max,
             members,
             regions,
             wanted: (1 << shape.some.len()) - 1,
         })
     }
 
-    /// Takes the regions apart that have few keys, unless those may come twice.
-    fn split(&self, regions: Vec<Region>) -> (Vec<Region>, Vec<Member>) {
-        let (mut endless, mut listed) = (Vec::new(), Vec::new());
+    /// Takes the regions apart that have few keys, unless those may come twice. How many keys the others have,
+    /// unless they may come twice or are more than can ever come.
+    fn split(&self, regions: Vec<Region>) -> (Vec<Region>, Vec<Member>, Option<usize>) {
+        let (mut many, mut listed, mut others) = (Vec::new(), Vec::new(), Some(0));
         for region in regions {
-            let few = match self.options.duplicate_keys {
-                DuplicateKeys::Refuse => region.keys.as_finite(MOST_LISTED),
+            let count = match self.options.duplicate_keys {
+                DuplicateKeys::Refuse => region.keys.count(MOST_KEYS),
                 DuplicateKeys::Allow => None,
             };
-            let Some(keys) = few else {
-                endless.push(region);
+            let few = count.filter(|&count| count <= MOST_LISTED);
+            let Some(keys) = few.and_then(|count| region.keys.as_finite(count)) else {
+                others = others.zip(count).map(|(others, count)| others + count);
+                many.push(region);
                 continue;
             };
             let member = |key: String| Member { key: key.into(), required: false, ways: region.ways.clone() };
             listed.extend(keys.into_iter().map(member));
         }
-        (endless, listed)
+        (many, listed, others)
     }
 
     /// What a member may hold so that it is some of the wanted ones whose keys it has.

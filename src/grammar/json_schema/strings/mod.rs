@@ -8,6 +8,7 @@
 
 mod changed;
 mod classes;
+mod digits;
 mod ecma;
 mod emit;
 mod formats;
@@ -185,6 +186,22 @@ impl StringSet {
         }
         strings.sort_unstable();
         Some(strings)
+    }
+
+    /// How many strings there are, if at most `limit`.
+    pub(super) fn count(&self, limit: usize) -> Option<usize> {
+        let mut count = 0;
+        for (min, max, dfa) in self.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
+            // Of all strings there are endlessly many, or of so many lengths a million at least.
+            if dfa.is_all() && max != Some(0) {
+                return None;
+            }
+            count += dfa.within(min, max).ok()?.count(limit);
+            if count > limit {
+                return None;
+            }
+        }
+        Some(count)
     }
 
     /// Least and greatest length of each piece, and what it agrees with.

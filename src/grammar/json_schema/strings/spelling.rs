@@ -15,6 +15,7 @@ use super::{
         leaf::{Escapes, LeafError},
     },
     changed::{Usual, few_others, hex_bytes, with},
+    digits::{ASCII, Digit, FOUR_BYTES, PAIR, THREE_BYTES, TWO_BYTES, UNIT},
 };
 use crate::grammar::automaton::{Automaton, AutomatonError, Edge, State};
 
@@ -82,64 +83,6 @@ impl Style {
     }
 }
 
-/// A digit: how many values it has and which bytes write them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Digit {
-    /// Value `v < radix` is the byte `base + v`.
-    Byte { base: u8, radix: u32 },
-    /// Value `v < radix` is the hex digit of `base + v`, in either case.
-    Hex { base: u32, radix: u32 },
-}
-
-impl Digit {
-    fn radix(self) -> u32 {
-        match self {
-            Self::Byte { radix, .. } | Self::Hex { radix, .. } => radix,
-        }
-    }
-
-    fn edges(self, value: u32, to: u32, edges: &mut Vec<Edge>) {
-        let mut push = |code: u32| {
-            let byte = u8::try_from(code).unwrap_or(u8::MAX);
-            match edges.last_mut() {
-                Some(last) if last.to == to && last.last.checked_add(1) == Some(byte) => last.last = byte,
-                _ => edges.push(Edge { first: byte, last: byte, to }),
-            }
-        };
-        match self {
-            Self::Byte { base, .. } => push(u32::from(base) + value),
-            Self::Hex { base, .. } => {
-                let digit = base + value;
-                if digit < 10 {
-                    push(u32::from(b'0') + digit);
-                } else {
-                    push(u32::from(b'A') + digit - 10);
-                    push(u32::from(b'a') + digit - 10);
-                }
-            }
-        }
-    }
-}
-
-const fn byte(base: u8, radix: u32) -> Digit {
-    Digit::Byte { base, radix }
-}
-
-const fn hex(base: u32, radix: u32) -> Digit {
-    Digit::Hex { base, radix }
-}
-
-const REST: Digit = byte(0x80, 64);
-const ASCII: &[Digit] = &[byte(0, 128)];
-const TWO_BYTES: &[Digit] = &[byte(0xc0, 32), REST];
-const THREE_BYTES: &[Digit] = &[byte(0xe0, 16), REST, REST];
-const FOUR_BYTES: &[Digit] = &[byte(0xf0, 8), REST, REST, REST];
-const ANY_HEX: Digit = hex(0, 16);
-const UNIT: &[Digit] = &[ANY_HEX, ANY_HEX, ANY_HEX, ANY_HEX];
-/// A surrogate pair after its `\uD`: the bits of the code point past `0x10000`.
-const PAIR: &[Digit] =
-    &[hex(8, 4), ANY_HEX, ANY_HEX, byte(b'\\', 1), byte(b'u', 1), hex(0xd, 1), hex(0xc, 4), ANY_HEX, ANY_HEX];
-
 /// Code points: first and last of each range.
 type Ranges = &'static [(u32, u32)];
 
@@ -160,14 +103,7 @@ pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result
     let count = dfa.len();
     let number = |state: usize| u32::try_from(state).unwrap_or(u32::MAX);
     // The character states first, then the end, then what is between characters, then the start.
-    let mut speller = Speller {
-        style,
-        nodes: vec![State::default(); count + 1],
-        known: HashTable::new(),
-        hashes: DefaultHashBuilder::default(),
-        tails: HashMap::new(),
-        usual: HashMap::new(),
-    };
+    let mut speller = Speller::new(style, count + 1);
     let end = number(count);
     speller.nodes[count].accepts = true;
     for state in 0..number(count) {
@@ -233,9 +169,34 @@ struct Speller {
     tails: HashMap<(&'static [Digit], u32), u32>,
     /// The edges from which every character leads to a state.
     usual: HashMap<u32, Rc<[Edge]>>,
+    /// What is between the characters of a state, by these and which of them lead to the same state.
+    plans: HashMap<Box<[Way]>, Rc<Plan>>,
+}
+
+/// What is between characters where states are numbered from 0 in the order in which characters lead to them: a
+/// count repeats it with other states.
+#[derive(Debug)]
+struct Plan {
+    /// The edges of what is between, numbered after the states that characters lead to; each after those it
+    /// leads to.
+    between: Box<[State]>,
+    first: Vec<Edge>,
 }
 
 impl Speller {
+    /// Of an automaton with these states, which are there but empty.
+    fn new(style: Style, states: usize) -> Self {
+        Self {
+            style,
+            nodes: vec![State::default(); states],
+            known: HashTable::new(),
+            hashes: DefaultHashBuilder::default(),
+            tails: HashMap::new(),
+            usual: HashMap::new(),
+            plans: HashMap::new(),
+        }
+    }
+
     /// The edges of a state at the start of a character.
     ///
     /// Most states, those of names and of all strings but some, send a few characters of ASCII one way each
@@ -326,6 +287,33 @@ impl Speller {
     }
 
     fn character_by_ranges(&mut self, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
+        let mut states: Vec<u32> = Vec::new();
+        let numbered = ways.iter().map(|&(first, last, to)| {
+            let known = states.iter().rposition(|&state| state == to);
+            let number = known.unwrap_or_else(|| {
+                states.push(to);
+                states.len() - 1
+            });
+            (first, last, u32::try_from(number).unwrap_or(u32::MAX))
+        });
+        let numbered: Vec<Way> = numbered.collect();
+        let plan = match self.plans.get(&numbered[..]) {
+            Some(plan) => Rc::clone(plan),
+            None => {
+                let plan = Rc::new(Plan::new(self.style, &numbered, states.len())?);
+                self.plans.insert(numbered.into(), Rc::clone(&plan));
+                plan
+            }
+        };
+        for State { edges, .. } in &plan.between {
+            let edges = edges.iter().map(|&edge| Edge { to: states[edge.to as usize], ..edge }).collect();
+            let made = self.sorted_node(edges)?;
+            states.push(made);
+        }
+        Ok(plan.first.iter().map(|&edge| Edge { to: states[edge.to as usize], ..edge }).collect())
+    }
+
+    fn make_character(&mut self, ways: &[Way]) -> Result<Vec<Edge>, LeafError> {
         let mut edges = Vec::new();
         let raw: [(&'static [Digit], Ranges); 4] = [
             (ASCII, &[(0x20, 0x21), (0x23, 0x5b), (0x5d, 0x7f)]),
@@ -420,9 +408,14 @@ impl Speller {
             }
             joins
         });
+        self.sorted_node(edges).map(Some)
+    }
+
+    /// The state with these edges: in order, and none that could be one with the next.
+    fn sorted_node(&mut self, edges: Vec<Edge>) -> Result<u32, LeafError> {
         let hash = self.hashes.hash_one(&edges);
         if let Some(&known) = self.known.find(hash, |&id| self.nodes[id as usize].edges == edges) {
-            return Ok(Some(known));
+            return Ok(known);
         }
         if self.nodes.len() >= MAX_SPELLED {
             return Err(too_many());
@@ -431,6 +424,15 @@ impl Speller {
         self.nodes.push(State { accepts: false, edges });
         let Self { known, nodes, hashes, .. } = self;
         known.insert_unique(hash, id, |&id| hashes.hash_one(&nodes[id as usize].edges));
-        Ok(Some(id))
+        Ok(id)
+    }
+}
+
+impl Plan {
+    /// For characters that lead to the states `0..states`.
+    fn new(style: Style, ways: &[Way], states: usize) -> Result<Self, LeafError> {
+        let mut speller = Speller::new(style, states);
+        let first = speller.make_character(ways)?;
+        Ok(Self { between: speller.nodes.drain(states..).collect(), first })
     }
 }
