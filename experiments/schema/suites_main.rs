@@ -26,7 +26,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("official") => {
             let draft = given(3).unwrap_or("draft2020-12");
             let optional = given(4) == Some("optional");
-            options = options.with_draft(if draft == "draft7" { Draft::Draft7 } else { Draft::Draft202012 });
+            options = options.with_draft(match draft {
+                "draft4" => Draft::Draft4,
+                "draft6" => Draft::Draft6,
+                "draft7" => Draft::Draft7,
+                "draft2019-09" => Draft::Draft201909,
+                "draft2020-12" => Draft::Draft202012,
+                _ => return Err(format!("no draft is called {draft}").into()),
+            });
             options.format = if optional { Format::Assert } else { Format::Annotate };
             options.documents = suites::remotes(file(2)?);
             suites::official(file(1)?, draft, optional)

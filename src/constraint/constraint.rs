@@ -140,8 +140,10 @@ impl Constraint {
             Some(mask) => mask,
             None => match self.here {
                 Place::In(mut state) => {
-                    let mask = self.run(&mut state, Machine::mask)?;
-                    let mask = self.without_repeated_keys(mask)?;
+                    let mask = match self.readers.keys.is_some() {
+                        true => self.mask_of_new_keys(&mut state)?,
+                        false => self.run(&mut state, Machine::mask)?,
+                    };
                     self.without_repeated_items(mask)?
                 }
                 Place::Ended(_) => Arc::new(TokenSet::empty(self.program.asked.vocabulary.size())),

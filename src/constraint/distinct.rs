@@ -8,7 +8,6 @@ use super::{
     completion::Completion,
     constraint::Constraint,
     error::StepError,
-    host::lock,
     keys::{Begun, Keys},
 };
 use crate::{
@@ -121,11 +120,15 @@ impl Constraint {
     }
 
     /// The mask without the tokens with which a key would come twice.
-    pub(super) fn without_repeated_keys(&mut self, mask: Arc<TokenSet>) -> Result<Arc<TokenSet>, StepError> {
+    pub(super) fn mask_of_new_keys(&mut self, state: &mut StateId) -> Result<Arc<TokenSet>, StepError> {
+        let (mask, enclosed) = self.run(state, |machine, program, state, work| {
+            let mask = machine.mask(program, state, work)?;
+            let enclosed = machine.enclosed(program, state, &mask);
+            Ok((mask, enclosed))
+        })?;
         let (Some(keys), Some(rule)) = (&self.readers.keys, self.program.lowered.keys) else {
             return Ok(mask);
         };
-        let enclosed = lock(&self.machine).enclosed(&self.program, self.here.state(), &mask);
         let mut refused = keys.repeating(&self.program, &mask, &enclosed)?;
         if rule.may_run_out && keys.is_any() {
             let keys = keys.clone();

@@ -1,7 +1,10 @@
 //! The readers of a session beside the parser, and the steps of a text with them: which keys have come, and
 //! which items.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use super::{
     constraint::{Constraint, STEP_BYTES},
@@ -21,7 +24,8 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub(super) struct Readers {
     pub(super) keys: Option<Keys>,
-    pub(super) items: Option<Items>,
+    /// Apart, as few grammars ask for it: what all sessions move at each step stays small.
+    pub(super) items: Option<Arc<Items>>,
 }
 
 /// Where bytes lead, or how many of them can follow.
@@ -30,7 +34,7 @@ type Led = Result<(StateId, Readers), usize>;
 impl Readers {
     /// Those that a grammar asks for, before any text.
     pub(super) fn new(lowered: &Lowered) -> Self {
-        Self { keys: lowered.keys.map(|_| Keys::default()), items: lowered.items.map(|_| Items::default()) }
+        Self { keys: lowered.keys.map(|_| Keys::default()), items: lowered.items.map(|_| Arc::default()) }
     }
 
     pub(super) fn are_none(&self) -> bool {
@@ -41,13 +45,14 @@ impl Readers {
     pub(super) fn place(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.keys.as_ref().map(Keys::spelt).hash(&mut hasher);
-        self.items.as_ref().map(Items::place).hash(&mut hasher);
+        self.items.as_ref().map(|items| items.place()).hash(&mut hasher);
         hasher.finish()
     }
 
     /// Memory beside what they share, in bytes.
     pub(super) fn own_bytes(&self) -> usize {
-        self.keys.as_ref().map_or(0, Keys::own_bytes) + self.items.as_ref().map_or(0, Items::own_bytes)
+        self.keys.as_ref().map_or(0, Keys::own_bytes)
+            + self.items.as_ref().map_or(0, |items| items.own_bytes())
     }
 }
 
@@ -69,9 +74,9 @@ impl Machine {
         let Some(items) = readers.items.take() else {
             return Ok(self.step(program, state, byte, work)?.map(|to| (to, readers)));
         };
-        let led = self.walk_items(program, (state, items), &[byte], work)?;
+        let led = self.walk_items(program, (state, Arc::unwrap_or_clone(items)), &[byte], work)?;
         Ok(led.ok().map(|(to, items)| {
-            readers.items = Some(items);
+            readers.items = Some(Arc::new(items));
             (to, readers)
         }))
     }
@@ -117,8 +122,8 @@ impl Constraint {
                         let (to, more) = machine.walk(program, state, chunk, work)?;
                         return Ok((to, more, None));
                     };
-                    Ok(match machine.walk_items(program, (state, items.clone()), chunk, work)? {
-                        Ok((to, after)) => (to, chunk.len(), Some(after)),
+                    Ok(match machine.walk_items(program, (state, Items::clone(items)), chunk, work)? {
+                        Ok((to, after)) => (to, chunk.len(), Some(Arc::new(after))),
                         Err(more) => (state, more, None),
                     })
                 })?;

@@ -338,7 +338,7 @@ impl Constraint {
         let keys = self.keys_that_run_out(keys);
         // All in one piece: a session that moves to another machine begins anew.
         self.run(state, |machine, program, state, work| {
-            let at = Place { state, items: items.clone(), keys: keys.clone() };
+            let at = Place { state, items: Items::clone(items), keys: keys.clone() };
             machine.is_dead_end(program, at, rule, work)
         })
     }

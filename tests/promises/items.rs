@@ -435,10 +435,10 @@ fn items_of(text: &str) -> (Vec<Value>, &str) {
 /// Can the items of a text that begins an array still differ?
 fn may_differ(text: &str) -> bool {
     let (items, rest) = items_of(text);
-    let is_used = |word: &str| items.iter().any(|item| item.to_string() == word);
-    let words = ["true", "false"].iter().filter(|word| !rest.is_empty() && word.starts_with(rest));
+    let words = [("true", json!(true)), ("false", json!(false))];
+    let mut begun = words.iter().filter(|(word, _)| !rest.is_empty() && word.starts_with(rest));
     let differ = items.iter().enumerate().all(|(at, item)| !items[..at].contains(item));
-    differ && words.copied().all(|word| !is_used(word))
+    differ && begun.all(|(_, value)| !items.contains(value))
 }
 
 /// Goes through a text by random tokens: the masks are those of arrays of the same items, without what repeats
