@@ -411,7 +411,10 @@ fn endless() -> impl Strategy<Value = Value> {
     let object = (few.clone(), few.clone()).prop_map(|(member, others)| {
         json!({ "type": "object", "properties": { "k": member }, "additionalProperties": others })
     });
-    let array = few.prop_map(|item| json!({ "type": "array", "items": item }));
+    let array = (few.clone(), prop::option::of(few)).prop_map(|(item, first)| match first {
+        Some(first) => json!({ "type": "array", "items": item, "prefixItems": [first] }),
+        None => json!({ "type": "array", "items": item }),
+    });
     let item = prop_oneof![3 => object, 2 => array].boxed();
     prop_oneof![
         3 => item.clone(),
@@ -534,6 +537,15 @@ fn follow(constraint: &mut Constraint, text: &str, last: usize) -> Vec<String> {
     shown_last
 }
 
+/// An array that no second item may be in has an end.
+#[test]
+fn a_place_without_values_is_an_end() {
+    let item = json!({ "type": "array", "prefixItems": [{ "enum": [1, 11] }, false] });
+    let schema = json!({ "type": "array", "items": item, "uniqueItems": true });
+    let shown = follow(&mut session(&schema), "[[],[1],[11]", 4);
+    assert_eq!(shown, ["]"]);
+}
+
 /// Behind the last of finitely many keys no comma may come.
 #[test]
 fn keys_run_out_before_the_comma() {
@@ -541,6 +553,13 @@ fn keys_run_out_before_the_comma() {
     let members: Vec<String> = keys.iter().map(|key| format!("\"{key}\":1")).collect();
     let text = format!("{{{}", members.join(","));
     assert_eq!(follow(&mut session(&object), &text, 2), ["}"]);
+    // And where more members must be there than there are keys, nothing may.
+    let mut more = object.clone();
+    more["minProperties"] = json!(257);
+    let compiled = options()
+        .parse(&more.to_string(), &Limits::default())
+        .map(|read| Compiler::new(vocabulary()).compile(&read.grammar).is_ok());
+    assert!(!matches!(compiled, Ok(true)), "{compiled:?}");
     let fewer = format!("{{{}", members[1..].join(","));
     assert!(follow(&mut session(&object), &fewer, 2).contains(&",".to_owned()));
 }

@@ -261,5 +261,5 @@ mod inversion_tests;
 mod peer_tests;
 #[cfg(test)]
 mod program_tests;
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod tests;

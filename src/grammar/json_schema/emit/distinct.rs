@@ -96,7 +96,15 @@ impl Emitter<'_, '_> {
     /// Can any such array, whatever it has, have one more item?
     fn array_goes_on(&mut self, array: &ArrayShape) -> Checked<bool> {
         let plain = array.counts.is_empty() && array.unique.is_none() && array.repeated.is_none();
-        Ok(plain && array.max.is_none() && self.levels.is_none() && self.has_values(array.rest)?)
+        if !plain || array.max.is_some() || self.levels.is_some() {
+            return Ok(false);
+        }
+        for &item in array.prefix.iter().chain([&array.rest]) {
+            if !self.has_values(item)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Can any such object, whatever it has, have members of endlessly many names more?

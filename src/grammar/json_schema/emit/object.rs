@@ -41,6 +41,10 @@ impl Emitter<'_, '_> {
             return self.alternatives(Vec::new());
         }
         let plan = self.algebra.plan(shape)?;
+        if plan.max.is_some_and(|max| max < plan.min) {
+            // Fewer keys than members that must be there.
+            return self.alternatives(Vec::new());
+        }
         let others = plan.regions.len() + plan.listed.len();
         let free = plan.members.len() + others > 1 && plan.members.len() + plan.listed.len() > 0;
         self.note_keys(&plan);
