@@ -121,13 +121,18 @@ impl MaskCache {
         recipe: &Recipe,
     ) -> Arc<TokenSet> {
         let mask = self.keep(state, mask);
-        if let Some(at) = self.links.get(state.index()).map(|link| link.slot) {
-            let bytes = size_of_val(recipe) + size_of::<(Box<Recipe>, u64)>();
+        // A mask that is too large to be kept has no slot.
+        let at = self.links.get(state.index()).map_or(NONE, |link| link.slot);
+        let bytes = size_of_val(recipe) + size_of::<(Box<Recipe>, u64)>();
+        if let Some(slot) = self.slots.get(at as usize)
+            && bytes <= self.max_bytes / RECIPES
+        {
+            let known = (at, slot.age);
             if self.recipes + bytes > self.max_bytes / RECIPES {
                 self.forget_recipes();
             }
             self.recipes += bytes;
-            self.by_recipe.insert(recipe.into(), (at, self.slots[at as usize].age));
+            self.by_recipe.insert(recipe.into(), known);
         }
         mask
     }
@@ -157,9 +162,10 @@ impl MaskCache {
         slot.mask.clone()
     }
 
-    /// Is there room for as much again as there is?
-    pub(super) fn is_half_empty(&self) -> bool {
-        self.bytes < self.max_bytes / 2
+    /// Is half of it free, whatever recipes there are, once there is one more mask over `size` tokens?
+    pub(super) fn is_half_empty(&self, size: usize) -> bool {
+        let most = size.div_ceil(WORD) * size_of::<u64>() + MASK_BYTES;
+        self.bytes + most + self.max_bytes / RECIPES <= self.max_bytes / 2
     }
 
     /// Memory, in bytes. Masks that sessions hold though they were pushed out are not counted.
@@ -222,10 +228,15 @@ impl MaskCache {
 /// Recipes take at most an eighth of the memory that masks may take, in addition to it.
 const RECIPES: usize = 8;
 
-/// Memory of a mask in bytes: its tokens, the set, the counts of its `Arc`, the slot, and at most two numbers in the
-/// table.
+/// Memory of a mask beside its tokens, in bytes: the set, the counts of its `Arc`, the slot, and at most two
+/// numbers in the table.
+const MASK_BYTES: usize = size_of::<TokenSet>() + 16 + size_of::<Slot>() + 8;
+/// Tokens that a word of bits is for; a list takes less.
+const WORD: usize = 64;
+
+/// Memory of a mask in bytes.
 fn mask_bytes(mask: &TokenSet) -> usize {
-    mask.bytes() + size_of::<TokenSet>() + 16 + size_of::<Slot>() + 8
+    mask.bytes() + MASK_BYTES
 }
 
 #[cfg(test)]

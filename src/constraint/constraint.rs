@@ -454,14 +454,13 @@ impl Constraint {
         steps: usize,
         step: impl Fn(&mut Machine, &Program, StateId, &mut Work) -> Result<T, LimitExceeded>,
     ) -> Result<T, StepError> {
-        let program = Arc::clone(&self.program);
-        let nodes = program.vocabulary.trie().len();
+        let nodes = self.program.vocabulary.trie().len();
         let patience = self.patience.unwrap_or(Patience::one_piece());
-        let mut pieces = Pieces::new(patience, &program.limits, nodes, steps);
+        let mut pieces = Pieces::new(patience, &self.program.limits, nodes, steps);
         let mut moved = false;
         loop {
-            let work = &mut Work::new(pieces.next(&program.limits));
-            let done = step(&mut lock(&self.machine), &program, *state, work);
+            let work = &mut Work::new(pieces.next(&self.program.limits));
+            let done = step(&mut lock(&self.machine), &self.program, *state, work);
             let out_of_work = |limit: &LimitExceeded| limit.budget() == Budget::StepWork;
             if done.as_ref().is_err_and(|limit| !out_of_work(limit)) && !moved && self.move_on(state, work) {
                 moved = true;
@@ -475,7 +474,7 @@ impl Constraint {
                     return Ok(found);
                 }
                 Err(limit) if out_of_work(&limit) => {
-                    if let Err(limit) = pieces.go_on(limit, &mut self.spent, &program.limits, nodes) {
+                    if let Err(limit) = pieces.go_on(limit, &mut self.spent, &self.program.limits, nodes) {
                         pieces.finish(&mut self.spent);
                         return Err(StepError::limit(limit, self.place(*state)));
                     }

@@ -102,7 +102,7 @@ impl Machine {
 
     /// Is so little kept that there is room for what no text has asked for yet?
     pub(super) fn has_room(&self, shared: &Program) -> bool {
-        !self.is_past(1, shared) && self.masks.is_half_empty()
+        !self.is_past(1, shared) && self.masks.is_half_empty(shared.vocabulary.size())
     }
 
     /// Is more than so many quarters of any budget used?
