@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::ids::TokenId;
 
-    const SIZE: usize = 130;
+    const SIZE: usize = 2_000;
 
     /// A mask for each number; some are equal.
     fn mask(number: u32) -> TokenSet {
