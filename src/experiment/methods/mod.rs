@@ -253,13 +253,13 @@ impl<M: Model> fmt::Debug for Stage<'_, M> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod host_tests;
 #[cfg(test)]
 mod inversion_tests;
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod peer_tests;
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod program_tests;
 #[cfg(all(test, not(packaged)))]
 mod tests;
