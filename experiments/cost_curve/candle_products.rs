@@ -3,8 +3,8 @@
 //!     cargo experiment candle_products -- 110m q8_0 [REPEATS]
 //!
 //! Only the products of a pass, nothing else of it: what candle's whole pass takes is more. Products of all n
-//! take turns. A star marks n at which the first row has other bits than alone, in any matrix. The numbers are
-//! for RESULTS.md in this folder; no test depends on them.
+//! take turns. A star marks n at which the first row has other bits than alone, in any matrix. The numbers
+//! are for RESULTS.md in this folder; no test depends on them.
 
 use std::{
     borrow::Cow,

@@ -351,6 +351,16 @@ mod tests {
         assert!(cache.get(states[2]).is_some() && cache.made_of(states[8], &[3]).is_none());
     }
 
+    /// States with and without a mask: one that is too large is not kept, and neither is what it was made of.
+    #[test]
+    fn what_is_too_large_is_not_kept() {
+        let mut cache = MaskCache::new(mask_bytes(&TokenSet::empty(SIZE)));
+        cache.keep(StateId::new(5), Arc::new(TokenSet::empty(SIZE)));
+        cache.keep_made(StateId::new(2), Arc::new(mask(0)), &[1]);
+        assert!(cache.get(StateId::new(2)).is_none() && cache.made_of(StateId::new(3), &[1]).is_none());
+        assert!(cache.get(StateId::new(5)).is_some());
+    }
+
     #[test]
     fn what_is_used_stays() {
         let mut cache = room(4);

@@ -33,8 +33,8 @@ fn is_plain(byte: u8) -> bool {
 /// A place of a text: in the grammar, and in its JSON.
 type At = (StateId, Items);
 
-/// The same, with the keys that have come where they may run out: an object may be left neither its keys nor
-/// what it holds.
+/// A place in a search for dead ends. It has the reader of keys where keys may run out: an object may have to
+/// repeat either a key or an item.
 struct Place {
     state: StateId,
     items: Items,

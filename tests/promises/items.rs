@@ -405,7 +405,9 @@ fn endless() -> impl Strategy<Value = Value> {
         json!({ "enum": [1, 11] }),
         json!({ "type": "boolean" }),
         json!({ "enum": ["a", "aa", "b"] }),
-        json!({ "type": "object", "properties": { "k": { "enum": ["a", 1] } }, "additionalProperties": false }),
+        json!({
+            "type": "object", "properties": { "k": { "enum": ["a", 1] } }, "additionalProperties": false,
+        }),
         json!({ "type": "array", "items": { "enum": [1, "a"] }, "maxItems": 2 }),
     ]);
     let object = (few.clone(), few.clone()).prop_map(|(member, others)| {
@@ -444,8 +446,8 @@ fn may_differ(text: &str) -> bool {
     differ && begun.all(|(_, value)| !items.contains(value))
 }
 
-/// Goes through a text by random tokens: the masks are those of arrays of the same items, without what repeats
-/// one.
+/// Goes through a text by random tokens: the masks are those of arrays of the same items, without what
+/// repeats one.
 fn walk_endless(item: &Value, choices: &[u16]) {
     let vocabulary = vocabulary();
     let [mut constraint, mut any] = [true, false].map(|unique| {
@@ -502,7 +504,8 @@ fn pairs() -> (Value, Vec<String>) {
     let letters = 'a'..='p';
     let keys = letters.clone().flat_map(|one| letters.clone().map(move |other| format!("{one}{other}")));
     let object = json!({
-        "type": "object", "patternProperties": { "^[a-p]{2}$": { "enum": [1] } }, "additionalProperties": false,
+        "type": "object", "additionalProperties": false,
+        "patternProperties": { "^[a-p]{2}$": { "enum": [1] } },
     });
     (object, keys.collect())
 }

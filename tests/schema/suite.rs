@@ -51,8 +51,8 @@ fn maskbench(order: Order) -> Option<Counts> {
     Some(counts)
 }
 
-/// Valid instances that stand in another order count as refused, and only those: the next test has none. Schemas
-/// with `uniqueItems` were refused when the second bound was set, so they are not among its cases.
+/// Valid instances that stand in another order count as refused, and only those: the next test has none.
+/// Schemas with `uniqueItems` were refused when the second bound was set, so they are not among its cases.
 #[test]
 fn maskbench_in_order() {
     let Some(counts) = maskbench(Order::Schema) else { return };

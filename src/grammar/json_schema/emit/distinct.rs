@@ -100,7 +100,7 @@ impl Emitter<'_, '_> {
             return Ok(false);
         }
         for &item in array.prefix.iter().chain([&array.rest]) {
-            if !self.has_values(item)? {
+            if !self.has_values(item, MOST_LEVELS)? {
                 return Ok(false);
             }
         }
@@ -115,13 +115,38 @@ impl Emitter<'_, '_> {
         Ok(match object.every[..] {
             [] => true,
             // All other names are free where these are few.
-            [(_, value)] => self.has_values(value)?,
+            [(_, value)] => self.has_values(value, MOST_LEVELS)?,
             _ => false,
         })
     }
 
-    fn has_values(&mut self, id: FormulaId) -> Checked<bool> {
-        Ok(self.least_values(id, MOST_LEVELS)? > 0)
+    /// Is there surely a value in the set? Looks at what must be there alone, and at a few levels of it.
+    fn has_values(&mut self, id: FormulaId, levels: u32) -> Checked<bool> {
+        let shape = self.algebra.expand(id)?;
+        let scalars = shape.null || shape.booleans.contains(&true);
+        if scalars || !shape.strings.is_empty() || !shape.numbers.is_empty() {
+            return Ok(true);
+        }
+        // The empty array.
+        let mut arrays = shape.arrays.iter().filter(|array| array.min == 0 && array.repeated.is_none());
+        if arrays.any(|array| array.counts.iter().all(|count| count.min == 0)) {
+            return Ok(true);
+        }
+        for object in &shape.objects {
+            let least = object.required.len() as u64;
+            let fits = object.min <= least && object.max.is_none_or(|max| max >= least);
+            if !fits || !object.some.is_empty() || levels == 0 && least > 0 {
+                continue;
+            }
+            let mut has_all = true;
+            for value in self.algebra.required_values(object) {
+                has_all = has_all && self.has_values(value, levels.saturating_sub(1))?;
+            }
+            if has_all {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// A lower bound on the number of values in the set, at most [`ENOUGH`].

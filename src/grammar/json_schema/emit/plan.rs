@@ -14,7 +14,7 @@ use crate::limits::KEY_BYTES;
 const MOST_REGIONS: usize = 256;
 /// Keys of a language that are written one by one.
 const MOST_LISTED: usize = 64;
-/// Most keys that objects can have: each of them is kept, with a byte more.
+/// Most keys that a session can keep of open objects: each takes two bytes at least.
 const MOST_KEYS: usize = KEY_BYTES / 2;
 /// Members that must be there under one of several keys, at a time.
 pub(super) const MOST_SOME: usize = 8;
@@ -90,7 +90,7 @@ impl Algebra<'_> {
         let (regions, listed, others) = self.split(regions);
         let most = others.map(|others| (members.len() + listed.len() + others) as u64);
         let max = if regions.is_empty() {
-            // Each member comes once: what all of them are within says nothing.
+            // Each member comes at most once, so a bound that all of them keep to is no bound.
             shape.max.filter(|&max| most.is_none_or(|most| max < most))
         } else {
             // A comma leads nowhere where all keys have come.
@@ -106,8 +106,9 @@ impl Algebra<'_> {
         })
     }
 
-    /// Takes the regions apart that have few keys, unless those may come twice. How many keys the others have,
-    /// unless they may come twice or are more than can ever come.
+    /// Splits off the regions with few keys, as members of their own. Returns the other regions, those members,
+    /// and how many keys the other regions have; `None` if keys may come twice, or there are more than
+    /// [`MOST_KEYS`].
     fn split(&self, regions: Vec<Region>) -> (Vec<Region>, Vec<Member>, Option<usize>) {
         let (mut many, mut listed, mut others) = (Vec::new(), Vec::new(), Some(0));
         for region in regions {

@@ -169,17 +169,18 @@ struct Speller {
     tails: HashMap<(&'static [Digit], u32), u32>,
     /// The edges from which every character leads to a state.
     usual: HashMap<u32, Rc<[Edge]>>,
-    /// What is between the characters of a state, by these and which of them lead to the same state.
+    /// By the characters and the numbers of where they lead.
     plans: HashMap<Box<[Way]>, Rc<Plan>>,
 }
 
-/// What is between characters where states are numbered from 0 in the order in which characters lead to them: a
-/// count repeats it with other states.
+/// The byte states of one character, for all character states from which characters lead alike: a counted
+/// pattern has one such state for each count. Where characters lead is numbered from 0, in the order of the
+/// characters; [`Speller::character_by_ranges`] puts real states in place of the numbers.
 #[derive(Debug)]
 struct Plan {
-    /// The edges of what is between, numbered after the states that characters lead to; each after those it
-    /// leads to.
+    /// The states inside of a character, numbered on from there. None leads to one behind it in the list.
     between: Box<[State]>,
+    /// The edges of the first byte.
     first: Vec<Edge>,
 }
 

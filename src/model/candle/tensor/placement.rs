@@ -140,8 +140,8 @@ impl Place {
         self.device.is_cpu()
     }
 
-    /// Candle's name of a format, if rows of `inputs` weights in it stay in blocks here. Candle takes blocks of
-    /// 32 in pairs.
+    /// Candle's name of a format, if rows of `inputs` weights in it stay in blocks here. Candle takes blocks
+    /// of 32 in pairs.
     pub(super) fn keeps_blocks(&self, format: Format, inputs: usize) -> Option<GgmlDType> {
         ggml(format).filter(|_| !self.unpacks && inputs.is_multiple_of(64))
     }
