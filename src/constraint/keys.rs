@@ -9,7 +9,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use super::{
     enclosed::Enclosed,
-    key_set::{Key, KeySet},
+    key_set::{Filed, KeySet},
     program::Program,
 };
 use crate::{
@@ -174,7 +174,7 @@ impl Keys {
             true => Cow::Owned(decoded(&self.spelt)?.into_owned().into_bytes()),
             false => Cow::Borrowed(&*self.spelt),
         };
-        let keys: Vec<&Key> = top.keys.beginning_with(&text).collect();
+        let keys: Vec<&[Filed]> = top.keys.beginning_with(&text).collect();
         (!keys.is_empty()).then_some(Begun { keys, known: text.len() })
     }
 
@@ -228,7 +228,9 @@ impl Keys {
                 let Some(begun) = self.begun() else { return Ok(found) };
                 try_all(&quoted.escaping)?;
                 let trie = vocabulary.trie();
-                for key in &begun.keys {
+                // A token ends those alone that little is left of.
+                let most = begun.known + quoted.most_before;
+                for key in begun.keys().filter(|filed| filed.length() <= most).map(Filed::key) {
                     let look_up = || {
                         let rest = key.text().get(begun.known..).unwrap_or_default();
                         let spelt = serde_json::to_string(rest).unwrap_or_default();
@@ -296,15 +298,20 @@ impl Keys {
 
 /// A key that is the beginning of some that have come.
 pub(super) struct Begun<'k> {
-    keys: Vec<&'k Key>,
+    /// In ranges, none of them empty.
+    keys: Vec<&'k [Filed]>,
     /// Bytes of it.
     known: usize,
 }
 
 impl Begun<'_> {
+    fn keys(&self) -> impl Iterator<Item = &Filed> {
+        self.keys.iter().copied().flatten()
+    }
+
     /// What those keys have after it; empty for the key itself.
     fn rests(&self) -> impl Iterator<Item = &[u8]> {
-        self.keys.iter().map(|key| &key.text().as_bytes()[self.known..])
+        self.keys().map(|filed| &filed.key().text().as_bytes()[self.known..])
     }
 
     /// Is it one of the keys?

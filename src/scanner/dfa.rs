@@ -52,7 +52,11 @@ impl TerminalDfa {
         let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29);
         let hash = classes.iter().fold(0, |hash, &class| mix(hash, u64::from(class)));
         let hash = accepting.iter().fold(hash, |hash, &accepts| mix(hash, u64::from(accepts)));
-        let hash = transitions.iter().fold(hash, |hash, &to| mix(hash, u64::from(to)));
+        // Two at a time, as each step waits for the last.
+        let (pairs, rest) = transitions.as_chunks::<2>();
+        let hash =
+            pairs.iter().fold(hash, |hash, &[one, other]| mix(hash, u64::from(one) << 32 | u64::from(other)));
+        let hash = rest.iter().fold(hash, |hash, &to| mix(hash, u64::from(to)));
         Self { hash, classes, class_count, transitions, accepting, substrings: None }
     }
 
@@ -129,16 +133,17 @@ impl TerminalDfa {
         let states = automaton.states();
         let dfa = (states.len() > 1 || states[0].accepts).then(|| {
             let intervals = Intervals::new(states);
-            let (classes, class_count) = intervals.classes(states);
+            let (class_of, class_count) = intervals.classes(states);
             // States are numbered breadth-first over ascending bytes, which is also in order of the classes.
             let mut transitions = vec![NONE; states.len() * class_count].into_boxed_slice();
             for (state, row) in states.iter().zip(transitions.chunks_exact_mut(class_count)) {
                 for edge in &state.edges {
-                    for first in intervals.within(edge) {
-                        row[usize::from(classes[usize::from(first)])] = edge.to;
+                    for &class in &class_of[intervals.numbers(edge)] {
+                        row[usize::from(class)] = edge.to;
                     }
                 }
             }
+            let classes = Box::new(intervals.of.map(|number| class_of[usize::from(number)]));
             Self::new(classes, class_count, transitions, states.iter().map(|state| state.accepts).collect())
         });
         debug_assert_eq!(dfa, Self::from_raw(RawDfa::from(automaton)));
@@ -309,8 +314,7 @@ fn classes_of(bytes: &[u8]) -> (Box<[u8; 256]>, usize) {
 
 /// The bytes between which edges begin and end: no edge has one of an interval without the others.
 struct Intervals {
-    /// The first byte of each, ascending.
-    firsts: Vec<u8>,
+    count: usize,
     /// The interval of each byte.
     of: [u8; 256],
 }
@@ -323,15 +327,13 @@ impl Intervals {
             begins[usize::from(edge.first)] = true;
             begins[usize::from(edge.last) + 1] = true;
         }
-        let (mut firsts, mut of) = (Vec::new(), [0; 256]);
-        for byte in 0..=u8::MAX {
-            if begins[usize::from(byte)] {
-                firsts.push(byte);
-            }
+        let (mut count, mut of) = (0, [0; 256]);
+        for (of, begins) in of.iter_mut().zip(begins) {
+            count += usize::from(begins);
             // At most 256 intervals, so the last number is 255.
-            of[usize::from(byte)] = u8::try_from(firsts.len() - 1).unwrap_or(u8::MAX);
+            *of = u8::try_from(count - 1).unwrap_or(u8::MAX);
         }
-        Self { firsts, of }
+        Self { count, of }
     }
 
     /// The numbers of those in an edge.
@@ -339,22 +341,23 @@ impl Intervals {
         usize::from(self.of[usize::from(edge.first)])..=usize::from(self.of[usize::from(edge.last)])
     }
 
-    /// The first bytes of those in an edge.
-    fn within(&self, edge: &Edge) -> impl Iterator<Item = u8> + '_ {
-        self.numbers(edge).map(|number| self.firsts[number])
-    }
-
-    /// The class of each byte, and the number of classes: intervals that lead to the same state everywhere.
-    fn classes(&self, states: &[State]) -> (Box<[u8; 256]>, usize) {
-        let mut hashes = vec![0_u64; self.firsts.len()];
+    /// The class of each interval, and the number of classes: intervals that lead to the same state everywhere.
+    fn classes(&self, states: &[State]) -> (Vec<u8>, usize) {
+        // A sum over the edges with the interval: added where they begin, taken away behind their end.
+        let mut hashes = vec![0_u64; self.count + 1];
         for (state, at) in states.iter().zip(0_u64..) {
             for edge in &state.edges {
-                for number in self.numbers(edge) {
-                    let hash = &mut hashes[number];
-                    *hash =
-                        (*hash ^ (at << 32 | u64::from(edge.to))).wrapping_mul(HASH_FACTOR).rotate_left(29);
-                }
+                let word = (at << 32 | u64::from(edge.to)).wrapping_mul(HASH_FACTOR);
+                let hash = (word ^ word >> 29).wrapping_mul(HASH_FACTOR);
+                let numbers = self.numbers(edge);
+                let begin = &mut hashes[*numbers.start()];
+                *begin = begin.wrapping_add(hash);
+                let behind = &mut hashes[numbers.end() + 1];
+                *behind = behind.wrapping_sub(hash);
             }
+        }
+        for number in 1..hashes.len() {
+            hashes[number] = hashes[number].wrapping_add(hashes[number - 1]);
         }
         // Those of one hash are compared.
         let alike = |one: usize, other: usize| {
@@ -364,8 +367,8 @@ impl Intervals {
             states.iter().all(|state| to(state, one) == to(state, other))
         };
         let mut members: Vec<usize> = Vec::new();
-        let mut class_of = vec![0_u8; self.firsts.len()];
-        for number in 0..self.firsts.len() {
+        let mut class_of = vec![0_u8; self.count];
+        for number in 0..self.count {
             let known =
                 members.iter().position(|&other| hashes[other] == hashes[number] && alike(other, number));
             let class = known.unwrap_or_else(|| {
@@ -374,7 +377,7 @@ impl Intervals {
             });
             class_of[number] = u8::try_from(class).unwrap_or(u8::MAX);
         }
-        (Box::new(self.of.map(|number| class_of[usize::from(number)])), members.len())
+        (class_of, members.len())
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Quoted {
     pub(crate) escaping: Vec<TokenId>,
     /// With a backslash.
     pub(crate) backslashed: Vec<TokenId>,
+    /// Most bytes before the first quote that ends a string, of any token.
+    pub(crate) most_before: usize,
 }
 
 /// Tokens with the same string in their first quotes.
@@ -34,13 +36,15 @@ impl Quoted {
             enclosing: Vec::new(),
             escaping: Vec::new(),
             backslashed: tokens_with(vocabulary, b'\\'),
+            most_before: 0,
         };
         for token in tokens_with(vocabulary, b'"') {
             let bytes = vocabulary.bytes(token).unwrap_or_default();
             let count = bytes.iter().filter(|&&byte| byte == b'"').count();
             quoted.by_count.iter_mut().take(count).for_each(|tokens| tokens.push(token));
-            if end_of_string(bytes).is_some_and(|end| bytes[..end].contains(&b'\\')) {
-                quoted.escaping.push(token);
+            if let Some(end) = end_of_string(bytes) {
+                quoted.most_before = quoted.most_before.max(end);
+                quoted.escaping.extend(bytes[..end].contains(&b'\\').then_some(token));
             }
             if (2..4).contains(&count)
                 && let Some((before, string)) = first_string(bytes)
@@ -119,7 +123,7 @@ mod tests {
         // Only an even number of backslashes lets a quote end a string.
         let mut escaping: Vec<u32> = quoted.escaping.iter().map(|token| token.raw()).collect();
         escaping.sort_unstable();
-        assert_eq!(escaping, [6]);
+        assert_eq!((escaping, quoted.most_before), (vec![6], 2));
     }
 
     #[test]
