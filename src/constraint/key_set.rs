@@ -93,10 +93,10 @@ impl KeySet {
         self.runs.push(merged.into());
     }
 
-    /// Those that begin so, in ranges: two binary searches in each run.
+    /// Those that begin so: a range of each run that has any, by two binary searches.
     pub(super) fn beginning_with<'k>(&'k self, beginning: &[u8]) -> impl Iterator<Item = &'k [Filed]> {
         let (least, most) = (head(beginning, 0), head(beginning, u8::MAX));
-        // Of those that are not less, a head that is not greater begins as far as it goes.
+        // Heads between the two begin as a short `beginning` does; of a longer one the rest is compared.
         let is_within = move |filed: &Filed| {
             filed.head <= most
                 && (beginning.len() <= HEAD || filed.key.text.as_bytes().starts_with(beginning))

@@ -228,7 +228,7 @@ impl Keys {
                 let Some(begun) = self.begun() else { return Ok(found) };
                 try_all(&quoted.escaping)?;
                 let trie = vocabulary.trie();
-                // A token ends those alone that little is left of.
+                // Longer rests than this no token spells up to the closing quote.
                 let most = begun.known + quoted.most_before;
                 for key in begun.keys().filter(|filed| filed.length() <= most).map(Filed::key) {
                     let look_up = || {

@@ -314,6 +314,7 @@ fn classes_of(bytes: &[u8]) -> (Box<[u8; 256]>, usize) {
 
 /// The bytes between which edges begin and end: no edge has one of an interval without the others.
 struct Intervals {
+    /// How many there are, at least one.
     count: usize,
     /// The interval of each byte.
     of: [u8; 256],
@@ -341,9 +342,11 @@ impl Intervals {
         usize::from(self.of[usize::from(edge.first)])..=usize::from(self.of[usize::from(edge.last)])
     }
 
-    /// The class of each interval, and the number of classes: intervals that lead to the same state everywhere.
+    /// The class of each interval, and the number of classes. Intervals of a class lead to the same state from
+    /// every state. Linear in the edges: an interval is hashed by prefix sums over the edges that have it, and
+    /// intervals of one hash are compared.
     fn classes(&self, states: &[State]) -> (Vec<u8>, usize) {
-        // A sum over the edges with the interval: added where they begin, taken away behind their end.
+        // Added where an edge begins, taken away behind its end.
         let mut hashes = vec![0_u64; self.count + 1];
         for (state, at) in states.iter().zip(0_u64..) {
             for edge in &state.edges {

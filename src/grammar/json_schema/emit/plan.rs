@@ -106,9 +106,9 @@ impl Algebra<'_> {
         })
     }
 
-    /// Splits off the regions with few keys, as members of their own. Returns the other regions, those members,
-    /// and how many keys the other regions have; `None` if keys may come twice, or there are more than
-    /// [`MOST_KEYS`].
+    /// Splits off the regions with few keys, as members of their own. Returns the other regions, those
+    /// members, and how many keys the other regions have; `None` if keys may come twice, or there are more
+    /// than [`MOST_KEYS`].
     fn split(&self, regions: Vec<Region>) -> (Vec<Region>, Vec<Member>, Option<usize>) {
         let (mut many, mut listed, mut others) = (Vec::new(), Vec::new(), Some(0));
         for region in regions {
