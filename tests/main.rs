@@ -50,6 +50,7 @@ mod generations;
 #[cfg(not(packaged))]
 mod gguf;
 mod healing;
+#[cfg(not(packaged))]
 mod hostile;
 #[cfg(feature = "hub")]
 mod hub;
