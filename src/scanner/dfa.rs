@@ -342,9 +342,9 @@ impl Intervals {
         usize::from(self.of[usize::from(edge.first)])..=usize::from(self.of[usize::from(edge.last)])
     }
 
-    /// The class of each interval, and the number of classes. Intervals of a class lead to the same state from
-    /// every state. Linear in the edges: an interval is hashed by prefix sums over the edges that have it, and
-    /// intervals of one hash are compared.
+    /// Hashing by prefix sums, linear in the edges: the hash of an interval is the sum over the edges that
+    /// have it, and intervals of one hash are compared. Returns the class of each interval, and the number
+    /// of classes. Intervals of a class lead to the same state from every state.
     fn classes(&self, states: &[State]) -> (Vec<u8>, usize) {
         // Added where an edge begins, taken away behind its end.
         let mut hashes = vec![0_u64; self.count + 1];
