@@ -17,7 +17,7 @@ mod lexer;
 mod macros;
 mod text;
 
-use lalrpop_util::{ParseError, lalrpop_mod};
+use lalrpop_util::ParseError;
 use regex_syntax::hir::ClassUnicode;
 
 use self::lexer::{Lexer, Token};
@@ -34,12 +34,12 @@ use crate::{
     limits::{LimitExceeded, Limits},
 };
 
-lalrpop_mod!(
-    #[expect(unreachable_pub, clippy::all, clippy::too_many_lines, reason = "generated")]
-    #[cfg_attr(not(test), expect(clippy::panic, clippy::unwrap_used, reason = "generated"))]
-    parser,
-    "/grammar/gbnf/gbnf.rs"
-);
+/// What LALRPOP makes of `gbnf.lalrpop`; `.ci/parsers` writes it anew.
+#[expect(unreachable_pub, clippy::all, clippy::too_many_lines, reason = "generated")]
+#[cfg_attr(not(test), expect(clippy::panic, clippy::unwrap_used, reason = "generated"))]
+mod parser {
+    include!("gbnf.rs.in");
+}
 
 /// The name of the start rule.
 const ROOT: &str = "root";
