@@ -187,14 +187,23 @@ fn even_bytes(eight: u64) -> u32 {
     word
 }
 
+/// Panels of weights as they are stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stored<'a> {
+    /// Those to multiply and all after them.
+    pub(super) bytes: &'a [u8],
+    /// Are they of a matrix that the nearer caches do not keep from one pass to the next?
+    pub(super) is_of_large: bool,
+}
+
 /// The products of neighbouring panels with rows, in tiles `[panel][row][PANEL]`; `panels` are of one format, and of a
 /// multiple of [`GROUP`] inputs.
-pub(super) fn multiply(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     match rows.instructions {
         #[cfg(target_arch = "x86_64")]
         Instructions::Vnni => vnni::multiply(format, panels, rows, tiles),
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2 => avx2::multiply(format, panels, rows, tiles),
+        Instructions::Avx2 => avx2::multiply(format, panels.bytes, rows, tiles),
     }
 }
 

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::{
     format::Format,
-    integer::{self, Instructions, RoundedRows},
+    integer::{self, Instructions, RoundedRows, Stored},
     kernel::{FloatRows, Panels},
     packing::{self, CHUNK, PANEL},
     pages::Pages,
@@ -20,7 +20,10 @@ use super::{
 /// Panels computed at a time.
 const SHARE: usize = 16;
 /// Products of numbers from which on threads are worth waking.
-const PARALLEL: usize = 1 << 19;
+const PARALLEL: usize = 1 << 17;
+
+/// Bytes of a large part: about what a core's own cache holds.
+const LARGE: usize = 1 << 19;
 
 /// A matrix of `outputs` rows of `inputs` weights: parts of one format each, one below the other.
 pub(super) struct Matrix {
@@ -71,7 +74,9 @@ impl Part {
     fn multiply(&self, inputs: usize, from: usize, rows: &Rows, tiles: &mut [f32]) {
         let panels = self.panels(inputs, from);
         if let (true, Some(rows)) = (self.is_quantised(), &rows.rounded) {
-            integer::multiply(self.format, panels.bytes, rows, tiles);
+            let is_of_large = self.packed.bytes().len() >= LARGE;
+            let stored = Stored { bytes: panels.bytes, is_of_large };
+            integer::multiply(self.format, stored, rows, tiles);
         } else if let Some(rows) = &rows.floats {
             panels.multiply(rows, tiles);
         }
@@ -446,7 +451,7 @@ mod tests {
     #[test]
     fn rows_together_and_alone_and_with_threads_are_the_same_bits() {
         // Large enough for threads when together.
-        let (inputs, outputs, count) = (96, 3000, 19);
+        let (inputs, outputs, count) = (96, 1300, 19);
         let (matrix, _) = filled(inputs, outputs);
         assert!(inputs * outputs * count >= PARALLEL && inputs * outputs < PARALLEL);
         let x = numbers(inputs * count, 3);

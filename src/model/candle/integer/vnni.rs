@@ -14,7 +14,7 @@ use super::super::{
     scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
 };
 use super::{
-    GROUP, Group, RoundedRows, factors,
+    GROUP, Group, RoundedRows, Stored, factors,
     source::{Bytes, Planes, Source, chunks, shares, start},
 };
 
@@ -24,8 +24,8 @@ const LARGE: usize = 16;
 const SMALL: usize = 8;
 /// How far ahead weights are asked for, in bytes: some blocks of inputs.
 const AHEAD: usize = 8192;
-/// Most rows for which weights are not asked for ahead: with so little work for each weight, the processor's own
-/// prefetching keeps up, and ours made passes slower.
+/// Most rows for which the weights of a small matrix are not asked for ahead: from the nearer caches they come as quickly
+/// as they are used up, and asking takes longer.
 const RUNS_AHEAD: usize = 2;
 /// Most rows for which each block of rows unpacks a panel's weights anew: for more, they are unpacked once,
 /// to memory that stays in the nearer caches.
@@ -96,7 +96,7 @@ pub(super) fn block_of(count: usize) -> usize {
 }
 
 /// See [`multiply`](super::multiply). Does nothing where the instructions are not there.
-pub(super) fn multiply(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     if !is_available() {
         return;
     }
@@ -109,7 +109,7 @@ pub(super) fn multiply(format: Format, panels: &[u8], rows: &RoundedRows, tiles:
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn multiply_here(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+fn multiply_here(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     match format {
         Format::Q8_0 => panels_of::<Bytes>(format, panels, rows, tiles),
         Format::Q4_0 => panels_of::<Planes<Legacy<0, false>>>(format, panels, rows, tiles),
@@ -126,12 +126,12 @@ fn multiply_here(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut 
 /// All panels with all rows, a block of rows at a time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn panels_of<T: Source>(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+fn panels_of<T: Source>(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     let size = panel_bytes(format, rows.inputs);
     let tiles = tiles.chunks_exact_mut(rows.count * PANEL);
     if T::HIGH.is_some() && rows.count > UNPACKED {
         for (index, tile) in tiles.enumerate() {
-            let rest = &panels[index * size..];
+            let rest = &panels.bytes[index * size..];
             match T::SHARED == GROUP {
                 true => unpacked_panel::<T, 1>((rest, size), rows, tile),
                 false => unpacked_panel::<T, 2>((rest, size), rows, tile),
@@ -140,9 +140,10 @@ fn panels_of<T: Source>(format: Format, panels: &[u8], rows: &RoundedRows, tiles
         return;
     }
     for (index, tile) in tiles.enumerate() {
-        let rest = &panels[index * size..];
+        let rest = &panels.bytes[index * size..];
         for (first, count, groups) in rows.blocks() {
-            let task = Task { panel: &rest[..size], rest: if first == 0 { rest } else { &[] }, groups };
+            let asks = first == 0 && (panels.is_of_large || count > RUNS_AHEAD);
+            let task = Task { panel: &rest[..size], rest: if asks { rest } else { &[] }, groups };
             let tile = &mut tile[first * PANEL..][..count * PANEL];
             match count {
                 1 => block::<T, 1>(&task, tile),
@@ -281,7 +282,7 @@ fn add<T: Source, const R: usize>(
     for (chunk, groups) in chunks::<T>(packed).zip(groups.chunks_exact(T::CHUNK / GROUP)) {
         for share in 0..shares::<T>() {
             // A few lines with each group: the processor can wait for only a few at once.
-            if R > RUNS_AHEAD {
+            if !rest.is_empty() {
                 (line..line + lines).for_each(|line| ahead.ask_far(rest, line));
                 line += lines;
             }
