@@ -20,7 +20,7 @@ use super::{
 };
 
 /// Products of numbers from which on threads are worth waking.
-const PARALLEL: usize = 1 << 18;
+const PARALLEL: usize = 1 << 16;
 /// Rows of queries that share what is read of keys and values: their sums stay in registers.
 const ROWS: usize = 4;
 /// Rows of queries that a thread takes at a time.
