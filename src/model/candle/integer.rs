@@ -190,10 +190,11 @@ fn even_bytes(eight: u64) -> u32 {
 /// Panels of weights as they are stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stored<'a> {
-    /// Those to multiply and all after them.
+    /// The panels to multiply, and the rest of the matrix after them, which is prefetched.
     pub(super) bytes: &'a [u8],
-    /// Are they of a matrix that the nearer caches do not keep from one pass to the next?
-    pub(super) is_of_large: bool,
+    /// Is the whole matrix small enough to stay in a core's own cache between passes? Then prefetching it for one
+    /// or two rows costs more than it saves.
+    pub(super) is_cached: bool,
 }
 
 /// The products of neighbouring panels with rows, in tiles `[panel][row][PANEL]`; `panels` are of one format, and of a

@@ -22,8 +22,9 @@ const SHARE: usize = 16;
 /// Products of numbers from which on threads are worth waking.
 const PARALLEL: usize = 1 << 17;
 
-/// Bytes of a large part: about what a core's own cache holds.
-const LARGE: usize = 1 << 19;
+/// Bytes of a part from which on its weights are prefetched for one or two rows too: about what a core's own
+/// cache keeps from one pass to the next.
+const CACHED: usize = 1 << 19;
 
 /// A matrix of `outputs` rows of `inputs` weights: parts of one format each, one below the other.
 pub(super) struct Matrix {
@@ -74,8 +75,7 @@ impl Part {
     fn multiply(&self, inputs: usize, from: usize, rows: &Rows, tiles: &mut [f32]) {
         let panels = self.panels(inputs, from);
         if let (true, Some(rows)) = (self.is_quantised(), &rows.rounded) {
-            let is_of_large = self.packed.bytes().len() >= LARGE;
-            let stored = Stored { bytes: panels.bytes, is_of_large };
+            let stored = Stored { bytes: panels.bytes, is_cached: self.packed.bytes().len() < CACHED };
             integer::multiply(self.format, stored, rows, tiles);
         } else if let Some(rows) = &rows.floats {
             panels.multiply(rows, tiles);

@@ -24,8 +24,8 @@ const LARGE: usize = 16;
 const SMALL: usize = 8;
 /// How far ahead weights are asked for, in bytes: some blocks of inputs.
 const AHEAD: usize = 8192;
-/// Most rows for which the weights of a small matrix are not asked for ahead: from the nearer caches they come as quickly
-/// as they are used up, and asking takes longer.
+/// Most rows for which the weights of a cached matrix are not prefetched: they come quickly enough, and there is
+/// too little arithmetic to hide the prefetch instructions behind.
 const RUNS_AHEAD: usize = 2;
 /// Most rows for which each block of rows unpacks a panel's weights anew: for more, they are unpacked once,
 /// to memory that stays in the nearer caches.
@@ -142,7 +142,7 @@ fn panels_of<T: Source>(format: Format, panels: Stored<'_>, rows: &RoundedRows, 
     for (index, tile) in tiles.enumerate() {
         let rest = &panels.bytes[index * size..];
         for (first, count, groups) in rows.blocks() {
-            let asks = first == 0 && (panels.is_of_large || count > RUNS_AHEAD);
+            let asks = first == 0 && (!panels.is_cached || count > RUNS_AHEAD);
             let task = Task { panel: &rest[..size], rest: if asks { rest } else { &[] }, groups };
             let tile = &mut tile[first * PANEL..][..count * PANEL];
             match count {
