@@ -24,8 +24,8 @@ const LARGE: usize = 16;
 const SMALL: usize = 8;
 /// How far ahead weights are asked for, in bytes: some blocks of inputs.
 const AHEAD: usize = 8192;
-/// Most rows for which the weights of a cached matrix are not prefetched: they come quickly enough, and there is
-/// too little arithmetic to hide the prefetch instructions behind.
+/// Most rows for which the weights of a cached matrix are not prefetched: they come quickly enough, and there
+/// is too little arithmetic to hide the prefetch instructions behind.
 const RUNS_AHEAD: usize = 2;
 /// Most rows for which each block of rows unpacks a panel's weights anew: for more, they are unpacked once,
 /// to memory that stays in the nearer caches.
