@@ -192,8 +192,8 @@ fn even_bytes(eight: u64) -> u32 {
 pub(super) struct Stored<'a> {
     /// The panels to multiply, and the rest of the matrix after them, which is prefetched.
     pub(super) bytes: &'a [u8],
-    /// Is the whole matrix small enough to stay in a core's own cache between passes? Then prefetching it for one
-    /// or two rows costs more than it saves.
+    /// Is the whole matrix small enough to stay in a core's own cache between passes? Then prefetching it for
+    /// one or two rows costs more than it saves.
     pub(super) is_cached: bool,
 }
 
