@@ -136,6 +136,7 @@ impl Compiler {
         let (vocabulary, specials) = (self.tables.vocabulary().clone(), grammar.specials().to_vec());
         let asked = Asked { vocabulary, specials, classes: grammar.classes().collect() };
         let program = Program::new(lowered, &tables, asked, &common, reach, self.limits.clone());
+        program.tables.iter().for_each(|table| table.prepare(tables.vocabulary().trie()));
         let program = Arc::new(program);
         let host = Host::new(&program).map_err(CompileError::limit)?;
         let patience = self.patience;

@@ -405,6 +405,25 @@ impl TerminalTable {
         made.map(|()| Some(characters))
     }
 
+    /// Works out the [`characters`](Self::characters) of the closest common terminal if this one may count
+    /// them, so that no step of a text waits for that. Walks the trie once for a common terminal.
+    pub(crate) fn prepare(&self, trie: &ByteTrie) {
+        let is_open =
+            |common: &Arc<Self>| common.characters.get().is_none() && 2 * common.dfa.len() <= self.dfa.len();
+        let is_string = || {
+            let mut begun = self.first.iter().map(|&(_, to)| to);
+            self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
+        };
+        if self.common.iter().any(is_open)
+            && is_string()
+            && let Some(common) = self.closest()
+        {
+            common.home();
+            // There is no bound to this work, so no error.
+            let _ = common.characters(trie, &mut Work::unlimited());
+        }
+    }
+
     /// What the terminal does to the tokens that enter it at `exits`, if it counts characters, and these are
     /// all the places after some number of them.
     pub(super) fn counted_crossing(

@@ -68,7 +68,7 @@ use crate::{
 };
 
 /// Tokens run at a time, so that the memory of a long prompt's pass is bounded.
-const CHUNK: usize = 256;
+const CHUNK: usize = 512;
 
 /// How to load a [`CandleModel`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -91,8 +91,9 @@ fn group(x: &[f32; GROUP]) -> Group {
 
 /// Rows of a block, if there are `count` rows in all.
 pub(super) fn block_of(count: usize) -> usize {
-    // What large blocks leave must be a small one.
-    if count >= LARGE && count % LARGE <= SMALL { LARGE } else { SMALL }
+    // What large blocks leave must be a small one. Where weights come unpacked from memory, all that goes on
+    // with a small block is in registers.
+    if (LARGE..=UNPACKED).contains(&count) && count % LARGE <= SMALL { LARGE } else { SMALL }
 }
 
 /// See [`multiply`](super::multiply). Does nothing where the instructions are not there.
@@ -229,13 +230,13 @@ fn unpacked_panel<T: Source, const N: usize>(
             5 => unpacked_block::<T, N, 5>(&unpacked, groups, tile),
             6 => unpacked_block::<T, N, 6>(&unpacked, groups, tile),
             7 => unpacked_block::<T, N, 7>(&unpacked, groups, tile),
-            SMALL => unpacked_block::<T, N, SMALL>(&unpacked, groups, tile),
-            _ => unpacked_block::<T, N, LARGE>(&unpacked, groups, tile),
+            _ => unpacked_block::<T, N, SMALL>(&unpacked, groups, tile),
         }
     }
 }
 
-/// An unpacked panel with `R` rows.
+/// An unpacked panel with `R` rows. They take turns, as a sum waits longer for its last addition than the
+/// processor takes for one.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn unpacked_block<T: Source, const N: usize, const R: usize>(
@@ -245,9 +246,18 @@ fn unpacked_block<T: Source, const N: usize, const R: usize>(
 ) {
     let mut sums = [_mm512_setzero_ps(); R];
     for (unpacked, group) in unpacked.iter().zip(groups.as_chunks::<R>().0) {
-        for (part, &affine) in unpacked.affine.iter().enumerate() {
+        for (part, &(scale, offset)) in unpacked.affine.iter().enumerate() {
             let first = part * T::SHARED;
-            dots::<T, R>(&unpacked.weights[first / 4..], affine, group, first, &mut sums);
+            let mut dots = group.each_ref().map(|row| _mm512_set1_epi32(start::<T>(row.sums, first)));
+            for word in first / 4..first / 4 + T::SHARED / 4 {
+                for (dot, row) in dots.iter_mut().zip(group) {
+                    let inputs = _mm512_set1_epi32(row.words[word]);
+                    *dot = _mm512_dpbusd_epi32(*dot, unpacked.weights[word], inputs);
+                }
+            }
+            for ((&dot, row), sum) in dots.iter().zip(group).zip(&mut sums) {
+                add_scaled::<T>(dot, (scale, offset), row, sum);
+            }
         }
     }
     for (tile, sums) in tile.as_chunks_mut::<PANEL>().0.iter_mut().zip(sums) {
@@ -344,10 +354,17 @@ fn dots<T: Source, const R: usize>(
         for (weights, &word) in weights[..words].iter().zip(&row.words[first / 4..][..words]) {
             dot = _mm512_dpbusd_epi32(dot, *weights, _mm512_set1_epi32(word));
         }
-        let factor = _mm512_mul_ps(scale, _mm512_set1_ps(row.scale));
-        *sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), factor, *sum);
-        if T::ZERO.is_none() {
-            *sum = _mm512_fmadd_ps(offset, _mm512_set1_ps(row.sum), *sum);
-        }
+        add_scaled::<T>(dot, (scale, offset), row, sum);
+    }
+}
+
+/// Adds a product of quants and rounded inputs, times its scales, and what the offset adds.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn add_scaled<T: Source>(dot: __m512i, (scale, offset): (__m512, __m512), row: &Group, sum: &mut __m512) {
+    let factor = _mm512_mul_ps(scale, _mm512_set1_ps(row.scale));
+    *sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), factor, *sum);
+    if T::ZERO.is_none() {
+        *sum = _mm512_fmadd_ps(offset, _mm512_set1_ps(row.sum), *sum);
     }
 }
