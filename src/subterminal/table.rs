@@ -408,8 +408,7 @@ impl TerminalTable {
     /// Works out the [`characters`](Self::characters) of the closest common terminal if this one may count
     /// them, so that no step of a text waits for that. Walks the trie once for a common terminal.
     pub(crate) fn prepare(&self, trie: &ByteTrie) {
-        let is_open =
-            |common: &Arc<Self>| common.characters.get().is_none() && 2 * common.dfa.len() <= self.dfa.len();
+        let is_open = |common: &Arc<Self>| common.characters.get().is_none();
         let is_string = || {
             let mut begun = self.first.iter().map(|&(_, to)| to);
             self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)

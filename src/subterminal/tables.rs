@@ -161,4 +161,21 @@ mod tests {
         assert_eq!(users(), [texts + 1, numbers]);
         drop(table);
     }
+
+    /// The index of the vocabulary by characters is made once, for strings alone.
+    #[test]
+    fn strings_are_prepared() {
+        let tables = tables();
+        let text = tables.of(&dfa(r#""[^"]*""#), &[]);
+        let prepare = |pattern: &str| {
+            let table = tables.of(&dfa(pattern), &[Arc::clone(&text)]);
+            table.prepare(tables.vocabulary().trie());
+            text.bytes()
+        };
+        let before = text.bytes();
+        assert_eq!(prepare(r#""name of a property""#), before);
+        let made = prepare(r#""[^"]{1}""#);
+        assert!(made > before, "{made} bytes");
+        assert_eq!(prepare(r#""[^"]{2,63}""#), made);
+    }
 }
