@@ -100,7 +100,7 @@ impl Compiler {
     /// tokens](Grammar::specials) it makes a second vocabulary, which is kept.
     ///
     /// Roughly linear in the grammar, apart from the terminals' automata, whose size is bounded by
-    /// [`Limits::dfa_states`]. The first grammar with strings of a JSON Schema walks the vocabulary once.
+    /// [`Limits::dfa_states`]. The first grammar with some kind of JSON Schema's strings walks the vocabulary.
     ///
     /// # Errors
     /// If the grammar has no sentence at all, asks for special tokens that the vocabulary does not have, or a
@@ -426,5 +426,27 @@ impl CompiledGrammar {
     #[must_use]
     pub fn terminals(&self) -> Terminals {
         self.program.terminals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::Syntax;
+
+    /// No step of a text builds the index of tokens by characters, which counted strings need.
+    #[test]
+    fn strings_have_their_index_once_compiled() {
+        let schema = r#"{"type": "string", "maxLength": 3}"#;
+        let grammar = Grammar::parse(Syntax::JsonSchema, schema, &Limits::default()).unwrap();
+        let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
+        let compiler = Compiler::new(vocabulary.build().unwrap());
+        let bytes = || {
+            let common = compiler.common(&grammar, &compiler.tables);
+            common.iter().map(|table| table.bytes()).sum::<usize>()
+        };
+        let before = bytes();
+        compiler.compile(&grammar).unwrap();
+        assert!(bytes() > before);
     }
 }

@@ -405,8 +405,10 @@ impl TerminalTable {
         made.map(|()| Some(characters))
     }
 
-    /// Works out the [`characters`](Self::characters) of the closest common terminal if this one may count
-    /// them, so that no step of a text waits for that. Walks the trie once for a common terminal.
+    /// Builds the index of tokens by their [`characters`](Self::characters) for the closest common terminal,
+    /// if this one is a string, which may count them. Otherwise the first step of a text that comes to a
+    /// counted string would wait for it. Walks the trie once for each common terminal, and compares the last
+    /// bytes of terminals as long as one has no index.
     pub(crate) fn prepare(&self, trie: &ByteTrie) {
         let is_open = |common: &Arc<Self>| common.characters.get().is_none();
         let is_string = || {

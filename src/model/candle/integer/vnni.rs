@@ -18,9 +18,9 @@ use super::{
     source::{Bytes, Planes, Source, chunks, shares, start},
 };
 
-/// Rows of a large block: their sums just stay in registers beside the weights of a group.
+/// Rows of a large block, for which a panel's weights are unpacked once.
 const LARGE: usize = 16;
-/// Rows of a small block.
+/// Rows of a small block, whose sums stay in registers beside the weights of a group.
 const SMALL: usize = 8;
 /// How far ahead weights are asked for, in bytes: some blocks of inputs.
 const AHEAD: usize = 8192;
@@ -91,8 +91,8 @@ fn group(x: &[f32; GROUP]) -> Group {
 
 /// Rows of a block, if there are `count` rows in all.
 pub(super) fn block_of(count: usize) -> usize {
-    // What large blocks leave must be a small one. Where weights come unpacked from memory, all that goes on
-    // with a small block is in registers.
+    // What large blocks leave must be a small one. The kernel of unpacked weights needs two registers for each
+    // row, too many for a large block.
     if (LARGE..=UNPACKED).contains(&count) && count % LARGE <= SMALL { LARGE } else { SMALL }
 }
 
@@ -235,8 +235,8 @@ fn unpacked_panel<T: Source, const N: usize>(
     }
 }
 
-/// An unpacked panel with `R` rows. They take turns, as a sum waits longer for its last addition than the
-/// processor takes for one.
+/// Register-tiled product of an unpacked panel with `R` rows. All rows are multiplied with four inputs before
+/// the next four, so that `R` independent sums hide the latency of the dot-product instruction.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn unpacked_block<T: Source, const N: usize, const R: usize>(
@@ -358,7 +358,7 @@ fn dots<T: Source, const R: usize>(
     }
 }
 
-/// Adds a product of quants and rounded inputs, times its scales, and what the offset adds.
+/// Dequantises the dot product of weights and a row and adds it to the row's sum.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn add_scaled<T: Source>(dot: __m512i, (scale, offset): (__m512, __m512), row: &Group, sum: &mut __m512) {
