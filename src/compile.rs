@@ -100,7 +100,7 @@ impl Compiler {
     /// tokens](Grammar::specials) it makes a second vocabulary, which is kept.
     ///
     /// Roughly linear in the grammar, apart from the terminals' automata, whose size is bounded by
-    /// [`Limits::dfa_states`]. The first grammar with some kind of JSON Schema's strings walks the vocabulary.
+    /// [`Limits::dfa_states`]. The first grammar with a kind of JSON Schema's strings walks the vocabulary.
     ///
     /// # Errors
     /// If the grammar has no sentence at all, asks for special tokens that the vocabulary does not have, or a

@@ -91,8 +91,8 @@ fn group(x: &[f32; GROUP]) -> Group {
 
 /// Rows of a block, if there are `count` rows in all.
 pub(super) fn block_of(count: usize) -> usize {
-    // What large blocks leave must be a small one. The kernel of unpacked weights needs two registers for each
-    // row, too many for a large block.
+    // What large blocks leave must be a small one. The kernel of unpacked weights needs two registers a row,
+    // too many for a large block.
     if (LARGE..=UNPACKED).contains(&count) && count % LARGE <= SMALL { LARGE } else { SMALL }
 }
 
