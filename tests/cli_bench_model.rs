@@ -1,5 +1,6 @@
 //! `domino bench-model`, and `--device` where there is no card.
 
+use domino::model::candle::Instructions;
 use serde_json::Value;
 
 use crate::{cli::domino, model::fixture};
@@ -66,6 +67,24 @@ fn exact_products_are_said() {
 }
 
 #[test]
+fn instructions_are_chosen_and_said() {
+    let all = ["avx512-vnni", "avx-vnni", "avx2"];
+    let available: Vec<String> = Instructions::available().iter().map(ToString::to_string).collect();
+    for name in all {
+        let flags = ["bench-model", "--random", "13m", "--format", "q4_k", "-n", "1", "--repeats", "1"];
+        let run = domino(&[&flags[..], &["--instructions", name]].concat(), b"");
+        if available.iter().any(|own| own == name) {
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            assert!(run.stdout.contains(&format!("on cpu with {name}")), "{}", run.stdout);
+        } else {
+            println!("LEFT OUT: the processor has no {name}");
+            assert_eq!(run.code, Some(2), "{}", run.stdout);
+            assert!(run.stderr.contains(&format!("does not have {name}")), "{}", run.stderr);
+        }
+    }
+}
+
+#[test]
 fn shapes_and_formats_that_are_not_known_are_told() {
     for (flags, hint) in [
         (["--random", "13", "-n", "1"], "13m, 110m, 1b, 7b"),
@@ -77,6 +96,8 @@ fn shapes_and_formats_that_are_not_known_are_told() {
         (["--quantize", "bf16", "-n", "1"], "q8_0 or q4_k"),
         (["--quantize", "q8_0", "--device", "cuda"], "only on the CPU"),
         (["--quantize", "q8_0", "--precision", "f32"], "cannot be used with"),
+        (["--instructions", "sse", "-n", "1"], "avx512-vnni, avx-vnni, avx2"),
+        (["--instructions", "avx2", "--device", "cuda"], "only where the CPU"),
         (["--kv", "bf16", "-n", "1"], "f32, f16, q8_0"),
         (["--kv", "f16", "--device", "cuda"], "only on the CPU"),
         (["--kv", "q8_0", "--precision", "f32"], "cannot be used with"),

@@ -7,7 +7,7 @@ use domino::{
     experiment::passes::{PassTimes, any_tokens},
     model::{
         Model, Rows,
-        candle::{Format, LoadOptions, RandomModel, join_threads, threads},
+        candle::{Format, Instructions, LoadOptions, RandomModel, join_threads, threads},
     },
 };
 use serde_json::json;
@@ -38,6 +38,10 @@ pub(crate) struct LowBenchModel {
     /// Multiply quantised weights with inputs as they are, in place of inputs rounded to eight bits: slower.
     #[arg(long)]
     exact_products: bool,
+    /// Multiply quantised weights with these instructions of the processor in place of the best it has:
+    /// avx512-vnni, avx-vnni or avx2.
+    #[arg(long, value_name = "NAME", conflicts_with = "exact_products")]
+    instructions: Option<Instructions>,
     #[command(flatten)]
     device: LowDevice,
     /// Measure passes over 1 to N new tokens.
@@ -92,6 +96,11 @@ impl LowBenchModel {
         let threads = self.device.threads();
         let mut load = self.device.load_options()?;
         load.exact_products = self.exact_products;
+        if self.instructions.is_some() && self.device.is_of_tensors() {
+            return Err(BadInput::new("--instructions: only where the CPU runs the model")
+                .hint("leave --device, --precision or --instructions out"));
+        }
+        load.instructions = self.instructions;
         load.context = Some(self.prompt.max(self.context + self.most));
         let card = self.device.resolve();
         let Self { most, context, prompt, repeats, .. } = self;
@@ -154,9 +163,13 @@ fn load(source: &Source, options: &LoadOptions, card: Card) -> anyhow::Result<(R
     }
 }
 
-/// Where it ran, and in which numbers if they are not the model's.
-fn device(card: Card) -> String {
-    card.map_or_else(|| "cpu".into(), |place| format!("{place} in {}", place.precision))
+/// Where it ran, and in which numbers or with which instructions if they are not the model's or the best.
+fn device(command: &BenchModel) -> String {
+    match (command.card, command.load.instructions) {
+        (Some(place), _) => format!("{place} in {}", place.precision),
+        (None, Some(instructions)) => format!("cpu with {instructions}"),
+        (None, None) => "cpu".into(),
+    }
 }
 
 fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes) -> anyhow::Result<()> {
@@ -175,7 +188,7 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
         };
         let curve: Vec<_> = (1..=command.most).map(point).collect();
         let mut object = json!({
-            "model": name, "device": device(command.card), "context": command.context,
+            "model": name, "device": device(command), "context": command.context,
             "repeats": command.repeats, "threads": threads, "curve": curve,
         });
         if command.card.is_none() {
@@ -188,7 +201,7 @@ fn print(command: &BenchModel, name: &str, times: &PassTimes, prompt: &PassTimes
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    let device = device(command.card);
+    let device = device(command);
     writeln!(out, "{name} on {device}, context {}, {} repeats", command.context, command.repeats)?;
     writeln!(out, "  n   median ms   t(n)/t(1)    least ms   t(n)/t(1)")?;
     for n in 1..=command.most {

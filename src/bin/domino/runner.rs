@@ -70,9 +70,14 @@ impl LowDevice {
         Ok(options)
     }
 
+    /// Does the model run as tensors?
+    pub(crate) fn is_of_tensors(&self) -> bool {
+        self.device.card.is_some() || self.precision.is_some()
+    }
+
     pub(crate) fn resolve(self) -> Card {
+        let tensors = self.is_of_tensors();
         let Self { device, precision, .. } = self;
-        let tensors = device.card.is_some() || precision.is_some();
         tensors.then(|| device.with_precision(precision.unwrap_or(device.precision)))
     }
 }

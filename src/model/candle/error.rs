@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use super::integer::Instructions;
 use crate::{
     gguf::{GgufError, GgufErrorKind},
     ids::TokenId,
@@ -70,6 +71,8 @@ pub enum ModelErrorKind {
         /// Bytes allowed or free.
         limit: u64,
     },
+    /// The processor lacks the instructions asked for.
+    Instructions(Instructions),
     /// A pass over no tokens.
     NoTokens,
     /// A pass over a token that the model does not have.
@@ -189,6 +192,11 @@ impl std::fmt::Display for ModelErrorKind {
                     needed.div_ceil(1_000_000),
                     limit / 1_000_000
                 )
+            }
+            Self::Instructions(asked) => {
+                let all: Vec<String> = Instructions::available().iter().map(ToString::to_string).collect();
+                let all = if all.is_empty() { "none of them".to_owned() } else { all.join(", ") };
+                write!(f, "this processor does not have {asked}; it has {all}")
             }
             Self::NoTokens => write!(f, "a forward pass needs at least one token"),
             Self::UnknownToken { token, vocabulary } => {

@@ -5,8 +5,10 @@
 //! Invariant: the sums of a row's groups are added in the order of the inputs, whatever else is in the pass. A
 //! weight is read from memory and unpacked once for all rows of a block.
 //!
-//! For processors that have AVX-512 with VNNI, or AVX2: the same bits on all of them. Others unpack weights to floats
-//! ([`kernel`](super::kernel)).
+//! For processors that have AVX-512 with VNNI, AVX-VNNI or AVX2: the same bits on all of them. Others unpack
+//! weights to floats ([`kernel`](super::kernel)).
+
+use std::{fmt, str::FromStr};
 
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -25,39 +27,77 @@ pub(super) const GROUP: usize = 32;
 /// Groups from which on threads are worth waking.
 const PARALLEL: usize = 1 << 12;
 
-/// What products are made with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Instructions {
-    /// AVX-512 with VNNI.
-    #[cfg(target_arch = "x86_64")]
-    Vnni,
-    /// AVX2 with FMA.
-    #[cfg(target_arch = "x86_64")]
+/// How far ahead weights are asked for, in bytes: some blocks of inputs.
+const AHEAD: usize = 8192;
+/// Most rows for which the weights of a cached matrix are not prefetched: they come quickly enough, and there
+/// is too little arithmetic to hide the prefetch instructions behind.
+const RUNS_AHEAD: usize = 2;
+/// The processor's instructions that multiply quantised weights. Outputs are the same bits with each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Instructions {
+    /// AVX-512 with VNNI: 16 outputs at a time.
+    Avx512Vnni,
+    /// AVX-VNNI: 8 outputs at a time.
+    AvxVnni,
+    /// AVX2 with FMA: 8 outputs at a time, by two or three instructions.
     Avx2,
 }
 
+/// All and their names, the best first.
+const ALL: [(Instructions, &str); 3] = [
+    (Instructions::Avx512Vnni, "avx512-vnni"),
+    (Instructions::AvxVnni, "avx-vnni"),
+    (Instructions::Avx2, "avx2"),
+];
+
+impl fmt::Display for Instructions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = ALL.iter().find(|(own, _)| own == self).map(|(_, name)| *name);
+        f.write_str(name.unwrap_or_default())
+    }
+}
+
+impl FromStr for Instructions {
+    type Err = String;
+
+    /// By name, in either case; the error names all.
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = ALL.iter().find(|(_, own)| own.eq_ignore_ascii_case(name)).map(|(own, _)| *own);
+        found.ok_or_else(|| format!("{name:?} is none of {}", ALL.map(|(_, name)| name).join(", ")))
+    }
+}
+
 impl Instructions {
-    /// The best that this processor has; `None` if it has none of them.
-    pub(super) fn here() -> Option<Self> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if vnni::is_available() {
-                return Some(Self::Vnni);
-            }
-            if avx2::is_available() {
-                return Some(Self::Avx2);
-            }
+    /// Those that this processor has, the best first. Without any, products are made in floats.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        ALL.into_iter().map(|(own, _)| own).filter(|own| own.is_available()).collect()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn is_available(self) -> bool {
+        match self {
+            Self::Avx512Vnni => vnni::is_available(),
+            Self::AvxVnni => avx2::has_vnni(),
+            Self::Avx2 => avx2::is_available(),
         }
-        None
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn is_available(self) -> bool {
+        false
     }
 
     /// Rows of a block, if there are `count` rows in all; the last block may have fewer.
     fn block(self, count: usize) -> usize {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Vnni => vnni::block_of(count),
+            Self::Avx512Vnni => vnni::block_of(count),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => avx2::BLOCK,
+            Self::AvxVnni | Self::Avx2 => avx2::BLOCK,
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => count.max(1),
         }
     }
 }
@@ -98,9 +138,8 @@ impl RoundedRows {
         let size = block * per_row;
         let blocks = |(x, groups): (&[[f32; GROUP]], &mut [Group])| match instructions {
             #[cfg(target_arch = "x86_64")]
-            Instructions::Vnni => vnni::round(x, per_row, groups),
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => Arch::new().dispatch(Round { x, per_row, groups }),
+            Instructions::Avx512Vnni => vnni::round(x, per_row, groups),
+            _ => Arch::new().dispatch(Round { x, per_row, groups }),
         };
         if x.len() >= PARALLEL {
             x.par_chunks(size).zip(groups.par_chunks_mut(size)).for_each(blocks);
@@ -202,22 +241,16 @@ pub(super) struct Stored<'a> {
 pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     match rows.instructions {
         #[cfg(target_arch = "x86_64")]
-        Instructions::Vnni => vnni::multiply(format, panels, rows, tiles),
+        Instructions::Avx512Vnni => vnni::multiply(format, panels, rows, tiles),
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2 => avx2::multiply(format, panels.bytes, rows, tiles),
+        Instructions::AvxVnni => avx2::multiply_by_vnni(format, panels, rows, tiles),
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => avx2::multiply(format, panels, rows, tiles),
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => {
+            let _ = (format, panels, tiles);
+        }
     }
-}
-
-/// All that this processor has.
-#[cfg(test)]
-pub(super) fn all_instructions() -> Vec<Instructions> {
-    #[cfg(target_arch = "x86_64")]
-    return [(vnni::is_available(), Instructions::Vnni), (avx2::is_available(), Instructions::Avx2)]
-        .into_iter()
-        .filter_map(|(is_available, instructions)| is_available.then_some(instructions))
-        .collect();
-    #[cfg(not(target_arch = "x86_64"))]
-    Vec::new()
 }
 
 #[cfg(test)]
@@ -248,7 +281,7 @@ mod tests {
     fn rounding_is_near_and_whole_numbers_stay() {
         let inputs = 96;
         let whole: Vec<f32> = (0..32).map(|n| 127.0 - 8.0 * n as f32).collect();
-        for instructions in all_instructions() {
+        for instructions in Instructions::available() {
             for count in [1, 3, 8, 9, 20, 35] {
                 let x: Vec<f32> =
                     (0..inputs * count).map(|n| (n as f32 * 0.7).sin() * (1.0 + n as f32)).collect();
@@ -276,7 +309,7 @@ mod tests {
         x[192..224].fill(0.0);
         for group in x.as_chunks::<GROUP>().0 {
             let plain = Group::new(group);
-            for instructions in all_instructions() {
+            for instructions in Instructions::available() {
                 let rounded = RoundedRows::new(group, GROUP, instructions).groups[0];
                 assert_eq!(rounded.scale.to_bits(), plain.scale.to_bits(), "{instructions:?}");
                 if !plain.scale.is_nan() {
@@ -290,7 +323,7 @@ mod tests {
     #[test]
     fn sums_are_those_of_the_rounded_inputs() {
         let x: Vec<f32> = (0..64).map(|n| (n as f32 * 1.3).cos()).collect();
-        for instructions in all_instructions() {
+        for instructions in Instructions::available() {
             let rows = RoundedRows::new(&x, 32, instructions);
             for (group, rounded) in rows.groups.iter().zip(rows.rounded().chunks(32)) {
                 let sum: f32 = rounded.iter().sum();
@@ -305,7 +338,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_stays_none() {
-        for instructions in all_instructions() {
+        for instructions in Instructions::available() {
             for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
                 let mut x = [1.0; 32];
                 x[5] = bad;

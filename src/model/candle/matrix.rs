@@ -107,12 +107,18 @@ impl Part {
 impl Matrix {
     /// No rows yet.
     pub(super) fn new(inputs: usize) -> Self {
-        Self { parts: Vec::new(), inputs, outputs: 0, instructions: Instructions::here() }
+        Self {
+            parts: Vec::new(),
+            inputs,
+            outputs: 0,
+            instructions: Instructions::available().first().copied(),
+        }
     }
 
-    /// Makes products of quantised weights in floats too, with inputs as they are.
-    pub(super) fn multiply_in_floats(&mut self) {
-        self.instructions = None;
+    /// Makes products of quantised weights with these instructions, which the processor has; without, in
+    /// floats, with inputs as they are.
+    pub(super) fn multiply_with(&mut self, instructions: Option<Instructions>) {
+        self.instructions = instructions;
     }
 
     /// Rows as the products take them.
@@ -382,7 +388,7 @@ mod tests {
             for count in [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 24, 30, 33, 39, 48, 63] {
                 let x = numbers(inputs * count, 5);
                 let mut bits = None;
-                for instructions in integer::all_instructions() {
+                for instructions in Instructions::available() {
                     matrix.instructions = Some(instructions);
                     let got = matrix.product(&x, count);
                     let rounded = RoundedRows::new(&x, inputs, instructions).rounded();

@@ -43,6 +43,7 @@ use std::{num::NonZeroUsize, path::Path};
 pub use batch::CandleBatch;
 pub use error::{ModelError, ModelErrorKind};
 pub use format::Format;
+pub use integer::Instructions;
 pub use kv_format::KvFormat;
 pub use memory::MemoryEstimate;
 pub use random::RandomModel;
@@ -79,10 +80,15 @@ pub struct LoadOptions {
     pub context: Option<usize>,
     /// Most memory to use, in bytes. Default: what the system says is free. Checked before any weight is read.
     pub memory_limit: Option<u64>,
-    /// Multiply quantised weights with inputs as they are. Default: where the processor has AVX2 or AVX-512 with
-    /// VNNI, inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which takes a third of the
-    /// time or less. [`TensorModel`] rounds them on every device, and unpacks the weights for exact products.
+    /// Multiply quantised weights with inputs as they are. Default: where the processor has any of
+    /// [`Instructions`], inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which takes
+    /// a third of the time or less. [`TensorModel`] rounds them on every device, and unpacks the weights for
+    /// exact products.
     pub exact_products: bool,
+    /// Multiply quantised weights with these instructions: to measure what other processors have. Default: the
+    /// best that the processor has. Only [`CandleModel`] and [`CandleBatch`] look at it, unless products are
+    /// exact.
+    pub instructions: Option<Instructions>,
     /// Quantise matrices that are stored as floats to this format, or to [`Format::Q8_0`] where their rows
     /// are no whole blocks of it (256 numbers in the K formats). Default: keep what is stored, as a format of
     /// floats does here. Only [`CandleModel`] and [`CandleBatch`] look at it.
@@ -203,9 +209,16 @@ fn from_weights(
     if memory.total() > limit {
         return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
     }
+    if let Some(instructions) = options.instructions
+        && !Instructions::available().contains(&instructions)
+    {
+        return Err(ModelErrorKind::Instructions(instructions).into());
+    }
     let mut transformer = Transformer::load(weights, config, context)?;
     if options.exact_products {
-        transformer.multiply_in_floats();
+        transformer.multiply_with(None);
+    } else if options.instructions.is_some() {
+        transformer.multiply_with(options.instructions);
     }
     CandleBatch::new(transformer, options.kv, context, sequences)
 }

@@ -12,6 +12,7 @@ use super::{
     config::Config,
     cpu_cache::CpuCache,
     error::ModelError,
+    integer::Instructions,
     linear::Linear,
     matrix::Matrix,
     ops::{self, HeadNorm},
@@ -177,16 +178,16 @@ impl Transformer {
         })
     }
 
-    /// Rounds no inputs of products with quantised weights.
-    pub(super) fn multiply_in_floats(&mut self) {
+    /// See [`Matrix::multiply_with`].
+    pub(super) fn multiply_with(&mut self, instructions: Option<Instructions>) {
         let layers = self.layers.iter_mut();
         let linears = layers.flat_map(|layer| {
             [&mut layer.qkv, &mut layer.attention_out, &mut layer.gate_up, &mut layer.down]
         });
-        linears.for_each(|linear| linear.matrix_mut().multiply_in_floats());
-        self.embedding.multiply_in_floats();
+        linears.for_each(|linear| linear.matrix_mut().multiply_with(instructions));
+        self.embedding.multiply_with(instructions);
         if let Some(output) = &mut self.output {
-            output.multiply_in_floats();
+            output.multiply_with(instructions);
         }
     }
 

@@ -1,65 +1,89 @@
-//! Products in whole numbers with AVX2: eight outputs at a time, four inputs by two or three instructions.
+//! Products in whole numbers with AVX2, and with AVX-VNNI where the processor has it: eight outputs at a time.
 //!
-//! Bytes without a sign times bytes with one make sums of two products in 16 bits, where they stay while nothing can
-//! overflow. Whole bytes would overflow: of these the magnitudes are multiplied, by the inputs with the signs of both.
+//! AVX-VNNI multiplies and adds as AVX-512 VNNI does ([`vnni`](super::vnni)), in half as wide registers.
+//! AVX2 takes two or three instructions for four inputs: bytes without a sign times bytes with one make sums of
+//! two products in 16 bits, where they stay while nothing can overflow. Whole bytes would overflow: of these the
+//! magnitudes are multiplied, by the inputs with the signs of both.
 
 use std::arch::x86_64::*;
 
-use pulp::{
-    NullaryFnOnce,
-    bytemuck::{cast, pod_read_unaligned},
-    x86::V3,
-};
+use pulp::{NullaryFnOnce, bytemuck::cast, x86::V3};
 
+use self::dot::{Dot, Dpbusd, Maddubs, Packed, Quants};
 use super::super::{
+    ahead::Ahead,
     format::Format,
-    packing::{self, BIAS, PANEL, PLANE, panel_bytes},
+    packing::{self, PANEL, PLANE, panel_bytes},
     scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
 };
 use super::{
-    GROUP, Group, RoundedRows,
-    source::{Bytes, Planes, Source, chunks, shares, start},
+    AHEAD, GROUP, Group, RUNS_AHEAD, RoundedRows, Stored,
+    source::{Bytes, Planes, Source, chunks, shares},
 };
+
+mod dot;
 
 /// Most rows of a block: their sums stay in registers.
 pub(super) const BLOCK: usize = 4;
-/// Bytes of half a plane: of eight outputs.
-const HALF: usize = PLANE / 2;
+/// Most rows for which each block of rows unpacks a panel's weights anew.
+const UNPACKED: usize = 4 * BLOCK;
 
-/// Has this processor the instructions?
+/// Has this processor AVX2, with what comes with it?
 pub(super) fn is_available() -> bool {
     V3::is_available()
 }
 
+/// Has it AVX-VNNI too?
+pub(super) fn has_vnni() -> bool {
+    is_x86_feature_detected!("avxvnni") && V3::is_available()
+}
+
 /// See [`multiply`](super::multiply). Does nothing where the instructions are not there.
-pub(super) fn multiply(format: Format, panels: &[u8], rows: &RoundedRows, tiles: &mut [f32]) {
+pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     if let Some(simd) = V3::try_new() {
-        simd.vectorize(Multiply { simd, format, panels, rows, tiles });
+        simd.vectorize(Multiply { dot: Maddubs(simd), format, panels, rows, tiles });
     }
 }
 
-struct Multiply<'a> {
-    simd: V3,
+/// The same with AVX-VNNI.
+pub(super) fn multiply_by_vnni(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
+    if let Some(dot) = Dpbusd::try_new() {
+        // SAFETY: all that `with_vnni` demands of its caller is a processor with the features it is compiled
+        // for; there is no `dot` without them. Tested by `whole_numbers_make_the_product` in `matrix.rs`.
+        #[expect(unsafe_code, reason = "a function for some processors only")]
+        unsafe {
+            with_vnni(Multiply { dot, format, panels, rows, tiles });
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,movbe,avxvnni")]
+fn with_vnni(task: Multiply<'_, Dpbusd>) {
+    task.call();
+}
+
+struct Multiply<'a, D> {
+    dot: D,
     format: Format,
-    panels: &'a [u8],
+    panels: Stored<'a>,
     rows: &'a RoundedRows,
     tiles: &'a mut [f32],
 }
 
-impl NullaryFnOnce for Multiply<'_> {
+impl<D: Dot> NullaryFnOnce for Multiply<'_, D> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
         match self.format {
-            Format::Q8_0 => panels_of::<Bytes>(self),
-            Format::Q4_0 => panels_of::<Planes<Legacy<0, false>>>(self),
-            Format::Q4_1 => panels_of::<Planes<Legacy<0, true>>>(self),
-            Format::Q5_0 => panels_of::<Planes<Legacy<1, false>>>(self),
-            Format::Q5_1 => panels_of::<Planes<Legacy<1, true>>>(self),
-            Format::Q4K => panels_of::<Planes<ScaleAndMin<0>>>(self),
-            Format::Q5K => panels_of::<Planes<ScaleAndMin<1>>>(self),
-            Format::Q6K => panels_of::<Planes<SignedScale>>(self),
+            Format::Q8_0 => panels_of::<Bytes, D>(self),
+            Format::Q4_0 => panels_of::<Planes<Legacy<0, false>>, D>(self),
+            Format::Q4_1 => panels_of::<Planes<Legacy<0, true>>, D>(self),
+            Format::Q5_0 => panels_of::<Planes<Legacy<1, false>>, D>(self),
+            Format::Q5_1 => panels_of::<Planes<Legacy<1, true>>, D>(self),
+            Format::Q4K => panels_of::<Planes<ScaleAndMin<0>>, D>(self),
+            Format::Q5K => panels_of::<Planes<ScaleAndMin<1>>, D>(self),
+            Format::Q6K => panels_of::<Planes<SignedScale>, D>(self),
             Format::F32 | Format::F16 | Format::Bf16 => {}
         }
     }
@@ -67,119 +91,139 @@ impl NullaryFnOnce for Multiply<'_> {
 
 /// All panels with all rows, a block of rows at a time.
 #[inline(always)]
-fn panels_of<T: Source>(task: Multiply<'_>) {
-    let Multiply { simd, format, panels, rows, tiles } = task;
+fn panels_of<T: Source, D: Dot>(task: Multiply<'_, D>) {
+    let Multiply { dot, format, panels, rows, tiles } = task;
     let size = panel_bytes(format, rows.inputs);
-    let tiles = tiles.chunks_exact_mut(rows.count * PANEL);
-    for (panel, tile) in panels.chunks_exact(size).zip(tiles) {
+    let unpacks = T::HIGH.is_some() && rows.count > UNPACKED;
+    let mut unpacked = Vec::new();
+    for (index, tile) in tiles.chunks_exact_mut(rows.count * PANEL).enumerate() {
+        let rest = &panels.bytes[index * size..];
+        let asks = !panels.is_cached || rows.count > RUNS_AHEAD;
+        let weights = (&rest[..size], if asks { rest } else { &[] });
+        if unpacks {
+            unpack_panel::<T>(dot.simd(), weights, &mut unpacked);
+        }
         for (first, count, groups) in rows.blocks() {
             let tile = &mut tile[first * PANEL..][..count * PANEL];
+            let weights = (weights.0, if first == 0 { weights.1 } else { &[] });
             match count {
-                1 => block::<T, 1>(simd, panel, groups, tile),
-                2 => block::<T, 2>(simd, panel, groups, tile),
-                3 => block::<T, 3>(simd, panel, groups, tile),
-                _ => block::<T, BLOCK>(simd, panel, groups, tile),
+                BLOCK if unpacks => unpacked_block::<T, D>(dot, &unpacked, groups, tile),
+                1 => block::<T, D, 1>(dot, weights, groups, tile),
+                2 => block::<T, D, 2>(dot, weights, groups, tile),
+                3 => block::<T, D, 3>(dot, weights, groups, tile),
+                _ => block::<T, D, BLOCK>(dot, weights, groups, tile),
             }
         }
     }
 }
 
-/// A panel with `R` rows.
+/// Sums of eight outputs each, of the two halves of a panel and `R` rows.
+type Sums<V, const R: usize> = [[V; R]; 2];
+
+/// A panel with `R` rows; `rest` is what is prefetched, from this panel on.
 #[inline(always)]
-fn block<T: Source, const R: usize>(simd: V3, panel: &[u8], groups: &[Group], tile: &mut [f32]) {
+fn block<T: Source, D: Dot, const R: usize>(
+    dot: D,
+    (panel, rest): (&[u8], &[u8]),
+    groups: &[Group],
+    tile: &mut [f32],
+) {
+    let simd = dot.simd();
+    let ahead = Ahead::new();
+    let lines = (T::PACKED / (T::GROUPS * GROUP / T::SHARED)).div_ceil(64);
     let mut sums = [[simd.avx._mm256_setzero_ps(); R]; 2];
     let blocks = groups.as_chunks::<R>().0.chunks_exact(T::GROUPS);
-    for (packed, groups) in panel.chunks_exact(T::PACKED).zip(blocks) {
-        let mut factors = [[0.0; PANEL]; 2];
-        let halves = packed[..2 * PANEL * T::FACTORS].chunks_exact(2 * PANEL);
-        for (factors, halves) in factors.iter_mut().zip(halves) {
-            *factors = packing::halves(simd, halves);
-        }
+    for (index, (packed, groups)) in panel.chunks_exact(T::PACKED).zip(blocks).enumerate() {
+        let rest = rest.get(index * T::PACKED + AHEAD..).unwrap_or_default();
+        let mut line = 0;
+        let factors = block_factors::<T>(simd, packed);
         for (chunk, groups) in chunks::<T>(packed).zip(groups.chunks_exact(T::CHUNK / GROUP)) {
             for share in 0..shares::<T>() {
+                // A few lines with each group: the processor can wait for only a few at once.
+                if !rest.is_empty() {
+                    (line..line + lines).for_each(|line| ahead.ask_far(rest, line));
+                    line += lines;
+                }
                 let (affine, low, high) = chunk.share::<T>(&factors, share);
                 let first = share * T::SHARED % GROUP;
                 let group = &groups[share * T::SHARED / GROUP];
-                for (half, sums) in sums.iter_mut().enumerate() {
-                    let dots = dots::<T, R>(simd, (low, high), half, (group, first));
-                    add::<T, R>(simd, &affine, half, group, dots, sums);
-                }
+                let dots = dot.dots::<T, Packed<'_>, R>(Packed { low, high }, (group, first));
+                add::<T, R>(simd, &affine, group, &dots, &mut sums);
             }
         }
     }
+    write(&sums, tile);
+}
+
+/// The weights of inputs that share a scale, and their scale and offset.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Unpacked {
+    weights: [[u8; PLANE]; GROUP / 4],
+    affine: (Lanes, Lanes),
+}
+
+impl Quants for &Unpacked {
+    #[inline(always)]
+    fn word<T: Source>(self, _simd: V3, index: usize) -> [__m256i; 2] {
+        cast(self.weights[index])
+    }
+}
+
+/// Unpacks the weights of a panel, to be multiplied with many rows.
+#[inline(always)]
+fn unpack_panel<T: Source>(simd: V3, (panel, rest): (&[u8], &[u8]), unpacked: &mut Vec<Unpacked>) {
+    let ahead = Ahead::new();
+    unpacked.clear();
+    for (index, packed) in panel.chunks_exact(T::PACKED).enumerate() {
+        let rest = rest.get(index * T::PACKED + AHEAD..).unwrap_or_default();
+        (0..T::PACKED.div_ceil(64)).for_each(|line| ahead.ask_far(rest, line));
+        let factors = block_factors::<T>(simd, packed);
+        for chunk in chunks::<T>(packed) {
+            for share in 0..shares::<T>() {
+                let (affine, low, high) = chunk.share::<T>(&factors, share);
+                let mut weights = [[0; PLANE]; GROUP / 4];
+                for (index, weights) in weights.iter_mut().take(T::SHARED / 4).enumerate() {
+                    *weights = cast(Packed { low, high }.word::<T>(simd, index));
+                }
+                unpacked.push(Unpacked { weights, affine });
+            }
+        }
+    }
+}
+
+/// An unpacked panel with a whole block of rows.
+#[inline(always)]
+fn unpacked_block<T: Source, D: Dot>(dot: D, unpacked: &[Unpacked], groups: &[Group], tile: &mut [f32]) {
+    let simd = dot.simd();
+    let mut sums = [[simd.avx._mm256_setzero_ps(); BLOCK]; 2];
+    let parts = GROUP / T::SHARED;
+    for (unpacked, group) in unpacked.chunks_exact(parts).zip(groups.as_chunks::<BLOCK>().0) {
+        for (part, unpacked) in unpacked.iter().enumerate() {
+            let dots = dot.dots::<T, &Unpacked, BLOCK>(unpacked, (group, part * T::SHARED));
+            add::<T, BLOCK>(simd, &unpacked.affine, group, &dots, &mut sums);
+        }
+    }
+    write(&sums, tile);
+}
+
+/// The factors of a block of weights.
+#[inline(always)]
+fn block_factors<T: Source>(simd: V3, packed: &[u8]) -> [Lanes; 2] {
+    let mut factors = [[0.0; PANEL]; 2];
+    let halves = packed[..2 * PANEL * T::FACTORS].chunks_exact(2 * PANEL);
+    for (factors, halves) in factors.iter_mut().zip(halves) {
+        *factors = packing::halves(simd, halves);
+    }
+    factors
+}
+
+/// Writes the outputs of each row to its part of the tile.
+#[inline(always)]
+fn write<const R: usize>(sums: &Sums<__m256, R>, tile: &mut [f32]) {
     for (row, tile) in tile.as_chunks_mut::<PANEL>().0.iter_mut().enumerate() {
         *tile = cast([sums[0][row], sums[1][row]]);
     }
-}
-
-/// The sums of products of eight outputs and the inputs that share a scale, from `first` of the group on.
-#[inline(always)]
-fn dots<T: Source, const R: usize>(
-    simd: V3,
-    (low, high): (&[u8], &[u8]),
-    half: usize,
-    (group, first): (&[Group; R], usize),
-) -> [__m256i; R] {
-    // Sums of two products fit 16 bits, and so do those of this many such sums, the quants being so small.
-    let together = match T::HIGH {
-        None => 1,
-        Some(high) => 8 >> high,
-    };
-    let ones = simd.avx._mm256_set1_epi16(1);
-    let mut dots = [simd.avx._mm256_setzero_si256(); R];
-    if T::HIGH.is_some() {
-        for (dot, row) in dots.iter_mut().zip(group) {
-            *dot = simd.avx._mm256_set1_epi32(start::<T>(row.sums, first));
-        }
-    }
-    let mut pairs = [simd.avx._mm256_setzero_si256(); R];
-    for index in 0..T::SHARED / 4 {
-        let quants = quants::<T>(simd, (low, high), half, index);
-        for row in 0..R {
-            let word = simd.avx._mm256_set1_epi32(group[row].words[first / 4 + index]);
-            let products = if T::HIGH.is_none() {
-                // Less its zero, 128, a byte has a sign, and the sums start from nothing.
-                let signed =
-                    simd.avx2._mm256_xor_si256(quants, simd.avx._mm256_set1_epi8(BIAS.cast_signed()));
-                let word = simd.avx2._mm256_sign_epi8(word, signed);
-                simd.avx2._mm256_maddubs_epi16(simd.avx2._mm256_abs_epi8(signed), word)
-            } else {
-                simd.avx2._mm256_maddubs_epi16(quants, word)
-            };
-            pairs[row] = if index % together == 0 {
-                products
-            } else {
-                simd.avx2._mm256_add_epi16(pairs[row], products)
-            };
-            if index % together == together - 1 {
-                let fours = simd.avx2._mm256_madd_epi16(pairs[row], ones);
-                dots[row] = simd.avx2._mm256_add_epi32(dots[row], fours);
-            }
-        }
-    }
-    dots
-}
-
-/// Quants of eight outputs: four inputs each, as word `index` of those that share a scale has them.
-#[inline(always)]
-fn quants<T: Source>(simd: V3, (low, high): (&[u8], &[u8]), half: usize, index: usize) -> __m256i {
-    let plane = |planes: &[u8], plane: usize| -> __m256i {
-        pod_read_unaligned(&planes[plane * PLANE + half * HALF..][..HALF])
-    };
-    let Some(bits) = T::HIGH else { return plane(low, index) };
-    let by = |by: usize| simd.avx._mm256_set1_epi32(i32::try_from(by).unwrap_or_default());
-    let side = simd.avx2._mm256_srlv_epi32(plane(low, index / 2), by(4 * (index % 2)));
-    let quants = simd.avx2._mm256_and_si256(side, simd.avx._mm256_set1_epi8(15));
-    if bits == 0 {
-        return quants;
-    }
-    let (above, place) = (plane(high, 0), bits as usize * index);
-    let moved = match place < 4 {
-        true => simd.avx2._mm256_sllv_epi32(above, by(4 - place)),
-        false => simd.avx2._mm256_srlv_epi32(above, by(place - 4)),
-    };
-    let mask = simd.avx._mm256_set1_epi8(((1 << bits) - 1) << 4);
-    simd.avx2._mm256_or_si256(quants, simd.avx2._mm256_and_si256(moved, mask))
 }
 
 /// Adds sums of products, times their scales, to those of `R` rows.
@@ -187,19 +231,23 @@ fn quants<T: Source>(simd: V3, (low, high): (&[u8], &[u8]), half: usize, index: 
 fn add<T: Source, const R: usize>(
     simd: V3,
     (scale, offset): &(Lanes, Lanes),
-    half: usize,
     group: &[Group; R],
-    dots: [__m256i; R],
-    sums: &mut [__m256; R],
+    dots: &Sums<__m256i, R>,
+    sums: &mut Sums<__m256, R>,
 ) {
     // By value: lanes need not lie where a vector may.
-    let of_half = |lanes: &Lanes| -> __m256 { cast::<[f32; 8], __m256>(lanes.as_chunks().0[half]) };
-    let (scale, offset) = (of_half(scale), of_half(offset));
-    for ((row, dot), sum) in group.iter().zip(dots).zip(sums) {
-        let factor = simd.avx._mm256_mul_ps(scale, simd.avx._mm256_set1_ps(row.scale));
-        *sum = simd.fma._mm256_fmadd_ps(simd.avx._mm256_cvtepi32_ps(dot), factor, *sum);
-        if T::ZERO.is_none() {
-            *sum = simd.fma._mm256_fmadd_ps(offset, simd.avx._mm256_set1_ps(row.sum), *sum);
+    let [scales, offsets]: [[__m256; 2]; 2] = [cast(*scale), cast(*offset)];
+    for row in 0..R {
+        let (scale, sum) =
+            (simd.avx._mm256_set1_ps(group[row].scale), simd.avx._mm256_set1_ps(group[row].sum));
+        for half in 0..2 {
+            let factor = simd.avx._mm256_mul_ps(scales[half], scale);
+            let dot = simd.avx._mm256_cvtepi32_ps(dots[half][row]);
+            let all = &mut sums[half][row];
+            *all = simd.fma._mm256_fmadd_ps(dot, factor, *all);
+            if T::ZERO.is_none() {
+                *all = simd.fma._mm256_fmadd_ps(offsets[half], sum, *all);
+            }
         }
     }
 }
@@ -216,13 +264,11 @@ mod tests {
         let all = vec![((scale, [0.0; PANEL]), 0.0_f32); 8];
         let group = [Group { scale: 2.0, ..Group::default() }];
         for (lanes, _) in &all {
-            for half in 0..2 {
-                let mut sums = [simd.avx._mm256_setzero_ps()];
-                let dots = [simd.avx._mm256_set1_epi32(3)];
-                add::<Bytes, 1>(simd, lanes, half, &group, dots, &mut sums);
-                let sums: [f32; 8] = cast(sums[0]);
-                assert_eq!(sums, std::array::from_fn(|lane| 6.0 * (8 * half + lane) as f32));
-            }
+            let mut sums = [[simd.avx._mm256_setzero_ps()]; 2];
+            let dots = [[simd.avx._mm256_set1_epi32(3)]; 2];
+            add::<Bytes, 1>(simd, lanes, &group, &dots, &mut sums);
+            let sums: Lanes = cast(sums);
+            assert_eq!(sums, scale.map(|lane| 6.0 * lane));
         }
     }
 }

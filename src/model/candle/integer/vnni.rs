@@ -14,7 +14,7 @@ use super::super::{
     scheme::{Lanes, Legacy, ScaleAndMin, SignedScale},
 };
 use super::{
-    GROUP, Group, RoundedRows, Stored, factors,
+    AHEAD, GROUP, Group, RUNS_AHEAD, RoundedRows, Stored, factors,
     source::{Bytes, Planes, Source, chunks, shares, start},
 };
 
@@ -22,11 +22,6 @@ use super::{
 const LARGE: usize = 16;
 /// Rows of a small block, whose sums stay in registers beside the weights of a group.
 const SMALL: usize = 8;
-/// How far ahead weights are asked for, in bytes: some blocks of inputs.
-const AHEAD: usize = 8192;
-/// Most rows for which the weights of a cached matrix are not prefetched: they come quickly enough, and there
-/// is too little arithmetic to hide the prefetch instructions behind.
-const RUNS_AHEAD: usize = 2;
 /// Most rows for which each block of rows unpacks a panel's weights anew: for more, they are unpacked once,
 /// to memory that stays in the nearer caches.
 const UNPACKED: usize = 2 * LARGE;
@@ -145,18 +140,7 @@ fn panels_of<T: Source>(format: Format, panels: Stored<'_>, rows: &RoundedRows, 
         for (first, count, groups) in rows.blocks() {
             let asks = first == 0 && (!panels.is_cached || count > RUNS_AHEAD);
             let task = Task { panel: &rest[..size], rest: if asks { rest } else { &[] }, groups };
-            let tile = &mut tile[first * PANEL..][..count * PANEL];
-            match count {
-                1 => block::<T, 1>(&task, tile),
-                2 => block::<T, 2>(&task, tile),
-                3 => block::<T, 3>(&task, tile),
-                4 => block::<T, 4>(&task, tile),
-                5 => block::<T, 5>(&task, tile),
-                6 => block::<T, 6>(&task, tile),
-                7 => block::<T, 7>(&task, tile),
-                SMALL => block::<T, SMALL>(&task, tile),
-                _ => block::<T, LARGE>(&task, tile),
-            }
+            packed_block::<T>(&task, count, &mut tile[first * PANEL..][..count * PANEL]);
         }
     }
 }
@@ -167,6 +151,23 @@ struct Task<'a> {
     /// This panel and those after it, as far as they are to be asked for.
     rest: &'a [u8],
     groups: &'a [Group],
+}
+
+/// A panel with `count` rows. Not inlined: it has two callers, and is large.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+fn packed_block<T: Source>(task: &Task<'_>, count: usize, tile: &mut [f32]) {
+    match count {
+        1 => block::<T, 1>(task, tile),
+        2 => block::<T, 2>(task, tile),
+        3 => block::<T, 3>(task, tile),
+        4 => block::<T, 4>(task, tile),
+        5 => block::<T, 5>(task, tile),
+        6 => block::<T, 6>(task, tile),
+        7 => block::<T, 7>(task, tile),
+        SMALL => block::<T, SMALL>(task, tile),
+        _ => block::<T, LARGE>(task, tile),
+    }
 }
 
 /// A panel with `R` rows.
@@ -222,30 +223,22 @@ fn unpacked_panel<T: Source, const N: usize>(
     }
     for (first, count, groups) in rows.blocks() {
         let tile = &mut tile[first * PANEL..][..count * PANEL];
-        match count {
-            1 => unpacked_block::<T, N, 1>(&unpacked, groups, tile),
-            2 => unpacked_block::<T, N, 2>(&unpacked, groups, tile),
-            3 => unpacked_block::<T, N, 3>(&unpacked, groups, tile),
-            4 => unpacked_block::<T, N, 4>(&unpacked, groups, tile),
-            5 => unpacked_block::<T, N, 5>(&unpacked, groups, tile),
-            6 => unpacked_block::<T, N, 6>(&unpacked, groups, tile),
-            7 => unpacked_block::<T, N, 7>(&unpacked, groups, tile),
-            _ => unpacked_block::<T, N, SMALL>(&unpacked, groups, tile),
+        if count == SMALL {
+            unpacked_block::<T, N>(&unpacked, groups, tile);
+        } else {
+            // The last rows. They are few, so that kernels of their own would not pay.
+            packed_block::<T>(&Task { panel: &panels[..size], rest: &[], groups }, count, tile);
         }
     }
 }
 
-/// Register-tiled product of an unpacked panel with `R` rows. All rows are multiplied with four inputs before
-/// the next four, so that `R` independent sums hide the latency of the dot-product instruction.
+/// Register-tiled product of an unpacked panel with a small block of rows. All rows are multiplied with four
+/// inputs before the next four, so that independent sums hide the latency of the dot-product instruction.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn unpacked_block<T: Source, const N: usize, const R: usize>(
-    unpacked: &[Unpacked<N>],
-    groups: &[Group],
-    tile: &mut [f32],
-) {
-    let mut sums = [_mm512_setzero_ps(); R];
-    for (unpacked, group) in unpacked.iter().zip(groups.as_chunks::<R>().0) {
+fn unpacked_block<T: Source, const N: usize>(unpacked: &[Unpacked<N>], groups: &[Group], tile: &mut [f32]) {
+    let mut sums = [_mm512_setzero_ps(); SMALL];
+    for (unpacked, group) in unpacked.iter().zip(groups.as_chunks::<SMALL>().0) {
         for (part, &(scale, offset)) in unpacked.affine.iter().enumerate() {
             let first = part * T::SHARED;
             let mut dots = group.each_ref().map(|row| _mm512_set1_epi32(start::<T>(row.sums, first)));
