@@ -27,11 +27,12 @@ pub(super) const GROUP: usize = 32;
 /// Groups from which on threads are worth waking.
 const PARALLEL: usize = 1 << 12;
 
-/// How far ahead weights are asked for, in bytes: some blocks of inputs.
+/// How far ahead weights are prefetched, in bytes: some blocks of inputs.
 const AHEAD: usize = 8192;
 /// Most rows for which the weights of a cached matrix are not prefetched: they come quickly enough, and there
 /// is too little arithmetic to hide the prefetch instructions behind.
 const RUNS_AHEAD: usize = 2;
+
 /// The processor's instructions that multiply quantised weights. Outputs are the same bits with each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
