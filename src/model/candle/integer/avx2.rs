@@ -49,7 +49,8 @@ pub(super) fn multiply(format: Format, panels: Stored<'_>, rows: &RoundedRows, t
 pub(super) fn multiply_by_vnni(format: Format, panels: Stored<'_>, rows: &RoundedRows, tiles: &mut [f32]) {
     if let Some(dot) = Dpbusd::try_new() {
         // SAFETY: all that `with_vnni` demands of its caller is a processor with the features it is compiled
-        // for, those of `V3` and AVX-VNNI; `Dpbusd::try_new` asks for both. Tested by `whole_numbers_make_the_product` in `matrix.rs`.
+        // for, those of `V3` and AVX-VNNI; `Dpbusd::try_new` asks for both. Tested by
+        // `whole_numbers_make_the_product` in `matrix.rs`.
         #[expect(unsafe_code, reason = "a function for some processors only")]
         unsafe {
             with_vnni(Multiply { dot, format, panels, rows, tiles });
