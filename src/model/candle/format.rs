@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use super::names::{by_name, name_of};
+
 /// A number format of weights. Quantised ones keep a row's numbers in blocks, as ggml does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -47,8 +49,7 @@ const ALL: [(Format, &str); 11] = [
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = ALL.iter().find(|(format, _)| format == self).map(|(_, name)| *name);
-        f.write_str(name.unwrap_or_default())
+        f.write_str(name_of(&ALL, self))
     }
 }
 
@@ -57,8 +58,7 @@ impl FromStr for Format {
 
     /// By name, in either case; the error names all.
     fn from_str(name: &str) -> Result<Self, String> {
-        let found = ALL.iter().find(|(_, own)| own.eq_ignore_ascii_case(name)).map(|(format, _)| *format);
-        found.ok_or_else(|| format!("{name:?} is none of {}", ALL.map(|(_, name)| name).join(", ")))
+        by_name(&ALL, name)
     }
 }
 

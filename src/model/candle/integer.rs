@@ -13,7 +13,10 @@ use std::{fmt, str::FromStr};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::format::Format;
+use super::{
+    format::Format,
+    names::{by_name, name_of},
+};
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -54,8 +57,7 @@ const ALL: [(Instructions, &str); 3] = [
 
 impl fmt::Display for Instructions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = ALL.iter().find(|(own, _)| own == self).map(|(_, name)| *name);
-        f.write_str(name.unwrap_or_default())
+        f.write_str(name_of(&ALL, self))
     }
 }
 
@@ -64,8 +66,7 @@ impl FromStr for Instructions {
 
     /// By name, in either case; the error names all.
     fn from_str(name: &str) -> Result<Self, String> {
-        let found = ALL.iter().find(|(_, own)| own.eq_ignore_ascii_case(name)).map(|(own, _)| *own);
-        found.ok_or_else(|| format!("{name:?} is none of {}", ALL.map(|(_, name)| name).join(", ")))
+        by_name(&ALL, name)
     }
 }
 
@@ -277,6 +278,14 @@ impl RoundedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for (own, name) in ALL {
+            assert_eq!((own.to_string().as_str(), name.to_uppercase().parse()), (name, Ok(own)));
+        }
+        assert!("sse".parse::<Instructions>().unwrap_err().contains("avx512-vnni, avx-vnni, avx2"));
+    }
 
     #[test]
     fn rounding_is_near_and_whole_numbers_stay() {

@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use super::kv_blocks::GROUP;
+use super::{
+    kv_blocks::GROUP,
+    names::{by_name, name_of},
+};
 
 /// The number format of keys and values in the cache of a [`CandleModel`](super::CandleModel). Queries,
 /// weights of attention and sums are `f32` in each.
@@ -24,8 +27,7 @@ const ALL: [(KvFormat, &str); 3] = [(KvFormat::F32, "f32"), (KvFormat::F16, "f16
 
 impl fmt::Display for KvFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = ALL.iter().find(|(format, _)| format == self).map(|(_, name)| *name);
-        f.write_str(name.unwrap_or_default())
+        f.write_str(name_of(&ALL, self))
     }
 }
 
@@ -34,8 +36,7 @@ impl FromStr for KvFormat {
 
     /// By name, in either case; the error names all.
     fn from_str(name: &str) -> Result<Self, String> {
-        let found = ALL.iter().find(|(_, own)| own.eq_ignore_ascii_case(name)).map(|(format, _)| *format);
-        found.ok_or_else(|| format!("{name:?} is none of {}", ALL.map(|(_, name)| name).join(", ")))
+        by_name(&ALL, name)
     }
 }
 

@@ -24,6 +24,7 @@ mod kv_format;
 mod linear;
 mod matrix;
 mod memory;
+mod names;
 mod ops;
 mod packing;
 mod pages;
@@ -81,13 +82,13 @@ pub struct LoadOptions {
     /// Most memory to use, in bytes. Default: what the system says is free. Checked before any weight is read.
     pub memory_limit: Option<u64>,
     /// Multiply quantised weights with inputs as they are. Default: where the processor has any of
-    /// [`Instructions`], inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which takes
-    /// a third of the time or less. [`TensorModel`] rounds them on every device, and unpacks the weights for
-    /// exact products.
+    /// [`Instructions`], inputs are rounded to eight bits in groups of 32, as llama.cpp rounds them, which
+    /// takes a third of the time or less. [`TensorModel`] rounds them on every device, and unpacks the
+    /// weights for exact products.
     pub exact_products: bool,
-    /// Multiply quantised weights with these instructions: to measure what other processors have. Default: the
-    /// best that the processor has. Only [`CandleModel`] and [`CandleBatch`] look at it, unless products are
-    /// exact.
+    /// Multiply quantised weights with these instructions, to measure what other processors have; loading
+    /// fails where the processor lacks them. Default: the best that it has. Without effect on exact products
+    /// and on [`TensorModel`].
     pub instructions: Option<Instructions>,
     /// Quantise matrices that are stored as floats to this format, or to [`Format::Q8_0`] where their rows
     /// are no whole blocks of it (256 numbers in the K formats). Default: keep what is stored, as a format of

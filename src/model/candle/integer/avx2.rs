@@ -1,8 +1,8 @@
-//! Products in whole numbers with AVX2, and with AVX-VNNI where the processor has it: eight outputs at a time.
+//! Integer dot products with AVX2, or with AVX-VNNI where the processor has it: eight outputs at a time.
 //!
-//! AVX-VNNI multiplies and adds as AVX-512 VNNI does ([`vnni`](super::vnni)), in half as wide registers.
-//! AVX2 takes two or three instructions for four inputs: bytes without a sign times bytes with one make sums of
-//! two products in 16 bits, where they stay while nothing can overflow. Whole bytes would overflow: of these the
+//! AVX-VNNI multiplies and adds as AVX-512 VNNI does ([`vnni`](super::vnni)), in registers half as wide.
+//! AVX2 takes two or three instructions for four inputs: unsigned bytes times signed bytes make sums of two
+//! products in 16 bits, where they stay while nothing can overflow. Whole bytes would overflow: of these the
 //! magnitudes are multiplied, by the inputs with the signs of both.
 
 use std::arch::x86_64::*;
@@ -122,7 +122,8 @@ fn panels_of<T: Source, D: Dot>(task: Multiply<'_, D>) {
 /// Sums of eight outputs each, of the two halves of a panel and `R` rows.
 type Sums<V, const R: usize> = [[V; R]; 2];
 
-/// A panel with `R` rows; `rest` is what is prefetched, from this panel on.
+/// Register-tiled product of a packed panel with `R` rows; weights are prefetched from `rest`, which begins
+/// with this panel.
 #[inline(always)]
 fn block<T: Source, D: Dot, const R: usize>(
     dot: D,
@@ -194,7 +195,7 @@ fn unpack_panel<T: Source>(simd: V3, (panel, rest): (&[u8], &[u8]), unpacked: &m
     }
 }
 
-/// An unpacked panel with a whole block of rows.
+/// Register-tiled product of an unpacked panel with a whole block of rows.
 #[inline(always)]
 fn unpacked_block<T: Source, D: Dot>(dot: D, unpacked: &[Unpacked], groups: &[Group], tile: &mut [f32]) {
     let simd = dot.simd();

@@ -153,7 +153,7 @@ struct Task<'a> {
     groups: &'a [Group],
 }
 
-/// A panel with `count` rows. Not inlined: it has two callers, and is large.
+/// Product of a packed panel with `count` rows. Not inlined: it has two callers, and is large.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn packed_block<T: Source>(task: &Task<'_>, count: usize, tile: &mut [f32]) {
@@ -226,7 +226,7 @@ fn unpacked_panel<T: Source, const N: usize>(
         if count == SMALL {
             unpacked_block::<T, N>(&unpacked, groups, tile);
         } else {
-            // The last rows. They are few, so that kernels of their own would not pay.
+            // The last rows are few: unpacking the panel again for them is cheaper than kernels of their own.
             packed_block::<T>(&Task { panel: &panels[..size], rest: &[], groups }, count, tile);
         }
     }

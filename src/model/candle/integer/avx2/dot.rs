@@ -43,7 +43,7 @@ impl Dot for Maddubs {
         (group, first): (&[Group; R], usize),
     ) -> Sums<__m256i, R> {
         let simd = self.0;
-        // Sums of two products fit 16 bits, and so do those of this many such sums, the quants being so small.
+        // Sums of two products fit 16 bits, and so do those of this many such sums, as quants are small.
         let together = match T::HIGH {
             None => 1,
             Some(high) => 8 >> high,

@@ -1,0 +1,15 @@
+//! Names of formats and instructions: what their `Display` and `FromStr` share.
+
+/// The name of a value.
+pub(super) fn name_of<T: PartialEq>(all: &[(T, &'static str)], value: &T) -> &'static str {
+    all.iter().find(|(own, _)| own == value).map_or("", |(_, name)| name)
+}
+
+/// The value of a name, in either case; the error names all.
+pub(super) fn by_name<T: Copy>(all: &[(T, &str)], name: &str) -> Result<T, String> {
+    let found = all.iter().find(|(_, own)| own.eq_ignore_ascii_case(name)).map(|(value, _)| *value);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|(_, name)| *name).collect();
+        format!("{name:?} is none of {}", names.join(", "))
+    })
+}
