@@ -9,6 +9,7 @@ mod in_turns;
 mod kept;
 #[expect(clippy::module_inception, reason = "the trait is what the folder is named for")]
 mod model;
+pub mod passes;
 mod scripted;
 
 pub use batch::{BatchInput, BatchModel, OneByOne, OneByOneError};

@@ -13,7 +13,7 @@ use crate::{
     cache::{Cache, LowCache, LowCacheFlags},
     captures::LowCapture,
     compile::{Compile, LowCompile},
-    experiment::args::{Experiment, LowExperiment},
+    experiment::{Experiment, LowExperiment},
     explain::args::{Explain, LowExplain},
     failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},

@@ -3,12 +3,10 @@
 use std::{io::Write, num::NonZeroUsize, path::PathBuf};
 
 use clap::Args;
-use domino::{
-    experiment::passes::{PassTimes, any_tokens},
-    model::{
-        Model, Rows,
-        candle::{Format, Instructions, LoadOptions, RandomModel, join_threads, threads},
-    },
+use domino::model::{
+    Model, Rows,
+    candle::{Format, Instructions, LoadOptions, RandomModel, join_threads, threads},
+    passes::{PassTimes, any_tokens},
 };
 use serde_json::json;
 

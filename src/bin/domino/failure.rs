@@ -95,6 +95,10 @@ impl BadInput {
     }
 
     /// Says what an error of the library says.
+    #[cfg_attr(
+        not(feature = "experiments"),
+        expect(dead_code, reason = "only experiments pass errors on as they are")
+    )]
     pub(crate) fn from_library(error: &(dyn Error + 'static)) -> Self {
         let Told { sentence, hint } = told(error);
         Self { message: sentence, hint }

@@ -16,6 +16,10 @@ mod describe;
 mod draft_model;
 mod excerpt;
 mod expected;
+#[cfg(feature = "experiments")]
+mod experiment;
+#[cfg(not(feature = "experiments"))]
+#[path = "experiment/absent.rs"]
 mod experiment;
 mod explain;
 mod failure;

@@ -40,12 +40,20 @@ impl Steps {
     }
 
     /// So many parts were done before; the time that is left is reckoned without them.
+    #[cfg_attr(
+        not(feature = "experiments"),
+        expect(dead_code, reason = "only experiments go on where they were")
+    )]
     pub(crate) fn skip(&self, parts: usize) {
         self.bar.set_position(u64::try_from(parts).unwrap_or(u64::MAX));
         self.bar.reset_eta();
     }
 
     /// Another part is begun.
+    #[cfg_attr(
+        not(feature = "experiments"),
+        expect(dead_code, reason = "only experiments have parts with names")
+    )]
     pub(crate) fn say(&self, message: String) {
         self.bar.set_message(message);
     }

@@ -99,7 +99,7 @@ fn an_engine_that_is_missing_or_refuses_is_told() {
     let error = made(&folder.path().join("none"), None).unwrap_err();
     assert!(matches!(error, ExperimentError::NoHost(_)) && error.is_bad_input(), "{error}");
     assert!(
-        error.hint().unwrap().contains("--features mistralrs")
+        error.hint().unwrap().contains("--features experiments,mistralrs")
             && error.to_string().contains("method mistralrs")
     );
     let refuses = Own { refuses: true, ..Own::default() };

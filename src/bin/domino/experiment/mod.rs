@@ -1,6 +1,6 @@
 //! `domino experiment`: a grid of runs by a definition, and what they add up to.
 
-pub(crate) mod args;
+mod args;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
 mod provenance;
@@ -26,7 +26,8 @@ use domino::{
 };
 use serde_json::json;
 
-use self::args::{Experiment, Run};
+use self::args::Run;
+pub(crate) use self::args::{Experiment, LowExperiment};
 use crate::{
     failure::{BadInput, Exit, note},
     interrupt, model,

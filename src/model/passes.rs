@@ -1,0 +1,74 @@
+//! What passes over several new tokens cost, relative to a pass over one: t(n)/t(1), which says how much a
+//! draft can gain.
+//!
+//! Invariant: passes of all lengths go on from the same context, and whoever measures lets them take turns,
+//! so that all see the same machine.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use super::{Model, Rows};
+use crate::ids::TokenId;
+
+/// Times of passes, by how many new tokens they are over.
+#[derive(Debug, Clone, Default)]
+pub struct PassTimes {
+    all: BTreeMap<usize, Vec<Duration>>,
+}
+
+impl PassTimes {
+    /// Makes a pass over `new` tokens, with these rows of logits, and notes its time. The model holds what it
+    /// held before.
+    ///
+    /// # Errors
+    /// If the pass fails.
+    pub fn pass<M: Model>(&mut self, model: &mut M, new: &[TokenId], rows: Rows<'_>) -> Result<(), M::Error> {
+        let position = model.position();
+        let begun = Instant::now();
+        model.forward(new, rows)?;
+        let took = begun.elapsed();
+        model.truncate(position)?;
+        self.all.entry(new.len()).or_default().push(took);
+        Ok(())
+    }
+
+    /// The median time of passes over `n` new tokens in seconds; not a number if there was none.
+    #[must_use]
+    pub fn median(&self, n: usize) -> f64 {
+        let mut all = self.of(n).to_vec();
+        all.sort_unstable();
+        all.get(all.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
+    }
+
+    /// The least time of passes over `n` new tokens in seconds; not a number if there was none.
+    #[must_use]
+    pub fn least(&self, n: usize) -> f64 {
+        self.of(n).iter().min().map_or(f64::NAN, Duration::as_secs_f64)
+    }
+
+    fn of(&self, n: usize) -> &[Duration] {
+        self.all.get(&n).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Tokens to make passes over: any will do, but the first ones are often special.
+#[must_use]
+pub fn any_tokens(count: usize, vocabulary_size: usize) -> Vec<TokenId> {
+    let token = |index: usize| TokenId::from_index(index.wrapping_mul(7919) % vocabulary_size.max(1));
+    (0..count).filter_map(token).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_and_least_times() {
+        let seconds = |all: [u64; 3]| all.map(Duration::from_secs).to_vec();
+        let times = PassTimes { all: BTreeMap::from([(1, seconds([3, 1, 2]))]) };
+        assert_eq!((times.median(1), times.least(1)), (2.0, 1.0));
+        assert!(times.median(2).is_nan() && times.least(3).is_nan() && times.median(0).is_nan());
+    }
+}
