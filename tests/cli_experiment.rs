@@ -470,5 +470,7 @@ fn methods_of_mistralrs_need_its_feature() {
     std::fs::write(&path, DEFINITION.replace("\"naive\"", "\"mistralrs-masks\"")).unwrap();
     let run = experiment(folder.path(), &["d.toml", "--out", "out"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("mistralrs-masks") && run.stderr.contains("--features experiments,mistralrs"));
+    assert!(
+        run.stderr.contains("mistralrs-masks") && run.stderr.contains("--features experiments,mistralrs")
+    );
 }
