@@ -86,7 +86,7 @@ impl CustomOp1 for ToCache<'_> {
             shares.map(move |(share, out)| (kv_head, share * SHARE, out))
         });
         let run = |(kv_head, first, out): (usize, usize, &mut [f32])| {
-            Arch::new().dispatch(Share {
+            let share = Share {
                 queries: &queries[(kv_head * rows + first) * head_dim..][..out.len()],
                 first,
                 count,
@@ -96,7 +96,8 @@ impl CustomOp1 for ToCache<'_> {
                 head_dim,
                 attention: self.attention,
                 out,
-            });
+            };
+            share.dispatch();
         };
         if heads * count * head_dim * key_count >= PARALLEL {
             tasks.collect::<Vec<_>>().into_par_iter().for_each(run);
@@ -165,6 +166,12 @@ fn within(range: &Range<usize>, other: &Range<usize>) -> Range<usize> {
 }
 
 impl Share<'_> {
+    /// With the best vectors there are. Not inlined: it has two callers, and is large.
+    #[inline(never)]
+    fn dispatch(self) {
+        Arch::new().dispatch(self);
+    }
+
     /// With `V` vectors for a number of a block's keys.
     #[inline(always)]
     fn run<S: Simd, const V: usize>(self, simd: S) {

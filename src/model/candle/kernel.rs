@@ -58,14 +58,26 @@ impl WithSimd for MostRows {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> usize {
-        if wide::<S>() { 12 } else { 6 }
+        most_rows::<S>(1)
     }
 }
 
-/// Are there registers of a whole panel's numbers, and many?
-#[inline(always)]
-fn wide<S: Simd>() -> bool {
-    S::F32_LANES == PANEL && S::REGISTER_COUNT >= 32
+/// Most rows whose sums with those of `panels` panels fit the registers; none where so many panels are not
+/// taken together. Kernels for more are not compiled.
+const fn most_rows<S: Simd>(panels: usize) -> usize {
+    // Many registers, each of a whole panel's numbers; some vectors a panel; none at all.
+    let most = if S::F32_LANES == PANEL && S::REGISTER_COUNT >= 32 {
+        [12, 12, 2]
+    } else if S::F32_LANES > 1 {
+        [6, 3, 1]
+    } else {
+        [2, 0, 0]
+    };
+    match panels {
+        1 => most[0],
+        2 => most[1],
+        _ => most[2],
+    }
 }
 
 /// Some neighbouring panels.
@@ -172,10 +184,8 @@ impl WithSimd for Multiply<'_> {
 fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
     let Multiply { panels, rows, tiles } = task;
     let most = match rows.block {
-        1 => GROUP,
-        2 if wide::<S>() => GROUP,
-        2 | 3 => 2,
-        _ if wide::<S>() => 2,
+        block if block <= most_rows::<S>(GROUP) => GROUP,
+        block if block <= most_rows::<S>(2) => 2,
         _ => 1,
     };
     let mut buffers = [0.0; GROUP * FLOATS];
@@ -224,9 +234,9 @@ fn multiply<S: Simd, const V: usize>(simd: S, task: Multiply<'_>) {
                 let tiles = &mut tiles[start * PANEL..];
                 let stride = rows.count * PANEL;
                 match group {
-                    GROUP => few::<S, V, GROUP>(simd, &turn, tiles, stride),
-                    2 => many::<S, V, 2>(simd, &turn, tiles, stride),
-                    _ => many::<S, V, 1>(simd, &turn, tiles, stride),
+                    GROUP => block_of_rows::<S, V, GROUP>(simd, &turn, tiles, stride),
+                    2 => block_of_rows::<S, V, 2>(simd, &turn, tiles, stride),
+                    _ => block_of_rows::<S, V, 1>(simd, &turn, tiles, stride),
                 }
             }
         }
@@ -247,32 +257,40 @@ struct Turn<'a> {
     ahead: Ahead,
 }
 
-/// `P` panels with one or two rows.
+/// `P` panels with a block of rows.
 #[inline(always)]
-fn few<S: Simd, const V: usize, const P: usize>(simd: S, turn: &Turn<'_>, tiles: &mut [f32], stride: usize) {
+fn block_of_rows<S: Simd, const V: usize, const P: usize>(
+    simd: S,
+    turn: &Turn<'_>,
+    tiles: &mut [f32],
+    stride: usize,
+) {
     match turn.rows {
-        1 => sums::<S, V, 1, P>(simd, turn, tiles, stride),
-        _ => sums::<S, V, 2, P>(simd, turn, tiles, stride),
+        1 => fitting::<S, V, 1, P>(simd, turn, tiles, stride),
+        2 => fitting::<S, V, 2, P>(simd, turn, tiles, stride),
+        3 => fitting::<S, V, 3, P>(simd, turn, tiles, stride),
+        4 => fitting::<S, V, 4, P>(simd, turn, tiles, stride),
+        5 => fitting::<S, V, 5, P>(simd, turn, tiles, stride),
+        6 => fitting::<S, V, 6, P>(simd, turn, tiles, stride),
+        7 => fitting::<S, V, 7, P>(simd, turn, tiles, stride),
+        8 => fitting::<S, V, 8, P>(simd, turn, tiles, stride),
+        9 => fitting::<S, V, 9, P>(simd, turn, tiles, stride),
+        10 => fitting::<S, V, 10, P>(simd, turn, tiles, stride),
+        11 => fitting::<S, V, 11, P>(simd, turn, tiles, stride),
+        _ => fitting::<S, V, 12, P>(simd, turn, tiles, stride),
     }
 }
 
-/// `P` panels with up to twelve rows; more than eight only where registers are [`wide`].
+/// [`sums`] where they fit the registers; no other sums are asked for.
 #[inline(always)]
-fn many<S: Simd, const V: usize, const P: usize>(simd: S, turn: &Turn<'_>, tiles: &mut [f32], stride: usize) {
-    match turn.rows {
-        1 => sums::<S, V, 1, P>(simd, turn, tiles, stride),
-        2 => sums::<S, V, 2, P>(simd, turn, tiles, stride),
-        3 => sums::<S, V, 3, P>(simd, turn, tiles, stride),
-        4 => sums::<S, V, 4, P>(simd, turn, tiles, stride),
-        5 => sums::<S, V, 5, P>(simd, turn, tiles, stride),
-        6 => sums::<S, V, 6, P>(simd, turn, tiles, stride),
-        7 => sums::<S, V, 7, P>(simd, turn, tiles, stride),
-        8 => sums::<S, V, 8, P>(simd, turn, tiles, stride),
-        _ if !wide::<S>() => {}
-        9 => sums::<S, V, 9, P>(simd, turn, tiles, stride),
-        10 => sums::<S, V, 10, P>(simd, turn, tiles, stride),
-        11 => sums::<S, V, 11, P>(simd, turn, tiles, stride),
-        _ => sums::<S, V, 12, P>(simd, turn, tiles, stride),
+fn fitting<S: Simd, const V: usize, const R: usize, const P: usize>(
+    simd: S,
+    turn: &Turn<'_>,
+    tiles: &mut [f32],
+    stride: usize,
+) {
+    if const { R <= most_rows::<S>(P) } {
+        sums::<S, V, R, P>(simd, turn, tiles, stride);
     }
 }
 
