@@ -8,12 +8,20 @@ impl ByteSet {
     /// All bytes.
     pub(crate) const ALL: Self = Self([u64::MAX; 4]);
 
-    fn insert(&mut self, byte: u8) {
+    pub(crate) fn insert(&mut self, byte: u8) {
         self.0[usize::from(byte / 64)] |= 1 << (byte % 64);
     }
 
     pub(crate) fn contains(&self, byte: u8) -> bool {
         self.0[usize::from(byte / 64)] >> (byte % 64) & 1 == 1
+    }
+
+    /// How many of its bytes are below `byte`.
+    pub(crate) fn rank(&self, byte: u8) -> usize {
+        let word = usize::from(byte / 64);
+        let below = self.0[word] & ((1 << (byte % 64)) - 1);
+        let ones = self.0[..word].iter().map(|word| word.count_ones()).sum::<u32>() + below.count_ones();
+        ones as usize
     }
 
     pub(crate) fn union_with(&mut self, other: &Self) {
@@ -41,5 +49,19 @@ impl FromIterator<u8> for ByteSet {
         let mut set = Self::default();
         set.extend(bytes);
         set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_count_the_bytes_below() {
+        let all = [0, 1, 63, 64, 65, 127, 128, 200, 255];
+        let set: ByteSet = all.into_iter().collect();
+        for byte in 0..=u8::MAX {
+            assert_eq!(set.rank(byte), all.iter().filter(|&&below| below < byte).count(), "{byte}");
+        }
     }
 }

@@ -45,7 +45,7 @@ pub(super) struct MaskMaker {
     /// in common.
     known: HashMap<(TerminalId, usize), Range<u32>>,
     /// Children that are made one by one, by the same; `None` if a node has all at once.
-    branches: HashMap<(TerminalId, usize), Option<Branches>>,
+    branches: HashMap<(TerminalId, usize), Option<Box<Branches>>>,
     /// By terminal: do tokens [spell](spells) it, character by character?
     spelling: HashMap<TerminalId, bool>,
     // Scratch.
@@ -101,7 +101,8 @@ impl MaskMaker {
         if !self.grown {
             return self.forest.bytes();
         }
-        self.forest.node_bytes() + self.branches.values().flatten().map(Branches::bytes).sum::<usize>()
+        self.forest.node_bytes()
+            + self.branches.values().flatten().map(|branches| branches.bytes()).sum::<usize>()
     }
 
     /// The tokens that may follow, filed under the state: stay-tokens need no parser, an edge is followed
@@ -286,7 +287,9 @@ impl MaskMaker {
         }
         Ok(match self.branches.entry(self.forest.contents(node)) {
             Entry::Occupied(known) => known.get().is_some(),
-            Entry::Vacant(unknown) => unknown.insert(self.forest.branches(soil, node, work)?).is_some(),
+            Entry::Vacant(unknown) => {
+                unknown.insert(self.forest.branches(soil, node, work)?.map(Box::new)).is_some()
+            }
         })
     }
 

@@ -24,8 +24,6 @@ const FEW_EXITS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Branches {
     entrances: Entrances,
-    /// Bytes that tokens go on with.
-    bytes: ByteSet,
     made: HashMap<TerminalId, Branch>,
 }
 
@@ -42,12 +40,12 @@ pub(crate) enum Branch {
 impl Branches {
     /// Does no token go on?
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.entrances.bytes().is_empty()
     }
 
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.entrances.bytes() + self.made.allocation_size()
+        size_of::<Self>() + self.entrances.heap_bytes() + self.made.allocation_size()
     }
 }
 
@@ -74,8 +72,7 @@ impl Forest {
             wanted
         };
         let entrances = Entrances::new(soil.trie, exits, &wanted, work)?;
-        let bytes = entrances.bytes_with_nodes();
-        let branches = Branches { entrances, bytes, made: HashMap::new() };
+        let branches = Branches { entrances, made: HashMap::new() };
         self.bytes += branches.bytes();
         Ok(Some(branches))
     }
@@ -90,7 +87,7 @@ impl Forest {
         work: &mut Work,
     ) -> Result<Branch, LimitExceeded> {
         let table = &soil.tables[terminal.index()];
-        if !table.begins().meets(&branches.bytes) {
+        if !table.begins().meets(branches.entrances.bytes()) {
             return Ok(Branch::Nothing);
         }
         if let Some(&made) = branches.made.get(&terminal) {

@@ -11,9 +11,12 @@ use crate::{
 /// The trie nodes right below a terminal's exits, by their byte.
 #[derive(Debug)]
 pub(super) struct Entrances {
+    /// By byte.
     nodes: Vec<u32>,
-    /// Those of byte `b` are `nodes[first[b] .. first[b + 1]]`.
-    first: [u32; 257],
+    /// The bytes that there are.
+    bytes: ByteSet,
+    /// Where the nodes of each of these begin, in the order of the bytes, and where the last ones end.
+    starts: Box<[u32]>,
 }
 
 impl Entrances {
@@ -26,8 +29,15 @@ impl Entrances {
         work: &mut Work,
     ) -> Result<Self, LimitExceeded> {
         let nodes_with = |byte: u8| if wanted.contains(byte) { trie.nodes_with(byte) } else { &[] };
-        let by_bytes: usize = (0..=u8::MAX).map(|byte| nodes_with(byte).len()).sum();
         let children = exits.total().saturating_mul(CHILDREN_OF_AN_EXIT);
+        // As far as it takes to see which is less.
+        let mut by_bytes = 0;
+        for byte in 0..=u8::MAX {
+            if by_bytes > children {
+                break;
+            }
+            by_bytes += nodes_with(byte).len();
+        }
         work.spend(100 + exits.total() + children.min(by_bytes) / 2)?;
         let mut first = [0; 257];
         if children < by_bytes {
@@ -52,7 +62,7 @@ impl Entrances {
                 nodes[*at as usize] = node;
                 *at += 1;
             }
-            return Ok(Self { nodes, first });
+            return Ok(Self::of(nodes, &first));
         }
         let mut is_exit = vec![0_u64; trie.len().div_ceil(64)];
         exits.iter().flatten().for_each(|exit| is_exit[exit as usize / 64] |= 1 << (exit % 64));
@@ -66,7 +76,20 @@ impl Entrances {
             // Nodes are numbered by 32 bits.
             first[usize::from(byte) + 1] = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
         }
-        Ok(Self { nodes, first })
+        Ok(Self::of(nodes, &first))
+    }
+
+    /// Nodes of which those of byte `b` are `nodes[first[b] .. first[b + 1]]`.
+    fn of(nodes: Vec<u32>, first: &[u32; 257]) -> Self {
+        let has_nodes = |byte: &u8| first[usize::from(*byte)] < first[usize::from(*byte) + 1];
+        let count = (0..=u8::MAX).filter(has_nodes).count();
+        let (mut bytes, mut starts) = (ByteSet::default(), Vec::with_capacity(count + 1));
+        for byte in (0..=u8::MAX).filter(has_nodes) {
+            bytes.insert(byte);
+            starts.push(first[usize::from(byte)]);
+        }
+        starts.push(first[256]);
+        Self { nodes, bytes, starts: starts.into() }
     }
 
     /// What a terminal does to the tokens that enter it here.
@@ -83,19 +106,22 @@ impl Entrances {
     }
 
     /// The bytes of these nodes.
-    pub(super) fn bytes_with_nodes(&self) -> ByteSet {
-        (0..=u8::MAX).filter(|&byte| !self.with(byte).is_empty()).collect()
+    pub(super) fn bytes(&self) -> &ByteSet {
+        &self.bytes
     }
 
-    /// Heap bytes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.nodes)
+    /// Memory on the heap, in bytes.
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.nodes) + size_of_val(&*self.starts)
     }
 
     /// Ascending, but for what lies below an exit that is below an exit.
     fn with(&self, byte: u8) -> &[u32] {
-        let byte = usize::from(byte);
-        &self.nodes[self.first[byte] as usize..self.first[byte + 1] as usize]
+        if !self.bytes.contains(byte) {
+            return &[];
+        }
+        let rank = self.bytes.rank(byte);
+        &self.nodes[self.starts[rank] as usize..self.starts[rank + 1] as usize]
     }
 }
 
