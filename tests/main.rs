@@ -42,6 +42,7 @@ mod decider;
 mod decode;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod docs;
+#[cfg(not(packaged))]
 mod extensions;
 #[cfg(not(packaged))]
 mod fuzz_replay;
