@@ -196,7 +196,8 @@ impl ExperimentError {
                 "run the definition by `cargo experiment methods --features peers`, or leave the method out"
             }
             Self::NoHost(_) => {
-                "build it with `cargo build --release --features experiments,mistralrs`, or leave the method out"
+                "build it with `cargo build --release --features experiments,mistralrs`, \
+                 or leave the method out"
             }
             Self::NoPrograms(_) => "run the definition by `domino experiment`, or leave the method out",
             Self::Program { .. } => {

@@ -40,7 +40,7 @@ Examples:
   domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
   domino trace --grammar json --tokenizer tokenizer.json traces.json --out cell.json
   domino inspect --grammar my.gbnf
-  domino experiment experiments/definitions/quick.toml --quick
+  domino experiment experiments/definitions/quick.toml --quick     (feature `experiments`)
 
 Exit codes:
   0    done; the text is in the language

@@ -30,8 +30,12 @@ pub(super) struct FloatRows {
 impl FloatRows {
     /// Rearranges `count` rows of `inputs`.
     pub(super) fn new(x: &[f32], count: usize, inputs: usize) -> Self {
+        Self::in_blocks(x, count, inputs, Arch::new().dispatch(MostRows))
+    }
+
+    /// The same in blocks of at most `most` rows.
+    fn in_blocks(x: &[f32], count: usize, inputs: usize, most: usize) -> Self {
         // Blocks of about the same size, so that none is a small rest.
-        let most = Arch::new().dispatch(MostRows);
         let block = count.div_ceil(count.div_ceil(most).max(1)).max(1);
         if block == 1 {
             return Self { values: x.to_vec(), count, block };
@@ -62,10 +66,10 @@ impl WithSimd for MostRows {
     }
 }
 
-/// Most rows whose sums with those of `panels` panels fit the registers; none where so many panels are not
-/// taken together. Kernels for more are not compiled.
+/// Block size of the register tiling: the most rows whose sums all stay in registers, if `panels` panels are
+/// multiplied together. Zero means that so many panels never are. No kernel is compiled for more rows.
 const fn most_rows<S: Simd>(panels: usize) -> usize {
-    // Many registers, each of a whole panel's numbers; some vectors a panel; none at all.
+    // With AVX-512; with other vectors; with none.
     let most = if S::F32_LANES == PANEL && S::REGISTER_COUNT >= 32 {
         [12, 12, 2]
     } else if S::F32_LANES > 1 {
@@ -281,7 +285,8 @@ fn block_of_rows<S: Simd, const V: usize, const P: usize>(
     }
 }
 
-/// [`sums`] where they fit the registers; no other sums are asked for.
+/// [`sums`], for a block that fits the registers: [`multiply`] makes no other ones, so theirs are left out of
+/// the program.
 #[inline(always)]
 fn fitting<S: Simd, const V: usize, const R: usize, const P: usize>(
     simd: S,
@@ -332,6 +337,52 @@ fn sums<S: Simd, const V: usize, const R: usize, const P: usize>(
         for r in 0..R {
             let tile = &mut tiles[p * stride + r * PANEL..][..PANEL];
             S::as_mut_simd_f32s(tile).0.copy_from_slice(&sums[p][r]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No vectors, AVX2 if there is, and the best there are.
+    fn kinds_of_vectors() -> Vec<Arch> {
+        let mut all = vec![Arch::Scalar, Arch::new()];
+        #[cfg(target_arch = "x86_64")]
+        match pulp::x86::V3::try_new() {
+            Some(simd) => all.push(Arch::V3(simd)),
+            None => println!("LEFT OUT: the processor has no AVX2"),
+        }
+        all
+    }
+
+    /// Small whole numbers, whose sums are exact in any order.
+    fn whole_numbers(count: usize) -> Vec<f32> {
+        (0..count).map(|index| [-3.0, 1.0, 0.0, 2.0, -1.0, 5.0, -2.0][index * index % 7]).collect()
+    }
+
+    #[test]
+    fn blocks_of_all_sizes_are_multiplied_with_all_vectors() {
+        let inputs = 2 * CHUNK + 5;
+        for arch in kinds_of_vectors() {
+            let most = arch.dispatch(MostRows);
+            for panels in 1..=2 * GROUP - 1 {
+                let floats = whole_numbers(panels * inputs * PANEL);
+                for count in 1..=2 * most + 1 {
+                    let x = whole_numbers(count * inputs);
+                    let rows = FloatRows::in_blocks(&x, count, inputs, most);
+                    let panels = Panels { format: Format::F32, inputs, floats: &floats, bytes: &[] };
+                    let mut tiles = vec![f32::NAN; floats.len() / inputs * count];
+                    arch.dispatch(Multiply { panels, rows: &rows, tiles: &mut tiles });
+                    for (index, got) in tiles.iter().enumerate() {
+                        let (panel, row, lane) =
+                            (index / PANEL / count, index / PANEL % count, index % PANEL);
+                        let weight = |input: usize| floats[(panel * inputs + input) * PANEL + lane];
+                        let sum: f32 = (0..inputs).map(|input| weight(input) * x[row * inputs + input]).sum();
+                        assert!(*got == sum, "{arch:?}, {count} rows, output {index}: {got} for {sum}");
+                    }
+                }
+            }
         }
     }
 }

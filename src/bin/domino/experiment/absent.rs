@@ -10,7 +10,7 @@ use crate::failure::{BadInput, Exit};
 /// Run an experiment by its definition. Not in this build of domino: it needs the feature `experiments`.
 #[derive(Debug, Args)]
 pub(crate) struct LowExperiment {
-    /// Whatever it is told.
+    /// The arguments of `domino experiment` in other builds; ignored here.
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     _words: Vec<OsString>,
 }
