@@ -5,6 +5,8 @@
 //! the trie serves the rows of all lengths in all schemas: a row is the common one's without the tokens that
 //! have too many characters, or too few before their closing quote.
 
+use std::collections::VecDeque;
+
 use super::{
     ranges::Ranges,
     reach::{Reach, Tokens},
@@ -189,8 +191,10 @@ impl Counted {
         let first = if partner(0) == home.state { 0 } else { entrance(beside, home)? };
         let mut labels: Vec<Option<usize>> = vec![None; dfa.len()];
         labels[first as usize] = Some(0);
-        let mut open = vec![first];
-        while let Some(state) = open.pop() {
+        // Breadth-first: strings that are told apart by more than their length meet in the count of characters
+        // after a few states.
+        let mut open = VecDeque::from([first]);
+        while let Some(state) = open.pop_front() {
             let count = labels[state as usize]?;
             let is_home = partner(state) == home.state;
             let place = beside.place(home, state, partner(state), &partner)?;
@@ -220,7 +224,7 @@ impl Counted {
                     Some(_) => return None,
                     None => {
                         labels[to as usize] = Some(after);
-                        open.push(to);
+                        open.push_back(to);
                     }
                 }
             }

@@ -8,6 +8,9 @@ use crate::{
     vocab::byte_kind,
 };
 
+/// Kinds of bytes by which a state may differ from the base of its partner before it may be the next base.
+const FAR_FROM_BASE: usize = 4;
+
 /// No text is treated differently.
 pub(super) const NEVER: u32 = u32::MAX;
 
@@ -40,6 +43,8 @@ pub(super) struct Levels {
     /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the
     /// one before.
     without: [u64; LEVELS],
+    /// The last level of texts of one kind of bytes.
+    of_kind: [u8; 64],
 }
 
 impl Levels {
@@ -54,12 +59,19 @@ impl Levels {
             home.map_or(0, |home| leaves(home).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte)));
         let long = (0xe0..0xf0_u8).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
         let inside = ending | escaping;
-        Self { without: [0, ending, inside, inside, inside | long] }
+        Self::without([0, ending, inside, inside, inside | long])
+    }
+
+    fn without(without: [u64; LEVELS]) -> Self {
+        let last = |kind: usize| without.iter().rposition(|without| without >> kind & 1 == 0).unwrap_or(0);
+        // There are few levels.
+        let of_kind = std::array::from_fn(|kind| u8::try_from(last(kind)).unwrap_or(0));
+        Self { without, of_kind }
     }
 
     /// The same beside a terminal: with the characters that it leaves out wherever many may come. Linear in
     /// its states and classes.
-    pub(super) fn beside(mut self, dfa: &TerminalDfa, common: &TerminalDfa, home: Option<Home>) -> Self {
+    pub(super) fn beside(self, dfa: &TerminalDfa, common: &TerminalDfa, home: Option<Home>) -> Self {
         let Some(home) = home else { return self };
         let mut ascii = vec![0_usize; dfa.class_count()];
         (0..0x80_u8).for_each(|byte| ascii[usize::from(dfa.classes()[usize::from(byte)])] += 1);
@@ -75,8 +87,9 @@ impl Levels {
         let is_out = |&byte: &u8| left_out[usize::from(dfa.classes()[usize::from(byte)])];
         let out = (0..=u8::MAX).filter(is_out).filter(|&byte| home.goes_on_by(common, byte));
         let out = out.fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
-        self.without[3..].iter_mut().for_each(|without| *without |= out);
-        self
+        let mut without = self.without;
+        without[3..].iter_mut().for_each(|without| *without |= out);
+        Self::without(without)
     }
 
     /// The last level of texts of these kinds.
@@ -85,7 +98,7 @@ impl Levels {
     }
 
     fn of_byte(&self, byte: u8) -> usize {
-        self.of(1 << byte_kind(byte))
+        usize::from(self.of_kind[usize::from(byte_kind(byte))])
     }
 }
 
@@ -109,6 +122,7 @@ pub(super) fn side_by_side(
         open: VecDeque::new(),
         steps: Steps::default(),
         edges: Vec::new(),
+        changes: Vec::new(),
     };
     both.meet(0, 0);
     while let Some(state) = both.open.pop_front() {
@@ -119,13 +133,14 @@ pub(super) fn side_by_side(
             pair.apart = [0; LEVELS];
         }
     }
-    let SideBySide { mut pairs, mut steps, .. } = both;
+    let SideBySide { mut pairs, mut steps, open, .. } = both;
+    let mut open = Vec::from(open);
     steps.sort(dfa.len());
     for level in 0..LEVELS {
         if level > 0 && levels.without[level] == levels.without[level - 1] {
             pairs.iter_mut().for_each(|pair| pair.apart[level] = pair.apart[level - 1]);
         } else {
-            spread(&mut pairs, &steps, level);
+            spread(&mut pairs, &steps, level, &mut open);
         }
     }
     pairs
@@ -161,15 +176,40 @@ impl Kinds {
     }
 }
 
-/// What a state does by kinds of bytes, beside its partner. Other states with this partner mostly do the
-/// same, and are held against it.
+/// What a state does by kinds of bytes, beside its partner. Other states with this partner mostly do nearly
+/// the same, and are held against it. The first such state of "any string but these keys" is that in which a
+/// key begins, which leads to many others; so one that leads to fewer takes its place.
 #[derive(Debug)]
 struct Base {
-    state: u32,
+    /// `None` before the first one.
+    state: Option<u32>,
     by_kind: Vec<Way>,
     edges: Vec<Edge>,
     /// By level: kinds of bytes that only one of the two goes on by.
     torn: [u32; LEVELS],
+}
+
+impl Base {
+    /// Before there is a state to hold others against.
+    fn nowhere(kinds: usize) -> Self {
+        Self { state: None, by_kind: vec![Way::Nowhere; kinds], edges: Vec::new(), torn: [0; LEVELS] }
+    }
+
+    /// Takes over the edges that its kinds of bytes take, and numbers them anew.
+    fn take_edges(&mut self, edges: &[Edge], kinds: &Kinds) {
+        let mut numbers: Vec<Option<usize>> = vec![None; edges.len()];
+        self.edges.clear();
+        for (way, kind) in self.by_kind.iter_mut().zip(&kinds.all) {
+            let Way::Along(edge) = way else { continue };
+            let number = *numbers[*edge].get_or_insert_with(|| {
+                self.edges.push(Edge { to: edges[*edge].to, level: 0, kinds: 0 });
+                self.edges.len() - 1
+            });
+            *edge = number;
+            self.edges[number].kinds += 1;
+            self.edges[number].level = self.edges[number].level.max(kind.level);
+        }
+    }
 }
 
 /// Where bytes of a kind lead.
@@ -233,37 +273,35 @@ struct SideBySide<'a> {
     bases: Vec<Option<Base>>,
     open: VecDeque<u32>,
     steps: Steps,
-    /// Scratch.
+    // Scratch.
     edges: Vec<Edge>,
+    changes: Vec<(usize, Way)>,
 }
 
 impl SideBySide<'_> {
     /// Goes from a state to those after it.
     fn leave(&mut self, state: u32) {
         let partner = self.pairs[state as usize].partner;
-        let (row, theirs) = (self.dfa.row(state), self.common.row(partner));
-        let base = self.bases[partner as usize].take();
-        let known = base.as_ref().map(|base| (base, self.dfa.row(base.state)));
+        let mut base = self.bases[partner as usize].take().unwrap_or_else(|| Base::nowhere(self.kinds.all.len()));
         let mut edges = std::mem::take(&mut self.edges);
-        edges.clear();
-        edges.extend(base.iter().flat_map(|base| &base.edges));
-        let mut torn = base.as_ref().map_or([0; LEVELS], |base| base.torn);
-        let mut by_kind = Vec::new();
-        for (class, &to) in row.iter().enumerate() {
-            if known.is_some_and(|(_, known)| known[class] == to) {
-                continue;
-            }
-            for at in self.kinds.of(class) {
-                let Kind { common, level } = self.kinds.all[at];
+        let mut changes = std::mem::take(&mut self.changes);
+        edges.clone_from(&base.edges);
+        changes.clear();
+        let (row, theirs) = (self.dfa.row(state), self.common.row(partner));
+        let mut torn = base.torn;
+        let mut change = |both: &mut Self, class: usize| {
+            let to = row[class];
+            for at in both.kinds.of(class) {
+                let Kind { common, level } = both.kinds.all[at];
                 let other = theirs[common];
-                match known.map(|(base, _)| base.by_kind[at]) {
-                    None | Some(Way::Nowhere) => {}
-                    Some(Way::Along(edge)) => edges[edge].kinds -= 1,
-                    Some(Way::Torn) => torn[..=level].iter_mut().for_each(|torn| *torn -= 1),
+                match base.by_kind[at] {
+                    Way::Nowhere => {}
+                    Way::Along(edge) => edges[edge].kinds -= 1,
+                    Way::Torn => torn[..=level].iter_mut().for_each(|torn| *torn -= 1),
                 }
                 let way = if to == NONE && other == NONE {
                     Way::Nowhere
-                } else if to != NONE && other != NONE && self.meet(to, other) {
+                } else if to != NONE && other != NONE && both.meet(to, other) {
                     let edge = edges.iter().rposition(|edge| edge.to == to).unwrap_or_else(|| {
                         edges.push(Edge { to, level, kinds: 0 });
                         edges.len() - 1
@@ -275,17 +313,25 @@ impl SideBySide<'_> {
                     torn[..=level].iter_mut().for_each(|torn| *torn += 1);
                     Way::Torn
                 };
-                if known.is_none() {
-                    by_kind.push(way);
-                }
+                changes.push((at, way));
             }
+        };
+        match base.state {
+            None => (0..row.len()).for_each(|class| change(self, class)),
+            Some(known) => differing(row, self.dfa.row(known)).for_each(|class| change(self, class)),
         }
-        let taken = edges.iter().filter(|edge| edge.kinds > 0);
-        self.steps.all.extend(taken.map(|edge| (state, edge.to, edge.level)));
+        let taken = || edges.iter().filter(|edge| edge.kinds > 0);
+        self.steps.all.extend(taken().map(|edge| (state, edge.to, edge.level)));
         self.pairs[state as usize].apart = torn.map(|torn| if torn > 0 { 1 } else { NEVER });
-        let fresh = || Some(Base { state, by_kind, edges: edges.clone(), torn });
-        self.bases[partner as usize] = base.or_else(fresh);
-        self.edges = edges;
+        let is_plainer = changes.len() > FAR_FROM_BASE && taken().count() < base.edges.len();
+        if base.state.is_none() || is_plainer {
+            base.state = Some(state);
+            base.torn = torn;
+            changes.iter().for_each(|&(at, way)| base.by_kind[at] = way);
+            base.take_edges(&edges, &self.kinds);
+        }
+        self.bases[partner as usize] = Some(base);
+        (self.edges, self.changes) = (edges, changes);
     }
 
     /// Are the two states partners? They are if the first has none yet.
@@ -299,19 +345,33 @@ impl SideBySide<'_> {
     }
 }
 
-/// Works out distances from those of one step, among texts of a level: breadth-first backwards.
-fn spread(pairs: &mut [Pair], steps: &Steps, level: usize) {
-    let apart = |pairs: &[Pair], state: u32| pairs[state as usize].apart[level];
-    let mut open: Vec<u32> =
-        (0..).zip(&*pairs).filter(|(_, pair)| pair.apart[level] < NEVER).map(|(state, _)| state).collect();
-    open.sort_by_key(|&state| apart(pairs, state));
-    let mut open = VecDeque::from(open);
-    while let Some(state) = open.pop_front() {
-        let farther = apart(pairs, state).saturating_add(1);
+/// The classes by which two rows lead to different states, ascending.
+fn differing(row: &[u32], other: &[u32]) -> impl Iterator<Item = usize> {
+    /// As many are compared at once.
+    const BLOCK: usize = 8;
+    let blocks = row.chunks(BLOCK).zip(other.chunks(BLOCK)).enumerate();
+    blocks.filter(|(_, (row, other))| row != other).flat_map(|(block, (row, other))| {
+        let differs = move |at: &usize| row[*at] != other[*at];
+        (0..row.len()).filter(differs).map(move |at| block * BLOCK + at)
+    })
+}
+
+/// Works out distances from those of at most one step, among texts of a level: breadth-first backwards.
+fn spread(pairs: &mut [Pair], steps: &Steps, level: usize, open: &mut Vec<u32>) {
+    open.clear();
+    for distance in [0, 1] {
+        let so_far = (0..).zip(&*pairs).filter(|(_, pair)| pair.apart[level] == distance);
+        open.extend(so_far.map(|(state, _)| state));
+    }
+    let mut next = 0;
+    while let Some(&state) = open.get(next) {
+        next += 1;
+        let farther = pairs[state as usize].apart[level].saturating_add(1);
         for from in steps.to(state, level) {
-            if apart(pairs, from) > farther {
-                pairs[from as usize].apart[level] = farther;
-                open.push_back(from);
+            let apart = &mut pairs[from as usize].apart[level];
+            if *apart > farther {
+                *apart = farther;
+                open.push(from);
             }
         }
     }
