@@ -142,7 +142,7 @@ impl Constraint {
                 Place::In(mut state) => {
                     let mask = match self.readers.keys.is_some() {
                         true => self.mask_of_new_keys(&mut state)?,
-                        false => self.run(&mut state, Machine::mask)?,
+                        false => self.run(&mut state, Machine::asked_mask)?,
                     };
                     self.without_repeated_items(mask)?
                 }

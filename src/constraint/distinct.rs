@@ -122,7 +122,7 @@ impl Constraint {
     /// The mask without the tokens with which a key would come twice.
     pub(super) fn mask_of_new_keys(&mut self, state: &mut StateId) -> Result<Arc<TokenSet>, StepError> {
         let (mask, enclosed) = self.run(state, |machine, program, state, work| {
-            let mask = machine.mask(program, state, work)?;
+            let mask = machine.asked_mask(program, state, work)?;
             let enclosed = machine.enclosed(program, state, &mask);
             Ok((mask, enclosed))
         })?;

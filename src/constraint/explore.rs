@@ -111,6 +111,8 @@ impl Machine {
         state: StateId,
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
+        // A rehearsal would come too late.
+        self.skip_rehearsal();
         work.spend(STATE_WORK + program.vocabulary.size() / TOKENS_OF_A_UNIT)?;
         self.mask(program, state, work)?;
         for at in 0..frontier.bytes.len() {

@@ -52,7 +52,9 @@ impl Host {
         let mut machines = lock(&self.machines);
         let worn = lock(&machines.current).is_worn(program);
         // A machine could be made with these budgets before, so it can be now.
-        if worn && let Ok(fresh) = Machine::new(program) {
+        if worn && let Ok(mut fresh) = Machine::new(program) {
+            // Texts are under way, and room is short.
+            fresh.skip_rehearsal();
             let Machines { current, replaced } = &mut *machines;
             replaced.retain(|machine| machine.strong_count() > 0);
             replaced.push(Arc::downgrade(current));

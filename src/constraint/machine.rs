@@ -56,6 +56,8 @@ pub(crate) struct Machine {
     /// The tokens of digits behind which nothing else may begin, by state.
     unended: HashMap<StateId, Arc<[TokenId]>>,
     start: StateId,
+    /// Are masks to be made ahead of the first one?
+    rehearses: bool,
     /// Scratch: threads and ended sets of the state in the making.
     threads: Vec<Thread>,
     ended: Vec<SetId>,
@@ -85,6 +87,7 @@ impl Machine {
             ways,
             unended,
             start,
+            rehearses: true,
             threads,
             ended,
         })
@@ -418,6 +421,24 @@ impl Machine {
         threads.sort_unstable();
         work.spend(4 * threads.len() + 8)?;
         self.states.intern(&threads, boundary.map(here))
+    }
+
+    /// Makes no masks ahead of the first one.
+    pub(super) fn skip_rehearsal(&mut self) {
+        self.rehearses = false;
+    }
+
+    /// The [mask](Self::mask) that a session asks for.
+    pub(super) fn asked_mask(
+        &mut self,
+        shared: &Program,
+        state: StateId,
+        work: &mut Work,
+    ) -> Result<Arc<TokenSet>, LimitExceeded> {
+        if std::mem::take(&mut self.rehearses) {
+            self.rehearse(shared);
+        }
+        self.mask(shared, state, work)
     }
 
     /// The tokens that may follow, end of text included. Cached by state.

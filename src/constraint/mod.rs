@@ -26,6 +26,7 @@ mod patience;
 mod program;
 mod readers;
 mod readings;
+mod rehearsal;
 mod specials;
 mod thread;
 mod trie_walk;

@@ -282,7 +282,8 @@ impl SideBySide<'_> {
     /// Goes from a state to those after it.
     fn leave(&mut self, state: u32) {
         let partner = self.pairs[state as usize].partner;
-        let mut base = self.bases[partner as usize].take().unwrap_or_else(|| Base::nowhere(self.kinds.all.len()));
+        let mut base =
+            self.bases[partner as usize].take().unwrap_or_else(|| Base::nowhere(self.kinds.all.len()));
         let mut edges = std::mem::take(&mut self.edges);
         let mut changes = std::mem::take(&mut self.changes);
         edges.clone_from(&base.edges);

@@ -1,0 +1,192 @@
+//! Masks that a first text would wait for, made before it: a rehearsal.
+//!
+//! Most of what the first mask of a place takes is of use at other places too: rows of automata, trees, how a
+//! terminal compares with a common one. So before a machine's first mask a few texts are made up that use
+//! the grammar's terminals, and are followed token by token, masks included. They go on by the terminal that
+//! was begun least often so far, as a rotor-router walk does, and close brackets last.
+//!
+//! How much of that is worth its time depends on the grammar: the masks of a small one are quick anyway.
+
+use super::{machine::Machine, program::Program};
+use crate::{
+    ids::{StateId, TerminalId},
+    limits::{LimitExceeded, Work},
+    scanner::{NONE, Scanner, TerminalDfa},
+    vocab::ByteTrie,
+};
+
+/// Bytes of automata and productions up to which the work allowed grows with their square: with the time that
+/// the grammar took to compile, and with what a mask may have to look at.
+const LARGE: usize = 500_000;
+
+/// Bytes of a made-up text, and of a terminal in it.
+const MOST_TEXT: usize = 2_048;
+const MOST_OF_A_TERMINAL: usize = 64;
+
+/// Terminals in a row, all begun before, after which a text ends.
+const MOST_STALE: usize = 8;
+
+impl Machine {
+    /// Makes the masks along made-up texts, for as much work as the grammar is worth. Results do not depend
+    /// on it.
+    pub(super) fn rehearse(&mut self, program: &Program) {
+        let size = program.lowered.scanner.bytes() + program.lowered.cfg.bytes();
+        let worth = size.saturating_mul(size.min(LARGE)) / LARGE;
+        let most = worth.min(program.limits.rehearsal);
+        if most == 0 || program.lowered.greedy {
+            return;
+        }
+        // A mask that is cut short would take longer when a text asks for it.
+        let work = &mut Work::new(most.saturating_add(program.limits.step_work));
+        let rehearsed = Rehearsal::new(program, most).run(self, work);
+        tracing::debug!(most, units = work.spent(), whole = rehearsed.is_ok(), "rehearsed a grammar");
+    }
+}
+
+/// A rehearsal under way.
+struct Rehearsal<'p> {
+    program: &'p Program,
+    /// Units of work after which no further mask is made.
+    most: usize,
+    /// By terminal: how often it was begun, and how it is spelt, once that was asked.
+    begun: Vec<u32>,
+    spelt: Vec<Option<Vec<u8>>>,
+}
+
+impl<'p> Rehearsal<'p> {
+    fn new(program: &'p Program, most: usize) -> Self {
+        let terminals = program.lowered.scanner.terminal_count();
+        Self { program, most, begun: vec![0; terminals], spelt: vec![None; terminals] }
+    }
+
+    /// Texts from the start, as long as each begins a terminal that none before it did.
+    fn run(&mut self, machine: &mut Machine, work: &mut Work) -> Result<(), LimitExceeded> {
+        loop {
+            let (text, is_new) = self.make_up(machine, work)?;
+            if !is_new || !self.follow(machine, &text, work)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes the masks along a text. Returns whether there is work and memory left for more.
+    fn follow(&self, machine: &mut Machine, text: &[u8], work: &mut Work) -> Result<bool, LimitExceeded> {
+        let (mut state, mut rest) = (machine.start(), text);
+        while !rest.is_empty() {
+            if work.spent() >= self.most || !machine.has_room(self.program) {
+                return Ok(false);
+            }
+            machine.mask(self.program, state, work)?;
+            let token = longest_token(self.program.vocabulary.trie(), rest);
+            let (to, taken) = machine.walk(self.program, state, &rest[..token], work)?;
+            if taken == 0 {
+                break;
+            }
+            (state, rest) = (to, &rest[taken..]);
+        }
+        Ok(true)
+    }
+
+    /// A text, and whether it begins a terminal that was in none before. It may end anywhere.
+    fn make_up(&mut self, machine: &mut Machine, work: &mut Work) -> Result<(Vec<u8>, bool), LimitExceeded> {
+        let program = self.program;
+        let scanner = &program.lowered.scanner;
+        let (mut text, mut is_new, mut stale) = (Vec::new(), false, 0);
+        let mut state: StateId = machine.start();
+        while text.len() < MOST_TEXT && stale < MOST_STALE {
+            let Some(set) = machine.boundary(state) else { break };
+            let accepts = machine.parser().accepts(set);
+            work.spend(accepts.len())?;
+            let Some(next) = self.least_begun(scanner, accepts) else { break };
+            let begun = &mut self.begun[next.index()];
+            (is_new, stale) = if *begun == 0 { (true, 0) } else { (is_new, stale + 1) };
+            *begun += 1;
+            let spelt = self.spelt(scanner, next);
+            let (to, taken) = machine.walk(program, state, spelt, work)?;
+            text.extend_from_slice(&spelt[..taken]);
+            if taken < spelt.len() || taken == 0 {
+                break;
+            }
+            state = to;
+        }
+        Ok((text, is_new))
+    }
+
+    /// The terminal that was begun least often, but those that close brackets last.
+    fn least_begun(&mut self, scanner: &Scanner, accepts: &[TerminalId]) -> Option<TerminalId> {
+        let mut least = None;
+        for &terminal in accepts {
+            let rank = (self.closes(scanner, terminal), self.begun[terminal.index()]);
+            if rank == (false, 0) {
+                return Some(terminal);
+            }
+            if least.is_none_or(|(known, _)| rank < known) {
+                least = Some((rank, terminal));
+            }
+        }
+        least.map(|(_, terminal)| terminal)
+    }
+
+    fn closes(&mut self, scanner: &Scanner, terminal: TerminalId) -> bool {
+        matches!(self.spelt(scanner, terminal).last(), Some(b')' | b']' | b'}'))
+    }
+
+    fn spelt(&mut self, scanner: &Scanner, terminal: TerminalId) -> &[u8] {
+        self.spelt[terminal.index()].get_or_insert_with(|| spell(scanner.dfa(terminal)))
+    }
+}
+
+/// Bytes of the longest token that the text begins with; 1 if there is none.
+fn longest_token(trie: &ByteTrie, text: &[u8]) -> usize {
+    let mut longest = 1;
+    let mut node = text.first().and_then(|&byte| trie.root_child(byte));
+    for length in 1..=text.len() {
+        let Some(here) = node else { break };
+        if !trie.own_tokens(here).is_empty() {
+            longest = length;
+        }
+        node = text.get(length).and_then(|&byte| trie.child(here, byte));
+    }
+    longest
+}
+
+/// A plain text of a terminal: no state twice, letters rather than signs, and where a letter changes nothing,
+/// as in a string, one such letter. Behind a comma or colon comes a space where one may. Not whole where
+/// that leads nowhere; empty for terminals without a table.
+fn spell(dfa: &TerminalDfa) -> Vec<u8> {
+    if !dfa.is_table() {
+        return Vec::new();
+    }
+    let class = |byte: u8| usize::from(dfa.classes()[usize::from(byte)]);
+    let mut met = vec![false; dfa.class_count()];
+    let is_first_of_its_class = |byte: &u8| !std::mem::replace(&mut met[class(*byte)], true);
+    let ways: Vec<(u8, usize)> =
+        plain_bytes().filter(is_first_of_its_class).map(|byte| (byte, class(byte))).collect();
+    let (mut text, mut state) = (Vec::new(), 0);
+    let mut seen = vec![state];
+    while !dfa.accepting()[state as usize] || text.is_empty() {
+        let row = dfa.row(state);
+        if row[class(b'e')] == state {
+            text.push(b'e');
+        }
+        let is_new = |&&(_, class): &&(u8, usize)| row[class] != NONE && !seen.contains(&row[class]);
+        let Some(&(byte, class)) = ways.iter().find(is_new) else { break };
+        if text.len() >= MOST_OF_A_TERMINAL {
+            break;
+        }
+        text.push(byte);
+        state = row[class];
+        seen.push(state);
+    }
+    if matches!(text.last(), Some(b',' | b':')) && dfa.step(state, b' ').is_some() {
+        text.push(b' ');
+    }
+    text
+}
+
+/// All bytes, plain ones first.
+fn plain_bytes() -> impl Iterator<Item = u8> {
+    let letters = (b'a'..=b'z').chain(b'0'..=b'9').chain(b'A'..=b'Z');
+    let signs = (b'!'..=b'~').filter(|byte| !byte.is_ascii_alphanumeric() && *byte != b'\\');
+    letters.chain(signs).chain(0..=b' ').chain([b'\\']).chain(0x7f..=u8::MAX)
+}
