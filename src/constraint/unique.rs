@@ -168,8 +168,18 @@ impl Machine {
         rule: DistinctItems,
         work: &mut Work,
     ) -> Result<Ahead, LimitExceeded> {
-        let mut ahead = Ahead { marks: !items.is_flat(), unended: Arc::default() };
-        if items.is_in_string() || items.is_idle() {
+        let mut ahead = Ahead { marks: !items.is_flat() || items.is_in_string(), unended: Arc::default() };
+        if items.is_idle() {
+            return Ok(ahead);
+        }
+        // All tokens that end the string, with a comma and no more than marks, lead to where these two bytes do.
+        if items.is_in_string() {
+            if items.is_flat() && !items.is_in_escape() && rule.may_run_out() && items.are_settled(true) {
+                let from = Place { state, items: items.clone(), keys: keys.cloned() };
+                if let Some(to) = self.walk_place(program, from, b"\",", work)? {
+                    ahead.marks = self.is_dead_end(program, to, rule, work)?;
+                }
+            }
             return Ok(ahead);
         }
         if rule.numbers_may_run_out && items.digits_ahead().is_some() {
@@ -245,7 +255,7 @@ impl Items {
                 if self.is_in_escape() {
                     found.extend(&quoted.by_count[0]);
                 }
-                if rule.may_run_out() && (in_string || ahead.marks) {
+                if rule.may_run_out() && ahead.marks {
                     found.extend(&commas.alone);
                 }
             }

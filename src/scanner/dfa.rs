@@ -13,9 +13,9 @@ use std::{
     sync::Arc,
 };
 
-use super::substrings::Substrings;
+use super::{intervals::Intervals, substrings::Substrings};
 use crate::{
-    grammar::automaton::{Automaton, Edge, State},
+    grammar::automaton::Automaton,
     hopcroft::{self, HASH_FACTOR, Table},
     store::Writer,
 };
@@ -52,10 +52,15 @@ impl TerminalDfa {
         let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29);
         let hash = classes.iter().fold(0, |hash, &class| mix(hash, u64::from(class)));
         let hash = accepting.iter().fold(hash, |hash, &accepts| mix(hash, u64::from(accepts)));
-        // Two at a time, as each step waits for the last.
-        let (pairs, rest) = transitions.as_chunks::<2>();
-        let hash =
-            pairs.iter().fold(hash, |hash, &[one, other]| mix(hash, u64::from(one) << 32 | u64::from(other)));
+        // In four lanes, as each step of a lane waits for its last.
+        let (blocks, rest) = transitions.as_chunks::<8>();
+        let mut lanes = [hash, 1, 2, 3];
+        for block in blocks {
+            for (lane, pair) in lanes.iter_mut().zip(block.as_chunks::<2>().0) {
+                *lane = mix(*lane, u64::from(pair[0]) << 32 | u64::from(pair[1]));
+            }
+        }
+        let hash = lanes.into_iter().fold(0, mix);
         let hash = rest.iter().fold(hash, |hash, &to| mix(hash, u64::from(to)));
         Self { hash, classes, class_count, transitions, accepting, substrings: None }
     }
@@ -131,21 +136,17 @@ impl TerminalDfa {
     /// edges and in the table made: automata of keys are chains, with few edges for each state.
     pub(crate) fn from_minimal(automaton: &Automaton) -> Option<Self> {
         let states = automaton.states();
-        let dfa = (states.len() > 1 || states[0].accepts).then(|| {
-            let intervals = Intervals::new(states);
-            let (class_of, class_count) = intervals.classes(states);
-            // States are numbered breadth-first over ascending bytes, which is also in order of the classes.
-            let mut transitions = vec![NONE; states.len() * class_count].into_boxed_slice();
-            for (state, row) in states.iter().zip(transitions.chunks_exact_mut(class_count)) {
-                for edge in &state.edges {
-                    for &class in &class_of[intervals.numbers(edge)] {
-                        row[usize::from(class)] = edge.to;
-                    }
-                }
-            }
-            let classes = Box::new(intervals.of.map(|number| class_of[usize::from(number)]));
-            Self::new(classes, class_count, transitions, states.iter().map(|state| state.accepts).collect())
-        });
+        if states.len() == 1 && !states[0].accepts {
+            return None;
+        }
+        let intervals = Intervals::new(states);
+        let (class_of, class_count) = intervals.classes(states);
+        let Some(transitions) = intervals.table(states, &class_of, class_count) else {
+            return Self::from_raw(RawDfa::from(automaton));
+        };
+        let classes = Box::new(intervals.of.map(|number| class_of[usize::from(number)]));
+        let accepting = states.iter().map(|state| state.accepts).collect();
+        let dfa = Some(Self::new(classes, class_count, transitions, accepting));
         debug_assert_eq!(dfa, Self::from_raw(RawDfa::from(automaton)));
         dfa
     }
@@ -310,78 +311,6 @@ fn classes_of(bytes: &[u8]) -> (Box<[u8; 256]>, usize) {
         }
     }
     (classes, class_count)
-}
-
-/// The bytes between which edges begin and end: no edge has one of an interval without the others.
-struct Intervals {
-    /// How many there are, at least one.
-    count: usize,
-    /// The interval of each byte.
-    of: [u8; 256],
-}
-
-impl Intervals {
-    fn new(states: &[State]) -> Self {
-        let mut begins = [false; 257];
-        begins[0] = true;
-        for edge in states.iter().flat_map(|state| &state.edges) {
-            begins[usize::from(edge.first)] = true;
-            begins[usize::from(edge.last) + 1] = true;
-        }
-        let (mut count, mut of) = (0, [0; 256]);
-        for (of, begins) in of.iter_mut().zip(begins) {
-            count += usize::from(begins);
-            // At most 256 intervals, so the last number is 255.
-            *of = u8::try_from(count - 1).unwrap_or(u8::MAX);
-        }
-        Self { count, of }
-    }
-
-    /// The numbers of those in an edge.
-    fn numbers(&self, edge: &Edge) -> std::ops::RangeInclusive<usize> {
-        usize::from(self.of[usize::from(edge.first)])..=usize::from(self.of[usize::from(edge.last)])
-    }
-
-    /// Hashing by prefix sums, linear in the edges: the hash of an interval is the sum over the edges that
-    /// have it, and intervals of one hash are compared. Returns the class of each interval, and the number
-    /// of classes. Intervals of a class lead to the same state from every state.
-    fn classes(&self, states: &[State]) -> (Vec<u8>, usize) {
-        // Added where an edge begins, taken away behind its end.
-        let mut hashes = vec![0_u64; self.count + 1];
-        for (state, at) in states.iter().zip(0_u64..) {
-            for edge in &state.edges {
-                let word = (at << 32 | u64::from(edge.to)).wrapping_mul(HASH_FACTOR);
-                let hash = (word ^ word >> 29).wrapping_mul(HASH_FACTOR);
-                let numbers = self.numbers(edge);
-                let begin = &mut hashes[*numbers.start()];
-                *begin = begin.wrapping_add(hash);
-                let behind = &mut hashes[numbers.end() + 1];
-                *behind = behind.wrapping_sub(hash);
-            }
-        }
-        for number in 1..hashes.len() {
-            hashes[number] = hashes[number].wrapping_add(hashes[number - 1]);
-        }
-        // Those of one hash are compared.
-        let alike = |one: usize, other: usize| {
-            let has = |edge: &Edge, number: usize| self.numbers(edge).contains(&number);
-            let to =
-                |state: &State, number| state.edges.iter().find(|edge| has(edge, number)).map(|edge| edge.to);
-            states.iter().all(|state| to(state, one) == to(state, other))
-        };
-        let mut members: Vec<usize> = Vec::new();
-        let mut class_of = vec![0_u8; self.count];
-        for number in 0..self.count {
-            let known =
-                members.iter().position(|&other| hashes[other] == hashes[number] && alike(other, number));
-            let class = known.unwrap_or_else(|| {
-                members.push(number);
-                members.len() - 1
-            });
-            class_of[number] = u8::try_from(class).unwrap_or(u8::MAX);
-        }
-        (class_of, members.len())
-    }
 }
 
 /// Merges equal byte classes and numbers states breadth-first from the start.

@@ -1,0 +1,133 @@
+//! From the edges of an automaton to the classes of its bytes and the table over them.
+
+use crate::{
+    grammar::automaton::{Edge, State},
+    hopcroft::{HASH_FACTOR, NONE},
+};
+
+/// The bytes between which edges begin and end: no edge has one of an interval without the others.
+pub(super) struct Intervals {
+    /// How many there are, at least one.
+    count: usize,
+    /// The interval of each byte.
+    pub(super) of: [u8; 256],
+}
+
+impl Intervals {
+    pub(super) fn new(states: &[State]) -> Self {
+        let mut begins = [false; 257];
+        begins[0] = true;
+        for edge in states.iter().flat_map(|state| &state.edges) {
+            begins[usize::from(edge.first)] = true;
+            begins[usize::from(edge.last) + 1] = true;
+        }
+        let (mut count, mut of) = (0, [0; 256]);
+        for (of, begins) in of.iter_mut().zip(begins) {
+            count += usize::from(begins);
+            // At most 256 intervals, so the last number is 255.
+            *of = u8::try_from(count - 1).unwrap_or(u8::MAX);
+        }
+        Self { count, of }
+    }
+
+    /// The numbers of those in an edge.
+    fn numbers(&self, edge: &Edge) -> std::ops::RangeInclusive<usize> {
+        usize::from(self.of[usize::from(edge.first)])..=usize::from(self.of[usize::from(edge.last)])
+    }
+
+    /// Hashing by prefix sums, linear in the edges: the hash of an interval is the sum over the edges that
+    /// have it, and intervals of one hash are a class. Returns the class of each interval, and the number of
+    /// classes.
+    pub(super) fn classes(&self, states: &[State]) -> (Vec<u8>, usize) {
+        // Added where an edge begins, taken away behind its end.
+        let mut hashes = vec![0_u64; self.count + 1];
+        for (state, at) in states.iter().zip(0_u64..) {
+            for edge in &state.edges {
+                let word = (at << 32 | u64::from(edge.to)).wrapping_mul(HASH_FACTOR);
+                let hash = (word ^ word >> 29).wrapping_mul(HASH_FACTOR);
+                let numbers = self.numbers(edge);
+                let begin = &mut hashes[*numbers.start()];
+                *begin = begin.wrapping_add(hash);
+                let behind = &mut hashes[numbers.end() + 1];
+                *behind = behind.wrapping_sub(hash);
+            }
+        }
+        let (mut members, mut sum) = (Vec::new(), 0_u64);
+        let class_of = hashes[..self.count].iter().map(|hash| {
+            sum = sum.wrapping_add(*hash);
+            let known = members.iter().position(|other| *other == sum);
+            let class = known.unwrap_or_else(|| {
+                members.push(sum);
+                members.len() - 1
+            });
+            u8::try_from(class).unwrap_or(u8::MAX)
+        });
+        (class_of.collect(), members.len())
+    }
+
+    /// Where each class leads from each state. `None` if two intervals of a class do not lead to the same
+    /// state from every state, that is, if their hashes are equal by chance.
+    pub(super) fn table(&self, states: &[State], class_of: &[u8], class_count: usize) -> Option<Box<[u32]>> {
+        let mut sizes = vec![0_usize; class_count];
+        class_of.iter().for_each(|&class| sizes[usize::from(class)] += 1);
+        // States are numbered breadth-first over ascending bytes, which is also in order of the classes.
+        let mut transitions = vec![NONE; states.len() * class_count].into_boxed_slice();
+        for (state, row) in states.iter().zip(transitions.chunks_exact_mut(class_count)) {
+            // Edges have no byte in common, so if these are equal each class is met as a whole.
+            let (mut intervals, mut of_classes) = (0, 0);
+            for edge in &state.edges {
+                let met = &class_of[self.numbers(edge)];
+                intervals += met.len();
+                for &class in met {
+                    let to = &mut row[usize::from(class)];
+                    if *to == NONE {
+                        *to = edge.to;
+                        of_classes += sizes[usize::from(class)];
+                    } else if *to != edge.to {
+                        return None;
+                    }
+                }
+            }
+            if intervals != of_classes {
+                return None;
+            }
+        }
+        Some(transitions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(first: u8, last: u8, to: u32) -> Edge {
+        Edge { first, last, to }
+    }
+
+    /// Three intervals: those before `a`, `a` to `c`, and those after.
+    fn states(edges: Vec<Edge>) -> (Vec<State>, Intervals) {
+        let states = vec![State { accepts: false, edges }, State { accepts: true, edges: Vec::new() }];
+        let intervals = Intervals::new(&states);
+        (states, intervals)
+    }
+
+    #[test]
+    fn bytes_that_lead_alike_are_a_class() {
+        let (states, intervals) = states(vec![edge(b'a', b'c', 1), edge(b'x', b'x', 1)]);
+        let (class_of, count) = intervals.classes(&states);
+        assert_eq!((&*class_of, count), (&[0, 1, 0, 1, 0][..], 2));
+        let table = intervals.table(&states, &class_of, count).unwrap();
+        assert_eq!(&*table, [NONE, 1, NONE, NONE]);
+    }
+
+    /// As if their hashes were equal.
+    #[test]
+    fn classes_of_bytes_that_lead_to_different_states_are_found_out() {
+        let (to_both, intervals) = states(vec![edge(b'a', b'c', 1), edge(b'x', b'x', 0)]);
+        assert_eq!(intervals.table(&to_both, &[0, 1, 0, 1, 0], 2), None);
+        // Only one of the two leads anywhere.
+        let (to_one, intervals) = states(vec![edge(b'a', b'c', 1)]);
+        assert_eq!(intervals.table(&to_one, &[0, 0, 1], 2), None);
+        assert!(intervals.table(&to_one, &[0, 1, 0], 2).is_some());
+    }
+}
