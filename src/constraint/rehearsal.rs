@@ -17,7 +17,7 @@ use crate::{
 
 /// Bytes of automata and productions up to which the work allowed grows with their square: with the time that
 /// the grammar took to compile, and with what a mask may have to look at.
-const LARGE: usize = 500_000;
+const LARGE: usize = 350_000;
 
 /// Bytes of a made-up text, and of a terminal in it.
 const MOST_TEXT: usize = 2_048;

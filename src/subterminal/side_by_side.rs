@@ -25,19 +25,20 @@ pub(super) struct Pair {
 }
 
 /// Levels of texts.
-const LEVELS: usize = 5;
+const LEVELS: usize = 6;
 
 /// Bytes of ASCII that lead on where characters of a string may come, at least.
 const INSIDE_BYTES: usize = 40;
 
 /// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII
 /// that leads it away from where it is between characters, and so without escapes; of these, those without
-/// characters that the terminal leaves out; of these, those without characters of three bytes.
+/// characters that the terminal leaves out; of these, those without characters from U+2000 to U+2FFF; of
+/// these, those without any of three bytes.
 ///
 /// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes
 /// the two are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from
-/// any string after two bytes, but those are an escape; and the three of U+2028, beside which most other
-/// texts are plain. One with the pattern `^[^<>]{1,99}$` differs in two characters, and after 99 of them.
+/// any string after two bytes, but those are an escape; and the three of U+2028, beside which nearly all
+/// other texts are plain. One with `\S` leaves out more such spaces. One with the pattern `^[^<>]{1,99}$` differs in two characters, and after 99 of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Levels {
     /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the
@@ -57,9 +58,10 @@ impl Levels {
         let leaves = |home: Home| (0..0x80_u8).filter(move |&byte| home.is_left_by(common, byte));
         let escaping =
             home.map_or(0, |home| leaves(home).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte)));
+        let separators = 1 << byte_kind(0xe2);
         let long = (0xe0..0xf0_u8).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
         let inside = ending | escaping;
-        Self::without([0, ending, inside, inside, inside | long])
+        Self::without([0, ending, inside, inside, inside | separators, inside | long])
     }
 
     fn without(without: [u64; LEVELS]) -> Self {

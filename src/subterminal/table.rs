@@ -68,6 +68,9 @@ struct Crossed {
     reach: Arc<Reach>,
 }
 
+/// The same for a look whether another state of the terminal does nearly the same.
+const WORTH_LIKE: usize = 16;
+
 /// The closest common terminal, how it compares, and a row of it.
 type Relative<'a> = (&'a TerminalTable, &'a Kin, Arc<Reach>);
 
@@ -237,7 +240,7 @@ impl TerminalTable {
         state: u32,
         work: &mut Work,
     ) -> Result<Option<&Arc<Reach>>, LimitExceeded> {
-        if self.walked.is_empty() || self.ways(state) < WORTH_KIN {
+        if self.walked.is_empty() || self.ways(state) < WORTH_LIKE {
             return Ok(None);
         }
         let Some((other, from)) = self.walked.like(&self.dfa, state, work)? else { return Ok(None) };

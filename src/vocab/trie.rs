@@ -293,11 +293,13 @@ pub(crate) const fn byte_kind(byte: u8) -> u8 {
         0xc0..=0xc1 | 0xf5..=0xff => 46,
         0xc2..=0xdf => 47,
         0xe0 => 48,
-        0xe1..=0xec | 0xee..=0xef => 49,
+        0xe1 | 0xe3..=0xec | 0xee..=0xef => 49,
         0xed => 50,
         0xf0 => 51,
         0xf1..=0xf3 => 52,
         0xf4 => 53,
+        // Line separators and most spaces, which patterns leave out.
+        0xe2 => 54,
     }
 }
 
