@@ -23,7 +23,7 @@ const MOST_WALKED: usize = 4;
 const WORTH_TAKING: u32 = if cfg!(test) { 1 } else { 8 };
 
 /// Bytes up to which states are compared; few tokens are longer.
-const FAR: u32 = 64;
+const FAR: u32 = 32;
 
 /// Pairs of states that one comparison may look at.
 const MOST_PAIRS: usize = 2_048;
@@ -63,6 +63,9 @@ impl Walked {
             work.spend(pairs * dfa.class_count() / 8)?;
             if from > best.map_or(WORTH_TAKING, |(_, from)| from) {
                 best = Some((other, from));
+            }
+            if from >= FAR {
+                break;
             }
         }
         Ok(best)

@@ -62,6 +62,9 @@ impl Home {
     }
 }
 
+/// Numbers of characters up to which the tokens of so many are also kept as sets: few tokens have more.
+const MOST_CUMULATED: usize = if cfg!(test) { 2 } else { 16 };
+
 /// What the tokens of a vocabulary do to a common automaton that is home, by their characters.
 #[derive(Debug)]
 pub(super) struct Characters {
@@ -70,6 +73,8 @@ pub(super) struct Characters {
     count: usize,
     /// The tokens that do not end the string, by the characters that they have or have begun.
     inside: Vec<Vec<TokenId>>,
+    /// By number: those with at most as many.
+    up_to: Vec<TokenSet>,
     /// Trie nodes where it is home again, if tokens go on there, by the characters before them; ascending.
     homes: Vec<Vec<u32>>,
     /// Trie nodes where the string has ended, ascending, and the characters before its end.
@@ -91,6 +96,7 @@ impl Characters {
             all: TokenSet::zeros(trie.everything().size()),
             count: 0,
             inside: Vec::new(),
+            up_to: Vec::new(),
             homes: Vec::new(),
             ended: Vec::new(),
         };
@@ -124,13 +130,19 @@ impl Characters {
             path.push((end, to, characters));
             node += 1;
         }
+        let mut sum = TokenSet::zeros(found.all.size());
+        for tokens in found.inside.iter().take(MOST_CUMULATED + 1) {
+            tokens.iter().for_each(|&token| sum.insert(token));
+            found.up_to.push(sum.clone());
+        }
         found
     }
 
     /// Memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let nodes = self.homes.iter().map(Vec::capacity).sum::<usize>();
-        self.all.size() / 8 + 4 * (self.count + nodes) + size_of_val(&*self.ended)
+        let sets = (1 + self.up_to.len()) * self.all.size() / 8;
+        sets + 4 * (self.count + nodes) + size_of_val(&*self.ended)
     }
 
     /// The number of characters before these nodes, if it is the same for all and no other node has it.
@@ -270,7 +282,7 @@ impl Counted {
     /// The same for what comes `before` characters after the start of tokens. Linear in the tokens, or in
     /// those left out if these are fewer, and in the exits.
     fn after(&self, trie: &ByteTrie, characters: &Characters, (before, number): (usize, usize)) -> Reach {
-        let Characters { all, count, inside, homes, ended } = characters;
+        let Characters { all, count, inside, up_to, homes, ended } = characters;
         let may = |list: &[bool], count: usize| list.get(number + count).copied().unwrap_or(self.free);
         let may_close = |count: usize| count >= before && may(&self.closes, count - before);
         let last = if self.free { usize::MAX } else { before + self.closes.len() - 1 - number };
@@ -278,7 +290,13 @@ impl Counted {
         let within = || inside.iter().enumerate().filter(|(count, _)| here(*count)).map(|(_, list)| list);
         let kept: usize = within().map(Vec::len).sum();
         let closing = |node: u32| trie.tokens_at(trie.own_tokens(TrieNodeId::new(node)));
-        let tokens = if 2 * kept > *count {
+        let cumulated = up_to.get(last).filter(|set| before == 0 && kept >= set.size() / 32);
+        let tokens = if let Some(set) = cumulated {
+            let mut set = set.clone();
+            let closed = ended.iter().filter(|(_, count)| may_close(*count));
+            closed.flat_map(|&(node, _)| closing(node)).for_each(|&token| set.insert(token));
+            Tokens::Many(set.into())
+        } else if 2 * kept > *count {
             let mut set = all.clone();
             let without = inside.iter().enumerate().filter(|(count, _)| !here(*count));
             without.flat_map(|(_, list)| list).for_each(|&token| set.remove(token));

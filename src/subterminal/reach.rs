@@ -60,8 +60,9 @@ impl Reach {
         let places = || taken.iter().map(|nodes| trie.tokens_within(nodes.clone()));
         let tokens = match tokens {
             Tokens::Few(few) => {
-                let kept = few.iter().copied().filter(|&token| is_below(trie, token, taken));
-                Tokens::listed(trie, found.chain(kept).collect())
+                let is_below = below(trie, taken, few.len());
+                let kept = few.iter().copied().filter(|&token| is_below(token));
+                Tokens::listed(trie, kept.chain(found).collect())
             }
             Tokens::Many(all)
                 if places().map(|places| places.len()).sum::<usize>() * 2 > trie.token_count() =>
@@ -176,6 +177,31 @@ impl Reach {
     }
 }
 
+/// Tells of so many tokens whether they are in one of these subtrees, which are in order: by a binary search,
+/// or for many by a bit of each place.
+fn below<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>], tokens: usize) -> impl Fn(TokenId) -> bool + 'a {
+    let mut bits = Vec::new();
+    if tokens >= trie.token_count() / 512 {
+        bits.resize(trie.token_count().div_ceil(64), 0_u64);
+        for nodes in taken {
+            let places = trie.tokens_within(nodes.clone());
+            let (mut from, end) = (places.start, places.end);
+            while from < end {
+                let to = end.min((from / 64 + 1) * 64);
+                bits[from as usize / 64] |= (u64::MAX >> (64 - (to - from))) << (from % 64);
+                from = to;
+            }
+        }
+    }
+    move |token| match bits.is_empty() {
+        true => is_below(trie, token, taken),
+        false => {
+            let place = trie.place(token);
+            bits[place as usize / 64] >> (place % 64) & 1 == 1
+        }
+    }
+}
+
 /// Is the token in one of these subtrees, which are in order?
 fn is_below(trie: &ByteTrie, token: TokenId, taken: &[Range<u32>]) -> bool {
     let place = trie.place(token);
@@ -202,7 +228,8 @@ impl Tokens {
     pub(super) fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
         let size = trie.everything().size();
         if tokens.len() < size / 32 {
-            tokens.sort_unstable();
+            // Stable, as it is quick where the tokens come in a few ascending runs.
+            tokens.sort();
             return Self::Few(tokens.into());
         }
         let mut set = TokenSet::zeros(size);
