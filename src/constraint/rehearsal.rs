@@ -15,10 +15,6 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// Bytes of automata and productions up to which the work allowed grows with their square: with the time that
-/// the grammar took to compile, and with what a mask may have to look at.
-const LARGE: usize = 350_000;
-
 /// Bytes of a made-up text, and of a terminal in it.
 const MOST_TEXT: usize = 2_048;
 const MOST_OF_A_TERMINAL: usize = 64;
@@ -30,9 +26,8 @@ impl Machine {
     /// Makes the masks along made-up texts, for as much work as the grammar is worth. Results do not depend
     /// on it.
     pub(super) fn rehearse(&mut self, program: &Program) {
-        let size = program.lowered.scanner.bytes() + program.lowered.cfg.bytes();
-        let worth = size.saturating_mul(size.min(LARGE)) / LARGE;
-        let most = worth.min(program.limits.rehearsal);
+        let most = worth(program);
+        // With greedy lexing masks are walks of the vocabulary, which have little in common.
         if most == 0 || program.lowered.greedy {
             return;
         }
@@ -41,6 +36,18 @@ impl Machine {
         let rehearsed = Rehearsal::new(program, most).run(self, work);
         tracing::debug!(most, units = work.spent(), whole = rehearsed.is_ok(), "rehearsed a grammar");
     }
+}
+
+/// Units of work that the grammar is worth: with the square of its size, as both what there is to rehearse and
+/// what each mask may have to look at grow with it.
+fn worth(program: &Program) -> usize {
+    let (most, whole) = (program.limits.rehearsal, program.limits.rehearsal_size);
+    let size = program.lowered.scanner.bytes() + program.lowered.cfg.bytes();
+    if size >= whole {
+        return most;
+    }
+    let share = size as f64 / whole as f64;
+    (most as f64 * share * share) as usize
 }
 
 /// A rehearsal under way.
@@ -150,9 +157,9 @@ fn longest_token(trie: &ByteTrie, text: &[u8]) -> usize {
     longest
 }
 
-/// A plain text of a terminal: no state twice, letters rather than signs, and where a letter changes nothing,
-/// as in a string, one such letter. Behind a comma or colon comes a space where one may. Not whole where
-/// that leads nowhere; empty for terminals without a table.
+/// A plain text of a terminal: no state twice, letters rather than signs, the end as soon as there are two
+/// bytes, and where a letter changes nothing, as in a string, one such letter. Behind a comma or colon comes
+/// a space where one may. Not whole where that leads nowhere; empty for terminals without a table.
 fn spell(dfa: &TerminalDfa) -> Vec<u8> {
     if !dfa.is_table() {
         return Vec::new();
@@ -169,8 +176,10 @@ fn spell(dfa: &TerminalDfa) -> Vec<u8> {
         if row[class(b'e')] == state {
             text.push(b'e');
         }
-        let is_new = |&&(_, class): &&(u8, usize)| row[class] != NONE && !seen.contains(&row[class]);
-        let Some(&(byte, class)) = ways.iter().find(is_new) else { break };
+        let mut new = ways.iter().filter(|(_, class)| row[*class] != NONE && !seen.contains(&row[*class]));
+        let ends = |(_, class): &&(u8, usize)| text.len() > 1 && dfa.accepting()[row[*class] as usize];
+        let next = new.clone().find(ends).or_else(|| new.next());
+        let Some(&(byte, class)) = next else { break };
         if text.len() >= MOST_OF_A_TERMINAL {
             break;
         }
@@ -189,4 +198,84 @@ fn plain_bytes() -> impl Iterator<Item = u8> {
     let letters = (b'a'..=b'z').chain(b'0'..=b'9').chain(b'A'..=b'Z');
     let signs = (b'!'..=b'~').filter(|byte| !byte.is_ascii_alphanumeric() && *byte != b'\\');
     letters.chain(signs).chain(0..=b' ').chain([b'\\']).chain(0x7f..=u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Compiler, Grammar, Limits, Syntax, TokenId, Vocabulary, scanner};
+
+    const JSON: &str = r#"
+        root ::= object
+        object ::= "{" (member ("," member)*)? "}"
+        member ::= string ":" value
+        value ::= object | "[" (value ("," value)*)? "]" | string | "true" | "false" | "null" | [0-9]+
+        string ::= "\"" [^"]* "\""
+    "#;
+
+    fn program(limits: Limits) -> Arc<Program> {
+        let words = ["true", "\":", "{\"", "e\""].into_iter().zip(257..);
+        let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
+        let builder = words.fold(builder, |builder, (word, id)| builder.token(TokenId::new(id), word));
+        let grammar = Grammar::parse(Syntax::Gbnf, JSON, &Limits::default()).unwrap();
+        let compiled = Compiler::new(builder.build().unwrap()).limits(limits).compile(&grammar).unwrap();
+        Arc::clone(compiled.program())
+    }
+
+    #[test]
+    fn texts_begin_every_terminal_but_those_that_close() {
+        let program = program(Limits::default());
+        let mut machine = Machine::new(&program).unwrap();
+        let mut rehearsal = Rehearsal::new(&program, usize::MAX);
+        rehearsal.run(&mut machine, &mut Work::unlimited()).unwrap();
+        let scanner = &program.lowered.scanner;
+        for terminal in (0..scanner.terminal_count()).filter_map(TerminalId::from_index) {
+            let is_begun = rehearsal.begun[terminal.index()] > 0;
+            assert!(
+                is_begun || rehearsal.closes(scanner, terminal),
+                "{:?}",
+                rehearsal.spelt(scanner, terminal)
+            );
+        }
+    }
+
+    /// Constraint states that a machine has after the first mask.
+    fn states(limits: Limits) -> usize {
+        let program = program(limits);
+        let mut machine = Machine::new(&program).unwrap();
+        let start = machine.start();
+        machine.asked_mask(&program, start, &mut Work::unlimited()).unwrap();
+        machine.sizes().1
+    }
+
+    #[test]
+    fn it_does_as_much_as_it_may() {
+        let with = |rehearsal, rehearsal_size| Limits { rehearsal, rehearsal_size, ..Limits::default() };
+        let none = states(with(0, 0));
+        let all = states(with(usize::MAX, 0));
+        assert!(all > none + 10, "{all} and {none} states");
+        // Hardly anything for a grammar of this size, and no more than there is memory for.
+        let made_up = states(with(1, 0));
+        assert!(states(with(600_000, usize::MAX)) <= made_up && made_up < all);
+        assert!(states(Limits { mask_bytes: 0, ..with(usize::MAX, 0) }) <= made_up);
+    }
+
+    #[test]
+    fn terminals_are_spelt_plainly() {
+        for (pattern, text) in [
+            (r#""[^"\\]*""#, r#""e""#),
+            (r#""(?:[^"n]|n[^"n])*""#, r#""e""#),
+            ("name", "name"),
+            (r"(?:\\u006e|n)ame", "name"),
+            ("-?[0-9]+", "0"),
+            (r"[ \n]*:[ ]*", ": "),
+            ("[0-9]{4}-[0-9]{2}", "0000-00"),
+        ] {
+            let hir = regex_syntax::parse(pattern).unwrap();
+            let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
+            assert_eq!(String::from_utf8(spell(&dfa)).unwrap(), text, "{pattern}");
+        }
+    }
 }

@@ -55,6 +55,17 @@ proptest! {
     }
 
     #[test]
+    fn masks_after_a_rehearsal_are_exact(case in case(10), work in prop_oneof![Just(1_000_000), 1..3_000_usize]) {
+        let world = case.build();
+        let mut limits = Limits::default();
+        (limits.rehearsal, limits.rehearsal_size) = (work, 0);
+        limits.step_work *= 100;
+        let compiler = Compiler::new(world.vocabulary.clone()).limits(limits);
+        let Some(compiled) = world.compile_with(compiler) else { return Ok(()) };
+        walk(&case, &world, &compiled, |text| world.oracle.mask(text, &world.vocabulary));
+    }
+
+    #[test]
     fn masks_made_ahead_are_those_of_the_lookahead(case in case(8), k in 0..3_u32) {
         let world = case.build();
         let lookahead = Lookahead::Terminals(k);
