@@ -64,11 +64,11 @@ pub struct Limits {
     /// Work of making masks [ahead](crate::CompiledGrammar::explore). Default 1,000,000 of the units of `step_work`, 4 to 20 ms.
     pub exploration: usize,
     /// Work of making masks along made-up texts, done before the first mask of a grammar, in the units of
-    /// `step_work`; a mask begun is made whole. Default 600,000, 3 to 6 ms. With 0 there is none. Masks are the
+    /// `step_work`; a mask begun is made whole. Default 700,000, 3 to 7 ms. With 0 there is none. Masks are the
     /// same.
     pub rehearsal: usize,
     /// Bytes of automata and productions from which on a grammar is worth all of that work; a smaller one as
-    /// much as the square of its share says. Default 450,000; a JSON Schema of ten members has about 100,000.
+    /// much as the square of its share says. Default 400,000; a JSON Schema of ten members has about 100,000.
     pub rehearsal_size: usize,
     /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes either. Default 4,000,000. About 0.1 us each.
     pub completion_visits: usize,
@@ -100,8 +100,8 @@ impl Default for Limits {
             tree_bytes: 64 << 20,
             mask_bytes: 32 << 20,
             exploration: 1_000_000,
-            rehearsal: 600_000,
-            rehearsal_size: 450_000,
+            rehearsal: 700_000,
+            rehearsal_size: 400_000,
             completion_visits: 4_000_000,
             captures: 8_000_000,
             history: 65_536,
