@@ -38,8 +38,8 @@ impl Machine {
     }
 }
 
-/// Units of work that the grammar is worth: with the square of its size, as both what there is to rehearse and
-/// what each mask may have to look at grow with it.
+/// Units of work that the grammar is worth: with the third power of its size, as places, what each may have
+/// to look at, and the time that compiling took all grow with it.
 fn worth(program: &Program) -> usize {
     let (most, whole) = (program.limits.rehearsal, program.limits.rehearsal_size);
     let size = program.lowered.scanner.bytes() + program.lowered.cfg.bytes();
@@ -47,7 +47,7 @@ fn worth(program: &Program) -> usize {
         return most;
     }
     let share = size as f64 / whole as f64;
-    (most as f64 * share * share) as usize
+    (most as f64 * share.powi(3)) as usize
 }
 
 /// A rehearsal under way.
