@@ -5,6 +5,7 @@
 mod any_order;
 mod automata;
 mod bounded;
+#[cfg(not(packaged))]
 mod captures;
 mod classes;
 mod completion;
