@@ -46,8 +46,9 @@ fn worth(program: &Program) -> usize {
     if size >= whole {
         return most;
     }
-    let share = size as f64 / whole as f64;
-    (most as f64 * share.powi(3)) as usize
+    // Of 1,024 parts. The product has more bits than a `usize` where there is no bound.
+    let share = (size as u128 * 1_024 / whole as u128).pow(3);
+    usize::try_from((most as u128 * share) >> 30).unwrap_or(most)
 }
 
 /// A rehearsal under way.
