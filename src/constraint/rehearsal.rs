@@ -1,11 +1,12 @@
-//! Masks that a first text would wait for, made before it: a rehearsal.
+//! Warm-up before a grammar's first text: a rehearsal.
 //!
-//! Most of what the first mask of a place takes is of use at other places too: rows of automata, trees, how a
-//! terminal compares with a common one. So before a machine's first mask a few texts are made up that use
-//! the grammar's terminals, and are followed token by token, masks included. They go on by the terminal that
-//! was begun least often so far, as a rotor-router walk does, and close brackets last.
+//! Most work of a place's first mask serves other places too: rows of automata, trees, comparisons of
+//! terminals with common ones. So a machine's first mask comes with the masks along a few made-up texts,
+//! tokenised by longest match. A text goes on by the terminal that was begun least often so far (a
+//! rotor-router walk) and closes brackets last.
 //!
-//! How much of that is worth its time depends on the grammar: the masks of a small one are quick anyway.
+//! The work allowed grows with the grammar's size, since masks of small grammars are quick anyway. Sessions
+//! that share the machine wait meanwhile, a few milliseconds once.
 
 use super::{machine::Machine, program::Program};
 use crate::{
@@ -31,15 +32,15 @@ impl Machine {
         if most == 0 || program.lowered.greedy {
             return;
         }
-        // A mask that is cut short would take longer when a text asks for it.
+        // Masks are made whole. One that ran out of work would later be made by a walk of the trie: slower.
         let work = &mut Work::new(most.saturating_add(program.limits.step_work));
         let rehearsed = Rehearsal::new(program, most).run(self, work);
         tracing::debug!(most, units = work.spent(), whole = rehearsed.is_ok(), "rehearsed a grammar");
     }
 }
 
-/// Units of work that the grammar is worth: with the third power of its size, as places, what each may have
-/// to look at, and the time that compiling took all grow with it.
+/// Units of work that the grammar is worth. They grow with the third power of its size: with the number of
+/// places, with the terminals that each looks at, and with the time that compiling took.
 fn worth(program: &Program) -> usize {
     let (most, whole) = (program.limits.rehearsal, program.limits.rehearsal_size);
     let size = program.lowered.scanner.bytes() + program.lowered.cfg.bytes();
@@ -120,7 +121,7 @@ impl<'p> Rehearsal<'p> {
         Ok((text, is_new))
     }
 
-    /// The terminal that was begun least often, but those that close brackets last.
+    /// The terminal that was begun least often; one that closes a bracket only if there is no other.
     fn least_begun(&mut self, scanner: &Scanner, accepts: &[TerminalId]) -> Option<TerminalId> {
         let mut least = None;
         for &terminal in accepts {

@@ -62,7 +62,7 @@ impl Home {
     }
 }
 
-/// Numbers of characters up to which the tokens of so many are also kept as sets: few tokens have more.
+/// Sets of the tokens with at most `n` characters are kept up to this `n`. Few tokens have more.
 const MOST_CUMULATED: usize = if cfg!(test) { 2 } else { 16 };
 
 /// What the tokens of a vocabulary do to a common automaton that is home, by their characters.

@@ -177,8 +177,8 @@ impl Reach {
     }
 }
 
-/// Tells of so many tokens whether they are in one of these subtrees, which are in order: by a binary search,
-/// or for many by a bit of each place.
+/// Membership in one of these subtrees, which are in order, for as many `tokens`: a binary search each, or a
+/// bitmap of the trie's places where they are many.
 fn below<'a>(trie: &'a ByteTrie, taken: &'a [Range<u32>], tokens: usize) -> impl Fn(TokenId) -> bool + 'a {
     let mut bits = Vec::new();
     if tokens >= trie.token_count() / 512 {
