@@ -172,7 +172,8 @@ impl Machine {
         if items.is_idle() {
             return Ok(ahead);
         }
-        // All tokens that end the string, with a comma and no more than marks, lead to where these two bytes do.
+        // All tokens that end the string at once, with a comma and no more than marks, lead to where these
+        // two bytes do.
         if items.is_in_string() {
             if items.is_flat() && !items.is_in_escape() && rule.may_run_out() && items.are_settled(true) {
                 let from = Place { state, items: items.clone(), keys: keys.cloned() };
@@ -257,6 +258,12 @@ impl Items {
                 }
                 if rule.may_run_out() && ahead.marks {
                     found.extend(&commas.alone);
+                } else if rule.may_run_out() && in_string {
+                    // Those with more of the string make it another item.
+                    let goes_on = |token: &&TokenId| {
+                        vocabulary.bytes(**token).is_some_and(|bytes| !bytes.starts_with(b"\""))
+                    };
+                    found.extend(commas.alone.iter().filter(goes_on));
                 }
             }
             // Those at hand must end, and they end in brackets.

@@ -549,6 +549,18 @@ fn a_place_without_values_is_an_end() {
     assert_eq!(shown, ["]"]);
 }
 
+/// What a comma leads to depends on the item before it, of which its token may hold a part.
+#[test]
+fn a_place_has_no_value_behind_some_items() {
+    let strings = json!({ "type": "string", "pattern": "^[ab]{0,5}$" });
+    let schema = json!({
+        "type": "array", "prefixItems": [strings, { "const": "a" }], "items": false, "uniqueItems": true,
+    });
+    let shown = follow(&mut session(&schema), "[\"", 2);
+    assert!(shown.contains(&"\",".to_owned()) || shown.contains(&"\"".to_owned()), "{shown:?}");
+    assert!(!shown.contains(&"a\",".to_owned()), "{shown:?}");
+}
+
 /// Behind the last of finitely many keys no comma may come.
 #[test]
 fn keys_run_out_before_the_comma() {
