@@ -63,9 +63,9 @@ pub struct Limits {
     pub mask_bytes: usize,
     /// Work of making masks [ahead](crate::CompiledGrammar::explore). Default 1,000,000 of the units of `step_work`, 4 to 20 ms.
     pub exploration: usize,
-    /// Work of making masks along made-up texts, done before the first mask of a grammar, in the units of
-    /// `step_work`; a mask begun is made whole. Default 700,000, 3 to 7 ms. With 0 there is none. Masks are the
-    /// same.
+    /// Warm-up: work of making masks along made-up texts, done before the first mask of a grammar, in the
+    /// units of `step_work`; a mask begun is made whole. Default 700,000, 3 to 7 ms; 0 turns it off. Masks
+    /// are the same.
     pub rehearsal: usize,
     /// Bytes of automata and productions from which on a grammar is worth all of that work; a smaller one as
     /// much as the third power of its share says. Default 300,000; a JSON Schema of ten members has about

@@ -1,6 +1,6 @@
 //! Our engine under the harness for JSON Schema engines: lines of JSON in, lines of JSON out.
 //!
-//!     schema_engine [--order any] [--cold] [--lenient] [--cpu]
+//!     schema_engine [--order any] [--cold] [--lenient] [--cpu] [--no-rehearsal]
 //!
 //! The first line is `{"vocab": FILE of id, tab, bytes in hexadecimal, "eos": ID}`, answered with `{"ready":
 //! true, "call_us": what an empty call takes}`. Each further line is a schema with texts as tokens, answered
@@ -58,14 +58,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout().lock();
     let head: Head = serde_json::from_str(&lines.next().ok_or("no first line")??)?;
     let vocabulary = head.vocabulary()?;
-    let mut compiler = Compiler::new(vocabulary.clone());
+    let mut limits = Limits::default();
+    if has("--no-rehearsal") {
+        limits.rehearsal = 0;
+    }
+    let mut compiler = Compiler::new(vocabulary.clone()).limits(limits.clone());
     let call = empty_call(&compiler)?;
     writeln!(out, "{}", json!({ "ready": true, "call_us": call }))?;
     out.flush()?;
     for line in lines {
         let job: Job = serde_json::from_str(&line?)?;
         if has("--cold") {
-            compiler = Compiler::new(vocabulary.clone());
+            compiler = Compiler::new(vocabulary.clone()).limits(limits.clone());
         }
         writeln!(out, "{}", answer(&compiler, &options, &job))?;
         out.flush()?;

@@ -20,6 +20,10 @@ use crate::{
 const MOST_TEXT: usize = 2_048;
 const MOST_OF_A_TERMINAL: usize = 64;
 
+/// Work of spelling a terminal, and classes of bytes that are looked at for a unit.
+const SPELLING_WORK: usize = 32;
+const CLASSES_OF_A_UNIT: usize = 8;
+
 /// Terminals in a row, all begun before, after which a text ends.
 const MOST_STALE: usize = 8;
 
@@ -106,11 +110,11 @@ impl<'p> Rehearsal<'p> {
             let Some(set) = machine.boundary(state) else { break };
             let accepts = machine.parser().accepts(set);
             work.spend(accepts.len())?;
-            let Some(next) = self.least_begun(scanner, accepts) else { break };
+            let Some(next) = self.least_begun(scanner, accepts, work)? else { break };
             let begun = &mut self.begun[next.index()];
             (is_new, stale) = if *begun == 0 { (true, 0) } else { (is_new, stale + 1) };
             *begun += 1;
-            let spelt = self.spelt(scanner, next);
+            let spelt = self.spelt(scanner, next, work)?;
             let (to, taken) = machine.walk(program, state, spelt, work)?;
             text.extend_from_slice(&spelt[..taken]);
             if taken < spelt.len() || taken == 0 {
@@ -122,26 +126,48 @@ impl<'p> Rehearsal<'p> {
     }
 
     /// The terminal that was begun least often; one that closes a bracket only if there is no other.
-    fn least_begun(&mut self, scanner: &Scanner, accepts: &[TerminalId]) -> Option<TerminalId> {
+    fn least_begun(
+        &mut self,
+        scanner: &Scanner,
+        accepts: &[TerminalId],
+        work: &mut Work,
+    ) -> Result<Option<TerminalId>, LimitExceeded> {
         let mut least = None;
         for &terminal in accepts {
-            let rank = (self.closes(scanner, terminal), self.begun[terminal.index()]);
+            let rank = (self.closes(scanner, terminal, work)?, self.begun[terminal.index()]);
             if rank == (false, 0) {
-                return Some(terminal);
+                return Ok(Some(terminal));
             }
             if least.is_none_or(|(known, _)| rank < known) {
                 least = Some((rank, terminal));
             }
         }
-        least.map(|(_, terminal)| terminal)
+        Ok(least.map(|(_, terminal)| terminal))
     }
 
-    fn closes(&mut self, scanner: &Scanner, terminal: TerminalId) -> bool {
-        matches!(self.spelt(scanner, terminal).last(), Some(b')' | b']' | b'}'))
+    fn closes(
+        &mut self,
+        scanner: &Scanner,
+        terminal: TerminalId,
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
+        Ok(matches!(self.spelt(scanner, terminal, work)?.last(), Some(b')' | b']' | b'}')))
     }
 
-    fn spelt(&mut self, scanner: &Scanner, terminal: TerminalId) -> &[u8] {
-        self.spelt[terminal.index()].get_or_insert_with(|| spell(scanner.dfa(terminal)))
+    fn spelt(
+        &mut self,
+        scanner: &Scanner,
+        terminal: TerminalId,
+        work: &mut Work,
+    ) -> Result<&[u8], LimitExceeded> {
+        let spelt = &mut self.spelt[terminal.index()];
+        if spelt.is_none() {
+            let dfa = scanner.dfa(terminal);
+            let text = spell(dfa);
+            work.spend(SPELLING_WORK + text.len() * dfa.class_count() / CLASSES_OF_A_UNIT)?;
+            *spelt = Some(text);
+        }
+        Ok(spelt.as_deref().unwrap_or_default())
     }
 }
 
@@ -234,12 +260,9 @@ mod tests {
         rehearsal.run(&mut machine, &mut Work::unlimited()).unwrap();
         let scanner = &program.lowered.scanner;
         for terminal in (0..scanner.terminal_count()).filter_map(TerminalId::from_index) {
-            let is_begun = rehearsal.begun[terminal.index()] > 0;
-            assert!(
-                is_begun || rehearsal.closes(scanner, terminal),
-                "{:?}",
-                rehearsal.spelt(scanner, terminal)
-            );
+            let closes = rehearsal.closes(scanner, terminal, &mut Work::unlimited()).unwrap();
+            let spelt = rehearsal.spelt[terminal.index()].as_deref().map(String::from_utf8_lossy);
+            assert!(rehearsal.begun[terminal.index()] > 0 || closes, "{spelt:?}");
         }
     }
 

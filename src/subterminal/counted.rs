@@ -203,8 +203,7 @@ impl Counted {
         let first = if partner(0) == home.state { 0 } else { entrance(beside, home)? };
         let mut labels: Vec<Option<usize>> = vec![None; dfa.len()];
         labels[first as usize] = Some(0);
-        // Breadth-first: strings that are told apart by more than their length meet in the count of characters
-        // after a few states.
+        // Breadth-first: if more than lengths tells strings apart, two states have the same count soon.
         let mut open = VecDeque::from([first]);
         while let Some(state) = open.pop_front() {
             let count = labels[state as usize]?;

@@ -38,7 +38,8 @@ const INSIDE_BYTES: usize = 40;
 /// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes
 /// the two are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from
 /// any string after two bytes, but those are an escape; and the three of U+2028, beside which nearly all
-/// other texts are plain. One with `\S` leaves out more such spaces. One with the pattern `^[^<>]{1,99}$` differs in two characters, and after 99 of them.
+/// other texts are plain. One with `\S` leaves out more such spaces. One with the pattern `^[^<>]{1,99}$`
+/// differs in two characters, and after 99 of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Levels {
     /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits; each has all of the

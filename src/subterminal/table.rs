@@ -38,6 +38,10 @@ const ENTER_WORK: usize = 8;
 /// Bytes that lead on from a state from which on it is worth a look whether a common terminal does the same.
 const WORTH_KIN: usize = 48;
 
+/// Bytes that lead on from a state from which on it is worth a look whether another state of the terminal
+/// does nearly the same.
+const WORTH_LIKE: usize = 16;
+
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
 /// the caches.
 fn walking(nodes: usize) -> usize {
@@ -67,9 +71,6 @@ struct Crossed {
     into: Weak<TerminalTable>,
     reach: Arc<Reach>,
 }
-
-/// The same for a look whether another state of the terminal does nearly the same.
-const WORTH_LIKE: usize = 16;
 
 /// The closest common terminal, how it compares, and a row of it.
 type Relative<'a> = (&'a TerminalTable, &'a Kin, Arc<Reach>);

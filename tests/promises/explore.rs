@@ -55,7 +55,10 @@ proptest! {
     }
 
     #[test]
-    fn masks_after_a_rehearsal_are_exact(case in case(10), work in prop_oneof![Just(1_000_000), 1..3_000_usize]) {
+    fn masks_after_a_rehearsal_are_exact(
+        case in case(10),
+        work in prop_oneof![Just(1_000_000), 1..3_000_usize],
+    ) {
         let world = case.build();
         let mut limits = Limits::default();
         (limits.rehearsal, limits.rehearsal_size) = (work, 0);

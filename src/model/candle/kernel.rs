@@ -67,7 +67,7 @@ impl WithSimd for MostRows {
 }
 
 /// Block size of the register tiling: the most rows whose sums all stay in registers, if `panels` panels are
-/// multiplied together. Zero means that so many panels never are. No kernel is compiled for more rows.
+/// multiplied together; 0 if there are no such groups of panels. No kernel is compiled for more rows.
 const fn most_rows<S: Simd>(panels: usize) -> usize {
     // With AVX-512; with other vectors; with none.
     let most = if S::F32_LANES == PANEL && S::REGISTER_COUNT >= 32 {
