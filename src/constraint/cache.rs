@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashTable};
 
-use super::enclosed::Enclosed;
+use super::enclosed::SharedEnclosed;
 use crate::{ids::StateId, vocab::TokenSet};
 
 /// No slot, no state.
@@ -33,8 +33,9 @@ struct Slot {
     first: u32,
     /// How many masks were here before.
     age: u32,
-    /// Once it was asked for.
-    enclosed: Option<Arc<Enclosed>>,
+    /// Once it was asked for, as `knows_enclosed` tells.
+    enclosed: SharedEnclosed,
+    knows_enclosed: bool,
 }
 
 /// What a mask is the union of: addresses of the parts, ascending, each once.
@@ -87,15 +88,23 @@ impl MaskCache {
     pub(super) fn enclosed(
         &mut self,
         state: StateId,
-        make: impl FnOnce(&TokenSet) -> Enclosed,
-    ) -> Option<Arc<Enclosed>> {
+        make: impl FnOnce(&TokenSet) -> SharedEnclosed,
+    ) -> Option<SharedEnclosed> {
         let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
-        if slot.enclosed.is_none() {
-            let enclosed = make(slot.mask.as_ref()?);
-            self.bytes += enclosed.bytes();
-            slot.enclosed = Some(Arc::new(enclosed));
+        if !slot.knows_enclosed {
+            slot.enclosed = make(slot.mask.as_ref()?);
+            slot.knows_enclosed = true;
+            self.bytes += slot.enclosed.as_ref().map_or(0, |enclosed| enclosed.bytes());
         }
-        slot.enclosed.clone()
+        Some(slot.enclosed.clone())
+    }
+
+    /// The mask of `state` and which tokens of it span strings, if both are here.
+    pub(super) fn with_enclosed(&mut self, state: StateId) -> Option<(Arc<TokenSet>, SharedEnclosed)> {
+        let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
+        slot.used = true;
+        let mask = slot.mask.clone().filter(|_| slot.knows_enclosed)?;
+        Some((mask, slot.enclosed.clone()))
     }
 
     /// Files a mask under a state that has none here. Gives it back, or the equal one that was here before. Costs a
@@ -181,7 +190,7 @@ impl MaskCache {
             self.free();
         }
         self.bytes += bytes;
-        let slot = Slot { mask: Some(mask), hash, used: false, first: NONE, age: 0, enclosed: None };
+        let slot = Slot { mask: Some(mask), hash, used: false, first: NONE, age: 0, enclosed: None, knows_enclosed: false };
         let at = match self.vacant.pop() {
             Some(at) => {
                 let age = self.slots[at as usize].age;
@@ -213,6 +222,7 @@ impl MaskCache {
         self.hand = (at + 1) % self.slots.len();
         let slot = &mut self.slots[at];
         self.bytes -= mask_bytes(&mask) + slot.enclosed.take().map_or(0, |enclosed| enclosed.bytes());
+        slot.knows_enclosed = false;
         slot.age = slot.age.wrapping_add(1);
         let mut state = std::mem::replace(&mut slot.first, NONE);
         while let Some(link) = self.links.get_mut(state as usize) {

@@ -1,6 +1,6 @@
 //! The session users hold: one text, what may follow, and the way back.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     completion::Completion,
@@ -8,10 +8,11 @@ use super::{
     error::{StepError, StepErrorKind, TextPlace},
     history::History,
     host::{Host, SharedMachine, lock},
+    known::RawMask,
     machine::Machine,
     patience::{Patience, Pieces, Spent},
     program::Program,
-    readers::Readers,
+    readers::{Readers, ReadersBefore},
 };
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
@@ -35,8 +36,10 @@ pub struct Constraint {
     history: History,
     /// What has come of keys and items, where none may come twice, and the same before each step of the history.
     pub(super) readers: Readers,
-    readers_before: VecDeque<Readers>,
+    readers_before: ReadersBefore,
     mask: Option<Arc<TokenSet>>,
+    /// What the mask will be made of, once that is known.
+    pub(super) raw_mask: Option<RawMask>,
     patience: Option<Patience>,
     spent: Spent,
 }
@@ -98,8 +101,8 @@ impl Constraint {
         let start = lock(&machine).start();
         let history = History::new(program.limits.history);
         let (here, spent) = (Place::In(start), Spent::default());
-        let (readers, readers_before) = (Readers::new(&program.lowered), VecDeque::new());
-        let (mask, patience) = (None, None);
+        let (readers, readers_before) = (Readers::new(&program.lowered), ReadersBefore::default());
+        let (mask, raw_mask, patience) = (None, None, None);
         Self {
             program,
             host,
@@ -110,6 +113,7 @@ impl Constraint {
             readers,
             readers_before,
             mask,
+            raw_mask,
             patience,
             spent,
         }
@@ -139,10 +143,14 @@ impl Constraint {
         let mask = match self.mask.take() {
             Some(mask) => mask,
             None => match self.here {
-                Place::In(mut state) => {
-                    let mask = match self.readers.keys.is_some() {
-                        true => self.mask_of_new_keys(&mut state)?,
-                        false => self.run(&mut state, Machine::asked_mask)?,
+                Place::In(state) => {
+                    let raw = match self.raw_mask.take() {
+                        Some(raw) => raw,
+                        None => self.make_raw_mask(state)?,
+                    };
+                    let mask = match self.readers.keys {
+                        Some(_) => self.without_repeated_keys(raw)?,
+                        None => raw.tokens,
                     };
                     self.without_repeated_items(mask)?
                 }
@@ -150,6 +158,15 @@ impl Constraint {
             },
         };
         Ok(self.mask.insert(mask))
+    }
+
+    fn make_raw_mask(&mut self, mut state: StateId) -> Result<RawMask, StepError> {
+        let with_enclosed = self.readers.keys.is_some();
+        self.run(&mut state, |machine, program, state, work| {
+            let tokens = machine.asked_mask(program, state, work)?;
+            let enclosed = if with_enclosed { machine.enclosed(program, state, &tokens) } else { None };
+            Ok(RawMask { tokens, enclosed })
+        })
     }
 
     /// May `token` follow, that is, is it in the [`mask`](Self::mask)? Makes no mask (opportunistic masking;
@@ -193,6 +210,9 @@ impl Constraint {
     /// # Errors
     /// If the token cannot follow, or a budget is used up.
     pub fn advance(&mut self, token: TokenId) -> Result<(), StepError> {
+        if self.advance_if_known(token) {
+            return Ok(());
+        }
         let (place, readers) =
             self.after(token)?.ok_or_else(|| StepError::new(StepErrorKind::Refused(token)))?;
         let bytes = self.program.vocabulary.bytes(token).map_or(0, <[u8]>::len);
@@ -231,12 +251,8 @@ impl Constraint {
             let (state, bytes) = self.history.back(steps).map_err(StepError::new)?;
             self.here = Place::In(state);
             self.bytes = bytes;
-            self.mask = None;
-            if !self.readers.are_none() {
-                self.readers_before.truncate(self.history.kept() + 1);
-                self.readers =
-                    self.readers_before.pop_back().unwrap_or_else(|| std::mem::take(&mut self.readers));
-            }
+            (self.mask, self.raw_mask) = (None, None);
+            self.readers_before.back(self.history.kept(), &mut self.readers);
         }
         Ok(())
     }
@@ -251,7 +267,7 @@ impl Constraint {
     /// [`CompiledGrammar::memory`](crate::CompiledGrammar::memory).
     #[must_use]
     pub fn history_bytes(&self) -> usize {
-        self.history.bytes() + self.readers_before.iter().map(Readers::own_bytes).sum::<usize>()
+        self.history.bytes() + self.readers_before.own_bytes()
     }
 
     /// Is the text so far in the language, so that it may end here or has ended?
@@ -304,8 +320,9 @@ impl Constraint {
             bytes: self.bytes,
             history,
             readers: self.readers.clone(),
-            readers_before: VecDeque::new(),
+            readers_before: ReadersBefore::default(),
             mask: self.mask.clone(),
+            raw_mask: self.raw_mask.clone(),
             patience: self.patience,
             spent: self.spent,
         }
@@ -528,23 +545,25 @@ impl Constraint {
         *state = new(*state).unwrap_or(*state);
         self.here = self.here.renamed(new(self.here.state()).unwrap_or(self.here.state()));
         self.history.rename(new);
-        let lost = self.readers_before.len().saturating_sub(self.history.kept());
-        self.readers_before.drain(..lost);
+        self.readers_before.forget(self.history.kept());
         self.machine = machine;
         true
     }
 
     pub(super) fn go(&mut self, to: Place, bytes: usize, readers: Readers) {
-        self.history.push(self.here.state(), self.bytes);
         let before = std::mem::replace(&mut self.readers, readers);
-        if !before.are_none() {
-            self.readers_before.push_back(before);
-            let lost = self.readers_before.len().saturating_sub(self.history.kept());
-            self.readers_before.drain(..lost);
+        self.note(to, bytes, Some(before));
+    }
+
+    /// Notes a step of `bytes` bytes, and the readers before it if it has changed them.
+    pub(super) fn note(&mut self, to: Place, bytes: usize, before: Option<Readers>) {
+        self.history.push(self.here.state(), self.bytes);
+        if !self.readers.are_none() {
+            self.readers_before.push(before, self.history.kept());
         }
         self.here = to;
         self.bytes = self.bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
-        self.mask = None;
+        (self.mask, self.raw_mask) = (None, None);
     }
 }
 

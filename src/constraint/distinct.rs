@@ -9,6 +9,7 @@ use super::{
     constraint::Constraint,
     error::StepError,
     keys::{Begun, Keys},
+    known::RawMask,
 };
 use crate::{
     ids::{StateId, TokenId},
@@ -120,16 +121,12 @@ impl Constraint {
     }
 
     /// The mask without the tokens with which a key would come twice.
-    pub(super) fn mask_of_new_keys(&mut self, state: &mut StateId) -> Result<Arc<TokenSet>, StepError> {
-        let (mask, enclosed) = self.run(state, |machine, program, state, work| {
-            let mask = machine.asked_mask(program, state, work)?;
-            let enclosed = machine.enclosed(program, state, &mask);
-            Ok((mask, enclosed))
-        })?;
+    pub(super) fn without_repeated_keys(&mut self, raw: RawMask) -> Result<Arc<TokenSet>, StepError> {
+        let RawMask { tokens: mask, enclosed } = raw;
         let (Some(keys), Some(rule)) = (&self.readers.keys, self.program.lowered.keys) else {
             return Ok(mask);
         };
-        let mut refused = keys.repeating(&self.program, &mask, &enclosed)?;
+        let mut refused = keys.repeating(&self.program, &mask, enclosed.as_deref())?;
         if rule.may_run_out && keys.is_any() {
             let keys = keys.clone();
             self.running_out(&keys, &mask, &mut refused)?;

@@ -1,9 +1,15 @@
 //! Tokens of a mask that span strings in quotes: the only ones in which a key can begin and end.
 
+use std::sync::Arc;
+
 use crate::{
     ids::TokenId,
     vocab::{Quoted, TokenSet},
 };
+
+/// The [`Enclosed`] of a mask, or `None` if it has no such tokens, as most have not: then no counts of references
+/// need to be kept either.
+pub(super) type SharedEnclosed = Option<Arc<Enclosed>>;
 
 /// Tokens of a mask with several quotes. Few masks have any.
 #[derive(Debug, Default)]
@@ -16,7 +22,7 @@ pub(super) struct Enclosed {
 
 impl Enclosed {
     /// A look-up in the mask for each token of the vocabulary with two quotes or more.
-    pub(super) fn new(quoted: &Quoted, mask: &TokenSet) -> Self {
+    fn new(quoted: &Quoted, mask: &TokenSet) -> Self {
         let within = |tokens: &[TokenId]| -> Box<[TokenId]> {
             tokens.iter().copied().filter(|&token| mask.contains(token)).collect()
         };
@@ -26,6 +32,13 @@ impl Enclosed {
             four: within(&quoted.by_count[3]),
             strings: strings.filter(|(_, tokens)| !tokens.is_empty()).collect(),
         }
+    }
+
+    /// The same to share.
+    pub(super) fn shared(quoted: &Quoted, mask: &TokenSet) -> SharedEnclosed {
+        let enclosed = Self::new(quoted, mask);
+        let is_any = enclosed.three.len() + enclosed.four.len() + enclosed.strings.len() > 0;
+        is_any.then(|| Arc::new(enclosed))
     }
 
     /// With at least three quotes.

@@ -94,6 +94,17 @@ impl Keys {
         Ok(bytes.len())
     }
 
+    /// Do these bytes change anything here?
+    pub(super) fn is_moved_by(&self, bytes: &[u8]) -> bool {
+        match self.phase {
+            Phase::Between => {
+                bytes.iter().any(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']' | b',' | b':'))
+            }
+            Phase::Text => self.escaping || bytes.iter().any(|byte| matches!(byte, b'"' | b'\\')),
+            Phase::Key => true,
+        }
+    }
+
     fn between(&mut self, byte: u8) {
         match byte {
             b'"' if self.awaits_key => {
@@ -196,10 +207,11 @@ impl Keys {
         &self,
         program: &Program,
         mask: &TokenSet,
-        enclosed: &Enclosed,
+        enclosed: Option<&Enclosed>,
     ) -> Result<Vec<TokenId>, LimitExceeded> {
         let (vocabulary, quoted) = (&program.vocabulary, program.vocabulary.quoted());
         let mut found = Vec::new();
+        let (of_three, of_four) = enclosed.map_or((&[][..], &[][..]), |all| (all.of_three(), all.of_four()));
         let mut try_all = |tokens: &[TokenId]| -> Result<(), LimitExceeded> {
             for &token in tokens.iter().filter(|&&token| mask.contains(token)) {
                 if self.refuses(vocabulary.bytes(token).unwrap_or_default())? {
@@ -211,20 +223,20 @@ impl Keys {
         // Quotes that a token needs so that a key ends in it that may have come before.
         match self.phase {
             Phase::Between if self.is_any() => {
-                try_all(enclosed.of_four())?;
+                try_all(of_four)?;
                 // Of the others only one string begins and ends in them: the only key that may come again.
-                for (spelt, before, tokens) in enclosed.strings(quoted) {
+                for (spelt, before, tokens) in enclosed.iter().flat_map(|all| all.strings(quoted)) {
                     if self.may_file(spelt, before) {
                         try_all(tokens)?;
                     }
                 }
             }
-            Phase::Between => try_all(enclosed.of_four())?,
-            Phase::Text if self.is_any() => try_all(enclosed.of_three())?,
-            Phase::Text => try_all(enclosed.of_four())?,
+            Phase::Between => try_all(of_four)?,
+            Phase::Text if self.is_any() => try_all(of_three)?,
+            Phase::Text => try_all(of_four)?,
             Phase::Key if self.is_spelt_in_part() => try_all(&quoted.by_count[0])?,
             Phase::Key => {
-                try_all(enclosed.of_three())?;
+                try_all(of_three)?;
                 let Some(begun) = self.begun() else { return Ok(found) };
                 try_all(&quoted.escaping)?;
                 let trie = vocabulary.trie();

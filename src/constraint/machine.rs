@@ -10,7 +10,8 @@ use hashbrown::{HashMap, HashSet};
 use super::{
     cache::MaskCache,
     context::{Context, Contexts},
-    enclosed::Enclosed,
+    enclosed::{Enclosed, SharedEnclosed},
+    known::RawMask,
     mask::{Asked, MaskMaker},
     memory::Memory,
     program::Program,
@@ -168,6 +169,14 @@ impl Machine {
         let to = self.step_afresh(shared, state, byte, work)?;
         self.states.set_memo(state, class, to.map_or(Move::Dead, Move::To))?;
         Ok(to)
+    }
+
+    /// The state after one more byte, if that was asked before and there is one.
+    pub(super) fn known_step(&self, shared: &Program, state: StateId, byte: u8) -> Option<StateId> {
+        match self.states.memo(state, shared.lowered.scanner.byte_class(byte)) {
+            Move::To(to) => Some(to),
+            Move::Dead | Move::Unknown => None,
+        }
     }
 
     /// The state after several bytes, and how many of them could follow.
@@ -463,9 +472,18 @@ impl Machine {
     }
 
     /// Which tokens of the state's mask span strings. Cached with the mask.
-    pub(super) fn enclosed(&mut self, shared: &Program, state: StateId, mask: &TokenSet) -> Arc<Enclosed> {
-        let make = |mask: &TokenSet| Enclosed::new(shared.vocabulary.quoted(), mask);
-        self.masks.enclosed(state, make).unwrap_or_else(|| Arc::new(make(mask)))
+    pub(super) fn enclosed(&mut self, shared: &Program, state: StateId, mask: &TokenSet) -> SharedEnclosed {
+        let make = |mask: &TokenSet| Enclosed::shared(shared.vocabulary.quoted(), mask);
+        self.masks.enclosed(state, make).unwrap_or_else(|| make(mask))
+    }
+
+    /// A state's mask, if it is at hand.
+    pub(super) fn known_mask(&mut self, state: StateId, with_enclosed: bool) -> Option<RawMask> {
+        if !with_enclosed {
+            return Some(RawMask { tokens: self.masks.get(state)?, enclosed: None });
+        }
+        let (tokens, enclosed) = self.masks.with_enclosed(state)?;
+        Some(RawMask { tokens, enclosed })
     }
 
     /// The tokens whose bytes may follow, where those of a class are one token.

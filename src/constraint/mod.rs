@@ -18,6 +18,7 @@ mod host;
 mod items;
 mod key_set;
 mod keys;
+mod known;
 mod machine;
 mod mask;
 mod memory;

@@ -2,6 +2,7 @@
 //! which items.
 
 use std::{
+    collections::VecDeque,
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
@@ -53,6 +54,40 @@ impl Readers {
     pub(super) fn own_bytes(&self) -> usize {
         self.keys.as_ref().map_or(0, Keys::own_bytes)
             + self.items.as_ref().map_or(0, |items| items.own_bytes())
+    }
+}
+
+/// The readers before each step of the history that has changed them, and nothing for the others.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ReadersBefore {
+    steps: VecDeque<Option<Readers>>,
+}
+
+impl ReadersBefore {
+    /// Notes a step, of which no more than the last `kept` are remembered.
+    pub(super) fn push(&mut self, before: Option<Readers>, kept: usize) {
+        self.steps.push_back(before);
+        self.forget(kept);
+    }
+
+    /// Forgets all but the last `kept` steps.
+    pub(super) fn forget(&mut self, kept: usize) {
+        while self.steps.len() > kept {
+            self.steps.pop_front();
+        }
+    }
+
+    /// Undoes all but the first `kept` steps.
+    pub(super) fn back(&mut self, kept: usize, readers: &mut Readers) {
+        if let Some(before) = self.steps.drain(kept.min(self.steps.len())..).flatten().next() {
+            *readers = before;
+        }
+    }
+
+    /// Memory beside what is shared, in bytes.
+    pub(super) fn own_bytes(&self) -> usize {
+        self.steps.capacity() * size_of::<Option<Readers>>()
+            + self.steps.iter().flatten().map(Readers::own_bytes).sum::<usize>()
     }
 }
 
