@@ -148,11 +148,7 @@ impl Constraint {
                         Some(raw) => raw,
                         None => self.make_raw_mask(state)?,
                     };
-                    let mask = match self.readers.keys {
-                        Some(_) => self.without_repeated_keys(raw)?,
-                        None => raw.tokens,
-                    };
-                    self.without_repeated_items(mask)?
+                    self.narrowed(raw)?
                 }
                 Place::Ended(_) => Arc::new(TokenSet::empty(self.program.asked.vocabulary.size())),
             },

@@ -120,22 +120,16 @@ impl Constraint {
         })
     }
 
-    /// The mask without the tokens with which a key would come twice.
-    pub(super) fn without_repeated_keys(&mut self, raw: RawMask) -> Result<Arc<TokenSet>, StepError> {
-        let RawMask { tokens: mask, enclosed } = raw;
+    /// The tokens of a mask with which a key would come twice.
+    pub(super) fn repeating_keys(&mut self, raw: &RawMask) -> Result<Vec<TokenId>, StepError> {
         let (Some(keys), Some(rule)) = (&self.readers.keys, self.program.lowered.keys) else {
-            return Ok(mask);
+            return Ok(Vec::new());
         };
-        let mut refused = keys.repeating(&self.program, &mask, enclosed.as_deref())?;
+        let mut refused = keys.repeating(&self.program, &raw.tokens, raw.enclosed.as_deref())?;
         if rule.may_run_out && keys.is_any() {
             let keys = keys.clone();
-            self.running_out(&keys, &mask, &mut refused)?;
+            self.running_out(&keys, &raw.tokens, &mut refused)?;
         }
-        if refused.is_empty() {
-            return Ok(mask);
-        }
-        let mut rest = TokenSet::clone(&mask);
-        refused.into_iter().for_each(|token| rest.remove(token));
-        Ok(Arc::new(rest))
+        Ok(refused)
     }
 }

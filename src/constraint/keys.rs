@@ -10,6 +10,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     enclosed::Enclosed,
     key_set::{Filed, KeySet},
+    narrowed::{Print, printed, printed_bytes},
     program::Program,
 };
 use crate::{
@@ -44,6 +45,8 @@ struct Frame {
     keys: KeySet,
     /// Of all keys.
     bytes: usize,
+    /// Of the keys in their order, and of all that is below.
+    print: Print,
     below: Option<Arc<Frame>>,
 }
 
@@ -67,6 +70,8 @@ pub(super) struct Keys {
     awaits_key: bool,
     /// The key that is being written, as it is spelt.
     spelt: Vec<u8>,
+    /// Is that known to become none that has come?
+    is_new: bool,
     top: Option<Arc<Frame>>,
     /// Of the keys of all open objects, and one for each.
     bytes: usize,
@@ -110,12 +115,16 @@ impl Keys {
             b'"' if self.awaits_key => {
                 self.phase = Phase::Key;
                 self.spelt.clear();
+                self.is_new = false;
             }
             b'"' => self.phase = Phase::Text,
             b'{' | b'[' => {
                 let is_object = byte == b'{';
                 let below = self.top.take();
-                self.top = Some(Arc::new(Frame { is_object, keys: KeySet::default(), bytes: 0, below }));
+                let print = below.as_ref().map_or([0, 0], |frame| frame.print);
+                let print = printed(print, u64::from(is_object));
+                let keys = KeySet::default();
+                self.top = Some(Arc::new(Frame { is_object, keys, bytes: 0, print, below }));
                 self.awaits_key = is_object;
             }
             b'}' | b']' => {
@@ -142,6 +151,7 @@ impl Keys {
         }
         let top = Arc::make_mut(top);
         top.keys.insert(&key);
+        top.print = printed_bytes(top.print, key.as_bytes());
         top.bytes += bytes;
         self.bytes += bytes;
         self.awaits_key = false;
@@ -234,6 +244,7 @@ impl Keys {
             Phase::Between => try_all(of_four)?,
             Phase::Text if self.is_any() => try_all(of_three)?,
             Phase::Text => try_all(of_four)?,
+            Phase::Key if self.is_new => try_all(of_three)?,
             Phase::Key if self.is_spelt_in_part() => try_all(&quoted.by_count[0])?,
             Phase::Key => {
                 try_all(of_three)?;
@@ -291,15 +302,29 @@ impl Keys {
     /// Is what is known of the key that is being written the beginning of one that has come? An escape or a
     /// character at its end that is not finished yet may be anything.
     pub(super) fn may_come_again(&self) -> bool {
-        let Some(top) = self.top.as_ref().filter(|_| self.phase == Phase::Key) else { return false };
+        let is_open = self.phase == Phase::Key && !self.is_new;
+        let Some(top) = self.top.as_ref().filter(|_| is_open) else { return false };
         let mut ends = (0..=LONGEST_ESCAPE.min(self.spelt.len())).map(|cut| self.spelt.len() - cut);
         let known = ends.find_map(|end| decoded(&self.spelt[..end]));
         known.is_none_or(|known| top.keys.beginning_with(known.as_bytes()).next().is_some())
     }
 
+    /// Finds out whether the key that is being written may still become one that has come.
+    pub(super) fn settle(&mut self) {
+        self.is_new = self.phase == Phase::Key && !self.may_come_again();
+    }
+
     /// Does the spelling of the key so far end inside of a character?
     fn is_spelt_in_part(&self) -> bool {
         decoded(&self.spelt).is_none()
+    }
+
+    /// Goes on with a hash of all on which depends what may come.
+    pub(super) fn print(&self, print: Print) -> Print {
+        let flags = self.phase as u64 | u64::from(self.escaping) << 8 | u64::from(self.awaits_key) << 9;
+        let [one, other] = self.top.as_ref().map_or([0, 0], |top| top.print);
+        let print = [flags, one, other].into_iter().fold(print, printed);
+        if self.is_in_key() { printed_bytes(print, &self.spelt) } else { print }
     }
 
     /// Memory beside what it shares, in bytes.

@@ -9,7 +9,6 @@ use super::{
     constraint::{Constraint, Place},
     enclosed::SharedEnclosed,
     host::lock,
-    keys::Keys,
     machine::Machine,
     program::Program,
     readers::Readers,
@@ -65,8 +64,9 @@ impl Constraint {
         {
             let kept = keys.clone();
             let may_run_out = program.lowered.keys.is_some_and(|rule| rule.may_run_out);
-            let is_new = |keys: &mut Keys| keys.read(bytes).is_ok_and(|read| read == bytes.len());
-            if !is_new(keys) || may_run_out && keys.may_come_again() {
+            let is_read = keys.read(bytes).is_ok_and(|read| read == bytes.len());
+            keys.settle();
+            if !is_read || may_run_out && keys.may_come_again() {
                 *keys = kept;
                 return false;
             }

@@ -14,6 +14,7 @@ use super::{
     known::RawMask,
     mask::{Asked, MaskMaker},
     memory::Memory,
+    narrowed::Refusals,
     program::Program,
     thread::{Move, States, Thread},
     trie_walk::TrieWalk,
@@ -52,6 +53,7 @@ pub(crate) struct Machine {
     contexts: Contexts,
     /// States that lose threads where an item repeats one before it, and what is left of them.
     after_repeats: HashMap<StateId, Option<StateId>>,
+    refusals: Refusals,
     /// The bytes that may follow, by state.
     ways: HashMap<StateId, Arc<[u8]>>,
     /// The tokens of digits behind which nothing else may begin, by state.
@@ -85,6 +87,7 @@ impl Machine {
             widened,
             contexts,
             after_repeats,
+            refusals: Refusals::default(),
             ways,
             unended,
             start,
@@ -122,7 +125,7 @@ impl Machine {
             parser_sets: self.parser.bytes(&shared.lowered.cfg),
             states: self.states.bytes(),
             trees: self.maker.tree_bytes(),
-            masks: self.masks.bytes(),
+            masks: self.masks.bytes() + self.refusals.bytes(),
         }
     }
 
@@ -276,6 +279,11 @@ impl Machine {
         let ways: Arc<[u8]> = ways.into();
         self.ways.insert(state, Arc::clone(&ways));
         Ok(ways)
+    }
+
+    /// What readers refused in states of this machine.
+    pub(super) fn refusals(&mut self) -> &mut Refusals {
+        &mut self.refusals
     }
 
     /// The tokens of digits that may follow and behind which no other terminal may begin. A walk of each the

@@ -22,6 +22,7 @@ mod known;
 mod machine;
 mod mask;
 mod memory;
+mod narrowed;
 mod path;
 mod patience;
 mod program;

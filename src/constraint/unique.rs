@@ -365,29 +365,27 @@ impl Constraint {
         keys.filter(|_| self.program.lowered.keys.is_some_and(|rule| rule.may_run_out)).cloned()
     }
 
-    /// The mask without the tokens with which an item would come again that may not.
-    pub(super) fn without_repeated_items(&mut self, mask: Arc<TokenSet>) -> Result<Arc<TokenSet>, StepError> {
+    /// Adds the tokens of a mask with which an item would come again that may not.
+    pub(super) fn repeating_items(
+        &mut self,
+        mask: &TokenSet,
+        refused: &mut Vec<TokenId>,
+    ) -> Result<(), StepError> {
         let (Some(items), Some(rule)) = (self.readers.items.clone(), self.program.lowered.items) else {
-            return Ok(mask);
+            return Ok(());
         };
         let mut state = self.here.state();
         let keys = self.keys_that_run_out(self.readers.keys.as_ref());
         let ahead = self.run(&mut state, |machine, program, state, work| {
             machine.ahead(program, (state, &items, keys.as_ref()), rule, work)
         })?;
-        let suspects = items.suspects(&self.program, &mask, rule, &ahead);
-        if suspects.is_empty() {
-            return Ok(mask);
+        let suspects = items.suspects(&self.program, mask, rule, &ahead);
+        if !suspects.is_empty() {
+            refused.extend(self.run(&mut state, |machine, program, state, work| {
+                machine.repeating(program, (state, &items, keys.as_ref()), &suspects, rule, work)
+            })?);
         }
-        let refused = self.run(&mut state, |machine, program, state, work| {
-            machine.repeating(program, (state, &items, keys.as_ref()), &suspects, rule, work)
-        })?;
-        if refused.is_empty() {
-            return Ok(mask);
-        }
-        let mut rest = TokenSet::clone(&mask);
-        refused.into_iter().for_each(|token| rest.remove(token));
-        Ok(Arc::new(rest))
+        Ok(())
     }
 
     /// A completion in which no item comes again that may not: this one if it is, else the shortest that a

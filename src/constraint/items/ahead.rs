@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Awaits, Frame, IS_LONG, Items, LONG, Phase, fact, numerals};
+use super::{super::narrowed::{Print, printed, printed_bytes}, Awaits, Frame, IS_LONG, Items, LONG, Phase, fact, numerals};
 
 impl Items {
     /// Is no array open whose items are compared?
@@ -161,6 +161,25 @@ impl Items {
             (is_object, is_watched, is_decided, path, hash).hash(&mut hasher);
         }
         hasher.finish()
+    }
+
+    /// Goes on with a hash of all on which depends what may come.
+    pub(in crate::constraint) fn print(&self, print: Print) -> Print {
+        let number = |flags: [bool; 3]| flags.into_iter().fold(1, |bits, flag| bits << 1 | u64::from(flag));
+        let mut print = printed(print, self.phase as u64 | (self.awaits as u64) << 8);
+        print = printed(printed(print, self.novel), self.digits as u64);
+        print = printed_bytes(print, self.escape.begun());
+        if self.phase != Phase::Between {
+            print = printed_bytes(print, &self.scalar);
+            let (length, [one, other]) = self.rest;
+            print = [length as u64, one, other].into_iter().fold(print, printed);
+        }
+        let frames = std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref());
+        for Frame { is_object, is_watched, is_decided, path, hash: [one, other], key, .. } in frames {
+            print = printed(print, number([*is_object, *is_watched, *is_decided]));
+            print = [*path, *one, *other, key[0], key[1]].into_iter().fold(print, printed);
+        }
+        print
     }
 
     /// Memory beside what it shares, in bytes.

@@ -17,6 +17,11 @@ impl Escape {
         self.length > 0
     }
 
+    /// What has come of it.
+    pub(super) fn begun(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or(&self.bytes)
+    }
+
     /// Does this byte lead to a character only that may stand for itself?
     pub(super) fn is_in_vain(self, byte: u8) -> bool {
         match self.length {
