@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashTable};
 
-use super::enclosed::SharedEnclosed;
+use super::{enclosed::SharedEnclosed, known::RawMask};
 use crate::{ids::StateId, vocab::TokenSet};
 
 /// No slot, no state.
@@ -99,12 +99,23 @@ impl MaskCache {
         Some(slot.enclosed.clone())
     }
 
-    /// The mask of `state` and which tokens of it span strings, if both are here.
-    pub(super) fn with_enclosed(&mut self, state: StateId) -> Option<(Arc<TokenSet>, SharedEnclosed)> {
+    /// The mask of `state` and, where that is asked, which tokens of it span strings, if they are here. Is it the one
+    /// that `held` holds, it is taken from there: most masks follow themselves, and counts of references cost more
+    /// than the comparison.
+    pub(super) fn following(
+        &mut self,
+        state: StateId,
+        held: &mut Option<Arc<TokenSet>>,
+        with_enclosed: bool,
+    ) -> Option<RawMask> {
         let slot = self.slots.get_mut(self.links.get(state.index())?.slot as usize)?;
+        if with_enclosed && !slot.knows_enclosed {
+            return None;
+        }
+        let mask = slot.mask.as_ref()?;
         slot.used = true;
-        let mask = slot.mask.clone().filter(|_| slot.knows_enclosed)?;
-        Some((mask, slot.enclosed.clone()))
+        let tokens = held.take_if(|held| Arc::ptr_eq(held, mask)).unwrap_or_else(|| Arc::clone(mask));
+        Some(RawMask { tokens, enclosed: if with_enclosed { slot.enclosed.clone() } else { None } })
     }
 
     /// Files a mask under a state that has none here. Gives it back, or the equal one that was here before. Costs a
@@ -190,7 +201,15 @@ impl MaskCache {
             self.free();
         }
         self.bytes += bytes;
-        let slot = Slot { mask: Some(mask), hash, used: false, first: NONE, age: 0, enclosed: None, knows_enclosed: false };
+        let slot = Slot {
+            mask: Some(mask),
+            hash,
+            used: false,
+            first: NONE,
+            age: 0,
+            enclosed: None,
+            knows_enclosed: false,
+        };
         let at = match self.vacant.pop() {
             Some(at) => {
                 let age = self.slots[at as usize].age;

@@ -12,7 +12,7 @@ use super::{
     machine::Machine,
     patience::{Patience, Pieces, Spent},
     program::Program,
-    readers::{Readers, ReadersBefore},
+    readers::{Before, Readers, ReadersBefore},
 };
 use crate::{
     ids::{SetId, StateId, TerminalId, TokenId},
@@ -37,7 +37,7 @@ pub struct Constraint {
     /// What has come of keys and items, where none may come twice, and the same before each step of the history.
     pub(super) readers: Readers,
     readers_before: ReadersBefore,
-    mask: Option<Arc<TokenSet>>,
+    pub(super) mask: Option<Arc<TokenSet>>,
     /// What the mask will be made of, once that is known.
     pub(super) raw_mask: Option<RawMask>,
     patience: Option<Patience>,
@@ -548,11 +548,11 @@ impl Constraint {
 
     pub(super) fn go(&mut self, to: Place, bytes: usize, readers: Readers) {
         let before = std::mem::replace(&mut self.readers, readers);
-        self.note(to, bytes, Some(before));
+        self.note(to, bytes, Before::Other(before));
     }
 
-    /// Notes a step of `bytes` bytes, and the readers before it if it has changed them.
-    pub(super) fn note(&mut self, to: Place, bytes: usize, before: Option<Readers>) {
+    /// Notes a step of `bytes` bytes, and what the readers were before it.
+    pub(super) fn note(&mut self, to: Place, bytes: usize, before: Before) {
         self.history.push(self.here.state(), self.bytes);
         if !self.readers.are_none() {
             self.readers_before.push(before, self.history.kept());

@@ -60,6 +60,15 @@ impl Drop for Frame {
     }
 }
 
+/// What bytes change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Nothing,
+    /// The key that is being written gets longer by them.
+    Spelling,
+    Any,
+}
+
 /// What a text that is JSON has said so far of its keys.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Keys {
@@ -99,15 +108,27 @@ impl Keys {
         Ok(bytes.len())
     }
 
-    /// Do these bytes change anything here?
-    pub(super) fn is_moved_by(&self, bytes: &[u8]) -> bool {
-        match self.phase {
+    /// What reading these bytes changes.
+    pub(super) fn change(&self, bytes: &[u8]) -> Change {
+        let is_any = match self.phase {
             Phase::Between => {
                 bytes.iter().any(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']' | b',' | b':'))
             }
-            Phase::Text => self.escaping || bytes.iter().any(|byte| matches!(byte, b'"' | b'\\')),
-            Phase::Key => true,
+            Phase::Text | Phase::Key => {
+                self.escaping || bytes.iter().any(|byte| matches!(byte, b'"' | b'\\'))
+            }
+        };
+        match (is_any, self.phase) {
+            (true, _) => Change::Any,
+            (false, Phase::Key) => Change::Spelling,
+            (false, _) => Change::Nothing,
         }
+    }
+
+    /// Takes the last `bytes` bytes from the key that is being written.
+    pub(super) fn shorten(&mut self, bytes: usize) {
+        self.spelt.truncate(self.spelt.len().saturating_sub(bytes));
+        self.is_new = false;
     }
 
     fn between(&mut self, byte: u8) {

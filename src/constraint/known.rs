@@ -9,9 +9,10 @@ use super::{
     constraint::{Constraint, Place},
     enclosed::SharedEnclosed,
     host::lock,
+    keys::Change,
     machine::Machine,
     program::Program,
-    readers::Readers,
+    readers::{Before, Readers},
 };
 use crate::{
     ids::{StateId, TokenId},
@@ -26,20 +27,19 @@ pub(super) struct RawMask {
     pub(super) enclosed: SharedEnclosed,
 }
 
-/// A place that a known step leads to.
-struct Known {
-    state: StateId,
-    mask: Option<RawMask>,
-}
-
 impl Machine {
-    /// Where bytes lead, and the mask there, if all of that was asked before.
-    fn known(&mut self, program: &Program, mut state: StateId, bytes: &[u8]) -> Option<Known> {
+    /// Where bytes lead, if that was asked before, and the mask there, if it was made.
+    fn known(
+        &mut self,
+        program: &Program,
+        mut state: StateId,
+        bytes: &[u8],
+        held: &mut Option<Arc<TokenSet>>,
+    ) -> Option<(StateId, Option<RawMask>)> {
         for &byte in bytes {
             state = self.known_step(program, state, byte)?;
         }
-        let mask = program.classes.is_empty().then(|| self.known_mask(state, program.lowered.keys.is_some()));
-        Some(Known { state, mask: mask.flatten() })
+        Some((state, self.known_mask(program, state, held)))
     }
 }
 
@@ -55,24 +55,23 @@ impl Constraint {
         if program.vocabulary.end_of_text().contains(&token) {
             return false;
         }
-        let Some(Known { state, mask }) = lock(&self.machine).known(program, here, bytes) else {
-            return false;
-        };
-        let mut before = None;
-        if let Some(keys) = &mut self.readers.keys
-            && keys.is_moved_by(bytes)
-        {
-            let kept = keys.clone();
-            let may_run_out = program.lowered.keys.is_some_and(|rule| rule.may_run_out);
-            let is_read = keys.read(bytes).is_ok_and(|read| read == bytes.len());
+        let held = &mut self.mask;
+        let Some((state, mask)) = lock(&self.machine).known(program, here, bytes, held) else { return false };
+        let length = bytes.len();
+        let mut before = Before::Same;
+        if let Some(keys) = &mut self.readers.keys {
+            before = match keys.change(bytes) {
+                Change::Nothing => Before::Same,
+                Change::Spelling => Before::Shorter(length),
+                Change::Any => Before::Other(Readers { keys: Some(keys.clone()), items: None }),
+            };
+            let is_read = before.is_same() || keys.read(bytes).is_ok_and(|read| read == length);
             keys.settle();
-            if !is_read || may_run_out && keys.may_come_again() {
-                *keys = kept;
+            if !is_read || program.keys_may_run_out() && keys.may_come_again() {
+                before.put_back(&mut self.readers);
                 return false;
             }
-            before = Some(Readers { keys: Some(kept), items: None });
         }
-        let length = bytes.len();
         self.note(Place::In(state), length, before);
         self.raw_mask = mask;
         true

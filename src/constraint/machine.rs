@@ -485,13 +485,14 @@ impl Machine {
         self.masks.enclosed(state, make).unwrap_or_else(|| make(mask))
     }
 
-    /// A state's mask, if it is at hand.
-    pub(super) fn known_mask(&mut self, state: StateId, with_enclosed: bool) -> Option<RawMask> {
-        if !with_enclosed {
-            return Some(RawMask { tokens: self.masks.get(state)?, enclosed: None });
-        }
-        let (tokens, enclosed) = self.masks.with_enclosed(state)?;
-        Some(RawMask { tokens, enclosed })
+    /// A state's mask, if it is at hand; taken from `held` if it is the one there.
+    pub(super) fn known_mask(
+        &mut self,
+        shared: &Program,
+        state: StateId,
+        held: &mut Option<Arc<TokenSet>>,
+    ) -> Option<RawMask> {
+        self.masks.following(state, held, shared.lowered.keys.is_some())
     }
 
     /// The tokens whose bytes may follow, where those of a class are one token.

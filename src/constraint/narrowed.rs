@@ -81,8 +81,7 @@ impl Constraint {
         if self.readers.are_none() {
             return Ok(raw.tokens);
         }
-        let keys_may_run_out = self.program.lowered.keys.is_some_and(|rule| rule.may_run_out);
-        let Some(print) = self.readers.print(keys_may_run_out) else {
+        let Some(print) = self.readers.print(self.program.keys_may_run_out()) else {
             let refused = self.repeating_keys(&raw)?;
             return Ok(without(raw.tokens, &refused));
         };

@@ -45,6 +45,11 @@ pub(crate) struct Asked {
 }
 
 impl Program {
+    /// Is there an object of which all keys may have come?
+    pub(super) fn keys_may_run_out(&self) -> bool {
+        self.lowered.keys.is_some_and(|rule| rule.may_run_out)
+    }
+
     /// A program without trees. Terminals may have much in common with those of the tables `common`.
     pub(crate) fn new(
         lowered: Lowered,

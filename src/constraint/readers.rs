@@ -57,15 +57,47 @@ impl Readers {
     }
 }
 
-/// The readers before each step of the history that has changed them, and nothing for the others.
+/// The readers before a step, as far as it has changed them.
+#[derive(Debug, Clone)]
+pub(super) enum Before {
+    Same,
+    /// The key that is being written was shorter by so many bytes.
+    Shorter(usize),
+    Other(Readers),
+}
+
+impl Before {
+    pub(super) fn is_same(&self) -> bool {
+        matches!(self, Self::Same)
+    }
+
+    /// Makes the readers what they were.
+    pub(super) fn put_back(self, readers: &mut Readers) {
+        match self {
+            Self::Same => {}
+            Self::Shorter(bytes) => {
+                if let Some(keys) = &mut readers.keys {
+                    keys.shorten(bytes);
+                }
+            }
+            Self::Other(before) => *readers = before,
+        }
+    }
+
+    fn own_bytes(&self) -> usize {
+        if let Self::Other(readers) = self { readers.own_bytes() } else { 0 }
+    }
+}
+
+/// The readers before the steps of the history.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadersBefore {
-    steps: VecDeque<Option<Readers>>,
+    steps: VecDeque<Before>,
 }
 
 impl ReadersBefore {
     /// Notes a step, of which no more than the last `kept` are remembered.
-    pub(super) fn push(&mut self, before: Option<Readers>, kept: usize) {
+    pub(super) fn push(&mut self, before: Before, kept: usize) {
         self.steps.push_back(before);
         self.forget(kept);
     }
@@ -79,15 +111,13 @@ impl ReadersBefore {
 
     /// Undoes all but the first `kept` steps.
     pub(super) fn back(&mut self, kept: usize, readers: &mut Readers) {
-        if let Some(before) = self.steps.drain(kept.min(self.steps.len())..).flatten().next() {
-            *readers = before;
-        }
+        let undone = self.steps.drain(kept.min(self.steps.len())..);
+        undone.rev().for_each(|before| before.put_back(readers));
     }
 
     /// Memory beside what is shared, in bytes.
     pub(super) fn own_bytes(&self) -> usize {
-        self.steps.capacity() * size_of::<Option<Readers>>()
-            + self.steps.iter().flatten().map(Readers::own_bytes).sum::<usize>()
+        self.steps.capacity() * size_of::<Before>() + self.steps.iter().map(Before::own_bytes).sum::<usize>()
     }
 }
 

@@ -362,7 +362,7 @@ impl Constraint {
 
     /// The reader of keys, if dead ends depend on it.
     fn keys_that_run_out(&self, keys: Option<&Keys>) -> Option<Keys> {
-        keys.filter(|_| self.program.lowered.keys.is_some_and(|rule| rule.may_run_out)).cloned()
+        keys.filter(|_| self.program.keys_may_run_out()).cloned()
     }
 
     /// Adds the tokens of a mask with which an item would come again that may not.

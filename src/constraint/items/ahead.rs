@@ -2,7 +2,10 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{super::narrowed::{Print, printed, printed_bytes}, Awaits, Frame, IS_LONG, Items, LONG, Phase, fact, numerals};
+use super::{
+    super::narrowed::{Print, printed, printed_bytes},
+    Awaits, Frame, IS_LONG, Items, LONG, Phase, fact, numerals,
+};
 
 impl Items {
     /// Is no array open whose items are compared?
