@@ -348,9 +348,9 @@ impl Keys {
         if self.is_in_key() { printed_bytes(print, &self.spelt) } else { print }
     }
 
-    /// Memory beside what it shares, in bytes.
+    /// Memory on the heap that it does not share, in bytes.
     pub(super) fn own_bytes(&self) -> usize {
-        size_of_val(self) + self.spelt.capacity()
+        self.spelt.capacity()
     }
 }
 

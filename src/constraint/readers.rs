@@ -50,7 +50,7 @@ impl Readers {
         hasher.finish()
     }
 
-    /// Memory beside what they share, in bytes.
+    /// Memory on the heap that they do not share, in bytes.
     pub(super) fn own_bytes(&self) -> usize {
         self.keys.as_ref().map_or(0, Keys::own_bytes)
             + self.items.as_ref().map_or(0, |items| items.own_bytes())

@@ -50,7 +50,8 @@ impl Ranges {
         if std::mem::replace(&mut self.sorted, true) {
             return;
         }
-        self.ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        // Several ascending runs, mostly: a stable sort merges them.
+        self.ranges.sort_by_key(|range| (range.start, range.end));
         let mut merged: Vec<Range<u32>> = Vec::with_capacity(self.ranges.len());
         for range in self.ranges.drain(..) {
             match merged.last_mut() {

@@ -275,7 +275,7 @@ fn compare(
     mask
 }
 
-/// Goes through a text by random tokens, and back. Returns how many masks were compared; `None` if the schema
+/// Goes through texts by random tokens, and back. Returns how many masks were compared; `None` if the schema
 /// is refused or too large.
 fn walk(set: &Set, choices: &[u16]) -> Option<usize> {
     let texts = set.values()?;
@@ -289,13 +289,25 @@ fn walk(set: &Set, choices: &[u16]) -> Option<usize> {
             return None;
         }
     };
-    let mut constraint = match Compiler::new(vocabulary.clone()).compile(&grammar) {
-        Ok(compiled) => compiled.constraint(),
+    let compiled = match Compiler::new(vocabulary.clone()).compile(&grammar) {
+        Ok(compiled) => compiled,
         Err(error) => panic!("{schema}: {error}"),
     };
+    // The second text comes to places that the first has left something of.
+    let walks = [choices, &choices[choices.len().min(1)..]]
+        .map(|choices| walk_text(compiled.constraint(), (&texts, &vocabulary, &schema), choices));
+    Some(walks.into_iter().sum())
+}
+
+/// The same along one text.
+fn walk_text(
+    mut constraint: Constraint,
+    (texts, vocabulary, schema): (&BTreeSet<String>, &Vocabulary, &str),
+    choices: &[u16],
+) -> usize {
     let (mut text, mut masks) = (Vec::new(), Vec::new());
     for &choice in choices {
-        let mask = compare(&mut constraint, (&texts, &text), &vocabulary, &schema);
+        let mask = compare(&mut constraint, (texts, &text), vocabulary, schema);
         // Longer tokens first: they reach further.
         let tokens: Vec<TokenId> = mask.iter().collect();
         let long: Vec<TokenId> = mask.iter().filter(|token| token.raw() > 256).collect();
@@ -313,7 +325,7 @@ fn walk(set: &Set, choices: &[u16]) -> Option<usize> {
         constraint.rollback(1).unwrap();
         assert_eq!(constraint.mask().unwrap(), &before, "{schema}");
     }
-    Some(compared)
+    compared
 }
 
 /// Values that may be spelled in many ways.

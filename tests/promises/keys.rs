@@ -59,15 +59,29 @@ pub(super) struct Likes {
     pub(super) one_in: u16,
 }
 
-/// Goes through a text by random tokens, then back by rollback, and compares each mask with the oracle's.
+/// Goes through texts by random tokens, then back by rollback, and compares each mask with the oracle's.
 /// Returns how many masks there were.
 pub(super) fn walk(grammar: &Grammar, words: &[&str], likes: Likes, choices: &[u16]) -> usize {
     let (oracle, vocabulary) = (Oracle::new(grammar).unwrap(), vocabulary(words));
-    let mut constraint = Compiler::new(vocabulary.clone()).compile(grammar).unwrap().constraint();
+    let compiled = Compiler::new(vocabulary.clone()).compile(grammar).unwrap();
+    // The second text comes to places that the first has left something of.
+    let texts = [choices, &choices[choices.len().min(1)..]];
+    let walks =
+        texts.map(|choices| walk_text(&oracle, compiled.constraint(), (&vocabulary, &likes), choices));
+    walks.into_iter().sum()
+}
+
+/// The same along one text.
+fn walk_text(
+    oracle: &Oracle,
+    mut constraint: Constraint,
+    (vocabulary, likes): (&Vocabulary, &Likes),
+    choices: &[u16],
+) -> usize {
     let mut text = Vec::new();
     let mut masks = Vec::new();
     for &choice in choices {
-        let mask = compare(&oracle, &mut constraint, &vocabulary, &text);
+        let mask = compare(oracle, &mut constraint, vocabulary, &text);
         assert!(!mask.is_empty());
         let is_liked =
             |token: &TokenId| u8::try_from(token.raw()).map_or(true, |byte| likes.bytes.contains(&byte));

@@ -12,6 +12,7 @@ mod completion;
 mod explore;
 mod gbnf;
 mod generate;
+#[cfg(not(packaged))]
 mod greedy;
 #[cfg(not(packaged))]
 mod items;
