@@ -9,6 +9,9 @@
 //! schemas unless `--cold` is given. With `--cpu` times are of this thread's processor, in which a busy
 //! machine shows less; the call that asks for it takes 0.2 us or so, which each time then holds.
 
+/// That of the program `domino`.
+#[path = "../../src/bin/domino/allocator.rs"]
+mod allocator;
 mod vocabulary;
 
 use std::{
@@ -25,10 +28,6 @@ use domino::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 use vocabulary::Head;
-
-/// That of the program `domino`.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Bytes of an error message that are passed on.
 const MOST_MESSAGE: usize = 300;
@@ -49,6 +48,7 @@ struct Test {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    allocator::keep_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     CPU.get_or_init(|| has("--cpu"));

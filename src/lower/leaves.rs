@@ -11,8 +11,8 @@ use crate::{
     scanner::{self, TerminalDfa},
 };
 
-/// Automata from which on more than one core is worth waking up.
-const WORTH_SHARING: usize = 32;
+/// Automata from which on more than one core is worth waking up: some milliseconds of work.
+const WORTH_SHARING: usize = 128;
 
 /// The DFA of a leaf, or `None` if its language is empty.
 pub(super) type Leaf = Result<Option<TerminalDfa>, LimitExceeded>;

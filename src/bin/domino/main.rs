@@ -4,6 +4,7 @@
 //! commands, [`failure`] owns exit codes and error messages.
 
 mod advice;
+mod allocator;
 mod args;
 mod batch;
 mod bench_model;
@@ -58,12 +59,8 @@ use crate::{
     failure::Exit,
 };
 
-/// Compiling a grammar allocates many small things, which takes a quarter less time with this allocator than
-/// with glibc's.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
+    allocator::keep_memory();
     let args = LowArgs::from_command_line();
     log::install();
     interrupt::install();
