@@ -68,7 +68,7 @@ pub struct Limits {
     /// are the same.
     pub rehearsal: usize,
     /// Bytes of automata and productions from which on a grammar is worth all of that work; a smaller one as
-    /// much as the third power of its share says. Default 300,000; a JSON Schema of ten members has about
+    /// much as the third power of its share says. Default 320,000; a JSON Schema of ten members has about
     /// 100,000.
     pub rehearsal_size: usize,
     /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes either. Default 4,000,000. About 0.1 us each.
@@ -102,7 +102,7 @@ impl Default for Limits {
             mask_bytes: 32 << 20,
             exploration: 1_000_000,
             rehearsal: 850_000,
-            rehearsal_size: 300_000,
+            rehearsal_size: 320_000,
             completion_visits: 4_000_000,
             captures: 8_000_000,
             history: 65_536,
