@@ -99,9 +99,9 @@ impl MaskCache {
         Some(slot.enclosed.clone())
     }
 
-    /// The mask of `state` and, where that is asked, which tokens of it span strings, if they are here. Is it the one
-    /// that `held` holds, it is taken from there: most masks follow themselves, and counts of references cost more
-    /// than the comparison.
+    /// The mask of `state` and, where that is asked, which tokens of it span strings, if they are here. If it
+    /// is the one in `held` it is taken from there: most masks follow themselves, and counts of references
+    /// cost more than the comparison.
     pub(super) fn following(
         &mut self,
         state: StateId,

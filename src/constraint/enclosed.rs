@@ -7,8 +7,8 @@ use crate::{
     vocab::{Quoted, TokenSet},
 };
 
-/// The [`Enclosed`] of a mask, or `None` if it has no such tokens, as most have not: then no counts of references
-/// need to be kept either.
+/// The [`Enclosed`] of a mask, or `None` if it has no such tokens, as most have not: then no counts of
+/// references need to be kept either.
 pub(super) type SharedEnclosed = Option<Arc<Enclosed>>;
 
 /// Tokens of a mask with several quotes. Few masks have any.

@@ -13,6 +13,7 @@ use super::{
     machine::Machine,
     program::Program,
     readers::{Before, Readers},
+    thread::Move,
 };
 use crate::{
     ids::{StateId, TokenId},
@@ -37,9 +38,12 @@ impl Machine {
         held: &mut Option<Arc<TokenSet>>,
     ) -> Option<(StateId, Option<RawMask>)> {
         for &byte in bytes {
-            state = self.known_step(program, state, byte)?;
+            let Move::To(to) = self.states.memo(state, program.lowered.scanner.byte_class(byte)) else {
+                return None;
+            };
+            state = to;
         }
-        Some((state, self.known_mask(program, state, held)))
+        Some((state, self.masks.following(state, held, program.lowered.keys.is_some())))
     }
 }
 

@@ -11,7 +11,6 @@ use super::{
     cache::MaskCache,
     context::{Context, Contexts},
     enclosed::{Enclosed, SharedEnclosed},
-    known::RawMask,
     mask::{Asked, MaskMaker},
     memory::Memory,
     narrowed::Refusals,
@@ -43,17 +42,18 @@ const MANY_TERMINALS: usize = 1 << 12;
 #[derive(Debug)]
 pub(crate) struct Machine {
     parser: Parser,
-    states: States,
+    pub(super) states: States,
     maker: MaskMaker,
     /// Walks that ran out of work, the oldest first.
     walks: VecDeque<(StateId, TrieWalk)>,
-    masks: MaskCache,
+    pub(super) masks: MaskCache,
     /// Masks with the tokens of classes, by state.
     widened: HashMap<StateId, Arc<TokenSet>>,
     contexts: Contexts,
     /// States that lose threads where an item repeats one before it, and what is left of them.
     after_repeats: HashMap<StateId, Option<StateId>>,
-    refusals: Refusals,
+    /// What readers refused in its states.
+    pub(super) refusals: Refusals,
     /// The bytes that may follow, by state.
     ways: HashMap<StateId, Arc<[u8]>>,
     /// The tokens of digits behind which nothing else may begin, by state.
@@ -174,14 +174,6 @@ impl Machine {
         Ok(to)
     }
 
-    /// The state after one more byte, if that was asked before and there is one.
-    pub(super) fn known_step(&self, shared: &Program, state: StateId, byte: u8) -> Option<StateId> {
-        match self.states.memo(state, shared.lowered.scanner.byte_class(byte)) {
-            Move::To(to) => Some(to),
-            Move::Dead | Move::Unknown => None,
-        }
-    }
-
     /// The state after several bytes, and how many of them could follow.
     pub(super) fn walk(
         &mut self,
@@ -279,11 +271,6 @@ impl Machine {
         let ways: Arc<[u8]> = ways.into();
         self.ways.insert(state, Arc::clone(&ways));
         Ok(ways)
-    }
-
-    /// What readers refused in states of this machine.
-    pub(super) fn refusals(&mut self) -> &mut Refusals {
-        &mut self.refusals
     }
 
     /// The tokens of digits that may follow and behind which no other terminal may begin. A walk of each the
@@ -483,16 +470,6 @@ impl Machine {
     pub(super) fn enclosed(&mut self, shared: &Program, state: StateId, mask: &TokenSet) -> SharedEnclosed {
         let make = |mask: &TokenSet| Enclosed::shared(shared.vocabulary.quoted(), mask);
         self.masks.enclosed(state, make).unwrap_or_else(|| make(mask))
-    }
-
-    /// A state's mask, if it is at hand; taken from `held` if it is the one there.
-    pub(super) fn known_mask(
-        &mut self,
-        shared: &Program,
-        state: StateId,
-        held: &mut Option<Arc<TokenSet>>,
-    ) -> Option<RawMask> {
-        self.masks.following(state, held, shared.lowered.keys.is_some())
     }
 
     /// The tokens whose bytes may follow, where those of a class are one token.

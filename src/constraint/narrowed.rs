@@ -85,13 +85,13 @@ impl Constraint {
             let refused = self.repeating_keys(&raw)?;
             return Ok(without(raw.tokens, &refused));
         };
-        let known = lock(&self.machine).refusals().get(self.here.state(), print);
+        let known = lock(&self.machine).refusals.get(self.here.state(), print);
         if let Some(refused) = known {
             return Ok(without(raw.tokens, refused.as_deref().unwrap_or_default()));
         }
         let mut refused = self.repeating_keys(&raw)?;
         self.repeating_items(&raw.tokens, &mut refused)?;
-        lock(&self.machine).refusals().keep(self.here.state(), print, &refused);
+        lock(&self.machine).refusals.keep(self.here.state(), print, &refused);
         Ok(without(raw.tokens, &refused))
     }
 }
@@ -103,4 +103,45 @@ fn without(mask: Arc<TokenSet>, refused: &[TokenId]) -> Arc<TokenSet> {
     let mut rest = TokenSet::clone(&mask);
     refused.iter().for_each(|&token| rest.remove(token));
     Arc::new(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(place: u64) -> Vec<TokenId> {
+        (0..place % 3).map(|token| TokenId::new(u32::try_from(place + token).unwrap())).collect()
+    }
+
+    #[test]
+    fn what_was_refused_is_known_until_there_is_too_much() {
+        let (mut refusals, state) = (Refusals::default(), StateId::new(7));
+        let places = PLACES as u64;
+        for place in 0..places {
+            refusals.keep(state, [place, 0], &refused(place));
+        }
+        for place in 0..places {
+            let known = refusals.get(state, [place, 0]).unwrap();
+            assert_eq!(known.as_deref().unwrap_or_default(), refused(place));
+        }
+        assert!(refusals.get(StateId::new(8), [1, 0]).is_none() && refusals.get(state, [1, 1]).is_none());
+        assert!(refusals.bytes() < 2_000_000);
+        refusals.keep(state, [places, 0], &refused(places));
+        assert!(refusals.get(state, [0, 0]).is_none() && refusals.get(state, [places, 0]).is_some());
+        refusals.keep(state, [1, 0], &vec![TokenId::new(1); TOKENS]);
+        assert_eq!(refusals.known.len(), 1);
+        refusals.keep(state, [2, 0], &vec![TokenId::new(1); TOKENS + 1]);
+        assert!(refusals.bytes() < 2_000_000);
+    }
+
+    /// A length is part of the hash, so that bytes cannot be moved from one text to the next.
+    #[test]
+    fn texts_are_told_apart() {
+        let print =
+            |texts: [&str; 2]| texts.iter().fold([0, 0], |print, text| printed_bytes(print, text.as_bytes()));
+        let all =
+            [["", "ab"], ["a", "b"], ["ab", ""], ["ab", "\0"], ["ab\0", ""], ["b", "a"], ["abcdefgh", "i"]];
+        let prints: std::collections::BTreeSet<Print> = all.into_iter().map(print).collect();
+        assert_eq!(prints.len(), all.len());
+    }
 }

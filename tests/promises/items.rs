@@ -289,43 +289,34 @@ fn walk(set: &Set, choices: &[u16]) -> Option<usize> {
             return None;
         }
     };
-    let compiled = match Compiler::new(vocabulary.clone()).compile(&grammar) {
-        Ok(compiled) => compiled,
-        Err(error) => panic!("{schema}: {error}"),
-    };
+    let compiled = Compiler::new(vocabulary.clone()).compile(&grammar);
+    let compiled = compiled.unwrap_or_else(|error| panic!("{schema}: {error}"));
+    let mut compared = 0;
     // The second text comes to places that the first has left something of.
-    let walks = [choices, &choices[choices.len().min(1)..]]
-        .map(|choices| walk_text(compiled.constraint(), (&texts, &vocabulary, &schema), choices));
-    Some(walks.into_iter().sum())
-}
-
-/// The same along one text.
-fn walk_text(
-    mut constraint: Constraint,
-    (texts, vocabulary, schema): (&BTreeSet<String>, &Vocabulary, &str),
-    choices: &[u16],
-) -> usize {
-    let (mut text, mut masks) = (Vec::new(), Vec::new());
-    for &choice in choices {
-        let mask = compare(&mut constraint, (texts, &text), vocabulary, schema);
-        // Longer tokens first: they reach further.
-        let tokens: Vec<TokenId> = mask.iter().collect();
-        let long: Vec<TokenId> = mask.iter().filter(|token| token.raw() > 256).collect();
-        let tokens = if long.is_empty() || choice % 2 == 0 { tokens } else { long };
-        let Some(&token) = tokens.get(usize::from(choice / 2) % tokens.len().max(1)) else { break };
-        masks.push(mask);
-        constraint.advance(token).unwrap();
-        if constraint.is_ended() {
-            break;
+    for choices in [choices, &choices[choices.len().min(1)..]] {
+        let mut constraint = compiled.constraint();
+        let (mut text, mut masks) = (Vec::new(), Vec::new());
+        for &choice in choices {
+            let mask = compare(&mut constraint, (&texts, &text), &vocabulary, &schema);
+            // Longer tokens first: they reach further.
+            let tokens: Vec<TokenId> = mask.iter().collect();
+            let long: Vec<TokenId> = mask.iter().filter(|token| token.raw() > 256).collect();
+            let tokens = if long.is_empty() || choice % 2 == 0 { tokens } else { long };
+            let Some(&token) = tokens.get(usize::from(choice / 2) % tokens.len().max(1)) else { break };
+            masks.push(mask);
+            constraint.advance(token).unwrap();
+            if constraint.is_ended() {
+                break;
+            }
+            text.extend_from_slice(vocabulary.bytes(token).unwrap());
         }
-        text.extend_from_slice(vocabulary.bytes(token).unwrap());
+        compared += masks.len();
+        for before in masks.into_iter().rev() {
+            constraint.rollback(1).unwrap();
+            assert_eq!(constraint.mask().unwrap(), &before, "{schema}");
+        }
     }
-    let compared = masks.len();
-    for before in masks.into_iter().rev() {
-        constraint.rollback(1).unwrap();
-        assert_eq!(constraint.mask().unwrap(), &before, "{schema}");
-    }
-    compared
+    Some(compared)
 }
 
 /// Values that may be spelled in many ways.
