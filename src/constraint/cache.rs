@@ -33,7 +33,7 @@ struct Slot {
     first: u32,
     /// How many masks were here before.
     age: u32,
-    /// Once it was asked for, as `knows_enclosed` tells.
+    /// Valid once `knows_enclosed` is set, when it was asked for first.
     enclosed: SharedEnclosed,
     knows_enclosed: bool,
 }
@@ -99,9 +99,9 @@ impl MaskCache {
         Some(slot.enclosed.clone())
     }
 
-    /// The mask of `state` and, where that is asked, which tokens of it span strings, if they are here. If it
-    /// is the one in `held` it is taken from there: most masks follow themselves, and counts of references
-    /// cost more than the comparison.
+    /// The mask of `state`, with the tokens of it that span strings if those are wanted; `None` if either is not
+    /// here. `held` is the caller's last mask: if it is the same one it is moved out, not cloned, as an atomic
+    /// count of references costs more than the comparison.
     pub(super) fn following(
         &mut self,
         state: StateId,

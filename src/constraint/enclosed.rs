@@ -7,8 +7,7 @@ use crate::{
     vocab::{Quoted, TokenSet},
 };
 
-/// The [`Enclosed`] of a mask, or `None` if it has no such tokens, as most have not: then no counts of
-/// references need to be kept either.
+/// A shared [`Enclosed`], or `None` if it is empty, as most are: copying `None` touches no count of references.
 pub(super) type SharedEnclosed = Option<Arc<Enclosed>>;
 
 /// Tokens of a mask with several quotes. Few masks have any.
@@ -34,7 +33,7 @@ impl Enclosed {
         }
     }
 
-    /// The same to share.
+    /// As [`new`](Self::new), shared.
     pub(super) fn shared(quoted: &Quoted, mask: &TokenSet) -> SharedEnclosed {
         let enclosed = Self::new(quoted, mask);
         let is_any = enclosed.three.len() + enclosed.four.len() + enclosed.strings.len() > 0;

@@ -10,7 +10,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::{
     enclosed::Enclosed,
     key_set::{Filed, KeySet},
-    narrowed::{Print, printed, printed_bytes},
+    narrowed::{Fingerprint, with_bytes, with_number},
     program::Program,
 };
 use crate::{
@@ -45,8 +45,8 @@ struct Frame {
     keys: KeySet,
     /// Of all keys.
     bytes: usize,
-    /// Of the keys in their order, and of all that is below.
-    print: Print,
+    /// Of the keys, in order, and of the frames below.
+    fingerprint: Fingerprint,
     below: Option<Arc<Frame>>,
 }
 
@@ -64,7 +64,7 @@ impl Drop for Frame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Nothing,
-    /// The key that is being written gets longer by them.
+    /// Only the key that is being written: it gets longer.
     Spelling,
     Any,
 }
@@ -79,7 +79,7 @@ pub(super) struct Keys {
     awaits_key: bool,
     /// The key that is being written, as it is spelt.
     spelt: Vec<u8>,
-    /// Is that known to become none that has come?
+    /// Is it known to differ from all that have come, however it goes on?
     is_new: bool,
     top: Option<Arc<Frame>>,
     /// Of the keys of all open objects, and one for each.
@@ -125,7 +125,7 @@ impl Keys {
         }
     }
 
-    /// Takes the last `bytes` bytes from the key that is being written.
+    /// Undoes [`Change::Spelling`]: removes the last `bytes` bytes of the key that is being written.
     pub(super) fn shorten(&mut self, bytes: usize) {
         self.spelt.truncate(self.spelt.len().saturating_sub(bytes));
         self.is_new = false;
@@ -142,10 +142,10 @@ impl Keys {
             b'{' | b'[' => {
                 let is_object = byte == b'{';
                 let below = self.top.take();
-                let print = below.as_ref().map_or([0, 0], |frame| frame.print);
-                let print = printed(print, u64::from(is_object));
+                let fingerprint = below.as_ref().map_or([0, 0], |frame| frame.fingerprint);
+                let fingerprint = with_number(fingerprint, u64::from(is_object));
                 let keys = KeySet::default();
-                self.top = Some(Arc::new(Frame { is_object, keys, bytes: 0, print, below }));
+                self.top = Some(Arc::new(Frame { is_object, keys, bytes: 0, fingerprint, below }));
                 self.awaits_key = is_object;
             }
             b'}' | b']' => {
@@ -172,7 +172,7 @@ impl Keys {
         }
         let top = Arc::make_mut(top);
         top.keys.insert(&key);
-        top.print = printed_bytes(top.print, key.as_bytes());
+        top.fingerprint = with_bytes(top.fingerprint, key.as_bytes());
         top.bytes += bytes;
         self.bytes += bytes;
         self.awaits_key = false;
@@ -330,7 +330,7 @@ impl Keys {
         known.is_none_or(|known| top.keys.beginning_with(known.as_bytes()).next().is_some())
     }
 
-    /// Finds out whether the key that is being written may still become one that has come.
+    /// Caches whether the key that is being written may still equal one that has come.
     pub(super) fn settle(&mut self) {
         self.is_new = self.phase == Phase::Key && !self.may_come_again();
     }
@@ -340,12 +340,12 @@ impl Keys {
         decoded(&self.spelt).is_none()
     }
 
-    /// Goes on with a hash of all on which depends what may come.
-    pub(super) fn print(&self, print: Print) -> Print {
+    /// Adds to a hash everything that the answers of this reader depend on.
+    pub(super) fn fingerprint(&self, fingerprint: Fingerprint) -> Fingerprint {
         let flags = self.phase as u64 | u64::from(self.escaping) << 8 | u64::from(self.awaits_key) << 9;
-        let [one, other] = self.top.as_ref().map_or([0, 0], |top| top.print);
-        let print = [flags, one, other].into_iter().fold(print, printed);
-        if self.is_in_key() { printed_bytes(print, &self.spelt) } else { print }
+        let [one, other] = self.top.as_ref().map_or([0, 0], |top| top.fingerprint);
+        let fingerprint = [flags, one, other].into_iter().fold(fingerprint, with_number);
+        if self.is_in_key() { with_bytes(fingerprint, &self.spelt) } else { fingerprint }
     }
 
     /// Memory on the heap that it does not share, in bytes.

@@ -1,7 +1,7 @@
-//! Steps whose moves are known: of texts like those before them nearly all.
+//! The fast path of [`Constraint::advance`]: a step along moves that are memoised already.
 //!
-//! Such a step does no work, so it needs no budget, and it finds the mask that comes next while it holds the
-//! machine.
+//! Nearly all steps are such in a text that resembles one before it. They do no work, so they need no budget,
+//! and they fetch the next mask under the same lock.
 
 use std::sync::Arc;
 
@@ -24,12 +24,13 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(super) struct RawMask {
     pub(super) tokens: Arc<TokenSet>,
-    /// Where there is a reader of keys.
+    /// Used only where there is a reader of keys.
     pub(super) enclosed: SharedEnclosed,
 }
 
 impl Machine {
-    /// Where bytes lead, if that was asked before, and the mask there, if it was made.
+    /// The state behind these bytes and its mask, if they are memoised. `None` if a move is not, or leads
+    /// nowhere.
     fn known(
         &mut self,
         program: &Program,
@@ -48,7 +49,8 @@ impl Machine {
 }
 
 impl Constraint {
-    /// Goes on by a token, if it can follow and that takes no more than look-ups of what was asked before.
+    /// Goes on by a token if all its moves are memoised and it can follow. Returns whether it did; if not, the
+    /// slow path decides.
     pub(super) fn advance_if_known(&mut self, token: TokenId) -> bool {
         let (Place::In(here), None) = (self.here, &self.readers.items) else { return false };
         let program = &*self.program;

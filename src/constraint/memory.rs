@@ -16,8 +16,8 @@ pub struct Memory {
     /// Subterminal trees, see [`Limits::tree_bytes`](crate::Limits::tree_bytes). What other grammars share is
     /// counted too.
     pub trees: usize,
-    /// Masks, see [`Limits::mask_bytes`](crate::Limits::mask_bytes), and which tokens readers of keys and items
-    /// took from them, at most 2 MB.
+    /// Masks, see [`Limits::mask_bytes`](crate::Limits::mask_bytes), and a memo of the tokens that readers of
+    /// keys and items refuse, at most 2 MB.
     pub masks: usize,
 }
 

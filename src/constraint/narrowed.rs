@@ -1,4 +1,7 @@
-//! Masks without what the readers of keys and items refuse, and what they refused where a text was before.
+//! Removes from masks the tokens that the readers of keys and items refuse. Memoised.
+//!
+//! What readers refuse depends on the state and on all that they know, of which the memo keeps a hash. So a
+//! text that comes to a place like one before it costs a look-up instead of a search for dead ends.
 
 use std::sync::Arc;
 
@@ -12,48 +15,48 @@ use crate::{
     vocab::TokenSet,
 };
 
-/// Places of which is kept what is refused there, and the most tokens of all of them: 80 bytes and 4 each.
+/// Bounds of the memo: places, at 80 bytes each, and refused tokens of all places together, at 4 bytes each.
 const PLACES: usize = 1 << 13;
 const TOKENS: usize = 1 << 18;
 
-/// A hash of all that readers know, of 128 bits: texts that only meet in it are not to be feared.
-pub(super) type Print = [u64; 2];
+/// A hash of 128 bits. Collisions are neglected: at 2^13 entries the chance of one is below 2^-100.
+pub(super) type Fingerprint = [u64; 2];
 
-/// Goes on with a hash. The two halves see different numbers.
-pub(super) fn printed([one, other]: Print, value: u64) -> Print {
+/// Adds a number to a hash: two chains of SplitMix64 over different inputs.
+pub(super) fn with_number([one, other]: Fingerprint, value: u64) -> Fingerprint {
     [mixed(one, value), mixed(other, value ^ 0x5555_5555_5555_5555)]
 }
 
-/// Goes on with bytes.
-pub(super) fn printed_bytes(print: Print, bytes: &[u8]) -> Print {
+/// Adds bytes and their number to a hash.
+pub(super) fn with_bytes(fingerprint: Fingerprint, bytes: &[u8]) -> Fingerprint {
     let words = bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
         u64::from_le_bytes(word)
     });
-    words.fold(printed(print, bytes.len() as u64), printed)
+    words.fold(with_number(fingerprint, bytes.len() as u64), with_number)
 }
 
-/// The tokens that readers refused, by state and what they knew. `None` stands for none.
+/// Memo of the tokens that readers refused, by state and fingerprint of the readers. `None` is the empty list.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    known: HashMap<(StateId, Print), Option<Arc<[TokenId]>>>,
+    known: HashMap<(StateId, Fingerprint), Option<Arc<[TokenId]>>>,
     tokens: usize,
 }
 
 impl Refusals {
-    fn get(&self, state: StateId, print: Print) -> Option<Option<Arc<[TokenId]>>> {
-        self.known.get(&(state, print)).cloned()
+    fn get(&self, state: StateId, fingerprint: Fingerprint) -> Option<Option<Arc<[TokenId]>>> {
+        self.known.get(&(state, fingerprint)).cloned()
     }
 
-    /// Keeps them. Past the bounds those before are forgotten and worked out anew.
-    fn keep(&mut self, state: StateId, print: Print, refused: &[TokenId]) {
+    /// Files what was refused. Clears the memo when it is full.
+    fn keep(&mut self, state: StateId, fingerprint: Fingerprint, refused: &[TokenId]) {
         if self.known.len() >= PLACES || self.tokens + refused.len() > TOKENS {
             (self.known, self.tokens) = (HashMap::new(), 0);
         }
         if refused.len() <= TOKENS {
             self.tokens += refused.len();
-            self.known.insert((state, print), (!refused.is_empty()).then(|| refused.into()));
+            self.known.insert((state, fingerprint), (!refused.is_empty()).then(|| refused.into()));
         }
     }
 
@@ -64,12 +67,12 @@ impl Refusals {
 }
 
 impl Readers {
-    /// What tells places apart of which it pays to know what is refused; `None` elsewhere.
-    fn print(&self, keys_may_run_out: bool) -> Option<Print> {
+    /// The memo's key, or `None` where working out what is refused costs no more than the look-up.
+    fn fingerprint(&self, keys_may_run_out: bool) -> Option<Fingerprint> {
         match (&self.keys, &self.items) {
-            (Some(keys), Some(items)) => Some(items.print(keys.print([1, 2]))),
-            (None, Some(items)) => Some(items.print([3, 4])),
-            (Some(keys), None) if keys_may_run_out && keys.is_any() => Some(keys.print([5, 6])),
+            (Some(keys), Some(items)) => Some(items.fingerprint(keys.fingerprint([1, 2]))),
+            (None, Some(items)) => Some(items.fingerprint([3, 4])),
+            (Some(keys), None) if keys_may_run_out && keys.is_any() => Some(keys.fingerprint([5, 6])),
             (_, None) => None,
         }
     }
@@ -81,17 +84,17 @@ impl Constraint {
         if self.readers.are_none() {
             return Ok(raw.tokens);
         }
-        let Some(print) = self.readers.print(self.program.keys_may_run_out()) else {
+        let Some(fingerprint) = self.readers.fingerprint(self.program.keys_may_run_out()) else {
             let refused = self.repeating_keys(&raw)?;
             return Ok(without(raw.tokens, &refused));
         };
-        let known = lock(&self.machine).refusals.get(self.here.state(), print);
+        let known = lock(&self.machine).refusals.get(self.here.state(), fingerprint);
         if let Some(refused) = known {
             return Ok(without(raw.tokens, refused.as_deref().unwrap_or_default()));
         }
         let mut refused = self.repeating_keys(&raw)?;
         self.repeating_items(&raw.tokens, &mut refused)?;
-        lock(&self.machine).refusals.keep(self.here.state(), print, &refused);
+        lock(&self.machine).refusals.keep(self.here.state(), fingerprint, &refused);
         Ok(without(raw.tokens, &refused))
     }
 }
@@ -137,11 +140,13 @@ mod tests {
     /// A length is part of the hash, so that bytes cannot be moved from one text to the next.
     #[test]
     fn texts_are_told_apart() {
-        let print =
-            |texts: [&str; 2]| texts.iter().fold([0, 0], |print, text| printed_bytes(print, text.as_bytes()));
+        let fingerprint = |texts: [&str; 2]| {
+            texts.iter().fold([0, 0], |fingerprint, text| with_bytes(fingerprint, text.as_bytes()))
+        };
         let all =
             [["", "ab"], ["a", "b"], ["ab", ""], ["ab", "\0"], ["ab\0", ""], ["b", "a"], ["abcdefgh", "i"]];
-        let prints: std::collections::BTreeSet<Print> = all.into_iter().map(print).collect();
-        assert_eq!(prints.len(), all.len());
+        let fingerprints: std::collections::BTreeSet<Fingerprint> =
+            all.into_iter().map(fingerprint).collect();
+        assert_eq!(fingerprints.len(), all.len());
     }
 }

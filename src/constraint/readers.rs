@@ -57,11 +57,11 @@ impl Readers {
     }
 }
 
-/// The readers before a step, as far as it has changed them.
+/// What it takes to undo a step of the readers.
 #[derive(Debug, Clone)]
 pub(super) enum Before {
     Same,
-    /// The key that is being written was shorter by so many bytes.
+    /// The step added this many bytes to the key that is being written.
     Shorter(usize),
     Other(Readers),
 }
@@ -89,27 +89,27 @@ impl Before {
     }
 }
 
-/// The readers before the steps of the history.
+/// An undo log of the readers, a record for each step of the history.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ReadersBefore {
     steps: VecDeque<Before>,
 }
 
 impl ReadersBefore {
-    /// Notes a step, of which no more than the last `kept` are remembered.
+    /// Adds a record, and drops the oldest ones past `kept`.
     pub(super) fn push(&mut self, before: Before, kept: usize) {
         self.steps.push_back(before);
         self.forget(kept);
     }
 
-    /// Forgets all but the last `kept` steps.
+    /// Drops all but the last `kept` records.
     pub(super) fn forget(&mut self, kept: usize) {
         while self.steps.len() > kept {
             self.steps.pop_front();
         }
     }
 
-    /// Undoes all but the first `kept` steps.
+    /// Undoes steps, the last one first, until `kept` records are left.
     pub(super) fn back(&mut self, kept: usize, readers: &mut Readers) {
         let undone = self.steps.drain(kept.min(self.steps.len())..);
         undone.rev().for_each(|before| before.put_back(readers));

@@ -11,7 +11,7 @@ use crate::{
     scanner::{self, TerminalDfa},
 };
 
-/// Automata from which on more than one core is worth waking up: some milliseconds of work.
+/// Automata from which on several cores build them. Waking a core sometimes takes milliseconds.
 const WORTH_SHARING: usize = 128;
 
 /// The DFA of a leaf, or `None` if its language is empty.

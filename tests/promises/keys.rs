@@ -189,6 +189,36 @@ fn a_key_that_goes_on_in_known_ones_is_not_new() {
     }
 }
 
+/// Keys go back with the text also where the session remembers few steps, and no further than it does.
+#[test]
+fn keys_go_back_as_far_as_the_history() {
+    let options = SchemaOptions::default().with_white_space(WhiteSpace::Compact);
+    let grammar = options.parse(r#"{"type": "object"}"#, &Limits::default()).unwrap().grammar;
+    let vocabulary = vocabulary(&WORDS);
+    let mut limits = Limits::default();
+    limits.history = 3;
+    let compiled = Compiler::new(vocabulary).limits(limits).compile(&grammar).unwrap();
+    let text = br#"{"ab":{"a":1},"b":"ab","a":[]}"#;
+    // The second time all moves are known.
+    for _ in 0..2 {
+        let mut constraint = compiled.constraint();
+        for end in 0..text.len() {
+            for back in 1..=end.min(3) {
+                let mut other = constraint.clone();
+                other.rollback(back).unwrap();
+                let mut straight = compiled.constraint();
+                let before = &text[..end - back];
+                assert_eq!(straight.advance_bytes(before).unwrap(), before.len());
+                assert_eq!(other.mask().unwrap(), straight.mask().unwrap(), "{back} before {end}");
+            }
+            assert!(constraint.clone().rollback(4).is_err());
+            constraint.mask().unwrap();
+            constraint.advance(TokenId::new(u32::from(text[end]))).unwrap();
+        }
+        assert!(constraint.is_complete());
+    }
+}
+
 proptest! {
     #![proptest_config(config(60))]
 

@@ -15,13 +15,13 @@ const PURGE_DELAY: mi_option_t = 15;
 /// Milliseconds; mimalloc's own value is 10.
 const KEPT: c_long = 5_000;
 
-/// Gives memory back to the system only after seconds. Each grammar needs some tens of MB for a moment; to
-/// get them anew each time makes some steps wait 5 ms for the system to find pages that are next to each
-/// other. `MIMALLOC_PURGE_DELAY` in the environment goes before.
+/// Sets how long the allocator keeps free memory before it returns it to the system. Compiling a grammar
+/// needs some tens of MB for a moment; getting them from the system each time can stall a step for 5 ms, while
+/// it compacts memory for huge pages. `MIMALLOC_PURGE_DELAY` in the environment takes precedence.
 #[expect(unsafe_code, reason = "mimalloc's options are C functions only")]
 pub(crate) fn keep_memory() {
-    // SAFETY: the function sets one number of a table, after a check that the option is in it. No other thread
-    // runs yet: this is the first thing that the program does. Tested by `memory_is_kept` below.
+    // SAFETY: the function stores one number in a static table, after a check that the option is in it. It is
+    // not synchronised, but no other thread runs yet: `main` calls this first. Tested by `memory_is_kept`.
     unsafe { mi_option_set_default(PURGE_DELAY, KEPT) };
 }
 
@@ -29,11 +29,12 @@ pub(crate) fn keep_memory() {
 mod tests {
     use super::*;
 
-    /// The number is that of the option that is meant: mimalloc's own value is there before.
+    /// Mimalloc's own value is there before, so `PURGE_DELAY` is the right option.
     #[test]
     #[expect(unsafe_code, reason = "mimalloc's options are C functions only")]
     fn memory_is_kept() {
-        // SAFETY: the function reads one number of a table, after a check that the option is in it.
+        // SAFETY: the function reads one number of a static table, after a check that the option is in it. Other
+        // tests' threads may only read the number too, when they free memory; it is an aligned word.
         let delay = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
         if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
             assert_eq!(delay(), 10);

@@ -1,9 +1,7 @@
 //! What may still come of the items at hand: whether they surely differ from all before them.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use super::{
-    super::narrowed::{Print, printed, printed_bytes},
+    super::narrowed::{Fingerprint, with_bytes, with_number},
     Awaits, Frame, IS_LONG, Items, LONG, Phase, fact, numerals,
 };
 
@@ -150,39 +148,41 @@ impl Items {
         fact(path, kind, &self.scalar)
     }
 
-    /// Tells places apart, as far as what comes after matters.
+    /// A hash of the place. Numbers are equal in it if they go on alike, whatever they are so far.
     pub(in crate::constraint) fn place(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.phase, self.awaits, self.escape, self.novel, self.rest).hash(&mut hasher);
-        match self.phase {
-            Phase::Between => {}
-            Phase::Bare => numerals::place(&self.scalar, self.digits + 1).hash(&mut hasher),
-            Phase::Text | Phase::Key => self.scalar.hash(&mut hasher),
-        }
-        let frames = std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref());
-        for Frame { is_object, is_watched, is_decided, path, hash, .. } in frames {
-            (is_object, is_watched, is_decided, path, hash).hash(&mut hasher);
-        }
-        hasher.finish()
+        let place = match self.phase {
+            Phase::Bare => self.hashed([0, 1], &numerals::place(&self.scalar, self.digits + 1)),
+            _ => self.hashed([0, 1], &self.scalar),
+        };
+        place[0]
     }
 
-    /// Goes on with a hash of all on which depends what may come.
-    pub(in crate::constraint) fn print(&self, print: Print) -> Print {
-        let number = |flags: [bool; 3]| flags.into_iter().fold(1, |bits, flag| bits << 1 | u64::from(flag));
-        let mut print = printed(print, self.phase as u64 | (self.awaits as u64) << 8);
-        print = printed(printed(print, self.novel), self.digits as u64);
-        print = printed_bytes(print, self.escape.begun());
+    /// Adds to a hash everything that the answers of this reader depend on.
+    pub(in crate::constraint) fn fingerprint(&self, before: Fingerprint) -> Fingerprint {
+        self.hashed(with_number(before, self.digits as u64), &self.scalar)
+    }
+
+    /// Adds to a hash all fields but the digits, with this spelling of the string or number at hand. The hashes
+    /// of frames stand for the values in them.
+    fn hashed(&self, before: Fingerprint, scalar: &[u8]) -> Fingerprint {
+        let flags = |frame: &Frame| {
+            let flags = [frame.is_object, frame.is_watched, frame.is_decided];
+            flags.into_iter().fold(1, |bits, flag| bits << 1 | u64::from(flag))
+        };
+        let mut hash = with_number(before, self.phase as u64 | (self.awaits as u64) << 8);
+        hash = with_bytes(with_number(hash, self.novel), self.escape.begun());
         if self.phase != Phase::Between {
-            print = printed_bytes(print, &self.scalar);
+            hash = with_bytes(hash, scalar);
+        }
+        if self.is_in_string() {
             let (length, [one, other]) = self.rest;
-            print = [length as u64, one, other].into_iter().fold(print, printed);
+            hash = [length as u64, one, other].into_iter().fold(hash, with_number);
         }
-        let frames = std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref());
-        for Frame { is_object, is_watched, is_decided, path, hash: [one, other], key, .. } in frames {
-            print = printed(print, number([*is_object, *is_watched, *is_decided]));
-            print = [*path, *one, *other, key[0], key[1]].into_iter().fold(print, printed);
+        for frame in std::iter::successors(self.top.as_deref(), |frame| frame.below.as_deref()) {
+            let ([one, other], [key, rest]) = (frame.hash, frame.key);
+            hash = [flags(frame), frame.path, one, other, key, rest].into_iter().fold(hash, with_number);
         }
-        print
+        hash
     }
 
     /// Memory beside what it shares, in bytes.
