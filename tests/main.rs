@@ -1,6 +1,6 @@
 //! One test binary: every integration test is a module of it.
 
-#[cfg(feature = "cli")]
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_batch;
@@ -53,7 +53,7 @@ mod gguf;
 mod healing;
 #[cfg(not(packaged))]
 mod hostile;
-#[cfg(feature = "hub")]
+#[cfg(all(feature = "hub", not(packaged)))]
 mod hub;
 #[cfg(not(packaged))]
 mod inspect;

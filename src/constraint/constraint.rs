@@ -398,7 +398,7 @@ impl Constraint {
                 let terminal = scanner.terminal(scan);
                 ThreadView {
                     parser_set: set.raw(),
-                    terminal: self.program.lowered.terminal_names[terminal.index()].clone(),
+                    terminal: self.program.lowered.terminal_name(terminal),
                     number: terminal,
                     begun,
                     scanner_state: scanner.local(scan),

@@ -13,6 +13,9 @@ use crate::{
     vocab::Vocabulary,
 };
 
+/// Terminals from which on another core works out which follow which.
+const WORTH_A_THREAD: usize = 512;
+
 /// What all sessions of a grammar read. Nothing in it changes but for what is worked out late.
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -59,12 +62,21 @@ impl Program {
         reach: (Lookahead, Terminals),
         limits: Limits,
     ) -> Self {
+        let count = lowered.scanner.terminal_count();
+        let follow = || Follow::new(&lowered.cfg, count);
+        let (mut made, mut own) = (None, Vec::new());
+        rayon::in_place_scope(|scope| {
+            if count >= WORTH_A_THREAD && rayon::current_num_threads() > 1 {
+                scope.spawn(|_| made = Some(follow()));
+            }
+            own = lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect();
+        });
         Self {
-            tables: lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect(),
+            tables: own,
             vocabulary: tables.vocabulary().clone(),
             classes: Class::of(&asked),
             asked,
-            follow: Follow::new(&lowered.cfg, lowered.scanner.terminal_count()),
+            follow: made.unwrap_or_else(follow),
             lowered,
             lookahead: reach.0,
             terminals: reach.1,

@@ -212,7 +212,7 @@ mod tests {
     /// The runs with the terminals' names.
     fn named(constraint: &mut Constraint, text: &str) -> Option<Vec<(String, Vec<String>)>> {
         let runs = constraint.terminal_runs(text.as_bytes()).unwrap()?;
-        let names = constraint.look(|program, _, _| program.lowered.terminal_names.clone());
+        let names = constraint.look(|program, _, _| program.lowered.terminal_names());
         let run = |run: &TerminalRun| {
             let names = run.terminals.iter().map(|terminal| names[terminal.index()].clone()).collect();
             (text[run.bytes.clone()].to_owned(), names)

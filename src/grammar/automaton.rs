@@ -81,35 +81,13 @@ impl Automaton {
     /// # Errors
     /// If the states are none of a deterministic automaton.
     pub fn new(mut states: Vec<State>) -> Result<Self, AutomatonError> {
-        if states.is_empty() {
-            return Err(AutomatonError::NoState);
-        }
-        if states.len() > AUTOMATON_STATES {
-            return Err(AutomatonError::TooManyStates);
-        }
-        let count = states.len();
-        for (at, state) in states.iter_mut().enumerate() {
-            if state.edges.iter().any(|edge| edge.to as usize >= count || edge.first > edge.last) {
-                return Err(AutomatonError::WrongEdge(at));
-            }
-            state.edges.sort_unstable();
-            if state.edges.windows(2).any(|pair| pair[0].last >= pair[1].first) {
-                return Err(AutomatonError::NotDeterministic(at));
-            }
-        }
+        check(&mut states)?;
         let live = live(&states);
         for state in &mut states {
             state.edges.retain(|edge| live[edge.to as usize]);
-            state.edges.dedup_by(|next, last| {
-                let joins = next.to == last.to && last.last.checked_add(1) == Some(next.first);
-                if joins {
-                    last.last = next.last;
-                }
-                joins
-            });
         }
-        let states = numbered(states);
-        Ok(Self { hash: hash_of(&states), states: states.into(), minimal: false })
+        let (states, hash) = numbered(states);
+        Ok(Self { hash, states: states.into(), minimal: false })
     }
 
     /// As [`new`](Self::new), of states no two of which, reachable and live, mean the same. The caller's word
@@ -119,6 +97,18 @@ impl Automaton {
     /// If the states are none of a deterministic automaton.
     pub(crate) fn minimal(states: Vec<State>) -> Result<Self, AutomatonError> {
         Ok(Self { minimal: true, ..Self::new(states)? })
+    }
+
+    /// As [`minimal`](Self::minimal), of states from each of which a text ends. The caller's word is taken
+    /// for that too: it is what takes longest to find out. Linear.
+    ///
+    /// # Errors
+    /// If the states are none of a deterministic automaton.
+    pub(crate) fn trimmed(mut states: Vec<State>) -> Result<Self, AutomatonError> {
+        check(&mut states)?;
+        debug_assert!(live(&states).into_iter().all(|live| live), "a state leads nowhere");
+        let (states, hash) = numbered(states);
+        Ok(Self { hash, states: states.into(), minimal: true })
     }
 
     /// Is it known to have no two states that mean the same?
@@ -169,12 +159,28 @@ impl Automaton {
     }
 }
 
-fn hash_of(states: &[State]) -> u64 {
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29);
-    states.iter().fold(0, |hash, state| {
-        let word = |edge: &Edge| u64::from(edge.to) << 16 | u64::from(edge.first) << 8 | u64::from(edge.last);
-        state.edges.iter().map(word).fold(mix(hash, u64::from(state.accepts)), mix)
-    })
+/// Puts the edges of each state in order, if the states are those of a deterministic automaton.
+fn check(states: &mut [State]) -> Result<(), AutomatonError> {
+    if states.is_empty() {
+        return Err(AutomatonError::NoState);
+    }
+    let count = states.len();
+    if count > AUTOMATON_STATES {
+        return Err(AutomatonError::TooManyStates);
+    }
+    let ascend = |edges: &[Edge]| edges.windows(2).all(|pair| pair[0].last < pair[1].first);
+    for (at, State { edges, .. }) in states.iter_mut().enumerate() {
+        if edges.iter().any(|edge| edge.to as usize >= count || edge.first > edge.last) {
+            return Err(AutomatonError::WrongEdge(at));
+        }
+        if !ascend(edges) {
+            edges.sort_unstable();
+            if !ascend(edges) {
+                return Err(AutomatonError::NotDeterministic(at));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The states from which a text ends: a search backwards from the ends. Linear.
@@ -210,27 +216,40 @@ fn live(states: &[State]) -> Vec<bool> {
     live
 }
 
-/// The reachable states, numbered breadth-first.
-fn numbered(mut states: Vec<State>) -> Vec<State> {
-    let mut number: Vec<Option<u32>> = vec![None; states.len()];
-    number[0] = Some(0);
+/// The reachable states, numbered breadth-first, with neighbouring edges joined, and a hash of them.
+fn numbered(mut states: Vec<State>) -> (Vec<State>, u64) {
+    /// Not reached yet.
+    const NO_NUMBER: u32 = u32::MAX;
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29);
+    let mut number = vec![NO_NUMBER; states.len()];
+    number[0] = 0;
     let (mut order, mut next) = (vec![0_usize], 0);
     let mut found = Vec::with_capacity(states.len());
+    let mut hash = 0;
     while let Some(&at) = order.get(next) {
         let mut state = std::mem::take(&mut states[at]);
-        for edge in &mut state.edges {
-            // At most `AUTOMATON_STATES`, so numbers fit.
-            let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
-            let to = edge.to as usize;
-            edge.to = *number[to].get_or_insert_with(|| {
-                order.push(to);
-                fresh
-            });
+        state.edges.dedup_by(|next, last| {
+            let joins = next.to == last.to && last.last.checked_add(1) == Some(next.first);
+            if joins {
+                last.last = next.last;
+            }
+            joins
+        });
+        hash = mix(hash, u64::from(state.accepts));
+        for Edge { first, last, to } in &mut state.edges {
+            let number = &mut number[*to as usize];
+            if *number == NO_NUMBER {
+                // At most `AUTOMATON_STATES`, so numbers fit.
+                *number = u32::try_from(order.len()).unwrap_or(NO_NUMBER);
+                order.push(*to as usize);
+            }
+            *to = *number;
+            hash = mix(hash, u64::from(*to) << 16 | u64::from(*first) << 8 | u64::from(*last));
         }
         found.push(state);
         next += 1;
     }
-    found
+    (found, hash)
 }
 
 #[cfg(test)]

@@ -169,7 +169,9 @@ impl Inspection {
     pub fn symbol_name(&self, symbol: SymbolView) -> Option<String> {
         let lowered = &self.program().lowered;
         match symbol {
-            SymbolView::Terminal(terminal) => lowered.terminal_names.get(terminal.index()).cloned(),
+            SymbolView::Terminal(terminal) => {
+                (terminal.index() < lowered.scanner.terminal_count()).then(|| lowered.terminal_name(terminal))
+            }
             SymbolView::Nonterminal(number) => ((number as usize) < lowered.cfg.nonterminal_count())
                 .then(|| lowered.name(NonterminalId(number))),
         }

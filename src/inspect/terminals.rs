@@ -43,7 +43,7 @@ impl Inspection {
             let origin = &lowered.provenance.terminals[terminal.index()];
             TerminalView {
                 terminal,
-                name: lowered.terminal_names[terminal.index()].clone(),
+                name: lowered.terminal_name(terminal),
                 rule: origin.rule,
                 span: origin.span,
                 states: dfa.len(),

@@ -40,7 +40,8 @@ pub(super) struct Emitted {
     /// Where each nonterminal comes from.
     pub(super) nonterminals: Vec<Origin>,
     pub(super) terminals: Vec<Arc<TerminalDfa>>,
-    pub(super) terminal_names: Vec<String>,
+    /// `None` for those that are called by their automaton.
+    pub(super) terminal_names: Vec<Option<String>>,
     /// Which terminals stand only after items that are new in their array.
     pub(super) after_new: Vec<bool>,
     /// Where each terminal was met first.
@@ -99,6 +100,13 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
         emitter.productions(nonterminal, body)?;
     }
     Ok(emitter.out)
+}
+
+/// What a terminal is called, if it is new.
+struct Name<'a> {
+    made: &'a dyn Fn() -> String,
+    /// Does its automaton say that when it is asked? Few are.
+    late: bool,
 }
 
 struct Emitter<'a> {
@@ -223,8 +231,9 @@ impl Emitter<'_> {
             };
             let build = || scanner::build_pattern(kind, self.limits.dfa_states, self.limits);
             let dfa = dfa.unwrap_or_else(build).map_err(CompileError::limit)?;
+            let late = name.is_none() && automaton.is_some();
             let name = || name.map_or_else(|| shown_kind(kind), str::to_owned);
-            let symbol = self.terminal(dfa, after_new, &name)?;
+            let symbol = self.terminal(dfa, after_new, Name { made: &name, late })?;
             self.of_automaton.extend(automaton.map(|automaton| ((automaton, after_new), symbol)));
             return Ok(Some(symbol));
         }
@@ -241,7 +250,7 @@ impl Emitter<'_> {
             }
             Ok(dfa) => {
                 let name = || name.map_or_else(|| shown(&hir), str::to_owned);
-                let symbol = self.terminal(dfa, false, &name)?;
+                let symbol = self.terminal(dfa, false, Name { made: &name, late: false })?;
                 self.absorb(expr, symbol);
                 Ok(Some(symbol))
             }
@@ -277,7 +286,8 @@ impl Emitter<'_> {
         let whole = self.nonterminal(shown_literal(literal))?;
         let mut pieces = Vec::new();
         for piece in literal.chunks(LITERAL_BYTES) {
-            pieces.push(self.terminal(TerminalDfa::literal(piece), false, &|| shown_literal(piece))?);
+            let name = Name { made: &|| shown_literal(piece), late: false };
+            pieces.push(self.terminal(TerminalDfa::literal(piece), false, name)?);
         }
         self.produce(whole, pieces)?;
         Ok(Symbol::Nonterminal(whole))
@@ -288,19 +298,20 @@ impl Emitter<'_> {
         &mut self,
         dfa: Option<TerminalDfa>,
         after_new: bool,
-        name: &dyn Fn() -> String,
+        name: Name<'_>,
     ) -> Result<Symbol, LimitExceeded> {
-        let Some(dfa) = dfa else { return Ok(Symbol::Nonterminal(self.nonterminal(name())?)) };
+        let Some(dfa) = dfa else { return Ok(Symbol::Nonterminal(self.nonterminal((name.made)())?)) };
         let dfa = (Arc::new(dfa), after_new);
         if let Some(&symbol) = self.of_dfa.get(&dfa) {
             return Ok(symbol);
         }
         let symbol = if dfa.0.accepts_empty() {
-            let name = name();
-            let nonterminal = self.nonterminal(name.clone())?;
+            let text = (name.made)();
+            let nonterminal = self.nonterminal(text.clone())?;
             self.produce(nonterminal, Vec::new())?;
             if let Some(rest) = dfa.0.without_empty() {
-                let rest = self.terminal(Some(rest), after_new, &|| name.clone())?;
+                let name = Name { made: &|| text.clone(), late: false };
+                let rest = self.terminal(Some(rest), after_new, name)?;
                 self.produce(nonterminal, vec![rest])?;
             }
             Symbol::Nonterminal(nonterminal)
@@ -308,7 +319,7 @@ impl Emitter<'_> {
             let id = u32::try_from(self.out.terminals.len()).map_err(|_| self.exceeded())?;
             self.out.terminals.push(Arc::clone(&dfa.0));
             self.out.after_new.push(after_new);
-            self.out.terminal_names.push(name());
+            self.out.terminal_names.push((!name.late).then(|| (name.made)()));
             let (rule, span) = self.here;
             self.out.terminal_origins.push(Origin { name: String::new(), rule, span });
             Symbol::Terminal(id)

@@ -228,14 +228,15 @@ mod tests {
     use super::*;
     use crate::{
         Grammar, Limits, Syntax,
-        lower::{Lowered, Terminals, lower},
+        lower::{Terminals, lower},
     };
 
     fn follow(text: &str) -> Vec<(String, Vec<String>)> {
         let limits = Limits { fold_states: 0, ..Limits::default() };
         let grammar = Grammar::parse(Syntax::Gbnf, text, &limits).unwrap();
-        let Lowered { cfg, terminal_names: names, .. } = lower(&grammar, Terminals::Folded, &limits).unwrap();
-        let follow = Follow::new(&cfg, names.len());
+        let lowered = lower(&grammar, Terminals::Folded, &limits).unwrap();
+        let names = lowered.terminal_names();
+        let follow = Follow::new(&lowered.cfg, names.len());
         let mut rows: Vec<_> = (0..names.len())
             .map(|terminal| {
                 let next = follow.of(TerminalId::from_index(terminal).unwrap());

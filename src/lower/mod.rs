@@ -57,8 +57,8 @@ pub(crate) struct Lowered {
     pub(crate) cfg: Cfg,
     /// The terminals' automata.
     pub(crate) scanner: Scanner,
-    /// How each terminal is written, for display.
-    pub(crate) terminal_names: Vec<String>,
+    /// How each terminal is written, if its automaton does not tell.
+    terminal_names: Vec<Option<String>>,
     /// Which rules all of this comes from.
     pub(crate) provenance: Provenance,
     /// May no key of an object come twice?
@@ -228,6 +228,6 @@ mod tests {
         let lowered = lowered(
             r#"root ::= "(" (root | "x" never)? ")"  never ::= "n" never2  never2 ::= never unused  unused ::= "u""#,
         );
-        assert_eq!(lowered.terminal_names, [r#""(""#, r#"")""#]);
+        assert_eq!(lowered.terminal_names(), [r#""(""#, r#"")""#]);
     }
 }

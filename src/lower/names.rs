@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Hir, HirKind};
 
-use crate::grammar::PatternKind;
+use crate::{grammar::PatternKind, scanner::TerminalDfa};
 
 /// Longest name of a terminal, in characters.
 const NAME_CHARS: usize = 60;
@@ -13,10 +13,18 @@ pub(super) fn shown_kind(kind: &PatternKind) -> String {
         PatternKind::Expression(hir) => shown(hir),
         PatternKind::Substrings(text) => format!("substrings of {}", shown_literal(text.as_bytes())),
         PatternKind::Automaton(automaton) => {
-            let example = automaton.shortest().unwrap_or_default();
-            format!("automaton of {} states, as {}", automaton.states().len(), shown_literal(&example))
+            of_states(automaton.states().len(), &automaton.shortest().unwrap_or_default())
         }
     }
+}
+
+/// A terminal's automaton, likewise.
+pub(super) fn shown_automaton(dfa: &TerminalDfa) -> String {
+    of_states(dfa.len(), &dfa.shortest().unwrap_or_default())
+}
+
+fn of_states(count: usize, example: &[u8]) -> String {
+    format!("automaton of {count} states, as {}", shown_literal(example))
 }
 
 /// A literal in quotes, anything else as a regular expression; cut to a readable length.
@@ -38,4 +46,32 @@ fn cut(text: String) -> String {
         return text;
     }
     text.chars().take(NAME_CHARS).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Limits,
+        grammar::{Expr, json_schema::SchemaOptions},
+        scanner::build_pattern,
+    };
+
+    /// Whether its name is made when it is met or when it is asked for.
+    #[test]
+    fn an_automaton_has_one_name() {
+        let schema = r#"{"enum": ["b/c", "aé", 17], "pattern": "^a{2}|c"}"#;
+        let grammar = SchemaOptions::default().parse(schema, &Limits::default()).unwrap().grammar;
+        let mut kinds = 0;
+        for (_, expr) in grammar.exprs() {
+            let Expr::Pattern(pattern) = expr else { continue };
+            let kind = pattern.kind();
+            if matches!(kind, PatternKind::Automaton(_)) {
+                let dfa = build_pattern(kind, 1_000, &Limits::default()).unwrap().unwrap();
+                assert_eq!(shown_automaton(&dfa), shown_kind(kind));
+                kinds += 1;
+            }
+        }
+        assert!(kinds > 0);
+    }
 }

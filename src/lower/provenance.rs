@@ -7,6 +7,7 @@ use super::{
     Lowered,
     cfg::{Dot, NonterminalId, Slot},
     emit::Symbol,
+    names::shown_automaton,
     reduce::Numbers,
     work::WorkGrammar,
 };
@@ -235,17 +236,33 @@ impl Lowered {
     pub(crate) fn source_bytes(&self) -> usize {
         let origins = self.provenance.terminals.iter().chain(&self.provenance.nonterminals);
         let origins = origins.map(|origin| size_of_val(origin) + origin.name.len());
-        let names = self.terminal_names.iter().map(|name| size_of_val(name) + name.len());
+        let names = self.terminal_names.iter();
+        let names = names.map(|name| size_of_val(name) + name.as_ref().map_or(0, String::len));
         let rules = self.provenance.rules.iter();
         let rules =
             rules.map(|rule| size_of_val(rule) + rule.name.len() + size_of_val::<[TerminalId]>(&rule.inside));
         origins.sum::<usize>() + names.sum::<usize>() + rules.sum::<usize>()
     }
 
+    /// How a terminal is written, for display: as its rule is called, or by its automaton. Linear in that.
+    pub(crate) fn terminal_name(&self, terminal: TerminalId) -> String {
+        let known = self.terminal_names[terminal.index()].clone();
+        known.unwrap_or_else(|| shown_automaton(self.scanner.dfa(terminal)))
+    }
+
+    /// How all terminals are written.
+    #[cfg(test)]
+    pub(crate) fn terminal_names(&self) -> Vec<String> {
+        (0..self.terminal_names.len())
+            .filter_map(TerminalId::from_index)
+            .map(|it| self.terminal_name(it))
+            .collect()
+    }
+
     /// What a symbol is called.
     pub(crate) fn symbol_name(&self, slot: Slot) -> String {
         match slot {
-            Slot::Terminal(terminal) => self.terminal_names[terminal.index()].clone(),
+            Slot::Terminal(terminal) => self.terminal_name(terminal),
             Slot::Nonterminal(nonterminal) | Slot::End(nonterminal) => self.name(nonterminal),
         }
     }

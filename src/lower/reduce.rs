@@ -20,7 +20,7 @@ use crate::{ids::TerminalId, scanner::TerminalDfa};
 pub(super) struct Reduced {
     pub(super) cfg: Cfg,
     pub(super) terminals: Vec<Arc<TerminalDfa>>,
-    pub(super) terminal_names: Vec<String>,
+    pub(super) terminal_names: Vec<Option<String>>,
     pub(super) terminal_origins: Vec<Origin>,
     /// Which terminals stand only after items that are new in their array.
     pub(super) after_new: Vec<bool>,
@@ -42,12 +42,8 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
     if !good(&emitted.root) {
         return None;
     }
-    let mut by_lhs: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for (index, (lhs, symbols)) in emitted.productions.iter().enumerate() {
-        if symbols.iter().all(good) {
-            by_lhs[*lhs as usize].push(index);
-        }
-    }
+    let whole = (0..).zip(&emitted.productions).filter(|(_, (_, symbols))| symbols.iter().all(good));
+    let by_lhs = Grouped::new(count, whole.map(|(index, (lhs, _))| (*lhs, index)).collect());
     let mut numbers = Numbers {
         nonterminals: vec![None; count],
         terminals: vec![None; emitted.terminals.len()],
@@ -62,9 +58,11 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
         next += 1;
         let lhs = NonterminalId(u32::try_from(next).ok()?);
         let mut dots = Vec::new();
-        for &production in &by_lhs[old as usize] {
+        for &production in by_lhs.of(old) {
             dots.push(Dot(u32::try_from(slots.len()).ok()?));
-            slots.extend(emitted.productions[production].1.iter().map(|&symbol| numbers.slot(symbol)));
+            slots.extend(
+                emitted.productions[production as usize].1.iter().map(|&symbol| numbers.slot(symbol)),
+            );
             slots.push(Slot::End(lhs));
         }
         productions.push(dots);
@@ -78,7 +76,7 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
 
     let origins = &emitted.nonterminals;
     let nonterminal_origins = numbers.order.iter().map(|&old| origins[old as usize].clone()).collect();
-    let mut terminals: Vec<(TerminalId, Arc<TerminalDfa>, String, Origin)> = numbers
+    let mut terminals: Vec<(TerminalId, Arc<TerminalDfa>, Option<String>, Origin)> = numbers
         .terminals
         .iter()
         .zip(
@@ -198,16 +196,16 @@ fn derives(
     base: impl Fn(&Symbol) -> bool,
 ) -> Vec<bool> {
     let is_list: HashSet<u32> = lists.iter().map(|list| list.list).collect();
-    let mut uses: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut uses: Vec<(u32, u32)> = Vec::new();
     let mut missing: Vec<usize> = Vec::with_capacity(productions.len());
     let mut found = vec![false; count];
     let mut work = Vec::new();
-    for (index, (lhs, symbols)) in productions.iter().enumerate() {
+    for (index, (lhs, symbols)) in (0..).zip(productions) {
         let mut open = 0;
         for symbol in symbols.iter().filter(|symbol| !base(symbol)) {
             open += 1;
             if let Symbol::Nonterminal(used) = symbol {
-                uses[*used as usize].push(index);
+                uses.push((*used, index));
             }
         }
         missing.push(open);
@@ -215,12 +213,13 @@ fn derives(
             work.push(*lhs);
         }
     }
+    let uses = Grouped::new(count, uses);
     loop {
         while let Some(nonterminal) = work.pop() {
-            for &production in &uses[nonterminal as usize] {
-                missing[production] -= 1;
-                let lhs = productions[production].0;
-                if missing[production] == 0
+            for &production in uses.of(nonterminal) {
+                let (missing, lhs) = (&mut missing[production as usize], productions[production as usize].0);
+                *missing -= 1;
+                if *missing == 0
                     && !is_list.contains(&lhs)
                     && !std::mem::replace(&mut found[lhs as usize], true)
                 {
@@ -240,22 +239,52 @@ fn derives(
     }
 }
 
-/// Which nonterminals derive the empty string.
-fn nullable(slots: &[Slot], productions: &[Vec<Dot>]) -> Vec<bool> {
-    let mut list = Vec::new();
-    for (lhs, dots) in productions.iter().enumerate() {
-        for &Dot(dot) in dots {
-            let symbols = slots[dot as usize..]
-                .iter()
-                .map_while(|slot| match slot {
-                    Slot::End(_) => None,
-                    Slot::Terminal(terminal) => Some(Symbol::Terminal(terminal.raw())),
-                    Slot::Nonterminal(nonterminal) => Some(Symbol::Nonterminal(nonterminal.0)),
-                })
-                .collect();
-            list.push((u32::try_from(lhs).unwrap_or(u32::MAX), symbols));
+/// Numbers by others, in one array.
+struct Grouped {
+    numbers: Vec<u32>,
+    /// Where those of each begin; one more at the end.
+    starts: Vec<u32>,
+}
+
+impl Grouped {
+    /// Pairs of one of `0..count` and a number; those of each stay in order. Linear.
+    fn new(count: usize, pairs: Vec<(u32, u32)>) -> Self {
+        let mut starts = vec![0_u32; count + 1];
+        pairs.iter().for_each(|&(of, _)| starts[of as usize] += 1);
+        let mut end = 0;
+        for start in &mut starts {
+            end += *start;
+            *start = end;
         }
+        // From the back, so that each start ends up as one.
+        let mut numbers = vec![0; pairs.len()];
+        for (of, number) in pairs.into_iter().rev() {
+            let start = &mut starts[of as usize];
+            *start -= 1;
+            numbers[*start as usize] = number;
+        }
+        Self { numbers, starts }
     }
+
+    fn of(&self, one: u32) -> &[u32] {
+        let one = one as usize;
+        &self.numbers[self.starts[one] as usize..self.starts[one + 1] as usize]
+    }
+}
+
+/// Which nonterminals derive the empty string: those of productions without terminals.
+fn nullable(slots: &[Slot], productions: &[Vec<Dot>]) -> Vec<bool> {
+    let symbols = |&Dot(dot): &Dot| {
+        let slots = slots[dot as usize..].iter().take_while(|slot| !matches!(slot, Slot::End(_)));
+        let symbol = |slot: &Slot| match slot {
+            Slot::Nonterminal(nonterminal) => Some(Symbol::Nonterminal(nonterminal.0)),
+            _ => None,
+        };
+        slots.map(symbol).collect::<Option<Vec<Symbol>>>()
+    };
+    let of = |(lhs, dots)| std::iter::repeat(lhs).zip(dots);
+    let all = (0..).zip(productions).flat_map(of);
+    let list: Vec<(u32, Vec<Symbol>)> = all.filter_map(|(lhs, dot)| Some((lhs, symbols(dot)?))).collect();
     // Lists in any order have no empty parts: that is looked at next.
     derives(productions.len(), &list, &[], |_| false)
 }

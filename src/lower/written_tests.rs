@@ -7,7 +7,7 @@ use crate::{Grammar, Limits, Syntax};
 fn terminals(syntax: Syntax, text: &str) -> Vec<String> {
     let limits = Limits::default();
     let grammar = Grammar::parse(syntax, text, &limits).unwrap();
-    let mut names = lower(&grammar, Terminals::Written, &limits).unwrap().terminal_names;
+    let mut names = lower(&grammar, Terminals::Written, &limits).unwrap().terminal_names();
     names.sort();
     names
 }

@@ -30,6 +30,23 @@ impl TerminalDfa {
         distances
     }
 
+    /// A shortest text; the least of these. `None` if there is none. Linear in the transitions of a table.
+    pub(crate) fn shortest(&self) -> Option<Vec<u8>> {
+        let distances = self.distances();
+        let (mut text, mut state) = (Vec::new(), 0);
+        let mut left = *distances.first()?;
+        while left != 0 {
+            let nearer = |byte: u8| {
+                let to = self.step(state, byte)?;
+                (distances[to as usize] == left - 1).then_some((byte, to))
+            };
+            let (byte, to) = (0..=u8::MAX).find_map(nearer)?;
+            text.push(byte);
+            (state, left) = (to, left - 1);
+        }
+        Some(text)
+    }
+
     /// Is every text of the terminal at most `bytes` long? Linear in the transitions for each byte.
     pub(crate) fn is_within(&self, bytes: usize) -> bool {
         if let Some(substrings) = self.substrings() {

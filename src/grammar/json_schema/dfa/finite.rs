@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::{Alphabet, CharDfa, MAX_CELLS, NONE, Table, char_at, index};
+use super::{Alphabet, CharDfa, MAX_CELLS, NONE, Table, char_at, index, ops::complement};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// A node under construction: does it accept, and where do its characters lead?
@@ -16,28 +16,23 @@ impl CharDfa {
     pub(in crate::grammar::json_schema) fn of<S: AsRef<str>>(
         strings: impl IntoIterator<Item = S>,
     ) -> Result<Self, LeafError> {
-        let mut words: Vec<Vec<u32>> =
-            strings.into_iter().map(|string| string.as_ref().chars().map(index).collect()).collect();
-        words.sort_unstable();
-        words.dedup();
-        if words.is_empty() {
-            return Ok(Self::none());
+        match automaton(strings)? {
+            Some((alphabet, table)) => Ok(Self::from_minimal(&alphabet, &table)),
+            None => Ok(Self::none()),
         }
-        let mut frozen = Frozen::default();
-        // The nodes along the last word, and the characters between them.
-        let (mut path, mut last): (Vec<Node>, Vec<u32>) = (vec![(false, Vec::new())], Vec::new());
-        for word in words {
-            let common = word.iter().zip(&last).take_while(|(left, right)| left == right).count();
-            frozen.close(&mut path, &last, common);
-            path.resize_with(word.len() + 1, Node::default);
-            if let Some(end) = path.last_mut() {
-                end.0 = true;
-            }
-            last = word;
+    }
+
+    /// All strings but these. As [`of`](Self::of).
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub(in crate::grammar::json_schema) fn all_but<S: AsRef<str>>(
+        strings: impl IntoIterator<Item = S>,
+    ) -> Result<Self, LeafError> {
+        match automaton(strings)? {
+            Some((alphabet, table)) => Ok(complement(&alphabet, &table)),
+            None => Ok(Self::all()),
         }
-        frozen.close(&mut path, &last, 0);
-        let root = frozen.id(path.pop().unwrap_or_default());
-        frozen.automaton(root)
     }
 
     /// Its strings, in order of their characters, if there are at most `limit`.
@@ -63,6 +58,34 @@ impl CharDfa {
         }
         Some(found)
     }
+}
+
+/// The minimal automaton of these strings; `None` if there are none.
+fn automaton<S: AsRef<str>>(
+    strings: impl IntoIterator<Item = S>,
+) -> Result<Option<(Alphabet, Table)>, LeafError> {
+    let mut words: Vec<Vec<u32>> =
+        strings.into_iter().map(|string| string.as_ref().chars().map(index).collect()).collect();
+    words.sort_unstable();
+    words.dedup();
+    if words.is_empty() {
+        return Ok(None);
+    }
+    let mut frozen = Frozen::default();
+    // The nodes along the last word, and the characters between them.
+    let (mut path, mut last): (Vec<Node>, Vec<u32>) = (vec![(false, Vec::new())], Vec::new());
+    for word in words {
+        let common = word.iter().zip(&last).take_while(|(left, right)| left == right).count();
+        frozen.close(&mut path, &last, common);
+        path.resize_with(word.len() + 1, Node::default);
+        if let Some(end) = path.last_mut() {
+            end.0 = true;
+        }
+        last = word;
+    }
+    frozen.close(&mut path, &last, 0);
+    let root = frozen.id(path.pop().unwrap_or_default());
+    frozen.table(root).map(Some)
 }
 
 /// Nodes that will not change any more, equal ones once.
@@ -95,7 +118,7 @@ impl Frozen {
         }
     }
 
-    fn automaton(self, root: u32) -> Result<CharDfa, LeafError> {
+    fn table(self, root: u32) -> Result<(Alphabet, Table), LeafError> {
         let mut used: Vec<u32> =
             self.nodes.iter().flat_map(|(_, edges)| edges.iter().map(|(character, _)| *character)).collect();
         used.sort_unstable();
@@ -116,6 +139,6 @@ impl Frozen {
                 transitions[state(node) as usize * width + alphabet.class_of(character)] = state(to);
             }
         }
-        Ok(CharDfa::from_minimal(&alphabet, &Table { width, transitions, accepting }))
+        Ok((alphabet, Table { width, transitions, accepting }))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{CHARS, CharClass, CharDfa, NONE, Row, explore, too_many_states};
+use super::{CHARS, CharClass, CharDfa, Incoming, NONE, Row, explore, too_many_states};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// Steps of following all states at once, in states visited. A few ns each.
@@ -32,15 +32,13 @@ impl CharDfa {
 
     /// By state the length of the longest string read from there on; `None` if there is none. Linear.
     pub(in crate::grammar::json_schema) fn remaining(&self) -> Vec<Option<u64>> {
-        let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
-        let mut open_edges = vec![0_usize; self.len()];
-        let states = 0..u32::try_from(self.len()).unwrap_or(NONE);
-        for state in states.clone() {
-            for &to in self.row(state).iter().filter(|to| **to != NONE) {
-                incoming[to as usize].push(state);
-                open_edges[state as usize] += 1;
-            }
+        if self.is_endless() {
+            return vec![None; self.len()];
         }
+        let incoming = Incoming::of(&self.0.table);
+        let states = 0..u32::try_from(self.len()).unwrap_or(NONE);
+        let ways = |state: u32| self.row(state).iter().filter(|to| **to != NONE).count();
+        let mut open_edges: Vec<usize> = states.clone().map(ways).collect();
         // Kahn's algorithm from the ends: states that come to a cycle are never taken.
         let mut remaining: Vec<Option<u64>> = vec![None; self.len()];
         let mut open: Vec<u32> = states.filter(|&state| open_edges[state as usize] == 0).collect();
@@ -49,7 +47,7 @@ impl CharDfa {
             let longest = next.filter_map(|&to| remaining[to as usize]).max();
             // Every state is live, so one without a way on accepts.
             remaining[state as usize] = Some(longest.map_or(0, |longest| longest + 1));
-            for &from in &incoming[state as usize] {
+            for &from in incoming.of_state(state as usize) {
                 open_edges[from as usize] -= 1;
                 if open_edges[from as usize] == 0 {
                     open.push(from);
@@ -57,6 +55,15 @@ impl CharDfa {
             }
         }
         remaining
+    }
+
+    /// Does every state lead to one that leads to itself? Then strings of any length are read from each, as
+    /// states are live. Such are all strings but a few.
+    fn is_endless(&self) -> bool {
+        let states = || 0..u32::try_from(self.len()).unwrap_or(NONE);
+        let loops: Vec<bool> = states().map(|state| self.row(state).contains(&state)).collect();
+        let to_a_loop = |to: &u32| *to != NONE && loops[*to as usize];
+        states().all(|state| self.row(state).iter().any(to_a_loop))
     }
 
     /// The length of the longest string, if the language is finite and not empty. Linear.

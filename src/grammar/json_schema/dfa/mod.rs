@@ -28,7 +28,7 @@ pub(super) use ops::{Row, explore};
 use super::leaf::LeafError;
 use crate::{
     grammar::Automaton,
-    hopcroft::{NONE, Table, minimize},
+    hopcroft::{HASH_FACTOR, NONE, Table, minimize},
 };
 
 /// States of an automaton over characters, before it is minimised.
@@ -50,7 +50,7 @@ struct Inner {
     alphabet: Alphabet,
     table: Table,
     /// Made from the others when it is first asked for.
-    spelled: OnceLock<Automaton>,
+    spelled: OnceLock<Result<Automaton, LeafError>>,
 }
 
 impl PartialEq for Inner {
@@ -86,16 +86,17 @@ impl CharDfa {
     }
 
     /// Its automaton over bytes, which `spell` makes the first time. Clones share it, so that formats are
-    /// spelled once.
+    /// spelled once. Waits where another thread is making it.
     pub(super) fn spelled(
         &self,
         spell: impl FnOnce(&Self) -> Result<Automaton, LeafError>,
     ) -> Result<Automaton, LeafError> {
-        if let Some(known) = self.0.spelled.get() {
-            return Ok(known.clone());
-        }
-        let made = spell(self)?;
-        Ok(self.0.spelled.get_or_init(|| made).clone())
+        self.0.spelled.get_or_init(|| spell(self)).clone()
+    }
+
+    /// Is its automaton over bytes made?
+    pub(super) fn is_spelled(&self) -> bool {
+        self.0.spelled.get().is_some()
     }
 
     /// The strings of one character of `class`.
@@ -255,21 +256,18 @@ impl CharDfa {
     }
 }
 
-/// Drops transitions into states from which nothing is accepted; `None` if the start is one.
+/// Drops transitions into states from which nothing is accepted; `None` if the start is one. Linear.
 fn trim(mut table: Table) -> Option<Table> {
     let count = table.accepting.len();
-    let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); count];
-    for (from, row) in table.transitions.chunks_exact(table.width.max(1)).enumerate() {
-        for &to in row.iter().filter(|to| **to != NONE) {
-            incoming[to as usize].push(u32::try_from(from).ok()?);
-        }
-    }
     let mut live = table.accepting.clone();
-    let mut open: Vec<usize> = (0..count).filter(|&state| live[state]).collect();
-    while let Some(state) = open.pop() {
-        for &from in &incoming[state] {
-            if !std::mem::replace(&mut live[from as usize], true) {
-                open.push(from as usize);
+    if live.iter().any(|live| !live) {
+        let incoming = Incoming::of(&table);
+        let mut open: Vec<usize> = (0..count).filter(|&state| live[state]).collect();
+        while let Some(state) = open.pop() {
+            for &from in incoming.of_state(state) {
+                if !std::mem::replace(&mut live[from as usize], true) {
+                    open.push(from as usize);
+                }
             }
         }
     }
@@ -284,43 +282,84 @@ fn trim(mut table: Table) -> Option<Table> {
     Some(table)
 }
 
-/// Drops what cannot be reached, merges classes that are treated alike and numbers all anew.
+/// The states that lead to each, once for each class that does, in one array.
+struct Incoming {
+    from: Vec<u32>,
+    /// By state where its part begins; one more at the end.
+    starts: Vec<u32>,
+}
+
+impl Incoming {
+    /// Linear.
+    fn of(table: &Table) -> Self {
+        let mut starts = vec![0_u32; table.accepting.len() + 1];
+        let ways = || table.transitions.iter().filter(|to| **to != NONE);
+        ways().for_each(|&to| starts[to as usize] += 1);
+        let mut end = 0;
+        for start in &mut starts {
+            end += *start;
+            *start = end;
+        }
+        // Filled from the back, so that each start ends up as one.
+        let mut from = vec![0; end as usize];
+        for (row, state) in table.transitions.chunks_exact(table.width.max(1)).zip(0_u32..) {
+            for &to in row.iter().filter(|to| **to != NONE) {
+                let start = &mut starts[to as usize];
+                *start -= 1;
+                from[*start as usize] = state;
+            }
+        }
+        Self { from, starts }
+    }
+
+    fn of_state(&self, state: usize) -> &[u32] {
+        &self.from[self.starts[state] as usize..self.starts[state + 1] as usize]
+    }
+}
+
+/// Drops what cannot be reached, merges classes that are treated alike and numbers all anew. Linear.
 fn canonical(alphabet: &Alphabet, table: &Table) -> (Alphabet, Table) {
     let width = table.width;
     let by_least = alphabet.by_least();
     let mut number = vec![NONE; table.accepting.len()];
     number[0] = 0;
     let mut order = vec![0_u32];
+    // Of each class where it leads from all states, in order; and the rows with all classes.
+    let mut hashes = vec![0_u64; width];
+    let mut rows: Vec<u32> = Vec::with_capacity(table.transitions.len());
     let mut next = 0;
-    while next < order.len() {
-        let row = order[next] as usize * width;
+    while let Some(&state) = order.get(next) {
+        let row = &table.transitions[state as usize * width..][..width];
         for &class in &by_least {
-            let to = table.transitions[row + class];
+            let to = row[class];
             if to != NONE && number[to as usize] == NONE {
                 number[to as usize] = u32::try_from(order.len()).unwrap_or(NONE);
                 order.push(to);
             }
         }
+        for (&to, hash) in row.iter().zip(&mut hashes) {
+            let to = if to == NONE { NONE } else { number[to as usize] };
+            *hash = (*hash ^ u64::from(to)).wrapping_mul(HASH_FACTOR).rotate_left(29);
+            rows.push(to);
+        }
         next += 1;
     }
-    let column = |class: usize| -> Vec<u32> {
-        let cell = |&state: &u32| match table.transitions[state as usize * width + class] {
-            NONE => NONE,
-            to => number[to as usize],
-        };
-        order.iter().map(cell).collect()
-    };
-    let mut columns: Vec<Vec<u32>> = Vec::new();
-    let mut seen: hashbrown::HashMap<Vec<u32>, usize> = hashbrown::HashMap::new();
+    let same = |one: usize, other: usize| rows.chunks_exact(width).all(|row| row[one] == row[other]);
+    let mut kept: Vec<usize> = Vec::new();
     let mut renamed = vec![0; width];
+    let mut known: hashbrown::HashMap<u64, Vec<usize>> = hashbrown::HashMap::new();
     for &class in &by_least {
-        renamed[class] = *seen.entry(column(class)).or_insert_with_key(|column| {
-            columns.push(column.clone());
-            columns.len() - 1
-        });
+        let alike = known.entry(hashes[class]).or_default();
+        renamed[class] = match alike.iter().find(|&&place| same(kept[place], class)) {
+            Some(&place) => place,
+            None => {
+                alike.push(kept.len());
+                kept.push(class);
+                kept.len() - 1
+            }
+        };
     }
-    let transitions =
-        (0..order.len()).flat_map(|state| columns.iter().map(move |column| column[state])).collect();
+    let transitions = rows.chunks_exact(width).flat_map(|row| kept.iter().map(|&class| row[class])).collect();
     let accepting = order.iter().map(|&state| table.accepting[state as usize]).collect();
-    (alphabet.renamed(&renamed), Table { width: columns.len(), transitions, accepting })
+    (alphabet.renamed(&renamed), Table { width: kept.len(), transitions, accepting })
 }

@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use hashbrown::HashMap;
 
-use super::{Alphabet, CharDfa, MAX_CELLS, MAX_STATES, NONE, Table, too_many_states, trim};
+use super::{Alphabet, CharDfa, MAX_CELLS, MAX_STATES, NONE, Table, too_many_states};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// What is to be known of a state: does it accept, and where does each class lead?
@@ -96,18 +96,7 @@ impl CharDfa {
 
     /// What is not in it. Linear.
     pub(in crate::grammar::json_schema) fn not(&self) -> Self {
-        let table = &self.0.table;
-        let sink = u32::try_from(table.accepting.len()).unwrap_or(NONE);
-        let complete = |to: &u32| if *to == NONE { sink } else { *to };
-        let mut transitions: Vec<u32> = table.transitions.iter().map(complete).collect();
-        transitions.extend(std::iter::repeat_n(sink, table.width));
-        let accepting = table.accepting.iter().map(|accepts| !accepts).chain([true]).collect();
-        // Two states that differ still do when both accept what they did not. What nothing leaves again
-        // unless it is
-        // accepted goes, and with it nothing else: every other state has a text that the automaton does not
-        // accept.
-        let table = Table { width: table.width, transitions, accepting };
-        trim(table).map_or_else(Self::none, |table| Self::from_minimal(&self.0.alphabet, &table))
+        complement(self.alphabet(), &self.0.table)
     }
 
     /// [`NONE`] stands for the state in which one side can no longer accept.
@@ -136,4 +125,30 @@ impl CharDfa {
             Ok(Row { accepts, to: to.collect() })
         })
     }
+}
+
+/// The strings that a minimal, trimmed automaton does not accept. Linear.
+pub(super) fn complement(alphabet: &Alphabet, table: &Table) -> CharDfa {
+    let (width, count) = (table.width, table.accepting.len());
+    let sink = u32::try_from(count).unwrap_or(NONE);
+    // From at most one state every string is accepted, and nothing leaves it: no string that comes there is
+    // in the complement. From every other state some string is not accepted.
+    let all = (0..sink).find(|&state| {
+        let row = &table.transitions[state as usize * width..][..width];
+        table.accepting[state as usize] && row.iter().all(|to| *to == state)
+    });
+    if all == Some(0) {
+        return CharDfa::none();
+    }
+    let turned = |&to: &u32| match to {
+        NONE => sink,
+        to if Some(to) == all => NONE,
+        to => to,
+    };
+    let mut transitions: Vec<u32> = Vec::with_capacity(table.transitions.len() + width);
+    transitions.extend(table.transitions.iter().map(turned));
+    transitions.extend(std::iter::repeat_n(sink, width));
+    let accepting = table.accepting.iter().map(|accepts| !accepts).chain([true]).collect();
+    // Two states that differ still do when both accept what they did not.
+    CharDfa::from_minimal(alphabet, &Table { width, transitions, accepting })
 }

@@ -86,7 +86,8 @@ proptest! {
         prop_assert_eq!(dfa.count(3), strings.len().min(4));
         let add = |sum: CharDfa, string: &String| sum.or(&CharDfa::of([string])?);
         let one_by_one = strings.iter().try_fold(CharDfa::none(), add);
-        prop_assert_eq!(one_by_one.unwrap(), dfa);
+        prop_assert_eq!(&one_by_one.unwrap(), &dfa);
+        prop_assert_eq!(CharDfa::all_but(&strings).unwrap(), dfa.not());
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub(super) struct Emitter<'a, 'o> {
     keys: HashMap<Rc<str>, ExprId>,
     written: &'a mut WrittenKeys,
     literals: HashMap<&'static str, ExprId>,
+    /// The rule of either boolean, once there is one.
+    boolean: Option<ExprId>,
     /// Must keys differ that the grammar does not list?
     distinct_keys: Option<DistinctKeys>,
     /// Must the items of some arrays differ, of which the grammar does not say so?
@@ -97,6 +99,7 @@ pub(super) fn emit(
         keys: HashMap::new(),
         written,
         literals: HashMap::new(),
+        boolean: None,
         distinct_keys: None,
         distinct_items: None,
         span: Span::default(),
@@ -181,10 +184,11 @@ impl Emitter<'_, '_> {
         if shape.null {
             alternatives.push(self.literal("null")?);
         }
-        for (value, text) in ["false", "true"].into_iter().enumerate() {
-            if shape.booleans[value] {
-                alternatives.push(self.literal(text)?);
-            }
+        match shape.booleans {
+            [false, false] => {}
+            [true, false] => alternatives.push(self.literal("false")?),
+            [false, true] => alternatives.push(self.literal("true")?),
+            [true, true] => alternatives.push(self.boolean()?),
         }
         if !shape.numbers.is_empty() {
             alternatives.push(self.number_set(&shape.numbers)?);
@@ -276,6 +280,18 @@ impl Emitter<'_, '_> {
         let expr = self.pattern(Pattern::literal(text.as_bytes()))?;
         self.literals.insert(text, expr);
         Ok(expr)
+    }
+
+    /// Either boolean; one rule, and so one terminal, for all places.
+    fn boolean(&mut self) -> Checked<ExprId> {
+        if let Some(known) = self.boolean {
+            return Ok(known);
+        }
+        let values = vec![self.literal("false")?, self.literal("true")?];
+        let either = self.alternatives(values)?;
+        let made = self.as_rule("boolean", either)?;
+        self.boolean = Some(made);
+        Ok(made)
     }
 
     /// A byte language that is part of no schema.

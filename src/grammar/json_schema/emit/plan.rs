@@ -155,8 +155,7 @@ impl Algebra<'_> {
         if let Some(known) = self.other_keys.get(&sorted) {
             return Ok(known.clone());
         }
-        let names = self.fitting(StringSet::of(&sorted))?;
-        let others = Rc::new(self.fitting(names.complement())?);
+        let others = Rc::new(self.fitting(StringSet::all_but(&sorted))?);
         self.other_keys.insert(sorted, others.clone());
         Ok(others)
     }

@@ -11,6 +11,9 @@ use crate::grammar::json_schema::leaf::LeafError;
 /// Digits of a number, and its exponent to either side, beyond which it is refused.
 const MAX_DIGITS: usize = 5_000;
 
+/// Powers of ten by which 64 bits may grow and still be 128.
+const MOST_SMALL: u32 = 19;
+
 /// A decimal number: an integer that 10 does not divide, times a power of ten.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Decimal {
@@ -76,6 +79,13 @@ impl Decimal {
     pub(super) fn new(mantissa: BigInt, exponent: i64) -> Self {
         if mantissa.is_zero() {
             return Self { mantissa, exponent: 0 };
+        }
+        if let Some(mut small) = mantissa.to_i64() {
+            let mut exponent = exponent;
+            while small % 10 == 0 {
+                (small, exponent) = (small / 10, exponent + 1);
+            }
+            return Self { mantissa: BigInt::from(small), exponent };
         }
         let (sign, digits) = (mantissa.sign(), mantissa.magnitude().to_str_radix(10));
         let kept = digits.trim_end_matches('0');
@@ -144,9 +154,22 @@ impl Decimal {
         (self.scaled(unit), other.scaled(unit), unit)
     }
 
+    /// [`aligned`](Self::aligned), if both are small, as nearly all numbers are.
+    fn aligned_small(&self, other: &Self) -> Option<(i128, i128)> {
+        let unit = self.exponent.min(other.exponent);
+        let scaled = |number: &Self| {
+            let power = u32::try_from(number.exponent - unit).ok().filter(|power| *power <= MOST_SMALL)?;
+            Some(i128::from(number.mantissa.to_i64()?) * 10_i128.pow(power))
+        };
+        Some((scaled(self)?, scaled(other)?))
+    }
+
     /// Is it a multiple of `divisor`, which is not zero?
     #[must_use]
     pub fn is_multiple_of(&self, divisor: &Self) -> bool {
+        if let Some((value, divisor)) = self.aligned_small(divisor) {
+            return divisor != 0 && value % divisor == 0;
+        }
         let (value, divisor, _) = self.aligned(divisor);
         !divisor.is_zero() && (value % divisor).is_zero()
     }
@@ -179,6 +202,9 @@ impl From<i64> for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
+        if let Some((left, right)) = self.aligned_small(other) {
+            return left.cmp(&right);
+        }
         let (left, right, _) = self.aligned(other);
         left.cmp(&right)
     }
@@ -195,6 +221,39 @@ impl fmt::Display for Decimal {
         match self.exponent {
             0..=20 => write!(f, "{}", self.scaled(0)),
             exponent => write!(f, "{}e{exponent}", self.mantissa),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Numbers whose mantissas are about as large as 64 bits, and some that are larger.
+    fn number() -> impl Strategy<Value = Decimal> {
+        let mantissa = prop_oneof![any::<i64>().prop_map(i128::from), any::<i128>(), -20..20_i128];
+        (mantissa, -24..24_i64)
+            .prop_map(|(mantissa, exponent)| Decimal::new(BigInt::from(mantissa), exponent))
+    }
+
+    proptest! {
+        /// Small numbers, which take a way of their own, against that of all.
+        #[test]
+        fn small_numbers_are_numbers(left in number(), right in number()) {
+            let (one, other, _) = left.aligned(&right);
+            prop_assert_eq!(left.cmp(&right), one.cmp(&other));
+            let divides = !other.is_zero() && (one % other).is_zero();
+            prop_assert_eq!(left.is_multiple_of(&right), divides);
+        }
+
+        #[test]
+        fn ten_divides_no_mantissa(digits in any::<i128>(), zeros in 0..30_u32, exponent in -9..9_i64) {
+            let made = Decimal::new(BigInt::from(digits) * BigInt::from(10).pow(zeros), exponent);
+            let text = format!("{digits}{}e{exponent}", "0".repeat(zeros as usize));
+            prop_assert_eq!(&made, &Decimal::parse(&text).unwrap());
+            prop_assert!(made.is_zero() || made.digits().last() != Some(&0));
         }
     }
 }

@@ -152,11 +152,12 @@ impl Reals {
                 let numbers = (0..count).map(|at| unit.times(&(&first + at)));
                 here.extend(numbers.filter(|number| gap.residues.of(number)));
             }
-            here.sort_unstable();
+            // A stable sort merges runs, and each row is one; so are all cuts, and all gaps.
+            here.sort();
             here.dedup();
             found.extend(here);
         }
-        found.sort_unstable();
+        found.sort();
         (found.len() <= limit).then_some(found)
     }
 }

@@ -37,6 +37,9 @@ const COUNTED_STATES: usize = 64;
 const MAX_COUNTED: usize = 60_000;
 /// States of all the automata in such a grammar.
 const MAX_RESTS: usize = 400_000;
+/// States from which on a set is spelled on a core of its own: some 50 us of work, as long as it takes to
+/// wake one.
+const WORTH_A_THREAD: usize = 128;
 /// Ways into the last loop of a pattern whose length is counted.
 const MAX_ENTRIES: usize = 64;
 
@@ -105,6 +108,19 @@ impl StringSet {
 }
 
 impl StringSet {
+    /// Spells a large set on another core, so that [`emit`](Self::emit) finds it done or waits for the rest.
+    pub(in super::super) fn spell_ahead(&self, spelling: Spelling) {
+        // Other ways of writing are not kept, and bounds make other sets.
+        let ([(_, dfa)], Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };
+        if dfa.len() >= WORTH_A_THREAD && !dfa.is_spelled() && rayon::current_num_threads() > 1 {
+            let dfa = dfa.clone();
+            rayon::spawn(move || {
+                // Whoever asks for it is told what went wrong.
+                let _ = quoted(&dfa, Style::All);
+            });
+        }
+    }
+
     /// What terminals made of sets of strings mostly agree with: all strings, the rest of one with the
     /// closing quote, and any characters.
     pub(in super::super) fn common(spelling: Spelling) -> Result<[Automaton; 3], LeafError> {

@@ -69,6 +69,14 @@ impl StringSet {
         Ok(Self::regular(CharDfa::of(strings)?))
     }
 
+    /// All strings but these. `O(n log n)` in their characters.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn all_but<S: AsRef<str>>(strings: impl IntoIterator<Item = S>) -> Result<Self, LeafError> {
+        Ok(Self::regular(CharDfa::all_but(strings)?))
+    }
+
     /// The strings in which an ECMA-262 regular expression finds a match: `^` and `$` are the ends of the
     /// string, `\d`, `\w` and `\b` are ASCII, `\s` is Unicode. Look-ahead is exact but inside of unbounded
     /// repetition.

@@ -100,33 +100,31 @@ pub(super) fn quoted(dfa: &CharDfa, style: Style) -> Result<Automaton, LeafError
 /// The JSON strings of the strings of `dfa`, each with the quotes asked for: before and after. Linear in the
 /// edges and in the states made.
 pub(super) fn spell(dfa: &CharDfa, style: Style, quotes: (bool, bool)) -> Result<Automaton, LeafError> {
-    let count = dfa.len();
+    if dfa.is_empty() {
+        return Automaton::minimal(vec![State::default()]).map_err(|_| too_many());
+    }
     let number = |state: usize| u32::try_from(state).unwrap_or(u32::MAX);
-    // The character states first, then the end, then what is between characters, then the start.
-    let mut speller = Speller::new(style, count + 1);
-    let end = number(count);
-    speller.nodes[count].accepts = true;
-    for state in 0..number(count) {
-        let mut edges = speller.character(&code_points(&dfa.edges(state)))?;
+    // The start, if it is one of its own, then the states of `dfa`, the end, and what is between characters.
+    let (first, count) = (usize::from(quotes.0), dfa.len());
+    let mut speller = Speller::new(style, first + count + 1);
+    let (shift, end) = (number(first), number(first + count));
+    if quotes.0 {
+        speller.nodes[0].edges = vec![Edge { first: b'"', last: b'"', to: shift }];
+    }
+    speller.nodes[first + count].accepts = true;
+    for (at, state) in (0..number(count)).enumerate() {
+        let mut ways = code_points(&dfa.edges(state));
+        ways.iter_mut().for_each(|way| way.2 += shift);
+        let mut edges = speller.character(&ways)?;
         let accepts = dfa.accepts(state);
         if accepts && quotes.1 {
             edges.push(Edge { first: b'"', last: b'"', to: end });
         }
-        speller.nodes[state as usize] = State { accepts: accepts && !quotes.1, edges };
+        speller.nodes[first + at] = State { accepts: accepts && !quotes.1, edges };
     }
-    let mut states = speller.nodes;
-    if count == 0 {
-        states = vec![State::default()];
-    } else if quotes.0 {
-        // The first state becomes the second, and all numbers move on by one.
-        for edge in states.iter_mut().flat_map(|state| &mut state.edges) {
-            edge.to += 1;
-        }
-        let quote = Edge { first: b'"', last: b'"', to: 1 };
-        states.insert(0, State { accepts: false, edges: vec![quote] });
-    }
-    // The states of `dfa` differ, and so do what is between characters: those of equal edges are one.
-    Automaton::minimal(states).map_err(|error| {
+    // The states of `dfa` differ, and so do what is between characters: those of equal edges are one. Each
+    // has a way to the end, as those of `dfa` have.
+    Automaton::trimmed(speller.nodes).map_err(|error| {
         debug_assert_eq!(error, AutomatonError::TooManyStates, "edges overlap");
         too_many()
     })

@@ -16,6 +16,9 @@ use crate::grammar::{
 /// The states of a detour, and the one between characters.
 const STATES_OF_A_CHARACTER: usize = 6;
 
+/// Ways out of a state at most: a character and a backslash, a letter and `u`, a digit in either case.
+const WAYS: usize = 2;
+
 /// The JSON strings that mean `string`, with quotes: what [`StringSet::one`](super::StringSet::one) emits.
 /// `None` if it has other characters than those of ASCII that are seen, or is too long for one automaton.
 pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automaton> {
@@ -25,10 +28,10 @@ pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automat
     }
     let style = Style::of(spelling.escapes);
     let mut states = Chain(Vec::with_capacity((string.len() + 1) * STATES_OF_A_CHARACTER));
-    let (start, mut from) = (states.add(), states.add());
+    let (start, mut from) = (states.add(1), states.add(WAYS));
     states.lead(start, b'"', from);
     for byte in string.bytes() {
-        let to = states.add();
+        let to = states.add(WAYS);
         if byte != b'"' && byte != b'\\' {
             states.lead(from, byte, to);
         }
@@ -36,7 +39,7 @@ pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automat
         let short = style.short().iter().find(|(_, meant)| *meant == code).map(|(letter, _)| *letter);
         let escaped = style.escapes(code);
         if short.is_some() || escaped {
-            let escape = states.add();
+            let escape = states.add(WAYS);
             states.lead(from, b'\\', escape);
             if let Some(letter) = short {
                 states.lead(escape, letter, to);
@@ -47,19 +50,20 @@ pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automat
         }
         from = to;
     }
-    let end = states.add();
+    let end = states.add(0);
     states.lead(from, b'"', end);
     states.0[end as usize].accepts = true;
-    Automaton::minimal(states.0).ok()
+    Automaton::trimmed(states.0).ok()
 }
 
 /// States in the making.
 struct Chain(Vec<State>);
 
 impl Chain {
-    /// A state more, and its number, of which there are at most [`MAX_SPELLED`].
-    fn add(&mut self) -> u32 {
-        self.0.push(State::default());
+    /// A state more, with room for so many ways out, and its number, of which there are at most
+    /// [`MAX_SPELLED`].
+    fn add(&mut self, ways: usize) -> u32 {
+        self.0.push(State { accepts: false, edges: Vec::with_capacity(ways) });
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
     }
 
@@ -69,8 +73,9 @@ impl Chain {
 
     /// The way of `u` and four hex digits.
     fn unit(&mut self, mut from: u32, byte: u8, to: u32) {
-        for digit in [b'u', b'0', b'0', b'0' + (byte >> 4)] {
-            let next = self.add();
+        for (at, digit) in [b'u', b'0', b'0', b'0' + (byte >> 4)].into_iter().enumerate() {
+            // The last digit may be a letter in either case.
+            let next = self.add(if at == 3 { WAYS } else { 1 });
             self.lead(from, digit, next);
             from = next;
         }
