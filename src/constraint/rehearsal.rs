@@ -3,14 +3,15 @@
 //! Most work of a place's first mask serves other places too: rows of automata, trees, comparisons of
 //! terminals with common ones. So a machine's first mask comes with the masks along a few made-up texts,
 //! tokenised by longest match. A text goes on by the terminal that was begun least often so far (a
-//! rotor-router walk) and closes brackets last.
+//! rotor-router walk). It closes brackets last, but those with some members first: so all objects come in
+//! turn, not all members of the first.
 //!
 //! The work allowed grows with the grammar's size, since masks of small grammars are quick anyway. Sessions
 //! that share the machine wait meanwhile, a few milliseconds once.
 
 use super::{machine::Machine, program::Program};
 use crate::{
-    ids::{StateId, TerminalId},
+    ids::TerminalId,
     limits::{LimitExceeded, Work},
     scanner::{NONE, Scanner, TerminalDfa},
     vocab::ByteTrie,
@@ -23,6 +24,9 @@ const MOST_OF_A_TERMINAL: usize = 64;
 /// Work of spelling a terminal, and classes of bytes that are looked at for a unit.
 const SPELLING_WORK: usize = 32;
 const CLASSES_OF_A_UNIT: usize = 8;
+
+/// Members or items from which on a bracket is closed as soon as it may be.
+const MOST_MEMBERS: usize = 8;
 
 /// Terminals in a row, all begun before, after which a text ends.
 const MOST_STALE: usize = 8;
@@ -105,18 +109,21 @@ impl<'p> Rehearsal<'p> {
         let program = self.program;
         let scanner = &program.lowered.scanner;
         let (mut text, mut is_new, mut stale) = (Vec::new(), false, 0);
-        let mut state: StateId = machine.start();
+        let (mut state, mut members) = (machine.start(), Members::default());
         while text.len() < MOST_TEXT && stale < MOST_STALE {
             let Some(set) = machine.boundary(state) else { break };
             let accepts = machine.parser().accepts(set);
             work.spend(accepts.len())?;
-            let Some(next) = self.least_begun(scanner, accepts, work)? else { break };
+            let Some(next) = self.least_begun(scanner, accepts, members.are_enough(), work)? else {
+                break;
+            };
             let begun = &mut self.begun[next.index()];
             (is_new, stale) = if *begun == 0 { (true, 0) } else { (is_new, stale + 1) };
             *begun += 1;
             let spelt = self.spelt(scanner, next, work)?;
             let (to, taken) = machine.walk(program, state, spelt, work)?;
             text.extend_from_slice(&spelt[..taken]);
+            members.note(&spelt[..taken]);
             if taken < spelt.len() || taken == 0 {
                 break;
             }
@@ -125,16 +132,19 @@ impl<'p> Rehearsal<'p> {
         Ok((text, is_new))
     }
 
-    /// The terminal that was begun least often; one that closes a bracket only if there is no other.
+    /// The terminal that was begun least often; one that closes a bracket before all others, or only if there
+    /// is no other.
     fn least_begun(
         &mut self,
         scanner: &Scanner,
         accepts: &[TerminalId],
+        closing_first: bool,
         work: &mut Work,
     ) -> Result<Option<TerminalId>, LimitExceeded> {
         let mut least = None;
         for &terminal in accepts {
-            let rank = (self.closes(scanner, terminal, work)?, self.begun[terminal.index()]);
+            let closes = self.closes(scanner, terminal, work)?;
+            let rank = (closes != closing_first, self.begun[terminal.index()]);
             if rank == (false, 0) {
                 return Ok(Some(terminal));
             }
@@ -168,6 +178,29 @@ impl<'p> Rehearsal<'p> {
             *spelt = Some(text);
         }
         Ok(spelt.as_deref().unwrap_or_default())
+    }
+}
+
+/// How many members or items the open brackets of a text have, the innermost last. What looks like brackets
+/// in a string counts too.
+#[derive(Debug, Default)]
+struct Members(Vec<usize>);
+
+impl Members {
+    fn note(&mut self, text: &[u8]) {
+        for byte in text {
+            match byte {
+                b'{' | b'[' | b'(' => self.0.push(0),
+                b'}' | b']' | b')' => drop(self.0.pop()),
+                b',' => self.0.last_mut().into_iter().for_each(|members| *members += 1),
+                _ => {}
+            }
+        }
+    }
+
+    /// Has the innermost bracket as many as it should?
+    fn are_enough(&self) -> bool {
+        self.0.last().is_some_and(|members| *members >= MOST_MEMBERS)
     }
 }
 
