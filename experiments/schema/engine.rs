@@ -12,6 +12,9 @@
 /// That of the program `domino`.
 #[path = "../../src/bin/domino/allocator.rs"]
 mod allocator;
+/// As `domino serve` does.
+#[path = "../../src/bin/domino/serve/memory.rs"]
+mod memory;
 mod vocabulary;
 
 use std::{
@@ -49,6 +52,7 @@ struct Test {
 
 fn main() -> Result<(), Box<dyn Error>> {
     allocator::keep_memory();
+    memory::take_ahead();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     CPU.get_or_init(|| has("--cpu"));

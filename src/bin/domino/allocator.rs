@@ -16,8 +16,9 @@ const PURGE_DELAY: mi_option_t = 15;
 const KEPT: c_long = 5_000;
 
 /// Sets how long the allocator keeps free memory before it returns it to the system. Compiling a grammar
-/// needs some tens of MB for a moment; getting them from the system each time can stall a step for 5 ms, while
-/// it compacts memory for huge pages. `MIMALLOC_PURGE_DELAY` in the environment takes precedence.
+/// needs some tens of MB for a moment. Getting them from the system each time can stall a step for 5 ms, in a
+/// virtual machine that gives free memory back to its host. `MIMALLOC_PURGE_DELAY` in the environment takes
+/// precedence.
 #[expect(unsafe_code, reason = "mimalloc's options are C functions only")]
 pub(crate) fn keep_memory() {
     // SAFETY: the function stores one number in a static table, after a check that the option is in it. It is

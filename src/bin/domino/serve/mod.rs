@@ -35,6 +35,8 @@ mod handlers;
 #[cfg(feature = "serve")]
 mod health;
 #[cfg(feature = "serve")]
+mod memory;
+#[cfg(feature = "serve")]
 mod metrics;
 #[cfg(feature = "serve")]
 mod named;

@@ -19,6 +19,7 @@ use super::{
     gate::{Gate, Pulse},
     guessing::Guessing,
     health::Health,
+    memory,
     metrics::Metrics,
     named::NamedGrammars,
     registry::{Registry, Shop},
@@ -50,6 +51,8 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         .enable_all()
         .build()
         .context("cannot start the threads of the server")?;
+    // While the model is loaded.
+    runtime.spawn_blocking(memory::take_ahead);
     let ended = runtime.block_on(async {
         // Before the model is loaded, so that a port in use is told at once.
         let listener = listen(command).await?;
