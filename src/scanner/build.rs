@@ -1,11 +1,15 @@
 //! Pattern -> minimal trimmed DFA, within budgets.
 
 use regex_automata::nfa::thompson::{self, WhichCaptures};
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Hir, HirKind};
 
 use super::dfa::{RawDfa, TerminalDfa};
 use crate::{
-    grammar::{Automaton, PatternKind, regular::determinize},
+    grammar::{
+        Automaton, PatternKind,
+        automaton::{Edge, State},
+        regular::determinize,
+    },
     limits::{Budget, LimitExceeded, Limits},
 };
 
@@ -48,12 +52,25 @@ pub(crate) fn build(
     limits: &Limits,
 ) -> Result<Option<TerminalDfa>, LimitExceeded> {
     let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states);
-    if let regex_syntax::hir::HirKind::Literal(literal) = hir.kind() {
+    if let HirKind::Literal(literal) = hir.kind() {
         if literal.0.len() >= max_states {
             return Err(too_many());
         }
         return Ok(TerminalDfa::literal(&literal.0));
     }
+    if let Some(literals) = literals(hir) {
+        let states = trie(&literals);
+        if states.len() > max_states {
+            return Err(too_many());
+        }
+        return Ok(Automaton::new(states).ok().and_then(|it| TerminalDfa::from_raw(RawDfa::from(&it))));
+    }
+    by_nfa(hir, max_states, limits)
+}
+
+/// Any expression's, by way of an NFA.
+fn by_nfa(hir: &Hir, max_states: usize, limits: &Limits) -> Result<Option<TerminalDfa>, LimitExceeded> {
+    let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states);
     let nfa = thompson::Compiler::new()
         .configure(
             thompson::Config::new()
@@ -65,6 +82,41 @@ pub(crate) fn build(
         .map_err(|_| LimitExceeded::new(Budget::NfaBytes, "bytes of a terminal's NFA", limits.nfa_bytes))?;
     let raw = determinize(&nfa, max_states).ok_or_else(too_many)?;
     Ok(TerminalDfa::from_raw(raw))
+}
+
+/// The literals that `hir` is an alternation of, as `true|false` is; none if it is the empty class.
+fn literals(hir: &Hir) -> Option<Vec<&[u8]>> {
+    match hir.kind() {
+        HirKind::Class(class) if class.is_empty() => Some(Vec::new()),
+        HirKind::Alternation(parts) => {
+            let literals = parts.iter().map(|part| match part.kind() {
+                HirKind::Literal(literal) => Some(&*literal.0),
+                _ => None,
+            });
+            literals.collect()
+        }
+        _ => None,
+    }
+}
+
+/// The states of these literals, and no others.
+fn trie(literals: &[&[u8]]) -> Vec<State> {
+    let mut states = vec![State::default()];
+    for literal in literals {
+        let mut at = 0;
+        for &byte in *literal {
+            let known = states[at].edges.iter().find(|edge| edge.first == byte).map(|edge| edge.to as usize);
+            at = known.unwrap_or_else(|| {
+                let to = states.len();
+                let edge = Edge { first: byte, last: byte, to: u32::try_from(to).unwrap_or(u32::MAX) };
+                states[at].edges.push(edge);
+                states.push(State::default());
+                to
+            });
+        }
+        states[at].accepts = true;
+    }
+    states
 }
 
 #[cfg(test)]
@@ -133,6 +185,18 @@ mod tests {
     }
 
     #[test]
+    fn some_expressions_are_literals() {
+        let found = |pattern: &str| literals(&hir(pattern)).map(|literals| literals.len());
+        for (pattern, expected) in
+            [("false|true", Some(2)), ("null|false|true", Some(3)), ("[a&&b]", Some(0)), ("a|b*", None)]
+        {
+            assert_eq!(found(pattern), expected, "{pattern}");
+        }
+        let budget = |states| build(&hir("false|true"), states, &Limits::default());
+        assert!(budget(9).is_err() && budget(10).is_ok());
+    }
+
+    #[test]
     fn long_chains_stay_cheap() {
         let dfa = dfa("[ab]{1,20000}");
         assert_eq!(dfa.len(), 20_001);
@@ -167,6 +231,14 @@ mod tests {
             accepting.push(true);
             let chain = TerminalDfa::from_raw(RawDfa { classes, class_count: 256, transitions, accepting });
             prop_assert_eq!(TerminalDfa::literal(&bytes), chain);
+        }
+
+        /// Alternations of literals against the way of all expressions.
+        #[test]
+        fn literals_are_tries(literals in proptest::collection::vec("[abc]{0,5}|é", 1..6)) {
+            let hir = hir(&literals.join("|"));
+            let limits = Limits::default();
+            prop_assert_eq!(build(&hir, 100, &limits).unwrap(), by_nfa(&hir, 100, &limits).unwrap());
         }
 
         /// An automaton is refused exactly if it has more states than it may have, before it is made minimal.

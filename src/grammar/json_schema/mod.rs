@@ -20,6 +20,7 @@ mod emit;
 mod engine_tests;
 mod error;
 pub mod leaf;
+mod memo;
 pub mod numbers;
 mod options;
 mod places;

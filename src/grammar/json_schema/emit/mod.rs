@@ -54,6 +54,7 @@ pub(super) struct Emitter<'a, 'o> {
     /// Sets of strings and numbers that have been written, by address; `kept` keeps the addresses theirs.
     strings: HashMap<*const StringSet, ExprId>,
     numbers: HashMap<*const NumberSet, ExprId>,
+    unwritten: Vec<Unwritten>,
     kept: (Vec<Rc<StringSet>>, Vec<Rc<NumberSet>>),
     keys: HashMap<Rc<str>, ExprId>,
     written: &'a mut WrittenKeys,
@@ -65,6 +66,14 @@ pub(super) struct Emitter<'a, 'o> {
     /// Must the items of some arrays differ, of which the grammar does not say so?
     distinct_items: Option<DistinctItems>,
     /// Where what is being written comes from.
+    span: Span,
+    node: NodeId,
+}
+
+/// A set of strings whose rule has no body yet, and where it was met.
+struct Unwritten {
+    set: Rc<StringSet>,
+    name: String,
     span: Span,
     node: NodeId,
 }
@@ -95,6 +104,7 @@ pub(super) fn emit(
         open: Vec::new(),
         strings: HashMap::new(),
         numbers: HashMap::new(),
+        unwritten: Vec::new(),
         kept: (Vec::new(), Vec::new()),
         keys: HashMap::new(),
         written,
@@ -111,6 +121,7 @@ pub(super) fn emit(
     while let Some((id, level, name)) = emitter.open.pop() {
         emitter.rule(id, level, &name)?;
     }
+    emitter.write_strings()?;
     if let Some(keys) = emitter.distinct_keys {
         emitter.builder.distinct_keys(keys);
     }
@@ -212,14 +223,28 @@ impl Emitter<'_, '_> {
         if let Some(&known) = self.strings.get(&Rc::as_ptr(set)) {
             return Ok(known);
         }
-        let written = set.emit(&mut self.builder, self.spelling, self.span);
-        let written = self.algebra.fitting(written)?;
+        set.spell_ahead(self.spelling);
         // A rule is one terminal or one nonterminal, however often it is used.
-        let wanted = if set.is_all() { "string" } else { "strings" };
-        let expr = self.as_rule(wanted, written)?;
+        let name = self.name(if set.is_all() { "string" } else { "strings" });
+        let expr = self.rule_ref(&name)?;
         self.strings.insert(Rc::as_ptr(set), expr);
-        self.kept.0.push(set.clone());
+        self.unwritten.push(Unwritten { set: set.clone(), name, span: self.span, node: self.node });
         Ok(expr)
+    }
+
+    /// The rules of all sets of strings. They come last, so that other cores have spelled the large ones by
+    /// then.
+    fn write_strings(&mut self) -> Checked<()> {
+        for Unwritten { set, name, span, node } in std::mem::take(&mut self.unwritten) {
+            (self.span, self.node) = (span, node);
+            self.algebra.stand_at(node);
+            let written = set.emit(&mut self.builder, self.spelling, span);
+            let written = self.algebra.fitting(written)?;
+            self.define(&name, written)?;
+            // Its address stays its own.
+            self.kept.0.push(set);
+        }
+        Ok(())
     }
 
     fn number_set(&mut self, set: &Rc<NumberSet>) -> Checked<ExprId> {

@@ -47,7 +47,6 @@ impl Emitter<'_, '_> {
         }
         let others = plan.regions.len() + plan.listed.len();
         let free = plan.members.len() + others > 1 && plan.members.len() + plan.listed.len() > 0;
-        plan.regions.iter().for_each(|region| region.keys.spell_ahead(self.spelling));
         self.note_keys(&plan);
         let any_order = self.algebra.options.order == Order::Any && free;
         let named = plan.members.iter().chain(&plan.listed).map(|_| None).collect();

@@ -15,14 +15,13 @@ mod residues;
 mod tests;
 mod texts;
 
-use std::sync::OnceLock;
-
 pub use decimal::Decimal;
 use reals::Reals;
 
 use super::{
     dfa::CharDfa,
     leaf::{LeafError, Spelling},
+    memo::Memo,
 };
 use crate::{
     grammar::{
@@ -31,6 +30,9 @@ use crate::{
     },
     ids::ExprId,
 };
+
+/// Numbers at which a set that schemas may have in common is cut: two bounds, and what a multiple leaves out.
+const COMMON_CUTS: usize = 4;
 
 /// What an integer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -230,28 +232,21 @@ impl NumberSet {
         spelling: Spelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
-        static ALL: OnceLock<Automaton> = OnceLock::new();
-        static INTEGERS: OnceLock<Automaton> = OnceLock::new();
-        if spelling.plain_integers && self.subtract(&Self::integers(Integers::ByValue))?.is_empty() {
-            let made = ascii(&self.texts()?.and(&texts::unsigned_zero()?)?)?;
-            return Ok(builder.pattern(Pattern::automaton(made), span)?);
-        }
-        let known = if self.is_all() {
-            Some(&ALL)
-        } else if *self == Self::integers(Integers::ByValue) {
-            Some(&INTEGERS)
-        } else {
-            None
-        };
+        static KNOWN: Memo<(NumberSet, bool)> = Memo::new();
         if self.is_empty() {
             return Ok(builder.alternatives(Vec::new(), span)?);
         }
-        let automaton = match known.and_then(OnceLock::get) {
-            Some(known) => known.clone(),
-            None => {
-                let made = ascii(&self.texts()?)?;
-                known.map_or(made.clone(), |known| known.get_or_init(|| made).clone())
+        let make = || {
+            let texts = self.texts()?;
+            if spelling.plain_integers && self.subtract(&Self::integers(Integers::ByValue))?.is_empty() {
+                return ascii(&texts.and(&texts::unsigned_zero()?)?);
             }
+            ascii(&texts)
+        };
+        let automaton = if self.values.cuts().len() <= COMMON_CUTS {
+            KNOWN.get_or_make((self.clone(), spelling.plain_integers), make)?
+        } else {
+            make()?
         };
         Ok(builder.pattern(Pattern::automaton(automaton), span)?)
     }

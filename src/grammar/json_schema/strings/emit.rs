@@ -20,6 +20,7 @@ use crate::{
         json_schema::{
             dfa::{CharClass, CharDfa, Counted, MAX_STATES, Place, char_at, too_many_states},
             leaf::{LeafError, Spelling},
+            memo::Memo,
         },
     },
     ids::ExprId,
@@ -281,14 +282,13 @@ impl Emitter<'_> {
 
     /// So many characters of a class and the closing quote, as one automaton.
     fn rest(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
-        let automaton =
-            if (min, max) == (0, Some(BLOCK - 1)) && *class == CharClass::all() && self.style == Style::All {
-                static REST: OnceLock<CharDfa> = OnceLock::new();
-                let known = REST.get_or_init(|| CharDfa::repeated(class, min, max));
-                known.spelled(|dfa| spell(dfa, self.style, (false, true)))?
-            } else {
-                spell(&CharDfa::repeated(class, min, max), self.style, (false, true))?
-            };
+        static KNOWN: Memo<(u64, Option<u64>)> = Memo::new();
+        let make = || spell(&CharDfa::repeated(class, min, max), self.style, (false, true));
+        let automaton = if *class == CharClass::all() && self.style == Style::All {
+            KNOWN.get_or_make((min, max), make)?
+        } else {
+            make()?
+        };
         self.pattern(automaton)
     }
 
