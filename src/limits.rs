@@ -64,7 +64,7 @@ pub struct Limits {
     /// Work of making masks [ahead](crate::CompiledGrammar::explore). Default 1,000,000 of the units of `step_work`, 4 to 20 ms.
     pub exploration: usize,
     /// Warm-up: work of making masks along made-up texts, done before the first mask of a grammar, in the
-    /// units of `step_work`; a mask begun is made whole. Default 850,000, 3 to 8 ms; 0 turns it off. Masks
+    /// units of `step_work`; a mask begun is made whole. Default 700,000, 3 to 6 ms; 0 turns it off. Masks
     /// are the same.
     pub rehearsal: usize,
     /// Bytes of automata and productions from which on a grammar is worth all of that work; a smaller one as
@@ -101,7 +101,7 @@ impl Default for Limits {
             tree_bytes: 64 << 20,
             mask_bytes: 32 << 20,
             exploration: 1_000_000,
-            rehearsal: 850_000,
+            rehearsal: 700_000,
             rehearsal_size: 320_000,
             completion_visits: 4_000_000,
             captures: 8_000_000,

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Terminals from which on another core works out which follow which.
-const WORTH_A_THREAD: usize = 512;
+const WORTH_A_THREAD: usize = 256;
 
 /// What all sessions of a grammar read. Nothing in it changes but for what is worked out late.
 #[derive(Debug)]

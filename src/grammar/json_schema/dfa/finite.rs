@@ -1,6 +1,8 @@
 //! Finite languages: automata of lists of strings, and lists of strings of automata.
 
-use hashbrown::HashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{Alphabet, CharDfa, MAX_CELLS, NONE, Table, char_at, index, ops::complement};
 use crate::grammar::json_schema::leaf::LeafError;
@@ -92,17 +94,21 @@ fn automaton<S: AsRef<str>>(
 #[derive(Debug, Default)]
 struct Frozen {
     nodes: Vec<Node>,
-    known: HashMap<Node, u32>,
+    /// The nodes, by what they are.
+    known: HashTable<u32>,
+    hashes: DefaultHashBuilder,
 }
 
 impl Frozen {
     fn id(&mut self, node: Node) -> u32 {
-        if let Some(&id) = self.known.get(&node) {
+        let Self { nodes, known, hashes } = self;
+        let hash = hashes.hash_one(&node);
+        if let Some(&id) = known.find(hash, |&id| nodes[id as usize] == node) {
             return id;
         }
-        let id = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-        self.nodes.push(node.clone());
-        self.known.insert(node, id);
+        let id = u32::try_from(nodes.len()).unwrap_or(NONE);
+        nodes.push(node);
+        known.insert_unique(hash, id, |&id| hashes.hash_one(&nodes[id as usize]));
         id
     }
 

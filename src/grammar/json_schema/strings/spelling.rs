@@ -22,6 +22,9 @@ use crate::grammar::automaton::{Automaton, AutomatonError, Edge, State};
 /// Byte states of one spelled automaton. The engine's own budget of a terminal is 20,000.
 pub(super) const MAX_SPELLED: usize = 16_000;
 
+/// Byte states for each state of characters, in most automata: its escape's, up to the last digit, and it.
+const STATES_OF_A_CHARACTER: usize = 6;
+
 /// How much is escaped; [`Escapes`] and what is between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
@@ -185,10 +188,12 @@ struct Plan {
 impl Speller {
     /// Of an automaton with these states, which are there but empty.
     fn new(style: Style, states: usize) -> Self {
+        let mut nodes = Vec::with_capacity(states * STATES_OF_A_CHARACTER);
+        nodes.resize(states, State::default());
         Self {
             style,
-            nodes: vec![State::default(); states],
-            known: HashTable::new(),
+            nodes,
+            known: HashTable::with_capacity(states * STATES_OF_A_CHARACTER),
             hashes: DefaultHashBuilder::default(),
             tails: HashMap::new(),
             usual: HashMap::new(),
