@@ -1,11 +1,16 @@
 //! States that send most characters one way and a few another: the edges of the many, with those of the few
 //! changed.
 
+use std::ops::Range;
+
 use super::spelling::Way;
 use crate::grammar::automaton::Edge;
 
 /// A way out of a state for all characters but a few.
 pub(super) type Usual = Option<u32>;
+
+/// The first code point that is none of ASCII.
+const ASCII_END: u32 = 0x80;
 
 /// Characters that lead elsewhere than most do, at most; where there are more, ranges are looked at.
 const MOST_OTHERS: usize = 24;
@@ -29,19 +34,24 @@ pub(super) fn few_others(ways: &[Way]) -> Option<(Usual, Vec<(u32, Usual)>)> {
         }
     };
     let mut others = Vec::new();
-    let mut next = 0;
-    for code in 0..0x80 {
-        while ways.get(next).is_some_and(|way| way.1 < code) {
-            next += 1;
+    let mut add = |codes: Range<u32>, to: Usual| {
+        if to == usual {
+            return Some(());
         }
-        let to = ways.get(next).filter(|way| way.0 <= code).map(|way| way.2);
-        if to != usual {
-            if others.len() == MOST_OTHERS {
-                return None;
-            }
+        for code in codes {
+            (others.len() < MOST_OTHERS).then_some(())?;
             others.push((code, to));
         }
+        Some(())
+    };
+    // The ways of ASCII, and the gaps between them.
+    let mut next = 0;
+    for &(first, last, to) in ways.iter().take_while(|way| way.0 < ASCII_END) {
+        add(next..first, None)?;
+        next = ASCII_END.min(last + 1);
+        add(first..next, Some(to))?;
     }
+    add(next..ASCII_END, None)?;
     Some((usual, others))
 }
 

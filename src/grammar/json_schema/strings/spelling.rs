@@ -5,9 +5,9 @@
 //! digits serves all: a block of code points that lead to the same state needs one shared tail, and only
 //! blocks in which ways part are looked into.
 
-use std::{hash::BuildHasher, rc::Rc};
+use std::rc::Rc;
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{HashMap, HashTable};
 
 use super::{
     super::{
@@ -17,7 +17,10 @@ use super::{
     changed::{Usual, few_others, hex_bytes, with},
     digits::{ASCII, Digit, FOUR_BYTES, PAIR, THREE_BYTES, TWO_BYTES, UNIT},
 };
-use crate::grammar::automaton::{Automaton, AutomatonError, Edge, State};
+use crate::{
+    grammar::automaton::{Automaton, AutomatonError, Edge, State},
+    hopcroft::HASH_FACTOR,
+};
 
 /// Byte states of one spelled automaton. The engine's own budget of a terminal is 20,000.
 pub(super) const MAX_SPELLED: usize = 16_000;
@@ -165,7 +168,6 @@ struct Speller {
     nodes: Vec<State>,
     /// States between characters, by their edges.
     known: HashTable<u32>,
-    hashes: DefaultHashBuilder,
     /// States from which any further digits lead to a state.
     tails: HashMap<(&'static [Digit], u32), u32>,
     /// The edges from which every character leads to a state.
@@ -194,7 +196,6 @@ impl Speller {
             style,
             nodes,
             known: HashTable::with_capacity(states * STATES_OF_A_CHARACTER),
-            hashes: DefaultHashBuilder::default(),
             tails: HashMap::new(),
             usual: HashMap::new(),
             plans: HashMap::new(),
@@ -417,7 +418,7 @@ impl Speller {
 
     /// The state with these edges: in order, and none that could be one with the next.
     fn sorted_node(&mut self, edges: Vec<Edge>) -> Result<u32, LeafError> {
-        let hash = self.hashes.hash_one(&edges);
+        let hash = hash_of(&edges);
         if let Some(&known) = self.known.find(hash, |&id| self.nodes[id as usize].edges == edges) {
             return Ok(known);
         }
@@ -426,10 +427,16 @@ impl Speller {
         }
         let id = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
         self.nodes.push(State { accepts: false, edges });
-        let Self { known, nodes, hashes, .. } = self;
-        known.insert_unique(hash, id, |&id| hashes.hash_one(&nodes[id as usize].edges));
+        let Self { known, nodes, .. } = self;
+        known.insert_unique(hash, id, |&id| hash_of(&nodes[id as usize].edges));
         Ok(id)
     }
+}
+
+/// A hash of edges, a word each.
+fn hash_of(edges: &[Edge]) -> u64 {
+    let word = |edge: &Edge| u64::from(edge.to) << 16 | u64::from(edge.first) << 8 | u64::from(edge.last);
+    edges.iter().fold(0, |hash: u64, edge| (hash ^ word(edge)).wrapping_mul(HASH_FACTOR).rotate_left(29))
 }
 
 impl Plan {
