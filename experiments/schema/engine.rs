@@ -52,7 +52,7 @@ struct Test {
 
 fn main() -> Result<(), Box<dyn Error>> {
     allocator::keep_memory();
-    memory::take_ahead();
+    memory::take_ahead(None);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     CPU.get_or_init(|| has("--cpu"));

@@ -59,10 +59,7 @@ pub(crate) fn build(
         return Ok(TerminalDfa::literal(&literal.0));
     }
     if let Some(literals) = literals(hir) {
-        let states = trie(&literals);
-        if states.len() > max_states {
-            return Err(too_many());
-        }
+        let states = trie(&literals, max_states).ok_or_else(too_many)?;
         return Ok(Automaton::new(states).ok().and_then(|it| TerminalDfa::from_raw(RawDfa::from(&it))));
     }
     by_nfa(hir, max_states, limits)
@@ -99,12 +96,15 @@ fn literals(hir: &Hir) -> Option<Vec<&[u8]>> {
     }
 }
 
-/// The states of these literals, and no others.
-fn trie(literals: &[&[u8]]) -> Vec<State> {
+/// The states of these literals, and no others; `None` if there are more than `most`.
+fn trie(literals: &[&[u8]], most: usize) -> Option<Vec<State>> {
     let mut states = vec![State::default()];
     for literal in literals {
         let mut at = 0;
         for &byte in *literal {
+            if states.len() > most {
+                return None;
+            }
             let known = states[at].edges.iter().find(|edge| edge.first == byte).map(|edge| edge.to as usize);
             at = known.unwrap_or_else(|| {
                 let to = states.len();
@@ -116,7 +116,7 @@ fn trie(literals: &[&[u8]]) -> Vec<State> {
         }
         states[at].accepts = true;
     }
-    states
+    Some(states).filter(|states| states.len() <= most)
 }
 
 #[cfg(test)]

@@ -55,7 +55,8 @@ impl MemoryEstimate {
 
 /// Bytes of memory that can be had without swapping, within the limits of a container; `None` if the system
 /// does not say.
-pub(super) fn available() -> Option<u64> {
+#[must_use]
+pub fn available_memory() -> Option<u64> {
     if !sysinfo::IS_SUPPORTED_SYSTEM {
         return None;
     }
@@ -91,7 +92,7 @@ mod tests {
             system.refresh_memory();
             system.total_memory()
         };
-        let free = available();
+        let free = available_memory();
         assert!(free.is_none_or(|free| free <= total), "{free:?} of {total}");
     }
 }

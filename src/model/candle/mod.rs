@@ -46,7 +46,7 @@ pub use error::{ModelError, ModelErrorKind};
 pub use format::Format;
 pub use integer::Instructions;
 pub use kv_format::KvFormat;
-pub use memory::MemoryEstimate;
+pub use memory::{MemoryEstimate, available_memory};
 pub use random::RandomModel;
 pub use tensor::{DeviceRows, Placement, Precision, TensorModel};
 pub use threads::{join_threads, threads};
@@ -206,7 +206,7 @@ fn from_weights(
     options: &LoadOptions,
 ) -> Result<CandleBatch, ModelError> {
     let (context, memory) = needs(weights, &config, sequences, options)?;
-    let limit = options.memory_limit.or_else(memory::available).unwrap_or(u64::MAX);
+    let limit = options.memory_limit.or_else(available_memory).unwrap_or(u64::MAX);
     if memory.total() > limit {
         return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
     }

@@ -5,10 +5,16 @@
 const PIECES: usize = 12;
 const PIECE: usize = 30 << 20;
 
-/// Writes to 360 MB of memory and frees them, so that the allocator has them at hand: a tenth of a second. In
-/// a virtual machine whose host lends memory out, 2 MB from the system can take 5 ms, which would be those of
-/// the first grammars' masks.
-pub(crate) fn take_ahead() {
-    let pieces: Vec<Vec<u8>> = (0..PIECES).map(|_| vec![1; PIECE]).collect();
-    drop(std::hint::black_box(pieces));
+/// How many times as much there is to be, where that is known.
+const ENOUGH: u64 = 16;
+
+/// Writes to 360 MB of memory and frees them, so that the allocator has them at hand, unless there is little
+/// of it: a tenth of a second. In a virtual machine whose host lends memory out, 2 MB from the system can take
+/// 5 ms, which would be those of the first grammars' masks.
+pub(crate) fn take_ahead(available: Option<u64>) {
+    let bytes = u64::try_from(PIECES * PIECE).unwrap_or(u64::MAX);
+    if available.is_none_or(|available| available / ENOUGH > bytes) {
+        let pieces: Vec<Vec<u8>> = (0..PIECES).map(|_| vec![1; PIECE]).collect();
+        drop(std::hint::black_box(pieces));
+    }
 }

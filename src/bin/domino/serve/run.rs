@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context;
-use domino::store::CacheFolder;
+use domino::{model::candle::available_memory, store::CacheFolder};
 use serde_json::json;
 use tokio::{net::TcpListener, sync::Semaphore};
 
@@ -52,7 +52,7 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
         .build()
         .context("cannot start the threads of the server")?;
     // While the model is loaded.
-    runtime.spawn_blocking(memory::take_ahead);
+    runtime.spawn_blocking(|| memory::take_ahead(available_memory()));
     let ended = runtime.block_on(async {
         // Before the model is loaded, so that a port in use is told at once.
         let listener = listen(command).await?;

@@ -51,11 +51,11 @@ pub(super) struct Emitter<'a, 'o> {
     names: HashMap<String, u32>,
     /// Rules without a body yet.
     open: Vec<(FormulaId, u32, String)>,
-    /// Sets of strings and numbers that have been written, by address; `kept` keeps the addresses theirs.
+    /// Sets of strings and numbers that were met, by address; `unwritten` and `kept` keep the addresses theirs.
     strings: HashMap<*const StringSet, ExprId>,
     numbers: HashMap<*const NumberSet, ExprId>,
     unwritten: Vec<Unwritten>,
-    kept: (Vec<Rc<StringSet>>, Vec<Rc<NumberSet>>),
+    kept: Vec<Rc<NumberSet>>,
     keys: HashMap<Rc<str>, ExprId>,
     written: &'a mut WrittenKeys,
     literals: HashMap<&'static str, ExprId>,
@@ -105,7 +105,7 @@ pub(super) fn emit(
         strings: HashMap::new(),
         numbers: HashMap::new(),
         unwritten: Vec::new(),
-        kept: (Vec::new(), Vec::new()),
+        kept: Vec::new(),
         keys: HashMap::new(),
         written,
         literals: HashMap::new(),
@@ -241,8 +241,6 @@ impl Emitter<'_, '_> {
             let written = set.emit(&mut self.builder, self.spelling, span);
             let written = self.algebra.fitting(written)?;
             self.define(&name, written)?;
-            // Its address stays its own.
-            self.kept.0.push(set);
         }
         Ok(())
     }
@@ -256,7 +254,7 @@ impl Emitter<'_, '_> {
         let wanted = if set.is_all() { "number" } else { "numbers" };
         let expr = self.as_rule(wanted, written)?;
         self.numbers.insert(Rc::as_ptr(set), expr);
-        self.kept.1.push(set.clone());
+        self.kept.push(set.clone());
         Ok(expr)
     }
 

@@ -190,12 +190,13 @@ struct Plan {
 impl Speller {
     /// Of an automaton with these states, which are there but empty.
     fn new(style: Style, states: usize) -> Self {
-        let mut nodes = Vec::with_capacity(states * STATES_OF_A_CHARACTER);
+        let most = MAX_SPELLED.min(states * STATES_OF_A_CHARACTER);
+        let mut nodes = Vec::with_capacity(most.max(states));
         nodes.resize(states, State::default());
         Self {
             style,
             nodes,
-            known: HashTable::with_capacity(states * STATES_OF_A_CHARACTER),
+            known: HashTable::with_capacity(most),
             tails: HashMap::new(),
             usual: HashMap::new(),
             plans: HashMap::new(),

@@ -18,11 +18,11 @@ pub use rows::DeviceRows;
 
 use self::{placement::Place, transformer::Transformer};
 use super::{
-    CHUNK, KvFormat, LoadOptions, MemoryEstimate, RandomModel, check_tokens,
+    CHUNK, KvFormat, LoadOptions, MemoryEstimate, RandomModel, available_memory, check_tokens,
     config::Config,
     error::{ModelError, ModelErrorKind},
     kv_cache::KvCache,
-    memory, needs,
+    needs,
     random::RandomWeights,
     transformer::tensors,
     weights::Weights,
@@ -89,7 +89,7 @@ impl TensorModel {
         if place.is_cpu() && place.precision == DType::BF16 {
             memory.pass = memory.pass.saturating_add(widened(&config));
         }
-        let limit = options.memory_limit.or_else(memory::available).unwrap_or(u64::MAX);
+        let limit = options.memory_limit.or_else(available_memory).unwrap_or(u64::MAX);
         // For a card there is one matrix at a time in the computer's memory.
         if place.is_cpu() && memory.total() > limit {
             return Err(ModelErrorKind::Memory { needed: memory.total(), limit }.into());
