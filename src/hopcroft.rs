@@ -12,6 +12,11 @@ use hashbrown::HashTable;
 /// An odd number with its bits well mixed.
 pub(crate) const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// A hash with a word more taken in.
+pub(crate) fn mix(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29)
+}
+
 /// "No transition."
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -135,7 +140,7 @@ fn acyclic(dfa: &Table) -> Option<Table> {
         let number = |to: &u32| if *to == NONE { NONE } else { merged[*to as usize] };
         minimal.transitions.extend(row.iter().map(number));
         let accepts = dfa.accepting[state];
-        let mix = |hash: u64, to: &u32| (hash ^ u64::from(*to)).wrapping_mul(HASH_FACTOR).rotate_left(29);
+        let mix = |hash: u64, to: &u32| mix(hash, u64::from(*to));
         let hash = minimal.transitions[start..].iter().fold(u64::from(accepts), mix);
         let fresh = u32::try_from(minimal.accepting.len()).ok()?;
         let equal = |&(other_hash, other): &(u64, u32)| {

@@ -103,6 +103,7 @@ mod byte_set;
 pub mod ids;
 pub mod limits;
 
+mod grouped;
 mod hopcroft;
 mod interner;
 mod special;

@@ -99,9 +99,9 @@ impl MaskCache {
         Some(slot.enclosed.clone())
     }
 
-    /// The mask of `state`, with the tokens of it that span strings if those are wanted; `None` if either is not
-    /// here. `held` is the caller's last mask: if it is the same one it is moved out, not cloned, as an atomic
-    /// count of references costs more than the comparison.
+    /// The mask of `state`, with those of its tokens that span strings if they are wanted; `None` if one is
+    /// not here. `held` is the caller's last mask: if it is the same one it is moved out, not cloned, as an
+    /// atomic count of references costs more than the comparison.
     pub(super) fn following(
         &mut self,
         state: StateId,

@@ -7,7 +7,7 @@ use crate::{
     vocab::{Quoted, TokenSet},
 };
 
-/// A shared [`Enclosed`], or `None` if it is empty, as most are: copying `None` touches no count of references.
+/// A shared [`Enclosed`], or `None` if it is empty, as most are: copying `None` counts no references.
 pub(super) type SharedEnclosed = Option<Arc<Enclosed>>;
 
 /// Tokens of a mask with several quotes. Few masks have any.

@@ -49,8 +49,8 @@ impl Machine {
 }
 
 impl Constraint {
-    /// Goes on by a token if all its moves are memoised and it can follow. Returns whether it did; if not, the
-    /// slow path decides.
+    /// Goes on by a token if all its moves are memoised and it can follow. Returns whether it did; if not,
+    /// the slow path decides.
     pub(super) fn advance_if_known(&mut self, token: TokenId) -> bool {
         let (Place::In(here), None) = (self.here, &self.readers.items) else { return false };
         let program = &*self.program;

@@ -37,7 +37,7 @@ pub(super) fn with_bytes(fingerprint: Fingerprint, bytes: &[u8]) -> Fingerprint 
     words.fold(with_number(fingerprint, bytes.len() as u64), with_number)
 }
 
-/// Memo of the tokens that readers refused, by state and fingerprint of the readers. `None` is the empty list.
+/// Memo of the tokens that readers refused, by state and fingerprint of the readers. `None` is no token.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     known: HashMap<(StateId, Fingerprint), Option<Arc<[TokenId]>>>,

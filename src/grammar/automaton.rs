@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{hopcroft::HASH_FACTOR, limits::AUTOMATON_STATES};
+use crate::{grouped::Grouped, hopcroft::mix, limits::AUTOMATON_STATES};
 
 /// Some bytes, and where they lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -188,27 +188,16 @@ fn live(states: &[State]) -> Vec<bool> {
     if states.iter().all(|state| state.accepts) {
         return vec![true; states.len()];
     }
-    // The states that lead to each, in one array.
-    let mut starts = vec![0_usize; states.len() + 1];
-    let edges = || states.iter().flat_map(|state| &state.edges);
-    edges().for_each(|edge| starts[edge.to as usize + 1] += 1);
-    for state in 1..starts.len() {
-        starts[state] += starts[state - 1];
-    }
-    let mut next = starts.clone();
-    let mut incoming = vec![0_usize; starts[states.len()]];
-    for (from, state) in states.iter().enumerate() {
-        for edge in &state.edges {
-            let place = &mut next[edge.to as usize];
-            incoming[*place] = from;
-            *place += 1;
-        }
-    }
+    // At most `AUTOMATON_STATES`, so numbers fit.
+    let count = u32::try_from(states.len()).unwrap_or(u32::MAX);
+    let incoming = Grouped::new(states.len(), || {
+        (0..count).flat_map(|from| states[from as usize].edges.iter().map(move |edge| (edge.to, from)))
+    });
     let mut live: Vec<bool> = states.iter().map(|state| state.accepts).collect();
-    let mut open: Vec<usize> = (0..states.len()).filter(|&state| live[state]).collect();
+    let mut open: Vec<u32> = (0..count).filter(|&state| live[state as usize]).collect();
     while let Some(state) = open.pop() {
-        for &from in &incoming[starts[state]..starts[state + 1]] {
-            if !std::mem::replace(&mut live[from], true) {
+        for &from in incoming.of(state) {
+            if !std::mem::replace(&mut live[from as usize], true) {
                 open.push(from);
             }
         }
@@ -220,7 +209,6 @@ fn live(states: &[State]) -> Vec<bool> {
 fn numbered(mut states: Vec<State>) -> (Vec<State>, u64) {
     /// Not reached yet.
     const NO_NUMBER: u32 = u32::MAX;
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29);
     let mut number = vec![NO_NUMBER; states.len()];
     number[0] = 0;
     let (mut order, mut next) = (vec![0_usize], 0);

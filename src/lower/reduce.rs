@@ -13,7 +13,7 @@ use super::{
 };
 use hashbrown::HashSet;
 
-use crate::{ids::TerminalId, scanner::TerminalDfa};
+use crate::{grouped::Grouped, ids::TerminalId, scanner::TerminalDfa};
 
 /// What is left of [`Emitted`], in new numbers.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ pub(super) fn reduce(emitted: Emitted) -> Option<Reduced> {
         return None;
     }
     let whole = (0..).zip(&emitted.productions).filter(|(_, (_, symbols))| symbols.iter().all(good));
-    let by_lhs = Grouped::new(count, whole.map(|(index, (lhs, _))| (*lhs, index)).collect());
+    let whole: Vec<(u32, u32)> = whole.map(|(index, (lhs, _))| (*lhs, index)).collect();
+    let by_lhs = Grouped::new(count, || whole.iter().copied());
     let mut numbers = Numbers {
         nonterminals: vec![None; count],
         terminals: vec![None; emitted.terminals.len()],
@@ -213,7 +214,7 @@ fn derives(
             work.push(*lhs);
         }
     }
-    let uses = Grouped::new(count, uses);
+    let uses = Grouped::new(count, || uses.iter().copied());
     loop {
         while let Some(nonterminal) = work.pop() {
             for &production in uses.of(nonterminal) {
@@ -236,39 +237,6 @@ fn derives(
         if work.is_empty() {
             return found;
         }
-    }
-}
-
-/// Numbers by others, in one array.
-struct Grouped {
-    numbers: Vec<u32>,
-    /// Where those of each begin; one more at the end.
-    starts: Vec<u32>,
-}
-
-impl Grouped {
-    /// Pairs of one of `0..count` and a number; those of each stay in order. Linear.
-    fn new(count: usize, pairs: Vec<(u32, u32)>) -> Self {
-        let mut starts = vec![0_u32; count + 1];
-        pairs.iter().for_each(|&(of, _)| starts[of as usize] += 1);
-        let mut end = 0;
-        for start in &mut starts {
-            end += *start;
-            *start = end;
-        }
-        // From the back, so that each start ends up as one.
-        let mut numbers = vec![0; pairs.len()];
-        for (of, number) in pairs.into_iter().rev() {
-            let start = &mut starts[of as usize];
-            *start -= 1;
-            numbers[*start as usize] = number;
-        }
-        Self { numbers, starts }
-    }
-
-    fn of(&self, one: u32) -> &[u32] {
-        let one = one as usize;
-        &self.numbers[self.starts[one] as usize..self.starts[one + 1] as usize]
     }
 }
 

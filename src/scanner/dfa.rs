@@ -16,7 +16,7 @@ use std::{
 use super::{intervals::Intervals, substrings::Substrings};
 use crate::{
     grammar::automaton::Automaton,
-    hopcroft::{self, HASH_FACTOR, Table},
+    hopcroft::{self, Table, mix},
     store::Writer,
 };
 pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
@@ -49,7 +49,6 @@ impl TerminalDfa {
         transitions: Box<[u32]>,
         accepting: Box<[bool]>,
     ) -> Self {
-        let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(HASH_FACTOR).rotate_left(29);
         let hash = classes.iter().fold(0, |hash, &class| mix(hash, u64::from(class)));
         let hash = accepting.iter().fold(hash, |hash, &accepts| mix(hash, u64::from(accepts)));
         // In four lanes, as each step of a lane waits for its last.
@@ -75,9 +74,8 @@ impl TerminalDfa {
         let mut made = Self::new(classes, class_count, Box::default(), Box::default());
         let words = substrings.text().as_bytes().chunks(8);
         let word = |part: &[u8]| part.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
-        made.hash = words.fold(made.hash ^ u64::from(substrings.has_empty()), |hash, part| {
-            (hash ^ word(part)).wrapping_mul(HASH_FACTOR).rotate_left(29)
-        });
+        made.hash =
+            words.fold(made.hash ^ u64::from(substrings.has_empty()), |hash, part| mix(hash, word(part)));
         made.substrings = Some(substrings);
         made
     }
@@ -346,7 +344,7 @@ fn canonical(raw: &RawDfa) -> TerminalDfa {
     for &state in &order {
         let row = &raw.transitions[state as usize * width..][..width];
         for (hash, &to) in hashes.iter_mut().zip(row) {
-            *hash = (*hash ^ u64::from(to)).wrapping_mul(HASH_FACTOR).rotate_left(29);
+            *hash = mix(*hash, u64::from(to));
         }
     }
     let equal = |one: usize, other: usize| {

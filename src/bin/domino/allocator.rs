@@ -34,8 +34,8 @@ mod tests {
     #[test]
     #[expect(unsafe_code, reason = "mimalloc's options are C functions only")]
     fn memory_is_kept() {
-        // SAFETY: the function reads one number of a static table, after a check that the option is in it. Other
-        // tests' threads may only read the number too, when they free memory; it is an aligned word.
+        // SAFETY: the function reads one number of a static table, after a check that the option is in it.
+        // Other tests' threads may only read the number too, when they free memory; it is an aligned word.
         let delay = || unsafe { libmimalloc_sys::mi_option_get(PURGE_DELAY) };
         if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
             assert_eq!(delay(), 10);

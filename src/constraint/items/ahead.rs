@@ -162,8 +162,8 @@ impl Items {
         self.hashed(with_number(before, self.digits as u64), &self.scalar)
     }
 
-    /// Adds to a hash all fields but the digits, with this spelling of the string or number at hand. The hashes
-    /// of frames stand for the values in them.
+    /// Adds to a hash all fields but the digits, with this spelling of the string or number at hand. The
+    /// hashes of frames stand for the values in them.
     fn hashed(&self, before: Fingerprint, scalar: &[u8]) -> Fingerprint {
         let flags = |frame: &Frame| {
             let flags = [frame.is_object, frame.is_watched, frame.is_decided];

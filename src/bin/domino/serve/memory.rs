@@ -8,9 +8,9 @@ const PIECE: usize = 30 << 20;
 /// How many times as much there is to be, where that is known.
 const ENOUGH: u64 = 16;
 
-/// Writes to 360 MB of memory and frees them, so that the allocator has them at hand, unless there is little
-/// of it: a tenth of a second. In a virtual machine whose host lends memory out, 2 MB from the system can take
-/// 5 ms, which would be those of the first grammars' masks.
+/// Prefaults 360 MB of memory: writes to them and frees them, so that the allocator has them at hand. Takes a
+/// tenth of a second; does nothing where `available` bytes are too few. In a virtual machine whose host lends
+/// memory out, 2 MB from the system can take 5 ms, which masks of the first grammars would wait for.
 pub(crate) fn take_ahead(available: Option<u64>) {
     let bytes = u64::try_from(PIECES * PIECE).unwrap_or(u64::MAX);
     if available.is_none_or(|available| available / ENOUGH > bytes) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{CHARS, CharClass, CharDfa, Incoming, NONE, Row, explore, too_many_states};
+use super::{CHARS, CharClass, CharDfa, NONE, Row, explore, incoming, too_many_states};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// Steps of following all states at once, in states visited. A few ns each.
@@ -35,7 +35,7 @@ impl CharDfa {
         if self.is_endless() {
             return vec![None; self.len()];
         }
-        let incoming = Incoming::of(&self.0.table);
+        let incoming = incoming(&self.0.table);
         let states = 0..u32::try_from(self.len()).unwrap_or(NONE);
         let ways = |state: u32| self.row(state).iter().filter(|to| **to != NONE).count();
         let mut open_edges: Vec<usize> = states.clone().map(ways).collect();
@@ -47,7 +47,7 @@ impl CharDfa {
             let longest = next.filter_map(|&to| remaining[to as usize]).max();
             // Every state is live, so one without a way on accepts.
             remaining[state as usize] = Some(longest.map_or(0, |longest| longest + 1));
-            for &from in incoming.of_state(state as usize) {
+            for &from in incoming.of(state) {
                 open_edges[from as usize] -= 1;
                 if open_edges[from as usize] == 0 {
                     open.push(from);

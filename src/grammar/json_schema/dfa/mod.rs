@@ -28,7 +28,8 @@ pub(super) use ops::{Row, explore};
 use super::leaf::LeafError;
 use crate::{
     grammar::Automaton,
-    hopcroft::{HASH_FACTOR, NONE, Table, minimize},
+    grouped::Grouped,
+    hopcroft::{NONE, Table, minimize, mix},
 };
 
 /// States of an automaton over characters, before it is minimised.
@@ -258,15 +259,15 @@ impl CharDfa {
 
 /// Drops transitions into states from which nothing is accepted; `None` if the start is one. Linear.
 fn trim(mut table: Table) -> Option<Table> {
-    let count = table.accepting.len();
+    let count = u32::try_from(table.accepting.len()).unwrap_or(NONE);
     let mut live = table.accepting.clone();
     if live.iter().any(|live| !live) {
-        let incoming = Incoming::of(&table);
-        let mut open: Vec<usize> = (0..count).filter(|&state| live[state]).collect();
+        let incoming = incoming(&table);
+        let mut open: Vec<u32> = (0..count).filter(|&state| live[state as usize]).collect();
         while let Some(state) = open.pop() {
-            for &from in incoming.of_state(state) {
+            for &from in incoming.of(state) {
                 if !std::mem::replace(&mut live[from as usize], true) {
-                    open.push(from as usize);
+                    open.push(from);
                 }
             }
         }
@@ -282,39 +283,16 @@ fn trim(mut table: Table) -> Option<Table> {
     Some(table)
 }
 
-/// The states that lead to each, once for each class that does, in one array.
-struct Incoming {
-    from: Vec<u32>,
-    /// By state where its part begins; one more at the end.
-    starts: Vec<u32>,
-}
-
-impl Incoming {
-    /// Linear.
-    fn of(table: &Table) -> Self {
-        let mut starts = vec![0_u32; table.accepting.len() + 1];
-        let ways = || table.transitions.iter().filter(|to| **to != NONE);
-        ways().for_each(|&to| starts[to as usize] += 1);
-        let mut end = 0;
-        for start in &mut starts {
-            end += *start;
-            *start = end;
-        }
-        // Filled from the back, so that each start ends up as one.
-        let mut from = vec![0; end as usize];
-        for (row, state) in table.transitions.chunks_exact(table.width.max(1)).zip(0_u32..) {
-            for &to in row.iter().filter(|to| **to != NONE) {
-                let start = &mut starts[to as usize];
-                *start -= 1;
-                from[*start as usize] = state;
-            }
-        }
-        Self { from, starts }
-    }
-
-    fn of_state(&self, state: usize) -> &[u32] {
-        &self.from[self.starts[state] as usize..self.starts[state + 1] as usize]
-    }
+/// The states that lead to each, once for each class that does. Linear.
+fn incoming(table: &Table) -> Grouped {
+    let width = u32::try_from(table.width.max(1)).unwrap_or(u32::MAX);
+    let states = u32::try_from(table.accepting.len()).unwrap_or(NONE);
+    Grouped::new(table.accepting.len(), || {
+        (0..states).flat_map(move |state| {
+            let row = &table.transitions[(state * width) as usize..][..width as usize];
+            row.iter().filter(|to| **to != NONE).map(move |&to| (to, state))
+        })
+    })
 }
 
 /// Drops what cannot be reached, merges classes that are treated alike and numbers all anew. Linear.
@@ -339,7 +317,7 @@ fn canonical(alphabet: &Alphabet, table: &Table) -> (Alphabet, Table) {
         }
         for (&to, hash) in row.iter().zip(&mut hashes) {
             let to = if to == NONE { NONE } else { number[to as usize] };
-            *hash = (*hash ^ u64::from(to)).wrapping_mul(HASH_FACTOR).rotate_left(29);
+            *hash = mix(*hash, u64::from(to));
             rows.push(to);
         }
         next += 1;

@@ -51,7 +51,7 @@ pub(super) struct Emitter<'a, 'o> {
     names: HashMap<String, u32>,
     /// Rules without a body yet.
     open: Vec<(FormulaId, u32, String)>,
-    /// Sets of strings and numbers that were met, by address; `unwritten` and `kept` keep the addresses theirs.
+    /// Sets of strings and numbers that were met, by address, which `unwritten` and `kept` keep in use.
     strings: HashMap<*const StringSet, ExprId>,
     numbers: HashMap<*const NumberSet, ExprId>,
     unwritten: Vec<Unwritten>,

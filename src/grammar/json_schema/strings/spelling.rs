@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     grammar::automaton::{Automaton, AutomatonError, Edge, State},
-    hopcroft::HASH_FACTOR,
+    hopcroft::mix,
 };
 
 /// Byte states of one spelled automaton. The engine's own budget of a terminal is 20,000.
@@ -437,7 +437,7 @@ impl Speller {
 /// A hash of edges, a word each.
 fn hash_of(edges: &[Edge]) -> u64 {
     let word = |edge: &Edge| u64::from(edge.to) << 16 | u64::from(edge.first) << 8 | u64::from(edge.last);
-    edges.iter().fold(0, |hash: u64, edge| (hash ^ word(edge)).wrapping_mul(HASH_FACTOR).rotate_left(29))
+    edges.iter().map(word).fold(0, mix)
 }
 
 impl Plan {

@@ -60,8 +60,7 @@ pub(in super::super) fn word(string: &str, spelling: Spelling) -> Option<Automat
 struct Chain(Vec<State>);
 
 impl Chain {
-    /// A state more, with room for so many ways out, and its number, of which there are at most
-    /// [`MAX_SPELLED`].
+    /// Adds a state with room for `ways` edges. Returns its number, which is below [`MAX_SPELLED`].
     fn add(&mut self, ways: usize) -> u32 {
         self.0.push(State { accepts: false, edges: Vec::with_capacity(ways) });
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
