@@ -8,11 +8,11 @@ use crate::{
     constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program, members},
     grammar::{Automaton, Expr, Grammar, GrammarWarning, PatternKind, suggest::nearest},
     ids::TokenId,
-    limits::{Limits, Work},
+    limits::{Limits, PREPARING_WORK, Work},
     lower::{CompileError, CompileErrorKind, Terminals, lower},
     scanner, special,
     store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
-    subterminal::{Forest, Lookahead, Tables, TerminalTable},
+    subterminal::{Forest, Lookahead, Tables, TerminalTable, make_ahead},
     vocab::Vocabulary,
 };
 
@@ -96,8 +96,9 @@ impl Compiler {
     }
 
     /// Compiles a grammar. Parser sets are made later, when texts first need them, and so are trees, unless
-    /// they are in the [cache](Self::cache) or [grown](CompiledGrammar::grow_trees) ahead. For [special
-    /// tokens](Grammar::specials) it makes a second vocabulary, which is kept.
+    /// they are in the [cache](Self::cache) or [grown](CompiledGrammar::grow_trees) ahead. What texts need
+    /// first of each terminal is made by a job of rayon's global pool meanwhile ([`Limits::ahead`]). For
+    /// [special tokens](Grammar::specials) it makes a second vocabulary, which is kept.
     ///
     /// Roughly linear in the grammar, apart from the terminals' automata, whose size is bounded by
     /// [`Limits::dfa_states`]. The first grammar with a kind of JSON Schema's strings walks the vocabulary.
@@ -142,14 +143,43 @@ impl Compiler {
         let patience = self.patience;
         let grammar_warnings = Arc::from(grammar.warnings());
         let compiled = CompiledGrammar { program, tables, host, patience, grammar_warnings };
-        if let Some(forest) = compiled.cached_trees() {
-            let _ = compiled.program.grown.set(Arc::new(forest));
+        match compiled.cached_trees() {
+            Some(forest) => {
+                let _ = compiled.program.grown.set(Arc::new(forest));
+            }
+            None => make_ahead(&compiled.program.tables, &compiled.program.vocabulary, self.limits.ahead),
         }
         Ok(compiled)
     }
 }
 
 impl Compiler {
+    /// Makes ahead what grammars such as this one need of the vocabulary, so that the first of them waits for
+    /// none of it: while a model is loaded, for instance. Takes some 30 ms for
+    /// [JSON Schema](crate::grammar::json_schema::SchemaOptions::kinds_of_values) with 131k tokens. Masks are
+    /// the same.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    ///
+    /// # Example
+    /// ```
+    /// use domino::{Compiler, Limits, TokenId, Vocabulary, grammar::json_schema::SchemaOptions};
+    ///
+    /// let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build()?;
+    /// let compiler = Compiler::new(vocabulary);
+    /// compiler.prepare(&SchemaOptions::default().kinds_of_values(&Limits::default())?.grammar)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prepare(&self, grammar: &Grammar) -> Result<(), CompileError> {
+        // A long rehearsal, however small the grammar is.
+        let limits = Limits { rehearsal: PREPARING_WORK, rehearsal_size: 0, ..self.limits.clone() };
+        let compiled = self.clone().limits(limits).compile(grammar)?;
+        // What was made before an error stays.
+        let _ = compiled.constraint().mask();
+        Ok(())
+    }
+
     /// The tables of the vocabulary, with the special tokens spelled out that the grammar asks for.
     fn tables_for(&self, grammar: &Grammar) -> Result<Tables, CompileError> {
         if grammar.specials().is_empty() && grammar.classes().len() == 0 {

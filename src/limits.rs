@@ -71,6 +71,10 @@ pub struct Limits {
     /// much as the third power of its share says. Default 320,000; a JSON Schema of ten members has about
     /// 100,000.
     pub rehearsal_size: usize,
+    /// Work of another core, if there is one, that begins when a grammar is compiled: rows of its terminals
+    /// that texts ask for first. Default 10,000,000 of the units of `step_work`, far more than most grammars
+    /// need; 0 turns it off. Masks are the same.
+    pub ahead: usize,
     /// Items, tokens and bytes looked at to find one shortest completion, which cannot have more bytes either. Default 4,000,000. About 0.1 us each.
     pub completion_visits: usize,
     /// Items and links of the parse of one text for its [captures](crate::Captures). Default 8,000,000. About
@@ -103,6 +107,7 @@ impl Default for Limits {
             exploration: 1_000_000,
             rehearsal: 700_000,
             rehearsal_size: 320_000,
+            ahead: 10_000_000,
             completion_visits: 4_000_000,
             captures: 8_000_000,
             history: 65_536,
@@ -146,6 +151,9 @@ pub const TABLE_BYTES: usize = 256 << 20;
 /// Work of growing all trees of a grammar ahead, in the units of [`Limits::step_work`]; past it the rest grows when texts
 /// need it. About 0.1 s, several times what C takes with 131k tokens.
 pub const GROWING_WORK: usize = 10_000_000;
+
+/// Work of [preparing](crate::Compiler::prepare) a compiler, in the same units.
+pub const PREPARING_WORK: usize = 10_000_000;
 
 /// Token ids of a vocabulary are below this, so that a stray id cannot cost gigabytes. Four bytes each.
 pub const VOCABULARY_IDS: u32 = 1 << 24;

@@ -67,6 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         limits.rehearsal = 0;
     }
     let mut compiler = Compiler::new(vocabulary.clone()).limits(limits.clone());
+    compiler.prepare(&options.kinds_of_values(&limits)?.grammar)?;
     let call = empty_call(&compiler)?;
     writeln!(out, "{}", json!({ "ready": true, "call_us": call }))?;
     out.flush()?;

@@ -4,6 +4,7 @@
 //! one, as an *end* it finishes it, as a *start* it begins one it does not finish, and in between it may
 //! span *full* ones. Knows no parser, only which terminals may follow which.
 
+mod ahead;
 mod alike;
 mod branches;
 mod counted;
@@ -26,6 +27,7 @@ mod tree;
 mod tree_tests;
 mod view;
 
+pub(crate) use ahead::make_ahead;
 pub(crate) use branches::{Branch, Branches};
 pub use lookahead::Lookahead;
 pub(crate) use reach::Tokens;

@@ -415,17 +415,27 @@ impl TerminalTable {
     /// bytes of terminals as long as one has no index.
     pub(crate) fn prepare(&self, trie: &ByteTrie) {
         let is_open = |common: &Arc<Self>| common.characters.get().is_none();
-        let is_string = || {
-            let mut begun = self.first.iter().map(|&(_, to)| to);
-            self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
-        };
         if self.common.iter().any(is_open)
-            && is_string()
+            && self.is_string()
             && let Some(common) = self.closest()
         {
             common.home();
             // There is no bound to this work, so no error.
             let _ = common.characters(trie, &mut Work::unlimited());
+        }
+    }
+
+    /// May many bytes come where it begins, or after its first?
+    pub(super) fn is_string(&self) -> bool {
+        let mut begun = self.first.iter().map(|&(_, to)| to);
+        self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
+    }
+
+    /// Makes the rows of the states after each first byte.
+    pub(super) fn begin(&self, trie: &ByteTrie, work: &mut Work) {
+        for &(_, state) in &self.first {
+            // What is over the budget is made nonetheless.
+            let _ = self.row(trie, state, work);
         }
     }
 

@@ -76,6 +76,31 @@ pub enum DuplicateKeys {
     Allow,
 }
 
+/// Strings with and without bounds and patterns, numbers, arrays with and without equal items, objects with and
+/// without other keys, and anything.
+const KINDS_OF_VALUES: &str = r#"{
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "named": {"type": "string", "minLength": 1},
+        "short": {"type": "string", "minLength": 1, "maxLength": 200},
+        "word": {"type": "string", "pattern": "^[a-z]+$"},
+        "visible": {"type": "string", "pattern": "\\S"},
+        "maybe": {"type": ["string", "null"]},
+        "count": {"type": "integer"},
+        "size": {"type": "integer", "minimum": 0},
+        "number": {"type": "number"},
+        "share": {"type": ["number", "null"], "minimum": 0},
+        "flag": {"type": "boolean"},
+        "names": {"type": "array", "items": {"type": "string"}},
+        "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": true},
+        "open": {"type": "object"},
+        "closed": {"type": "object", "properties": {"id": {"type": "string"}}, "additionalProperties": false},
+        "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        "anything": {}
+    }
+}"#;
+
 /// How a schema is read. The defaults are those for generating text.
 ///
 /// # Examples
@@ -201,6 +226,15 @@ impl SchemaOptions {
     pub fn with_document(mut self, address: impl Into<String>, text: impl Into<String>) -> Self {
         self.documents.push((address.into(), text.into()));
         self
+    }
+
+    /// A schema with a value of each kind: what most schemas have in common, to
+    /// [prepare](crate::Compiler::prepare) a compiler for.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), where a [document](Self::documents) cannot be read.
+    pub fn kinds_of_values(&self, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
+        self.parse(KINDS_OF_VALUES, limits)
     }
 
     /// Reads a schema.

@@ -61,6 +61,8 @@ pub(crate) fn run(command: &Serve, cache: &CacheFolder) -> anyhow::Result<Exit> 
             tokio::task::block_in_place(|| runtime.block_on(engine::load(command, &path)))
         })?;
         let server = Arc::new(server(command, loaded, named, schemas, visitors, cache));
+        let registry = Arc::clone(&server.registry);
+        runtime.spawn_blocking(move || registry.prepare_for_schemas());
         warn_of_grammars(&server);
         serve(command, &server, listener, address).await
     });

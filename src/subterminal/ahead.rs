@@ -1,0 +1,106 @@
+//! Rows ahead of their use, on a core that has nothing else to do.
+//!
+//! The first mask inside an object needs a row of each of its keys and, for "any other key", a comparison with
+//! a common terminal: tens of microseconds that a text would wait for. Neither depends on the text. So
+//! compiling a grammar starts a job that makes the row of each terminal's first states, strings first.
+
+use std::sync::Arc;
+
+use super::table::TerminalTable;
+use crate::{limits::Work, vocab::Vocabulary};
+
+/// Work after which a job makes way for others of the thread pool, such as a model's pass; some 0.1 ms.
+const PIECE: usize = if cfg!(test) { 500 } else { 20_000 };
+
+/// A job under way.
+struct Ahead {
+    tables: Vec<Arc<TerminalTable>>,
+    vocabulary: Vocabulary,
+    /// Work that may still be done.
+    left: usize,
+}
+
+/// Starts a job on another core that makes the rows of the first states of each terminal, for `most` units of
+/// work. What is made is what texts would make; they wait for a row that is under way.
+pub(crate) fn make_ahead(tables: &[Arc<TerminalTable>], vocabulary: &Vocabulary, most: usize) {
+    if most > 0 && rayon::current_num_threads() > 1 {
+        let mut job = Ahead { tables: tables.to_vec(), vocabulary: vocabulary.clone(), left: most };
+        rayon::spawn(move || {
+            // From the last one on.
+            job.tables.retain(|table| table.dfa().is_table());
+            job.tables.reverse();
+            job.tables.sort_by_key(|table| table.is_string());
+            job.go_on();
+        });
+    }
+}
+
+impl Ahead {
+    /// A piece of the work, after which others come in turn.
+    fn go_on(mut self) {
+        let mut work = Work::unlimited();
+        while work.spent() < PIECE.min(self.left) {
+            let Some(table) = self.tables.pop() else { return };
+            table.begin(self.vocabulary.trie(), &mut work);
+        }
+        self.left = self.left.saturating_sub(work.spent());
+        if self.left > 0 && !self.tables.is_empty() {
+            rayon::spawn(move || self.go_on());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::{
+        ids::TokenId,
+        store::CacheFolder,
+        subterminal::{kin_tests::dfa, tables::Tables},
+    };
+
+    /// Waits for what other threads do.
+    fn comes_true(what: impl Fn() -> bool) -> bool {
+        let start = Instant::now();
+        while !what() && start.elapsed() < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
+        what()
+    }
+
+    #[test]
+    fn first_states_have_their_rows() {
+        let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
+        let tables = Tables::new(builder.build().unwrap(), CacheFolder::none());
+        let text = tables.of(&dfa(r#""[^"]*""#), &[]);
+        let patterns = [r#""[^"]{1,9}""#, "[a-f]+", r#""name""#, "[0-9]{2}", "x|y|zz"];
+        let made: Vec<_> = patterns.map(|one| tables.of(&dfa(one), &[Arc::clone(&text)])).into();
+        let is_begun = |table: &Arc<TerminalTable>| {
+            table.first().iter().all(|&(_, state)| table.rows()[state as usize].get().is_some())
+        };
+        make_ahead(&made, tables.vocabulary(), 0);
+        make_ahead(&made, tables.vocabulary(), usize::MAX);
+        if rayon::current_num_threads() > 1 {
+            assert!(comes_true(|| made.iter().all(is_begun)));
+        }
+    }
+
+    /// A job that may do no more than a piece leaves the rest, and it is strings that come first.
+    #[test]
+    fn work_is_bounded() {
+        let builder = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256));
+        let vocabulary = builder.build().unwrap();
+        let tables = Tables::new(vocabulary.clone(), CacheFolder::none());
+        let [number, text] = ["[0-9]+", r#""[^"]*""#].map(|one| tables.of(&dfa(one), &[]));
+        let job = |left| Ahead {
+            tables: vec![Arc::clone(&number), Arc::clone(&text)],
+            vocabulary: vocabulary.clone(),
+            left,
+        };
+        job(1).go_on();
+        let is_begun = |table: &TerminalTable| table.rows().iter().any(|row| row.get().is_some());
+        assert!(is_begun(&text) && !is_begun(&number));
+    }
+}
