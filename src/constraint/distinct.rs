@@ -50,15 +50,21 @@ impl Constraint {
         let mut machine = Arc::clone(&self.machine);
         for token in keys.running_out(&program, mask) {
             let bytes = program.vocabulary.bytes(token).unwrap_or_default();
+            let mut state = self.here.state();
+            let (mut to, endless) =
+                self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
+                    let (to, _) = machine.walk(program, state, bytes, work)?;
+                    Ok((to, machine.threads(to).iter().any(|thread| program.is_endless(thread.scan))))
+                })?;
+            // What may become infinitely many keys does not run out.
+            if endless {
+                continue;
+            }
             let mut after = keys.clone();
             // A key that has come twice is refused already, and one that is new so far cannot run out.
             if after.read(bytes)? < bytes.len() || !after.may_come_again() {
                 continue;
             }
-            let mut state = self.here.state();
-            let (mut to, _) = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
-                machine.walk(program, state, bytes, work)
-            })?;
             if !Arc::ptr_eq(&machine, &self.machine) {
                 // Another machine has other numbers for states.
                 known.clear();
@@ -85,6 +91,9 @@ impl Constraint {
     pub(super) fn runs_out(&mut self, state: &mut StateId, keys: &Keys) -> Result<bool, StepError> {
         // All in one piece: a session that moves to another machine begins anew.
         self.run(state, |machine, program, state, work| {
+            if !keys.may_come_again() {
+                return Ok(false);
+            }
             let mut open = vec![(state, keys.clone())];
             // Keys are mostly new without escapes, of which there are many.
             let mut escaped = Vec::new();
@@ -92,9 +101,6 @@ impl Constraint {
             while let Some((state, keys)) = open.pop().or_else(|| escaped.pop()) {
                 if !seen.insert((state, keys.spelt().into_owned())) {
                     continue;
-                }
-                if !keys.may_come_again() {
-                    return Ok(false);
                 }
                 // Inside of an escape nothing is known yet.
                 let begun = keys.begun();
@@ -111,6 +117,9 @@ impl Constraint {
                     let mut after = keys.clone();
                     let goes_on = after.read(&[byte])? == 1;
                     if goes_on && (begun.is_none() || byte != b'"') {
+                        if !after.may_come_again() {
+                            return Ok(false);
+                        }
                         let list = if byte == b'\\' { &mut escaped } else { &mut open };
                         list.push((to, after));
                     }

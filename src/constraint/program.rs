@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{classes::Class, completion::Lengths};
 use crate::{
-    ids::TokenId,
+    ids::{ScanStateId, TokenId},
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
     special::TokenClass,
@@ -51,6 +51,12 @@ impl Program {
     /// Is there an object of which all keys may have come?
     pub(super) fn keys_may_run_out(&self) -> bool {
         self.lowered.keys.is_some_and(|rule| rule.may_run_out)
+    }
+
+    /// May a string go on from a scanner state without end, so that it can become infinitely many?
+    pub(super) fn is_endless(&self, state: ScanStateId) -> bool {
+        let scanner = &self.lowered.scanner;
+        self.tables[scanner.terminal(state).index()].is_endless(scanner.local(state))
     }
 
     /// A program without trees. Terminals may have much in common with those of the tables `common`.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::dfa::{NONE, TerminalDfa};
+use crate::grouped::Grouped;
 
 impl TerminalDfa {
     /// By state of a table the fewest bytes after which the terminal may end. Linear in the transitions.
@@ -47,6 +48,34 @@ impl TerminalDfa {
         Some(text)
     }
 
+    /// By state of a table: can texts go on from it without end, and without ever coming to `byte`? Linear in
+    /// the transitions.
+    pub(crate) fn endless_without(&self, byte: u8) -> Vec<bool> {
+        let (width, without) = (self.class_count().max(1), usize::from(self.classes()[usize::from(byte)]));
+        let rows = (0..).zip(self.transitions().chunks_exact(width));
+        let on = rows.flat_map(|(from, row)| {
+            let others = row.iter().enumerate().filter(move |(class, to)| *class != without && **to != NONE);
+            others.map(move |(_, &to)| (to, from))
+        });
+        let steps: Vec<(u32, u32)> = on.collect();
+        let mut ways = vec![0_u32; self.len()];
+        steps.iter().for_each(|&(_, from)| ways[from as usize] += 1);
+        let leading_to = Grouped::new(self.len(), || steps.iter().copied());
+        // States are taken away from which no way leads on any more; those on the way to a cycle stay.
+        let mut endless = vec![true; self.len()];
+        let mut open: Vec<u32> = (0..).zip(&ways).filter(|(_, ways)| **ways == 0).map(|(at, _)| at).collect();
+        while let Some(state) = open.pop() {
+            endless[state as usize] = false;
+            for &from in leading_to.of(state) {
+                ways[from as usize] -= 1;
+                if ways[from as usize] == 0 {
+                    open.push(from);
+                }
+            }
+        }
+        endless
+    }
+
     /// Is every text of the terminal at most `bytes` long? Linear in the transitions for each byte.
     pub(crate) fn is_within(&self, bytes: usize) -> bool {
         if let Some(substrings) = self.substrings() {
@@ -69,6 +98,19 @@ impl TerminalDfa {
 #[cfg(test)]
 mod tests {
     use crate::{Limits, scanner};
+
+    #[test]
+    fn texts_that_go_on() {
+        let endless = |pattern: &str, text: &str| {
+            let hir = regex_syntax::parse(pattern).unwrap();
+            let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
+            let state = text.bytes().fold(0, |state, byte| dfa.step(state, byte).unwrap());
+            dfa.endless_without(b'"')[state as usize]
+        };
+        assert!(endless("[a-z]*\"", "") && endless("[a-z]*\"", "ab"));
+        assert!(!endless("[a-z]*\"", "ab\"") && !endless("[a-z]{3}\"", "a") && !endless("a(\"a)*", "a"));
+        assert!(endless("ab\"|ac*\"", "a") && !endless("ab\"|ac*\"", "ab") && endless("ab\"|ac*\"", "ac"));
+    }
 
     #[test]
     fn longest_texts() {

@@ -102,6 +102,8 @@ pub(crate) struct TerminalTable {
     rows: OnceLock<Box<[OnceLock<Row>]>>,
     /// The same for states that are made as needed.
     scattered: Scattered,
+    /// By state in `rows`: may texts go on without end before the next quote?
+    endless: OnceLock<Box<[bool]>>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
@@ -130,6 +132,7 @@ impl TerminalTable {
             characters: OnceLock::new(),
             rows: OnceLock::new(),
             scattered: Scattered::default(),
+            endless: OnceLock::new(),
             crossings: Mutex::default(),
             walked: Walked::default(),
             first,
@@ -429,6 +432,12 @@ impl TerminalTable {
     pub(super) fn is_string(&self) -> bool {
         let mut begun = self.first.iter().map(|&(_, to)| to);
         self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
+    }
+
+    /// May texts go on from a state without end before the next quote? Known to be so only of states in a table.
+    pub(crate) fn is_endless(&self, state: u32) -> bool {
+        let endless = self.endless.get_or_init(|| self.dfa.endless_without(b'"').into());
+        endless.get(state as usize).copied().unwrap_or(false)
     }
 
     /// Makes the rows of the states after each first byte.
