@@ -354,5 +354,5 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod tests;

@@ -428,5 +428,5 @@ fn last_number(text: &str) -> Option<String> {
     found
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod tests;

@@ -246,7 +246,6 @@ fn programs_are_methods() {
 }
 
 /// The grammars of the end-to-end table, in both notations, byte by byte along random texts.
-#[cfg(not(packaged))]
 #[test]
 fn notations_of_the_end_to_end_table_are_the_same_languages() {
     use rand::{Rng, SeedableRng, rngs::SmallRng};

@@ -206,5 +206,5 @@ impl Outputs {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod tests;
