@@ -15,7 +15,7 @@ use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange};
 
 use crate::{
     compile::CompiledGrammar,
-    grammar::{GrammarBuilder, Pattern, Span},
+    grammar::{GrammarBuilder, Pattern, Span, regular::RawDfa},
     ids::ExprId,
     limits::{Budget, LimitExceeded, Limits},
     lower::{Cfg, List, NonterminalId, Slot},
@@ -148,6 +148,11 @@ impl Build {
 
     /// Rule `t`, and for each state two: what may come in the text and later, and what may come in the token.
     fn terminal(&mut self, number: usize, dfa: &TerminalDfa) -> Result<(), LimitExceeded> {
+        if let Some((measured, _)) = dfa.measured() {
+            let most = Limits::default().dfa_states;
+            let product = TerminalDfa::from_raw(RawDfa::from(&measured.product(most)?));
+            return product.map_or(Ok(()), |dfa| self.terminal(number, &dfa));
+        }
         if !dfa.is_table() {
             return Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", 0));
         }

@@ -13,7 +13,7 @@ use super::{
     network::{Network, Node, NodeId, PartId},
 };
 use crate::{
-    grammar::any_order::Chosen,
+    grammar::{Measured, any_order::Chosen},
     limits::{Budget, LimitExceeded},
 };
 
@@ -277,6 +277,32 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
+    /// Reads a measured string. It ends with the closing quote, so no text of it is the beginning of another.
+    fn measured(
+        &mut self,
+        id: ItemId,
+        item: Item,
+        measured: &Measured,
+        next: NodeId,
+    ) -> Result<(), LimitExceeded> {
+        let rest = &self.text[self.here as usize..];
+        let mut state = 0;
+        for length in 0.. {
+            if measured.accepts(state) {
+                return self.go(id, item, next, length);
+            }
+            let Some(&byte) = rest.get(length) else {
+                self.chart.open.push(id);
+                break;
+            };
+            let Some(to) = measured.step(state, byte) else { break };
+            // Long strings over and over again are work too.
+            self.budget.spend(usize::from(length % 64 == 63))?;
+            state = to;
+        }
+        Ok(())
+    }
+
     fn step(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
         let network = self.network;
         let rest = &self.text[self.here as usize..];
@@ -336,6 +362,7 @@ impl Reader<'_, '_> {
                     places.iter_mut().for_each(|at| *at += 1);
                 }
             }
+            Node::Measured(measured, next) => self.measured(id, item, measured, *next)?,
             Node::Automaton(automaton, next) => {
                 let states = automaton.states();
                 let mut state = &states[0];

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use regex_syntax::hir::{Class, ClassBytes, ClassUnicode, Hir, HirKind};
 
 use crate::{
-    grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind, any_order::Choice},
+    grammar::{AnyOrder, Automaton, Expr, Grammar, Measured, PatternKind, any_order::Choice},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded},
 };
@@ -37,6 +37,8 @@ pub(super) enum Node {
     Automaton(Automaton, NodeId),
     /// Reads a part of the text, of whole characters, the longest that there is.
     Substrings(Arc<str>, NodeId),
+    /// Reads a measured string.
+    Measured(Measured, NodeId),
     /// Reads what a part reads.
     Call(PartId, NodeId),
     /// Reads a part `min` to `max` times; the item's memory counts, up to `min` where there is no `max`.
@@ -187,6 +189,7 @@ impl Network {
                 | Node::Byte(_, next)
                 | Node::Automaton(_, next)
                 | Node::Substrings(_, next)
+                | Node::Measured(_, next)
                 | Node::Call(_, next) => to(next),
                 Node::Repeat { out, .. } => to(out),
                 Node::List { .. } | Node::Separator { .. } | Node::End => {}
@@ -276,6 +279,7 @@ impl<'g> Builder<'g> {
                     self.set(from, Node::Automaton(automaton.clone(), to));
                 }
                 PatternKind::Substrings(text) => self.set(from, Node::Substrings(Arc::clone(text), to)),
+                PatternKind::Measured(measured) => self.set(from, Node::Measured(measured.clone(), to)),
             },
             Expr::Rule(rule) => self.set(from, Node::Call(rule.raw(), to)),
             Expr::Sequence(parts) => self.sequence(parts.iter().copied().map(Source::Expr), from, to),
@@ -416,6 +420,8 @@ fn reads(grammar: &Grammar) -> Vec<bool> {
                     }
                     PatternKind::Automaton(automaton) => !automaton.states()[0].accepts,
                     PatternKind::Substrings(_) => false,
+                    // Two quotes at least.
+                    PatternKind::Measured(_) => true,
                 },
                 Expr::Rule(rule) => reads[grammar.rule_body(*rule).index()],
                 Expr::Sequence(parts) => parts.iter().any(|part| reads[part.index()]),

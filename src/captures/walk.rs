@@ -215,7 +215,9 @@ impl<'c> Walk<'c> {
         let calls = step.child != NONE;
         match self.network.node(node) {
             // The longest first.
-            Node::Automaton(..) | Node::Substrings(..) => usize::MAX - self.chart.item(step.to).at as usize,
+            Node::Automaton(..) | Node::Substrings(..) | Node::Measured(..) => {
+                usize::MAX - self.chart.item(step.to).at as usize
+            }
             Node::Repeat { greedy, .. } => usize::from(calls != *greedy),
             Node::Separator { .. } => usize::from(!calls),
             Node::List { list, .. } if calls => {

@@ -55,8 +55,8 @@ impl Lengths {
     pub(super) fn new(lowered: &Lowered) -> Self {
         let (mut terminals, mut scans) = (Vec::new(), Vec::new());
         for dfa in lowered.scanner.dfas() {
-            let start = match dfa.substrings() {
-                Some(substrings) => substrings.distance(0),
+            let start = match dfa.unlisted_distance(0) {
+                Some(distance) => distance,
                 None => {
                     let start = scans.len();
                     scans.extend(dfa.distances());
@@ -70,10 +70,9 @@ impl Lengths {
 
     /// The fewest bytes after which the terminal of a state may end.
     fn scan(&self, scanner: &Scanner, state: ScanStateId) -> u64 {
-        let substrings = || scanner.dfa(scanner.terminal(state)).substrings();
+        let unlisted = || scanner.dfa(scanner.terminal(state)).unlisted_distance(scanner.local(state));
         let known = self.scans.get(state.index()).copied();
-        let made = || substrings().map_or(0, |substrings| substrings.distance(scanner.local(state)));
-        u64::from(known.unwrap_or_else(made))
+        u64::from(known.or_else(unlisted).unwrap_or_default())
     }
 }
 

@@ -220,8 +220,19 @@ fn longest_token(trie: &ByteTrie, text: &[u8]) -> usize {
 
 /// A plain text of a terminal: no state twice, letters rather than signs, the end as soon as there are two
 /// bytes, and where a letter changes nothing, as in a string, one such letter. Behind a comma or colon comes
-/// a space where one may. Not whole where that leads nowhere; empty for terminals without a table.
+/// a space where one may. Not whole where that leads nowhere; empty for the substrings of a text.
 fn spell(dfa: &TerminalDfa) -> Vec<u8> {
+    if let Some((_, unbounded)) = dfa.measured() {
+        // As far as it goes within the bounds.
+        let mut text = spell(unbounded);
+        let states = text.iter().scan(0, |state, &byte| {
+            *state = dfa.step(*state, byte)?;
+            Some(*state)
+        });
+        let within = states.count();
+        text.truncate(within);
+        return text;
+    }
     if !dfa.is_table() {
         return Vec::new();
     }

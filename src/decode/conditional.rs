@@ -405,5 +405,5 @@ fn ends(mask: &TokenSet, constraint: &Constraint) -> TokenSet {
     ends
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod tests;

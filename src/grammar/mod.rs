@@ -16,7 +16,9 @@ mod embed;
 mod error;
 mod extension;
 mod gbnf;
+mod json_characters;
 mod lark;
+mod measured;
 #[cfg(test)]
 mod mistakes;
 mod regex;
@@ -36,6 +38,7 @@ pub use any_order::{AnyOrder, AnyOrderPart};
 pub use automaton::Automaton;
 pub use error::{GrammarError, GrammarErrorKind, Place};
 pub use ir::{DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder};
+pub use measured::Measured;
 pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
 pub use warning::{GrammarWarning, GrammarWarningKind};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use super::automaton::Automaton;
+use super::{automaton::Automaton, measured::Measured};
 use crate::{
     limits::PATTERN_NESTING,
     special::{self, TokenClass},
@@ -30,6 +30,9 @@ pub enum PatternKind {
     /// The parts of a text, of whole characters, all of it and nothing too. It stays a terminal of its own, whose
     /// states are made as texts come to them.
     Substrings(Arc<str>),
+    /// The JSON strings of an automaton that have some number of characters. It stays a terminal of its own,
+    /// whose states are made as texts come to them.
+    Measured(Measured),
 }
 
 /// Why a regular expression cannot be a [`Pattern`].
@@ -73,6 +76,15 @@ impl Pattern {
     #[must_use]
     pub fn substrings(text: &str) -> Self {
         Self { kind: PatternKind::Substrings(text.into()), after_new_item: false }
+    }
+
+    /// The texts of `automaton` with `min` to `max` characters between the quotes, where an escape or a pair of
+    /// escaped surrogates is one. `None` if there is no such text, if one of the automaton is no JSON string, or
+    /// if states times `max` exceed some millions: then an [`Automaton`] that counts says the same.
+    #[must_use]
+    pub fn measured(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
+        let measured = Measured::new(automaton, min, max)?;
+        Some(Self { kind: PatternKind::Measured(measured), after_new_item: false })
     }
 
     fn expression(hir: Hir) -> Self {
@@ -123,7 +135,7 @@ impl Pattern {
     pub fn hir(&self) -> Option<&Hir> {
         match &self.kind {
             PatternKind::Expression(hir) => Some(hir),
-            PatternKind::Automaton(_) | PatternKind::Substrings(_) => None,
+            PatternKind::Automaton(_) | PatternKind::Substrings(_) | PatternKind::Measured(_) => None,
         }
     }
 
@@ -155,10 +167,8 @@ impl Pattern {
         let mark = &special::MARK;
         let hir = match &self.kind {
             PatternKind::Expression(hir) => hir,
-            PatternKind::Automaton(automaton) => {
-                let mut edges = automaton.states().iter().flat_map(|state| &state.edges);
-                return edges.any(|edge| (edge.first..=edge.last).contains(mark));
-            }
+            PatternKind::Automaton(automaton) => return edges_have(automaton, *mark),
+            PatternKind::Measured(measured) => return edges_have(measured.automaton(), *mark),
             PatternKind::Substrings(text) => return text.as_bytes().contains(mark),
         };
         let mut open = vec![hir];
@@ -190,6 +200,12 @@ impl Pattern {
             _ => None,
         }
     }
+}
+
+/// Is the byte on an edge?
+fn edges_have(automaton: &Automaton, byte: u8) -> bool {
+    let mut edges = automaton.states().iter().flat_map(|state| &state.edges);
+    edges.any(|edge| (edge.first..=edge.last).contains(&byte))
 }
 
 /// Is `hir` nested at most `depth` levels deep? Does not recurse.

@@ -38,7 +38,8 @@ pub struct TransitionView {
 
 impl Inspection {
     /// The DFA of a terminal, if there is one of this number and its states are in a table, as all are but those
-    /// of the substrings of long texts. 256 lookups for each state.
+    /// of the substrings of long texts and of strings with a bound on their length. 256 lookups for each
+    /// state.
     #[must_use]
     pub fn automaton(&self, terminal: TerminalId) -> Option<AutomatonView> {
         let scanner = &self.program().lowered.scanner;

@@ -63,9 +63,12 @@ impl Inspection {
             return None;
         }
         let (start, dfa) = (scanner.start(terminal).raw(), scanner.dfa(terminal));
-        // What is a substring behind another is one by itself.
-        let states = if dfa.is_table() { dfa.len() } else { 1 };
-        let all: Vec<ScanStateId> = (start..).take(states).map(ScanStateId::new).collect();
+        let states: Vec<u32> = match dfa.measured() {
+            Some((measured, _)) => measured.reached(MAX_STEPS / 256)?,
+            // What is a substring behind another is one by itself.
+            None => (0..).take(if dfa.is_table() { dfa.len() } else { 1 }).collect(),
+        };
+        let all: Vec<ScanStateId> = states.into_iter().map(|state| ScanStateId::new(start + state)).collect();
         inside(scanner, self.program().vocabulary.trie(), all, self.program().vocabulary.size())
     }
 }

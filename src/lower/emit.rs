@@ -18,7 +18,7 @@ use super::{
     work::WorkGrammar,
 };
 use crate::{
-    grammar::{AnyOrder, Automaton, Expr, PatternKind, Span},
+    grammar::{AnyOrder, Automaton, Expr, Measured, PatternKind, Span},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
@@ -87,6 +87,7 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
         of_expr: HashMap::new(),
         of_dfa: HashMap::new(),
         of_automaton: HashMap::new(),
+        of_measured: HashMap::new(),
         leaves: leaves(work.exprs(), limits),
         of_repeat: HashMap::new(),
         open: Vec::new(),
@@ -100,6 +101,14 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
         emitter.productions(nonterminal, body)?;
     }
     Ok(emitter.out)
+}
+
+/// The measured strings of a pattern that is given by them.
+fn measured_of(kind: &PatternKind) -> Option<&Measured> {
+    match kind {
+        PatternKind::Measured(measured) => Some(measured),
+        _ => None,
+    }
 }
 
 /// What a terminal is called, if it is new.
@@ -120,6 +129,7 @@ struct Emitter<'a> {
     /// With whether the terminal stands only after new items.
     of_dfa: HashMap<(Arc<TerminalDfa>, bool), Symbol>,
     of_automaton: HashMap<(&'a Automaton, bool), Symbol>,
+    of_measured: HashMap<&'a Measured, Symbol>,
     /// DFAs of leaves that were not met yet.
     leaves: HashMap<&'a Automaton, Leaf>,
     of_repeat: HashMap<(Symbol, RepeatKind, u32), Symbol>,
@@ -220,6 +230,9 @@ impl Emitter<'_> {
                 return Ok(Some(self.long_literal(literal)?));
             }
             let (kind, after_new) = (pattern.kind(), pattern.is_after_new_item());
+            if let Some(&symbol) = measured_of(kind).and_then(|measured| self.of_measured.get(measured)) {
+                return Ok(Some(symbol));
+            }
             let (dfa, automaton) = match kind {
                 PatternKind::Automaton(automaton) => {
                     if let Some(&symbol) = self.of_automaton.get(&(automaton, after_new)) {
@@ -227,14 +240,18 @@ impl Emitter<'_> {
                     }
                     (self.leaves.remove(automaton), Some(automaton))
                 }
-                PatternKind::Expression(_) | PatternKind::Substrings(_) => (None, None),
+                PatternKind::Expression(_) | PatternKind::Substrings(_) | PatternKind::Measured(_) => {
+                    (None, None)
+                }
             };
             let build = || scanner::build_pattern(kind, self.limits.dfa_states, self.limits);
             let dfa = dfa.unwrap_or_else(build).map_err(CompileError::limit)?;
-            let late = name.is_none() && automaton.is_some();
+            let measured = measured_of(kind);
+            let late = name.is_none() && (automaton.is_some() || measured.is_some());
             let name = || name.map_or_else(|| shown_kind(kind), str::to_owned);
             let symbol = self.terminal(dfa, after_new, Name { made: &name, late })?;
             self.of_automaton.extend(automaton.map(|automaton| ((automaton, after_new), symbol)));
+            self.of_measured.extend(measured.map(|measured| (measured, symbol)));
             return Ok(Some(symbol));
         }
         let worth_trying = self.limits.fold_states.saturating_mul(NFA_PER_DFA_STATE);

@@ -22,7 +22,7 @@ pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Auto
     let automaton = |expr: &'e Expr| match expr {
         Expr::Pattern(pattern) => match pattern.kind() {
             PatternKind::Automaton(automaton) => Some((automaton, pattern.kind())),
-            PatternKind::Expression(_) | PatternKind::Substrings(_) => None,
+            PatternKind::Expression(_) | PatternKind::Substrings(_) | PatternKind::Measured(_) => None,
         },
         _ => None,
     };

@@ -2,7 +2,10 @@
 
 use regex_syntax::hir::{Hir, HirKind};
 
-use crate::{grammar::PatternKind, scanner::TerminalDfa};
+use crate::{
+    grammar::{Measured, PatternKind},
+    scanner::TerminalDfa,
+};
 
 /// Longest name of a terminal, in characters.
 const NAME_CHARS: usize = 60;
@@ -12,6 +15,7 @@ pub(super) fn shown_kind(kind: &PatternKind) -> String {
     match kind {
         PatternKind::Expression(hir) => shown(hir),
         PatternKind::Substrings(text) => format!("substrings of {}", shown_literal(text.as_bytes())),
+        PatternKind::Measured(measured) => of_measured(measured),
         PatternKind::Automaton(automaton) => {
             of_states(automaton.states().len(), &automaton.shortest().unwrap_or_default())
         }
@@ -20,7 +24,16 @@ pub(super) fn shown_kind(kind: &PatternKind) -> String {
 
 /// A terminal's automaton, likewise.
 pub(super) fn shown_automaton(dfa: &TerminalDfa) -> String {
-    of_states(dfa.len(), &dfa.shortest().unwrap_or_default())
+    match dfa.measured() {
+        Some((measured, _)) => of_measured(measured),
+        None => of_states(dfa.len(), &dfa.shortest().unwrap_or_default()),
+    }
+}
+
+fn of_measured(measured: &Measured) -> String {
+    let count = measured.automaton().states().len();
+    let (min, max) = measured.lengths().into_inner();
+    format!("{} of {min} to {max} characters", of_states(count, &measured.shortest()))
 }
 
 fn of_states(count: usize, example: &[u8]) -> String {

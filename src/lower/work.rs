@@ -55,7 +55,7 @@ impl WorkGrammar {
                         }
                         opened
                     }
-                    PatternKind::Automaton(_) | PatternKind::Substrings(_) => {
+                    PatternKind::Automaton(_) | PatternKind::Substrings(_) | PatternKind::Measured(_) => {
                         work.push(expr.clone(), limits)?
                     }
                 },

@@ -65,6 +65,9 @@ impl BytesCfg {
                 Expr::Pattern(pattern) => match pattern.kind() {
                     PatternKind::Expression(hir) => builder.pattern(head, hir)?,
                     PatternKind::Automaton(automaton) => builder.automaton(head, automaton)?,
+                    PatternKind::Measured(measured) => {
+                        builder.automaton(head, &measured.product(builder.max_symbols)?)?;
+                    }
                     PatternKind::Substrings(text) => builder.substrings(head, text)?,
                 },
                 Expr::Rule(rule) => builder.production(head, &[Symbol::Nonterminal(rule.raw())])?,

@@ -22,11 +22,17 @@ pub(crate) fn build_pattern(
     max_states: usize,
     limits: &Limits,
 ) -> Result<Option<TerminalDfa>, LimitExceeded> {
+    let too_many = || LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states);
     match pattern {
         PatternKind::Expression(hir) => build(hir, max_states, limits),
         PatternKind::Substrings(text) => Ok(Some(TerminalDfa::of_substrings(text))),
+        PatternKind::Measured(measured) => {
+            let automaton = measured.automaton();
+            let fits = automaton.states().len() <= most_of(automaton, max_states);
+            fits.then(|| Some(TerminalDfa::of_measured(measured))).ok_or_else(too_many)
+        }
         PatternKind::Automaton(automaton) if automaton.states().len() > most_of(automaton, max_states) => {
-            Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", max_states))
+            Err(too_many())
         }
         PatternKind::Automaton(automaton) if automaton.is_minimal() => {
             Ok(TerminalDfa::from_minimal(automaton))

@@ -5,21 +5,22 @@
 //! numbered in breadth-first order over classes in order of their least byte, so that equal minimal
 //! automata are equal values.
 //!
-//! The substrings of a long text are the exception: their states are made when texts come to them, are no
-//! fewer than needed, and in no table. Who reads tables asks [`is_table`](TerminalDfa::is_table) first.
+//! The substrings of a long text and strings of some number of characters are the exception: their states are
+//! made when texts come to them, need not be as few as can be, and are in no table. Who reads tables asks
+//! [`is_table`](TerminalDfa::is_table) first.
 
 use std::{
     hash::{Hash, Hasher},
     sync::Arc,
 };
 
-use super::{intervals::Intervals, substrings::Substrings};
+use super::{intervals::Intervals, substrings::Substrings, unlisted::Unlisted};
+pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 use crate::{
-    grammar::automaton::Automaton,
+    grammar::{Measured, automaton::Automaton},
     hopcroft::{self, Table, mix},
     store::Writer,
 };
-pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 
 /// A minimal, trimmed DFA. `Eq` and `Hash` tell languages apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub(crate) struct TerminalDfa {
     transitions: Box<[u32]>,
     accepting: Box<[bool]>,
     /// In place of a table, which then has no states.
-    substrings: Option<Substrings>,
+    unlisted: Option<Unlisted>,
 }
 
 impl Hash for TerminalDfa {
@@ -61,39 +62,73 @@ impl TerminalDfa {
         }
         let hash = lanes.into_iter().fold(0, mix);
         let hash = rest.iter().fold(hash, |hash, &to| mix(hash, u64::from(to)));
-        Self { hash, classes, class_count, transitions, accepting, substrings: None }
+        Self { hash, classes, class_count, transitions, accepting, unlisted: None }
     }
 
     /// The DFA of the substrings of a text, made as it is needed. Linear in the text.
     pub(crate) fn of_substrings(text: &Arc<str>) -> Self {
-        Self::made_as_needed(Substrings::new(Arc::clone(text), true))
+        let (classes, class_count) = classes_of(text.as_bytes());
+        let substrings = Unlisted::Substrings(Substrings::new(Arc::clone(text), true));
+        Self::made_as_needed(classes, class_count, substrings)
     }
 
-    fn made_as_needed(substrings: Substrings) -> Self {
-        let (classes, class_count) = classes_of(substrings.text().as_bytes());
+    /// The DFA of strings of some number of characters, made as it is needed. As
+    /// [`from_minimal`](Self::from_minimal) for those of any length.
+    pub(crate) fn of_measured(measured: &Measured) -> Self {
+        let automaton = measured.automaton();
+        // States have to keep their numbers, which they do unless some mean the same after all.
+        let minimal = if automaton.is_minimal() { Self::from_minimal(automaton) } else { None };
+        let minimal = minimal.filter(|dfa| dfa.len() == automaton.states().len());
+        let dfa = minimal.unwrap_or_else(|| canonical(&RawDfa::from(automaton)));
+        let (classes, class_count) = (dfa.classes.clone(), dfa.class_count);
+        let unlisted = Unlisted::Measured(measured.clone(), Arc::new(dfa));
+        Self::made_as_needed(classes, class_count, unlisted)
+    }
+
+    fn made_as_needed(classes: Box<[u8; 256]>, class_count: usize, unlisted: Unlisted) -> Self {
         let mut made = Self::new(classes, class_count, Box::default(), Box::default());
-        let words = substrings.text().as_bytes().chunks(8);
-        let word = |part: &[u8]| part.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
-        made.hash =
-            words.fold(made.hash ^ u64::from(substrings.has_empty()), |hash, part| mix(hash, word(part)));
-        made.substrings = Some(substrings);
+        made.hash = mix(made.hash, unlisted.hash());
+        made.unlisted = Some(unlisted);
         made
     }
 
     /// Are its states in a table? If not, they are made when they are asked for.
     pub(crate) fn is_table(&self) -> bool {
-        self.substrings.is_none()
+        self.unlisted.is_none()
     }
 
-    /// Of an automaton without a table what it is.
-    pub(crate) fn substrings(&self) -> Option<&Substrings> {
-        self.substrings.as_ref()
+    /// If it counts characters: what it is, and the DFA of its strings of any length.
+    pub(crate) fn measured(&self) -> Option<(&Measured, &Arc<Self>)> {
+        match &self.unlisted {
+            Some(Unlisted::Measured(measured, dfa)) => Some((measured, dfa)),
+            _ => None,
+        }
+    }
+
+    /// What there is in place of a table.
+    pub(super) fn unlisted(&self) -> Option<&Unlisted> {
+        self.unlisted.as_ref()
+    }
+
+    /// Of an automaton without a table, the fewest bytes from a state to an end.
+    pub(crate) fn unlisted_distance(&self, state: u32) -> Option<u32> {
+        self.unlisted.as_ref().map(|unlisted| unlisted.distance(state))
+    }
+
+    /// What tells a state from others, in every run.
+    pub(crate) fn name(&self, state: u32) -> u64 {
+        self.unlisted.as_ref().map_or(u64::from(state), |unlisted| unlisted.name(state))
+    }
+
+    /// A hash of all of it.
+    pub(super) fn hash_of_all(&self) -> u64 {
+        self.hash
     }
 
     /// The state after one more byte, if the terminal can go on with it.
     pub(crate) fn step(&self, state: u32, byte: u8) -> Option<u32> {
-        if let Some(substrings) = &self.substrings {
-            return substrings.step(state, byte);
+        if let Some(unlisted) = &self.unlisted {
+            return unlisted.step(state, byte);
         }
         let class = usize::from(self.classes[usize::from(byte)]);
         let to = self.transitions[state as usize * self.class_count + class];
@@ -102,9 +137,9 @@ impl TerminalDfa {
 
     /// May the terminal end here?
     pub(crate) fn accepts(&self, state: u32) -> bool {
-        match &self.substrings {
+        match &self.unlisted {
             None => self.accepting[state as usize],
-            Some(substrings) => substrings.accepts(state),
+            Some(unlisted) => unlisted.accepts(state),
         }
     }
 
@@ -114,7 +149,7 @@ impl TerminalDfa {
             + size_of_val(self.classes())
             + size_of_val(self.transitions())
             + size_of_val(self.accepting())
-            + self.substrings.as_ref().map_or(0, Substrings::bytes)
+            + self.unlisted.as_ref().map_or(0, Unlisted::bytes)
     }
 
     /// The minimal DFA of the same language, or `None` if the language is empty.
@@ -170,8 +205,9 @@ impl TerminalDfa {
         if !self.accepts_empty() {
             return Some(self.clone());
         }
-        if let Some(substrings) = &self.substrings {
-            return Some(Self::made_as_needed(substrings.without_empty()));
+        if let Some(unlisted) = &self.unlisted {
+            let classes = self.classes.clone();
+            return Some(Self::made_as_needed(classes, self.class_count, unlisted.without_empty()));
         }
         if self.len() == 1 || self.transitions.contains(&0) {
             return self.without_empty_of_any();
@@ -208,15 +244,14 @@ impl TerminalDfa {
         writer.bytes(&*self.classes);
         writer.u32s(self.transitions.iter().copied());
         writer.bytes(&self.accepting.iter().map(|&accepts| u8::from(accepts)).collect::<Vec<_>>());
-        if let Some(substrings) = &self.substrings {
-            writer.bytes(&[u8::from(substrings.has_empty())]);
-            writer.bytes(substrings.text().as_bytes());
+        if let Some(unlisted) = &self.unlisted {
+            unlisted.write(writer);
         }
     }
 
     /// Number of states; of those made as needed, of all that there may be.
     pub(crate) fn len(&self) -> usize {
-        self.substrings.as_ref().map_or(self.accepting.len(), Substrings::bound)
+        self.unlisted.as_ref().map_or(self.accepting.len(), Unlisted::bound)
     }
 
     /// Does the language have the empty string?
@@ -245,7 +280,8 @@ impl TerminalDfa {
         &self.transitions[state as usize * self.class_count..][..self.class_count]
     }
 
-    /// Is the language finite? Every state lies on a way to the end, so it is if no state lies on a cycle. Linear.
+    /// Is the language finite? Without a table it is. With one every state lies on a way to the end, so it is if
+    /// no state lies on a cycle. Linear.
     pub(crate) fn is_finite(&self) -> bool {
         if !self.is_table() {
             return true;

@@ -78,8 +78,8 @@ impl TerminalDfa {
 
     /// Is every text of the terminal at most `bytes` long? Linear in the transitions for each byte.
     pub(crate) fn is_within(&self, bytes: usize) -> bool {
-        if let Some(substrings) = self.substrings() {
-            return substrings.text().len() <= bytes;
+        if let Some(unlisted) = self.unlisted() {
+            return unlisted.is_within(bytes);
         }
         let mut states = vec![0_u32];
         for _ in 0..=bytes {

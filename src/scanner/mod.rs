@@ -7,6 +7,7 @@ mod intervals;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod scanner;
 mod substrings;
+mod unlisted;
 
 pub(crate) use build::{build, build_pattern};
 pub(crate) use dfa::{NONE, TerminalDfa};

@@ -94,9 +94,7 @@ impl Scanner {
 
     /// What tells the state from others of its terminal, in every run.
     pub(crate) fn name(&self, state: ScanStateId) -> u64 {
-        let local = self.local(state);
-        let substrings = self.dfas[self.terminal(state).index()].substrings();
-        substrings.map_or_else(|| u64::from(local), |substrings| substrings.name(local))
+        self.dfas[self.terminal(state).index()].name(self.local(state))
     }
 
     /// The state's number within its terminal's DFA.

@@ -24,7 +24,9 @@ struct Ahead {
 /// work. What is made is what texts would make; they wait for a row that is under way.
 pub(crate) fn make_ahead(tables: &[Arc<TerminalTable>], vocabulary: &Vocabulary, most: usize) {
     if most > 0 && rayon::current_num_threads() > 1 {
-        let mut job = Ahead { tables: tables.to_vec(), vocabulary: vocabulary.clone(), left: most };
+        // Rows of strings that count characters are mostly those of the strings of any length.
+        let tables = tables.iter().map(|table| table.unbounded().unwrap_or(table)).cloned().collect();
+        let mut job = Ahead { tables, vocabulary: vocabulary.clone(), left: most };
         rayon::spawn(move || {
             // From the last one on.
             job.tables.retain(|table| table.dfa().is_table());

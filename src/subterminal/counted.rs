@@ -5,7 +5,10 @@
 //! the trie serves the rows of all lengths in all schemas: a row is the common one's without the tokens that
 //! have too many characters, or too few before their closing quote.
 
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    ops::{Range, RangeInclusive},
+};
 
 use super::{
     ranges::Ranges,
@@ -49,6 +52,11 @@ impl Home {
         let ended = |at: u32| (0..=u8::MAX).any(|byte| next(common, at, byte).is_some_and(ends));
         let whole = |at: u32| endless || at == state || !ended(at);
         states.into_iter().all(|at| fits(at) && whole(at)).then_some(Self { state, endless })
+    }
+
+    /// The state between characters, if all texts end by a byte past which nothing goes on.
+    pub(super) fn with_an_end(self) -> Option<u32> {
+        (!self.endless).then_some(self.state)
     }
 
     /// Does a byte lead on from between characters?
@@ -136,6 +144,47 @@ impl Characters {
             found.up_to.push(sum.clone());
         }
         found
+    }
+
+    /// The most characters of a token, or before the end of a string in one.
+    pub(super) fn longest(&self) -> usize {
+        let ended = self.ended.iter().map(|(_, characters)| *characters).max();
+        self.inside.len().saturating_sub(1).max(ended.unwrap_or(0))
+    }
+
+    /// What of a row has at most so many characters, and as many as there have to be where the string ends; of a
+    /// state between characters whose strings are among the common ones. Linear in the vocabulary, by words of
+    /// bits, and in the tokens that end a string or have more characters.
+    pub(super) fn within(&self, trie: &ByteTrie, row: &Reach, lengths: RangeInclusive<usize>) -> Reach {
+        let most = *lengths.end();
+        let closing = |node: u32| trie.tokens_at(trie.own_tokens(TrieNodeId::new(node)));
+        let (within, others): (Vec<_>, Vec<_>) =
+            self.ended.iter().partition(|(_, characters)| lengths.contains(characters));
+        let tokens = match (row.tokens(), self.up_to.get(most)) {
+            (Tokens::Many(many), Some(short)) => {
+                let mut set = short.clone();
+                within.iter().flat_map(|(node, _)| closing(*node)).for_each(|&token| set.insert(token));
+                set.keep(many);
+                Tokens::Many(set.into())
+            }
+            (tokens, _) => {
+                let mut set = match tokens {
+                    Tokens::Few(few) => TokenSet::of(few.to_vec(), self.all.size()),
+                    Tokens::Many(many) => TokenSet::clone(many),
+                };
+                let longer = self.inside.iter().skip(most.saturating_add(1)).flatten();
+                let others = others.iter().flat_map(|(node, _)| closing(*node));
+                longer.chain(others).for_each(|&token| set.remove(token));
+                match tokens {
+                    Tokens::Few(_) => Tokens::listed(trie, set.iter().collect()),
+                    Tokens::Many(_) => Tokens::Many(set.into()),
+                }
+            }
+        };
+        let ends: Vec<Range<u32>> = within.iter().map(|&(node, _)| node..node + 1).collect();
+        let mut exits = Ranges::new();
+        row.exits().within(&ends, |range| exits.push(range));
+        Reach::of(tokens, exits)
     }
 
     /// Memory, in bytes.

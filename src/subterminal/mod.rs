@@ -15,6 +15,7 @@ mod kin;
 #[cfg(test)]
 mod kin_tests;
 mod lookahead;
+mod measured;
 mod ranges;
 mod reach;
 mod scattered;

@@ -17,6 +17,7 @@ use super::{
     crossing::{Crossing, Loops},
     entrances::Entrances,
     kin::{self, Kin},
+    measured::Unbounded,
     ranges::Ranges,
     reach::Reach,
     scattered::Scattered,
@@ -104,6 +105,8 @@ pub(crate) struct TerminalTable {
     scattered: Scattered,
     /// By state in `rows`: may texts go on without end before the next quote?
     endless: OnceLock<Box<[bool]>>,
+    /// Of strings of some number of characters, those of any.
+    unbounded: Option<Unbounded>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
@@ -133,12 +136,23 @@ impl TerminalTable {
             rows: OnceLock::new(),
             scattered: Scattered::default(),
             endless: OnceLock::new(),
+            unbounded: None,
             crossings: Mutex::default(),
             walked: Walked::default(),
             first,
             bytes: AtomicUsize::new(0),
             stored: AtomicBool::new(false),
         }
+    }
+
+    /// The table of strings of some number of characters, by the table of those of any.
+    pub(super) fn measured(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
+        Self { unbounded: Some(Unbounded::new(unbounded)), ..Self::new(dfa, None) }
+    }
+
+    /// If it counts characters, the table of the strings of any number.
+    pub(super) fn unbounded(&self) -> Option<&Arc<Self>> {
+        self.unbounded.as_ref().map(Unbounded::table)
     }
 
     pub(super) fn rows(&self) -> &[OnceLock<Row>] {
@@ -163,6 +177,9 @@ impl TerminalTable {
         state: u32,
         work: &mut Work,
     ) -> Result<Arc<Reach>, LimitExceeded> {
+        if let (Some(unbounded), Some((measured, _))) = (&self.unbounded, self.dfa.measured()) {
+            return self.measured_row(unbounded, measured, (trie, state), work);
+        }
         if !self.dfa.is_table() {
             return self.scattered.row(state, || self.walk(trie, state), work);
         }
@@ -222,7 +239,7 @@ impl TerminalTable {
     }
 
     /// What a state does to all tokens, and how many trie nodes it took to find out.
-    fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<Reach>, usize) {
+    pub(super) fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<Reach>, usize) {
         let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
         if state == 0 {
             // Most terminals begin with few bytes.
@@ -283,6 +300,15 @@ impl TerminalTable {
         work: &mut Work,
     ) -> Result<Arc<Reach>, LimitExceeded> {
         let row = self.row(trie, state, work)?;
+        if let (Some(unbounded), Some((measured, _))) = (self.unbounded(), self.dfa.measured())
+            && measured.room(state).is_some()
+        {
+            let (of, _) = measured.place(state);
+            // Where the two end at the same trie nodes, tokens go on alike.
+            if unbounded.row(trie, of, work)?.exits() == row.exits() {
+                return unbounded.crossing(trie, of, into, work);
+            }
+        }
         let key = (state, Arc::as_ptr(into).addr());
         if let Some(known) = self.crossings().get(&key).filter(|known| known.into.strong_count() > 0) {
             return Ok(Arc::clone(&known.reach));
@@ -412,11 +438,36 @@ impl TerminalTable {
         made.map(|()| Some(characters))
     }
 
+    /// The vocabulary's tokens by their characters, if a state of this table of strings is between characters:
+    /// the index of the common terminal, or of this one if it is that. First use walks the trie.
+    pub(super) fn strings_at(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        work: &mut Work,
+    ) -> Result<Option<&Characters>, LimitExceeded> {
+        let (common, partner) = match self.kin(work)? {
+            Some((common, kin)) => (common, kin.partner(state)),
+            None => (self, Some(state)),
+        };
+        let between = common.home().0.and_then(Home::with_an_end);
+        if between.is_none() || between != partner {
+            return Ok(None);
+        }
+        common.characters(trie, work)
+    }
+
     /// Builds the index of tokens by their [`characters`](Self::characters) for the closest common terminal,
     /// if this one is a string, which may count them. Otherwise the first step of a text that comes to a
     /// counted string would wait for it. Walks the trie once for each common terminal, and compares the last
     /// bytes of terminals as long as one has no index.
     pub(crate) fn prepare(&self, trie: &ByteTrie) {
+        if let Some(unbounded) = self.unbounded() {
+            unbounded.prepare(trie);
+            // If those are all strings there is no other index. There is no bound to this work.
+            let _ = unbounded.strings_at(trie, 1, &mut Work::unlimited());
+            return;
+        }
         let is_open = |common: &Arc<Self>| common.characters.get().is_none();
         if self.common.iter().any(is_open)
             && self.is_string()
@@ -436,7 +487,9 @@ impl TerminalTable {
 
     /// May texts go on from a state without end before the next quote? Known to be so only of states in a table.
     pub(crate) fn is_endless(&self, state: u32) -> bool {
-        let endless = self.endless.get_or_init(|| self.dfa.endless_without(b'"').into());
+        let find =
+            || if self.dfa.is_table() { self.dfa.endless_without(b'"').into() } else { Box::default() };
+        let endless = self.endless.get_or_init(find);
         endless.get(state as usize).copied().unwrap_or(false)
     }
 
@@ -488,7 +541,7 @@ impl TerminalTable {
         Ok(reach)
     }
 
-    fn loops(&self) -> &Loops {
+    pub(super) fn loops(&self) -> &Loops {
         self.loops.get_or_init(|| Loops::new(&self.dfa))
     }
 
@@ -497,7 +550,13 @@ impl TerminalTable {
         size_of::<Self>()
             + self.rows.get().map_or(0, |rows| size_of_val(&**rows))
             + self.scattered.bytes()
+            + self.unbounded.as_ref().map_or(0, Unbounded::bytes)
             + self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Rows of states that are in no table.
+    pub(super) fn scattered(&self) -> &Scattered {
+        &self.scattered
     }
 
     /// Notes memory of what was added.

@@ -39,6 +39,34 @@ const ADDED_BEFORE_A_LOOK: usize = 64;
 /// Tables of terminals that begin with fewer bytes, such as literals, are quicker made than read from a file.
 const FIRST_WORTH_A_FILE: usize = 3;
 
+impl Known {
+    fn of(&mut self, dfa: &Arc<TerminalDfa>, common: &[Arc<TerminalTable>]) -> Arc<TerminalTable> {
+        if let Some(table) = self.tables.get(dfa) {
+            return Arc::clone(table);
+        }
+        self.added += 1;
+        if self.added >= ADDED_BEFORE_A_LOOK.max(self.tables.len() / 4) {
+            self.added = 0;
+            if self.tables.values().map(|table| table.bytes()).sum::<usize>() > TABLE_BYTES {
+                self.tables.retain(|_, table| Arc::strong_count(table) > 1);
+            }
+        }
+        let table = match dfa.measured() {
+            Some((_, unbounded)) => TerminalTable::measured(Arc::clone(dfa), self.of(unbounded, common)),
+            None => {
+                // Those that some byte begins as well.
+                let begins = |byte: u8| dfa.step(0, byte).is_some();
+                let alike = |table: &&Arc<TerminalTable>| table.first().iter().any(|&(byte, _)| begins(byte));
+                let common = common.iter().filter(|table| dfa.is_table() && alike(table)).cloned();
+                TerminalTable::new(Arc::clone(dfa), common)
+            }
+        };
+        let table = Arc::new(table);
+        self.tables.insert(Arc::clone(dfa), Arc::clone(&table));
+        table
+    }
+}
+
 impl Tables {
     /// No tables yet.
     pub(crate) fn new(vocabulary: Vocabulary, cache: CacheFolder) -> Self {
@@ -48,24 +76,7 @@ impl Tables {
     /// The table of a terminal, which may have much in common with one of `common`. Tables that no grammar
     /// uses any more are kept for the next one, until all tables together take more than [`TABLE_BYTES`].
     pub(crate) fn of(&self, dfa: &Arc<TerminalDfa>, common: &[Arc<TerminalTable>]) -> Arc<TerminalTable> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(table) = known.tables.get(dfa) {
-            return Arc::clone(table);
-        }
-        known.added += 1;
-        if known.added >= ADDED_BEFORE_A_LOOK.max(known.tables.len() / 4) {
-            known.added = 0;
-            if known.tables.values().map(|table| table.bytes()).sum::<usize>() > TABLE_BYTES {
-                known.tables.retain(|_, table| Arc::strong_count(table) > 1);
-            }
-        }
-        // Those that some byte begins as well.
-        let begins = |byte: u8| dfa.step(0, byte).is_some();
-        let alike = |table: &&Arc<TerminalTable>| table.first().iter().any(|&(byte, _)| begins(byte));
-        let common = common.iter().filter(|table| dfa.is_table() && alike(table)).cloned();
-        let table = Arc::new(TerminalTable::new(Arc::clone(dfa), common));
-        known.tables.insert(Arc::clone(dfa), Arc::clone(&table));
-        table
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).of(dfa, common)
     }
 
     /// The table of an automaton that grammars of a notation have in common; `None` if `dfa` is none.
@@ -93,6 +104,9 @@ impl Tables {
 
     /// Takes the rows of a table from the cache folder, if they are there.
     pub(crate) fn load(&self, table: &TerminalTable) {
+        if let Some(unbounded) = table.unbounded() {
+            return self.load(unbounded);
+        }
         let worth_a_file = table.dfa().is_table() && table.first().len() >= FIRST_WORTH_A_FILE;
         if self.cache.path().is_some() && worth_a_file && !table.is_full() {
             let read = |reader: &mut Reader<'_>| table.read(reader, self.vocabulary.trie());
@@ -104,6 +118,9 @@ impl Tables {
 
     /// Puts a table whose rows are all made into the cache folder, unless it came from there.
     pub(crate) fn save(&self, table: &TerminalTable) {
+        if let Some(unbounded) = table.unbounded() {
+            return self.save(unbounded);
+        }
         if self.cache.path().is_some()
             && table.first().len() >= FIRST_WORTH_A_FILE
             && table.is_full()

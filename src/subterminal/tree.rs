@@ -8,7 +8,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::{entrances::Entrances, reach::Reach, table::TerminalTable};
 use crate::{
@@ -79,7 +79,12 @@ pub(crate) struct Forest {
     pub(super) roots: HashMap<ScanStateId, TreeNodeId>,
     pub(super) bytes: usize,
     pub(super) max_bytes: usize,
+    /// Addresses of large contents whose memory is counted: many states of a string may share a row.
+    pub(super) counted: HashSet<usize>,
 }
+
+/// Contents of so many bytes are counted once.
+const LARGE: usize = 1_024;
 
 impl Forest {
     /// Memory of a node without its contents, in bytes.
@@ -87,7 +92,7 @@ impl Forest {
 
     /// No trees yet; children are made up to `max_bytes` of memory in all trees.
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { nodes: Vec::new(), roots: HashMap::new(), bytes: 0, max_bytes }
+        Self { nodes: Vec::new(), roots: HashMap::new(), bytes: 0, max_bytes, counted: HashSet::new() }
     }
 
     /// Memory, in bytes, what terminals share counted too.
@@ -186,6 +191,7 @@ impl Forest {
             self.nodes.push(node);
         }
         self.bytes += tree.bytes;
+        self.counted.extend(tree.counted);
         self.roots.insert(state, TreeNodeId(root.0 + offset));
     }
 
@@ -201,7 +207,10 @@ impl Forest {
 
     pub(super) fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
         let id = TreeNodeId(self.next_id());
-        self.bytes += Self::NODE_BYTES + reach.bytes();
+        let contents = reach.bytes();
+        // Nodes keep them, so that no other takes the address.
+        let is_new = contents < LARGE || self.counted.insert(Arc::as_ptr(&reach).addr());
+        self.bytes += Self::NODE_BYTES + if is_new { contents } else { 0 };
         self.nodes.push(Node { terminal, state: None, reach, children: Children::Unknown });
         id
     }

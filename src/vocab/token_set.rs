@@ -266,6 +266,13 @@ impl TokenSet {
         listed.iter().copied().filter(|&token| rest.contains(token)).chain(of_words(words))
     }
 
+    /// Keeps the tokens that are in `other` too.
+    pub(crate) fn keep(&mut self, other: &Self) {
+        let others = other.words();
+        let others = others.iter().chain(std::iter::repeat(&0));
+        self.bits().iter_mut().zip(others).for_each(|(word, other)| *word &= other);
+    }
+
     /// Its words, as which it is held from now on.
     fn bits(&mut self) -> &mut [u64] {
         if let Held::Listed(_) = self.held {
@@ -384,6 +391,9 @@ mod tests {
                 prop_assert_eq!(set.common(&another).collect::<Vec<_>>(), tokens(&shared));
                 prop_assert_eq!(another.common(set).collect::<Vec<_>>(), tokens(&shared));
                 prop_assert_eq!(bits.common(set).count(), expected.len());
+                let mut kept = set.clone();
+                kept.keep(&another);
+                prop_assert_eq!(kept.iter().collect::<Vec<_>>(), tokens(&shared));
                 prop_assert_eq!(*set == another, expected == other);
                 let mut union = set.clone();
                 union.union_with(&another);

@@ -21,6 +21,7 @@ mod keys;
 mod leaves;
 mod lookahead;
 mod lossless;
+mod measured;
 mod minimal;
 mod oracle;
 #[cfg(not(packaged))]

@@ -83,6 +83,7 @@ const KINDS_OF_VALUES: &str = r#"{
     "properties": {
         "text": {"type": "string"},
         "named": {"type": "string", "minLength": 1},
+        "brief": {"type": "string", "minLength": 1, "maxLength": 20},
         "short": {"type": "string", "minLength": 1, "maxLength": 200},
         "word": {"type": "string", "pattern": "^[a-z]+$"},
         "visible": {"type": "string", "pattern": "\\S"},

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use regex_syntax::hir::HirKind;
 
 use crate::{
-    grammar::{Expr, Grammar, GrammarBuilder, PatternKind, Span, automaton::Automaton},
+    grammar::{Expr, Grammar, GrammarBuilder, Measured, PatternKind, Span, automaton::Automaton},
     ids::ExprId,
     limits::Limits,
 };
@@ -32,6 +32,9 @@ fn ends(grammar: &Grammar, expr: ExprId, text: &[u8], starts: &BTreeSet<usize>) 
         Expr::Pattern(pattern) => match pattern.kind() {
             PatternKind::Automaton(automaton) => {
                 starts.iter().flat_map(|&start| runs(automaton, text, start)).collect()
+            }
+            PatternKind::Measured(measured) => {
+                starts.iter().flat_map(|&start| measured_runs(measured, text, start)).collect()
             }
             other @ PatternKind::Substrings(_) => panic!("{other:?}"),
             PatternKind::Expression(hir) => match hir.kind() {
@@ -79,6 +82,19 @@ fn runs(automaton: &Automaton, text: &[u8], start: usize) -> Vec<usize> {
             .and_then(|byte| state.edges.iter().find(|edge| (edge.first..=edge.last).contains(byte)));
         let Some(edge) = edge else { break };
         state = &automaton.states()[edge.to as usize];
+    }
+    found
+}
+
+/// The same of measured strings.
+fn measured_runs(measured: &Measured, text: &[u8], start: usize) -> Vec<usize> {
+    let (mut state, mut found) = (0, Vec::new());
+    for at in start.. {
+        if measured.accepts(state) {
+            found.push(at);
+        }
+        let Some(to) = text.get(at).and_then(|&byte| measured.step(state, byte)) else { break };
+        state = to;
     }
     found
 }

@@ -59,6 +59,9 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     PatternKind::Substrings(text) => {
                         substring::of_text(text).map(|automaton| Language::of_automaton(&automaton))
                     }
+                    PatternKind::Measured(measured) => {
+                        measured.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
+                    }
                 }
             }
         };
@@ -93,6 +96,10 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     PatternKind::Substrings(text) => {
                         let automaton = substring::of_text(text).map_err(|limit| self.limit(limit, span))?;
                         Language::of_automaton(&automaton)
+                    }
+                    PatternKind::Measured(measured) => {
+                        let all = measured.product(self.limits.dfa_states);
+                        Language::of_automaton(&all.map_err(|limit| self.limit(limit, span))?)
                     }
                 }
             }

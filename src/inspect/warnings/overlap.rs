@@ -328,7 +328,7 @@ struct Shared {
 
 /// Can `one`, from a state in which it may end, and `other`, from its start, read the same bytes without end?
 fn shared(one: &TerminalDfa, other: &TerminalDfa, budget: &mut usize) -> Option<Shared> {
-    // Substrings have an end.
+    // Without a table all texts have an end.
     if !one.is_table() || !other.is_table() {
         return None;
     }

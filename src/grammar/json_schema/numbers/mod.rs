@@ -11,7 +11,7 @@ mod decimal;
 mod multiples;
 mod reals;
 mod residues;
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod tests;
 mod texts;
 

@@ -1,10 +1,11 @@
 //! Sets of strings -> expressions of a grammar.
 //!
-//! An automaton where that stays small. Counted characters where only lengths are bounded, since the engine
-//! counts without states of its own; likewise the one loop of a pattern such as `^[a-z]\w*=?$` under a large
-//! `maxLength`. Lists of strings too long for one automaton become several. What is left, such as `format:
-//! email` of at most 255 characters, becomes a grammar over characters, with a nonterminal for each state and
-//! count.
+//! An automaton where that stays small. Where there is a bound on the length, a
+//! [measured](crate::grammar::Measured) terminal, which counts characters beside the automaton of the strings
+//! of any length. Where the bound is too large for that, blocks of characters are counted by the grammar, if
+//! only lengths are bounded or the pattern has one loop, such as `^[a-z]\w*=?$`; else it is a grammar over
+//! characters, with a nonterminal for each state and count. Lists of strings too long for one automaton become
+//! several.
 
 use std::sync::OnceLock;
 
@@ -34,6 +35,8 @@ const MAX_STRINGS: usize = 100_000;
 const PIECE_CHARS: usize = 256;
 /// States of an automaton from which on it is worth a try to count without them.
 const COUNTED_STATES: usize = 64;
+/// Greatest length that is counted beside the automaton of a pattern.
+const MAX_MEASURED: u64 = 131_071;
 /// States beside counts of a grammar over characters.
 const MAX_COUNTED: usize = 60_000;
 /// States of all the automata in such a grammar.
@@ -76,17 +79,27 @@ impl StringSet {
                 emitter.counted(min, max)?;
                 continue;
             }
+            // The product would have more states than the pattern alone.
+            let is_long = max.is_some_and(|max| max > COUNTED_STATES as u64) && dfa.longest().is_none();
+            if is_long && emitter.measured(|| quoted(dfa, style), (min, max))? {
+                continue;
+            }
             let counted = match max {
                 // As many states as characters at least.
                 Some(max) if max > MAX_STATES as u64 && dfa.longest().is_none() => Err(too_many_states()),
                 _ => dfa.within(min, max),
             };
+            let is_large = counted.as_ref().map_or(true, |part| {
+                part.len() > COUNTED_STATES.max(dfa.len()) && part.one_class().is_none()
+            });
+            if is_large && !is_long && emitter.measured(|| quoted(dfa, style), (min, max))? {
+                continue;
+            }
             match counted {
-                // Only counts are worth it: without bounds an automaton does what the tokens of all strings
-                // do.
+                // Only counts are worth it: without them an automaton does what the tokens of all strings do.
                 Ok(part)
-                    if (min > 0 || max.is_some())
-                        && part.len() > COUNTED_STATES
+                    if part.len() > COUNTED_STATES
+                        && (min > 0 || max.is_some() || part.one_class().is_some())
                         && emitter.counts(&part, dfa, (min, max)) => {}
                 // As one automaton if they fit into one.
                 Ok(part) => {
@@ -180,6 +193,23 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// The strings of an automaton within the bounds as a terminal that counts characters beside it, if there is
+    /// one.
+    fn measured(
+        &mut self,
+        automaton: impl FnOnce() -> Result<Automaton, LeafError>,
+        (min, max): (u64, Option<u64>),
+    ) -> Result<bool, LeafError> {
+        let Some(max) = max.filter(|max| *max <= MAX_MEASURED) else { return Ok(false) };
+        let (Ok(min), Ok(max)) = (u32::try_from(min), u32::try_from(max)) else { return Ok(false) };
+        // Where the automaton alone is too large, others may do.
+        let Ok(automaton) = automaton() else { return Ok(false) };
+        let Some(pattern) = Pattern::measured(&automaton, min, max) else { return Ok(false) };
+        let part = self.builder.pattern(pattern, self.span)?;
+        self.parts.push(part);
+        Ok(true)
+    }
+
     fn quote(&mut self) -> Result<ExprId, LeafError> {
         Ok(self.builder.pattern(Pattern::literal(b"\""), self.span)?)
     }
@@ -189,8 +219,18 @@ impl Emitter<'_> {
         self.class_string(&CharClass::all(), min, max)
     }
 
-    /// The strings of `min` to `max` characters of a class.
+    /// The strings of `min` to `max` characters of a class: a terminal that counts them, where they are neither
+    /// few nor too many for that.
     fn class_string(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<(), LeafError> {
+        let is_rest = max.is_some_and(|max| max < min + BLOCK) && min <= BLOCK;
+        let style = self.style;
+        let whole = || match *class == CharClass::all() {
+            true => any_string(style),
+            false => quoted(&CharDfa::repeated(class, 0, None), style),
+        };
+        if !is_rest && self.measured(whole, (min, max))? {
+            return Ok(());
+        }
         let open = self.quote()?;
         let rest = self.characters(class, min, max)?;
         let whole = self.builder.sequence(vec![open, rest], self.span)?;

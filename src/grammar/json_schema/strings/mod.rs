@@ -12,10 +12,12 @@ mod digits;
 mod ecma;
 mod emit;
 mod formats;
+#[cfg(all(test, not(packaged)))]
+mod measured_tests;
 pub(super) mod pattern;
 mod rfc;
 mod spelling;
-#[cfg(test)]
+#[cfg(all(test, not(packaged)))]
 mod tests;
 mod word;
 

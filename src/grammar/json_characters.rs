@@ -1,0 +1,106 @@
+//! Where in a JSON string the states of an automaton of such strings are: between characters or inside of one.
+//!
+//! The bytes of JSON say where characters end, whatever the automaton: UTF-8 by the first byte, escapes by the
+//! letter, surrogates by the first two digits. So one pass of that lexer beside the automaton finds it out.
+
+use super::automaton::Automaton;
+
+/// A place in a JSON string. Places that bytes lead to without ending a character are greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place(u8);
+
+/// Bytes that end the character at hand; at most the eight of a first surrogate's last digits and of the
+/// second surrogate.
+const fn left(bytes: u8) -> Place {
+    Place(13 - bytes)
+}
+
+impl Place {
+    /// In front of the opening quote.
+    pub(super) const START: Self = Self(0);
+    /// Where a character has just ended, or none has begun.
+    pub(super) const BETWEEN: Self = Self(1);
+    /// Behind a backslash that begins a character.
+    const ESCAPE: Self = Self(2);
+    /// Behind `\u` that begins a character.
+    const UNIT: Self = Self(3);
+    /// Behind `\ud`, which a surrogate begins with.
+    const MAYBE_SURROGATE: Self = Self(4);
+    /// Behind the closing quote.
+    pub(super) const END: Self = Self(13);
+
+    /// The place after a byte; `None` where JSON has no such byte.
+    fn after(self, byte: u8) -> Option<Self> {
+        Some(match (self, byte) {
+            (Self::START, b'"') => Self::BETWEEN,
+            (Self::BETWEEN, b'"') => Self::END,
+            (Self::BETWEEN, b'\\') => Self::ESCAPE,
+            (Self::BETWEEN, 0x20..=0x7f) => Self::BETWEEN,
+            (Self::BETWEEN, 0xc2..=0xdf) => left(1),
+            (Self::BETWEEN, 0xe0..=0xef) => left(2),
+            (Self::BETWEEN, 0xf0..=0xf4) => left(3),
+            (Self::ESCAPE, b'u') => Self::UNIT,
+            (Self::ESCAPE, _) => Self::BETWEEN,
+            (Self::UNIT, b'd' | b'D') => Self::MAYBE_SURROGATE,
+            (Self::UNIT, _) => left(3),
+            (Self::MAYBE_SURROGATE, b'8' | b'9' | b'a' | b'b' | b'A' | b'B') => left(8),
+            (Self::MAYBE_SURROGATE, b'0'..=b'7') => left(2),
+            (Self::START | Self::BETWEEN | Self::MAYBE_SURROGATE | Self::END, _) => return None,
+            (inside, _) if inside == left(1) => Self::BETWEEN,
+            (Self(inside), _) => Self(inside + 1),
+        })
+    }
+}
+
+/// The place of each state. `None` if a text is no JSON string, or if a state is in two places. Linear in the
+/// edges, with each byte of theirs.
+pub(super) fn places(automaton: &Automaton) -> Option<Box<[Place]>> {
+    let states = automaton.states();
+    let mut places: Vec<Option<Place>> = vec![None; states.len()];
+    places[0] = Some(Place::START);
+    // States are numbered breadth-first, so each is met before its turn comes.
+    for (at, state) in states.iter().enumerate() {
+        let place = places[at]?;
+        if state.accepts != (place == Place::END) {
+            return None;
+        }
+        for edge in &state.edges {
+            for byte in edge.first..=edge.last {
+                let after = place.after(byte)?;
+                if *places[edge.to as usize].get_or_insert(after) != after {
+                    return None;
+                }
+            }
+        }
+    }
+    places.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of characters that end in each prefix of a text.
+    fn characters(text: &str) -> Vec<usize> {
+        let mut place = Place::START;
+        let mut count = 0;
+        let mut step = |byte: u8| {
+            let begun = place != Place::START;
+            place = place.after(byte).unwrap();
+            count += usize::from(begun && place == Place::BETWEEN);
+            count
+        };
+        text.bytes().map(&mut step).collect()
+    }
+
+    #[test]
+    fn a_character_ends_with_its_last_byte() {
+        assert_eq!(characters("\"aé\""), [0, 1, 1, 2, 2]);
+        assert_eq!(characters(r#""\n\u00e9""#), [0, 0, 1, 1, 1, 1, 1, 1, 2, 2]);
+        assert_eq!(characters(r#""\ud7ff😀""#), [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
+        let pair = characters(r#""\uD83D\uDE00\\""#);
+        assert_eq!(pair[..12], [0; 12]);
+        assert_eq!(pair[12..], [1, 1, 2, 2]);
+        assert_eq!(Place::BETWEEN.after(b'\n'), None);
+    }
+}

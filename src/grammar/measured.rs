@@ -1,0 +1,458 @@
+//! JSON strings of an automaton that have so many characters: an automaton beside a counter, whose product is
+//! never made.
+//!
+//! A state is one of the automaton with the number of characters read so far. Which of these states have a way
+//! to an end is found by dynamic programming over the counts, from the greatest down. Whether a state is live
+//! mostly does not depend on the count until little room is left, so only the counts at which it changes are
+//! kept, and the sweep ends where nothing changes any more.
+//!
+//! Invariant: `step` leads to live states only, and the start is live.
+
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet, hash_map::Entry},
+    ops::RangeInclusive,
+    sync::{Arc, OnceLock},
+};
+
+use super::{
+    automaton::{Automaton, Edge, State},
+    json_characters::{Place, places},
+};
+use crate::{
+    grouped::Grouped,
+    limits::{Budget, LimitExceeded},
+};
+
+/// States of the automaton times counts: a grammar has numbers for 500 such terminals.
+const MAX_NUMBERS: usize = 1 << 23;
+/// Edges looked at while finding out which states are live: some 10 ms.
+const MAX_LOOKS: usize = 1 << 22;
+
+/// The texts of an automaton of JSON strings that have from `min` to `max` characters between the quotes. An
+/// escape is one character, and so is a pair of escaped surrogates. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Measured(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    automaton: Automaton,
+    min: u32,
+    max: u32,
+    /// Where in a string each state of the automaton is.
+    places: Box<[Place]>,
+    /// States so ordered that bytes which end no character lead to earlier ones.
+    order: Box<[u32]>,
+    /// Bits of a state's number that are its count.
+    shift: u32,
+    live: Levels<bool>,
+    /// By state of the automaton: the first count from which on it is dead though the string may end, and the
+    /// first from which on some state that it leads to is.
+    ends: Box<[u32]>,
+    tight: Box<[u32]>,
+    /// See [`Measured::is_free`].
+    free: OnceLock<Box<[bool]>>,
+    /// Fewest bytes to an end; made when it is first asked for.
+    distances: OnceLock<Levels<u32>>,
+}
+
+/// Values of the automaton's states by count; neighbouring counts with the same values share them.
+#[derive(Debug)]
+struct Levels<V> {
+    /// By count, which of `firsts`.
+    of: Box<[u32]>,
+    /// The least count of each level.
+    firsts: Vec<u32>,
+    /// `level * states + state`.
+    values: Vec<V>,
+}
+
+/// How a state's value follows from those of the states that it leads to.
+struct Rule<V> {
+    none: V,
+    end: V,
+    step: fn(V) -> V,
+    best: fn(V, V) -> V,
+}
+
+impl PartialEq for Measured {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |of: &Self| (of.0.min, of.0.max);
+        key(self) == key(other) && self.0.automaton == other.0.automaton
+    }
+}
+
+impl Eq for Measured {}
+
+impl std::hash::Hash for Measured {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (&self.0.automaton, self.0.min, self.0.max).hash(state);
+    }
+}
+
+impl Measured {
+    /// The strings of `automaton`, which are JSON strings with their quotes, of `min` to `max` characters.
+    /// `None` if there is none, if some state of the automaton is between characters as well as inside of one,
+    /// or if there would be too many states or levels. Linear in the edges for each level.
+    pub(crate) fn new(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
+        let shift = u32::BITS - max.leading_zeros();
+        let states = automaton.states().len();
+        if shift >= MAX_NUMBERS.ilog2() || states > MAX_NUMBERS >> shift {
+            return None;
+        }
+        let places = places(automaton)?;
+        // At most `MAX_NUMBERS`, so numbers fit.
+        let mut order: Box<[u32]> = (0..u32::try_from(states).unwrap_or(u32::MAX)).collect();
+        order.sort_by_key(|&state| Reverse(places[state as usize]));
+        let mut made = Inner {
+            automaton: automaton.clone(),
+            min,
+            max,
+            places,
+            order,
+            shift,
+            live: Levels::default(),
+            ends: Box::default(),
+            tight: Box::default(),
+            free: OnceLock::new(),
+            distances: OnceLock::new(),
+        };
+        let rule = Rule { none: false, end: true, step: |live| live, best: |one, other| one || other };
+        made.live = made.sweep(&rule, MAX_LOOKS)?;
+        made.ends = made.ends();
+        made.tight = made.tight();
+        let has_text = made.live.of(states, 0)[0];
+        has_text.then(|| Self(Arc::new(made)))
+    }
+
+    /// The strings of any length.
+    #[must_use]
+    pub fn automaton(&self) -> &Automaton {
+        &self.0.automaton
+    }
+
+    /// The least and the greatest number of characters.
+    #[must_use]
+    pub fn lengths(&self) -> RangeInclusive<u32> {
+        self.0.min..=self.0.max
+    }
+
+    /// States are numbered below this; the start is 0.
+    pub(crate) fn bound(&self) -> usize {
+        self.0.places.len() << self.0.shift
+    }
+
+    /// The state of the automaton, and the number of characters read so far.
+    pub(crate) fn place(&self, state: u32) -> (u32, u32) {
+        (state >> self.0.shift, state & ((1 << self.0.shift) - 1))
+    }
+
+    /// The state of a state of the automaton and a number of characters.
+    pub(crate) fn state(&self, of: u32, count: u32) -> u32 {
+        of << self.0.shift | count
+    }
+
+    /// The state after one more byte. A look at the edges of a state.
+    pub(crate) fn step(&self, state: u32, byte: u8) -> Option<u32> {
+        let edges = &self.0.automaton.states()[self.place(state).0 as usize].edges;
+        let at = edges.partition_point(|edge| edge.last < byte);
+        let edge = edges.get(at).filter(|edge| edge.first <= byte)?;
+        self.after(state, edge.to)
+    }
+
+    /// The state after a byte that leads the automaton to its state `to`; `None` if nothing ends from there.
+    pub(crate) fn after(&self, state: u32, to: u32) -> Option<u32> {
+        let (from, count) = self.place(state);
+        let count = count + u32::from(self.0.counts(from, to));
+        (count <= self.0.max && self.live_at(count)[to as usize]).then(|| self.state(to, count))
+    }
+
+    /// Does a byte that leads the automaton from one state to another end a character?
+    pub(crate) fn counts(&self, from: u32, to: u32) -> bool {
+        self.0.counts(from, to)
+    }
+
+    /// May the string end here?
+    pub(crate) fn accepts(&self, state: u32) -> bool {
+        // Ends that are within the bounds are the only ones that are live.
+        self.0.places[self.place(state).0 as usize] == Place::END
+    }
+
+    /// The fewest bytes after which the string may end. The first use finds them all.
+    pub(crate) fn distance(&self, state: u32) -> u32 {
+        let (of, count) = self.place(state);
+        self.distances().of(self.0.places.len(), count)[of as usize]
+    }
+
+    fn distances(&self) -> &Levels<u32> {
+        let step = |bytes: u32| bytes.saturating_add(1);
+        let rule = Rule { none: u32::MAX, end: 0, step, best: u32::min };
+        // There is no bound, so there are levels.
+        self.0.distances.get_or_init(|| self.0.sweep(&rule, usize::MAX).unwrap_or_default())
+    }
+
+    /// A shortest text; the least of these.
+    pub(crate) fn shortest(&self) -> Vec<u8> {
+        let (mut text, mut state) = (Vec::new(), 0);
+        while let Some(left) = self.distance(state).checked_sub(1) {
+            let nearer =
+                |byte: u8| Some((byte, self.step(state, byte).filter(|&to| self.distance(to) == left)?));
+            let Some((byte, to)) = (0..=u8::MAX).find_map(nearer) else { break };
+            text.push(byte);
+            state = to;
+        }
+        text
+    }
+
+    /// Is every text at most `bytes` long? As many steps as states are met, for each byte.
+    pub(crate) fn is_within(&self, bytes: usize) -> bool {
+        let mut states = vec![0_u32];
+        for _ in 0..=bytes {
+            let mut next: Vec<u32> = states.iter().flat_map(|&state| self.targets(state)).collect();
+            next.sort_unstable();
+            next.dedup();
+            states = next;
+        }
+        states.is_empty()
+    }
+
+    /// The edges of a state, to live states.
+    fn edges(&self, state: u32) -> impl Iterator<Item = Edge> {
+        let edges = &self.0.automaton.states()[self.place(state).0 as usize].edges;
+        edges.iter().filter_map(move |edge| Some(Edge { to: self.after(state, edge.to)?, ..*edge }))
+    }
+
+    fn targets(&self, state: u32) -> impl Iterator<Item = u32> {
+        self.edges(state).map(|edge| edge.to)
+    }
+
+    /// All states that texts come to, the start first; `None` if there are more than `most`. Linear.
+    pub(crate) fn reached(&self, most: usize) -> Option<Vec<u32>> {
+        let (mut met, mut order, mut next) = (HashSet::from([0_u32]), vec![0], 0);
+        while let Some(&state) = order.get(next) {
+            next += 1;
+            order.extend(self.targets(state).filter(|&to| met.insert(to)));
+            if order.len() > most {
+                return None;
+            }
+        }
+        Some(order)
+    }
+
+    /// The product with the counter, for those who need all states at once. Linear in it.
+    ///
+    /// # Errors
+    /// If it has more than `most` states.
+    pub(crate) fn product(&self, most: usize) -> Result<Automaton, LimitExceeded> {
+        let too_many = || LimitExceeded::new(Budget::DfaStates, "states of a measured string", most);
+        let (mut numbers, mut order) = (HashMap::from([(0, 0_u32)]), vec![0_u32]);
+        let mut states: Vec<State> = Vec::new();
+        while let Some(&state) = order.get(states.len()) {
+            let mut made = State { accepts: self.accepts(state), edges: Vec::new() };
+            for edge in self.edges(state) {
+                // At most `most` and what one state leads to, so numbers fit.
+                let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
+                let to = match numbers.entry(edge.to) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(free) => {
+                        order.push(edge.to);
+                        *free.insert(fresh)
+                    }
+                };
+                made.edges.push(Edge { to, ..edge });
+            }
+            if order.len() > most {
+                return Err(too_many());
+            }
+            states.push(made);
+        }
+        Automaton::new(states).map_err(|_| too_many())
+    }
+
+    /// The counts around `count` at which the same states of the automaton are live.
+    pub(crate) fn alike(&self, count: u32) -> RangeInclusive<u32> {
+        self.0.live.around(count)
+    }
+
+    /// The fewest characters from a state of the automaton to an end, where that is within the bounds.
+    pub(crate) fn to_end(&self, of: u32) -> u32 {
+        (self.0.max + 1).saturating_sub(self.0.ends[of as usize])
+    }
+
+    /// The most characters up to which all texts go on, and end, from a state as in the automaton alone; `None`
+    /// if there is none of which that is true.
+    pub(crate) fn room(&self, state: u32) -> Option<u32> {
+        let (of, count) = self.place(state);
+        let room = self.0.tight[of as usize].checked_sub(count + 1)?;
+        (count >= self.0.min).then_some(room)
+    }
+
+    /// May a string that has come to a state of the automaton both end and go on after each further character,
+    /// as far as the automaton says? Then the bounds alone say which lengths it may have. The first use finds
+    /// it out for all states, linear in the edges.
+    pub(crate) fn is_free(&self, of: u32) -> bool {
+        self.0.free.get_or_init(|| self.0.free())[of as usize]
+    }
+
+    fn live_at(&self, count: u32) -> &[bool] {
+        self.0.live.of(self.0.places.len(), count)
+    }
+
+    /// Memory beside the automaton's, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let Inner { places, order, live, ends, tight, distances, .. } = &*self.0;
+        let distances = distances.get().map_or(0, Levels::bytes);
+        let numbers = [order, ends, tight].map(|list| size_of_val(&**list)).iter().sum::<usize>();
+        let lists = size_of_val(&**places) + numbers;
+        size_of::<Inner>() + lists + live.bytes() + distances
+    }
+}
+
+impl Inner {
+    /// See [`Measured::counts`].
+    fn counts(&self, from: u32, to: u32) -> bool {
+        self.places[to as usize] == Place::BETWEEN && self.places[from as usize] != Place::START
+    }
+
+    /// By state, the first count from which on it is dead; 0 if it is dead whenever the string may end. Linear in
+    /// the levels.
+    fn ends(&self) -> Box<[u32]> {
+        let states = self.automaton.states();
+        let mut ends = vec![0; states.len()];
+        for (level, live) in self.live.values.chunks_exact(states.len().max(1)).enumerate() {
+            let last = *self.live.around(self.live.firsts[level]).end();
+            let live = ends.iter_mut().zip(live).filter(|(_, live)| **live && last >= self.min);
+            live.for_each(|(end, _)| *end = last + 1);
+        }
+        ends.into()
+    }
+
+    /// By state, the least of the ends of all states that it leads to. Linear in the edges.
+    fn tight(&self) -> Box<[u32]> {
+        let (states, ends) = (self.automaton.states(), &self.ends);
+        let count = u32::try_from(states.len()).unwrap_or(u32::MAX);
+        let incoming = self.incoming();
+        // A search backwards from the least, so that each state is met first from the least that it leads to.
+        let mut order: Vec<u32> = (0..count).collect();
+        order.sort_by_key(|&state| ends[state as usize]);
+        let mut tight: Vec<Option<u32>> = vec![None; states.len()];
+        for least in order {
+            let end = ends[least as usize];
+            let mut open = vec![least];
+            while let Some(state) = open.pop() {
+                if tight[state as usize].is_none() {
+                    tight[state as usize] = Some(end);
+                    open.extend(incoming.of(state));
+                }
+            }
+        }
+        tight.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    /// See [`Measured::is_free`]: a search backwards from the states between characters where a string can only
+    /// end, or only go on.
+    fn free(&self) -> Box<[bool]> {
+        let states = self.automaton.states();
+        let incoming = self.incoming();
+        let is_bound = |at: &u32| {
+            let mut ends =
+                states[*at as usize].edges.iter().map(|edge| self.places[edge.to as usize] == Place::END);
+            let first = ends.next();
+            self.places[*at as usize] == Place::BETWEEN && ends.all(|end| Some(end) == first)
+        };
+        let mut found: Box<[bool]> = states.iter().map(|_| true).collect();
+        let mut open: Vec<u32> = (0..).take(states.len()).filter(is_bound).collect();
+        while let Some(state) = open.pop() {
+            if std::mem::replace(&mut found[state as usize], false) {
+                open.extend(incoming.of(state));
+            }
+        }
+        found
+    }
+
+    /// The states that lead to each.
+    fn incoming(&self) -> Grouped {
+        let states = self.automaton.states();
+        let count = u32::try_from(states.len()).unwrap_or(u32::MAX);
+        Grouped::new(states.len(), || {
+            (0..count).flat_map(|from| states[from as usize].edges.iter().map(move |edge| (edge.to, from)))
+        })
+    }
+
+    /// Values of all states by count, each from those of the states that it leads to; `None` if that takes more
+    /// than `looks` looks at edges.
+    fn sweep<V: Copy + PartialEq>(&self, rule: &Rule<V>, looks: usize) -> Option<Levels<V>> {
+        let states = self.automaton.states();
+        let edges: usize = states.iter().map(|state| state.edges.len()).sum();
+        let mut left = looks;
+        let (mut last, mut now) = (vec![rule.none; states.len()], vec![rule.none; states.len()]);
+        // From the greatest count down, which is turned around at the end.
+        let (mut values, mut firsts): (Vec<V>, Vec<u32>) = (Vec::new(), Vec::new());
+        let mut count = self.max;
+        loop {
+            left = left.checked_sub(edges)?;
+            let may_end = count >= self.min;
+            for &state in &self.order {
+                let State { accepts, edges } = &states[state as usize];
+                let start = if *accepts && may_end { rule.end } else { rule.none };
+                now[state as usize] = edges.iter().fold(start, |best, edge| {
+                    let of = if self.counts(state, edge.to) { &last } else { &now };
+                    (rule.best)(best, (rule.step)(of[edge.to as usize]))
+                });
+            }
+            let same = now == last;
+            if !same || firsts.is_empty() {
+                values.extend_from_slice(&now);
+                firsts.push(count);
+            }
+            if same {
+                // Values follow from those of the count above, and from whether the string may end.
+                count = if may_end { self.min } else { 0 };
+            }
+            if let Some(first) = firsts.last_mut() {
+                *first = count;
+            }
+            std::mem::swap(&mut last, &mut now);
+            let Some(lower) = count.checked_sub(1) else { break };
+            count = lower;
+        }
+        Some(Levels::turned(self.max, firsts, &values, states.len()))
+    }
+}
+
+impl<V> Default for Levels<V> {
+    fn default() -> Self {
+        Self { of: Box::default(), firsts: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl<V: Copy> Levels<V> {
+    /// Of levels that come from the greatest count down.
+    fn turned(max: u32, mut firsts: Vec<u32>, values: &[V], states: usize) -> Self {
+        firsts.reverse();
+        let values = values.chunks_exact(states.max(1)).rev().flatten().copied().collect();
+        let ends = firsts.iter().skip(1).copied().chain([max + 1]);
+        let of = (0_u32..).zip(firsts.iter().zip(ends));
+        let of = of.flat_map(|(level, (&first, end))| (first..end).map(move |_| level)).collect();
+        Self { of, firsts, values }
+    }
+
+    /// The values at a count, by state.
+    fn of(&self, states: usize, count: u32) -> &[V] {
+        let level = self.of[count as usize] as usize;
+        &self.values[level * states..][..states]
+    }
+
+    /// The counts of the level of one.
+    fn around(&self, count: u32) -> RangeInclusive<u32> {
+        let level = self.of[count as usize] as usize;
+        let end = self.firsts.get(level + 1).copied();
+        // There are fewer counts than states have numbers.
+        let last = end.unwrap_or(u32::try_from(self.of.len()).unwrap_or(u32::MAX)) - 1;
+        self.firsts[level]..=last
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.of) + size_of_val(&*self.firsts) + size_of_val(&*self.values)
+    }
+}

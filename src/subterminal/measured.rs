@@ -1,0 +1,312 @@
+//! Rows of strings with a pattern and a bound on their length: mostly those of the strings of any length.
+//!
+//! A token may follow if the string may still end within the bound behind it. The characters that it needs for
+//! that, its own and those of the shortest end, depend on the state of the automaton alone; so the row of a state
+//! depends on what is left up to the bound only as far as tokens need just so much. Few need much: mostly a row
+//! is the one without bounds, or one that other counts have too, and a walk looks at long tokens alone. Where a
+//! least length is far, the state of the first count at which the same may happen takes the place of the state
+//! without bounds.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{crossing::Crossing, reach::Reach, table::TerminalTable};
+use crate::{
+    grammar::Measured,
+    ids::TrieNodeId,
+    limits::{LimitExceeded, Work},
+    vocab::ByteTrie,
+};
+
+/// Bytes of a token from which on it is long: some hundreds of a vocabulary are.
+const LONG: u32 = 32;
+
+/// Trie nodes for a unit of work.
+const NODES: usize = 4;
+
+/// The table of the strings of any length, and how much long tokens need that may follow its states.
+#[derive(Debug)]
+pub(super) struct Unbounded {
+    table: Arc<TerminalTable>,
+    /// By state: the characters that long tokens need, or their parts up to the end of the string; ascending.
+    needs: Box<[OnceLock<Box<[u32]>>]>,
+}
+
+impl Unbounded {
+    /// Nothing is known of its states yet.
+    pub(super) fn new(table: Arc<TerminalTable>) -> Self {
+        Self { needs: (0..table.dfa().len()).map(|_| OnceLock::new()).collect(), table }
+    }
+
+    /// The table of the strings of any length.
+    pub(super) fn table(&self) -> &Arc<TerminalTable> {
+        &self.table
+    }
+
+    /// Memory of what is known, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.needs.iter().filter_map(OnceLock::get);
+        size_of_val(&*self.needs) + lists.map(|list| size_of_val(&**list)).sum::<usize>()
+    }
+
+    /// What long tokens need that may follow a state. First use walks the trie, where there are some.
+    fn needs(
+        &self,
+        trie: &ByteTrie,
+        measured: &Measured,
+        state: u32,
+        work: &mut Work,
+    ) -> Result<&[u32], LimitExceeded> {
+        let mut made = Ok(());
+        let needs = self.needs[state as usize].get_or_init(|| {
+            let (needs, walked) = self.walk(trie, measured, state);
+            made = work.spend(walked / NODES);
+            needs
+        });
+        made.map(|()| &**needs)
+    }
+
+    fn walk(&self, trie: &ByteTrie, measured: &Measured, state: u32) -> (Box<[u32]>, usize) {
+        let dfa = self.table.dfa();
+        let (mut needs, mut walked) = (Vec::new(), 0);
+        let last = trie.end(ByteTrie::ROOT);
+        // The subtrees that the next node is in: where each ends, its state, and the characters up to there.
+        let mut path = vec![(last, state, 0)];
+        let mut node = TrieNodeId::new(ByteTrie::ROOT.raw() + 1);
+        while node < last {
+            walked += 1;
+            while path.last().is_some_and(|(end, ..)| *end <= node) {
+                path.pop();
+            }
+            let Some(&(_, from, characters)) = path.last() else { break };
+            let depth = u32::try_from(path.len()).unwrap_or(u32::MAX);
+            let is_short = trie.height(node).is_some_and(|height| depth.saturating_add(height) < LONG);
+            let to = if is_short { None } else { dfa.step(from, trie.byte(node)) };
+            let Some(to) = to else {
+                node = trie.end(node);
+                continue;
+            };
+            let characters = characters + u32::from(measured.counts(from, to));
+            if dfa.accepts(to) || !trie.own_tokens(node).is_empty() {
+                needs.push(characters + measured.to_end(to));
+            }
+            path.push((trie.end(node), to, characters));
+            node = TrieNodeId::new(node.raw() + 1);
+        }
+        needs.sort_unstable();
+        needs.dedup();
+        (needs.into(), walked)
+    }
+}
+
+impl TerminalTable {
+    /// The row of a state of a terminal that counts characters.
+    pub(super) fn measured_row(
+        &self,
+        unbounded: &Unbounded,
+        measured: &Measured,
+        (trie, state): (&ByteTrie, u32),
+        work: &mut Work,
+    ) -> Result<Arc<Reach>, LimitExceeded> {
+        let (of, count) = measured.place(state);
+        if measured.is_free(of)
+            && let Some(index) = unbounded.table.strings_at(trie, of, work)?
+        {
+            let row = unbounded.table.row(trie, of, work)?;
+            let [least, most] = [measured.lengths().start(), measured.lengths().end()]
+                .map(|bound| bound.saturating_sub(count) as usize);
+            if least == 0 && index.longest() <= most {
+                return Ok(row);
+            }
+            let make = || (Arc::new(index.within(trie, &row, least..=most)), 0);
+            return self.scattered().row(state, make, work);
+        }
+        let Some(room) = measured.room(state) else {
+            let alike = measured.alike(count);
+            let (first, room) = (measured.state(of, *alike.start()), alike.end() - count);
+            // With less than a token's room the two have little in common.
+            let known = match first != state && room >= LONG {
+                true => Some((self.scattered_row(trie, first, None, work)?, room)),
+                false => None,
+            };
+            return self.scattered_row(trie, state, known, work);
+        };
+        let row = unbounded.table.row(trie, of, work)?;
+        if trie.height(ByteTrie::ROOT).is_some_and(|longest| longest <= room) {
+            return Ok(row);
+        }
+        let left = measured.lengths().end() - count;
+        if room < LONG {
+            return self.scattered_row(trie, state, Some((row, room)), work);
+        }
+        let needs = unbounded.needs(trie, measured, of, work)?;
+        let (fitting, others) = needs.split_at(needs.partition_point(|need| *need <= left));
+        if others.is_empty() {
+            return Ok(row);
+        }
+        // What no token needs makes no difference. Short ones need no more than this.
+        let short = left - room + LONG;
+        let needed = fitting.last().map_or(short, |need| short.max(*need));
+        let alike = measured.state(of, count + left - needed);
+        self.scattered_row(trie, alike, Some((row, room - (left - needed))), work)
+    }
+
+    /// A row by a walk; where there is one that says the same of texts of at most so many bytes, by a walk over
+    /// longer ones.
+    fn scattered_row(
+        &self,
+        trie: &ByteTrie,
+        state: u32,
+        known: Option<(Arc<Reach>, u32)>,
+        work: &mut Work,
+    ) -> Result<Arc<Reach>, LimitExceeded> {
+        let make = || {
+            let Some((row, room)) = known else { return self.walk(trie, state) };
+            let mut crossing = Crossing::new(trie, self.dfa(), self.loops()).knowing(room + 1);
+            crossing.root(state);
+            let (walked, taken) = (crossing.walked, std::mem::take(&mut crossing.taken));
+            let theirs = (row.tokens(), row.exits());
+            let reach = Reach::spliced(trie, (crossing.stays, crossing.exits), &taken, theirs);
+            if reach == *row {
+                return (row, walked);
+            }
+            self.add_bytes(reach.bytes());
+            (Arc::new(reach), walked)
+        };
+        self.scattered().row(state, make, work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        Limits,
+        grammar::{Automaton, Expr, Grammar, PatternKind, Syntax},
+        ids::TokenId,
+        scanner::TerminalDfa,
+        subterminal::kin_tests::dfa,
+    };
+
+    const PATTERNS: [&str; 8] = [
+        "^[ab]+(-[ab]+)*$",
+        r"^(\\S+ ){0,3}\\S+$",
+        "^(aa)*b?$",
+        "a.*b",
+        "^[^a]{3,}$",
+        "^é(,|ab)*$",
+        "^[^-]*$",
+        "",
+    ];
+
+    /// The automaton of the strings of a pattern.
+    fn automaton(pattern: &str) -> Automaton {
+        let schema = format!(r#"{{"type": "string", "pattern": "{pattern}"}}"#);
+        let grammar = Grammar::parse(Syntax::JsonSchema, &schema, &Limits::default()).unwrap();
+        let leaf = |expr: &Expr| match expr {
+            Expr::Pattern(pattern) => match pattern.kind() {
+                PatternKind::Automaton(automaton) => Some(automaton.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        grammar.exprs().find_map(|(_, expr)| leaf(expr)).unwrap()
+    }
+
+    fn dfa_of(automaton: &Automaton) -> Arc<TerminalDfa> {
+        Arc::new(TerminalDfa::from_minimal(automaton).unwrap())
+    }
+
+    fn trie(tokens: &[String]) -> ByteTrie {
+        let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
+        ByteTrie::new(tokens.len(), ids)
+    }
+
+    /// Tables with and without that of the strings of any length, the latter, and what they are of; beside any
+    /// string or not.
+    fn tables(
+        pattern: &str,
+        (min, max): (u32, u32),
+        beside: bool,
+    ) -> Option<(TerminalTable, TerminalTable, Arc<TerminalTable>, Measured)> {
+        let measured = Measured::new(&automaton(pattern), min, max)?;
+        let dfa = Arc::new(TerminalDfa::of_measured(&measured));
+        let (_, unbounded) = dfa.measured()?;
+        let common = || Arc::new(TerminalTable::new(dfa_of(&automaton("")), None));
+        let unbounded = Arc::new(TerminalTable::new(Arc::clone(unbounded), beside.then(common)));
+        let alone = TerminalTable::new(Arc::clone(&dfa), None);
+        Some((TerminalTable::measured(dfa, Arc::clone(&unbounded)), alone, unbounded, measured))
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_over_is_what_would_be_found(
+            tokens in prop::collection::vec(
+                r#"[ab"\\n, -]{1,6}|[ab]{1,3}"[, ]{1,3}|[abé]{8,60}|-{9,20}|\\u00(61|e9)|"[ab]{0,20}"#,
+                1..60,
+            ),
+            pattern in prop::sample::select(&PATTERNS[..]),
+            min in 0..12_u32,
+            more in 0..60_u32,
+            backwards: bool,
+            beside: bool,
+        ) {
+            let Some((table, alone, _, measured)) = tables(pattern, (min, min + more), beside) else {
+                return Ok(());
+            };
+            let (trie, work) = (trie(&tokens), &mut Work::unlimited());
+            let comma = Arc::new(TerminalTable::new(dfa("[ ]*,[ ]*"), None));
+            let mut states = measured.reached(100_000).unwrap();
+            if backwards {
+                states.reverse();
+            }
+            let inner = |reach: &Reach| -> Vec<u32> {
+                let nodes = reach.exits().iter().flatten();
+                nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
+            };
+            for state in states {
+                let rows = [&table, &alone].map(|table| table.row(&trie, state, work).unwrap());
+                let place = measured.place(state);
+                prop_assert!(rows[0].tokens().iter().eq(rows[1].tokens().iter()), "tokens at {:?}", place);
+                prop_assert_eq!(inner(&rows[0]), inner(&rows[1]), "exits at {:?}", place);
+                let crossed =
+                    [&table, &alone].map(|table| table.crossing(&trie, state, &comma, work).unwrap());
+                prop_assert!(crossed[0].tokens().iter().eq(crossed[1].tokens().iter()), "into {:?}", place);
+                prop_assert_eq!(inner(&crossed[0]), inner(&crossed[1]));
+            }
+        }
+    }
+
+    /// Far from the bound rows are those of the strings of any length, also where some tokens are long.
+    #[test]
+    fn rows_are_shared() {
+        let mut tokens: Vec<String> =
+            ["a", "b", "-", "ab", "a-b", "b\"", "\",", "\""].map(String::from).into();
+        for long in [None, Some(80)] {
+            tokens.extend(long.map(|length| "ab".repeat(length / 2)));
+            let longest = u32::try_from(tokens.iter().map(String::len).max().unwrap()).unwrap();
+            let trie = trie(&tokens);
+            let (table, _, unbounded, measured) = tables("^[ab]+(-[ab]+)*$", (1, 200), false).unwrap();
+            let work = &mut Work::unlimited();
+            let (mut shared, mut others) = (0, HashSet::new());
+            for state in measured.reached(100_000).unwrap() {
+                let (of, count) = measured.place(state);
+                let row = table.row(&trie, state, work).unwrap();
+                let theirs = unbounded.row(&trie, of, work).unwrap();
+                // After a dash a letter has to come.
+                if count >= 1 && count + longest.max(LONG) < 200 {
+                    assert!(Arc::ptr_eq(&row, &theirs), "{of} after {count} characters");
+                    shared += 1;
+                } else if count >= 1 && count + LONG <= 180 && !Arc::ptr_eq(&row, &theirs) {
+                    others.insert(Arc::as_ptr(&row).addr());
+                }
+            }
+            assert!(shared > 400, "{shared} rows are shared");
+            // Without the long token, behind a letter and behind a dash.
+            assert!(others.len() <= 2 && others.is_empty() == long.is_none(), "{} others", others.len());
+        }
+    }
+}
