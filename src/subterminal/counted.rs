@@ -87,6 +87,8 @@ pub(super) struct Characters {
     homes: Vec<Vec<u32>>,
     /// Trie nodes where the string has ended, ascending, and the characters before its end.
     ended: Vec<(u32, usize)>,
+    /// The most characters of any of these.
+    longest: usize,
 }
 
 /// The list for a number of characters.
@@ -107,6 +109,7 @@ impl Characters {
             up_to: Vec::new(),
             homes: Vec::new(),
             ended: Vec::new(),
+            longest: 0,
         };
         let mut path: Vec<(u32, u32, usize)> = Vec::new();
         let (mut node, last) = (1, trie.end(ByteTrie::ROOT).raw());
@@ -138,6 +141,8 @@ impl Characters {
             path.push((end, to, characters));
             node += 1;
         }
+        let ended = found.ended.iter().map(|(_, characters)| *characters).max();
+        found.longest = found.inside.len().saturating_sub(1).max(ended.unwrap_or(0));
         let mut sum = TokenSet::zeros(found.all.size());
         for tokens in found.inside.iter().take(MOST_CUMULATED + 1) {
             tokens.iter().for_each(|&token| sum.insert(token));
@@ -148,8 +153,7 @@ impl Characters {
 
     /// The most characters of a token, or before the end of a string in one.
     pub(super) fn longest(&self) -> usize {
-        let ended = self.ended.iter().map(|(_, characters)| *characters).max();
-        self.inside.len().saturating_sub(1).max(ended.unwrap_or(0))
+        self.longest
     }
 
     /// What of a row has at most so many characters, and as many as there have to be where the string ends; of a
@@ -330,7 +334,7 @@ impl Counted {
     /// The same for what comes `before` characters after the start of tokens. Linear in the tokens, or in
     /// those left out if these are fewer, and in the exits.
     fn after(&self, trie: &ByteTrie, characters: &Characters, (before, number): (usize, usize)) -> Reach {
-        let Characters { all, count, inside, up_to, homes, ended } = characters;
+        let Characters { all, count, inside, up_to, homes, ended, .. } = characters;
         let may = |list: &[bool], count: usize| list.get(number + count).copied().unwrap_or(self.free);
         let may_close = |count: usize| count >= before && may(&self.closes, count - before);
         let last = if self.free { usize::MAX } else { before + self.closes.len() - 1 - number };
