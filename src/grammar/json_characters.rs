@@ -1,7 +1,9 @@
-//! Where in a JSON string the states of an automaton of such strings are: between characters or inside of one.
+//! Where in a JSON string the states of an automaton of such strings are: between characters or inside of
+//! one.
 //!
-//! The bytes of JSON say where characters end, whatever the automaton: UTF-8 by the first byte, escapes by the
-//! letter, surrogates by the first two digits. So one pass of that lexer beside the automaton finds it out.
+//! The bytes of JSON say where characters end, whatever the automaton: UTF-8 by the first byte, escapes by
+//! the letter, surrogates by the first two digits. So one pass of that lexer beside the automaton finds it
+//! out.
 
 use super::automaton::Automaton;
 

@@ -1,19 +1,20 @@
-//! JSON strings of an automaton that have so many characters: an automaton beside a counter, whose product is
-//! never made.
+//! The product of an automaton of JSON strings and a counter of their characters, for bounds on the length.
+//! It is never made as a whole.
 //!
-//! A state is one of the automaton with the number of characters read so far. Which of these states have a way
-//! to an end is found by dynamic programming over the counts, from the greatest down. Whether a state is live
-//! mostly does not depend on the count until little room is left, so only the counts at which it changes are
-//! kept, and the sweep ends where nothing changes any more.
+//! A state of the product is a state of the automaton and the number of characters read so far. Dynamic
+//! programming over that number, from the greatest down, finds the states that have a way to an end (live
+//! states). Far from the bound the same states of the automaton are live at every number, so only the numbers
+//! at which this changes are kept, and the sweep ends where nothing changes any more.
 //!
 //! Invariant: `step` leads to live states only, and the start is live.
 
 use std::{
     cmp::Reverse,
-    collections::{HashMap, HashSet, hash_map::Entry},
     ops::RangeInclusive,
     sync::{Arc, OnceLock},
 };
+
+use hashbrown::{HashMap, HashSet, hash_map::Entry};
 
 use super::{
     automaton::{Automaton, Edge, State},
@@ -92,8 +93,8 @@ impl std::hash::Hash for Measured {
 
 impl Measured {
     /// The strings of `automaton`, which are JSON strings with their quotes, of `min` to `max` characters.
-    /// `None` if there is none, if some state of the automaton is between characters as well as inside of one,
-    /// or if there would be too many states or levels. Linear in the edges for each level.
+    /// `None` if there is none, if some state of the automaton is between characters as well as inside of
+    /// one, or if there would be too many states or levels. Linear in the edges for each level.
     pub(crate) fn new(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
         let shift = u32::BITS - max.leading_zeros();
         let states = automaton.states().len();
@@ -228,7 +229,8 @@ impl Measured {
 
     /// All states that texts come to, the start first; `None` if there are more than `most`. Linear.
     pub(crate) fn reached(&self, most: usize) -> Option<Vec<u32>> {
-        let (mut met, mut order, mut next) = (HashSet::from([0_u32]), vec![0], 0);
+        let mut met: HashSet<u32> = HashSet::from_iter([0]);
+        let (mut order, mut next) = (vec![0], 0);
         while let Some(&state) = order.get(next) {
             next += 1;
             order.extend(self.targets(state).filter(|&to| met.insert(to)));
@@ -245,7 +247,8 @@ impl Measured {
     /// If it has more than `most` states.
     pub(crate) fn product(&self, most: usize) -> Result<Automaton, LimitExceeded> {
         let too_many = || LimitExceeded::new(Budget::DfaStates, "states of a measured string", most);
-        let (mut numbers, mut order) = (HashMap::from([(0, 0_u32)]), vec![0_u32]);
+        let mut numbers: HashMap<u32, u32> = HashMap::from_iter([(0, 0)]);
+        let mut order = vec![0_u32];
         let mut states: Vec<State> = Vec::new();
         while let Some(&state) = order.get(states.len()) {
             let mut made = State { accepts: self.accepts(state), edges: Vec::new() };
@@ -279,17 +282,17 @@ impl Measured {
         (self.0.max + 1).saturating_sub(self.0.ends[of as usize])
     }
 
-    /// The most characters up to which all texts go on, and end, from a state as in the automaton alone; `None`
-    /// if there is none of which that is true.
+    /// The most characters up to which all texts go on, and end, from a state as in the automaton alone;
+    /// `None` if there is none of which that is true.
     pub(crate) fn room(&self, state: u32) -> Option<u32> {
         let (of, count) = self.place(state);
         let room = self.0.tight[of as usize].checked_sub(count + 1)?;
         (count >= self.0.min).then_some(room)
     }
 
-    /// May a string that has come to a state of the automaton both end and go on after each further character,
-    /// as far as the automaton says? Then the bounds alone say which lengths it may have. The first use finds
-    /// it out for all states, linear in the edges.
+    /// May a string that has come to a state of the automaton both end and go on after each further
+    /// character, as far as the automaton says? Then the bounds alone say which lengths it may have. The
+    /// first use finds it out for all states, linear in the edges.
     pub(crate) fn is_free(&self, of: u32) -> bool {
         self.0.free.get_or_init(|| self.0.free())[of as usize]
     }
@@ -314,8 +317,8 @@ impl Inner {
         self.places[to as usize] == Place::BETWEEN && self.places[from as usize] != Place::START
     }
 
-    /// By state, the first count from which on it is dead; 0 if it is dead whenever the string may end. Linear in
-    /// the levels.
+    /// By state, the first count from which on it is dead; 0 if it is dead whenever the string may end.
+    /// Linear in the levels.
     fn ends(&self) -> Box<[u32]> {
         let states = self.automaton.states();
         let mut ends = vec![0; states.len()];
@@ -349,8 +352,8 @@ impl Inner {
         tight.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// See [`Measured::is_free`]: a search backwards from the states between characters where a string can only
-    /// end, or only go on.
+    /// See [`Measured::is_free`]: a search backwards from the states between characters where a string can
+    /// only end, or only go on.
     fn free(&self) -> Box<[bool]> {
         let states = self.automaton.states();
         let incoming = self.incoming();
@@ -379,8 +382,8 @@ impl Inner {
         })
     }
 
-    /// Values of all states by count, each from those of the states that it leads to; `None` if that takes more
-    /// than `looks` looks at edges.
+    /// Values of all states by count, each from those of the states that it leads to; `None` if that takes
+    /// more than `looks` looks at edges.
     fn sweep<V: Copy + PartialEq>(&self, rule: &Rule<V>, looks: usize) -> Option<Levels<V>> {
         let states = self.automaton.states();
         let edges: usize = states.iter().map(|state| state.edges.len()).sum();

@@ -280,8 +280,8 @@ impl TerminalDfa {
         &self.transitions[state as usize * self.class_count..][..self.class_count]
     }
 
-    /// Is the language finite? Without a table it is. With one every state lies on a way to the end, so it is if
-    /// no state lies on a cycle. Linear.
+    /// Is the language finite? Without a table it is. With one every state lies on a way to the end, so it
+    /// is if no state lies on a cycle. Linear.
     pub(crate) fn is_finite(&self) -> bool {
         if !self.is_table() {
             return true;

@@ -10,7 +10,8 @@ use crate::{grammar::Measured, hopcroft::mix, store::Writer};
 pub(super) enum Unlisted {
     /// The substrings of a text.
     Substrings(Substrings),
-    /// Strings of so many characters, and the automaton of those of any length, with the same numbers of states.
+    /// Strings with bounds on their length, and the DFA of the same strings without bounds. Both number the
+    /// states of that DFA alike.
     Measured(Measured, Arc<TerminalDfa>),
 }
 

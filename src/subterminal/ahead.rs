@@ -1,7 +1,7 @@
 //! Rows ahead of their use, on a core that has nothing else to do.
 //!
-//! The first mask inside an object needs a row of each of its keys and, for "any other key", a comparison with
-//! a common terminal: tens of microseconds that a text would wait for. Neither depends on the text. So
+//! The first mask inside an object needs a row of each of its keys and, for "any other key", a comparison
+//! with a common terminal: tens of microseconds that a text would wait for. Neither depends on the text. So
 //! compiling a grammar starts a job that makes the row of each terminal's first states, strings first.
 
 use std::sync::Arc;

@@ -156,9 +156,10 @@ impl Characters {
         self.longest
     }
 
-    /// What of a row has at most so many characters, and as many as there have to be where the string ends; of a
-    /// state between characters whose strings are among the common ones. Linear in the vocabulary, by words of
-    /// bits, and in the tokens that end a string or have more characters.
+    /// Restricts a row to `lengths`: tokens that stay in the string may have up to the greatest number of
+    /// characters, and those that end it a number within the bounds. The row is that of a state between
+    /// characters of an automaton whose strings are all among the common ones. Linear in the vocabulary, by
+    /// words of bits, and in the tokens that end a string or are too long.
     pub(super) fn within(&self, trie: &ByteTrie, row: &Reach, lengths: RangeInclusive<usize>) -> Reach {
         let most = *lengths.end();
         let closing = |node: u32| trie.tokens_at(trie.own_tokens(TrieNodeId::new(node)));

@@ -1,11 +1,11 @@
-//! Rows of strings with a pattern and a bound on their length: mostly those of the strings of any length.
+//! Rows of strings with bounds on their length, from the rows of the same strings without bounds.
 //!
-//! A token may follow if the string may still end within the bound behind it. The characters that it needs for
-//! that, its own and those of the shortest end, depend on the state of the automaton alone; so the row of a state
-//! depends on what is left up to the bound only as far as tokens need just so much. Few need much: mostly a row
-//! is the one without bounds, or one that other counts have too, and a walk looks at long tokens alone. Where a
-//! least length is far, the state of the first count at which the same may happen takes the place of the state
-//! without bounds.
+//! A token may follow if the string can still end within the bound. The need of a token is its own
+//! characters and those of the shortest end after it; it depends on the state of the automaton alone. So
+//! two counts have the same row unless the need of some token lies between what is left at the one and at
+//! the other. Few tokens need much: far from the bound a row is the one without bounds, and nearer to it a
+//! walk looks at long tokens alone. Below the least length, counts at which the same states are live share
+//! their rows. Where bounds alone restrict the length, the index of tokens by characters gives all rows.
 
 use std::sync::{Arc, OnceLock};
 
@@ -42,7 +42,7 @@ impl Unbounded {
         &self.table
     }
 
-    /// Memory of what is known, in bytes.
+    /// Memory of the lists of needs, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let lists = self.needs.iter().filter_map(OnceLock::get);
         size_of_val(&*self.needs) + lists.map(|list| size_of_val(&**list)).sum::<usize>()
@@ -150,8 +150,8 @@ impl TerminalTable {
         self.scattered_row(trie, alike, Some((row, room - (left - needed))), work)
     }
 
-    /// A row by a walk; where there is one that says the same of texts of at most so many bytes, by a walk over
-    /// longer ones.
+    /// Makes a row by a walk over the trie. `known` is a row that is right for all tokens up to a number of
+    /// bytes: then only longer tokens are walked.
     fn scattered_row(
         &self,
         trie: &ByteTrie,
@@ -225,8 +225,8 @@ mod tests {
         ByteTrie::new(tokens.len(), ids)
     }
 
-    /// Tables with and without that of the strings of any length, the latter, and what they are of; beside any
-    /// string or not.
+    /// Tables with and without that of the strings of any length, the latter, and what they are of; beside
+    /// any string or not.
     fn tables(
         pattern: &str,
         (min, max): (u32, u32),

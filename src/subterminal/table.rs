@@ -438,8 +438,9 @@ impl TerminalTable {
         made.map(|()| Some(characters))
     }
 
-    /// The vocabulary's tokens by their characters, if a state of this table of strings is between characters:
-    /// the index of the common terminal, or of this one if it is that. First use walks the trie.
+    /// The vocabulary's tokens by their characters, if a state of this table of strings is between
+    /// characters: the index of the common terminal, or of this one if it is that. First use walks the
+    /// trie.
     pub(super) fn strings_at(
         &self,
         trie: &ByteTrie,
@@ -485,7 +486,8 @@ impl TerminalTable {
         self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
     }
 
-    /// May texts go on from a state without end before the next quote? Known to be so only of states in a table.
+    /// May texts go on from a state without end before the next quote? Known to be so only of states in a
+    /// table.
     pub(crate) fn is_endless(&self, state: u32) -> bool {
         let find =
             || if self.dfa.is_table() { self.dfa.endless_without(b'"').into() } else { Box::default() };

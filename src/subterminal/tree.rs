@@ -83,7 +83,7 @@ pub(crate) struct Forest {
     pub(super) counted: HashSet<usize>,
 }
 
-/// Contents of so many bytes are counted once.
+/// Bytes of contents from which on their memory is counted once, however many nodes share them.
 const LARGE: usize = 1_024;
 
 impl Forest {

@@ -76,8 +76,8 @@ pub enum DuplicateKeys {
     Allow,
 }
 
-/// Strings with and without bounds and patterns, numbers, arrays with and without equal items, objects with and
-/// without other keys, and anything.
+/// Strings with and without bounds and patterns, numbers, arrays with and without equal items, objects with
+/// and without other keys, and anything.
 const KINDS_OF_VALUES: &str = r#"{
     "type": "object",
     "properties": {

@@ -95,7 +95,8 @@ impl Registry {
         })
     }
 
-    /// Makes ahead what JSON Schemas need of the vocabulary: some 30 ms that the first request would wait for.
+    /// Makes ahead what JSON Schemas need of the vocabulary, some 30 ms that the first request would wait
+    /// for.
     pub(crate) fn prepare_for_schemas(&self) {
         let Shop { compiler, schemas, .. } = &*self.shop;
         let kinds = schemas.options.kinds_of_values(&budgets::limits());

@@ -1,11 +1,11 @@
 //! Sets of strings -> expressions of a grammar.
 //!
 //! An automaton where that stays small. Where there is a bound on the length, a
-//! [measured](crate::grammar::Measured) terminal, which counts characters beside the automaton of the strings
-//! of any length. Where the bound is too large for that, blocks of characters are counted by the grammar, if
-//! only lengths are bounded or the pattern has one loop, such as `^[a-z]\w*=?$`; else it is a grammar over
-//! characters, with a nonterminal for each state and count. Lists of strings too long for one automaton become
-//! several.
+//! [measured](crate::grammar::Measured) terminal, which counts characters beside the automaton of the
+//! strings of any length. Where the bound is too large for that, blocks of characters are counted by the
+//! grammar, if only lengths are bounded or the pattern has one loop, such as `^[a-z]\w*=?$`; else it is a
+//! grammar over characters, with a nonterminal for each state and count. Lists of strings too long for one
+//! automaton become several.
 
 use std::sync::OnceLock;
 
@@ -193,8 +193,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The strings of an automaton within the bounds as a terminal that counts characters beside it, if there is
-    /// one.
+    /// The strings of an automaton within the bounds as a terminal that counts characters beside it, if
+    /// there is one.
     fn measured(
         &mut self,
         automaton: impl FnOnce() -> Result<Automaton, LeafError>,
@@ -219,8 +219,8 @@ impl Emitter<'_> {
         self.class_string(&CharClass::all(), min, max)
     }
 
-    /// The strings of `min` to `max` characters of a class: a terminal that counts them, where they are neither
-    /// few nor too many for that.
+    /// The strings of `min` to `max` characters of a class: a terminal that counts them, where they are
+    /// neither few nor too many for that.
     fn class_string(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         let is_rest = max.is_some_and(|max| max < min + BLOCK) && min <= BLOCK;
         let style = self.style;
