@@ -174,6 +174,7 @@ impl Compiler {
     pub fn prepare(&self, grammar: &Grammar) -> Result<(), CompileError> {
         // A long rehearsal, however small the grammar is.
         let limits = Limits { rehearsal: PREPARING_WORK, rehearsal_size: 0, ..self.limits.clone() };
+        self.tables.vocabulary().trie().sort_by_kind();
         let compiled = self.clone().limits(limits).compile(grammar)?;
         // What was made before an error stays.
         let _ = compiled.constraint().mask();

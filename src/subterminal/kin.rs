@@ -3,22 +3,27 @@
 //!
 //! Both automata [run side by side](side_by_side). For each state the length of the shortest text is known
 //! that it and its partner treat differently; below a trie node with shorter ways down, tokens and exits are
-//! the partner's.
+//! the partner's. Where only texts with some bytes are treated differently, such as a quote, the walk goes
+//! from one trie node with such a byte to the next.
 
 use std::{ops::Range, sync::Arc};
 
 use super::{
+    breaks::Breaks,
     counted::{Beside, Counted, Home, next},
     crossing::Loops,
     ranges::Ranges,
     reach::Reach,
-    side_by_side::{Levels, NEVER, Pair, side_by_side, told_apart},
+    side_by_side::{LEVELS, Levels, NEVER, Pair, side_by_side, told_apart},
 };
 use crate::{
     ids::TrieNodeId,
     scanner::{NONE, TerminalDfa},
     vocab::ByteTrie,
 };
+
+/// Trie nodes of a subtree from which on it is worth a look whether most of it is the other row's.
+const WORTH_A_LEAP: u32 = if cfg!(test) { 2 } else { 16 };
 
 /// A row that was made from another.
 pub(super) struct Found {
@@ -101,18 +106,24 @@ impl Kin {
         (dfa, loops): (&TerminalDfa, &Loops),
         state: u32,
         partners: &Reach,
+        breaks: &Breaks,
     ) -> Found {
         let mut walk = Walk {
             kin: self,
             trie,
             loops,
             dfa,
+            breaks: breaks.of(trie, &self.levels),
             stays: Ranges::new(),
             exits: Ranges::new(),
             taken: Vec::new(),
             walked: 0,
         };
-        walk.all(state, self.pairs[state as usize].partner);
+        let both = (state, self.pairs[state as usize].partner);
+        if !walk.leap(ByteTrie::ROOT, both) {
+            let all = 1..trie.end(ByteTrie::ROOT).raw();
+            walk.each(all, both, true);
+        }
         let Walk { stays, mut exits, taken, walked, .. } = walk;
         let no_exits = Ranges::new();
         let partners_exits = if self.endless { &no_exits } else { partners.exits() };
@@ -129,6 +140,8 @@ struct Walk<'a> {
     trie: &'a ByteTrie,
     loops: &'a Loops,
     dfa: &'a TerminalDfa,
+    /// By level: see [`Breaks`].
+    breaks: [Option<Arc<[u32]>>; LEVELS],
     /// What the walk itself found.
     stays: Ranges,
     exits: Ranges,
@@ -138,12 +151,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// All tokens. The partner may be [`NONE`] further down, where only the terminal itself goes on.
-    fn all(&mut self, state: u32, partner: u32) {
+    /// The nodes of whole subtrees, whose parents were reached in these states. The partner may be [`NONE`]
+    /// further down, where only the terminal itself goes on.
+    fn each(&mut self, nodes: Range<u32>, (state, partner): (u32, u32), leaps: bool) {
         let mut path: Vec<(u32, u32, u32)> = Vec::new();
-        let mut at = 1;
-        let last = self.trie.end(ByteTrie::ROOT).raw();
-        while at < last {
+        let mut at = nodes.start;
+        while at < nodes.end {
             self.walked += 1;
             while path.last().is_some_and(|&(end, ..)| end <= at) {
                 path.pop();
@@ -152,13 +165,11 @@ impl Walk<'_> {
                 path.last().map_or((state, partner), |&(_, state, partner)| (state, partner));
             let node = TrieNodeId::new(at);
             let end = self.trie.end(node).raw();
-            let byte = self.trie.byte(node);
-            let Some(to) = next(self.dfa, state, byte) else {
+            let (Some(to), beside) = self.step((state, partner), self.trie.byte(node)) else {
                 at = end;
                 continue;
             };
-            let beside = if partner == NONE { None } else { next(&self.kin.common, partner, byte) };
-            if self.enter(node, to, beside) {
+            if self.enter(node, to, beside, leaps) {
                 path.push((end, to, beside.unwrap_or(NONE)));
                 at += 1;
             } else {
@@ -167,19 +178,36 @@ impl Walk<'_> {
         }
     }
 
+    /// Where both go by a byte.
+    fn step(&self, (state, partner): (u32, u32), byte: u8) -> (Option<u32>, Option<u32>) {
+        let beside = if partner == NONE { None } else { next(&self.kin.common, partner, byte) };
+        (next(self.dfa, state, byte), beside)
+    }
+
+    /// Notes that nodes, whole subtrees, are taken over.
+    fn take(&mut self, nodes: Range<u32>) {
+        match self.taken.last_mut() {
+            Some(last) if last.end == nodes.start => last.end = nodes.end,
+            _ if nodes.is_empty() => {}
+            _ => self.taken.push(nodes),
+        }
+    }
+
     /// Collects a node, and all below it if that is known. Returns whether the children are still to be
     /// walked.
-    fn enter(&mut self, node: TrieNodeId, state: u32, beside: Option<u32>) -> bool {
+    fn enter(&mut self, node: TrieNodeId, state: u32, beside: Option<u32>, leaps: bool) -> bool {
         let end = self.trie.end(node).raw();
         let pair = self.kin.pairs[state as usize];
         let below = self.trie.height(node).unwrap_or(NEVER - 1);
         let level = self.kin.levels.of(self.trie.kinds_below(node));
-        if beside.is_some_and(|beside| beside == pair.partner) && pair.apart[level] > below {
-            match self.taken.last_mut() {
-                Some(last) if last.end == node.raw() => last.end = end,
-                _ => self.taken.push(node.raw()..end),
+        if beside.is_some_and(|beside| beside == pair.partner) {
+            if pair.apart[level] > below {
+                self.take(node.raw()..end);
+                return false;
             }
-            return false;
+            if leaps && end - node.raw() >= WORTH_A_LEAP && self.leap(node, (state, pair.partner)) {
+                return false;
+            }
         }
         let accepts = self.dfa.accepting()[state as usize];
         if self.loops.holds(state, self.trie.kinds_below(node)) {
@@ -193,6 +221,49 @@ impl Walk<'_> {
         if accepts {
             self.exits.push(node.raw()..node.raw() + 1);
         }
+        true
+    }
+
+    /// Collects a node that was reached in these states, and all below it, if texts as long as those below
+    /// are treated alike unless they have a byte of some kinds: all is taken over but the subtrees that such
+    /// a byte leads to. Returns whether that is so.
+    fn leap(&mut self, node: TrieNodeId, both: (u32, u32)) -> bool {
+        let below = self.trie.height(node).unwrap_or(NEVER - 1);
+        let apart = self.kin.pairs[both.0 as usize].apart;
+        let of_level = apart
+            .iter()
+            .zip(&self.breaks)
+            .find_map(|(apart, breaks)| if *apart > below { breaks.clone() } else { None });
+        let Some(breaks) = of_level else { return false };
+        let end = self.trie.end(node).raw();
+        let mut from = node.raw();
+        let mut bytes = Vec::new();
+        for &at in &breaks[breaks.partition_point(|&at| at <= node.raw())..] {
+            if at >= end {
+                break;
+            }
+            // Below one that was walked.
+            if at < from {
+                continue;
+            }
+            bytes.clear();
+            let mut before = self.trie.parent(TrieNodeId::new(at));
+            while before != node {
+                bytes.push(self.trie.byte(before));
+                before = self.trie.parent(before);
+            }
+            self.walked += bytes.len();
+            // Both go on, or neither does.
+            let before = bytes.iter().rev().try_fold(both, |both, &byte| match self.step(both, byte) {
+                (Some(state), Some(partner)) => Some((state, partner)),
+                _ => None,
+            });
+            let Some(before) = before else { continue };
+            self.take(from..at);
+            from = self.trie.end(TrieNodeId::new(at)).raw();
+            self.each(at..from, before, false);
+        }
+        self.take(from..end);
         true
     }
 }

@@ -7,6 +7,8 @@
 mod ahead;
 mod alike;
 mod branches;
+mod breaks;
+mod chain;
 mod counted;
 mod crossing;
 mod entrances;

@@ -224,6 +224,11 @@ impl Tokens {
         matches!(self, Self::Few(tokens) if tokens.is_empty())
     }
 
+    /// The tokens of a set.
+    pub(super) fn of(set: TokenSet) -> Self {
+        if set.len() < set.size() / 32 { Self::Few(set.iter().collect()) } else { Self::Many(Arc::new(set)) }
+    }
+
     /// These tokens, each once.
     pub(super) fn listed(trie: &ByteTrie, mut tokens: Vec<TokenId>) -> Self {
         let size = trie.everything().size();

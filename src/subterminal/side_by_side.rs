@@ -25,7 +25,7 @@ pub(super) struct Pair {
 }
 
 /// Levels of texts.
-const LEVELS: usize = 6;
+pub(super) const LEVELS: usize = 6;
 
 /// Bytes of ASCII that lead on where characters of a string may come, at least.
 const INSIDE_BYTES: usize = 40;
@@ -93,6 +93,11 @@ impl Levels {
         let mut without = self.without;
         without[3..].iter_mut().for_each(|without| *without |= out);
         Self::without(without)
+    }
+
+    /// The [kinds](byte_kind) of bytes that texts of each level are without, as bits.
+    pub(super) fn without_kinds(&self) -> [u64; LEVELS] {
+        self.without
     }
 
     /// The last level of texts of these kinds.

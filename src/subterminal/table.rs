@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 
 use super::{
     alike::Walked,
+    breaks::Breaks,
     counted::{Characters, Counted, Home},
     crossing::{Crossing, Loops},
     entrances::Entrances,
@@ -42,6 +43,9 @@ const WORTH_KIN: usize = 48;
 /// Bytes that lead on from a state from which on it is worth a look whether another state of the terminal
 /// does nearly the same.
 const WORTH_LIKE: usize = 16;
+
+/// Bytes that lead on from a state from which on it is worth a look whether most are of one class.
+const WORTH_A_CHAIN: usize = 30;
 
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
 /// the caches.
@@ -94,10 +98,11 @@ pub(crate) struct TerminalTable {
     common: Box<[Arc<Self>]>,
     /// The one that is closest, and how the two compare.
     kin: OnceLock<(Arc<Self>, Kin)>,
-    /// Of a common terminal: bytes that end it, and the levels of its texts. Of one of strings also the state
-    /// between characters, and the vocabulary's tokens by their characters.
+    /// Of a common terminal: bytes that end it, the levels of its texts, and trie nodes that leave them. Of one
+    /// of strings also the state between characters, and the vocabulary's tokens by their characters.
     ends: OnceLock<Box<[bool; 256]>>,
     home: OnceLock<(Option<Home>, Levels)>,
+    breaks: Breaks,
     characters: OnceLock<Characters>,
     /// By state; made with the first row, since most terminals of a large grammar are in no text.
     rows: OnceLock<Box<[OnceLock<Row>]>>,
@@ -132,6 +137,7 @@ impl TerminalTable {
             kin: OnceLock::new(),
             ends: OnceLock::new(),
             home: OnceLock::new(),
+            breaks: Breaks::default(),
             characters: OnceLock::new(),
             rows: OnceLock::new(),
             scattered: Scattered::default(),
@@ -197,6 +203,14 @@ impl TerminalTable {
         if let Some(row) = self.rows()[state as usize].get() {
             return Ok(&row.reach);
         }
+        if self.ways(state) >= WORTH_A_CHAIN
+            && let Some((reach, looked)) = self.chain_row(trie, state)
+        {
+            let made = work.spend(look + ROW_WORK + looked + reach.work());
+            self.add_bytes(reach.bytes());
+            let row = self.rows()[state as usize].get_or_init(|| Row { reach: Arc::new(reach), taken: None });
+            return made.map(|()| &row.reach);
+        }
         if let Some(row) = self.like_another(trie, state, work)? {
             return Ok(row);
         }
@@ -220,7 +234,7 @@ impl TerminalTable {
                     return Row { reach: row, taken: None };
                 }
                 let kin::Found { reach, taken, exits, walked } =
-                    kin.row(trie, (&self.dfa, self.loops()), state, &row);
+                    kin.row(trie, (&self.dfa, self.loops()), state, &row, &common.breaks);
                 made = work.spend(look + ROW_WORK + walking(walked) + reach.work());
                 self.add_bytes(reach.bytes());
                 self.walked.note(state, walked);
@@ -552,6 +566,7 @@ impl TerminalTable {
         size_of::<Self>()
             + self.rows.get().map_or(0, |rows| size_of_val(&**rows))
             + self.scattered.bytes()
+            + self.breaks.bytes()
             + self.unbounded.as_ref().map_or(0, Unbounded::bytes)
             + self.bytes.load(Ordering::Relaxed)
     }

@@ -1,0 +1,60 @@
+//! Trie nodes by whose byte texts leave a level, such as those with a quote.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
+
+use super::side_by_side::{LEVELS, Levels};
+use crate::vocab::{ByteTrie, byte_kind};
+
+/// Nodes up to which a list of them is worth it, and lists that are kept.
+const MOST_NODES: usize = 1_024;
+const MOST_LISTS: usize = 64;
+
+/// Ascending nodes; `None` where they are too many.
+type Nodes = Option<Arc<[u32]>>;
+
+/// The lists of one vocabulary by the kinds of the nodes' bytes.
+#[derive(Debug, Default)]
+pub(super) struct Breaks(Mutex<HashMap<u64, Nodes>>);
+
+impl Breaks {
+    /// For each level, all nodes whose byte no text of the level has, if they are few and some text has one. A list is
+    /// sorted when it is first asked for.
+    pub(super) fn of(&self, trie: &ByteTrie, levels: &Levels) -> [Nodes; LEVELS] {
+        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = 0;
+        levels.without_kinds().map(|kinds| {
+            // Some levels are one.
+            if std::mem::replace(&mut before, kinds) == kinds {
+                return None;
+            }
+            if let Some(known) = lists.get(&kinds) {
+                return known.clone();
+            }
+            let made = nodes_with(trie, kinds);
+            if lists.len() < MOST_LISTS {
+                lists.insert(kinds, made.clone());
+            }
+            made
+        })
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.allocation_size() + lists.values().flatten().map(|nodes| size_of_val(&**nodes)).sum::<usize>()
+    }
+}
+
+fn nodes_with(trie: &ByteTrie, kinds: u64) -> Nodes {
+    let bytes = || (0..=u8::MAX).filter(|&byte| kinds >> byte_kind(byte) & 1 == 1);
+    let lists = || bytes().map(|byte| trie.nodes_with(byte));
+    if lists().map(<[u32]>::len).sum::<usize>() > MOST_NODES {
+        return None;
+    }
+    let mut nodes = Vec::new();
+    lists().for_each(|list| nodes.extend_from_slice(list));
+    nodes.sort_unstable();
+    Some(nodes.into())
+}
