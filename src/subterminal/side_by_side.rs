@@ -28,7 +28,7 @@ pub(super) struct Pair {
 pub(super) const LEVELS: usize = 6;
 
 /// Bytes of ASCII that lead on where characters of a string may come, at least.
-const INSIDE_BYTES: usize = 40;
+const INSIDE_BYTES: usize = 70;
 
 /// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII
 /// that leads it away from where it is between characters, and so without escapes; of these, those without

@@ -64,8 +64,9 @@ const MOST_CUMULATED: usize = if cfg!(test) { 2 } else { 16 };
 /// of nodes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TokensByKind {
-    /// A set of kinds, as bits, and the tokens that have a byte of each of them and no others.
-    sets: Vec<(u64, TokenSet)>,
+    /// Sets of kinds, as bits, and for each the tokens that have a byte of each of them and no others.
+    kinds: Vec<u64>,
+    tokens: Vec<TokenSet>,
     /// By number: the tokens with at most as many bytes.
     up_to: Vec<TokenSet>,
     /// All longer tokens and their bytes.
@@ -100,14 +101,15 @@ impl TokensByKind {
             shorter.last().into_iter().for_each(|shorter| set[0].union_with(shorter));
         }
         let set = |(kinds, tokens)| (kinds, TokenSet::of(tokens, size));
-        Self { sets: sets.into_iter().map(set).collect(), up_to, longer, size }
+        let (kinds, tokens) = sets.into_iter().map(set).unzip();
+        Self { kinds, tokens, up_to, longer, size }
     }
 
     /// The tokens of at most `most` bytes, if that is given, whose bytes are all of these kinds, which are
     /// given as bits. Linear in the sets of kinds, and by words of bits or in the tokens of those that fit.
     pub(crate) fn within(&self, kinds: u64, most: Option<u32>) -> TokenSet {
         let mut tokens = TokenSet::zeros(self.size);
-        let fit = self.sets.iter().filter(|(of, _)| of & !kinds == 0);
+        let fit = self.kinds.iter().zip(&self.tokens).filter(|(of, _)| **of & !kinds == 0);
         fit.for_each(|(_, set)| tokens.union_with(set));
         let Some(most) = most else { return tokens };
         match self.up_to.get(most as usize) {
