@@ -16,10 +16,10 @@ struct Complaint {
     instance: Value,
 }
 
-/// Bytes from which on a text is long.
-const LONG: usize = 200;
+/// New compilers that each schema is measured with; medians are printed.
+const ROUNDS: usize = 5;
 
-/// Prints what each takes on the largest vocabulary at hand, beside a plain schema.
+/// Prints what each takes on the largest vocabulary at hand, beside a plain schema along the same text.
 pub(super) fn measure(shipped: &Vocabulary) {
     let real =
         env::var_os("DOMINO_SHARED").map(|shared| Path::new(&shared).join("data/tokenizers/tekken-131k"));
@@ -29,35 +29,83 @@ pub(super) fn measure(shipped: &Vocabulary) {
         None => shipped,
     };
     let size = vocabulary.text_tokens().count();
-    println!(
-        "5. JSON Schemas, {size} tokens; `x` is masks of a first text beside the plain schema's, of a text"
-    );
-    println!("   as long: up to {LONG} bytes or more");
+    println!("5. JSON Schemas, {size} tokens, medians of {ROUNDS}");
     println!(
         "   ms to the first mask, of a new compiler and of one prepared for schemas, where compiling takes;"
     );
-    println!("   us a mask along a first text of the second (mean, slowest) and a second one (mean)");
-    // Along a short text most places are first visits, along a long one few.
-    let mut plain: [Option<f64>; 2] = [None; 2];
+    println!("   us a mask along a first text of the second (mean, slowest) and a second one (mean);");
+    println!(
+        "   `x`: beside the plain schema's, the first line; `same`: beside those of a plain schema along the"
+    );
+    println!("   same text, which has its members and the types of their values");
+    let mut first = None;
     for complaint in complaints() {
-        let options = SchemaOptions::default().with_order(complaint.order);
+        let instance = &complaint.instance;
+        let tokens = super::tokens(vocabulary, &instance.to_string());
         let text = complaint.schema.to_string();
-        let (_, cold, _) = first_mask(&Compiler::new(vocabulary.clone()), &options, &text);
-        let compiler = Compiler::new(vocabulary.clone());
-        let kinds = options.kinds_of_values(&Limits::default()).expect("a schema").grammar;
-        compiler.prepare(&kinds).expect("a grammar");
-        let (compile, first, compiled) = first_mask(&compiler, &options, &text);
-        let text = complaint.instance.to_string();
-        let tokens = super::tokens(vocabulary, &text);
-        let (mean, slowest) = masks(&compiled, &tokens);
-        let (again, _) = masks(&compiled, &tokens);
-        let plain = *plain[usize::from(text.len() > LONG)].get_or_insert(mean);
+        let options = SchemaOptions::default().with_order(complaint.order);
+        let [taken, beside] = [(&options, &text), (&SchemaOptions::default(), &plain(instance).to_string())]
+            .map(|(options, schema)| {
+                let rounds: Vec<Taken> =
+                    (0..ROUNDS).map(|_| time(vocabulary, options, schema, &tokens)).collect();
+                move |what: fn(&Taken) -> f64| {
+                    let mut figures: Vec<f64> = rounds.iter().map(what).collect();
+                    figures.sort_by(f64::total_cmp);
+                    figures[ROUNDS / 2]
+                }
+            });
+        let masks = taken(|taken| taken.masks);
         println!(
-            "   {:32} cold {cold:7.2}  prepared {first:7.2}  compile {compile:7.2}  \
-             masks {mean:7.2} {slowest:8.1}  x {:6.2}  again {again:5.2}",
+            "   {:32} cold {:7.2}  prepared {:7.2}  compile {:7.2}  \
+             masks {:7.2} {:8.1}  x {:5.2}  same {:6.2}  again {:5.2}",
             complaint.name,
-            mean / plain
+            taken(|taken| taken.cold),
+            taken(|taken| taken.prepared),
+            taken(|taken| taken.compile),
+            masks,
+            taken(|taken| taken.slowest),
+            masks / *first.get_or_insert(masks),
+            masks / beside(|taken| taken.masks),
+            taken(|taken| taken.again),
         );
+    }
+}
+
+/// What one schema takes, in milliseconds up to the first mask and in microseconds a mask from there on.
+struct Taken {
+    cold: f64,
+    prepared: f64,
+    compile: f64,
+    masks: f64,
+    slowest: f64,
+    again: f64,
+}
+
+fn time(vocabulary: &Vocabulary, options: &SchemaOptions, schema: &str, tokens: &[TokenId]) -> Taken {
+    let (_, cold, _) = first_mask(&Compiler::new(vocabulary.clone()), options, schema);
+    let compiler = Compiler::new(vocabulary.clone());
+    let kinds = options.kinds_of_values(&Limits::default()).expect("a schema").grammar;
+    compiler.prepare(&kinds).expect("a grammar");
+    let (compile, prepared, compiled) = first_mask(&compiler, options, schema);
+    let (masks, slowest) = self::masks(&compiled, tokens);
+    let (again, _) = self::masks(&compiled, tokens);
+    Taken { cold, prepared, compile, masks, slowest, again }
+}
+
+/// The members of an instance, all required, and the types of their values.
+fn plain(instance: &Value) -> Value {
+    match instance {
+        Value::Object(members) => {
+            object(members.iter().map(|(key, value)| (key.clone(), plain(value))), true)
+        }
+        Value::Array(items) => match items.first() {
+            Some(item) => json!({ "type": "array", "items": plain(item) }),
+            None => json!({ "type": "array" }),
+        },
+        Value::String(_) => json!({ "type": "string" }),
+        Value::Number(_) => json!({ "type": "integer" }),
+        Value::Bool(_) => json!({ "type": "boolean" }),
+        Value::Null => json!({ "type": "null" }),
     }
 }
 
