@@ -10,9 +10,11 @@ use super::{
     error::StepError,
     keys::{Begun, Keys},
     known::RawMask,
+    thread::Thread,
 };
 use crate::{
     ids::{StateId, TokenId},
+    scanner::Strings,
     vocab::TokenSet,
 };
 
@@ -54,7 +56,8 @@ impl Constraint {
             let (mut to, endless) =
                 self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
                     let (to, _) = machine.walk(program, state, bytes, work)?;
-                    Ok((to, machine.threads(to).iter().any(|thread| program.is_endless(thread.scan))))
+                    let endless = |thread: &Thread| program.strings(thread.scan).plain == Strings::ENDLESS;
+                    Ok((to, machine.threads(to).iter().any(endless)))
                 })?;
             // What may become infinitely many keys does not run out.
             if endless {

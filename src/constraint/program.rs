@@ -7,6 +7,7 @@ use crate::{
     ids::{ScanStateId, TokenId},
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
+    scanner::Strings,
     special::TokenClass,
     store::{Key, Writer},
     subterminal::{Forest, Lookahead, Soil, Tables, TerminalTable},
@@ -53,10 +54,18 @@ impl Program {
         self.lowered.keys.is_some_and(|rule| rule.may_run_out)
     }
 
-    /// May a string go on from a scanner state without end, so that it can become infinitely many?
-    pub(super) fn is_endless(&self, state: ScanStateId) -> bool {
+    /// The strings that may become of a scanner state between the characters of a string.
+    pub(super) fn strings(&self, state: ScanStateId) -> Strings {
         let scanner = &self.lowered.scanner;
-        self.tables[scanner.terminal(state).index()].is_endless(scanner.local(state))
+        self.tables[scanner.terminal(state).index()].strings(scanner.local(state))
+    }
+
+    /// Does this string, without its opening quote and without escapes, go on from a scanner state?
+    pub(super) fn goes_on_by(&self, state: ScanStateId, rest: &[u8]) -> bool {
+        let scanner = &self.lowered.scanner;
+        let dfa = scanner.dfa(scanner.terminal(state));
+        let mut bytes = rest.iter().chain(b"\"");
+        bytes.try_fold(scanner.local(state), |state, &byte| dfa.step(state, byte)).is_some()
     }
 
     /// A program without trees. Terminals may have much in common with those of the tables `common`.

@@ -22,6 +22,7 @@ use crate::{
     grammar::DistinctItems,
     ids::{StateId, TokenId},
     limits::{LimitExceeded, Work},
+    scanner::Strings,
     vocab::{TokenSet, has_bracket},
 };
 
@@ -47,6 +48,14 @@ struct Ahead {
     marks: bool,
     /// Tokens of digits behind which numbers must go on, as far as they matter.
     unended: Arc<[TokenId]>,
+}
+
+/// Whether a string may still become another one than all items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Some,
+    None,
+    Unknown,
 }
 
 impl DistinctItems {
@@ -110,6 +119,24 @@ impl Machine {
         is_new && !keys.as_ref().is_some_and(Keys::may_come_again)
     }
 
+    /// Are there strings for the one at hand to become that are no items yet? Each of `least` next bytes leads
+    /// to another one.
+    fn strings_left(&self, program: &Program, state: StateId, items: &Items, least: usize) -> Left {
+        let threads = || self.threads(state).iter().map(|thread| thread.scan);
+        let most = threads().map(|scan| program.strings(scan).plain).max().unwrap_or(0);
+        if items.are_fewer_than(least.max(most as usize)) {
+            return Left::Some;
+        }
+        let is_used = |scan| {
+            let strings = program.strings(scan);
+            let is_counted = !strings.others && strings.plain < Strings::ENDLESS - 1;
+            is_counted && items.have_all(strings.plain as usize, |rest| program.goes_on_by(scan, rest))
+        };
+        // Where a terminal has ended the string may go on in another.
+        let is_inside = self.boundary(state).is_none() && threads().len() > 0;
+        if is_inside && threads().all(is_used) { Left::None } else { Left::Unknown }
+    }
+
     /// Does every text that goes on from here repeat an item? A depth-first search that follows the beginnings
     /// of items that have come, until there is another way.
     fn is_dead_end(
@@ -136,8 +163,11 @@ impl Machine {
             }
             let ways = self.ways(program, *state, work)?;
             work.spend(1 + ways.len())?;
-            if items.are_fewer_than(ways.iter().filter(|&&byte| is_plain(byte)).count()) {
-                return Ok(false);
+            let least = ways.iter().filter(|&&byte| is_plain(byte)).count();
+            match self.strings_left(program, *state, items, least) {
+                Left::Some => return Ok(false),
+                Left::None => continue,
+                Left::Unknown => {}
             }
             for &byte in &*ways {
                 if !begun && items.is_in_vain(byte) {

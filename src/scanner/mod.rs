@@ -11,4 +11,5 @@ mod unlisted;
 
 pub(crate) use build::{build, build_pattern};
 pub(crate) use dfa::{NONE, TerminalDfa};
+pub(crate) use distance::Strings;
 pub(crate) use scanner::Scanner;

@@ -28,7 +28,7 @@ use crate::{
     byte_set::ByteSet,
     ids::TrieNodeId,
     limits::{LimitExceeded, Work},
-    scanner::{NONE, TerminalDfa},
+    scanner::{NONE, Strings, TerminalDfa},
     vocab::ByteTrie,
 };
 
@@ -108,8 +108,8 @@ pub(crate) struct TerminalTable {
     rows: OnceLock<Box<[OnceLock<Row>]>>,
     /// The same for states that are made as needed.
     scattered: Scattered,
-    /// By state in `rows`: may texts go on without end before the next quote?
-    endless: OnceLock<Box<[bool]>>,
+    /// By state in `rows`: see [`strings`](Self::strings).
+    strings: OnceLock<Box<[Strings]>>,
     /// Of strings of some number of characters, those of any.
     unbounded: Option<Unbounded>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
@@ -141,7 +141,7 @@ impl TerminalTable {
             characters: OnceLock::new(),
             rows: OnceLock::new(),
             scattered: Scattered::default(),
-            endless: OnceLock::new(),
+            strings: OnceLock::new(),
             unbounded: None,
             crossings: Mutex::default(),
             walked: Walked::default(),
@@ -500,13 +500,10 @@ impl TerminalTable {
         self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
     }
 
-    /// May texts go on from a state without end before the next quote? Known to be so only of states in a
-    /// table.
-    pub(crate) fn is_endless(&self, state: u32) -> bool {
-        let find =
-            || if self.dfa.is_table() { self.dfa.endless_without(b'"').into() } else { Box::default() };
-        let endless = self.endless.get_or_init(find);
-        endless.get(state as usize).copied().unwrap_or(false)
+    /// The strings that may become of a state between the characters of a string. Known of tables alone.
+    pub(crate) fn strings(&self, state: u32) -> Strings {
+        let count = || if self.dfa.is_table() { self.dfa.strings().into() } else { Box::default() };
+        self.strings.get_or_init(count).get(state as usize).copied().unwrap_or(Strings::UNKNOWN)
     }
 
     /// Makes the rows of the states after each first byte.

@@ -120,6 +120,18 @@ impl Items {
         self.watched_frames().map(count).sum::<usize>() < ways
     }
 
+    /// Has the only array whose items are compared all strings that the one at hand, an item of it, may become?
+    /// These are as many as `all`, and those that the rest `is_one` of.
+    pub(in crate::constraint) fn have_all(&self, all: usize, is_one: impl Fn(&[u8]) -> bool) -> bool {
+        if self.phase != Phase::Text || self.escape.is_open() || self.rest.0 > 0 || self.novel > 0 {
+            return false;
+        }
+        let Some(top) = self.top.as_ref().filter(|_| self.is_flat()) else { return false };
+        let mut rests = Vec::new();
+        top.used.rests(&self.begun(b's'), &mut rests);
+        rests.len() >= all && rests.into_iter().filter(|rest| is_one(rest)).count() >= all
+    }
+
     /// May the search for a way out leave this byte out? A character that may stand for itself need not be
     /// escaped.
     pub(in crate::constraint) fn is_in_vain(&self, byte: u8) -> bool {
