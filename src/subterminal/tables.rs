@@ -39,6 +39,14 @@ const ADDED_BEFORE_A_LOOK: usize = 64;
 /// Tables of terminals that begin with fewer bytes, such as literals, are quicker made than read from a file.
 const FIRST_WORTH_A_FILE: usize = 3;
 
+/// Gives the memory of tables back to the system, on another core if there is one: for the megabytes that
+/// they are, that takes tens of milliseconds.
+fn give_back(tables: Vec<(Arc<TerminalDfa>, Arc<TerminalTable>)>) {
+    if rayon::current_num_threads() > 1 {
+        rayon::spawn(move || drop(tables));
+    }
+}
+
 impl Known {
     fn of(&mut self, dfa: &Arc<TerminalDfa>, common: &[Arc<TerminalTable>]) -> Arc<TerminalTable> {
         if let Some(table) = self.tables.get(dfa) {
@@ -48,7 +56,8 @@ impl Known {
         if self.added >= ADDED_BEFORE_A_LOOK.max(self.tables.len() / 4) {
             self.added = 0;
             if self.tables.values().map(|table| table.bytes()).sum::<usize>() > TABLE_BYTES {
-                self.tables.retain(|_, table| Arc::strong_count(table) > 1);
+                let unused = self.tables.extract_if(|_, table| Arc::strong_count(table) == 1).collect();
+                give_back(unused);
             }
         }
         let table = match dfa.measured() {
