@@ -506,9 +506,9 @@ impl TerminalTable {
         self.strings.get_or_init(count).get(state as usize).copied().unwrap_or(Strings::UNKNOWN)
     }
 
-    /// Makes the rows of the states after each first byte.
+    /// Makes the rows of the start and of the states after each first byte.
     pub(super) fn begin(&self, trie: &ByteTrie, work: &mut Work) {
-        for &(_, state) in &self.first {
+        for state in self.first.iter().map(|&(_, state)| state).chain([0]) {
             // What is over the budget is made nonetheless.
             let _ = self.row(trie, state, work);
         }
