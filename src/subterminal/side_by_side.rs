@@ -30,10 +30,13 @@ pub(super) const LEVELS: usize = 6;
 /// Bytes of ASCII that lead on where characters of a string may come, at least.
 const INSIDE_BYTES: usize = 70;
 
+/// The first bytes of U+0085 and U+00A0, of U+1680, U+3000 and U+FEFF.
+const SPACES: [u8; 4] = [0xc2, 0xe1, 0xe3, 0xef];
+
 /// Any texts; those without a byte that may end the common terminal; of these, those without a byte of ASCII
 /// that leads it away from where it is between characters, and so without escapes; of these, those without
 /// characters that the terminal leaves out; of these, those without characters from U+2000 to U+2FFF; of
-/// these, those without any of three bytes.
+/// these, those without the first bytes of all other spaces.
 ///
 /// A string with `minLength` differs from any string by its closing quote alone, so inside of the quotes
 /// the two are never apart. In one with the pattern `^.*\.txt$` no line may end, so that it is apart from
@@ -60,9 +63,9 @@ impl Levels {
         let escaping =
             home.map_or(0, |home| leaves(home).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte)));
         let separators = 1 << byte_kind(0xe2);
-        let long = (0xe0..0xf0_u8).fold(0, |kinds, byte| kinds | 1 << byte_kind(byte));
+        let spaces = SPACES.iter().fold(separators, |kinds, &byte| kinds | 1 << byte_kind(byte));
         let inside = ending | escaping;
-        Self::without([0, ending, inside, inside, inside | separators, inside | long])
+        Self::without([0, ending, inside, inside, inside | separators, inside | spaces])
     }
 
     fn without(without: [u64; LEVELS]) -> Self {

@@ -28,15 +28,19 @@ pub(crate) const fn byte_kind(byte: u8) -> u8 {
         0x90..=0x9f => 44,
         0xa0..=0xbf => 45,
         0xc0..=0xc1 | 0xf5..=0xff => 46,
-        0xc2..=0xdf => 47,
+        0xc3..=0xdf => 47,
         0xe0 => 48,
-        0xe1 | 0xe3..=0xec | 0xee..=0xef => 49,
+        0xe4..=0xec | 0xee => 49,
         0xed => 50,
         0xf0 => 51,
         0xf1..=0xf3 => 52,
         0xf4 => 53,
-        // Line separators and most spaces, which patterns leave out.
+        // Line separators and most spaces, which patterns leave out; all others.
         0xe2 => 54,
+        0xc2 => 55,
+        0xe1 => 56,
+        0xe3 => 57,
+        0xef => 58,
     }
 }
 
