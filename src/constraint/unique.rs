@@ -119,8 +119,8 @@ impl Machine {
         is_new && !keys.as_ref().is_some_and(Keys::may_come_again)
     }
 
-    /// Are there strings for the one at hand to become that are no items yet? Each of `least` next bytes leads
-    /// to another one.
+    /// Are there strings for the one at hand to become that are no items yet? Each of `least` next bytes
+    /// leads to another one.
     fn strings_left(&self, program: &Program, state: StateId, items: &Items, least: usize) -> Left {
         let threads = || self.threads(state).iter().map(|thread| thread.scan);
         let most = threads().map(|scan| program.strings(scan).plain).max().unwrap_or(0);

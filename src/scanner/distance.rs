@@ -65,8 +65,8 @@ impl TerminalDfa {
         Some(text)
     }
 
-    /// By state of a table, between the characters of a string: the [strings](Strings) that may come up to the
-    /// next quote. Linear in the transitions.
+    /// By state of a table, between the characters of a string: the [strings](Strings) that may come up to
+    /// the next quote (a count of paths in topological order). Linear in the transitions.
     pub(crate) fn strings(&self) -> Vec<Strings> {
         let class = |byte: u8| usize::from(self.classes()[usize::from(byte)]);
         let (width, quote) = (self.class_count().max(1), class(b'"'));

@@ -2,8 +2,8 @@
 //!
 //! The first mask inside an object needs a row of each of its keys and, for "any other key", a comparison
 //! with a common terminal: tens of microseconds that a text would wait for. Neither depends on the text. So
-//! compiling a grammar starts a job that makes the row of each terminal's first states, strings first. It also
-//! makes the index of tokens by their kinds of bytes, which rows are made without before.
+//! compiling a grammar starts a job that makes the rows of each terminal's first states, strings first. It
+//! also makes the index of tokens by their kinds of bytes, which rows are made without before.
 
 use std::sync::Arc;
 

@@ -40,8 +40,9 @@ struct Chain {
 }
 
 impl Chain {
-    /// The chain from `state`, as far as tokens of at most `longest` bytes lead; `None` if the terminal may end
-    /// on it, or goes on after it by some bytes of the class. Linear in its states and the classes of bytes.
+    /// The chain from `state`, as far as tokens of at most `longest` bytes lead; `None` if the terminal may
+    /// end on it, or goes on after it by some bytes of the class. Linear in its states and the classes of
+    /// bytes.
     fn new(dfa: &TerminalDfa, state: u32, longest: usize) -> Option<Self> {
         if longest >= MOST_STATES {
             return None;
@@ -85,7 +86,8 @@ impl Chain {
         (!ends).then_some(Self { states, kinds, is_endless, live })
     }
 
-    /// The state that the bytes before a trie node lead to, if they are all of the class and no more than it has states.
+    /// The state that the bytes before a trie node lead to, if all of them are of the class and they are no
+    /// more than the chain has states.
     fn before(&self, trie: &ByteTrie, node: u32) -> Option<u32> {
         let (mut at, mut length) = (trie.parent(TrieNodeId::new(node)), 0);
         while at != ByteTrie::ROOT {
@@ -101,8 +103,8 @@ impl Chain {
 }
 
 impl TerminalTable {
-    /// The row of a state that begins a chain, and the trie nodes looked at. `None` if there is none, if there
-    /// are many ways to leave it, or if there is no index yet.
+    /// The row of a state that begins a chain, and the trie nodes looked at. `None` if there is none, if
+    /// there are many ways to leave it, or if there is no index yet.
     pub(super) fn chain_row(&self, trie: &ByteTrie, state: u32) -> Option<(Reach, usize)> {
         let index = trie.tokens_by_kind()?;
         let (dfa, longest) = (self.dfa(), trie.height(ByteTrie::ROOT)? as usize);

@@ -2,12 +2,15 @@
 //!
 //! `PROPTEST_CASES=5000 cargo test --test main promises` looks longer.
 
+#[cfg(not(packaged))]
 mod any_order;
 mod automata;
 mod bounded;
 #[cfg(not(packaged))]
 mod captures;
+#[cfg(not(packaged))]
 mod classes;
+#[cfg(not(packaged))]
 mod completion;
 mod explore;
 mod gbnf;
@@ -22,6 +25,7 @@ mod leaves;
 mod lookahead;
 mod lossless;
 mod measured;
+#[cfg(not(packaged))]
 mod minimal;
 mod oracle;
 #[cfg(not(packaged))]

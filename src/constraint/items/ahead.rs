@@ -120,8 +120,8 @@ impl Items {
         self.watched_frames().map(count).sum::<usize>() < ways
     }
 
-    /// Has the only array whose items are compared all strings that the one at hand, an item of it, may become?
-    /// These are as many as `all`, and those that the rest `is_one` of.
+    /// Has the only array whose items are compared all strings that the one at hand, an item of it, may
+    /// become? There are `all` of these, and `is_one` tells what is behind the string at hand in one.
     pub(in crate::constraint) fn have_all(&self, all: usize, is_one: impl Fn(&[u8]) -> bool) -> bool {
         if self.phase != Phase::Text || self.escape.is_open() || self.rest.0 > 0 || self.novel > 0 {
             return false;
