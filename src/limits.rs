@@ -68,7 +68,7 @@ pub struct Limits {
     /// are the same.
     pub rehearsal: usize,
     /// Bytes of automata and productions from which on a grammar is worth all of that work; a smaller one as
-    /// much as the third power of its share says. Default 320,000; a JSON Schema of ten members has about
+    /// much as the third power of its share says. Default 280,000; a JSON Schema of ten members has about
     /// 100,000.
     pub rehearsal_size: usize,
     /// Work of another core, if there is one, that begins when a grammar is compiled: rows of its terminals
@@ -106,7 +106,7 @@ impl Default for Limits {
             mask_bytes: 32 << 20,
             exploration: 1_000_000,
             rehearsal: 700_000,
-            rehearsal_size: 320_000,
+            rehearsal_size: 280_000,
             ahead: 10_000_000,
             completion_visits: 4_000_000,
             captures: 8_000_000,

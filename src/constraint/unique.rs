@@ -122,6 +122,9 @@ impl Machine {
     /// Are there strings for the one at hand to become that are no items yet? Each of `least` next bytes
     /// leads to another one.
     fn strings_left(&self, program: &Program, state: StateId, items: &Items, least: usize) -> Left {
+        if !items.is_in_string() {
+            return Left::Unknown;
+        }
         let threads = || self.threads(state).iter().map(|thread| thread.scan);
         let most = threads().map(|scan| program.strings(scan).plain).max().unwrap_or(0);
         if items.are_fewer_than(least.max(most as usize)) {
