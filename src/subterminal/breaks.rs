@@ -1,4 +1,4 @@
-//! Trie nodes by whose byte texts leave a level, such as those with a quote.
+//! Trie nodes whose byte no text of a [level](Levels) has, such as those with a quote.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,10 +1,10 @@
-//! Rows of states at which bytes of one class may come, any number of times or so many: inside of a word, or
-//! of the first part of a UUID. They come from the index of tokens by their kinds of bytes.
+//! Rows of states inside of a repeated class of bytes, such as `[a-z0-9-]+` or the parts of a UUID, from the
+//! index of tokens by their kinds of bytes.
 //!
 //! Such a state begins a chain: every byte of the class leads to the next state, and the last one leads back
-//! to itself, or goes on by other bytes. All tokens that are of the class alone, and no longer than the
-//! chain, may follow. Others have a byte that leaves the chain, mostly a sign; they are below the trie nodes
-//! with such a byte, which are few.
+//! to itself, or goes on by other bytes. All tokens with bytes of the class alone, and no more of them than
+//! the chain has steps, may follow. Each other token that may follow has a byte that leaves the chain, mostly
+//! a sign, so it is below a trie node with such a byte. There are few of these.
 
 use super::{
     crossing::Crossing,
@@ -17,13 +17,13 @@ use crate::{
     vocab::{ByteTrie, byte_kind},
 };
 
-/// Letters, of which one is in every class that is worth it: few tokens are without either.
+/// Letters. A class with neither has few tokens, so that a walk is as quick.
 const LETTERS: [u8; 2] = [b'm', b'M'];
 
 /// The first byte of letters past ASCII.
 const PAST_ASCII: u8 = 0xc3;
 
-/// Trie nodes by which chains may be left for the index to be worth it, and states of a chain.
+/// Trie nodes that leave a chain, and states of one, up to which the index is quicker than a walk.
 const MOST_NODES: usize = 2_048;
 const MOST_STATES: usize = 512;
 

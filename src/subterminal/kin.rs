@@ -3,8 +3,8 @@
 //!
 //! Both automata [run side by side](side_by_side). For each state the length of the shortest text is known
 //! that it and its partner treat differently; below a trie node with shorter ways down, tokens and exits are
-//! the partner's. Where only texts with some bytes are treated differently, such as a quote, the walk goes
-//! from one trie node with such a byte to the next.
+//! the partner's. Where only texts with certain bytes are treated differently, such as a quote, the walk
+//! leaps from one trie node with such a byte to the next.
 
 use std::{ops::Range, sync::Arc};
 
@@ -22,7 +22,7 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// Trie nodes of a subtree from which on it is worth a look whether most of it is the other row's.
+/// Trie nodes of a subtree from which on a look at whether most of it is the other row's pays.
 const WORTH_A_LEAP: u32 = if cfg!(test) { 2 } else { 16 };
 
 /// A row that was made from another.
@@ -224,9 +224,9 @@ impl Walk<'_> {
         true
     }
 
-    /// Collects a node that was reached in these states, and all below it, if texts as long as those below
-    /// are treated alike unless they have a byte of some kinds: all is taken over but the subtrees that such
-    /// a byte leads to. Returns whether that is so.
+    /// Collects a node that was reached in these states, and all below it, if both states treat all texts as
+    /// long as those below alike that have no byte of certain kinds: all is taken over but the subtrees that
+    /// such a byte leads to. Returns whether that is so.
     fn leap(&mut self, node: TrieNodeId, both: (u32, u32)) -> bool {
         let below = self.trie.height(node).unwrap_or(NEVER - 1);
         let apart = self.kin.pairs[both.0 as usize].apart;

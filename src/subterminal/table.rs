@@ -44,7 +44,7 @@ const WORTH_KIN: usize = 48;
 /// does nearly the same.
 const WORTH_LIKE: usize = 16;
 
-/// Bytes that lead on from a state from which on it is worth a look whether most are of one class.
+/// Bytes that lead on from a state from which on it is looked at whether most are of one repeated class.
 const WORTH_A_CHAIN: usize = 20;
 
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
