@@ -119,8 +119,9 @@ impl Machine {
         is_new && !keys.as_ref().is_some_and(Keys::may_come_again)
     }
 
-    /// Are there strings for the one at hand to become that are no items yet? Each of `least` next bytes
-    /// leads to another one.
+    /// Counts the strings that the one at hand may become, by the automata of its terminals, against the
+    /// items that begin like it: is one left that is no item yet? Each of `least` next bytes leads to
+    /// another string.
     fn strings_left(&self, program: &Program, state: StateId, items: &Items, least: usize) -> Left {
         if !items.is_in_string() {
             return Left::Unknown;

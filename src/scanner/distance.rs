@@ -8,8 +8,8 @@ use crate::grouped::Grouped;
 /// The strings that may become of a state inside of quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Strings {
-    /// Those whose characters all stand for themselves; at least as many where they are one fewer than
-    /// [`ENDLESS`](Self::ENDLESS).
+    /// The number of strings without escapes: exact below one less than [`ENDLESS`](Self::ENDLESS), which
+    /// stands for that many or more.
     pub(crate) plain: u32,
     /// May there be others, with escapes or by what follows the terminal?
     pub(crate) others: bool,

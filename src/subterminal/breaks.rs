@@ -19,8 +19,8 @@ type Nodes = Option<Arc<[u32]>>;
 pub(super) struct Breaks(Mutex<HashMap<u64, Nodes>>);
 
 impl Breaks {
-    /// For each level, all nodes whose byte no text of the level has, if they are few and the level before has
-    /// other ones. A list is sorted when it is first asked for.
+    /// For each level, all nodes whose byte no text of the level has. `None` where they are many, or where
+    /// they are those of the level before. A list is sorted when it is first asked for.
     pub(super) fn of(&self, trie: &ByteTrie, levels: &Levels) -> [Nodes; LEVELS] {
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = 0;

@@ -41,12 +41,9 @@ struct Chain {
 
 impl Chain {
     /// The chain from `state`, as far as tokens of at most `longest` bytes lead; `None` if the terminal may
-    /// end on it, or goes on after it by some bytes of the class. Linear in its states and the classes of
-    /// bytes.
+    /// end on it, if it goes on after it by some bytes of the class, or if there are too many states. Linear
+    /// in its states and the classes of bytes.
     fn new(dfa: &TerminalDfa, state: u32, longest: usize) -> Option<Self> {
-        if longest >= MOST_STATES {
-            return None;
-        }
         let classes = |state: u32, to: u32| dfa.row(state).iter().map(move |&other| other == to);
         let next = |state: u32, by: u8| dfa.row(state)[usize::from(dfa.classes()[usize::from(by)])];
         let by = *LETTERS.iter().find(|&&by| next(state, by) != NONE)?;
@@ -69,6 +66,9 @@ impl Chain {
             is_endless = to == last;
             if is_endless {
                 break;
+            }
+            if states.len() == MOST_STATES {
+                return None;
             }
             states.push(to);
             last = to;

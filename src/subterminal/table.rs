@@ -98,8 +98,8 @@ pub(crate) struct TerminalTable {
     common: Box<[Arc<Self>]>,
     /// The one that is closest, and how the two compare.
     kin: OnceLock<(Arc<Self>, Kin)>,
-    /// Of a common terminal: bytes that end it, the levels of its texts, and trie nodes that leave them. Of one
-    /// of strings also the state between characters, and the vocabulary's tokens by their characters.
+    /// Of a common terminal: bytes that end it, the levels of its texts, and trie nodes that leave them. Of
+    /// one of strings also the state between characters, and the vocabulary's tokens by their characters.
     ends: OnceLock<Box<[bool; 256]>>,
     home: OnceLock<(Option<Home>, Levels)>,
     breaks: Breaks,

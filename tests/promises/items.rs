@@ -353,7 +353,8 @@ fn spelled() -> impl Strategy<Value = Set> {
     let either = |(one, other): (Set, Set)| Set::Either(Box::new(one), Box::new(other));
     // Of scalars alone there are more than are written out one by one.
     let many = Just(Set::Few((0..11).map(|number| json!(f64::from(number) / 2.0 - 1.0)).collect()));
-    let item = prop_oneof![2 => few.clone(), 2 => nested.clone(), 2 => object.clone(), 1 => (few, prop_oneof![nested, object]).prop_map(either), 1 => many];
+    let mixed = (few.clone(), prop_oneof![nested.clone(), object.clone()]).prop_map(either);
+    let item = prop_oneof![2 => few, 2 => nested, 2 => object, 1 => mixed, 1 => many];
     (item, 0..2_usize, 1..3_usize).prop_map(move |(item, min, more)| array(item, min, more))
 }
 

@@ -120,8 +120,9 @@ impl Items {
         self.watched_frames().map(count).sum::<usize>() < ways
     }
 
-    /// Has the only array whose items are compared all strings that the one at hand, an item of it, may
-    /// become? There are `all` of these, and `is_one` tells what is behind the string at hand in one.
+    /// Are all strings that the one at hand may become items already? Counts the items that begin like it
+    /// and whose rest `is_one` accepts, against `all`, the number of such strings. `false` unless the string
+    /// is an item of the only array whose items are compared.
     pub(in crate::constraint) fn have_all(&self, all: usize, is_one: impl Fn(&[u8]) -> bool) -> bool {
         if self.phase != Phase::Text || self.escape.is_open() || self.rest.0 > 0 || self.novel > 0 {
             return false;
