@@ -350,16 +350,15 @@ fn spelled() -> impl Strategy<Value = Set> {
         (few.clone(), 0..2_usize, 0..2_usize).prop_map(move |(item, min, more)| array(item, min, more));
     let object =
         (few.clone(), any::<bool>()).prop_map(|(member, required)| Set::Object(Box::new(member), required));
-    let either = |(one, other): (Set, Set)| Set::Either(Box::new(one), Box::new(other));
     // Of scalars alone there are more than are written out one by one.
     let many = Just(Set::Few((0..11).map(|number| json!(f64::from(number) / 2.0 - 1.0)).collect()));
-    let mixed = (few.clone(), prop_oneof![nested.clone(), object.clone()]).prop_map(either);
+    let more = prop_oneof![nested.clone(), object.clone()].prop_map(Box::new);
+    let mixed = (few.clone().prop_map(Box::new), more).prop_map(|(one, other)| Set::Either(one, other));
     let item = prop_oneof![2 => few, 2 => nested, 2 => object, 1 => mixed, 1 => many];
     (item, 0..2_usize, 1..3_usize).prop_map(move |(item, min, more)| array(item, min, more))
 }
 
-/// Goes through a text by random tokens, where values are spelled in any way: the masks are those of the
-/// grammar that lists all valid values.
+/// Goes through a text by random tokens, its values spelled in any way: masks are those of all values listed.
 fn walk_spelled(set: &Set, choices: &[u16]) {
     let Some(values) = set.values().filter(|values| (1..300).contains(&values.len())) else { return };
     let values: Vec<Value> = values.iter().map(|value| serde_json::from_str(value).unwrap()).collect();
