@@ -101,7 +101,7 @@ impl Constraint {
         let start = lock(&machine).start();
         let history = History::new(program.limits.history);
         let (here, spent) = (Place::In(start), Spent::default());
-        let (readers, readers_before) = (Readers::new(&program.lowered), ReadersBefore::default());
+        let (readers, readers_before) = (Readers::new(&program), ReadersBefore::default());
         let (mask, raw_mask, patience) = (None, None, None);
         Self {
             program,

@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{
     ids::{StateId, TokenId},
-    scanner::Strings,
     vocab::TokenSet,
 };
 
@@ -52,20 +51,19 @@ impl Constraint {
         let mut machine = Arc::clone(&self.machine);
         for token in keys.running_out(&program, mask) {
             let bytes = program.vocabulary.bytes(token).unwrap_or_default();
-            let mut state = self.here.state();
-            let (mut to, endless) =
-                self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
-                    let (to, _) = machine.walk(program, state, bytes, work)?;
-                    let endless = |thread: &Thread| program.strings(thread.scan).plain == Strings::ENDLESS;
-                    Ok((to, machine.threads(to).iter().any(endless)))
-                })?;
-            // What may become infinitely many keys does not run out.
-            if endless {
-                continue;
-            }
             let mut after = keys.clone();
             // A key that has come twice is refused already, and one that is new so far cannot run out.
-            if after.read(bytes)? < bytes.len() || !after.may_come_again() {
+            if after.read(bytes)? < bytes.len() || !after.may_run_out() {
+                continue;
+            }
+            let mut state = self.here.state();
+            let (mut to, are_left) =
+                self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
+                    let (to, _) = machine.walk(program, state, bytes, work)?;
+                    let are_left = |thread: &Thread| after.leaves_some(program, thread.scan);
+                    Ok((to, machine.threads(to).iter().any(are_left)))
+                })?;
+            if are_left {
                 continue;
             }
             if !Arc::ptr_eq(&machine, &self.machine) {
@@ -94,7 +92,7 @@ impl Constraint {
     pub(super) fn runs_out(&mut self, state: &mut StateId, keys: &Keys) -> Result<bool, StepError> {
         // All in one piece: a session that moves to another machine begins anew.
         self.run(state, |machine, program, state, work| {
-            if !keys.may_come_again() {
+            if !keys.may_run_out() {
                 return Ok(false);
             }
             let mut open = vec![(state, keys.clone())];
@@ -120,7 +118,7 @@ impl Constraint {
                     let mut after = keys.clone();
                     let goes_on = after.read(&[byte])? == 1;
                     if goes_on && (begun.is_none() || byte != b'"') {
-                        if !after.may_come_again() {
+                        if !after.may_run_out() {
                             return Ok(false);
                         }
                         let list = if byte == b'\\' { &mut escaped } else { &mut open };
@@ -134,11 +132,9 @@ impl Constraint {
 
     /// The tokens of a mask with which a key would come twice.
     pub(super) fn repeating_keys(&mut self, raw: &RawMask) -> Result<Vec<TokenId>, StepError> {
-        let (Some(keys), Some(rule)) = (&self.readers.keys, self.program.lowered.keys) else {
-            return Ok(Vec::new());
-        };
+        let Some(keys) = &self.readers.keys else { return Ok(Vec::new()) };
         let mut refused = keys.repeating(&self.program, &raw.tokens, raw.enclosed.as_deref())?;
-        if rule.may_run_out && keys.is_any() {
+        if self.program.keys_may_run_out() {
             let keys = keys.clone();
             self.running_out(&keys, &raw.tokens, &mut refused)?;
         }

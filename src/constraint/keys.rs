@@ -12,10 +12,12 @@ use super::{
     key_set::{Filed, KeySet},
     narrowed::{Fingerprint, with_bytes, with_number},
     program::Program,
+    scarce::ScarceKeys,
 };
 use crate::{
-    ids::{TokenId, TrieNodeId},
+    ids::{ScanStateId, TokenId, TrieNodeId},
     limits::{Budget, KEY_BYTES, LimitExceeded},
+    scanner::Strings,
     vocab::{ByteTrie, TokenSet},
 };
 
@@ -45,6 +47,8 @@ struct Frame {
     keys: KeySet,
     /// Of all keys.
     bytes: usize,
+    /// Is a key among them, or among those of the frames below, that may run out?
+    is_scarce: bool,
     /// Of the keys, in order, and of the frames below.
     fingerprint: Fingerprint,
     below: Option<Arc<Frame>>,
@@ -84,9 +88,16 @@ pub(super) struct Keys {
     top: Option<Arc<Frame>>,
     /// Of the keys of all open objects, and one for each.
     bytes: usize,
+    /// The keys that may run out, if some may.
+    scarce: Option<Arc<ScarceKeys>>,
 }
 
 impl Keys {
+    /// Before any text; `scarce` are the keys that may run out.
+    pub(super) fn new(scarce: Option<Arc<ScarceKeys>>) -> Self {
+        Self { scarce, ..Self::default() }
+    }
+
     /// Reads on, up to the end of a key that has come before. Returns how many bytes were read.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<usize, LimitExceeded> {
         for (at, &byte) in bytes.iter().enumerate() {
@@ -144,8 +155,9 @@ impl Keys {
                 let below = self.top.take();
                 let fingerprint = below.as_ref().map_or([0, 0], |frame| frame.fingerprint);
                 let fingerprint = with_number(fingerprint, u64::from(is_object));
+                let is_scarce = below.as_ref().is_some_and(|frame| frame.is_scarce);
                 let keys = KeySet::default();
-                self.top = Some(Arc::new(Frame { is_object, keys, bytes: 0, fingerprint, below }));
+                self.top = Some(Arc::new(Frame { is_object, keys, bytes: 0, is_scarce, fingerprint, below }));
                 self.awaits_key = is_object;
             }
             b'}' | b']' => {
@@ -171,6 +183,7 @@ impl Keys {
             return Err(LimitExceeded::new(Budget::Fixed, "bytes of the keys of open objects", KEY_BYTES));
         }
         let top = Arc::make_mut(top);
+        top.is_scarce = top.is_scarce || self.scarce.as_ref().is_some_and(|scarce| scarce.may_have(&key));
         top.keys.insert(&key);
         top.fingerprint = with_bytes(top.fingerprint, key.as_bytes());
         top.bytes += bytes;
@@ -183,6 +196,28 @@ impl Keys {
     /// Has a key come that may not come again?
     pub(super) fn is_any(&self) -> bool {
         self.bytes > 0
+    }
+
+    /// Has a key of an open object come of which there may be few? No other runs out.
+    pub(super) fn are_scarce(&self) -> bool {
+        self.top.as_ref().is_some_and(|top| top.is_scarce)
+    }
+
+    /// May the key that is being written only become one that has come?
+    pub(super) fn may_run_out(&self) -> bool {
+        self.are_scarce() && self.may_come_again()
+    }
+
+    /// Does a terminal at this state of the scanner have more keys, spelt without escapes from here on, than
+    /// have come? Counts both; `false` if it cannot tell.
+    pub(super) fn leaves_some(&self, program: &Program, state: ScanStateId) -> bool {
+        let all = program.strings(state).plain;
+        if all == 0 || self.phase != Phase::Key || self.is_spelt_in_part() {
+            return false;
+        }
+        let Some(begun) = self.begun() else { return true };
+        let come = begun.rests().filter(|rest| program.goes_on_by(state, rest));
+        all == Strings::ENDLESS || come.take(all as usize).count() < all as usize
     }
 
     /// Is the text in a key?
@@ -294,6 +329,15 @@ impl Keys {
     /// tokens do not. No token twice.
     pub(super) fn running_out(&self, program: &Program, mask: &TokenSet) -> Vec<TokenId> {
         let (vocabulary, quoted) = (&program.vocabulary, program.vocabulary.quoted());
+        if !self.are_scarce() {
+            // In the token a scarce key must end, and another key begin.
+            let renewing = match self.phase {
+                Phase::Key => &quoted.renewing[0],
+                Phase::Between => &quoted.renewing[1],
+                Phase::Text => &quoted.renewing[2],
+            };
+            return renewing.iter().copied().filter(|&token| mask.contains(token)).collect();
+        }
         let mut found = match self.phase {
             // Quotes that a token needs to end in a key.
             Phase::Between => quoted.by_count[0].clone(),

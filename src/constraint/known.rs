@@ -73,7 +73,7 @@ impl Constraint {
             };
             let is_read = before.is_same() || keys.read(bytes).is_ok_and(|read| read == length);
             keys.settle();
-            if !is_read || program.keys_may_run_out() && keys.may_come_again() {
+            if !is_read || keys.may_run_out() {
                 before.put_back(&mut self.readers);
                 return false;
             }

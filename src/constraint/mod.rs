@@ -29,6 +29,7 @@ mod program;
 mod readers;
 mod readings;
 mod rehearsal;
+mod scarce;
 mod specials;
 mod thread;
 mod trie_walk;

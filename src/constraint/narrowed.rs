@@ -68,11 +68,11 @@ impl Refusals {
 
 impl Readers {
     /// The memo's key, or `None` where working out what is refused costs no more than the look-up.
-    fn fingerprint(&self, keys_may_run_out: bool) -> Option<Fingerprint> {
+    fn fingerprint(&self) -> Option<Fingerprint> {
         match (&self.keys, &self.items) {
             (Some(keys), Some(items)) => Some(items.fingerprint(keys.fingerprint([1, 2]))),
             (None, Some(items)) => Some(items.fingerprint([3, 4])),
-            (Some(keys), None) if keys_may_run_out && keys.is_any() => Some(keys.fingerprint([5, 6])),
+            (Some(keys), None) if keys.are_scarce() => Some(keys.fingerprint([5, 6])),
             (_, None) => None,
         }
     }
@@ -84,7 +84,7 @@ impl Constraint {
         if self.readers.are_none() {
             return Ok(raw.tokens);
         }
-        let Some(fingerprint) = self.readers.fingerprint(self.program.keys_may_run_out()) else {
+        let Some(fingerprint) = self.readers.fingerprint() else {
             let refused = self.repeating_keys(&raw)?;
             return Ok(without(raw.tokens, &refused));
         };

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{classes::Class, completion::Lengths};
+use super::{classes::Class, completion::Lengths, scarce::ScarceKeys};
 use crate::{
-    ids::{ScanStateId, TokenId},
+    ids::{ScanStateId, TerminalId, TokenId},
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
     scanner::Strings,
@@ -33,6 +33,8 @@ pub(crate) struct Program {
     pub(crate) tables: Vec<Arc<TerminalTable>>,
     follow: Follow,
     lengths: OnceLock<Lengths>,
+    /// The keys that may run out, if some may.
+    scarce: OnceLock<Option<Arc<ScarceKeys>>>,
     /// All trees, if they were grown ahead.
     pub(crate) grown: OnceLock<Arc<Forest>>,
 }
@@ -68,6 +70,17 @@ impl Program {
         bytes.try_fold(scanner.local(state), |state, &byte| dfa.step(state, byte)).is_some()
     }
 
+    /// The keys that may run out, if some may. Worked out when it is first asked for.
+    pub(super) fn scarce_keys(&self) -> Option<&Arc<ScarceKeys>> {
+        let scarce = || self.keys_may_run_out().then(|| Arc::new(ScarceKeys::new(self)));
+        self.scarce.get_or_init(scarce).as_ref()
+    }
+
+    /// Is it a terminal that one which begins with a colon may follow?
+    pub(super) fn is_before_colon(&self, terminal: TerminalId) -> bool {
+        self.follow.of(terminal).any(|next| self.lowered.scanner.dfa(next).step(0, b':').is_some())
+    }
+
     /// A program without trees. Terminals may have much in common with those of the tables `common`.
     pub(crate) fn new(
         lowered: Lowered,
@@ -97,6 +110,7 @@ impl Program {
             terminals: reach.1,
             limits,
             lengths: OnceLock::new(),
+            scarce: OnceLock::new(),
             grown: OnceLock::new(),
         }
     }

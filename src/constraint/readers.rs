@@ -18,7 +18,6 @@ use super::{
 use crate::{
     ids::StateId,
     limits::{LimitExceeded, Work},
-    lower::Lowered,
 };
 
 /// What has come of keys and of items, where none may come twice.
@@ -34,8 +33,10 @@ type Led = Result<(StateId, Readers), usize>;
 
 impl Readers {
     /// Those that a grammar asks for, before any text.
-    pub(super) fn new(lowered: &Lowered) -> Self {
-        Self { keys: lowered.keys.map(|_| Keys::default()), items: lowered.items.map(|_| Arc::default()) }
+    pub(super) fn new(program: &Program) -> Self {
+        let lowered = &program.lowered;
+        let keys = lowered.keys.map(|_| Keys::new(program.scarce_keys().cloned()));
+        Self { keys, items: lowered.items.map(|_| Arc::default()) }
     }
 
     pub(super) fn are_none(&self) -> bool {
@@ -206,8 +207,7 @@ impl Constraint {
 
     /// Is every text that goes on from here one with a key or an item that comes twice?
     fn is_dead_end(&mut self, state: &mut StateId, readers: &Readers) -> Result<bool, StepError> {
-        if let (Some(keys), Some(rule)) = (&readers.keys, self.program.lowered.keys)
-            && rule.may_run_out
+        if let Some(keys) = &readers.keys
             && self.runs_out(state, keys)?
         {
             return Ok(true);

@@ -116,7 +116,7 @@ impl Machine {
     fn is_free(&self, Place { state, items, keys }: &Place, rule: DistinctItems) -> bool {
         let is_new =
             items.are_settled(rule.may_run_out()) || items.are_settled_by_end() && self.may_begin(*state);
-        is_new && !keys.as_ref().is_some_and(Keys::may_come_again)
+        is_new && !keys.as_ref().is_some_and(Keys::may_run_out)
     }
 
     /// Counts the strings that the one at hand may become, by the automata of its terminals, against the

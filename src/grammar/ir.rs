@@ -76,6 +76,10 @@ pub struct DistinctKeys {
     /// Can there be a beginning of a key after which only finitely many keys are left, so that all of those
     /// may have come? Masks look at more tokens then.
     pub may_run_out: bool,
+    /// Is each key one terminal, directly followed by one that may begin with the colon, that has its keys also
+    /// without escapes, where these need none; and is the key of a terminal that has no other new wherever it
+    /// may stand? Masks look at fewer tokens then.
+    pub are_terminals: bool,
 }
 
 /// That the texts of a grammar are JSON, and some of its marks stand only after an item of an array that

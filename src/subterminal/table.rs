@@ -584,7 +584,7 @@ impl TerminalTable {
     }
 
     /// Its automaton.
-    pub(super) fn dfa(&self) -> &TerminalDfa {
+    pub(crate) fn dfa(&self) -> &TerminalDfa {
         &self.dfa
     }
 

@@ -10,6 +10,8 @@ pub(crate) struct Quoted {
     pub(crate) by_count: [Vec<TokenId>; 4],
     /// With two or three quotes, by the string that begins and ends in them, if one does.
     pub(crate) enclosing: Vec<Enclosing>,
+    /// Those with two, three and four quotes in which a key may end and another begin.
+    pub(crate) renewing: [Vec<TokenId>; 3],
     /// With a backslash before the first quote that ends a string.
     pub(crate) escaping: Vec<TokenId>,
     /// With a backslash.
@@ -33,6 +35,7 @@ impl Quoted {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let mut quoted = Self {
             by_count: Default::default(),
+            renewing: Default::default(),
             enclosing: Vec::new(),
             escaping: Vec::new(),
             backslashed: tokens_with(vocabulary, b'\\'),
@@ -42,6 +45,10 @@ impl Quoted {
             let bytes = vocabulary.bytes(token).unwrap_or_default();
             let count = bytes.iter().filter(|&&byte| byte == b'"').count();
             quoted.by_count.iter_mut().take(count).for_each(|tokens| tokens.push(token));
+            // The end of a key, its colon, a comma, and the beginning of the next.
+            if has_in_order(bytes, b"\":,\"") {
+                quoted.renewing.iter_mut().take(count - 1).for_each(|tokens| tokens.push(token));
+            }
             if let Some(end) = end_of_string(bytes) {
                 quoted.most_before = quoted.most_before.max(end);
                 quoted.escaping.extend(bytes[..end].contains(&b'\\').then_some(token));
@@ -74,6 +81,12 @@ pub(super) fn end_of_string(bytes: &[u8]) -> Option<usize> {
         escaping = byte == b'\\' && !escaping;
         ends
     })
+}
+
+/// Does it have these bytes in this order, with any between?
+fn has_in_order(bytes: &[u8], wanted: &[u8]) -> bool {
+    let mut bytes = bytes.iter();
+    wanted.iter().all(|wanted| bytes.any(|byte| byte == wanted))
 }
 
 /// What is in the first quotes, if they are closed, and how many bytes are before them. Nothing is escaped

@@ -10,7 +10,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::generate::config;
 
-const SCHEMAS: [&str; 9] = [
+const SCHEMAS: [&str; 13] = [
     r#"{"type": "object", "additionalProperties": {"type": "boolean"}}"#,
     r#"{"type": "object"}"#,
     r#"{"type": "object", "properties": {"b": true}, "required": ["b"], "minProperties": 2}"#,
@@ -21,10 +21,16 @@ const SCHEMAS: [&str; 9] = [
     r#"{"type": "object", "propertyNames": {"pattern": "^(a|é|ab|ba|b{2,})$"}}"#,
     r#"{"type": "object", "propertyNames": {"pattern": "^([abé]|bb+a)$"}, "properties": {"a": true}}"#,
     r#"{"type": "object", "propertyNames": {"maxLength": 2, "pattern": "^a*(b\")?$"}}"#,
+    // Beside others that may not.
+    r#"{"type": "object", "patternProperties": {"^(a|bb+|é)$": {"type": "object"}}, "additionalProperties": false}"#,
+    r#"{"additionalProperties": {"propertyNames": {"pattern": "^(a(b|é)|b+)$"}}}"#,
+    r#"{"patternProperties": {"^ab": {"propertyNames": {"pattern": "^(é|ab*|b\\n)$"}}}, "properties": {"a": true, "b": {"enum": [1]}}}"#,
+    r#"{"anyOf": [{"properties": {"a": true, "ab": true}, "additionalProperties": false},
+        {"propertyNames": {"pattern": "^(a|ab|é|bb+)$"}}]}"#,
 ];
 
 /// Tokens beside single bytes.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 28] = [
     "{\"",
     "\":",
     "\":1",
@@ -49,6 +55,10 @@ const WORDS: [&str; 24] = [
     "\":\"a\",\"a\":",
     "}}",
     "\\\"\":",
+    "\"é\":1,\"é",
+    "é\":1,\"é",
+    "\",\"é\":1,\"é",
+    "{},\"a",
 ];
 
 /// Which tokens a random walk prefers, since they lead further: all words, and these bytes.

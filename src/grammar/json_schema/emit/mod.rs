@@ -11,7 +11,7 @@ mod states;
 
 use std::rc::Rc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use self::space::Mark;
 use super::{
@@ -54,9 +54,13 @@ pub(super) struct Emitter<'a, 'o> {
     /// Sets of strings and numbers that were met, by address, which `unwritten` and `kept` keep in use.
     strings: HashMap<*const StringSet, ExprId>,
     numbers: HashMap<*const NumberSet, ExprId>,
+    /// Those of the sets of strings that are keys.
+    key_sets: HashSet<*const StringSet>,
     unwritten: Vec<Unwritten>,
     kept: Vec<Rc<NumberSet>>,
     keys: HashMap<Rc<str>, ExprId>,
+    /// Is each key one terminal so far?
+    keys_are_terminals: bool,
     written: &'a mut WrittenKeys,
     literals: HashMap<&'static str, ExprId>,
     /// The rule of either boolean, once there is one.
@@ -104,9 +108,11 @@ pub(super) fn emit(
         open: Vec::new(),
         strings: HashMap::new(),
         numbers: HashMap::new(),
+        key_sets: HashSet::new(),
         unwritten: Vec::new(),
         kept: Vec::new(),
         keys: HashMap::new(),
+        keys_are_terminals: true,
         written,
         literals: HashMap::new(),
         boolean: None,
@@ -123,7 +129,8 @@ pub(super) fn emit(
     }
     emitter.write_strings()?;
     if let Some(keys) = emitter.distinct_keys {
-        emitter.builder.distinct_keys(keys);
+        let are_terminals = emitter.keys_are_terminals;
+        emitter.builder.distinct_keys(DistinctKeys { are_terminals, ..keys });
     }
     if let Some(items) = emitter.distinct_items {
         emitter.builder.distinct_items(items);
@@ -240,6 +247,9 @@ impl Emitter<'_, '_> {
             self.algebra.stand_at(node);
             let written = set.emit(&mut self.builder, self.spelling, span);
             let written = self.algebra.fitting(written)?;
+            if self.key_sets.contains(&Rc::as_ptr(&set)) {
+                self.keys_are_terminals &= matches!(self.builder.expr(written), Expr::Pattern(_));
+            }
             self.define(&name, written)?;
         }
         Ok(())
@@ -274,8 +284,11 @@ impl Emitter<'_, '_> {
                         self.algebra.fitting(expr)?
                     }
                 };
-                if let Expr::Pattern(pattern) = self.builder.expr(expr) {
-                    self.written.insert((key.as_ref().into(), self.spelling), pattern.clone());
+                match self.builder.expr(expr) {
+                    Expr::Pattern(pattern) => {
+                        self.written.insert((key.as_ref().into(), self.spelling), pattern.clone());
+                    }
+                    _ => self.keys_are_terminals = false,
                 }
                 expr
             }

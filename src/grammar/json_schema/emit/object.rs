@@ -1,5 +1,7 @@
 //! Objects: members in order, then those under other keys.
 
+use std::rc::Rc;
+
 use super::{
     Emitter,
     plan::{Plan, Region, Way},
@@ -88,10 +90,9 @@ impl Emitter<'_, '_> {
     /// Notes that no key may come twice, where the grammar does not say so.
     fn note_keys(&mut self, plan: &Plan) {
         if self.algebra.options.duplicate_keys == DuplicateKeys::Refuse && !plan.regions.is_empty() {
-            let known = self.distinct_keys.unwrap_or(DistinctKeys { may_run_out: false });
-            let may_run_out =
-                known.may_run_out || plan.regions.iter().any(|region| region.keys.may_run_out());
-            self.distinct_keys = Some(DistinctKeys { may_run_out });
+            let rule =
+                self.distinct_keys.get_or_insert(DistinctKeys { may_run_out: false, are_terminals: true });
+            rule.may_run_out |= plan.regions.iter().any(|region| region.keys.may_run_out());
         }
     }
 
@@ -104,6 +105,7 @@ impl Emitter<'_, '_> {
 
     fn region(&mut self, region: &Region, level: u32) -> Checked<Vec<(ExprId, u64)>> {
         let key = self.string_set(&region.keys)?;
+        self.key_sets.insert(Rc::as_ptr(&region.keys));
         region.ways.iter().map(|&way| self.member(key, way, level)).collect()
     }
 }

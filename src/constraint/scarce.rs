@@ -1,0 +1,60 @@
+//! Keys that may run out: of which sets of strings that have no end to them, but beginnings with few.
+
+use std::sync::Arc;
+
+use super::program::Program;
+use crate::{
+    ids::TerminalId,
+    scanner::{Strings, TerminalDfa},
+    subterminal::TerminalTable,
+};
+
+/// The terminals of keys in which only finitely many may begin so. Where none of their texts has come, no key
+/// runs out: one that does can only become keys that have come, and each of those is one of theirs.
+#[derive(Debug)]
+pub(super) struct ScarceKeys {
+    tables: Vec<Arc<TerminalTable>>,
+    /// Does nothing tell which keys are theirs?
+    are_all: bool,
+}
+
+impl ScarceKeys {
+    /// Those of a grammar of JSON in which keys may run out. Linear in the automata of its keys.
+    pub(super) fn new(program: &Program) -> Self {
+        let are_all = !program.lowered.keys.is_some_and(|rule| rule.are_terminals);
+        let count = if are_all { 0 } else { program.tables.len() };
+        let is_scarce = |at: &usize| {
+            let key = TerminalId::from_index(*at).filter(|&terminal| program.is_before_colon(terminal));
+            key.is_some() && may_run_out(&program.tables[*at])
+        };
+        let scarce = (0..count).filter(is_scarce);
+        let tables = scarce.map(|at| Arc::clone(&program.tables[at])).collect();
+        Self { tables, are_all }
+    }
+
+    /// May a key be one of them? A walk over it for each terminal, of which most end at once.
+    pub(super) fn may_have(&self, key: &str) -> bool {
+        // With escapes it has other spellings.
+        let is_escaped = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');
+        self.are_all
+            || !self.tables.is_empty() && key.bytes().any(is_escaped)
+            || self.tables.iter().any(|table| is_text_of(table.dfa(), key))
+    }
+}
+
+/// Is it, in quotes, a text of a terminal?
+fn is_text_of(dfa: &TerminalDfa, key: &str) -> bool {
+    let mut bytes = [b'"'].into_iter().chain(key.bytes()).chain([b'"']);
+    bytes.try_fold(0, |state, byte| dfa.step(state, byte)).is_some_and(|state| dfa.accepts(state))
+}
+
+/// Are there beginnings of strings that finitely many have, but for the one string of a terminal that has no
+/// other?
+fn may_run_out(table: &TerminalTable) -> bool {
+    let dfa = table.dfa();
+    let Some(start) = dfa.step(0, b'"') else { return false };
+    let is_named = table.strings(start) == Strings { plain: 1, others: false };
+    // Where few strings may come, the last quote of one comes from a state that few may come from.
+    let are_few = |state: u32| (1..Strings::ENDLESS).contains(&table.strings(state).plain);
+    !dfa.is_table() || !is_named && (1..).take(dfa.len() - 1).any(are_few)
+}
