@@ -31,6 +31,7 @@ mod readings;
 mod rehearsal;
 mod scarce;
 mod specials;
+mod suspects;
 mod thread;
 mod trie_walk;
 mod unique;

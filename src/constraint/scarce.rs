@@ -53,8 +53,6 @@ fn is_text_of(dfa: &TerminalDfa, key: &str) -> bool {
 fn may_run_out(table: &TerminalTable) -> bool {
     let dfa = table.dfa();
     let Some(start) = dfa.step(0, b'"') else { return false };
-    let is_named = table.strings(start) == Strings { plain: 1, others: false };
-    // Where few strings may come, the last quote of one comes from a state that few may come from.
-    let are_few = |state: u32| (1..Strings::ENDLESS).contains(&table.strings(state).plain);
-    !dfa.is_table() || !is_named && (1..).take(dfa.len() - 1).any(are_few)
+    let is_named = table.strings().at(start) == Strings { plain: 1, others: false };
+    table.strings().may_run_out() && !is_named
 }

@@ -4,8 +4,6 @@
 //! own. So where an item ends that repeats one before it, the state loses these, and the readings of the text
 //! live on in which the array may be any.
 
-use std::sync::Arc;
-
 use hashbrown::{HashMap, HashSet};
 
 use super::{
@@ -14,16 +12,18 @@ use super::{
     error::{StepError, StepErrorKind},
     host::lock,
     items::{Event, Items},
-    keys::{Keys, node_of, nodes_along},
+    keys::Keys,
     machine::Machine,
     program::Program,
+    suspects::Ahead,
+    thread::Thread,
 };
 use crate::{
     grammar::DistinctItems,
     ids::{StateId, TokenId},
     limits::{LimitExceeded, Work},
     scanner::Strings,
-    vocab::{TokenSet, has_bracket},
+    vocab::TokenSet,
 };
 
 /// Is it a character of a string, or a part of one, that stands for itself?
@@ -42,14 +42,6 @@ struct Place {
     keys: Option<Keys>,
 }
 
-/// What the machine says of a place before its mask is looked at.
-struct Ahead {
-    /// May a comma or bracket lead to where every text repeats an item?
-    marks: bool,
-    /// Tokens of digits behind which numbers must go on, as far as they matter.
-    unended: Arc<[TokenId]>,
-}
-
 /// Whether a string may still become another one than all items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
@@ -60,7 +52,7 @@ enum Left {
 
 impl DistinctItems {
     /// Is there an array of which all values may have come?
-    fn may_run_out(self) -> bool {
+    pub(super) fn may_run_out(self) -> bool {
         self.strings_may_run_out || self.numbers_may_run_out
     }
 }
@@ -119,6 +111,38 @@ impl Machine {
         is_new && !keys.as_ref().is_some_and(Keys::may_run_out)
     }
 
+    /// May the string at hand become endlessly many, or one that may come here? Finitely many are items.
+    fn has_new_strings(
+        &mut self,
+        program: &Program,
+        (state, items): (StateId, &Items),
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
+        let inside = if items.is_in_string() { Some(state) } else { self.step(program, state, b'"', work)? };
+        let is_endless = |thread: &Thread| program.strings(thread.scan).plain == Strings::ENDLESS;
+        Ok(inside.is_some_and(|state| self.threads(state).iter().any(is_endless)))
+    }
+
+    /// Is the text in a string of which each beginning has endlessly many?
+    fn is_inexhaustible(&self, program: &Program, state: StateId) -> bool {
+        let is_endless = |thread: &Thread| program.is_inexhaustible(thread.scan);
+        self.boundary(state).is_none() && self.threads(state).iter().all(is_endless)
+    }
+
+    /// May strings come behind the one at hand and a comma that are no items?
+    fn has_new_strings_behind(
+        &mut self,
+        program: &Program,
+        mut state: StateId,
+        work: &mut Work,
+    ) -> Result<bool, LimitExceeded> {
+        for byte in *b"\"," {
+            let Some(to) = self.step(program, state, byte, work)? else { return Ok(false) };
+            state = to;
+        }
+        self.has_new_strings(program, (state, &Items::default()), work)
+    }
+
     /// Counts the strings that the one at hand may become, by the automata of its terminals, against the
     /// items that begin like it: is one left that is no item yet? Each of `least` next bytes leads to
     /// another string.
@@ -152,7 +176,7 @@ impl Machine {
     ) -> Result<bool, LimitExceeded> {
         // Behind the first byte of an escape that was begun before, all others count.
         let begun = at.items.is_in_escape();
-        if self.is_free(&at, rule) {
+        if self.is_free(&at, rule) || self.has_new_strings(program, (at.state, &at.items), work)? {
             return Ok(false);
         }
         let mut open = vec![at];
@@ -202,20 +226,32 @@ impl Machine {
         rule: DistinctItems,
         work: &mut Work,
     ) -> Result<Ahead, LimitExceeded> {
-        let mut ahead = Ahead { marks: !items.is_flat() || items.is_in_string(), unended: Arc::default() };
+        let marks = !items.is_flat() || items.is_in_string();
+        let mut ahead = Ahead { marks, ..Ahead::default() };
         if items.is_idle() {
             return Ok(ahead);
         }
         // All tokens that end the string at once, with a comma and no more than marks, lead to where these
         // two bytes do.
         if items.is_in_string() {
-            if items.is_flat() && !items.is_in_escape() && rule.may_run_out() && items.are_settled(true) {
+            ahead.inexhaustible = rule.strings_may_run_out && self.is_inexhaustible(program, state);
+            if !items.is_flat() || items.is_in_escape() || !rule.may_run_out() {
+                return Ok(ahead);
+            }
+            ahead.renewing = self.has_new_strings_behind(program, state, work)?;
+            if ahead.renewing {
+                ahead.marks = false;
+            } else if items.are_settled(true) {
                 let from = Place { state, items: items.clone(), keys: keys.cloned() };
                 if let Some(to) = self.walk_place(program, from, b"\",", work)? {
                     ahead.marks = self.is_dead_end(program, to, rule, work)?;
                 }
             }
             return Ok(ahead);
+        }
+        if items.is_before_value() && rule.strings_may_run_out {
+            let inside = self.step(program, state, b'"', work)?;
+            ahead.inexhaustible = inside.is_some_and(|state| self.is_inexhaustible(program, state));
         }
         if rule.numbers_may_run_out && items.digits_ahead().is_some() {
             ahead.unended = self.unended(program, state, work)?;
@@ -248,7 +284,12 @@ impl Machine {
             let from = Place { state, items: items.clone(), keys: keys.cloned() };
             let is_refused = match self.walk_place(program, from, bytes, work)? {
                 None => true,
-                Some(at) if self.is_free(&at, rule) => false,
+                Some(at)
+                    if self.is_free(&at, rule)
+                        || self.has_new_strings(program, (at.state, &at.items), work)? =>
+                {
+                    false
+                }
                 Some(at) => {
                     let place = (at.state, at.items.place());
                     match known.get(&place) {
@@ -263,114 +304,6 @@ impl Machine {
             found.extend(is_refused.then_some(token));
         }
         Ok(found)
-    }
-}
-
-impl Items {
-    /// The tokens of a mask that may repeat an item, or lead to where every text does; no other does. No token
-    /// twice.
-    fn suspects(
-        &self,
-        program: &Program,
-        mask: &TokenSet,
-        rule: DistinctItems,
-        ahead: &Ahead,
-    ) -> Vec<TokenId> {
-        let (vocabulary, trie) = (&program.vocabulary, program.vocabulary.trie());
-        let (ends, quoted) = (vocabulary.item_ends(), vocabulary.quoted());
-        let mut found: Vec<TokenId> = Vec::new();
-        match (self.is_in_string(), self.is_idle()) {
-            (true, true) => found.extend(&ends.past_end_opening),
-            (false, true) => found.extend(&ends.ends_opening),
-            // All items at hand are new: others must begin.
-            (in_string, false) if self.are_settled(true) => {
-                let renewing = if in_string { &ends.renewing_in_string } else { &ends.renewing };
-                let commas = if self.is_item() { &renewing.any } else { &renewing.behind_bracket };
-                found.extend(&commas.with_more);
-                if self.is_in_escape() {
-                    found.extend(&quoted.by_count[0]);
-                }
-                if rule.may_run_out() && ahead.marks {
-                    found.extend(&commas.alone);
-                } else if rule.may_run_out() && in_string {
-                    // Those with more of the string make it another item.
-                    let goes_on = |token: &&TokenId| {
-                        vocabulary.bytes(**token).is_some_and(|bytes| !bytes.starts_with(b"\""))
-                    };
-                    found.extend(commas.alone.iter().filter(goes_on));
-                }
-            }
-            // Those at hand must end, and they end in brackets.
-            (true, false) if !(self.is_item() || rule.may_run_out()) => {
-                found.extend(&ends.renewing_in_string.behind_bracket.with_more);
-                if self.is_in_part(ends.longest) {
-                    found.extend(&quoted.by_count[0]);
-                } else {
-                    found.extend(&quoted.escaping);
-                    let rests = self.rests();
-                    let by_end = rests.iter().filter(|rest| rest.len() <= ends.longest);
-                    found.extend(by_end.filter_map(|&rest| ends.by_end.get(rest)).flatten());
-                }
-                found.retain(|&token| {
-                    mask.contains(token) && vocabulary.bytes(token).is_some_and(has_bracket)
-                });
-            }
-            (false, false) if !(self.is_item() || rule.may_run_out()) => found.extend(&ends.bracketed),
-            (true, false) => {
-                found.extend(&ends.past_end);
-                if rule.may_run_out() || self.is_in_part(ends.longest) {
-                    found.extend(&quoted.by_count[0]);
-                }
-                if rule.strings_may_run_out && self.is_in_part(ends.longest) {
-                    return mask.iter().collect();
-                }
-                if self.is_any() {
-                    found.extend(&quoted.escaping);
-                    let rests = self.rests();
-                    let by_end = rests.iter().filter(|rest| rest.len() <= ends.longest);
-                    found.extend(by_end.filter_map(|&rest| ends.by_end.get(rest)).flatten());
-                    if rule.strings_may_run_out {
-                        found.extend(&quoted.backslashed);
-                        let nodes = rests.iter().flat_map(|rest| nodes_along(trie, rest));
-                        found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
-                    }
-                }
-            }
-            (false, false) => {
-                if ahead.marks {
-                    found.extend(&ends.marks);
-                }
-                if !self.is_flat() {
-                    found.extend(&ends.blanks);
-                }
-                if !(self.is_any() || rule.may_run_out()) {
-                    found.extend(&ends.ends);
-                } else {
-                    found.extend(ends.outside.common(mask));
-                    match self.digits_ahead() {
-                        _ if !rule.numbers_may_run_out => {}
-                        Some(rests) => {
-                            found.extend(&*ahead.unended);
-                            let nodes = rests.iter().filter_map(|rest| node_of(trie, rest));
-                            found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
-                        }
-                        None => found.extend(&ends.digits),
-                    }
-                    if rule.strings_may_run_out {
-                        found.extend(&quoted.backslashed);
-                        for rest in self.rests() {
-                            let spelt = [b"\"", rest].concat();
-                            let nodes = nodes_along(trie, &spelt);
-                            found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
-                        }
-                    }
-                }
-            }
-        }
-        found.retain(|&token| mask.contains(token));
-        found.sort_unstable();
-        found.dedup();
-        found
     }
 }
 

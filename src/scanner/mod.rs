@@ -6,10 +6,11 @@ mod distance;
 mod intervals;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod scanner;
+mod strings;
 mod substrings;
 mod unlisted;
 
 pub(crate) use build::{build, build_pattern};
 pub(crate) use dfa::{NONE, TerminalDfa};
-pub(crate) use distance::Strings;
 pub(crate) use scanner::Scanner;
+pub(crate) use strings::{StringCounts, Strings};

@@ -28,7 +28,7 @@ use crate::{
     byte_set::ByteSet,
     ids::TrieNodeId,
     limits::{LimitExceeded, Work},
-    scanner::{NONE, Strings, TerminalDfa},
+    scanner::{NONE, StringCounts, TerminalDfa},
     vocab::ByteTrie,
 };
 
@@ -108,8 +108,7 @@ pub(crate) struct TerminalTable {
     rows: OnceLock<Box<[OnceLock<Row>]>>,
     /// The same for states that are made as needed.
     scattered: Scattered,
-    /// By state in `rows`: see [`strings`](Self::strings).
-    strings: OnceLock<Box<[Strings]>>,
+    strings: OnceLock<StringCounts>,
     /// Of strings of some number of characters, those of any.
     unbounded: Option<Unbounded>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
@@ -500,10 +499,9 @@ impl TerminalTable {
         self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
     }
 
-    /// The strings that may become of a state between the characters of a string. Known of tables alone.
-    pub(crate) fn strings(&self, state: u32) -> Strings {
-        let count = || if self.dfa.is_table() { self.dfa.strings().into() } else { Box::default() };
-        self.strings.get_or_init(count).get(state as usize).copied().unwrap_or(Strings::UNKNOWN)
+    /// The strings that may become of its states. Counted when they are first asked for.
+    pub(crate) fn strings(&self) -> &StringCounts {
+        self.strings.get_or_init(|| StringCounts::new(&self.dfa))
     }
 
     /// Makes the rows of the start and of the states after each first byte.

@@ -33,8 +33,10 @@ pub(crate) struct ItemEnds {
     /// Outside of strings: those in which an object or array may end, or an array begin.
     pub(crate) bracketed: Vec<TokenId>,
     /// Outside of strings: those, all others without a quote (and 0, behind which no digit may come), and those
-    /// with a quote that does not begin them or is not the only one.
+    /// with a quote that does not begin them or is not the only one, but for the next.
     pub(crate) outside: TokenSet,
+    /// White space and the beginning of a string, with one quote.
+    pub(crate) opening: TokenSet,
 }
 
 /// Tokens with a comma outside of strings.
@@ -91,6 +93,7 @@ impl ItemEnds {
             renewing: Renewing::default(),
             bracketed: Vec::new(),
             outside: TokenSet::empty(vocabulary.size()),
+            opening: TokenSet::empty(vocabulary.size()),
         };
         for (token, bytes) in vocabulary.text_tokens() {
             found.add(token, bytes);
@@ -140,7 +143,10 @@ impl ItemEnds {
             && (at > 0 || bytes[1..].contains(&b'"'))
             && bytes[..at].iter().all(|&byte| is_bare(byte))
         {
-            self.outside.insert(token);
+            let is_opening =
+                bytes[..at].iter().all(u8::is_ascii_whitespace) && !bytes[at + 1..].contains(&b'"');
+            let tokens = if is_opening { &mut self.opening } else { &mut self.outside };
+            tokens.insert(token);
         }
     }
 }
@@ -194,6 +200,8 @@ mod tests {
             "[\"a",
             "]]",
             "[1,",
+            " \"a",
+            " \"\\\"",
         ];
         let ids = (0..).map(TokenId::new).zip(texts);
         let builder = ids.fold(Vocabulary::builder(), |builder, (id, text)| builder.token(id, text));
@@ -215,6 +223,8 @@ mod tests {
         assert_eq!(texts_of(&found.digits), ["12"]);
         let outside: Vec<TokenId> = found.outside.iter().collect();
         // A letter of `false` may stand before a quote as well, for all that is looked at.
-        assert_eq!(texts_of(&outside), ["\"x\",", "1,", "1,1]", "[\"a", "[1,", "a\"", "e]"]);
+        assert_eq!(texts_of(&outside), [" \"\\\"", "\"x\",", "1,", "1,1]", "[\"a", "[1,", "a\"", "e]"]);
+        let opening: Vec<TokenId> = found.opening.iter().collect();
+        assert_eq!(texts_of(&opening), [" \"a"]);
     }
 }

@@ -21,6 +21,11 @@ impl Items {
         matches!(self.phase, Phase::Text | Phase::Key)
     }
 
+    /// Is it where a value begins?
+    pub(in crate::constraint) fn is_before_value(&self) -> bool {
+        self.phase == Phase::Between && self.awaits == Awaits::Value
+    }
+
     /// Is it in an escape?
     pub(in crate::constraint) fn is_in_escape(&self) -> bool {
         self.is_in_string() && self.escape.is_open()

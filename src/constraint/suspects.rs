@@ -1,0 +1,139 @@
+//! Which tokens of a mask are looked at where the items of some arrays must differ.
+
+use std::sync::Arc;
+
+use super::{
+    items::Items,
+    keys::{node_of, nodes_along},
+    program::Program,
+};
+use crate::{
+    grammar::DistinctItems,
+    ids::TokenId,
+    vocab::{TokenSet, has_bracket},
+};
+
+/// What the machine says of a place before its mask is looked at.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    /// May a comma or bracket lead to where every text repeats an item?
+    pub(super) marks: bool,
+    /// Can a new item always come behind the string at hand and a comma?
+    pub(super) renewing: bool,
+    /// Has each beginning of the string at hand, or of one that may come, endlessly many strings?
+    pub(super) inexhaustible: bool,
+    /// Tokens of digits behind which numbers must go on, as far as they matter.
+    pub(super) unended: Arc<[TokenId]>,
+}
+
+impl Items {
+    /// The tokens of a mask that may repeat an item, or lead to where every text does; no other does. No token
+    /// twice.
+    pub(super) fn suspects(
+        &self,
+        program: &Program,
+        mask: &TokenSet,
+        rule: DistinctItems,
+        ahead: &Ahead,
+    ) -> Vec<TokenId> {
+        let (vocabulary, trie) = (&program.vocabulary, program.vocabulary.trie());
+        let (ends, quoted) = (vocabulary.item_ends(), vocabulary.quoted());
+        let mut found: Vec<TokenId> = Vec::new();
+        match (self.is_in_string(), self.is_idle()) {
+            (true, true) => found.extend(&ends.past_end_opening),
+            (false, true) => found.extend(&ends.ends_opening),
+            // All items at hand are new: others must begin.
+            (in_string, false) if self.are_settled(true) => {
+                let renewing = if in_string { &ends.renewing_in_string } else { &ends.renewing };
+                let commas = if self.is_item() { &renewing.any } else { &renewing.behind_bracket };
+                found.extend(&commas.with_more);
+                if self.is_in_escape() {
+                    found.extend(&quoted.by_count[0]);
+                }
+                if rule.may_run_out() && ahead.marks {
+                    found.extend(&commas.alone);
+                } else if rule.may_run_out() && in_string && !ahead.renewing {
+                    // Those with more of the string make it another item.
+                    let goes_on = |token: &&TokenId| {
+                        vocabulary.bytes(**token).is_some_and(|bytes| !bytes.starts_with(b"\""))
+                    };
+                    found.extend(commas.alone.iter().filter(goes_on));
+                }
+            }
+            // Those at hand must end, and they end in brackets.
+            (true, false) if !(self.is_item() || rule.may_run_out()) => {
+                found.extend(&ends.renewing_in_string.behind_bracket.with_more);
+                if self.is_in_part(ends.longest) {
+                    found.extend(&quoted.by_count[0]);
+                } else {
+                    found.extend(&quoted.escaping);
+                    let rests = self.rests();
+                    let by_end = rests.iter().filter(|rest| rest.len() <= ends.longest);
+                    found.extend(by_end.filter_map(|&rest| ends.by_end.get(rest)).flatten());
+                }
+                found.retain(|&token| {
+                    mask.contains(token) && vocabulary.bytes(token).is_some_and(has_bracket)
+                });
+            }
+            (false, false) if !(self.is_item() || rule.may_run_out()) => found.extend(&ends.bracketed),
+            (true, false) => {
+                found.extend(&ends.past_end);
+                if rule.may_run_out() && !ahead.renewing || self.is_in_part(ends.longest) {
+                    found.extend(&quoted.by_count[0]);
+                }
+                let may_run_out = rule.strings_may_run_out && !ahead.inexhaustible;
+                if may_run_out && self.is_in_part(ends.longest) {
+                    return mask.iter().collect();
+                }
+                if self.is_any() {
+                    found.extend(&quoted.escaping);
+                    let rests = self.rests();
+                    let by_end = rests.iter().filter(|rest| rest.len() <= ends.longest);
+                    found.extend(by_end.filter_map(|&rest| ends.by_end.get(rest)).flatten());
+                    if may_run_out {
+                        found.extend(&quoted.backslashed);
+                        let nodes = rests.iter().flat_map(|rest| nodes_along(trie, rest));
+                        found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
+                    }
+                }
+            }
+            (false, false) => {
+                if ahead.marks {
+                    found.extend(&ends.marks);
+                }
+                if !self.is_flat() {
+                    found.extend(&ends.blanks);
+                }
+                if !(self.is_any() || rule.may_run_out()) {
+                    found.extend(&ends.ends);
+                } else {
+                    found.extend(ends.outside.common(mask));
+                    if !ahead.inexhaustible {
+                        found.extend(ends.opening.common(mask));
+                    }
+                    match self.digits_ahead() {
+                        _ if !rule.numbers_may_run_out => {}
+                        Some(rests) => {
+                            found.extend(&*ahead.unended);
+                            let nodes = rests.iter().filter_map(|rest| node_of(trie, rest));
+                            found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
+                        }
+                        None => found.extend(&ends.digits),
+                    }
+                    if rule.strings_may_run_out && !ahead.inexhaustible {
+                        found.extend(&quoted.backslashed);
+                        for rest in self.rests() {
+                            let spelt = [b"\"", rest].concat();
+                            let nodes = nodes_along(trie, &spelt);
+                            found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
+                        }
+                    }
+                }
+            }
+        }
+        found.retain(|&token| mask.contains(token));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
