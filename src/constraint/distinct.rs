@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     ids::{StateId, TokenId},
+    scanner::Strings,
     vocab::TokenSet,
 };
 
@@ -51,21 +52,22 @@ impl Constraint {
         let mut machine = Arc::clone(&self.machine);
         for token in keys.running_out(&program, mask) {
             let bytes = program.vocabulary.bytes(token).unwrap_or_default();
-            let mut after = keys.clone();
-            // A key that has come twice is refused already, and one that is new so far cannot run out.
-            if after.read(bytes)? < bytes.len() || !after.may_run_out() {
-                continue;
-            }
             let mut state = self.here.state();
-            let (mut to, are_left) =
-                self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
-                    let (to, _) = machine.walk(program, state, bytes, work)?;
-                    let are_left = |thread: &Thread| after.leaves_some(program, thread.scan);
-                    Ok((to, machine.threads(to).iter().any(are_left)))
-                })?;
-            if are_left {
-                continue;
-            }
+            let led = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
+                let (to, _) = machine.walk(program, state, bytes, work)?;
+                let is_endless = |thread: &Thread| program.strings(thread.scan).plain == Strings::ENDLESS;
+                if machine.threads(to).iter().any(is_endless) {
+                    return Ok(None);
+                }
+                let mut after = keys.clone();
+                // A key that has come twice is refused already, and one that is new so far cannot run out.
+                if after.read(bytes)? < bytes.len() || !after.may_run_out() {
+                    return Ok(None);
+                }
+                let are_left = |thread: &Thread| after.leaves_some(program, thread.scan);
+                Ok((!machine.threads(to).iter().any(are_left)).then_some((to, after)))
+            })?;
+            let Some((mut to, after)) = led else { continue };
             if !Arc::ptr_eq(&machine, &self.machine) {
                 // Another machine has other numbers for states.
                 known.clear();
