@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{
     ids::{StateId, TokenId},
-    scanner::Strings,
     vocab::TokenSet,
 };
 
@@ -55,8 +54,8 @@ impl Constraint {
             let mut state = self.here.state();
             let led = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
                 let (to, _) = machine.walk(program, state, bytes, work)?;
-                let is_endless = |thread: &Thread| program.strings(thread.scan).plain == Strings::ENDLESS;
-                if machine.threads(to).iter().any(is_endless) {
+                let are_many = |thread: &Thread| program.strings(thread.scan).are_many();
+                if machine.threads(to).iter().any(are_many) {
                     return Ok(None);
                 }
                 let mut after = keys.clone();

@@ -17,7 +17,6 @@ use super::{
 use crate::{
     ids::{ScanStateId, TokenId, TrieNodeId},
     limits::{Budget, KEY_BYTES, LimitExceeded},
-    scanner::Strings,
     vocab::{ByteTrie, TokenSet},
 };
 
@@ -217,7 +216,7 @@ impl Keys {
         }
         let Some(begun) = self.begun() else { return true };
         let come = begun.rests().filter(|rest| program.goes_on_by(state, rest));
-        all == Strings::ENDLESS || come.take(all as usize).count() < all as usize
+        come.take(all as usize).count() < all as usize
     }
 
     /// Is the text in a key?

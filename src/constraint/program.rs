@@ -59,13 +59,13 @@ impl Program {
     /// The strings that may become of a scanner state between the characters of a string.
     pub(super) fn strings(&self, state: ScanStateId) -> Strings {
         let scanner = &self.lowered.scanner;
-        self.tables[scanner.terminal(state).index()].strings().at(scanner.local(state))
+        self.tables[scanner.terminal(state).index()].strings(scanner.local(state))
     }
 
-    /// Is a scanner state in a string that never runs out, however it begins?
-    pub(super) fn is_inexhaustible(&self, state: ScanStateId) -> bool {
-        let strings = self.tables[self.lowered.scanner.terminal(state).index()].strings();
-        !strings.may_run_out() && self.strings(state).plain == Strings::ENDLESS
+    /// Are there many strings also after any bytes, up to so many, that may come at a scanner state?
+    pub(super) fn never_runs_out(&self, state: ScanStateId, bytes: u32) -> bool {
+        let scanner = &self.lowered.scanner;
+        self.tables[scanner.terminal(state).index()].never_runs_out(scanner.local(state), bytes)
     }
 
     /// Does this string, without its opening quote and without escapes, go on from a scanner state?

@@ -1,13 +1,9 @@
-//! Keys that may run out: of which sets of strings that have no end to them, but beginnings with few.
+//! Keys that may run out: those with a beginning that not many have.
 
 use std::sync::Arc;
 
 use super::program::Program;
-use crate::{
-    ids::TerminalId,
-    scanner::{Strings, TerminalDfa},
-    subterminal::TerminalTable,
-};
+use crate::{ids::TerminalId, scanner::Strings, subterminal::TerminalTable};
 
 /// The terminals of keys in which only finitely many may begin so. Where none of their texts has come, no key
 /// runs out: one that does can only become keys that have come, and each of those is one of theirs.
@@ -38,14 +34,20 @@ impl ScarceKeys {
         let is_escaped = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');
         self.are_all
             || !self.tables.is_empty() && key.bytes().any(is_escaped)
-            || self.tables.iter().any(|table| is_text_of(table.dfa(), key))
+            || self.tables.iter().any(|table| may_run_out_along(table, key))
     }
 }
 
-/// Is it, in quotes, a text of a terminal?
-fn is_text_of(dfa: &TerminalDfa, key: &str) -> bool {
-    let mut bytes = [b'"'].into_iter().chain(key.bytes()).chain([b'"']);
-    bytes.try_fold(0, |state, byte| dfa.step(state, byte)).is_some_and(|state| dfa.accepts(state))
+/// Is the key, in quotes, a text of a terminal, and has it a beginning that not many have?
+fn may_run_out_along(table: &TerminalTable, key: &str) -> bool {
+    let (dfa, mut are_few) = (table.dfa(), false);
+    let Some(mut state) = dfa.step(0, b'"') else { return false };
+    for byte in key.bytes().chain([b'"']) {
+        are_few = are_few || !table.strings(state).are_many();
+        let Some(next) = dfa.step(state, byte) else { return false };
+        state = next;
+    }
+    are_few && dfa.accepts(state)
 }
 
 /// Are there beginnings of strings that finitely many have, but for the one string of a terminal that has no
@@ -53,6 +55,6 @@ fn is_text_of(dfa: &TerminalDfa, key: &str) -> bool {
 fn may_run_out(table: &TerminalTable) -> bool {
     let dfa = table.dfa();
     let Some(start) = dfa.step(0, b'"') else { return false };
-    let is_named = table.strings().at(start) == Strings { plain: 1, others: false };
-    table.strings().may_run_out() && !is_named
+    let is_named = table.strings(start) == Strings { plain: 1, others: false };
+    table.may_run_out() && !is_named
 }

@@ -20,8 +20,10 @@ pub(super) struct Ahead {
     pub(super) marks: bool,
     /// Can a new item always come behind the string at hand and a comma?
     pub(super) renewing: bool,
-    /// Has each beginning of the string at hand, or of one that may come, endlessly many strings?
+    /// Has each beginning of the string at hand, or of one that may come, many strings?
     pub(super) inexhaustible: bool,
+    /// The same of the beginnings that tokens with a backslash lead to, and those that open a string.
+    pub(super) lasting: bool,
     /// Tokens of digits behind which numbers must go on, as far as they matter.
     pub(super) unended: Arc<[TokenId]>,
 }
@@ -91,7 +93,9 @@ impl Items {
                     let by_end = rests.iter().filter(|rest| rest.len() <= ends.longest);
                     found.extend(by_end.filter_map(|&rest| ends.by_end.get(rest)).flatten());
                     if may_run_out {
-                        found.extend(&quoted.backslashed);
+                        if !ahead.lasting {
+                            found.extend(&quoted.backslashed);
+                        }
                         let nodes = rests.iter().flat_map(|rest| nodes_along(trie, rest));
                         found.extend(nodes.flat_map(|node| trie.tokens_at(trie.own_tokens(node))));
                     }
@@ -108,7 +112,7 @@ impl Items {
                     found.extend(&ends.ends);
                 } else {
                     found.extend(ends.outside.common(mask));
-                    if !ahead.inexhaustible {
+                    if !ahead.lasting {
                         found.extend(ends.opening.common(mask));
                     }
                     match self.digits_ahead() {
@@ -121,7 +125,9 @@ impl Items {
                         None => found.extend(&ends.digits),
                     }
                     if rule.strings_may_run_out && !ahead.inexhaustible {
-                        found.extend(&quoted.backslashed);
+                        if !ahead.lasting {
+                            found.extend(&quoted.backslashed);
+                        }
                         for rest in self.rests() {
                             let spelt = [b"\"", rest].concat();
                             let nodes = nodes_along(trie, &spelt);

@@ -22,7 +22,6 @@ use crate::{
     grammar::DistinctItems,
     ids::{StateId, TokenId},
     limits::{LimitExceeded, Work},
-    scanner::Strings,
     vocab::TokenSet,
 };
 
@@ -111,7 +110,7 @@ impl Machine {
         is_new && !keys.as_ref().is_some_and(Keys::may_run_out)
     }
 
-    /// May the string at hand become endlessly many, or one that may come here? Finitely many are items.
+    /// May the string at hand become many strings, or one that may come here? Fewer are items.
     fn has_new_strings(
         &mut self,
         program: &Program,
@@ -119,14 +118,19 @@ impl Machine {
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
         let inside = if items.is_in_string() { Some(state) } else { self.step(program, state, b'"', work)? };
-        let is_endless = |thread: &Thread| program.strings(thread.scan).plain == Strings::ENDLESS;
-        Ok(inside.is_some_and(|state| self.threads(state).iter().any(is_endless)))
+        let are_many = |thread: &Thread| program.strings(thread.scan).are_many();
+        Ok(inside.is_some_and(|state| self.threads(state).iter().any(are_many)))
     }
 
-    /// Is the text in a string of which each beginning has endlessly many?
-    fn is_inexhaustible(&self, program: &Program, state: StateId) -> bool {
-        let is_endless = |thread: &Thread| program.is_inexhaustible(thread.scan);
-        self.boundary(state).is_none() && self.threads(state).iter().all(is_endless)
+    /// May the string at this state run out?
+    fn look_into(&self, program: &Program, state: StateId, ahead: &mut Ahead) {
+        let vocabulary = &program.vocabulary;
+        let longest = vocabulary.quoted().longest_backslashed.max(vocabulary.item_ends().longest_opening);
+        let longest = u32::try_from(longest).unwrap_or(u32::MAX);
+        let is_inside = self.boundary(state).is_none();
+        let threads = || self.threads(state).iter().map(|thread| thread.scan);
+        ahead.lasting = is_inside && threads().all(|scan| program.never_runs_out(scan, longest));
+        ahead.inexhaustible = ahead.lasting && threads().all(|scan| program.never_runs_out(scan, u32::MAX));
     }
 
     /// May strings come behind the one at hand and a comma that are no items?
@@ -157,7 +161,7 @@ impl Machine {
         }
         let is_used = |scan| {
             let strings = program.strings(scan);
-            let is_counted = !strings.others && strings.plain < Strings::ENDLESS - 1;
+            let is_counted = !strings.others && !strings.are_many();
             is_counted && items.have_all(strings.plain as usize, |rest| program.goes_on_by(scan, rest))
         };
         // Where a terminal has ended the string may go on in another.
@@ -234,7 +238,9 @@ impl Machine {
         // All tokens that end the string at once, with a comma and no more than marks, lead to where these
         // two bytes do.
         if items.is_in_string() {
-            ahead.inexhaustible = rule.strings_may_run_out && self.is_inexhaustible(program, state);
+            if rule.strings_may_run_out {
+                self.look_into(program, state, &mut ahead);
+            }
             if !items.is_flat() || items.is_in_escape() || !rule.may_run_out() {
                 return Ok(ahead);
             }
@@ -250,8 +256,9 @@ impl Machine {
             return Ok(ahead);
         }
         if items.is_before_value() && rule.strings_may_run_out {
-            let inside = self.step(program, state, b'"', work)?;
-            ahead.inexhaustible = inside.is_some_and(|state| self.is_inexhaustible(program, state));
+            if let Some(inside) = self.step(program, state, b'"', work)? {
+                self.look_into(program, inside, &mut ahead);
+            }
         }
         if rule.numbers_may_run_out && items.digits_ahead().is_some() {
             ahead.unended = self.unended(program, state, work)?;

@@ -7,15 +7,25 @@ use super::dfa::{NONE, TerminalDfa};
 impl TerminalDfa {
     /// By state of a table the fewest bytes after which the terminal may end. Linear in the transitions.
     pub(crate) fn distances(&self) -> Vec<u32> {
+        self.distances_to(|state| self.accepts(state), |_| true)
+    }
+
+    /// By state of a table the fewest bytes after which it is at a goal, by bytes of some classes. Linear in the
+    /// transitions.
+    pub(super) fn distances_to(
+        &self,
+        is_goal: impl Fn(u32) -> bool,
+        is_way: impl Fn(usize) -> bool,
+    ) -> Vec<u32> {
         let mut incoming: Vec<Vec<u32>> = vec![Vec::new(); self.len()];
         for (from, row) in (0..).zip(self.transitions().chunks_exact(self.class_count())) {
-            for &to in row.iter().filter(|to| **to != NONE) {
+            for (_, &to) in row.iter().enumerate().filter(|(class, to)| **to != NONE && is_way(*class)) {
                 incoming[to as usize].push(from);
             }
         }
         let mut distances = vec![NONE; self.len()];
         let mut open = VecDeque::new();
-        for (state, _) in (0..).zip(self.accepting()).filter(|(_, accepting)| **accepting) {
+        for state in (0..).take(self.len()).filter(|&state| is_goal(state)) {
             distances[state as usize] = 0;
             open.push_back(state);
         }
@@ -68,7 +78,6 @@ impl TerminalDfa {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{Limits, scanner};
 
     #[test]

@@ -1,7 +1,12 @@
 //! How many strings a terminal may still become.
 
+use std::sync::OnceLock;
+
 use super::dfa::{NONE, TerminalDfa};
-use crate::grouped::Grouped;
+use crate::{
+    grouped::Grouped,
+    limits::{ITEM_BYTES, KEY_BYTES},
+};
 
 /// The strings that may become of a state inside of quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,26 +23,78 @@ impl Strings {
     pub(crate) const ENDLESS: u32 = u32::MAX;
     /// Nothing is known.
     pub(crate) const UNKNOWN: Self = Self { plain: 0, others: true };
+    /// More than texts may have.
+    pub(crate) const MANY: Self = Self { plain: Self::ENDLESS - 1, others: true };
+
+    /// Are there more than the keys or items of any text may be? Their bytes have bounds.
+    pub(crate) fn are_many(self) -> bool {
+        self.plain >= Self::MANY.plain
+    }
+
+    /// Are there some, and fewer than that?
+    fn are_few(self) -> bool {
+        (1..Self::MANY.plain).contains(&self.plain)
+    }
 }
+
+/// Characters, each one of two at least, in which there are more strings than texts may have as keys or items:
+/// these would have more bytes.
+const MANY_CHARACTERS: u32 = (if KEY_BYTES > ITEM_BYTES { KEY_BYTES } else { ITEM_BYTES }).ilog2();
 
 /// The strings of a terminal, by state.
 #[derive(Debug)]
 pub(crate) struct StringCounts {
     /// Of a table; empty for others.
     by_state: Box<[Strings]>,
-    may_run_out: bool,
+    /// By state of a table: the fewest bytes to where some strings may come, but not [many](Strings::are_many);
+    /// empty if there is no such place.
+    to_few: Box<[u32]>,
+    choices: OnceLock<Choices>,
 }
+
+/// By state of a table, between characters: the fewest characters of one byte after which two other ones lead
+/// back to where they come from, and the string may end there; [`NONE`] where there are no such. And the most
+/// of these, of the states that have strings without escapes.
+#[derive(Debug)]
+struct Choices(Box<[u32]>, u32);
 
 impl StringCounts {
     /// Counts them. Linear in the transitions of a table; of other automata nothing is known.
     pub(crate) fn new(dfa: &TerminalDfa) -> Self {
-        if !dfa.is_table() {
-            return Self { by_state: Box::default(), may_run_out: true };
-        }
-        let by_state = dfa.strings();
+        let by_state = if dfa.is_table() { dfa.strings() } else { Vec::new() };
         // Where few strings may come, the last quote of one comes from a state that few may come from.
-        let are_few = |strings: &Strings| (1..Strings::ENDLESS).contains(&strings.plain);
-        Self { may_run_out: by_state.iter().skip(1).any(are_few), by_state: by_state.into() }
+        let are_few = |state: u32| state > 0 && by_state[state as usize].are_few();
+        let has_few = (0..).take(by_state.len()).any(are_few);
+        let to_few = if has_few { dfa.distances_to(are_few, |_| true) } else { Vec::new() };
+        Self { by_state: by_state.into(), to_few: to_few.into(), choices: OnceLock::new() }
+    }
+
+    /// Of the table that this was made of.
+    fn choices(&self, dfa: &TerminalDfa) -> &Choices {
+        self.choices.get_or_init(|| {
+            let to_choice = dfa.to_choice();
+            let within =
+                self.by_state.iter().zip(&to_choice).skip(1).filter(|(strings, _)| strings.plain > 0);
+            let farthest = within.map(|(_, &characters)| characters).max().unwrap_or(NONE);
+            Choices(to_choice.into(), farthest)
+        })
+    }
+
+    /// Are those [many](Strings::are_many) that have at most so many characters from a state of the table on?
+    pub(crate) fn are_many_within(&self, dfa: &TerminalDfa, state: u32, characters: u32) -> bool {
+        is_enough(self.choices(dfa).0[state as usize], characters)
+    }
+
+    /// The same of every state of the table that has strings without escapes.
+    pub(crate) fn are_always_many_within(&self, dfa: &TerminalDfa, characters: u32) -> bool {
+        is_enough(self.choices(dfa).1, characters)
+    }
+
+    /// Are there [many](Strings::are_many) also after any bytes, up to so many, that may come at a state, which
+    /// is between characters?
+    pub(crate) fn never_run_out(&self, state: u32, bytes: u32) -> bool {
+        let to_few = self.to_few.get(state as usize).copied().unwrap_or(NONE);
+        self.at(state).are_many() && (to_few == NONE || to_few > bytes)
     }
 
     /// Those that may become of a state between the characters of a string.
@@ -47,19 +104,43 @@ impl StringCounts {
 
     /// Can there be a beginning, inside of quotes, that only finitely many strings have?
     pub(crate) fn may_run_out(&self) -> bool {
-        self.may_run_out
+        self.by_state.is_empty() || !self.to_few.is_empty()
     }
 }
 
+/// Are the strings of at most so many characters many where a choice between two is so many away?
+fn is_enough(to_choice: u32, characters: u32) -> bool {
+    to_choice != NONE && to_choice.saturating_add(MANY_CHARACTERS) <= characters
+}
+
 impl TerminalDfa {
+    /// For each byte class, how many characters of one byte without quote and backslash are in it.
+    fn plain_bytes(&self) -> Vec<u32> {
+        let mut plain = vec![0_u32; self.class_count().max(1)];
+        let is_plain = |byte: &u8| *byte >= b' ' && !matches!(byte, b'"' | b'\\');
+        for byte in (0..=u8::MAX).filter(is_plain) {
+            plain[usize::from(self.classes()[usize::from(byte)])] += 1;
+        }
+        plain
+    }
+
+    /// See [`StringCounts`]. Linear in the transitions of a table.
+    fn to_choice(&self) -> Vec<u32> {
+        let plain = self.plain_bytes();
+        let is_choice = |state: u32| {
+            let ways = self.row(state).iter().zip(&plain).filter(|(to, _)| **to == state);
+            let ends = self.step(state, b'"').is_some_and(|end| self.accepts(end));
+            ends && ways.map(|(_, bytes)| bytes).sum::<u32>() >= 2
+        };
+        self.distances_to(is_choice, |class| plain[class] > 0)
+    }
+
     /// By state of a table, between the characters of a string: the [strings](Strings) that may come up to
     /// the next quote (a count of paths in topological order). Linear in the transitions.
     fn strings(&self) -> Vec<Strings> {
         let class = |byte: u8| usize::from(self.classes()[usize::from(byte)]);
-        let (width, quote) = (self.class_count().max(1), class(b'"'));
-        let mut plain = vec![0_u32; width];
-        let is_plain = |byte: &u8| *byte >= b' ' && !matches!(byte, b'"' | b'\\');
-        (0..=u8::MAX).filter(is_plain).for_each(|byte| plain[class(byte)] += 1);
+        let (plain, quote) = (self.plain_bytes(), class(b'"'));
+        let width = plain.len();
         let rows = || (0..).zip(self.transitions().chunks_exact(width));
         let none = |(state, row): (u32, &[u32])| Strings {
             plain: u32::from(row[quote] != NONE),
@@ -156,6 +237,52 @@ mod tests {
             let hir = regex_syntax::parse(pattern).unwrap();
             let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
             assert_eq!(StringCounts::new(&dfa).may_run_out(), may_run_out, "{pattern}");
+        }
+    }
+
+    /// By a count of the strings of each length.
+    #[test]
+    fn strings_are_many_after_a_choice() {
+        for (pattern, to_choice, farthest) in [
+            ("\"[a-z]*\"", 0, 0),
+            ("\"[^\"\\\\\\x00-\\x1f]*\"", 0, 3),
+            ("\"x[a-z_]*\"", 1, 1),
+            ("\"(xy[0-9]*|z)\"", 2, NONE),
+            ("\"a*\"", NONE, NONE),
+            ("\"([a-z]\\.)*\"", NONE, NONE),
+            // Only behind its first two may a string end.
+            ("\"[a-z]{2}[a-z]*\"", 2, 2),
+        ] {
+            let hir = regex_syntax::parse(pattern).unwrap();
+            let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
+            let (counts, start) = (StringCounts::new(&dfa), dfa.step(0, b'"').unwrap());
+            assert_eq!(
+                (counts.to_choice[start as usize], counts.farthest),
+                (to_choice, farthest),
+                "{pattern}"
+            );
+            // Two ways at least by each character past these.
+            let mut ways = std::collections::BTreeMap::from([(start, 1_u64)]);
+            for characters in 0..12_u32 {
+                let ends = ways.iter().filter(|(state, _)| dfa.step(**state, b'"').is_some());
+                let strings = ends.fold(0, |sum: u64, (_, &ways)| sum.saturating_add(ways));
+                if to_choice != NONE && characters >= to_choice {
+                    assert!(strings >= 1 << (characters - to_choice), "{pattern}: {characters}");
+                }
+                let mut next = std::collections::BTreeMap::new();
+                for (state, ways) in ways {
+                    for byte in (b' '..0x7F).filter(|byte| !matches!(byte, b'"' | b'\\')) {
+                        if let Some(to) = dfa.step(state, byte) {
+                            let sum: &mut u64 = next.entry(to).or_default();
+                            *sum = sum.saturating_add(ways);
+                        }
+                    }
+                }
+                ways = next;
+            }
+            let needed = to_choice.saturating_add(MANY_CHARACTERS);
+            assert!(!counts.are_many_within(&dfa, start, needed - 1), "{pattern}");
+            assert_eq!(counts.are_many_within(&dfa, start, needed), to_choice != NONE, "{pattern}");
         }
     }
 }

@@ -23,6 +23,7 @@ mod reach;
 mod scattered;
 mod side_by_side;
 mod stored;
+mod strings;
 mod table;
 mod tables;
 mod tree;

@@ -108,7 +108,7 @@ pub(crate) struct TerminalTable {
     rows: OnceLock<Box<[OnceLock<Row>]>>,
     /// The same for states that are made as needed.
     scattered: Scattered,
-    strings: OnceLock<StringCounts>,
+    pub(super) strings: OnceLock<StringCounts>,
     /// Of strings of some number of characters, those of any.
     unbounded: Option<Unbounded>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
@@ -497,11 +497,6 @@ impl TerminalTable {
     pub(super) fn is_string(&self) -> bool {
         let mut begun = self.first.iter().map(|&(_, to)| to);
         self.ways(0) >= WORTH_KIN || begun.any(|state| self.ways(state) >= WORTH_KIN)
-    }
-
-    /// The strings that may become of its states. Counted when they are first asked for.
-    pub(crate) fn strings(&self) -> &StringCounts {
-        self.strings.get_or_init(|| StringCounts::new(&self.dfa))
     }
 
     /// Makes the rows of the start and of the states after each first byte.

@@ -37,6 +37,8 @@ pub(crate) struct ItemEnds {
     pub(crate) outside: TokenSet,
     /// White space and the beginning of a string, with one quote.
     pub(crate) opening: TokenSet,
+    /// Bytes of the longest of these.
+    pub(crate) longest_opening: usize,
 }
 
 /// Tokens with a comma outside of strings.
@@ -94,6 +96,7 @@ impl ItemEnds {
             bracketed: Vec::new(),
             outside: TokenSet::empty(vocabulary.size()),
             opening: TokenSet::empty(vocabulary.size()),
+            longest_opening: 0,
         };
         for (token, bytes) in vocabulary.text_tokens() {
             found.add(token, bytes);
@@ -147,6 +150,9 @@ impl ItemEnds {
                 bytes[..at].iter().all(u8::is_ascii_whitespace) && !bytes[at + 1..].contains(&b'"');
             let tokens = if is_opening { &mut self.opening } else { &mut self.outside };
             tokens.insert(token);
+            if is_opening {
+                self.longest_opening = self.longest_opening.max(bytes.len());
+            }
         }
     }
 }
@@ -215,7 +221,7 @@ mod tests {
         assert_eq!(texts_of(&found.by_end[&b""[..]]), ["\",", "\"x\","]);
         assert_eq!(texts_of(&found.by_end[&b"b"[..]]), ["b\",\"c"]);
         assert!(found.by_end.keys().all(|text| !text.contains(&b'\\')));
-        assert_eq!(texts_of(&found.past_end), ["\"x\",", "[\"a", "b\",\"c"]);
+        assert_eq!(texts_of(&found.past_end), [" \"\\\"", " \"a", "\"x\",", "[\"a", "b\",\"c"]);
         assert_eq!(texts_of(&found.ends), ["\"x\",", "1,", "1,1]", "[1,", "e]"]);
         assert_eq!(texts_of(&found.marks), ["]]"]);
         assert_eq!(texts_of(&found.ends_opening), ["[1,"]);

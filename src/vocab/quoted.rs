@@ -14,8 +14,9 @@ pub(crate) struct Quoted {
     pub(crate) renewing: [Vec<TokenId>; 3],
     /// With a backslash before the first quote that ends a string.
     pub(crate) escaping: Vec<TokenId>,
-    /// With a backslash.
+    /// With a backslash, and the bytes of the longest.
     pub(crate) backslashed: Vec<TokenId>,
+    pub(crate) longest_backslashed: usize,
     /// Most bytes before the first quote that ends a string, of any token.
     pub(crate) most_before: usize,
 }
@@ -33,12 +34,15 @@ pub(crate) struct Enclosing {
 impl Quoted {
     /// Linear in the tokens that have a quote or a backslash.
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let backslashed = tokens_with(vocabulary, b'\\');
+        let bytes = |&token: &TokenId| vocabulary.bytes(token).map_or(0, <[u8]>::len);
         let mut quoted = Self {
             by_count: Default::default(),
             renewing: Default::default(),
             enclosing: Vec::new(),
             escaping: Vec::new(),
-            backslashed: tokens_with(vocabulary, b'\\'),
+            longest_backslashed: backslashed.iter().map(bytes).max().unwrap_or(0),
+            backslashed,
             most_before: 0,
         };
         for token in tokens_with(vocabulary, b'"') {
