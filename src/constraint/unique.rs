@@ -16,11 +16,10 @@ use super::{
     machine::Machine,
     program::Program,
     suspects::Ahead,
-    thread::Thread,
 };
 use crate::{
     grammar::DistinctItems,
-    ids::{StateId, TokenId},
+    ids::{ScanStateId, StateId, TokenId},
     limits::{LimitExceeded, Work},
     vocab::TokenSet,
 };
@@ -118,8 +117,23 @@ impl Machine {
         work: &mut Work,
     ) -> Result<bool, LimitExceeded> {
         let inside = if items.is_in_string() { Some(state) } else { self.step(program, state, b'"', work)? };
-        let are_many = |thread: &Thread| program.strings(thread.scan).are_many();
-        Ok(inside.is_some_and(|state| self.threads(state).iter().any(are_many)))
+        let are_many = |scan: ScanStateId| program.strings(scan).are_many();
+        Ok(inside.is_some_and(|state| self.goes_on_from(program, state).any(are_many)))
+    }
+
+    /// The states of the scanner from which a text goes on: those where it is, and where the next terminal may
+    /// begin.
+    fn goes_on_from<'a>(
+        &'a self,
+        program: &'a Program,
+        state: StateId,
+    ) -> impl Iterator<Item = ScanStateId> + 'a {
+        let scanner = &program.lowered.scanner;
+        let next = self.boundary(state).into_iter().flat_map(|set| self.parser().accepts(set));
+        let ends = |scan: &ScanStateId| (0..=u8::MAX).all(|byte| scanner.step(*scan, byte).is_none());
+        let is_boundary = self.boundary(state).is_some();
+        let here = self.threads(state).iter().map(|thread| thread.scan);
+        here.filter(move |scan| !(is_boundary && ends(scan))).chain(next.map(|&next| scanner.start(next)))
     }
 
     /// May the string at this state run out?
@@ -127,10 +141,10 @@ impl Machine {
         let vocabulary = &program.vocabulary;
         let longest = vocabulary.quoted().longest_backslashed.max(vocabulary.item_ends().longest_opening);
         let longest = u32::try_from(longest).unwrap_or(u32::MAX);
-        let is_inside = self.boundary(state).is_none();
-        let threads = || self.threads(state).iter().map(|thread| thread.scan);
-        ahead.lasting = is_inside && threads().all(|scan| program.never_runs_out(scan, longest));
-        ahead.inexhaustible = ahead.lasting && threads().all(|scan| program.never_runs_out(scan, u32::MAX));
+        let never_runs_out =
+            |bytes| self.goes_on_from(program, state).all(|scan| program.never_runs_out(scan, bytes));
+        ahead.lasting = never_runs_out(longest);
+        ahead.inexhaustible = ahead.lasting && never_runs_out(u32::MAX);
     }
 
     /// May strings come behind the one at hand and a comma that are no items?
