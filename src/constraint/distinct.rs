@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use super::{
     completion::Completion,
     constraint::Constraint,
-    error::StepError,
+    error::{StepError, StepErrorKind},
     keys::{Begun, Keys},
     known::RawMask,
     thread::Thread,
@@ -19,7 +19,7 @@ use crate::{
 
 impl Constraint {
     /// A completion in which no key comes twice: this one if it is, else by other bytes up to the first that
-    /// makes the keys new.
+    /// makes the keys new, or, where that does not, the shortest that a search byte by byte finds.
     pub(super) fn with_new_keys(&mut self, found: Completion) -> Result<Completion, StepError> {
         let Some(keys) = &self.readers.keys else { return Ok(found) };
         let read = keys.clone().read(&found.bytes)?;
@@ -28,13 +28,27 @@ impl Constraint {
         }
         let mut other = self.fork();
         let mut bytes = found.bytes[..read].to_vec();
-        other.advance_bytes(&bytes)?;
+        // Its beginning may lead to no new key at all.
+        if other.advance_bytes(&bytes)? < bytes.len() {
+            return self.completion_with_readers();
+        }
         // The keys that have come are finitely many, so bytes that are no quote lead away from them.
         let next = other.next_bytes()?.into_iter().find(|&byte| byte != b'"' && byte != b'\\');
-        let Some(byte) = next else { return Ok(found) };
+        let Some(byte) = next else { return self.completion_with_readers() };
         other.advance_bytes(&[byte])?;
         bytes.push(byte);
         bytes.extend_from_slice(&other.shortest_completion()?.bytes);
+        Ok(Completion { bytes, tokens: None, fewest: false })
+    }
+
+    /// A completion that the readers of keys and items allow, found byte by byte.
+    pub(super) fn completion_with_readers(&mut self) -> Result<Completion, StepError> {
+        let mut state = self.here.state();
+        let readers = self.readers.clone();
+        let bytes = self.run(&mut state, |machine, program, state, _| {
+            machine.completion_with_readers(program, state, &readers)
+        })?;
+        let bytes = bytes.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
         Ok(Completion { bytes, tokens: None, fewest: false })
     }
 

@@ -9,7 +9,7 @@ use hashbrown::{HashMap, HashSet};
 use super::{
     completion::Completion,
     constraint::Constraint,
-    error::{StepError, StepErrorKind},
+    error::StepError,
     host::lock,
     items::{Event, Items},
     keys::Keys,
@@ -388,12 +388,6 @@ impl Constraint {
         {
             return Ok(found);
         }
-        let mut state = self.here.state();
-        let readers = self.readers.clone();
-        let bytes = self.run(&mut state, |machine, program, state, _| {
-            machine.completion_with_readers(program, state, &readers)
-        })?;
-        let bytes = bytes.ok_or_else(|| StepError::new(StepErrorKind::NoCompletion))?;
-        Ok(Completion { bytes, tokens: None, fewest: false })
+        self.completion_with_readers()
     }
 }

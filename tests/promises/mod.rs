@@ -31,6 +31,7 @@ mod oracle;
 #[cfg(not(packaged))]
 pub(crate) mod real;
 mod rollback;
+mod run_out;
 mod schemas;
 mod sound;
 mod specials;
