@@ -269,10 +269,11 @@ impl Machine {
             }
             return Ok(ahead);
         }
-        if items.is_before_value() && rule.strings_may_run_out {
-            if let Some(inside) = self.step(program, state, b'"', work)? {
-                self.look_into(program, inside, &mut ahead);
-            }
+        if items.is_before_value()
+            && rule.strings_may_run_out
+            && let Some(inside) = self.step(program, state, b'"', work)?
+        {
+            self.look_into(program, inside, &mut ahead);
         }
         if rule.numbers_may_run_out && items.digits_ahead().is_some() {
             ahead.unended = self.unended(program, state, work)?;

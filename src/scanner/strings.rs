@@ -256,11 +256,8 @@ mod tests {
             let hir = regex_syntax::parse(pattern).unwrap();
             let dfa = scanner::build(&hir, 1_000, &Limits::default()).unwrap().unwrap();
             let (counts, start) = (StringCounts::new(&dfa), dfa.step(0, b'"').unwrap());
-            assert_eq!(
-                (counts.to_choice[start as usize], counts.farthest),
-                (to_choice, farthest),
-                "{pattern}"
-            );
+            let Choices(to_choices, most) = counts.choices(&dfa);
+            assert_eq!((to_choices[start as usize], *most), (to_choice, farthest), "{pattern}");
             // Two ways at least by each character past these.
             let mut ways = std::collections::BTreeMap::from([(start, 1_u64)]);
             for characters in 0..12_u32 {

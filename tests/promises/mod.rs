@@ -12,6 +12,7 @@ mod captures;
 mod classes;
 #[cfg(not(packaged))]
 mod completion;
+#[cfg(not(packaged))]
 mod explore;
 mod gbnf;
 mod generate;
@@ -31,6 +32,7 @@ mod oracle;
 #[cfg(not(packaged))]
 pub(crate) mod real;
 mod rollback;
+#[cfg(not(packaged))]
 mod run_out;
 mod schemas;
 mod sound;

@@ -176,7 +176,10 @@ impl SpeculativeProcessor {
                     self.model.gamma
                 );
             }
-        } else if !context.iter().copied().map(TokenId::new).eq(state.sequence.iter().copied()) {
+        } else if !self.watch.is_over()
+            && !context.iter().copied().map(TokenId::new).eq(state.sequence.iter().copied())
+        {
+            // Of a text that was ended from outside, the end itself is no part of the sequence.
             self.watch.fail(RequestError::OutOfStep);
         }
         let draft = std::mem::take(&mut state.next);
