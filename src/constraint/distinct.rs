@@ -68,6 +68,7 @@ impl Constraint {
             let mut state = self.here.state();
             let led = self.run_over(&mut state, bytes.len(), |machine, program, state, work| {
                 let (to, _) = machine.walk(program, state, bytes, work)?;
+                // Many keys are more than those that have come.
                 let are_many = |thread: &Thread| program.strings(thread.scan).are_many();
                 if machine.threads(to).iter().any(are_many) {
                     return Ok(None);

@@ -215,8 +215,9 @@ impl Keys {
             return false;
         }
         let Some(begun) = self.begun() else { return true };
+        let all = all as usize;
         let come = begun.rests().filter(|rest| program.goes_on_by(state, rest));
-        come.take(all as usize).count() < all as usize
+        begun.keys.iter().map(|keys| keys.len()).sum::<usize>() < all || come.take(all).count() < all
     }
 
     /// Is the text in a key?

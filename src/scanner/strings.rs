@@ -23,7 +23,7 @@ impl Strings {
     pub(crate) const ENDLESS: u32 = u32::MAX;
     /// Nothing is known.
     pub(crate) const UNKNOWN: Self = Self { plain: 0, others: true };
-    /// More than texts may have.
+    /// More than any text may have as keys or items.
     pub(crate) const MANY: Self = Self { plain: Self::ENDLESS - 1, others: true };
 
     /// Are there more than the keys or items of any text may be? Their bytes have bounds.
