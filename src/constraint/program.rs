@@ -7,7 +7,7 @@ use crate::{
     ids::{ScanStateId, TerminalId, TokenId},
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
-    scanner::{Integers, Strings},
+    scanner::Strings,
     special::TokenClass,
     store::{Key, Writer},
     subterminal::{Forest, Lookahead, Soil, Tables, TerminalTable},
@@ -60,12 +60,6 @@ impl Program {
     pub(super) fn strings(&self, state: ScanStateId) -> Strings {
         let scanner = &self.lowered.scanner;
         self.tables[scanner.terminal(state).index()].strings(scanner.local(state))
-    }
-
-    /// The integers that may become of a scanner state.
-    pub(super) fn integers(&self, state: ScanStateId) -> Integers {
-        let scanner = &self.lowered.scanner;
-        self.tables[scanner.terminal(state).index()].integers(scanner.local(state))
     }
 
     /// Are there many strings also after any bytes, up to so many, that may come at a scanner state?

@@ -109,9 +109,8 @@ impl Machine {
         is_new && !keys.as_ref().is_some_and(Keys::may_run_out)
     }
 
-    /// May the string at hand become many strings, or one that may come here, of which fewer are items? Or may it be
-    /// more integers than are items?
-    fn has_new_values(
+    /// May the string at hand become many strings, or one that may come here? Fewer are items.
+    fn has_new_strings(
         &mut self,
         program: &Program,
         (state, items): (StateId, &Items),
@@ -119,19 +118,7 @@ impl Machine {
     ) -> Result<bool, LimitExceeded> {
         let inside = if items.is_in_string() { Some(state) } else { self.step(program, state, b'"', work)? };
         let are_many = |scan: ScanStateId| program.strings(scan).are_many();
-        if inside.is_some_and(|state| self.goes_on_from(program, state).any(are_many)) {
-            return Ok(true);
-        }
-        if items.is_in_string() {
-            return Ok(false);
-        }
-        let are_left = |scan: ScanStateId| items.leave_some(program.integers(scan));
-        if !items.is_before_value() {
-            return Ok(self.threads(state).iter().map(|thread| thread.scan).any(are_left));
-        }
-        // The mark before a value may have ended, and is no integer.
-        let next = self.boundary(state).into_iter().flat_map(|set| self.parser().accepts(set));
-        Ok(next.map(|&next| program.lowered.scanner.start(next)).any(are_left))
+        Ok(inside.is_some_and(|state| self.goes_on_from(program, state).any(are_many)))
     }
 
     /// The states of the scanner from which a text goes on: those where it is, and where the next terminal may
@@ -160,8 +147,8 @@ impl Machine {
         ahead.inexhaustible = ahead.lasting && never_runs_out(u32::MAX);
     }
 
-    /// May values come behind the string at hand and a comma that are no items?
-    fn has_new_values_behind(
+    /// May strings come behind the one at hand and a comma that are no items?
+    fn has_new_strings_behind(
         &mut self,
         program: &Program,
         mut state: StateId,
@@ -171,7 +158,7 @@ impl Machine {
             let Some(to) = self.step(program, state, byte, work)? else { return Ok(false) };
             state = to;
         }
-        self.has_new_values(program, (state, &Items::default()), work)
+        self.has_new_strings(program, (state, &Items::default()), work)
     }
 
     /// Counts the strings that the one at hand may become, by the automata of its terminals, against the
@@ -207,7 +194,7 @@ impl Machine {
     ) -> Result<bool, LimitExceeded> {
         // Behind the first byte of an escape that was begun before, all others count.
         let begun = at.items.is_in_escape();
-        if self.is_free(&at, rule) || self.has_new_values(program, (at.state, &at.items), work)? {
+        if self.is_free(&at, rule) || self.has_new_strings(program, (at.state, &at.items), work)? {
             return Ok(false);
         }
         let mut open = vec![at];
@@ -271,7 +258,7 @@ impl Machine {
             if !items.is_flat() || items.is_in_escape() || !rule.may_run_out() {
                 return Ok(ahead);
             }
-            ahead.renewing = self.has_new_values_behind(program, state, work)?;
+            ahead.renewing = self.has_new_strings_behind(program, state, work)?;
             if ahead.renewing {
                 ahead.marks = false;
             } else if items.are_settled(true) {
@@ -321,7 +308,7 @@ impl Machine {
                 None => true,
                 Some(at)
                     if self.is_free(&at, rule)
-                        || self.has_new_values(program, (at.state, &at.items), work)? =>
+                        || self.has_new_strings(program, (at.state, &at.items), work)? =>
                 {
                     false
                 }

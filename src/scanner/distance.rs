@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::dfa::{NONE, TerminalDfa};
-use crate::grouped::Grouped;
 
 impl TerminalDfa {
     /// By state of a table the fewest bytes after which the terminal may end. Linear in the transitions.
@@ -56,41 +55,6 @@ impl TerminalDfa {
             (state, left) = (to, left - 1);
         }
         Some(text)
-    }
-
-    /// Adds to what is known of each state of a table what is known of those that it leads to, by classes of
-    /// bytes of which some count (`counted`), in topological order. Returns the states with a way to a cycle:
-    /// their ways have no end. Linear in the transitions.
-    pub(super) fn count_paths<T: Copy>(
-        &self,
-        counted: &[u32],
-        known: &mut [T],
-        add: impl Fn(&mut T, T, u32),
-    ) -> Vec<usize> {
-        let on = (0..).zip(self.transitions().chunks_exact(counted.len())).flat_map(|(from, row)| {
-            let ways = row.iter().zip(counted).filter(|(to, bytes)| **to != NONE && **bytes > 0);
-            ways.map(move |(&to, &bytes)| (from, to, bytes))
-        });
-        let steps: Vec<(u32, u32, u32)> = on.collect();
-        let mut ways = vec![0_u32; self.len()];
-        steps.iter().for_each(|&(from, ..)| ways[from as usize] += 1);
-        // There are fewer steps than transitions, whose numbers fit.
-        let numbered = |(at, &(_, to, _)): (usize, &(u32, u32, u32))| (to, u32::try_from(at).unwrap_or(NONE));
-        let leading_to = Grouped::new(self.len(), || steps.iter().enumerate().map(numbered));
-        // States are taken away from which all ways on are counted; those on the way to a cycle stay.
-        let mut open: Vec<u32> = (0..).zip(&ways).filter(|(_, ways)| **ways == 0).map(|(at, _)| at).collect();
-        while let Some(state) = open.pop() {
-            let to = known[state as usize];
-            for &at in leading_to.of(state) {
-                let (from, _, bytes) = steps[at as usize];
-                add(&mut known[from as usize], to, bytes);
-                ways[from as usize] -= 1;
-                if ways[from as usize] == 0 {
-                    open.push(from);
-                }
-            }
-        }
-        (0..ways.len()).filter(|&state| ways[state] > 0).collect()
     }
 
     /// Is every text of the terminal at most `bytes` long? Linear in the transitions for each byte.

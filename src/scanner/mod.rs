@@ -3,7 +3,6 @@
 mod build;
 mod dfa;
 mod distance;
-mod integers;
 mod intervals;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod scanner;
@@ -13,6 +12,5 @@ mod unlisted;
 
 pub(crate) use build::{build, build_pattern};
 pub(crate) use dfa::{NONE, TerminalDfa};
-pub(crate) use integers::Integers;
 pub(crate) use scanner::Scanner;
 pub(crate) use strings::{StringCounts, Strings};

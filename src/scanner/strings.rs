@@ -3,7 +3,10 @@
 use std::sync::OnceLock;
 
 use super::dfa::{NONE, TerminalDfa};
-use crate::limits::{ITEM_BYTES, KEY_BYTES};
+use crate::{
+    grouped::Grouped,
+    limits::{ITEM_BYTES, KEY_BYTES},
+};
 
 /// The strings that may become of a state inside of quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,18 +140,41 @@ impl TerminalDfa {
     fn strings(&self) -> Vec<Strings> {
         let class = |byte: u8| usize::from(self.classes()[usize::from(byte)]);
         let (plain, quote) = (self.plain_bytes(), class(b'"'));
+        let width = plain.len();
+        let rows = || (0..).zip(self.transitions().chunks_exact(width));
         let none = |(state, row): (u32, &[u32])| Strings {
             plain: u32::from(row[quote] != NONE),
             others: self.may_escape(state) || self.accepts(state),
         };
-        let mut strings: Vec<Strings> =
-            (0..).zip(self.transitions().chunks_exact(plain.len())).map(none).collect();
-        let endless = self.count_paths(&plain, &mut strings, |here, to, bytes| {
-            let sum = here.plain.saturating_add(to.plain.saturating_mul(bytes));
-            here.plain = sum.min(Strings::MANY.plain);
-            here.others |= to.others;
+        let mut strings: Vec<Strings> = rows().map(none).collect();
+        let on = rows().flat_map(|(from, row)| {
+            let ways = row.iter().zip(&plain).filter(|(to, bytes)| **to != NONE && **bytes > 0);
+            ways.map(move |(&to, &bytes)| (from, to, bytes))
         });
-        endless.into_iter().for_each(|state| strings[state].plain = Strings::ENDLESS);
+        let steps: Vec<(u32, u32, u32)> = on.collect();
+        let mut ways = vec![0_u32; self.len()];
+        steps.iter().for_each(|&(from, ..)| ways[from as usize] += 1);
+        // There are fewer steps than transitions, whose numbers fit.
+        let numbered = |(at, &(_, to, _)): (usize, &(u32, u32, u32))| (to, u32::try_from(at).unwrap_or(NONE));
+        let leading_to = Grouped::new(self.len(), || steps.iter().enumerate().map(numbered));
+        // States are taken away from which all ways on are counted; those on the way to a cycle stay.
+        let mut open: Vec<u32> = (0..).zip(&ways).filter(|(_, ways)| **ways == 0).map(|(at, _)| at).collect();
+        while let Some(state) = open.pop() {
+            let to = strings[state as usize];
+            for &at in leading_to.of(state) {
+                let (from, _, bytes) = steps[at as usize];
+                let here = &mut strings[from as usize];
+                let sum = here.plain.saturating_add(to.plain.saturating_mul(bytes));
+                here.plain = sum.min(Strings::ENDLESS - 1);
+                here.others |= to.others;
+                ways[from as usize] -= 1;
+                if ways[from as usize] == 0 {
+                    open.push(from);
+                }
+            }
+        }
+        let endless = (0..).zip(&ways).filter(|(_, ways)| **ways > 0);
+        endless.for_each(|(state, _): (usize, _)| strings[state].plain = Strings::ENDLESS);
         strings
     }
 

@@ -1,7 +1,7 @@
-//! How many strings or integers may still become of a terminal's states, also where characters are counted.
+//! How many strings may still become of a terminal's states, also where characters are counted.
 
 use super::table::TerminalTable;
-use crate::scanner::{Integers, StringCounts, Strings};
+use crate::scanner::{StringCounts, Strings};
 
 impl TerminalTable {
     /// The strings that may become of its states, if they are listed. Counted when they are first asked for.
@@ -24,12 +24,6 @@ impl TerminalTable {
             Some(_) => Strings::UNKNOWN,
             None => self.counts().at(state),
         }
-    }
-
-    /// The integers that may become of a state. Counted when they are first asked for.
-    pub(crate) fn integers(&self, state: u32) -> Integers {
-        let counts = self.integers.get_or_init(|| self.dfa().integers());
-        counts.get(state as usize).copied().unwrap_or_default()
     }
 
     /// Can there be a beginning, inside of quotes, that only finitely many strings have?

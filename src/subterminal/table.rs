@@ -28,7 +28,7 @@ use crate::{
     byte_set::ByteSet,
     ids::TrieNodeId,
     limits::{LimitExceeded, Work},
-    scanner::{Integers, NONE, StringCounts, TerminalDfa},
+    scanner::{NONE, StringCounts, TerminalDfa},
     vocab::ByteTrie,
 };
 
@@ -109,7 +109,6 @@ pub(crate) struct TerminalTable {
     /// The same for states that are made as needed.
     scattered: Scattered,
     pub(super) strings: OnceLock<StringCounts>,
-    pub(super) integers: OnceLock<Vec<Integers>>,
     /// Of strings of some number of characters, those of any.
     unbounded: Option<Unbounded>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
@@ -142,7 +141,6 @@ impl TerminalTable {
             rows: OnceLock::new(),
             scattered: Scattered::default(),
             strings: OnceLock::new(),
-            integers: OnceLock::new(),
             unbounded: None,
             crossings: Mutex::default(),
             walked: Walked::default(),

@@ -4,7 +4,6 @@ use super::{
     super::narrowed::{Fingerprint, with_bytes, with_number},
     Awaits, Frame, IS_LONG, Items, LONG, Phase, fact, numerals,
 };
-use crate::scanner::Integers;
 
 impl Items {
     /// Is no array open whose items are compared?
@@ -101,25 +100,6 @@ impl Items {
         let mut rests = Vec::new();
         top.used.rests(&fact(top.path, b'#', begun), &mut rests);
         digits.iter().all(u8::is_ascii_digit).then_some(rests)
-    }
-
-    /// Are there more of these integers, which the number at hand may become or one that may come, than there
-    /// are among the items of the only array whose items are compared? `false` if that cannot be told.
-    pub(in crate::constraint) fn leave_some(&self, Integers { count, digits }: Integers) -> bool {
-        let begun = match self.phase {
-            Phase::Bare => &self.scalar[..],
-            Phase::Between if self.awaits == Awaits::Value => &[],
-            _ => return false,
-        };
-        let Some(top) = self.top.as_ref().filter(|_| count > 0 && self.is_flat()) else { return false };
-        let figures = begun.strip_prefix(b"-").unwrap_or(begun);
-        // Longer ones are not filed by their digits.
-        let is_filed = count == Integers::ENDLESS || figures.len() + digits as usize <= numerals::MOST_PLAIN;
-        // Of those below zero one may be -0, which is filed as 0.
-        let zero = usize::from(figures.len() < begun.len());
-        is_filed
-            && figures.iter().all(u8::is_ascii_digit)
-            && top.used.count(&fact(top.path, b'#', begun), count as usize) + zero < count as usize
     }
 
     /// Is the value at hand, or the one that may come, an item of an array whose items are compared?

@@ -78,15 +78,13 @@ pub(super) fn value(text: &[u8]) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Digits of integers that are also kept as they are mostly written.
-pub(super) const MOST_PLAIN: usize = 20;
-
-/// A [`value`] as an integer of at most [`MOST_PLAIN`] digits is mostly written, if it is one.
+/// A [`value`] as an integer of at most 20 digits is mostly written, if it is one.
 pub(super) fn plain(value: &[u8]) -> Option<Vec<u8>> {
+    const MOST: usize = 20;
     let Some(at) = value.iter().position(|&byte| byte == b'e') else { return Some(value.to_vec()) };
     let sign = usize::from(value.starts_with(b"-"));
     let length: usize = std::str::from_utf8(&value[at + 1..]).ok()?.parse().ok()?;
-    let zeros = (length <= MOST_PLAIN).then_some(length)?.checked_sub(at - sign)?;
+    let zeros = (length <= MOST).then_some(length)?.checked_sub(at - sign)?;
     Some([&value[..at], &b"00000000000000000000"[..zeros]].concat())
 }
 
