@@ -46,7 +46,7 @@ struct Frame {
     keys: KeySet,
     /// Of all keys.
     bytes: usize,
-    /// Is a key among them, or among those of the frames below, that may run out?
+    /// Have this frame or those below a key of a terminal that [can run out](ScarceKeys)?
     is_scarce: bool,
     /// Of the keys, in order, and of the frames below.
     fingerprint: Fingerprint,
@@ -87,12 +87,12 @@ pub(super) struct Keys {
     top: Option<Arc<Frame>>,
     /// Of the keys of all open objects, and one for each.
     bytes: usize,
-    /// The keys that may run out, if some may.
+    /// The key terminals that can run out; `None` if no key can.
     scarce: Option<Arc<ScarceKeys>>,
 }
 
 impl Keys {
-    /// Before any text; `scarce` are the keys that may run out.
+    /// Before any text; `scarce` are the key terminals that can run out.
     pub(super) fn new(scarce: Option<Arc<ScarceKeys>>) -> Self {
         Self { scarce, ..Self::default() }
     }
@@ -197,18 +197,18 @@ impl Keys {
         self.bytes > 0
     }
 
-    /// Has a key of an open object come of which there may be few? No other runs out.
+    /// Has an open object a key of a terminal that can run out? If not, no key runs out.
     pub(super) fn are_scarce(&self) -> bool {
         self.top.as_ref().is_some_and(|top| top.is_scarce)
     }
 
-    /// May the key that is being written only become one that has come?
+    /// May the key at hand run out: can it perhaps only become keys that have come? A necessary condition.
     pub(super) fn may_run_out(&self) -> bool {
         self.are_scarce() && self.may_come_again()
     }
 
-    /// Does a terminal at this state of the scanner have more keys, spelt without escapes from here on, than
-    /// have come? Counts both; `false` if it cannot tell.
+    /// Can the terminal complete more keys from this scanner state than have come? Compares two counts;
+    /// `false` where it cannot tell.
     pub(super) fn leaves_some(&self, program: &Program, state: ScanStateId) -> bool {
         let all = program.strings(state).plain;
         if all == 0 || self.phase != Phase::Key || self.is_spelt_in_part() {

@@ -62,7 +62,8 @@ impl Program {
         self.tables[scanner.terminal(state).index()].strings(scanner.local(state))
     }
 
-    /// Are there many strings also after any bytes, up to so many, that may come at a scanner state?
+    /// Does every continuation of at most `bytes` bytes from a scanner state keep
+    /// [many strings](Strings::are_many)?
     pub(super) fn never_runs_out(&self, state: ScanStateId, bytes: u32) -> bool {
         let scanner = &self.lowered.scanner;
         self.tables[scanner.terminal(state).index()].never_runs_out(scanner.local(state), bytes)
@@ -76,13 +77,13 @@ impl Program {
         bytes.try_fold(scanner.local(state), |state, &byte| dfa.step(state, byte)).is_some()
     }
 
-    /// The keys that may run out, if some may. Worked out when it is first asked for.
+    /// The key terminals that can run out; `None` if no key can. Computed on first use.
     pub(super) fn scarce_keys(&self) -> Option<&Arc<ScarceKeys>> {
         let scarce = || self.keys_may_run_out().then(|| Arc::new(ScarceKeys::new(self)));
         self.scarce.get_or_init(scarce).as_ref()
     }
 
-    /// Is it a terminal that one which begins with a colon may follow?
+    /// Can a terminal that begins with a colon follow this one?
     pub(super) fn is_before_colon(&self, terminal: TerminalId) -> bool {
         self.follow.of(terminal).any(|next| self.lowered.scanner.dfa(next).step(0, b':').is_some())
     }

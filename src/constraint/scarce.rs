@@ -1,16 +1,17 @@
-//! Keys that may run out: those with a beginning that not many have.
+//! Keys that can run out: those with a prefix that only few keys of their terminal share.
 
 use std::sync::Arc;
 
 use super::program::Program;
 use crate::{ids::TerminalId, scanner::Strings, subterminal::TerminalTable};
 
-/// The terminals of keys in which only finitely many may begin so. Where none of their texts has come, no key
-/// runs out: one that does can only become keys that have come, and each of those is one of theirs.
+/// The key terminals with a prefix that few keys share. As long as an object has no key of theirs, none of
+/// its keys runs out: a key has run out if all that it can become have come, and those are keys of its
+/// terminal.
 #[derive(Debug)]
 pub(super) struct ScarceKeys {
     tables: Vec<Arc<TerminalTable>>,
-    /// Does nothing tell which keys are theirs?
+    /// Does every key count, as the grammar promises nothing about its key terminals?
     are_all: bool,
 }
 
@@ -28,7 +29,7 @@ impl ScarceKeys {
         Self { tables, are_all }
     }
 
-    /// May a key be one of them? A walk over it for each terminal, of which most end at once.
+    /// May this key be one of them? Walks it through each terminal; most walks end at the first byte.
     pub(super) fn may_have(&self, key: &str) -> bool {
         // With escapes it has other spellings.
         let is_escaped = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');
@@ -38,7 +39,7 @@ impl ScarceKeys {
     }
 }
 
-/// Is the key, in quotes, a text of a terminal, and has it a beginning that not many have?
+/// Is the key, in quotes, a text of the terminal, with a prefix that few of its texts share?
 fn may_run_out_along(table: &TerminalTable, key: &str) -> bool {
     let (dfa, mut are_few) = (table.dfa(), false);
     let Some(mut state) = dfa.step(0, b'"') else { return false };
@@ -50,8 +51,8 @@ fn may_run_out_along(table: &TerminalTable, key: &str) -> bool {
     are_few && dfa.accepts(state)
 }
 
-/// Are there beginnings of strings that finitely many have, but for the one string of a terminal that has no
-/// other?
+/// Has the terminal a prefix that few of its strings share? A terminal of one string does not count: the
+/// grammar promises that its key is new.
 fn may_run_out(table: &TerminalTable) -> bool {
     let dfa = table.dfa();
     let Some(start) = dfa.step(0, b'"') else { return false };

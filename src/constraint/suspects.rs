@@ -1,4 +1,5 @@
-//! Which tokens of a mask are looked at where the items of some arrays must differ.
+//! Candidate tokens where the items of some arrays must differ: a superset of those that repeat an item or
+//! lead to a dead end, from lists of the vocabulary. Only these are walked.
 
 use std::sync::Arc;
 
@@ -16,20 +17,20 @@ use crate::{
 /// What the machine says of a place before its mask is looked at.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    /// May a comma or bracket lead to where every text repeats an item?
+    /// May a comma or bracket lead to a dead end, where every text repeats an item?
     pub(super) marks: bool,
     /// Can a new item always come behind the string at hand and a comma?
     pub(super) renewing: bool,
-    /// Has each beginning of the string at hand, or of one that may come, many strings?
+    /// Do all continuations of the string at hand, or of one that may begin, keep many strings?
     pub(super) inexhaustible: bool,
-    /// The same of the beginnings that tokens with a backslash lead to, and those that open a string.
+    /// The same for the continuations by one token that has a backslash or opens a string.
     pub(super) lasting: bool,
     /// Tokens of digits behind which numbers must go on, as far as they matter.
     pub(super) unended: Arc<[TokenId]>,
 }
 
 impl Items {
-    /// The tokens of a mask that may repeat an item, or lead to where every text does; no other does. No token
+    /// The tokens of a mask that may repeat an item or lead to a dead end. No false negatives, no token
     /// twice.
     pub(super) fn suspects(
         &self,

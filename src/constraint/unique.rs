@@ -109,7 +109,8 @@ impl Machine {
         is_new && !keys.as_ref().is_some_and(Keys::may_run_out)
     }
 
-    /// May the string at hand become many strings, or one that may come here? Fewer are items.
+    /// Can the string at hand, or one that begins here, become more strings than a text can have as items
+    /// ([`are_many`](crate::scanner::Strings::are_many))? Then one of them is no item yet.
     fn has_new_strings(
         &mut self,
         program: &Program,
@@ -121,8 +122,8 @@ impl Machine {
         Ok(inside.is_some_and(|state| self.goes_on_from(program, state).any(are_many)))
     }
 
-    /// The states of the scanner from which a text goes on: those where it is, and where the next terminal may
-    /// begin.
+    /// The scanner states from which the text continues: inside of its terminals, and at the start of those
+    /// that may come next.
     fn goes_on_from<'a>(
         &'a self,
         program: &'a Program,
@@ -136,7 +137,7 @@ impl Machine {
         here.filter(move |scan| !(is_boundary && ends(scan))).chain(next.map(|&next| scanner.start(next)))
     }
 
-    /// May the string at this state run out?
+    /// Sets whether the string at this state can run out.
     fn look_into(&self, program: &Program, state: StateId, ahead: &mut Ahead) {
         let vocabulary = &program.vocabulary;
         let longest = vocabulary.quoted().longest_backslashed.max(vocabulary.item_ends().longest_opening);
@@ -147,7 +148,7 @@ impl Machine {
         ahead.inexhaustible = ahead.lasting && never_runs_out(u32::MAX);
     }
 
-    /// May strings come behind the one at hand and a comma that are no items?
+    /// Can a new string always follow the one at hand and a comma?
     fn has_new_strings_behind(
         &mut self,
         program: &Program,

@@ -76,9 +76,10 @@ pub struct DistinctKeys {
     /// Can there be a beginning of a key after which only finitely many keys are left, so that all of those
     /// may have come? Masks look at more tokens then.
     pub may_run_out: bool,
-    /// Is each key one terminal, directly followed by one that may begin with the colon, that has its keys also
-    /// without escapes, where these need none; and is the key of a terminal that has no other new wherever it
-    /// may stand? Masks look at fewer tokens then.
+    /// Promises three things about key terminals, so that masks check fewer tokens. Each key is one
+    /// terminal, and one that may begin with a colon follows it directly. Keys that need no escapes are
+    /// accepted without them. A terminal of one key stands only where that key is new. If in doubt, `false`
+    /// is correct.
     pub are_terminals: bool,
 }
 

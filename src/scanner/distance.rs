@@ -10,8 +10,8 @@ impl TerminalDfa {
         self.distances_to(|state| self.accepts(state), |_| true)
     }
 
-    /// By state of a table the fewest bytes after which it is at a goal, by bytes of some classes. Linear in the
-    /// transitions.
+    /// Breadth-first distance in bytes of each state of a table to the nearest goal, by byte classes for
+    /// which `is_way` holds; [`NONE`] if none is in reach. Linear in the transitions.
     pub(super) fn distances_to(
         &self,
         is_goal: impl Fn(u32) -> bool,

@@ -1,4 +1,6 @@
-//! How many strings a terminal may still become.
+//! Counts the strings that a terminal can still complete: path counting in its DFA, in topological order.
+//!
+//! Masks use the counts to decide whether keys or items can run out without searching for one that is left.
 
 use std::sync::OnceLock;
 
@@ -37,8 +39,8 @@ impl Strings {
     }
 }
 
-/// Characters, each one of two at least, in which there are more strings than texts may have as keys or items:
-/// these would have more bytes.
+/// Length from which on binary choices make more strings than a text can have as keys or items: together
+/// they exceed the byte budgets of both.
 const MANY_CHARACTERS: u32 = (if KEY_BYTES > ITEM_BYTES { KEY_BYTES } else { ITEM_BYTES }).ilog2();
 
 /// The strings of a terminal, by state.
@@ -46,15 +48,16 @@ const MANY_CHARACTERS: u32 = (if KEY_BYTES > ITEM_BYTES { KEY_BYTES } else { ITE
 pub(crate) struct StringCounts {
     /// Of a table; empty for others.
     by_state: Box<[Strings]>,
-    /// By state of a table: the fewest bytes to where some strings may come, but not [many](Strings::are_many);
-    /// empty if there is no such place.
+    /// By state of a table: distance in bytes to the nearest state with few strings, that is some but not
+    /// [many](Strings::are_many). Empty if no state has few.
     to_few: Box<[u32]>,
     choices: OnceLock<Choices>,
 }
 
-/// By state of a table, between characters: the fewest characters of one byte after which two other ones lead
-/// back to where they come from, and the string may end there; [`NONE`] where there are no such. And the most
-/// of these, of the states that have strings without escapes.
+/// By state of a table: distance in one-byte characters to the nearest state with a choice. Such a state
+/// loops on two bytes at least and can end the string, so `n` more characters make `2^n` strings. [`NONE`]
+/// if no choice is in reach. The second field is the greatest distance of a state that has strings without
+/// escapes.
 #[derive(Debug)]
 struct Choices(Box<[u32]>, u32);
 
@@ -80,18 +83,19 @@ impl StringCounts {
         })
     }
 
-    /// Are those [many](Strings::are_many) that have at most so many characters from a state of the table on?
+    /// Has this state [many](Strings::are_many) strings of at most `characters` more characters? A lower
+    /// bound; `false` where it does not suffice.
     pub(crate) fn are_many_within(&self, dfa: &TerminalDfa, state: u32, characters: u32) -> bool {
         is_enough(self.choices(dfa).0[state as usize], characters)
     }
 
-    /// The same of every state of the table that has strings without escapes.
+    /// Holds [`are_many_within`](Self::are_many_within) for every state that has strings without escapes?
     pub(crate) fn are_always_many_within(&self, dfa: &TerminalDfa, characters: u32) -> bool {
         is_enough(self.choices(dfa).1, characters)
     }
 
-    /// Are there [many](Strings::are_many) also after any bytes, up to so many, that may come at a state, which
-    /// is between characters?
+    /// Does every continuation of at most `bytes` bytes from this state, which is between characters, keep
+    /// [many](Strings::are_many) strings?
     pub(crate) fn never_run_out(&self, state: u32, bytes: u32) -> bool {
         let to_few = self.to_few.get(state as usize).copied().unwrap_or(NONE);
         self.at(state).are_many() && (to_few == NONE || to_few > bytes)
@@ -108,7 +112,7 @@ impl StringCounts {
     }
 }
 
-/// Are the strings of at most so many characters many where a choice between two is so many away?
+/// Do `characters` characters reach the choice and then make [many](Strings::are_many) strings?
 fn is_enough(to_choice: u32, characters: u32) -> bool {
     to_choice != NONE && to_choice.saturating_add(MANY_CHARACTERS) <= characters
 }

@@ -1,10 +1,10 @@
 //! Rows of states inside of a repeated class of bytes, such as `[a-z0-9-]+` or the parts of a UUID, from the
 //! index of tokens by their kinds of bytes.
 //!
-//! Such a state begins a chain: every byte of the class leads to the next state, and the last one leads back
-//! to itself, or goes on by other bytes. All tokens with bytes of the class alone, and no more of them than
-//! the chain has steps, may follow. Each other token that may follow has a byte that leaves the chain, mostly
-//! a sign, so it is below a trie node with such a byte. There are few of these.
+//! Such a state begins a chain: every byte of the class leads to the next state, and the last one leads
+//! back to itself, or goes on by other bytes. All tokens with bytes of the class alone, and no more of them
+//! than the chain has steps, may follow. Each other token that may follow has a byte that leaves the chain,
+//! mostly a sign, so it is below a trie node with such a byte. There are few of these.
 
 use super::{
     crossing::Crossing,

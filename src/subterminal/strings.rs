@@ -1,4 +1,4 @@
-//! How many strings may still become of a terminal's states, also where characters are counted.
+//! String counts by state of a terminal, with a lower bound for terminals that count characters.
 
 use super::table::TerminalTable;
 use crate::scanner::{StringCounts, Strings};
@@ -9,8 +9,8 @@ impl TerminalTable {
         self.strings.get_or_init(|| StringCounts::new(self.dfa()))
     }
 
-    /// If it counts characters, the table of the strings of any number of them, the state there of one of its
-    /// states, and how many characters may still come.
+    /// If it counts characters, the table of the strings of any number of them, the state there of one of
+    /// its states, and how many characters may still come.
     fn measured_at(&self, state: u32) -> Option<(&Self, u32, u32)> {
         let ((measured, _), unbounded) = self.dfa().measured().zip(self.unbounded())?;
         let (of, count) = measured.place(state);
@@ -31,8 +31,8 @@ impl TerminalTable {
         self.counts().may_run_out()
     }
 
-    /// Are there [many strings](Strings::are_many) also after any bytes, up to so many, that may come at this
-    /// state, which is between characters?
+    /// Does every continuation of at most `bytes` bytes from this state, which is between characters, keep
+    /// [many strings](Strings::are_many)?
     pub(crate) fn never_runs_out(&self, state: u32, bytes: u32) -> bool {
         let Some((table, of, left)) = self.measured_at(state) else {
             return self.counts().never_run_out(state, bytes);

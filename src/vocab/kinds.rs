@@ -63,9 +63,9 @@ const MOST_CUMULATED: usize = if cfg!(test) { 2 } else { 16 };
 
 /// The tokens of a vocabulary by the kinds of their bytes, and by their length.
 ///
-/// A vocabulary of 130,000 tokens has some 2,200 sets of kinds. So the tokens of certain kinds alone, such as
-/// letters and digits, are the union of few sets of tokens, where a walk over the trie looks at thousands of
-/// nodes.
+/// A vocabulary of 130,000 tokens has some 2,200 sets of kinds. So the tokens of certain kinds alone, such
+/// as letters and digits, are the union of few sets of tokens, where a walk over the trie looks at
+/// thousands of nodes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TokensByKind {
     /// Sets of kinds, as bits, and for each the tokens that have a byte of each of them and no others.

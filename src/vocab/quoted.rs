@@ -10,7 +10,7 @@ pub(crate) struct Quoted {
     pub(crate) by_count: [Vec<TokenId>; 4],
     /// With two or three quotes, by the string that begins and ends in them, if one does.
     pub(crate) enclosing: Vec<Enclosing>,
-    /// Those with two, three and four quotes in which a key may end and another begin.
+    /// Tokens in which one key can end and another begin, with at least two, three and four quotes.
     pub(crate) renewing: [Vec<TokenId>; 3],
     /// With a backslash before the first quote that ends a string.
     pub(crate) escaping: Vec<TokenId>,

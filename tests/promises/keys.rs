@@ -22,9 +22,11 @@ const SCHEMAS: [&str; 13] = [
     r#"{"type": "object", "propertyNames": {"pattern": "^([abé]|bb+a)$"}, "properties": {"a": true}}"#,
     r#"{"type": "object", "propertyNames": {"maxLength": 2, "pattern": "^a*(b\")?$"}}"#,
     // Beside others that may not.
-    r#"{"type": "object", "patternProperties": {"^(a|bb+|é)$": {"type": "object"}}, "additionalProperties": false}"#,
+    r#"{"type": "object", "patternProperties": {"^(a|bb+|é)$": {"type": "object"}},
+        "additionalProperties": false}"#,
     r#"{"additionalProperties": {"propertyNames": {"pattern": "^(a(b|é)|b+)$"}}}"#,
-    r#"{"patternProperties": {"^ab": {"propertyNames": {"pattern": "^(é|ab*|b\\n)$"}}}, "properties": {"a": true, "b": {"enum": [1]}}}"#,
+    r#"{"patternProperties": {"^ab": {"propertyNames": {"pattern": "^(é|ab*|b\\n)$"}}},
+        "properties": {"a": true, "b": {"enum": [1]}}}"#,
     r#"{"anyOf": [{"properties": {"a": true, "ab": true}, "additionalProperties": false},
         {"propertyNames": {"pattern": "^(a|ab|é|bb+)$"}}]}"#,
 ];

@@ -1,4 +1,4 @@
-//! Keys and items that may run out, beside others that never do: masks against a count of what is left.
+//! Exhaustion of finite sets of keys and items: masks against an oracle that counts the strings left.
 
 use domino::{
     Compiler, Limits, TokenId, TokenSet, Vocabulary,
@@ -47,7 +47,7 @@ const WORDS: [&str; 30] = [
     "\"\"",
 ];
 
-/// Strings of which some beginnings have finitely many.
+/// A set of strings, finite but for loops.
 #[derive(Debug, Clone)]
 struct Strings {
     few: Vec<&'static str>,
@@ -93,7 +93,8 @@ fn strings() -> impl Strategy<Value = Strings> {
     (few, endless, most).prop_map(|(few, endless, most)| Strings { few, endless, most })
 }
 
-/// Can the text of an array of such strings, or of an object with such keys, still become one without repeats?
+/// Can this beginning of an array of such strings, or of an object with such keys, be completed without
+/// repeats?
 fn may_differ(strings: &Strings, text: &str, has_null: bool) -> bool {
     let mut parts = text.split('"');
     let (mut come, mut nulls, mut between) = (Vec::new(), 0, parts.next().unwrap_or_default());
@@ -129,7 +130,8 @@ fn walk(strings: &Strings, is_object: bool, has_null: bool, choices: &[u16]) -> 
         }),
         (false, false) => json!({ "type": "array", "items": strings.schema(), "uniqueItems": unique }),
         (false, true) => json!({
-            "type": "array", "items": { "anyOf": [strings.schema(), { "type": "null" }] }, "uniqueItems": unique,
+            "type": "array", "uniqueItems": unique,
+            "items": { "anyOf": [strings.schema(), { "type": "null" }] },
         }),
     };
     let [mut constraint, mut any] = [true, false].map(|unique| {
