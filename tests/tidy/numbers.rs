@@ -1,0 +1,167 @@
+//! No number is silently made another one: ids and indices are converted by `ids.rs` alone, or fail with an
+//! error.
+//!
+//! * `saturation`: `unwrap_or` or `unwrap_or_else` with `u32::MAX` or a constant `NONE` in its argument,
+//!   whatever is unwrapped; with any other `MAX` if what is unwrapped is a conversion (`try_from(..)`,
+//!   `try_into()`), with or without `.ok()`. An option of `u64::MAX` where nothing is bounded is no
+//!   conversion, and may be.
+//! * `as`: a cast of what is an id, which a machine knows by its place: behind `.raw()` or `.index()`, inside
+//!   of an index (`rows[state as usize]`), and inside of the argument of an id's `new` or `from_index`.
+//!
+//! Both are about `src`, its tests included, but for `ids.rs`.
+
+use std::collections::BTreeSet;
+
+use super::{
+    exceptions::{Found, counted},
+    lexer::{closing, is_word, words},
+    source::Source,
+};
+
+/// The one place that turns numbers into ids.
+const IDS: &str = "src/ids.rs";
+
+/// Files that break either rule.
+pub(super) fn conversions(sources: &[Source]) -> Vec<Found> {
+    let product = sources.iter().filter(|source| source.path.starts_with("src/") && source.path != IDS);
+    product
+        .flat_map(|source| {
+            [
+                counted("saturation", source, saturations(&source.lexed.code)),
+                counted("as", source, casts(&source.lexed.code)),
+            ]
+        })
+        .flatten()
+        .collect()
+}
+
+/// The places of `unwrap_or` that saturate.
+fn saturations(code: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    for method in [".unwrap_or", ".unwrap_or_else"] {
+        for (at, _) in code.match_indices(method) {
+            let open = at + method.len();
+            if !code[open..].starts_with('(') {
+                continue;
+            }
+            let argument: String =
+                code[open + 1..closing(code, open)].chars().filter(|c| !c.is_whitespace()).collect();
+            let always = argument.contains("u32::MAX") || words(&argument, "NONE").next().is_some();
+            let limit = words(&argument, "MAX").next().is_some();
+            if always || (limit && is_conversion(&code[..at])) {
+                found.push(at);
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// True if code ends with a call of `try_from` or `try_into`, or with `.ok()` of one.
+fn is_conversion(code: &str) -> bool {
+    let code = code.trim_end();
+    let code = code.strip_suffix(".ok()").unwrap_or(code).trim_end();
+    if !code.ends_with(')') {
+        return false;
+    }
+    let name = code[..opening(code)].trim_end();
+    name.ends_with("try_from") || name.ends_with("try_into")
+}
+
+/// The place of the bracket that closes at the end of `code`.
+fn opening(code: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, byte) in code.bytes().enumerate().rev() {
+        match byte {
+            b')' | b']' | b'}' => depth += 1,
+            b'(' | b'[' | b'{' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    0
+}
+
+/// The places of `as` that cast ids.
+fn casts(code: &str) -> Vec<usize> {
+    let bytes = code.as_bytes();
+    let mut inside = Vec::new();
+    for (at, byte) in code.bytes().enumerate().skip(1) {
+        let before = bytes[at - 1];
+        let index = byte == b'[' && (is_word(before) || matches!(before, b')' | b']' | b'?'));
+        let id = byte == b'(' && (code[..at].ends_with("Id::new") || code[..at].ends_with("Id::from_index"));
+        if (index && !code[..at].ends_with("mut") && !code[..at].ends_with("return")) || id {
+            inside.push(at..closing(code, at));
+        }
+    }
+    let found: BTreeSet<usize> = words(code, "as")
+        .filter(|at| {
+            let before = code[..*at].trim_end();
+            before.ends_with(".raw()")
+                || before.ends_with(".index()")
+                || inside.iter().any(|range| range.contains(at))
+        })
+        .collect();
+    found.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn saturations_are_found() {
+        for wrong in [
+            "u32::try_from(a).unwrap_or(u32::MAX)",
+            "u32::try_from(a.len())\n    .unwrap_or(u32::MAX)",
+            "a.unwrap_or(u32::MAX)",
+            "a.unwrap_or_else(|_| u32::MAX)",
+            "a.unwrap_or( std::u32::MAX - 1 )",
+            "u32::try_from(a).unwrap_or(NONE)",
+            "a.unwrap_or(Self::NONE)",
+            "usize::try_from(a).unwrap_or(usize::MAX)",
+            "u8::try_from(a(b)).ok().unwrap_or(u8::MAX)",
+            "a.try_into().unwrap_or(u64::MAX / 2)",
+        ] {
+            assert_eq!(saturations(wrong).len(), 1, "{wrong}");
+        }
+        for right in [
+            "a.unwrap_or(u64::MAX)",
+            "u32::try_from(a).unwrap_or(0)",
+            "u32::try_from(a).map_err(|_| b)?",
+            "a.unwrap_or(NONE_SUCH)",
+            "a.unwrap_or_default(u32::MAX)",
+            "a.map(u32::try_from).unwrap_or(u64::MAX)",
+        ] {
+            assert_eq!(saturations(right), [], "{right}");
+        }
+    }
+
+    #[test]
+    fn casts_of_ids_are_found() {
+        for wrong in [
+            "a.raw() as usize",
+            "self.state.index() as u32",
+            "rows[state as usize]",
+            "rows()[1 + state as usize]",
+            "rows[0][(state as usize)..]",
+            "StateId::new(a as u32)",
+            "crate::ids::TokenId::from_index(a as usize)",
+        ] {
+            assert_eq!(casts(wrong).len(), 1, "{wrong}");
+        }
+        for right in [
+            "length as usize",
+            "rows[state.index()]",
+            "[a as usize, b as usize]",
+            "vec![a as usize]",
+            "#[cfg(a)] let b = c as f32;",
+            "use rows as other; let a: &mut [u8] = b;",
+            "StateId::new(a)",
+        ] {
+            assert_eq!(casts(right), [], "{right}");
+        }
+    }
+}
