@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     lexer::{closing, words},
-    paths::{Path, next_word, paths, use_trees},
+    paths::{Path, next_word, paths, uses},
     source::{Source, test_items},
 };
 
@@ -85,19 +85,18 @@ impl Crate {
             let scope = self.scopes.entry(part.module.clone()).or_default();
             scope.file.clone_from(&source.path);
         }
-        let mut uses = Vec::new();
-        for (range, tree) in use_trees(&code) {
-            let module = innermost(&parts, range.start).module.clone();
-            for (path, name) in tree {
+        let uses = uses(&code);
+        for one in &uses {
+            let module = innermost(&parts, one.range.start).module.clone();
+            for (path, name) in &one.names {
                 let scope = self.scopes.entry(module.clone()).or_default();
                 if name == "*" {
                     scope.globs.push(path[..path.len() - 1].to_vec());
                 } else if name != "_" {
-                    scope.names.insert(name, path.clone());
+                    scope.names.insert(name.clone(), path.clone());
                 }
-                self.said.insert((module.clone(), path));
+                self.said.insert((module.clone(), path.clone()));
             }
-            uses.push(range);
         }
         let depths = depths(&code);
         for keyword in ["fn", "struct", "enum", "trait", "type", "union", "const", "static", "macro_rules!"] {
@@ -112,7 +111,7 @@ impl Crate {
             }
         }
         for (at, path) in paths(&code) {
-            if !uses.iter().any(|range| range.contains(&at)) {
+            if !uses.iter().any(|one| one.range.contains(&at)) {
                 self.said.insert((innermost(&parts, at).module.clone(), path));
             }
         }

@@ -14,8 +14,16 @@ pub(super) fn next_word(code: &str, at: usize) -> Option<&str> {
     (length > 0 && length < rest.len()).then(|| &rest[..length])
 }
 
-/// The `use` declarations: their ranges, and what they bring in under which names.
-pub(super) fn use_trees(code: &str) -> Vec<(Range<usize>, Vec<(Path, String)>)> {
+/// A declaration `use`.
+pub(super) struct Use {
+    /// Its place in the code.
+    pub(super) range: Range<usize>,
+    /// The paths that it brings in, under these names.
+    pub(super) names: Vec<(Path, String)>,
+}
+
+/// The declarations `use`, their trees written out.
+pub(super) fn uses(code: &str) -> Vec<Use> {
     let mut found = Vec::new();
     for at in words(code, "use") {
         let behind = code[at + 3..].trim_start();
@@ -24,9 +32,9 @@ pub(super) fn use_trees(code: &str) -> Vec<(Range<usize>, Vec<(Path, String)>)> 
             continue;
         }
         let end = code[at..].find(';').map_or(code.len(), |length| at + length);
-        let mut tree = Vec::new();
-        expand(&Vec::new(), code[at + 3..end].trim(), &mut tree);
-        found.push((at..end, tree));
+        let mut names = Vec::new();
+        expand(&Vec::new(), code[at + 3..end].trim(), &mut names);
+        found.push(Use { range: at..end, names });
     }
     found
 }
@@ -120,8 +128,8 @@ mod tests {
     #[test]
     fn trees_of_use_are_written_out() {
         let trees = |code: &str| {
-            let trees = use_trees(code).into_iter().flat_map(|(_, tree)| tree);
-            trees.map(|(path, name)| format!("{} {name}", written(&path))).collect::<Vec<_>>()
+            let names = uses(code).into_iter().flat_map(|one| one.names);
+            names.map(|(path, name)| format!("{} {name}", written(&path))).collect::<Vec<_>>()
         };
         assert_eq!(trees("pub(crate) use a::b;"), ["a::b b"]);
         assert_eq!(

@@ -193,3 +193,25 @@ fn files_are_found() {
         assert!(markdown.iter().any(|source| source.path == file), "{file}");
     }
 }
+
+/// Every Rust file of ours compiles, so its brackets are in pairs without comments and literals.
+#[test]
+fn brackets_of_code_are_in_pairs() {
+    for source in rust() {
+        let mut open = Vec::new();
+        for (at, byte) in source.lexed.code.bytes().enumerate() {
+            let opening = match byte {
+                b'(' | b'[' | b'{' => {
+                    open.push(byte);
+                    continue;
+                }
+                b')' => b'(',
+                b']' => b'[',
+                b'}' => b'{',
+                _ => continue,
+            };
+            assert_eq!(open.pop(), Some(opening), "{}", source.place(at));
+        }
+        assert_eq!(open, [], "{}", source.path);
+    }
+}

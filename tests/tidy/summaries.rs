@@ -20,13 +20,13 @@ use super::{
 const QUESTIONS: [&str; 10] =
     ["What", "Which", "Who", "Whom", "Whose", "Why", "How", "Whether", "Where", "When"];
 const PRONOUNS: [&str; 9] = ["Its", "Their", "Those", "That", "It", "They", "Them", "Same", "Ditto"];
-const LINKS: [&str; 38] = [
+const LINKS: [&str; 36] = [
     "About", "Against", "Along", "Also", "Among", "And", "As", "At", "Because", "Before", "After", "Behind",
-    "Beside", "Between", "Both", "But", "By", "For", "From", "If", "In", "Inside", "Into", "Not", "Of", "On",
-    "Only", "Or", "Outside", "Over", "Per", "Since", "So", "To", "Under", "Until", "With", "Without",
+    "Beside", "Between", "But", "By", "For", "From", "If", "In", "Inside", "Into", "Not", "Of", "On", "Or",
+    "Outside", "Over", "Per", "Since", "So", "To", "Under", "Until", "With", "Without",
 ];
 /// Quantities that open with a preposition.
-const QUANTITIES: [&str; 5] = ["At most", "At least", "About how", "Only the", "Both kinds"];
+const QUANTITIES: [&str; 3] = ["At most", "At least", "About how"];
 /// Verbs in a form that makes a sentence, as far as they are frequent.
 const VERBS: [&str; 46] = [
     "is", "are", "was", "were", "isn't", "may", "can", "cannot", "must", "might", "has", "have", "had",
