@@ -2,11 +2,13 @@
 //! error.
 //!
 //! * `saturation`: `unwrap_or` or `unwrap_or_else` with `u32::MAX` or a constant `NONE` in its argument,
-//!   whatever is unwrapped; with any other `MAX` if what is unwrapped is a conversion (`try_from(..)`,
-//!   `try_into()`), with or without `.ok()`. An option of `u64::MAX` where nothing is bounded is no
-//!   conversion, and may be.
-//! * `as`: a cast of what is an id, which a machine knows by its place: behind `.raw()` or `.index()`, inside
-//!   of an index (`rows[state as usize]`), and inside of the argument of an id's `new` or `from_index`.
+//!   whatever is unwrapped; and with any other `MAX` or `!0` if what is unwrapped is a conversion
+//!   (`try_from(..)`, `try_into()`), also behind `ok()`, `map(..)` and the like. So too `map_or` and
+//!   `map_or_else` of a conversion, by their first argument. An option of `u64::MAX` where nothing is
+//!   bounded is no conversion, and may be.
+//! * `as`: a cast of what is an id, which a machine knows by its place: behind `.raw()` or `.index()`,
+//!   inside of an index (`rows[state as usize]`), and inside of the argument of an id's `new` or
+//!   `from_index`. A cast that gets a name first is not seen.
 //!
 //! Both are about `src`, its tests included, but for `ids.rs`.
 
@@ -35,20 +37,25 @@ pub(super) fn conversions(sources: &[Source]) -> Vec<Found> {
         .collect()
 }
 
-/// The places of `unwrap_or` that saturate.
+/// The places of methods that make what does not fit a number of their own.
 fn saturations(code: &str) -> Vec<usize> {
     let mut found = Vec::new();
-    for method in [".unwrap_or", ".unwrap_or_else"] {
-        for (at, _) in code.match_indices(method) {
+    for (method, maps) in
+        [("unwrap_or", false), ("unwrap_or_else", false), ("map_or", true), ("map_or_else", true)]
+    {
+        for at in words(code, method).filter(|at| code[..*at].ends_with('.')) {
             let open = at + method.len();
             if !code[open..].starts_with('(') {
                 continue;
             }
-            let argument: String =
-                code[open + 1..closing(code, open)].chars().filter(|c| !c.is_whitespace()).collect();
-            let always = argument.contains("u32::MAX") || words(&argument, "NONE").next().is_some();
-            let limit = words(&argument, "MAX").next().is_some();
-            if always || (limit && is_conversion(&code[..at])) {
+            let inside = &code[open + 1..closing(code, open)];
+            // Of two arguments the second is for what fits.
+            let argument = if maps { inside.split(',').next().unwrap_or_default() } else { inside };
+            let argument: String = argument.chars().filter(|c| !c.is_whitespace()).collect();
+            let none = words(&argument, "NONE").next().is_some();
+            let limit = none || words(&argument, "MAX").next().is_some() || argument.contains("!0");
+            let always = !maps && (none || argument.contains("u32::MAX"));
+            if always || (limit && is_conversion(&code[..at - 1])) {
                 found.push(at);
             }
         }
@@ -57,15 +64,22 @@ fn saturations(code: &str) -> Vec<usize> {
     found
 }
 
-/// True if code ends with a call of `try_from` or `try_into`, or with `.ok()` of one.
+/// True if code ends with a call of `try_from` or `try_into`, or of methods that hand on what that gives.
 fn is_conversion(code: &str) -> bool {
-    let code = code.trim_end();
-    let code = code.strip_suffix(".ok()").unwrap_or(code).trim_end();
-    if !code.ends_with(')') {
-        return false;
+    let mut code = code.trim_end();
+    while code.ends_with(')') {
+        let name = code[..opening(code)].trim_end();
+        if name.ends_with("try_from") || name.ends_with("try_into") {
+            return true;
+        }
+        let Some(before) =
+            [".ok", ".map", ".map_err", ".and_then"].into_iter().find_map(|m| name.strip_suffix(m))
+        else {
+            return false;
+        };
+        code = before.trim_end();
     }
-    let name = code[..opening(code)].trim_end();
-    name.ends_with("try_from") || name.ends_with("try_into")
+    false
 }
 
 /// The place of the bracket that closes at the end of `code`.
@@ -124,6 +138,10 @@ mod tests {
             "usize::try_from(a).unwrap_or(usize::MAX)",
             "u8::try_from(a(b)).ok().unwrap_or(u8::MAX)",
             "a.try_into().unwrap_or(u64::MAX / 2)",
+            "u32::try_from(a)\n    .ok()\n    .map(|a| a + 1)\n    .unwrap_or(u64::MAX)",
+            "u16::try_from(a).unwrap_or(!0)",
+            "u32::try_from(a).map_or(NONE, |a| a + 1)",
+            "u8::try_from(a).map_or_else(|_| u8::MAX, |a| a)",
         ] {
             assert_eq!(saturations(wrong).len(), 1, "{wrong}");
         }
@@ -134,6 +152,10 @@ mod tests {
             "a.unwrap_or(NONE_SUCH)",
             "a.unwrap_or_default(u32::MAX)",
             "a.map(u32::try_from).unwrap_or(u64::MAX)",
+            "a.map_or(u32::MAX, |a| a.cost)",
+            "u32::try_from(a).map_or(0, |a| a.min(u32::MAX))",
+            "u32::try_from(a).map_err(b)?.checked_add(c).unwrap_or(u64::MAX)",
+            "my_unwrap_or(u32::MAX)",
         ] {
             assert_eq!(saturations(right), [], "{right}");
         }

@@ -16,7 +16,7 @@ pub(super) fn next_word(code: &str, at: usize) -> Option<&str> {
 
 /// A declaration `use`.
 pub(super) struct Use {
-    /// Its place in the code.
+    /// The declaration in the code.
     pub(super) range: Range<usize>,
     /// The paths that it brings in, under these names.
     pub(super) names: Vec<(Path, String)>,
