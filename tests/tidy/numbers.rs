@@ -7,8 +7,8 @@
 //!   `map_or_else` of a conversion, by their first argument. An option of `u64::MAX` where nothing is
 //!   bounded is no conversion, and may be.
 //! * `as`: a cast of what is an id, which a machine knows by its place: behind `.raw()` or `.index()`,
-//!   inside of an index (`rows[state as usize]`), and inside of the argument of an id's `new` or
-//!   `from_index`. A cast that gets a name first is not seen.
+//!   inside of an index (`rows[state as usize]`), and inside of what makes an id (`StateId(..)`, its `new`
+//!   and `from_index`). A cast that gets a name first is not seen.
 //!
 //! Both are about `src`, its tests included, but for `ids.rs`.
 
@@ -105,7 +105,8 @@ fn casts(code: &str) -> Vec<usize> {
     for (at, byte) in code.bytes().enumerate().skip(1) {
         let before = bytes[at - 1];
         let index = byte == b'[' && (is_word(before) || matches!(before, b')' | b']' | b'?'));
-        let id = byte == b'(' && (code[..at].ends_with("Id::new") || code[..at].ends_with("Id::from_index"));
+        let id =
+            byte == b'(' && ["Id", "Id::new", "Id::from_index"].iter().any(|id| code[..at].ends_with(id));
         if (index && !code[..at].ends_with("mut") && !code[..at].ends_with("return")) || id {
             inside.push(at..closing(code, at));
         }
@@ -170,6 +171,7 @@ mod tests {
             "rows()[1 + state as usize]",
             "rows[0][(state as usize)..]",
             "StateId::new(a as u32)",
+            "Some(PartId((a + 1) as u32))",
             "crate::ids::TokenId::from_index(a as usize)",
         ] {
             assert_eq!(casts(wrong).len(), 1, "{wrong}");
