@@ -51,26 +51,31 @@
 //! Modules stand in the order in which data flows, and use only those above them. The engine knows
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
-//! * [`ids`], [`limits`], `interner`: indices, budgets, equal values as equal numbers.
+//! * `byte_set`: sets of bytes, as bits.
+//! * [`ids`], [`limits`]: indices, budgets.
+//! * `grouped`: compressed sparse rows, such as the edges of a graph by their targets.
+//! * `interner`: hash consing, equal values as equal numbers.
 //! * `hopcroft`: minimal automata.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
 //! * `gguf`: what a GGUF file says before its tensors.
+//! * `special`: special tokens in grammars, as byte strings that no text has.
 //! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.
 //! * [`grammar`]: notations -> IR. One file per notation, no analysis.
+//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
 //! * `scanner`: patterns -> minimal byte DFAs.
 //! * `lower`: IR -> terminals and a reduced context-free grammar.
-//! * `subterminal`: vocabulary x terminals, as tables that grammars share and trees that grow when needed or ahead.
+//! * `subterminal`: vocabulary x terminals, as tables that grammars share and trees that grow when needed or
+//!   ahead.
 //! * `parser`: Earley sets, hash-consed; moves between them, memoised.
 //! * `constraint`: bytes through threads, masks, rollback.
 //! * `captures`: which parts of a text named rules and groups have matched.
 //! * `compile`: the pipeline, called in order.
+//! * `further` (feature `oracle`): counts the terminals that a token begins by brute force, of a lowered grammar.
 //! * [`inspect`]: views of every stage, for people.
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
 //! * `experiment` (feature `experiments`): grids of runs, their records, and what they add up to.
 //! * `mistralrs` (feature `mistralrs`): the engine in requests of mistral.rs.
-//! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine; `further`: it
-//!   counts the terminals that a token begins, of a lowered grammar.
 //!
 //! # Promises
 //!

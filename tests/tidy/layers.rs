@@ -1,0 +1,183 @@
+//! Modules of the library stand in layers: each uses only those before it, and the engine knows no model.
+
+use std::{collections::BTreeSet, fs};
+
+use super::{
+    modules::{Crate, Import},
+    source::{Source, root},
+};
+
+/// All modules right in `src`, in the order in which data flows. The map in `src/lib.rs` has the same order.
+const LAYERS: [&str; 26] = [
+    "byte_set",
+    "ids",
+    "limits",
+    "grouped",
+    "interner",
+    "hopcroft",
+    "store",
+    "gguf",
+    "special",
+    "vocab",
+    "grammar",
+    "oracle",
+    "scanner",
+    "lower",
+    "subterminal",
+    "parser",
+    "constraint",
+    "captures",
+    "compile",
+    "further",
+    "inspect",
+    "proposer",
+    "model",
+    "decode",
+    "experiment",
+    "mistralrs",
+];
+/// The engine: knows nothing of models, and they know nothing of it.
+const ENGINE: [&str; 13] = [
+    "special",
+    "grammar",
+    "oracle",
+    "scanner",
+    "lower",
+    "subterminal",
+    "parser",
+    "constraint",
+    "captures",
+    "compile",
+    "further",
+    "inspect",
+    "proposer",
+];
+/// Modules that run models, and those above them.
+const MODELS: [&str; 4] = ["model", "decode", "experiment", "mistralrs"];
+/// Imports between layers that are surely there.
+const FEW_IMPORTS: usize = 100;
+
+/// The module right in `src` that a file belongs to; `None` for `lib.rs` and programs.
+fn top(path: &str) -> Option<&str> {
+    let inside = path.strip_prefix("src/")?;
+    let first = inside.split('/').next()?.trim_end_matches(".rs");
+    (inside != "lib.rs" && first != "bin").then_some(first)
+}
+
+/// Modules of no layer, and layers without a module.
+fn unlisted<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let modules: BTreeSet<&str> = paths.filter_map(top).collect();
+    let no_layer = modules.iter().filter(|module| !LAYERS.contains(module));
+    let no_module = LAYERS.iter().filter(|layer| !modules.contains(*layer));
+    no_layer
+        .map(|module| {
+            format!(
+                "src/{module} is in no layer: add it to LAYERS in tests/tidy/layers.rs, to the map in \
+                 src/lib.rs and to docs/architecture.md"
+            )
+        })
+        .chain(no_module.map(|layer| format!("the layer `{layer}` is no module: take it out of LAYERS")))
+        .collect()
+}
+
+/// A complaint about an import that breaks the order.
+fn upward(Import { from, to }: &Import) -> Option<String> {
+    let (own, used) = (top(from)?, top(to)?);
+    let layer = |name| LAYERS.iter().position(|layer| *layer == name);
+    // Modules of no layer are faults of their own.
+    let rises = layer(own)? < layer(used)?;
+    let crosses =
+        (own == "model" && ENGINE.contains(&used)) || (ENGINE.contains(&own) && MODELS.contains(&used));
+    if rises {
+        Some(format!("{from} imports {to}, of a later layer"))
+    } else {
+        crosses.then(|| format!("{from} imports {to}: engine and models know nothing of each other"))
+    }
+}
+
+/// The layers that a text names between backquotes, each where it is named first.
+fn named(text: &str) -> Vec<&str> {
+    let mut found: Vec<&str> = Vec::new();
+    for name in text.split('`').skip(1).step_by(2).filter(|name| LAYERS.contains(name)) {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_module_has_a_layer() {
+    let sources = super::source::rust();
+    let wrong = unlisted(sources.iter().map(|source| source.path.as_str()));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn modules_use_only_those_before_them() {
+    let imports = Crate::new(super::source::rust(), "src/", Some("src/bin/")).imports();
+    let checked = imports.iter().filter(|import| top(&import.from) != top(&import.to)).count();
+    assert!(checked > FEW_IMPORTS, "only {checked} imports between layers were found");
+    let wrong: Vec<_> = imports.iter().filter_map(upward).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn maps_name_all_layers() {
+    let read = |path| fs::read_to_string(root().join(path)).expect("a page");
+    let library = read("src/lib.rs");
+    let (_, map) =
+        library.split_once("//! # Map").and_then(|(_, map)| map.split_once("//! * ")).expect("a map");
+    let (map, _) = map.split_once("//!\n").expect("what follows the map");
+    assert_eq!(named(map), LAYERS, "the map in src/lib.rs has all layers, in their order");
+    let page = read("docs/architecture.md");
+    let (_, modules) = page.split_once("## Modules").expect("a list of modules");
+    let (modules, _) = modules.split_once("\n## ").expect("what follows the list");
+    let named: BTreeSet<_> = named(modules).into_iter().collect();
+    let missing: Vec<_> = LAYERS.iter().filter(|layer| !named.contains(*layer)).collect();
+    assert!(missing.is_empty(), "docs/architecture.md does not name {missing:?}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_without_a_layer_are_found() {
+        let all: Vec<String> = LAYERS.iter().map(|layer| format!("src/{layer}.rs")).collect();
+        let with =
+            |more: &[&'static str]| unlisted(all.iter().map(String::as_str).chain(more.iter().copied()));
+        let others = ["src/lib.rs", "src/bin/domino/new.rs", "tests/new.rs", "src/vocab/new.rs"];
+        assert_eq!(with(&others), [] as [String; 0]);
+        for new in ["src/new.rs", "src/new/mod.rs", "src/new/deep/file.rs"] {
+            assert_eq!(with(&[new]).len(), 1, "{new}");
+        }
+        assert_eq!(unlisted(all[1..].iter().map(String::as_str)).len(), 1);
+    }
+
+    /// True if `text` may stand in a file of the module `own`.
+    fn may(own: &str, text: &str) -> bool {
+        let mut sources: Vec<_> =
+            LAYERS.iter().map(|layer| Source::new(&format!("src/{layer}/mod.rs"), "pub struct A;")).collect();
+        sources.push(Source::new(&format!("src/{own}/b.rs"), text));
+        let imports = Crate::new(&sources, "src/", None).imports();
+        assert_eq!(imports.len(), 1, "{text}");
+        imports.iter().filter_map(upward).count() == 0
+    }
+
+    #[test]
+    fn imports_of_later_layers_are_found() {
+        assert!(may("decode", "use crate::model::A;"));
+        assert!(may("subterminal", "use crate::byte_set::A;"));
+        for (own, text) in [
+            ("special", "use crate::decode::A;"),
+            ("grouped", "use crate::{decode::{self, A}};"),
+            ("byte_set", "fn b() { crate::ids::A::new() }"),
+            ("grammar", "use super::super::lower::A;"),
+            ("model", "use crate::grammar::A;"),
+            ("model", "use crate::special::A;"),
+        ] {
+            assert!(!may(own, text), "{own}: {text}");
+        }
+    }
+}
