@@ -405,5 +405,5 @@ fn ends(mask: &TokenSet, constraint: &Constraint) -> TokenSet {
     ends
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests;
