@@ -51,6 +51,7 @@
 //! Modules stand in the order in which data flows, and use only those above them. The engine knows
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
+//! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
 //! * [`ids`], [`limits`], `interner`: indices, budgets, equal values as equal numbers.
 //! * `hopcroft`: minimal automata.
 //! * [`store`]: what was worked out once, in sealed files and a cache folder.
@@ -71,6 +72,12 @@
 //! * `mistralrs` (feature `mistralrs`): the engine in requests of mistral.rs.
 //! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine; `further`: it
 //!   counts the terminals that a token begins, of a lowered grammar.
+//!
+//! # Features
+//!
+//! `cli` and `candle` are on by default, and turn on what they need of `hub`, `tokenizers` (prompts to tokens), `simd`
+//! and `threads`. Without any the library has some 40 crates, the same masks and the same draws, all made by the calling
+//! thread, and it runs on `wasm32-unknown-unknown`. `docs/library.md` has all features.
 //!
 //! # Promises
 //!
@@ -100,6 +107,8 @@
 )]
 
 mod byte_set;
+mod clock;
+mod cores;
 pub mod ids;
 pub mod limits;
 
@@ -167,7 +176,7 @@ pub use vocab::{TokenSet, Vocabulary, VocabularyError};
 /// The programs in the pages, as doctests.
 #[cfg(doctest)]
 mod pages {
-    #[cfg(feature = "candle")]
+    #[cfg(all(feature = "candle", feature = "tokenizers"))]
     #[doc = include_str!("../README.md")]
     mod readme {}
 

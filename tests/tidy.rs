@@ -6,7 +6,9 @@ use std::{
 };
 
 /// Modules in pipeline order: each uses only those before it.
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 25] = [
+    "clock",
+    "cores",
     "ids",
     "limits",
     "hopcroft",
