@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 
 use crate::{
     constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program, members},
+    cores,
     grammar::{Automaton, Expr, Grammar, GrammarWarning, PatternKind, suggest::nearest},
     ids::TokenId,
     limits::{Limits, PREPARING_WORK, Work},
@@ -324,14 +325,15 @@ impl CompiledGrammar {
         self.program.grown.get_or_init(|| Arc::new(self.grown(&progress)));
     }
 
-    /// Grows all trees on a thread of its own, for instance while a model reads its prompt. Sessions go on
-    /// meanwhile, and use the trees from the first mask on that they make after the trees are there.
+    /// Grows all trees on a thread of its own (without the feature `threads`: before it returns), for instance
+    /// while a model reads its prompt. Sessions go on meanwhile, and use the trees from the first mask on that
+    /// they make after the trees are there.
     pub fn grow_trees_in_background(&self) {
         self.in_background(Self::grow_trees);
     }
 
-    /// [Explores](Self::explore) on a thread of its own, for instance while a model is loaded and reads its
-    /// prompt.
+    /// [Explores](Self::explore) on a thread of its own (without the feature `threads`: before it returns), for
+    /// instance while a model is loaded and reads its prompt.
     pub fn explore_in_background(&self) {
         self.in_background(|grammar| {
             grammar.explore();
@@ -340,8 +342,7 @@ impl CompiledGrammar {
 
     fn in_background(&self, work: impl FnOnce(&Self) + Send + 'static) {
         let grammar = self.clone();
-        let thread = std::thread::Builder::new().name("domino trees".to_owned());
-        if let Err(error) = thread.spawn(move || work(&grammar)) {
+        if let Err(error) = cores::in_background("domino trees", move || work(&grammar)) {
             tracing::warn!(
                 "no thread to work ahead on: {error}; trees and masks are made as texts need them"
             );

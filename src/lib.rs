@@ -51,6 +51,7 @@
 //! Modules stand in the order in which data flows, and use only those above them. The engine knows
 //! nothing of models, models know nothing of grammars; both meet in [`decode`].
 //!
+//! * `clock`, `cores`: the time, if there is a clock, and other cores, if there are any.
 //! * `byte_set`: sets of bytes, as bits.
 //! * [`ids`], [`limits`]: indices, budgets.
 //! * `grouped`: compressed sparse rows, such as the edges of a graph by their targets.
@@ -76,6 +77,12 @@
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
 //! * `experiment` (feature `experiments`): grids of runs, their records, and what they add up to.
 //! * `mistralrs` (feature `mistralrs`): the engine in requests of mistral.rs.
+//!
+//! # Features
+//!
+//! `cli` and `candle` are on by default, and turn on what they need of `hub`, `tokenizers` (prompts to tokens), `simd`
+//! and `threads`. Without any the library has some 40 crates, the same masks and the same draws, all made by the calling
+//! thread, and it runs on `wasm32-unknown-unknown`. `docs/library.md` has all features.
 //!
 //! # Promises
 //!
@@ -105,6 +112,8 @@
 )]
 
 mod byte_set;
+mod clock;
+mod cores;
 pub mod ids;
 pub mod limits;
 
@@ -172,7 +181,7 @@ pub use vocab::{TokenSet, Vocabulary, VocabularyError};
 /// The programs in the pages, as doctests.
 #[cfg(doctest)]
 mod pages {
-    #[cfg(feature = "candle")]
+    #[cfg(all(feature = "candle", feature = "tokenizers"))]
     #[doc = include_str!("../README.md")]
     mod readme {}
 

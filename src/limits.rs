@@ -190,8 +190,11 @@ pub const SUBSTRING_BYTES: usize = 1 << 23;
 pub const SAFETENSORS_HEADER_BYTES: u64 = 100_000_000;
 
 /// Numbers in any one tensor, which keeps products of sizes far from overflow. What a model may take in all is
-/// `LoadOptions::memory_limit`.
-pub const TENSOR_ELEMENTS: usize = 1 << 40;
+/// `LoadOptions::memory_limit`. 2^40, or 2^28 where an address has 32 bits.
+pub const TENSOR_ELEMENTS: usize = match 1_usize.checked_shl(40) {
+    Some(elements) => elements,
+    None => 1 << 28,
+};
 
 /// Contexts of a prior; past it those that were met least are forgotten. About 60 bytes each, and 8 for each token in
 /// it.

@@ -98,6 +98,7 @@ pub(crate) fn shown(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// What these bytes of a grammar begin with.
+#[cfg(feature = "tokenizers")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'b> {
     /// Text up to the next special token, or to the end.
@@ -109,6 +110,7 @@ pub(crate) enum Piece<'b> {
 }
 
 /// The pieces of these bytes in turn.
+#[cfg(feature = "tokenizers")]
 pub(crate) fn pieces(bytes: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {

@@ -402,7 +402,6 @@ fn bad_definitions_are_told_with_their_place() {
 }
 
 /// The definitions of the repository are such, whole and quick.
-#[cfg(not(packaged))]
 #[test]
 fn definitions_of_the_repository_can_be_read() {
     use domino::experiment::Definition;

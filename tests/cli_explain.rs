@@ -211,7 +211,6 @@ fn a_text_is_cut_both_ways() {
 }
 
 /// The shipped model's tokenizer puts a space before every text.
-#[cfg(not(packaged))]
 #[test]
 fn a_tokenizer_that_puts_a_space_before_texts_is_understood() {
     let text = "{\"name\": \"John Doe\", \"age\": 30}";

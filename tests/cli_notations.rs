@@ -38,7 +38,6 @@ fn batches_name_the_notation() {
 }
 
 /// Every command that takes a grammar takes these notations.
-#[cfg(not(packaged))]
 #[test]
 fn all_commands_take_lark_and_ebnf() {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");

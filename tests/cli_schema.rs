@@ -74,7 +74,6 @@ const PET: &str = r##"{
 }"##;
 
 /// Every command that takes a grammar takes a schema, by the ending of its file or by `--syntax`.
-#[cfg(not(packaged))]
 #[test]
 fn all_commands_take_schemas() {
     let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small/tokenizer.json");
@@ -125,7 +124,6 @@ fn all_commands_take_schemas() {
 
 /// `generate` and `learn` need a model.
 #[cfg(feature = "candle")]
-#[cfg(not(packaged))]
 #[test]
 fn models_write_and_learn_instances() {
     let model = ["-m", concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small")];
@@ -192,7 +190,6 @@ fn inspect_shows_shapes_and_what_large_automata_come_from() {
 
 /// Of a schema without a prior the template is guessed, by default, and that changes no token.
 #[cfg(feature = "candle")]
-#[cfg(not(packaged))]
 #[test]
 fn templates_are_drafted_by_default() {
     let folder = tempfile::tempdir().unwrap();

@@ -90,7 +90,6 @@ fn fixtures() {
     assert!(check(SENTENCEPIECE) > 250);
 }
 
-#[cfg(not(packaged))]
 #[test]
 fn the_shipped_vocabulary() {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small/tokenizer.json");

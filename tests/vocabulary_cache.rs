@@ -34,7 +34,6 @@ fn assert_same(one: &Vocabulary, other: &Vocabulary) {
     assert_eq!(one.end_of_text(), other.end_of_text());
 }
 
-#[cfg(not(packaged))]
 #[test]
 fn loaded_is_built() {
     let names = [

@@ -7,7 +7,7 @@
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use super::{
@@ -16,7 +16,10 @@ use super::{
     memory::Memory,
     program::Program,
 };
-use crate::limits::{LimitExceeded, Work};
+use crate::{
+    clock::Instant,
+    limits::{LimitExceeded, Work},
+};
 
 /// How long exploring may keep a machine that sessions run on, and how long it then leaves it to them. A lock that is
 /// taken again at once is not handed over to who waits for it.

@@ -3,9 +3,12 @@
 //! Work is counted in units, so that the same text gets the same answer on every machine; time is a second bound, for
 //! whoever has others waiting.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::{
+    clock::Instant,
+    limits::{Budget, LimitExceeded, Limits},
+};
 
 /// What a session may spend on one step (`mask`, `allows`, `advance`, ...) and on a text.
 ///

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{classes::Class, completion::Lengths, scarce::ScarceKeys};
 use crate::{
+    cores,
     ids::{ScanStateId, TerminalId, TokenId},
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
@@ -99,19 +100,15 @@ impl Program {
     ) -> Self {
         let count = lowered.scanner.terminal_count();
         let follow = || Follow::new(&lowered.cfg, count);
-        let (mut made, mut own) = (None, Vec::new());
-        rayon::in_place_scope(|scope| {
-            if count >= WORTH_A_THREAD && rayon::current_num_threads() > 1 {
-                scope.spawn(|_| made = Some(follow()));
-            }
-            own = lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect();
-        });
+        let own = || lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect();
+        let (own, follow) =
+            if count >= WORTH_A_THREAD { cores::beside(own, follow) } else { (own(), follow()) };
         Self {
             tables: own,
             vocabulary: tables.vocabulary().clone(),
             classes: Class::of(&asked),
             asked,
-            follow: made.unwrap_or_else(follow),
+            follow,
             lowered,
             lookahead: reach.0,
             terminals: reach.1,

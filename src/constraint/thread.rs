@@ -122,8 +122,9 @@ impl States {
         if state.first_class as usize == class {
             return state.first_move.unpack();
         }
-        // Without moves the sum is past their end.
-        self.moves.get(state.moves as usize + class).map_or(Move::Unknown, |packed| packed.unpack())
+        // Without moves the sum is past their end, also where it takes 32 bits.
+        let at = (state.moves as usize).saturating_add(class);
+        self.moves.get(at).map_or(Move::Unknown, |packed| packed.unpack())
     }
 
     /// Notes a move.

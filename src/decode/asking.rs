@@ -1,6 +1,6 @@
 //! Where a run and its drafter meet: the drafter sees places of the text and the noise of its draws.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{
     error::DecodeError,
@@ -9,6 +9,7 @@ use super::{
     stats::timed,
 };
 use crate::{
+    clock::Instant,
     constraint::Constraint,
     ids::TokenId,
     proposer::{Drafter, Seen, Site},

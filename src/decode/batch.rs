@@ -4,12 +4,7 @@
 //! Invariant: a run's tokens are those it has alone, whatever shares its passes, and whenever it joins; what
 //! goes wrong in one run ends that one only.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 use super::{
     calibration::{Place, calibrate},
@@ -23,7 +18,9 @@ use super::{
     verification::{Between, Offer, Ready},
 };
 use crate::{
+    clock::Instant,
     constraint::Constraint,
+    cores,
     ids::TokenId,
     model::{BatchInput, BatchModel, Logits},
     proposer::{Cut, Drafter, Offered, Pass, PassCost, Speedup, Worth, count},
@@ -315,7 +312,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         let (cost, sequences) = (&self.cost, todo.len());
         let margin = if sequences > 1 { MARGIN } else { 1.0 };
         let pace = margin * count(sequences) * self.speedup.times() / cost.seconds(without);
-        let threads = rayon::current_num_threads();
+        let threads = cores::count();
         let worth = |drafting: usize| {
             let at_once = drafting.clamp(1, threads);
             Worth { cost, pace, sequences, at_once }

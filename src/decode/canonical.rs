@@ -35,7 +35,8 @@ use crate::{
 /// Steps back in a text after which its tokens are free.
 const MOST_BACK: usize = 256;
 
-/// Writes texts of canonical tokens: those that the tokenizer itself makes of the text.
+/// Writes texts of canonical tokens: those that the tokenizer itself makes of the text. With the feature
+/// `tokenizers`.
 ///
 /// Nothing is drafted, and tokens come one a pass. What is shown of a text could be taken back, so it comes
 /// as a whole.

@@ -15,7 +15,7 @@
 
 mod resampling;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use self::resampling::{chosen, effective, needed, offspring, relative};
 use super::{
@@ -30,6 +30,7 @@ use super::{
     stats::{DecodeStats, timed},
 };
 use crate::{
+    clock::Instant,
     constraint::{Constraint, Patience},
     ids::TokenId,
     model::{BatchInput, BatchModel, Logits, Rows},
@@ -405,5 +406,5 @@ fn ends(mask: &TokenSet, constraint: &Constraint) -> TokenSet {
     ends
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests;

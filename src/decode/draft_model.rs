@@ -9,14 +9,15 @@
 //! Invariant: the draft model's cache is a prefix of the text and its draft. What was refused is cut off
 //! before the next pass, so a guess is that of a draft model which has read nothing else.
 
-use std::{fmt, time::Instant};
+use std::fmt;
 
-use super::same_tokens::{DraftModelError, DraftModelErrorKind, same_split, same_tokens};
+use super::same_tokens::{DraftModelError, DraftModelErrorKind, same_tokens};
 use crate::{
+    clock::Instant,
     ids::TokenId,
     model::{Logits, Model, Rows},
     proposer::{Drawn, EXPECTED, Guess, Median, Propose, Rate, Seen, Site, kind_of_margin},
-    vocab::{TokenSet, Tokenizer, Vocabulary},
+    vocab::{TokenSet, Vocabulary},
 };
 
 /// Is the draft model kept to the grammar?
@@ -123,15 +124,6 @@ impl<M: Model> DraftModel<M> {
             declined: 0,
             tally: DraftTally::default(),
         })
-    }
-
-    /// Checks that the tokenizer of the draft model splits texts as the model's does.
-    ///
-    /// # Errors
-    /// If it does not: what such a draft model has learnt to expect are other tokens.
-    pub fn splitting(self, own: &Tokenizer, target: &Tokenizer) -> Result<Self, DraftModelError> {
-        same_split(own, target)?;
-        Ok(self)
     }
 
     /// Sets whether it is kept to the grammar. Default: it is.

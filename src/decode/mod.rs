@@ -4,6 +4,7 @@ mod asking;
 mod batch;
 mod builder;
 mod calibration;
+#[cfg(feature = "tokenizers")]
 mod canonical;
 mod choice;
 mod conditional;
@@ -23,19 +24,24 @@ mod replay;
 mod retokenize;
 mod row;
 mod run;
+#[cfg(feature = "tokenizers")]
+mod same_split;
 mod same_tokens;
 mod sampler;
 mod sampling;
 mod sequence;
+#[cfg(feature = "tokenizers")]
 pub(crate) mod single;
 mod speculation;
 mod stats;
 mod steps;
 mod stop;
 mod verification;
+mod wide;
 
 pub use batch::{BatchDecoder, BatchEvent, SequenceId};
 pub use builder::DecoderBuilder;
+#[cfg(feature = "tokenizers")]
 pub use canonical::{CanonicalDecoder, CanonicalText};
 #[cfg(feature = "experiments")]
 pub(crate) use choice::possible;

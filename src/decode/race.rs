@@ -5,9 +5,10 @@
 
 use std::cmp::Ordering;
 
-use pulp::{Arch, Simd, WithSimd};
-
-use super::noise::{self, Noise};
+use super::{
+    noise::{self, Noise},
+    wide::{Loop, dispatch},
+};
 use crate::{
     ids::TokenId,
     vocab::{Contents, TokenSet},
@@ -76,7 +77,7 @@ impl Race {
             Contents::Listed(tokens) => for_each_listed(row, tokens, |token, logit| {
                 self.enter(Candidate::new(token, logit, temperature));
             }),
-            Contents::Bits(words) => Arch::new().dispatch(All { race: self, row, words, temperature }),
+            Contents::Bits(words) => dispatch(All { race: self, row, words, temperature }),
         }
     }
 
@@ -108,11 +109,11 @@ struct All<'a> {
     temperature: f64,
 }
 
-impl WithSimd for All<'_> {
-    type Output = ();
+impl Loop for All<'_> {
+    type Found = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
+    fn run(self) {
         let Self { race, row, words, temperature } = self;
         let inverse = 1.0 / temperature;
         let mut first = 0_u32;
@@ -177,7 +178,7 @@ pub(super) fn tops(row: &[f32], allowed: &TokenSet) -> Vec<f32> {
             });
             tops
         }
-        Contents::Bits(words) => Arch::new().dispatch(Tops { row, words }),
+        Contents::Bits(words) => dispatch(Tops { row, words }),
     }
 }
 
@@ -198,7 +199,7 @@ pub(super) fn likeliest(row: &[f32], allowed: &TokenSet) -> Option<(TokenId, f32
 }
 
 fn likeliest_of(row: &[f32], words: &[u64]) -> Option<(TokenId, f32)> {
-    let tops = Arch::new().dispatch(Tops { row, words });
+    let tops = dispatch(Tops { row, words });
     let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     // Words without allowed tokens have the top of rows in which nothing is possible.
     let words = row.chunks(WORD).zip(words).zip(&tops).enumerate();
@@ -222,11 +223,11 @@ struct Tops<'a> {
     words: &'a [u64],
 }
 
-impl WithSimd for Tops<'_> {
-    type Output = Vec<f32>;
+impl Loop for Tops<'_> {
+    type Found = Vec<f32>;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) -> Vec<f32> {
+    fn run(self) -> Vec<f32> {
         let mut tops = Vec::with_capacity(self.words.len());
         for (logits, &word) in self.row.chunks(WORD).zip(self.words) {
             let top = match logits.first_chunk() {
@@ -265,18 +266,18 @@ fn top_of(logits: &[f32; WORD], word: u64) -> f32 {
 
 /// The first number that is NaN or plus infinity. One pass.
 pub(super) fn first_not_finite(row: &[f32]) -> Option<usize> {
-    Arch::new().dispatch(NotFinite { row })
+    dispatch(NotFinite { row })
 }
 
 struct NotFinite<'a> {
     row: &'a [f32],
 }
 
-impl WithSimd for NotFinite<'_> {
-    type Output = Option<usize>;
+impl Loop for NotFinite<'_> {
+    type Found = Option<usize>;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) -> Option<usize> {
+    fn run(self) -> Option<usize> {
         let bad = |logit: f32| logit.is_nan() || logit == f32::INFINITY;
         for (index, block) in self.row.chunks(256).enumerate() {
             // Without a branch per number.
@@ -352,6 +353,25 @@ mod tests {
                 race.enter_all(&row, &allowed, temperature);
                 prop_assert_eq!(Some(race.winner()), expected);
             }
+        }
+
+        /// The loops as they are, beside those in the processor's widest registers.
+        #[test]
+        fn wide_registers_change_no_bit(
+            (row, allowed) in rows().prop_flat_map(|row| (Just(row.clone()), sets(row.len() + 5))),
+            temperature in prop_oneof![Just(1.0), 0.01..3.0_f64, Just(1e-310), Just(1e300)],
+            (seed, position) in any::<(u64, u64)>(),
+        ) {
+            let Contents::Bits(words) = allowed.contents() else { return Ok(()) };
+            let first = Candidate::new(TokenId::new(0), row[0], temperature);
+            let [mut wide, mut plain] = [(); 2].map(|()| Race::new(Noise::new(seed, position), first));
+            dispatch(All { race: &mut wide, row: &row, words, temperature });
+            All { race: &mut plain, row: &row, words, temperature }.run();
+            prop_assert_eq!(wide.winner(), plain.winner());
+            prop_assert_eq!(wide.total.to_bits(), plain.total.to_bits());
+            let bits = |tops: Vec<f32>| tops.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+            prop_assert_eq!(bits(tops(&row, &allowed)), bits(Tops { row: &row, words }.run()));
+            prop_assert_eq!(first_not_finite(&row), NotFinite { row: &row }.run());
         }
 
         #[test]

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use crate::{
-    ids::TokenId,
-    vocab::{Tokenizer, Vocabulary},
-};
+use crate::{ids::TokenId, vocab::Vocabulary};
 
 /// Kinds of [`DraftModelError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,25 +131,6 @@ pub(super) fn same_tokens(draft: &Vocabulary, model: &Vocabulary) -> Result<(), 
     Ok(())
 }
 
-/// Checks that a text of words, numbers and signs is split alike: equal tokens do not tell, since merges can
-/// differ.
-///
-/// # Errors
-/// [`DraftModelErrorKind::OtherSplit`] if it is not.
-pub(super) fn same_split(draft: &Tokenizer, model: &Tokenizer) -> Result<(), DraftModelError> {
-    const PROBE: &str = "The answer is 1234.5, isn't it?\n\n{\"name\": \"Zo\u{eb}  O'Neill\", \
-        \"ids\": [0, -17, 2e10]}\n\tfor (int i = 0; i < n; ++i) { sum += a[i]; }  \
-        <item>\u{dc}berm\u{e4}\u{df}ig</item> \u{6771}\u{4eac}";
-    let split = |tokenizer: &Tokenizer| tokenizer.encode(PROBE, false).ok();
-    let (draft, model) = (split(draft), split(model));
-    if draft == model {
-        return Ok(());
-    }
-    let (draft, model) = (draft.unwrap_or_default(), model.unwrap_or_default());
-    let after = draft.iter().zip(&model).take_while(|(one, other)| one == other).count();
-    Err(DraftModelErrorKind::OtherSplit { after }.into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,17 +179,5 @@ mod tests {
         let told = same_tokens(&one, &other).unwrap_err();
         assert!(told.to_string().contains("token 3 is nothing in it, and \"c\" in the model's"), "{told}");
         assert!(told.hint().contains("same family"));
-    }
-
-    #[test]
-    fn splits_are_compared() {
-        const JSON: &str = include_str!("../../tests/fixtures/byte_level.json");
-        let own = Tokenizer::from_tokenizer_json(JSON).unwrap();
-        assert_eq!(same_split(&own, &own), Ok(()));
-        let mut json: serde_json::Value = serde_json::from_str(JSON).unwrap();
-        json["model"]["merges"] = serde_json::json!([]);
-        let other = Tokenizer::from_tokenizer_json(&json.to_string()).unwrap();
-        let told = same_split(&other, &own).unwrap_err();
-        assert!(matches!(told.kind(), DraftModelErrorKind::OtherSplit { .. }), "{told}");
     }
 }

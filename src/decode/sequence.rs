@@ -1,6 +1,6 @@
 //! One sequence of a batch, by the phase that it is in.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{
     batch::{BatchEvent, SequenceId},
@@ -9,7 +9,7 @@ use super::{
     run::{Finish, Run},
     verification::{Between, Phase, Ready},
 };
-use crate::{model::Logits, proposer::Drafter};
+use crate::{clock::Instant, model::Logits, proposer::Drafter};
 
 /// A run, its name, what drafts for it, and where it is between two passes: `P` is a phase of verification.
 pub(super) struct Sequence<P = Between> {

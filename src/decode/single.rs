@@ -2,7 +2,7 @@
 //!
 //! Invariant: with a choice of the mask's tokens by the sampler's draw it gives the decoder's tokens.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{
     error::DecodeError,
@@ -12,6 +12,7 @@ use super::{
     stats::{DecodeStats, timed},
 };
 use crate::{
+    clock::Instant,
     constraint::{Constraint, Patience},
     ids::TokenId,
     model::{Model, Rows},

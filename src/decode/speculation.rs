@@ -1,6 +1,6 @@
 //! Speculative decoding of one run (paper, 3.6): passes over the last token and a draft.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{
     error::DecodeError,
@@ -9,7 +9,7 @@ use super::{
     stats::timed,
     verification::{Between, Phase, Ready, Rows},
 };
-use crate::{ids::TokenId, model::Model, proposer::Drafter};
+use crate::{clock::Instant, ids::TokenId, model::Model, proposer::Drafter};
 
 /// The speculation of one run.
 #[derive(Debug)]

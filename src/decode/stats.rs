@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use crate::clock::Instant;
+
 /// Counts and times of one run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -40,7 +42,7 @@ pub struct DecodeStats {
 
 /// Runs `work` and adds the time it took to `time`.
 pub(crate) fn timed<T>(time: &mut Duration, work: impl FnOnce() -> T) -> T {
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let result = work();
     *time += start.elapsed();
     result

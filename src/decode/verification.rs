@@ -14,7 +14,7 @@
 //! the plain run, whatever a proposer guesses, if the model computes the same bits for a row in every pass;
 //! domino's own runner does. Measured times decide how long drafts are, and never what is drawn.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{
     asking::{ask, observed},
@@ -24,6 +24,7 @@ use super::{
     stats::timed,
 };
 use crate::{
+    clock::Instant,
     ids::TokenId,
     model::Rows as Wanted,
     proposer::{Draft, Drafter, Offered, Pass, Proposal, Site, Worth},

@@ -354,5 +354,5 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests;

@@ -3,9 +3,9 @@
 //! The schemas of a list of functions have mostly the same leaves, and together thousands.
 
 use hashbrown::{HashMap, HashSet};
-use rayon::prelude::*;
 
 use crate::{
+    cores,
     grammar::{Automaton, Expr, PatternKind},
     limits::{LimitExceeded, Limits},
     scanner::{self, TerminalDfa},
@@ -34,6 +34,6 @@ pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Auto
     };
     match different.len() {
         0..WORTH_SHARING => different.iter().map(made).collect(),
-        _ => different.par_iter().map(made).collect::<Vec<_>>().into_iter().collect(),
+        _ => cores::map(different, |leaf| made(&leaf)).into_iter().collect(),
     }
 }

@@ -42,9 +42,10 @@ pub(crate) use ranks::Rank;
 pub(crate) use shortest::{NEVER, Uses, rests, shortest};
 pub use terminals::Terminals;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::{
+    clock::Instant,
     grammar::{DistinctItems, DistinctKeys, Grammar},
     limits::Limits,
     scanner::Scanner,

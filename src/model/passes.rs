@@ -4,13 +4,10 @@
 //! Invariant: passes of all lengths go on from the same context, and whoever measures lets them take turns,
 //! so that all see the same machine.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{Model, Rows};
-use crate::ids::TokenId;
+use crate::{clock::Instant, ids::TokenId};
 
 /// Times of passes, by how many new tokens they are over.
 #[derive(Debug, Clone, Default)]

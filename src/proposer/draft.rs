@@ -1,15 +1,11 @@
 //! Drafts: what a proposer guesses, again and again, as far as the planner says that it pays.
 
 use super::{
-    forced::ForcedText,
     planner::{Cut, DraftPlanner, Offered, Pass, PassCost, Worth},
     propose::{Guess, Propose, Seen},
     site::Site,
 };
-use crate::{
-    ids::TokenId,
-    vocab::{Tokenizer, Vocabulary},
-};
+use crate::ids::TokenId;
 
 /// How long drafts are.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -104,13 +100,6 @@ impl Drafter {
     #[must_use]
     pub fn new(proposer: Box<dyn Propose>, length: DraftLength) -> Self {
         Self { proposer, length, planner: DraftPlanner::default() }
-    }
-
-    /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as
-    /// pays: for grammars of which nothing was learnt before. The tokenizer must be that of the vocabulary.
-    #[must_use]
-    pub fn of_forced_text(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
-        Self::new(Box::new(ForcedText::new(tokenizer, vocabulary).with_spellings()), DraftLength::Auto)
     }
 
     /// Sets what passes are thought to cost until measurements say otherwise, for instance from an earlier

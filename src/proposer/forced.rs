@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 
 use super::{
+    draft::{DraftLength, Drafter},
     propose::{Guess, Propose, Seen},
     rate::Rate,
     site::Site,
@@ -29,7 +30,7 @@ const REMEMBERED: usize = 1024;
 /// Places known to force nothing that are remembered.
 const PLACES: usize = 10_000;
 
-/// Proposes the canonical tokens of forced text.
+/// Proposes the canonical tokens of forced text. With the feature `tokenizers`.
 #[derive(Debug, Clone)]
 pub struct ForcedText {
     tokenizer: Tokenizer,
@@ -58,6 +59,16 @@ impl Plan {
         let gone = tokens.get(self.start..)?;
         let rest = self.tokens.strip_prefix(gone)?;
         rest.first().map(|&token| (token, rest.len() == 1))
+    }
+}
+
+impl Drafter {
+    /// Drafts of text that the grammar forces, [but for its spelling](ForcedText::with_spellings), as long as
+    /// pays: for grammars of which nothing was learnt before. The tokenizer must be that of the vocabulary.
+    /// With the feature `tokenizers`.
+    #[must_use]
+    pub fn of_forced_text(tokenizer: Tokenizer, vocabulary: Vocabulary) -> Self {
+        Self::new(Box::new(ForcedText::new(tokenizer, vocabulary).with_spellings()), DraftLength::Auto)
     }
 }
 

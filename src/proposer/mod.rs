@@ -14,6 +14,7 @@ mod calibration;
 mod count;
 mod counts;
 mod draft;
+#[cfg(feature = "tokenizers")]
 mod forced;
 mod keys;
 mod lookup;
@@ -23,6 +24,7 @@ mod prior;
 mod propose;
 mod rate;
 mod site;
+#[cfg(feature = "tokenizers")]
 mod template;
 
 pub use best::BestOf;
@@ -30,6 +32,7 @@ pub(crate) use calibration::{EXPECTED, kind_of_margin};
 pub use count::{CountProposer, Counting, Learning};
 pub(crate) use draft::Proposal;
 pub use draft::{Draft, DraftLength, DraftLengthError, Drafter};
+#[cfg(feature = "tokenizers")]
 pub use forced::ForcedText;
 pub use lookup::Lookup;
 pub(crate) use median::Median;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::table::TerminalTable;
-use crate::{limits::Work, vocab::Vocabulary};
+use crate::{cores, limits::Work, vocab::Vocabulary};
 
 /// Work after which a job makes way for others of the thread pool, such as a model's pass; some 0.1 ms.
 const PIECE: usize = if cfg!(test) { 500 } else { 20_000 };
@@ -24,11 +24,11 @@ struct Ahead {
 /// Starts a job on another core that makes the rows of the first states of each terminal, for `most` units of
 /// work. What is made is what texts would make; they wait for a row that is under way.
 pub(crate) fn make_ahead(tables: &[Arc<TerminalTable>], vocabulary: &Vocabulary, most: usize) {
-    if most > 0 && rayon::current_num_threads() > 1 {
+    if most > 0 && cores::count() > 1 {
         // Rows of strings that count characters are mostly those of the strings of any length.
         let tables = tables.iter().map(|table| table.unbounded().unwrap_or(table)).cloned().collect();
         let mut job = Ahead { tables, vocabulary: vocabulary.clone(), left: most };
-        rayon::spawn(move || {
+        cores::start(move || {
             // From the last one on.
             job.tables.retain(|table| table.dfa().is_table());
             job.tables.reverse();
@@ -51,7 +51,7 @@ impl Ahead {
         }
         self.left = self.left.saturating_sub(work.spent());
         if self.left > 0 && !self.tables.is_empty() {
-            rayon::spawn(move || self.go_on());
+            cores::start(move || self.go_on());
         }
     }
 }
@@ -88,7 +88,7 @@ mod tests {
         };
         make_ahead(&made, tables.vocabulary(), 0);
         make_ahead(&made, tables.vocabulary(), usize::MAX);
-        if rayon::current_num_threads() > 1 {
+        if cores::count() > 1 {
             assert!(comes_true(|| made.iter().all(is_begun)));
         }
     }

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rayon::prelude::*;
-
 use super::tree::{Forest, Grow, Soil, TreeNodeId};
 use crate::{
+    cores,
     ids::ScanStateId,
     limits::{GROWING_WORK, LimitExceeded, Work},
 };
@@ -31,22 +30,19 @@ impl Forest {
             found.unwrap_or_default()
         };
         let states: Vec<ScanStateId> = soil.scanner.states().collect();
-        let trees: Vec<Self> = states
-            .par_iter()
-            .map(|&state| {
-                let mut tree = Self::new(max_bytes.saturating_sub(bytes.load(Ordering::Relaxed)));
-                let mut open = with_work(&mut |work| Ok(vec![tree.root(soil, state, work)?]));
-                while let Some(node) = open.pop() {
-                    open.extend(with_work(&mut |work| {
-                        let children = tree.children(soil, node, Grow::Yes, work)?;
-                        Ok(children.into_iter().flatten().map(|child| tree.child(child).1).collect())
-                    }));
-                }
-                bytes.fetch_add(tree.bytes(), Ordering::Relaxed);
-                progress(done.fetch_add(1, Ordering::Relaxed) + 1);
-                tree
-            })
-            .collect();
+        let trees = cores::map(states.clone(), |state| {
+            let mut tree = Self::new(max_bytes.saturating_sub(bytes.load(Ordering::Relaxed)));
+            let mut open = with_work(&mut |work| Ok(vec![tree.root(soil, state, work)?]));
+            while let Some(node) = open.pop() {
+                open.extend(with_work(&mut |work| {
+                    let children = tree.children(soil, node, Grow::Yes, work)?;
+                    Ok(children.into_iter().flatten().map(|child| tree.child(child).1).collect())
+                }));
+            }
+            bytes.fetch_add(tree.bytes(), Ordering::Relaxed);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+            tree
+        });
         let mut forest = Self::new(max_bytes);
         for (state, tree) in states.into_iter().zip(trees) {
             forest.adopt(state, tree);

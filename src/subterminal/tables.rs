@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 
 use super::table::TerminalTable;
 use crate::{
+    cores,
     grammar::Automaton,
     limits::TABLE_BYTES,
     scanner::TerminalDfa,
@@ -42,9 +43,7 @@ const FIRST_WORTH_A_FILE: usize = 3;
 /// Gives the memory of tables back to the system, on another core if there is one: for the megabytes that
 /// they are, that takes tens of milliseconds.
 fn give_back(tables: Vec<(Arc<TerminalDfa>, Arc<TerminalTable>)>) {
-    if rayon::current_num_threads() > 1 {
-        rayon::spawn(move || drop(tables));
-    }
+    cores::start(move || drop(tables));
 }
 
 impl Known {

@@ -12,6 +12,7 @@ mod spelling;
 mod stored;
 mod text;
 mod token_set;
+#[cfg(feature = "tokenizers")]
 mod tokenizer;
 mod tokenizer_json;
 mod trie;
@@ -25,6 +26,7 @@ pub(crate) use kinds::byte_kind;
 pub(crate) use quoted::Quoted;
 pub(crate) use token_set::Contents;
 pub use token_set::TokenSet;
+#[cfg(feature = "tokenizers")]
 pub use tokenizer::Tokenizer;
 pub(crate) use trie::ByteTrie;
 pub use utf8_stream::Utf8Stream;

@@ -223,7 +223,6 @@ mod tests {
         }
     }
 
-    #[cfg(not(packaged))]
     #[test]
     fn the_shipped_vocabulary() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/domino-small");

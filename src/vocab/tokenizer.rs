@@ -11,12 +11,12 @@ use tokenizers::Model;
 use super::{
     error::{VocabularyError, VocabularyErrorKind},
     gguf_tokenizer,
-    tokenizer_json::{read_added, read_file},
+    tokenizer_json::read_added,
     vocabulary::Vocabulary,
 };
 use crate::{gguf::is_gguf, ids::TokenId};
 
-/// Turns prompts into tokens. Cloning shares the tables, which are megabytes.
+/// Turns prompts into tokens, with the feature `tokenizers`. Cloning shares the tables, which are megabytes.
 #[derive(Clone)]
 pub struct Tokenizer {
     inner: Arc<tokenizers::Tokenizer>,
@@ -105,6 +105,13 @@ impl Tokenizer {
         }
         None
     }
+}
+
+/// The text of a file.
+fn read_file(path: &Path) -> Result<String, VocabularyError> {
+    std::fs::read_to_string(path).map_err(|error| {
+        VocabularyError::new(VocabularyErrorKind::Io, format!("cannot read {}: {error}", path.display()))
+    })
 }
 
 /// What the crate makes of a file. It panics on some that it should refuse, such as those with a wrong

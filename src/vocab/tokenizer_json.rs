@@ -2,7 +2,7 @@
 //!
 //! Only the parts that spell tokens are read: the model's vocabulary, the added tokens, the decoder.
 
-use std::{borrow::Cow, collections::HashMap, fmt, path::Path};
+use std::{borrow::Cow, collections::HashMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -43,13 +43,6 @@ impl Vocabulary {
     }
 }
 
-/// The text of a file.
-pub(super) fn read_file(path: &Path) -> Result<String, VocabularyError> {
-    std::fs::read_to_string(path).map_err(|error| {
-        VocabularyError::new(VocabularyErrorKind::Io, format!("cannot read {}: {error}", path.display()))
-    })
-}
-
 /// The vocabulary of these tokens, of which `ends` end a text, or if there are none those of well-known names.
 pub(super) fn build(tokens: VocabularyBuilder, ends: Vec<TokenId>) -> Result<Vocabulary, VocabularyError> {
     let ends = if ends.is_empty() { end_of_text::by_well_known_names(tokens.specials()) } else { ends };
@@ -66,6 +59,7 @@ struct File<'a> {
 }
 
 /// The part of a file that prompts need besides the `tokenizers` crate.
+#[cfg(feature = "tokenizers")]
 #[derive(Deserialize)]
 struct AddedOnly {
     added_tokens: Option<Vec<AddedToken>>,
@@ -165,6 +159,7 @@ pub(super) fn read(json: &str) -> Result<VocabularyBuilder, VocabularyError> {
 }
 
 /// The ids and contents of the added tokens, in the order of the file.
+#[cfg(feature = "tokenizers")]
 pub(super) fn read_added(json: &str) -> Result<Vec<(TokenId, String)>, VocabularyError> {
     let file: AddedOnly = serde_json::from_str(json).map_err(|error| json_error(&error))?;
     let added = file.added_tokens.into_iter().flatten();

@@ -478,7 +478,7 @@ fn who_shares_no_proposer_is_asked_by_the_threads_of_passes() {
         }
         drain(&mut batch, &mut BTreeMap::new());
         // Where there is but one thread, whoever makes the step asks.
-        let pooled = !shared && rayon::current_num_threads() > 1;
+        let pooled = cfg!(feature = "threads") && !shared && rayon::current_num_threads() > 1;
         let askers = askers.0.lock().unwrap();
         assert!(!askers.is_empty() && askers.iter().all(|asker| *asker == pooled), "{shared}: {askers:?}");
     }

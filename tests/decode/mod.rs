@@ -2,9 +2,7 @@
 
 mod batch;
 mod draw;
-#[cfg(not(packaged))]
 mod kept;
 mod options;
-#[cfg(not(packaged))]
 mod replay;
 mod run;

@@ -8,7 +8,9 @@ use super::{
 };
 
 /// All modules right in `src`, in the order in which data flows. The map in `src/lib.rs` has the same order.
-const LAYERS: [&str; 26] = [
+const LAYERS: [&str; 28] = [
+    "clock",
+    "cores",
     "byte_set",
     "ids",
     "limits",

@@ -428,5 +428,5 @@ fn last_number(text: &str) -> Option<String> {
     found
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests;

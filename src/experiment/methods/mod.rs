@@ -253,13 +253,13 @@ impl<M: Model> fmt::Debug for Stage<'_, M> {
     }
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod host_tests;
 #[cfg(test)]
 mod inversion_tests;
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod peer_tests;
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod program_tests;
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests;

@@ -206,5 +206,5 @@ impl Outputs {
     }
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests;

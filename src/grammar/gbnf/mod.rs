@@ -258,5 +258,5 @@ fn undefined(source: Source<'_>, builder: &GrammarBuilder, uses: Vec<(String, Ve
     }
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests;

@@ -40,7 +40,6 @@ pub use places::SchemaPlaces;
 use strings::StringSet;
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
 
 use self::{
     algebra::{Algebra, FormulaId},
@@ -49,7 +48,10 @@ use self::{
     resolve::Resolver,
 };
 use super::{Grammar, GrammarError, Pattern, document};
-use crate::limits::{Budget, LimitExceeded, Limits};
+use crate::{
+    cores,
+    limits::{Budget, LimitExceeded, Limits},
+};
 
 /// A schema as a grammar, and what of the schema is not in it.
 #[derive(Debug, Clone)]
@@ -80,12 +82,13 @@ pub(super) fn parse_all(
     texts: &[&str],
     limits: &Limits,
 ) -> Vec<Result<SchemaGrammar, SchemaError>> {
-    let share = texts.len().div_ceil(2 * rayon::current_num_threads()).max(1);
-    let read = texts.par_chunks(share).flat_map_iter(|texts| {
+    let share = texts.len().div_ceil(2 * cores::count()).max(1);
+    let read = cores::map_large(texts.chunks(share).collect(), |texts| {
         let mut written = WrittenKeys::new();
-        texts.iter().map(move |text| parse_beside(&mut written, options, text, limits))
+        let read = texts.iter().map(|text| parse_beside(&mut written, options, text, limits));
+        read.collect::<Vec<_>>()
     });
-    read.collect()
+    read.into_iter().flatten().collect()
 }
 
 fn parse_beside(

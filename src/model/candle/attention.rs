@@ -446,6 +446,6 @@ fn add_vectors<S: Simd, const R: usize, const V: usize>(
     V
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 #[path = "attention_tests.rs"]
 mod tests;

@@ -154,7 +154,7 @@ fn own_name(name: &str) -> String {
     format!("blk.{layer}.{own}.{suffix}")
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests {
     use std::path::Path;
 

@@ -285,6 +285,6 @@ fn quantised_values<S: Simd>(simd: S, block: &[u8], floats: &mut [f32]) {
     }
 }
 
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 #[path = "kv_blocks_tests.rs"]
 mod tests;

@@ -11,7 +11,7 @@ mod decimal;
 mod multiples;
 mod reals;
 mod residues;
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests;
 mod texts;
 

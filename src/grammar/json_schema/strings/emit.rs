@@ -16,6 +16,7 @@ use super::{
     spelling::{Style, quoted, spell},
 };
 use crate::{
+    cores,
     grammar::{
         Automaton, GrammarBuilder, Pattern, Span,
         json_schema::{
@@ -126,9 +127,9 @@ impl StringSet {
     pub(in super::super) fn spell_ahead(&self, spelling: Spelling) {
         // Other ways of writing are not kept, and bounds make other sets.
         let ([(_, dfa)], Style::All) = (&self.pieces[..], Style::of(spelling.escapes)) else { return };
-        if dfa.len() >= WORTH_A_THREAD && !dfa.is_spelled() && rayon::current_num_threads() > 1 {
+        if dfa.len() >= WORTH_A_THREAD && !dfa.is_spelled() {
             let dfa = dfa.clone();
-            rayon::spawn(move || {
+            cores::start(move || {
                 // Whoever asks for it is told what went wrong.
                 let _ = quoted(&dfa, Style::All);
             });

@@ -12,12 +12,12 @@ mod digits;
 mod ecma;
 mod emit;
 mod formats;
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod measured_tests;
 pub(super) mod pattern;
 mod rfc;
 mod spelling;
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod tests;
 mod word;
 

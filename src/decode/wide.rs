@@ -1,0 +1,36 @@
+//! Loops in the widest registers that the processor has, with the feature `simd`; as they are without.
+//!
+//! Invariant: the results are the same, bit for bit. A loop is compiled several times, and no compilation fuses or
+//! reorders operations on floating-point numbers.
+
+/// A loop, which must be `#[inline(always)]` with all that it calls.
+pub(super) trait Loop {
+    /// What it finds.
+    type Found;
+
+    /// Goes through it.
+    fn run(self) -> Self::Found;
+}
+
+/// Goes through a loop, by the instructions that the processor has.
+pub(super) fn dispatch<L: Loop>(work: L) -> L::Found {
+    #[cfg(feature = "simd")]
+    {
+        pulp::Arch::new().dispatch(Dispatched(work))
+    }
+    #[cfg(not(feature = "simd"))]
+    work.run()
+}
+
+#[cfg(feature = "simd")]
+struct Dispatched<L>(L);
+
+#[cfg(feature = "simd")]
+impl<L: Loop> pulp::WithSimd for Dispatched<L> {
+    type Output = L::Found;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _simd: S) -> L::Found {
+        self.0.run()
+    }
+}
