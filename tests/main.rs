@@ -19,7 +19,11 @@ mod cli_experiment;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_explain;
 #[cfg(all(feature = "cli", not(packaged)))]
+mod cli_files;
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_generate;
+#[cfg(all(feature = "cli", not(packaged)))]
+mod cli_keywords;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_manners;
 #[cfg(all(feature = "cli", not(packaged)))]

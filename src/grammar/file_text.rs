@@ -1,7 +1,7 @@
 //! The text in a file of a grammar: what editors and shells add to a text is no part of the grammar.
 //!
-//! A text that a program has in its hands is taken as it is; a file may have come through an editor, a shell or
-//! a version control system of Windows.
+//! A text that a program has in its hands is taken as it is; a file may have come through an editor, a shell
+//! or a version control system of Windows.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ impl Syntax {
     /// of it. So a file means the same whatever editor has saved it. Linear; copies only where lines end with
     /// `\r\n`.
     ///
-    /// [`Grammar::parse`](super::Grammar::parse) takes a text as it is but for a byte order mark, and a regular
-    /// expression wholly as it is.
+    /// [`Grammar::parse`](super::Grammar::parse) takes a text as it is but for a byte order mark, and a
+    /// regular expression wholly as it is.
     ///
     /// # Examples
     /// ```

@@ -132,8 +132,8 @@ impl Look {
             Self::ResponseFormat => "the schema is under `json_schema`, `schema`: pass that".to_owned(),
             Self::Tokenizer => "tokenizers are given by `--tokenizer FILE`".to_owned(),
             Self::OpenApi => {
-                "pass one of its schemas: `{\"$ref\": \"api.json#/components/schemas/NAME\"}` as the schema, and \
-                 the folder of api.json by `--documents DIR`"
+                "pass one of its schemas: `{\"$ref\": \"api.json#/components/schemas/NAME\"}` as the schema, \
+                 and the folder of api.json by `--documents DIR`"
                     .to_owned()
             }
         }

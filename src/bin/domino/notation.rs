@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use domino::{
     CompiledGrammar, Compiler, Grammar, GrammarError, Syntax,
     grammar::{
-        json_schema::{Relaxed, SchemaOptions},
+        json_schema::{Relaxed, SchemaError, SchemaOptions},
         tools::{Calling, Tools},
     },
 };
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::{
     failure::{BadInput, Paint, note},
     files,
+    keywords::Reports,
     looks::Look,
     progress, warned,
 };
@@ -319,6 +320,25 @@ impl GrammarText {
                 None => BadInput::in_file(&self.name, &error),
             }
         })
+    }
+
+    /// What becomes of each keyword of its schema, or of the schemas of its functions.
+    pub(crate) fn reports(&self) -> Result<Reports, BadInput> {
+        let limits = crate::budgets::limits();
+        let wrong = |error: SchemaError| BadInput::in_file(&self.name, &error);
+        if let Some((list, _)) = &self.tools {
+            let tools = Tools::parse(list).map_err(|error| BadInput::in_file(&self.name, &error))?;
+            let reports = tools.reports(&limits).map_err(wrong)?.into_iter();
+            return Ok(Reports {
+                list: reports.map(|(name, report)| (Some(name.to_owned()), report)).collect(),
+            });
+        }
+        let (text, options) = self.schema().ok_or_else(|| {
+            let (name, notation) = (&self.name, self.notation.in_words());
+            BadInput::new(format!("{name}: only schemas have keywords to report, and this is {notation}"))
+                .hint("give --grammar FILE.json, --tools FILE, or --syntax json_schema for other endings")
+        })?;
+        Ok(Reports { list: vec![(None, options.report(text, &limits).map_err(wrong)?)] })
     }
 
     /// Says what it allows beyond its schema.
