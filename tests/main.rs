@@ -19,7 +19,11 @@ mod cli_experiment;
 #[cfg(feature = "cli")]
 mod cli_explain;
 #[cfg(feature = "cli")]
+mod cli_files;
+#[cfg(feature = "cli")]
 mod cli_generate;
+#[cfg(feature = "cli")]
+mod cli_keywords;
 #[cfg(feature = "cli")]
 mod cli_manners;
 #[cfg(feature = "cli")]

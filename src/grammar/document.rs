@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use super::{
     GrammarError,
-    source::{Source, Span},
+    source::{BYTE_ORDER_MARK, Source, Span},
 };
 
 /// Levels of nesting in a document; deeper text is refused.
@@ -82,7 +82,9 @@ impl Documents {
         let document = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
         self.texts.push(text.to_owned());
         let before = self.nodes.len();
-        let root = Reader { text, at: 0, documents: self, document }.document();
+        // RFC 8259, section 8.1: whoever reads JSON may ignore a byte order mark.
+        let at = if text.as_bytes().starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let root = Reader { text, at, documents: self, document }.document();
         if root.is_err() {
             self.nodes.truncate(before);
         }
@@ -467,6 +469,17 @@ mod tests {
         assert_eq!(documents.pointer(null), "#/b/1/a~1b~0");
         assert_eq!(documents.string(members[1].1), Some("a\u{1F600}\n"));
         assert_eq!(documents.at_pointer(root, "/b/01"), None);
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_text_is_no_part_of_it() {
+        let (documents, root) = read("\u{FEFF}\r\n{\"a\":\r\n1}\r\n").unwrap();
+        assert_eq!(documents.span(root), Span::new(5, 14));
+        let wrong = read("\u{FEFF}{,").unwrap_err().shown("\u{FEFF}{,");
+        assert_eq!(wrong.places()[0].position().to_string(), "1:2");
+        for text in ["\u{FEFF}", "\u{FEFF}\u{FEFF}1", " \u{FEFF}1", "[\u{FEFF}1]", "1\u{FEFF}"] {
+            assert!(read(text).is_err(), "{text:?}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod document;
 mod embed;
 mod error;
 mod extension;
+mod file_text;
 mod gbnf;
 mod json_characters;
 mod lark;
@@ -76,7 +77,8 @@ pub enum Syntax {
 impl Grammar {
     /// Reads a grammar.
     ///
-    /// Linear in the text.
+    /// Linear in the text. A byte order mark before the text is skipped, except before a regular expression,
+    /// which is taken as it is; for what a file holds, see [`Syntax::text_of_file`].
     ///
     /// # Errors
     /// Where the text is not of the notation, uses undefined rules, or a budget is used up.
@@ -109,7 +111,7 @@ impl Grammar {
         }
     }
 
-    /// Reads a grammar from bytes such as those of a file.
+    /// Reads a grammar from bytes, as [`parse`](Self::parse) reads it from a text.
     ///
     /// # Errors
     /// See [`parse`](Self::parse); also where the bytes are not UTF-8.
@@ -120,11 +122,9 @@ impl Grammar {
                 let at = error.valid_up_to();
                 let end = error.error_len().map_or(bytes.len(), |length| at + length);
                 let message = format!("the grammar text is not UTF-8: byte {at} is wrong");
-                Err(GrammarError::new(GrammarErrorKind::NotUtf8, message).at(
-                    Source::from_bytes(bytes),
-                    Span::from_range(at..end),
-                    "",
-                ))
+                let error = GrammarError::new(GrammarErrorKind::NotUtf8, message);
+                let error = error.at(Source::from_bytes(bytes), Span::from_range(at..end), "");
+                Err(error.with_hint(file_text::encoding_hint(bytes)))
             }
         }
     }

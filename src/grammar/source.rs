@@ -6,6 +6,9 @@
 
 use std::{fmt, ops::Range};
 
+/// U+FEFF in UTF-8: what some editors and shells put before a text to tell its encoding.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// Characters of a line shown before the caret, under it, and after it.
 const BEFORE: usize = 60;
 const UNDER: usize = 60;
@@ -81,7 +84,7 @@ impl<'t> Source<'t> {
         Self { bytes }
     }
 
-    /// Line and column of the byte at `offset`. Linear in the text.
+    /// Line and column of the byte at `offset`; a byte order mark takes no column. Linear in the text.
     #[must_use]
     pub fn position(&self, offset: u32) -> Position {
         let at = self.clamp(offset);
@@ -125,11 +128,17 @@ impl<'t> Source<'t> {
     }
 
     fn clamp(&self, offset: u32) -> usize {
-        usize::try_from(offset).unwrap_or(usize::MAX).min(self.bytes.len())
+        usize::try_from(offset).unwrap_or(usize::MAX).clamp(self.begin(), self.bytes.len())
+    }
+
+    /// Where the first line begins: editors do not show a byte order mark, so nobody counts it.
+    fn begin(&self) -> usize {
+        if self.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
     }
 
     fn line_start(&self, at: usize) -> usize {
-        self.bytes[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1)
+        let newline = self.bytes[..at].iter().rposition(|&byte| byte == b'\n');
+        newline.map_or(self.begin(), |newline| newline + 1)
     }
 
     fn line_end(&self, at: usize) -> usize {
@@ -219,6 +228,15 @@ mod tests {
         assert_eq!(source.excerpt(Span::new(8, 40)).to_string(), " \u{e9}\u{4f60}x\n   ^");
         assert_eq!(position(11), "3:1");
         assert_eq!(position(99), "3:2");
+    }
+
+    #[test]
+    fn a_byte_order_mark_takes_no_column() {
+        let source = Source::new("\u{FEFF}ab\nc");
+        let positions: Vec<String> = [0, 3, 4, 6].map(|at| source.position(at).to_string()).into();
+        assert_eq!(positions, ["1:1", "1:1", "1:2", "2:1"]);
+        assert_eq!(source.excerpt(Span::new(4, 5)).to_string(), "ab\n ^");
+        assert_eq!(source.excerpt(Span::new(0, 0)).to_string(), "ab\n^");
     }
 
     #[test]

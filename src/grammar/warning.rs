@@ -34,12 +34,15 @@ pub enum GrammarWarningKind {
     VerticalTab,
     /// Lark's `name.2: ..`: every way to split a text is followed, so priorities decide nothing.
     Priority,
-    /// An option that says nothing about which texts there are, such as `temperature`.
+    /// An option that says nothing about which texts there are, such as `temperature`, or a keyword of a JSON
+    /// Schema that says nothing where it stands, such as one that its draft does not have.
     WithoutEffect,
     /// A schema inside of another grammar: that no key comes twice cannot be said of a part of a text.
     DuplicateKeys,
     /// XGrammar's lookahead assertion: a hint for its compiler.
     Lookahead,
+    /// A keyword of a JSON Schema that no draft knows, which restricts nothing.
+    UnknownKeyword,
 }
 
 impl GrammarWarningKind {
@@ -60,6 +63,7 @@ impl GrammarWarningKind {
             Self::WithoutEffect => "without effect",
             Self::DuplicateKeys => "duplicate keys",
             Self::Lookahead => "lookahead",
+            Self::UnknownKeyword => "unknown keyword",
         }
     }
 }
@@ -88,6 +92,18 @@ impl GrammarWarning {
     /// The same warning of a text that is a part of `source`, where `to` leads there.
     pub(super) fn moved(self, source: Source<'_>, to: impl Fn(Span) -> Span) -> Self {
         Self { place: self.place.moved(source, to), ..self }
+    }
+
+    /// The same warning, which says that there are `count` more that are not shown.
+    pub(super) fn with_more(mut self, count: usize) -> Self {
+        self.message += &format!(" (and {count} more warnings)");
+        self
+    }
+
+    /// The same warning of a part that has a name.
+    pub(super) fn of_part(mut self, name: &str) -> Self {
+        self.message = format!("{name}: {}", self.message);
+        self
     }
 
     /// What it is about.

@@ -18,44 +18,44 @@ const ADDRESSES: [&str; 5] = [
 ];
 
 #[derive(Debug, Deserialize)]
-struct Table {
+pub(super) struct Table {
     /// Keywords and the first and the last draft that has them.
-    keywords: BTreeMap<String, (String, String)>,
-    rows: Vec<Row>,
+    pub(super) keywords: BTreeMap<String, (String, String)>,
+    pub(super) rows: Vec<Row>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Row {
-    keyword: String,
+pub(super) struct Row {
+    pub(super) keyword: String,
     /// The first and the last draft that it holds in; absent: in all.
     #[serde(default)]
     drafts: Option<(String, String)>,
-    schema: Value,
+    pub(super) schema: Value,
     #[serde(default)]
-    valid: Vec<Value>,
+    pub(super) valid: Vec<Value>,
     #[serde(default)]
-    invalid: Vec<Value>,
+    pub(super) invalid: Vec<Value>,
     /// The keyword that the error names or points to, if the schema is refused.
     #[serde(default)]
-    refused: Option<String>,
+    pub(super) refused: Option<String>,
 }
 
-fn table() -> Table {
+pub(super) fn table() -> Table {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/schema/drafts.json");
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// The place of a draft in [`Draft::NAMED`].
-fn place(name: &str) -> usize {
+pub(super) fn place(name: &str) -> usize {
     Draft::NAMED.iter().position(|(known, _)| *known == name).unwrap_or_else(|| panic!("draft {name}"))
 }
 
-fn has((first, last): &(String, String), draft: usize) -> bool {
+pub(super) fn has((first, last): &(String, String), draft: usize) -> bool {
     (place(first)..=place(last)).contains(&draft)
 }
 
 impl Row {
-    fn holds_in(&self, draft: usize) -> bool {
+    pub(super) fn holds_in(&self, draft: usize) -> bool {
         self.drafts.as_ref().is_none_or(|drafts| has(drafts, draft))
     }
 

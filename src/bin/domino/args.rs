@@ -17,6 +17,7 @@ use crate::{
     explain::args::{Explain, LowExplain},
     failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},
+    input::Input,
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
     notation::{GrammarSource, Notation, SHIPPED, Shipped},
@@ -200,6 +201,12 @@ struct LowCheck {
     prefix: bool,
     #[command(flatten)]
     capture: LowCapture,
+    /// Before the texts, list every keyword of the JSON Schema, or of the schemas of --tools: enforced,
+    /// annotation, unknown (it restricts nothing, and no draft knows it), relaxed (--lenient) or refused, and
+    /// why. No text need be given then. With --json one object: grammar, counts, keywords (pointer, keyword,
+    /// status, note) and error, or functions with these. With --batch the answers have it as schema_report.
+    #[arg(long)]
+    report: bool,
     /// Read lines of JSON with a grammar and a text each.
     #[arg(long, conflicts_with_all = ["grammar", "regex", "syntax", "rules"])]
     batch: bool,
@@ -208,7 +215,7 @@ struct LowCheck {
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_BYTES)]
     max_bytes: u64,
     /// The texts; - is standard input. With --batch at most one, and standard input if none.
-    #[arg(value_name = "FILE", required_unless_present = "batch")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["batch", "report"])]
     files: Vec<PathBuf>,
 }
 
@@ -262,48 +269,6 @@ pub(crate) enum Command {
     Experiment(Experiment),
 }
 
-/// Where bytes come from.
-#[derive(Debug, Clone)]
-pub(crate) enum Input {
-    Stdin,
-    File(PathBuf),
-}
-
-impl Input {
-    /// What a path on the command line means; - is standard input.
-    pub(crate) fn new(path: PathBuf) -> Self {
-        if path.as_os_str() == "-" { Self::Stdin } else { Self::File(path) }
-    }
-
-    /// What to call it in messages.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Stdin => "standard input".to_owned(),
-            Self::File(path) => path.display().to_string(),
-        }
-    }
-
-    /// Opens it.
-    pub(crate) fn open(&self) -> Result<Box<dyn std::io::BufRead>, BadInput> {
-        match self {
-            Self::Stdin => Ok(Box::new(std::io::stdin().lock())),
-            Self::File(path) => match std::fs::File::open(path) {
-                Ok(file) => Ok(Box::new(std::io::BufReader::new(file))),
-                Err(error) => Err(BadInput::new(format!("cannot read {}: {error}", path.display()))),
-            },
-        }
-    }
-
-    /// All its bytes.
-    pub(crate) fn read(&self) -> Result<Vec<u8>, BadInput> {
-        let mut bytes = Vec::new();
-        self.open()?
-            .read_to_end(&mut bytes)
-            .map_err(|error| BadInput::new(format!("cannot read {}: {error}", self.name())))?;
-        Ok(bytes)
-    }
-}
-
 /// `domino check`.
 #[derive(Debug)]
 pub(crate) struct Check {
@@ -312,6 +277,8 @@ pub(crate) struct Check {
     pub(crate) inputs: Vec<Input>,
     /// Rules to be captured.
     pub(crate) captured: Vec<String>,
+    /// Are the keywords of a schema listed?
+    pub(crate) report: bool,
     /// To be read of each.
     pub(crate) max_bytes: u64,
     pub(crate) json: bool,
@@ -325,6 +292,8 @@ pub(crate) struct Batch {
     pub(crate) max_bytes: u64,
     /// How schemas are read where rows do not say.
     pub(crate) options: SchemaOptions,
+    /// Are the keywords of schemas listed?
+    pub(crate) report: bool,
 }
 
 /// `domino mask`.
@@ -403,13 +372,14 @@ impl LowCheck {
         if !self.batch {
             let grammar = self.grammar.required_beside(schema::for_checking())?;
             let captured = self.capture.resolve(json)?;
-            let Self { prefix, max_bytes, .. } = self;
-            return Ok(Command::Check(Check { grammar, prefix, inputs, captured, max_bytes, json }));
+            let Self { prefix, report, max_bytes, .. } = self;
+            return Ok(Command::Check(Check { grammar, prefix, inputs, captured, report, max_bytes, json }));
         }
         match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
             (input, true) => {
                 let options = self.grammar.schema.resolve(schema::for_checking())?;
-                Ok(Command::Batch(Batch { input, max_bytes: self.max_bytes, options }))
+                let Self { max_bytes, report, .. } = self;
+                Ok(Command::Batch(Batch { input, max_bytes, options, report }))
             }
             _ => Err(BadInput::new("--batch takes one file of JSON lines, or - for standard input")),
         }

@@ -15,6 +15,7 @@ use crate::{
     args::Batch,
     check::{Verdict, byte_vocabulary, judge},
     failure::{self, BadInput, Exit},
+    keywords::Reports,
     lines,
     notation::{Notation, relaxed_as_json},
     schema::RowOptions,
@@ -33,6 +34,8 @@ struct Row {
     grammar: String,
     text: String,
     prefix: Option<bool>,
+    /// Are the keywords of the schema listed?
+    report: Option<bool>,
     #[serde(flatten)]
     options: RowOptions,
 }
@@ -60,12 +63,22 @@ struct Answer {
     /// What the grammar allows beyond its schema.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     relaxed: Vec<Value>,
+    /// What becomes of the keywords of its schema, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema_report: Option<Map<String, Value>>,
 }
 
 impl Answer {
     fn without(id: Value, error: String) -> Self {
-        let (leaving, relaxed) = (Map::new(), Vec::new());
-        Self { id, accepted: None, error: Some(error), leaving, grammar_warnings: None, relaxed }
+        Self {
+            id,
+            accepted: None,
+            error: Some(error),
+            leaving: Map::new(),
+            grammar_warnings: None,
+            relaxed: Vec::new(),
+            schema_report: None,
+        }
     }
 
     fn of(id: Value, verdict: &Verdict, prefix: bool, compiled: Compiled) -> Self {
@@ -78,7 +91,15 @@ impl Answer {
         }
         let warnings = grammar.grammar_warnings();
         let grammar_warnings = (!warnings.is_empty()).then(|| warned::list(warnings));
-        Self { id, accepted: Some(accepted), error: None, leaving, grammar_warnings, relaxed }
+        Self {
+            id,
+            accepted: Some(accepted),
+            error: None,
+            leaving,
+            grammar_warnings,
+            relaxed,
+            schema_report: None,
+        }
     }
 }
 
@@ -88,7 +109,8 @@ type Compiled = (CompiledGrammar, Vec<Value>);
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
     let compiler = crate::budgets::compiler(byte_vocabulary()?).any_special();
-    let mut judge = Judge { compiler, compiled: HashMap::new(), options: command.options.clone() };
+    let (options, report) = (command.options.clone(), command.report);
+    let mut judge = Judge { compiler, compiled: HashMap::new(), options, report };
     let mut lines = command.input.open()?;
     let mut out = stdout::lock();
     let mut line = Vec::new();
@@ -124,6 +146,8 @@ struct Judge {
     compiled: HashMap<(Notation, String, SchemaOptions), Result<Compiled, String>>,
     /// How schemas are read where rows do not say.
     options: SchemaOptions,
+    /// Are their keywords listed where rows do not say?
+    report: bool,
 }
 
 impl Judge {
@@ -137,13 +161,27 @@ impl Judge {
             }
         };
         let (id, prefix) = (row.id.clone(), row.prefix.unwrap_or(false));
+        let schema_report = self.report(&row);
         // A mistake in the program must not cost the rest of the batch.
         let verdict = catch_unwind(AssertUnwindSafe(|| self.verdict(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
-        match verdict {
+        let answer = match verdict {
             Ok((verdict, compiled)) => Answer::of(id, &verdict, prefix, compiled),
             Err(error) => Answer::without(id, error),
+        };
+        Answer { schema_report, ..answer }
+    }
+
+    /// What becomes of the keywords of a row's schema, if that is asked for and there is one.
+    fn report(&self, row: &Row) -> Option<Map<String, Value>> {
+        let is_schema = Notation::by_name(&row.syntax).ok() == Some(Notation::JsonSchema);
+        if !row.report.unwrap_or(self.report) || !is_schema {
+            return None;
         }
+        let options = row.options.beside(&self.options).ok()?;
+        let made = || options.report(&row.grammar, &crate::budgets::limits()).ok();
+        let report = catch_unwind(AssertUnwindSafe(made)).ok()??;
+        Some(Reports { list: vec![(None, report)] }.fields())
     }
 
     /// What the row's grammar says about its text, and the grammar.

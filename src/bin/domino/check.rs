@@ -13,9 +13,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     advice,
-    args::{Check, Input},
+    args::Check,
     captures::Capturing,
     failure::{self, BadInput, Exit, Paint, Told},
+    input::Input,
+    keywords::Reports,
     notation::{Parsed, relaxed_as_json},
     progress,
     reading::{End, Leaving, Reading, Unanswered},
@@ -130,6 +132,10 @@ fn answer(
 
 /// Checks all inputs.
 pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
+    if command.report {
+        let name = command.grammar.name();
+        report(&name, &command.grammar.load()?.reports()?, command.json)?;
+    }
     let compiler = crate::budgets::compiler(byte_vocabulary()?).any_special();
     let (grammar, Parsed { grammar: parsed, relaxed }) = command.grammar.read_and_compile(&compiler)?;
     let relaxed = relaxed_as_json(&relaxed);
@@ -165,6 +171,19 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
     // language.
     let order = [Exit::BadInput, Exit::NoAnswer, Exit::Failure];
     Ok(order.into_iter().find(|exit| exits.contains(exit)).unwrap_or(Exit::Success))
+}
+
+/// Prints what becomes of the keywords of a schema.
+pub(crate) fn report(name: &str, reports: &Reports, json: bool) -> anyhow::Result<()> {
+    let mut out = stdout::lock();
+    if json {
+        let mut object = json!({ "grammar": name });
+        extend(&mut object, reports.fields());
+        writeln!(out, "{object}")?;
+    } else {
+        reports.print(name, &mut out)?;
+    }
+    Ok(())
 }
 
 /// Says why there is no verdict on an input; the others are still checked.

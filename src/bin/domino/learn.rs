@@ -19,8 +19,9 @@ use domino::{
 use serde_json::json;
 
 use crate::{
-    args::{Input, LowGrammar},
+    args::LowGrammar,
     failure::{BadInput, Exit},
+    input::Input,
     interrupt, model,
     notation::GrammarSource,
     output::Output,

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use domino::{
     CompiledGrammar, Compiler, Grammar, GrammarError, Syntax,
     grammar::{
-        json_schema::{Relaxed, SchemaOptions},
+        json_schema::{Relaxed, SchemaError, SchemaOptions},
         tools::{Calling, Tools},
     },
 };
@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 
 use crate::{
     failure::{BadInput, Paint, note},
+    files,
+    keywords::Reports,
+    looks::Look,
     progress, warned,
 };
 
@@ -71,6 +74,23 @@ impl Notation {
         })
     }
 
+    /// Its name as `--syntax` takes it.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// What a text in it is, with an article.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::Gbnf => "GBNF",
+            Self::Regex => "a regular expression",
+            Self::Lark | Self::LarkGreedy => "Lark",
+            Self::Ebnf => "EBNF",
+            Self::JsonSchema => "a JSON Schema",
+            Self::StructuralTag => "structural tags",
+        }
+    }
+
     /// The notation of a file by the end of its name.
     fn of_file(path: &Path) -> Self {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_ascii_lowercase();
@@ -84,7 +104,8 @@ impl Notation {
         }
     }
 
-    fn syntax(self) -> Syntax {
+    /// The library's name of it.
+    pub(crate) fn syntax(self) -> Syntax {
         match self {
             Self::Gbnf => Syntax::Gbnf,
             Self::Regex => Syntax::Regex,
@@ -195,26 +216,37 @@ impl GrammarSource {
         let (notation, text) = match self {
             Self::File(path, notation, options) => {
                 schema = (**options).clone();
-                let mut text = std::fs::read(path)
-                    .map_err(|error| BadInput::new(format!("cannot read {}: {error}", path.display())))?;
-                // Editors end files with a line feed that nobody means as a part of the expression.
-                if *notation == Notation::Regex && text.last() == Some(&b'\n') {
-                    text.pop();
+                let content = files::read(path)?;
+                let text = match std::str::from_utf8(&content) {
+                    Ok(content) => notation.syntax().text_of_file(content).into_owned().into_bytes(),
+                    // Reading it tells where it is wrong.
+                    Err(_) => content,
+                };
+                if *notation == Notation::JsonSchema {
+                    self.surely_schema(&text)?;
                 }
                 (*notation, Cow::Owned(text))
             }
             Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
             Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
             Self::Tools(path, calling) => {
-                let list = std::fs::read_to_string(path)
-                    .map_err(|error| BadInput::new(format!("cannot read {}: {error}", path.display())))?;
+                let list = files::read_text(path)?;
                 let tag = Tools::parse(&list).and_then(|tools| tools.structural_tag(calling));
                 let tag = tag.map_err(|error| BadInput::in_file(&self.name(), &error))?;
                 tools = Some((list, (**calling).clone()));
                 (Notation::StructuralTag, Cow::Owned(tag.into_bytes()))
             }
         };
-        Ok(GrammarText { name: self.name(), notation, text, schema, tools })
+        let is_file = matches!(self, Self::File(..));
+        Ok(GrammarText { name: self.name(), notation, text, schema, tools, is_file })
+    }
+
+    /// Refuses what surely is another kind of file, although any object can be read as a schema.
+    fn surely_schema(&self, text: &[u8]) -> Result<(), BadInput> {
+        match Look::of(&String::from_utf8_lossy(text)).filter(|look| look.is_no_schema()) {
+            Some(look) => Err(look.mistaken(&self.name(), Notation::JsonSchema)),
+            None => Ok(()),
+        }
     }
 
     /// Reads and compiles it, and warns of what may not be meant.
@@ -248,6 +280,8 @@ pub(crate) struct GrammarText {
     schema: SchemaOptions,
     /// The list of functions that the text was made from, and how they are called.
     tools: Option<(String, Calling)>,
+    /// Does it stand in a file of its own, which may be another than was meant?
+    is_file: bool,
 }
 
 impl GrammarText {
@@ -279,7 +313,32 @@ impl GrammarText {
                 grammar.map(|grammar| Parsed { grammar, relaxed: Vec::new() })
             }
         };
-        parsed.map_err(|error| BadInput::in_file(&self.name, &error))
+        parsed.map_err(|error| {
+            let look = Look::of(&self.text()).filter(|look| self.is_file && !look.is(self.notation));
+            match look {
+                Some(look) => look.mistaken(&self.name, self.notation),
+                None => BadInput::in_file(&self.name, &error),
+            }
+        })
+    }
+
+    /// What becomes of each keyword of its schema, or of the schemas of its functions.
+    pub(crate) fn reports(&self) -> Result<Reports, BadInput> {
+        let limits = crate::budgets::limits();
+        let wrong = |error: SchemaError| BadInput::in_file(&self.name, &error);
+        if let Some((list, _)) = &self.tools {
+            let tools = Tools::parse(list).map_err(|error| BadInput::in_file(&self.name, &error))?;
+            let reports = tools.reports(&limits).map_err(wrong)?.into_iter();
+            return Ok(Reports {
+                list: reports.map(|(name, report)| (Some(name.to_owned()), report)).collect(),
+            });
+        }
+        let (text, options) = self.schema().ok_or_else(|| {
+            let (name, notation) = (&self.name, self.notation.in_words());
+            BadInput::new(format!("{name}: only schemas have keywords to report, and this is {notation}"))
+                .hint("give --grammar FILE.json, --tools FILE, or --syntax json_schema for other endings")
+        })?;
+        Ok(Reports { list: vec![(None, options.report(text, &limits).map_err(wrong)?)] })
     }
 
     /// Says what it allows beyond its schema.

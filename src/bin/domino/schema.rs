@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use domino::grammar::json_schema::{Draft, DuplicateKeys, Escapes, Format, Order, SchemaOptions, WhiteSpace};
 use serde::Deserialize;
 
-use crate::failure::BadInput;
+use crate::{failure::BadInput, files};
 
 /// Flags for grammars that are JSON Schemas.
 #[derive(Debug, Clone, Default, Args)]
@@ -237,7 +237,7 @@ fn documents(folder: &std::path::Path) -> Result<Vec<(String, String)>, BadInput
             if path.is_dir() {
                 open.push(path);
             } else if path.extension().is_some_and(|extension| extension == "json") {
-                let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+                let text = files::read_text(&path)?;
                 let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().replace('\\', "/");
                 found.push((format!("schema:///{name}"), text));
             }

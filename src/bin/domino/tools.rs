@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling};
 use serde_json::Value;
 
-use crate::failure::BadInput;
+use crate::{failure::BadInput, files};
 
 /// Which functions, and how they are called.
 #[derive(Debug, Args)]
@@ -81,8 +81,7 @@ fn unknown(name: &str) -> BadInput {
 
 /// A chat template; of `tokenizer_config.json`, the one inside.
 pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| BadInput::new(format!("cannot read {}: {error}", path.display())))?;
+    let text = files::read_text(path)?;
     let config: Option<Value> = serde_json::from_str(&text).ok();
     Ok(match config.as_ref().and_then(|config| config.get("chat_template")) {
         Some(Value::String(template)) => template.clone(),

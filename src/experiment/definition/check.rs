@@ -323,8 +323,8 @@ fn task(source: Source<'_>, raw: RawTask, prompts: Option<&RawPrompts>) -> Resul
     let (syntax, grammar) = match (file, syntax) {
         (Some(file), syntax) => {
             let path = source.folder.join(&file);
-            let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
-            (syntax.map_or_else(|| of_ending(&path), notation), text)
+            let syntax = syntax.map_or_else(|| of_ending(&path), notation);
+            (syntax, text_of_grammar(syntax, &path)?)
         }
         (None, None) => match (source.shipped)(&name) {
             Some(text) => (Syntax::Gbnf, text.to_owned()),
@@ -366,10 +366,15 @@ fn task(source: Source<'_>, raw: RawTask, prompts: Option<&RawPrompts>) -> Resul
     }
     let also = also.iter().map(|file| {
         let path = source.folder.join(file);
-        let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
-        Ok::<_, ExperimentError>((of_ending(&path), text))
+        Ok::<_, ExperimentError>((of_ending(&path), text_of_grammar(of_ending(&path), &path)?))
     });
     Ok(Task { name, syntax, grammar, also: also.collect::<Result<_, _>>()?, prompts, answer })
+}
+
+/// The text of a grammar in a file.
+fn text_of_grammar(syntax: Syntax, path: &Path) -> Result<String, ExperimentError> {
+    let content = std::fs::read_to_string(path).map_err(ExperimentError::io("read", path))?;
+    Ok(syntax.text_of_file(&content).into_owned())
 }
 
 fn notation(syntax: RawSyntax) -> Syntax {
@@ -416,6 +421,7 @@ fn prompts_of_file(
     let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
     let form = file.form.as_deref().unwrap_or(grammar);
     let mut prompts = Vec::new();
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let Line { task, prompt, answer } = serde_json::from_str(line).map_err(|error| {
             ExperimentError::definition(format!("{}:{number}", path.display()), error.to_string())

@@ -164,7 +164,8 @@ impl Definition {
     pub fn read(path: &Path, quick: bool, shipped: ShippedGrammars<'_>) -> Result<Self, ExperimentError> {
         let text = std::fs::read_to_string(path).map_err(ExperimentError::io("read", path))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, &path.display().to_string(), folder, quick, shipped)
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
+        Self::parse(text, &path.display().to_string(), folder, quick, shipped)
     }
 
     /// As [`read`](Self::read), from a text; `name` is what errors call it, and files lie in `folder`.

@@ -7,6 +7,8 @@ use super::{document::Value, options::Draft};
 pub(super) enum Dialect {
     /// As this draft says.
     Of(Draft),
+    /// As a draft before draft 4, which are refused: there, a property says itself whether it is required.
+    TooOld,
     /// As 2020-12, with the spellings of older drafts that 2020-12 does not have: for the half of all schemas
     /// that name no draft.
     Tolerant,
@@ -41,10 +43,13 @@ const SOME: &[(&str, Draft, Draft)] = &[
 impl Dialect {
     /// The dialect that `$schema` names, if it is one of the drafts.
     pub(super) fn by_address(address: &str) -> Option<Self> {
-        let address = address.trim_end_matches('#').trim_end_matches('/');
+        let address = address.trim().trim_end_matches('#').trim_end_matches('/');
+        if is_too_old(address) {
+            return Some(Self::TooOld);
+        }
         let path = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))?;
         let draft = match path {
-            "json-schema.org/draft-03/schema" | "json-schema.org/draft-04/schema" => Draft::Draft4,
+            "json-schema.org/draft-04/schema" => Draft::Draft4,
             "json-schema.org/draft-06/schema" => Draft::Draft6,
             "json-schema.org/draft-07/schema" => Draft::Draft7,
             "json-schema.org/draft/2019-09/schema" => Draft::Draft201909,
@@ -52,6 +57,12 @@ impl Dialect {
             _ => return None,
         };
         Some(Self::Of(draft))
+    }
+
+    /// The draft as options name it; that of schemas which name none is the newest.
+    pub(super) fn name(self) -> &'static str {
+        let Self::Of(draft) = self else { return "2020-12" };
+        Draft::NAMED.iter().find(|&&(_, named)| named == draft).map_or("", |&(name, _)| name)
     }
 
     /// Does the keyword mean anything here? It must be one of some draft.
@@ -76,6 +87,16 @@ impl Dialect {
     pub(super) fn has_boolean_bounds(self) -> bool {
         matches!(self, Self::Of(Draft::Draft4) | Self::Tolerant)
     }
+}
+
+/// Does an address name one of drafts 0 to 3, or their hyper-schema? However it is written: what is refused
+/// must not slip through.
+fn is_too_old(address: &str) -> bool {
+    let address = address.to_ascii_lowercase();
+    let address = address.split_once("://").map_or(&*address, |(_, path)| path);
+    let path = address.trim_start_matches("www.").strip_prefix("json-schema.org/");
+    let number = path.and_then(|path| path.strip_prefix("draft-")).map(|path| path.split(['/', '#']).next());
+    matches!(number.flatten(), Some("0" | "00" | "01" | "02" | "03" | "1" | "2" | "3"))
 }
 
 /// What a keyword of any draft holds.
@@ -113,4 +134,30 @@ pub(super) fn holds(keyword: &str, value: &Value) -> Option<Holds> {
         | "unevaluatedProperties" => Holds::Schemas,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_are_known_by_their_addresses() {
+        for (address, want) in [
+            ("http://json-schema.org/draft-03/schema#", Some(Dialect::TooOld)),
+            ("http://json-schema.org/draft-03/schema", Some(Dialect::TooOld)),
+            ("https://json-schema.org/draft-03/schema#", Some(Dialect::TooOld)),
+            ("https://json-schema.org/draft-02/schema", Some(Dialect::TooOld)),
+            ("http://json-schema.org/draft-01/schema#", Some(Dialect::TooOld)),
+            ("http://json-schema.org/draft-00/schema", Some(Dialect::TooOld)),
+            ("http://json-schema.org/draft-03/hyper-schema#", Some(Dialect::TooOld)),
+            ("HTTP://www.JSON-Schema.org/draft-03/schema/#", Some(Dialect::TooOld)),
+            ("json-schema.org/draft-03/schema", Some(Dialect::TooOld)),
+            ("http://json-schema.org/draft-04/schema#", Some(Dialect::Of(Draft::Draft4))),
+            ("https://json-schema.org/draft/2020-12/schema", Some(Dialect::Of(Draft::Draft202012))),
+            ("http://json-schema.org/schema#", None),
+            ("https://example.org/draft-03/schema", None),
+        ] {
+            assert_eq!(Dialect::by_address(address), want, "{address}");
+        }
+    }
 }

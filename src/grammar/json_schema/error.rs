@@ -150,6 +150,21 @@ impl Problem {
         Self::new(SchemaErrorKind::Unsupported, node, Some(keyword), reason)
     }
 
+    /// A schema of a draft that is no longer read.
+    pub(super) fn too_old(node: NodeId) -> Box<Self> {
+        let reason = "drafts 3 and before are not supported: there, a property says whether it is required";
+        Self::unsupported(node, "$schema", reason).with_hint(
+            "name a later draft, list the names of required properties under `required` of the object, and \
+             write `multipleOf` for `divisibleBy`, `not` for `disallow`, `allOf` for `extends`",
+        )
+    }
+
+    /// A keyword that restricts values and that nothing here reads: better refused than dropped.
+    pub(super) fn not_read(node: NodeId, keyword: &str) -> Box<Self> {
+        let reason = format!("the keyword `{keyword}` is not supported");
+        Self::new(SchemaErrorKind::Unsupported, node, None, reason)
+    }
+
     /// A keyword of strings or numbers whose language cannot be had.
     pub(super) fn of_leaf(node: NodeId, keyword: Option<&'static str>, error: LeafError) -> Box<Self> {
         let kind = match error {

@@ -19,6 +19,7 @@ mod emit;
 #[cfg(test)]
 mod engine_tests;
 mod error;
+mod keywords;
 pub mod leaf;
 mod memo;
 pub mod numbers;
@@ -26,8 +27,10 @@ mod options;
 mod places;
 #[cfg(test)]
 mod probe;
+mod report;
 mod resolve;
 pub mod strings;
+mod survey;
 mod translate;
 
 pub use emit::Outline;
@@ -37,6 +40,8 @@ use leaf::{LeafError, Spelling};
 use numbers::{Decimal, Integers, NumberSet};
 pub use options::{Draft, DuplicateKeys, Format, Order, SchemaOptions, WhiteSpace};
 pub use places::SchemaPlaces;
+pub(super) use report::keyword_warnings;
+pub use report::{KeywordReport, KeywordStatus, SchemaReport};
 use strings::StringSet;
 
 use hashbrown::HashMap;
@@ -60,7 +65,8 @@ pub struct SchemaGrammar {
     pub grammar: Grammar,
     /// What is allowed beyond the schema; empty unless [`SchemaOptions::lenient`] is set.
     pub relaxed: Vec<Relaxed>,
-    /// Keywords and formats that were met and restrict nothing, in alphabetical order.
+    /// Keywords and formats that were met and restrict nothing, in alphabetical order. Those that nobody
+    /// knows are among the grammar's [warnings](Grammar::warnings); [`SchemaOptions::report`] lists all.
     pub ignored: Vec<String>,
 }
 
@@ -111,6 +117,25 @@ fn with_algebra<'o, T>(
     limits: &Limits,
     work: impl FnOnce(&mut Algebra<'o>, FormulaId) -> Checked<T>,
 ) -> Result<(T, Algebra<'o>), SchemaError> {
+    match attempt(options, text, limits, work)? {
+        (Ok(done), algebra, _) => Ok((done, algebra)),
+        (Err(problem), algebra, _) => Err(problem.finish(&algebra.resolver.documents)),
+    }
+}
+
+/// What came of work on a schema, with all that is known then, and the schema's root.
+type Attempt<'o, T> = (Checked<T>, Algebra<'o>, NodeId);
+
+/// The same, where what is wrong with the schema is not the end.
+///
+/// # Errors
+/// If a text is not JSON.
+fn attempt<'o, T>(
+    options: &'o SchemaOptions,
+    text: &str,
+    limits: &Limits,
+    work: impl FnOnce(&mut Algebra<'o>, FormulaId) -> Checked<T>,
+) -> Result<Attempt<'o, T>, SchemaError> {
     let mut documents = Documents::default();
     let mut roots = vec![(String::new(), read(&mut documents, text, limits)?)];
     for (address, text) in &options.documents {
@@ -124,10 +149,7 @@ fn with_algebra<'o, T>(
         let start = algebra.schema(root, scope);
         work(&mut algebra, start)
     });
-    match done {
-        Ok(done) => Ok((done, algebra)),
-        Err(problem) => Err(problem.finish(&algebra.resolver.documents)),
-    }
+    Ok((done, algebra, root))
 }
 
 /// The sets of values of a schema, up to `most`, and whether these are all.

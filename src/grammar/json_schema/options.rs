@@ -1,6 +1,6 @@
 //! What can be chosen when a schema is read.
 
-use super::{Escapes, Outline, SchemaError, SchemaGrammar};
+use super::{Escapes, Outline, SchemaError, SchemaGrammar, SchemaReport};
 use crate::limits::Limits;
 
 /// A version of JSON Schema.
@@ -247,6 +247,30 @@ impl SchemaOptions {
     /// budget.
     pub fn parse(&self, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
         super::parse(self, text, limits)
+    }
+
+    /// Reports what becomes of each keyword of a schema: whether it is enforced, a remark, not known, relaxed
+    /// or refused. A schema that cannot be used has a report too. Costs about as much as
+    /// [`parse`](Self::parse), twice where that fails.
+    ///
+    /// # Errors
+    /// Where a text is not JSON.
+    ///
+    /// # Examples
+    /// ```
+    /// use domino::{Limits, grammar::json_schema::{KeywordStatus, SchemaOptions}};
+    ///
+    /// let schema = r#"{"title": "Two", "type": "array", "minItem": 2}"#;
+    /// let report = SchemaOptions::default().report(schema, &Limits::default())?;
+    /// let status: Vec<KeywordStatus> = report.keywords.iter().map(|keyword| keyword.status).collect();
+    /// assert_eq!(status, [KeywordStatus::Annotation, KeywordStatus::Enforced, KeywordStatus::Unknown]);
+    /// assert_eq!(report.keywords[2].pointer, "#/minItem");
+    /// assert_eq!(report.keywords[2].note.as_deref(), Some("did you mean `minItems`?"));
+    /// assert!(report.error.is_none());
+    /// # Ok::<(), domino::grammar::json_schema::SchemaError>(())
+    /// ```
+    pub fn report(&self, text: &str, limits: &Limits) -> Result<SchemaReport, SchemaError> {
+        super::report::report(self, text, limits)
     }
 
     /// The sets of values that a schema speaks of, in words, up to `most`, the outer ones first; and whether

@@ -194,6 +194,22 @@ impl Resolver {
         self.resources[self.resource(node)].dialect
     }
 
+    /// The root of the schema.
+    pub(super) fn root(&self) -> NodeId {
+        self.resources[0].root
+    }
+
+    /// The address of a document, by its number.
+    pub(super) fn address_of_document(&self, document: u32) -> &str {
+        let of = |resource: &&Resource| self.documents.document(resource.root) == document;
+        self.resources.iter().find(of).map_or("", |resource| &resource.address)
+    }
+
+    /// All schemas with dynamic anchors.
+    pub(super) fn dynamically_named(&self) -> Vec<NodeId> {
+        self.resources.iter().flat_map(|resource| resource.dynamic.iter().map(|&(_, node)| node)).collect()
+    }
+
     /// What is bound once the resource of `node` is entered from `scope`.
     pub(super) fn enter(&mut self, scope: Scope, node: NodeId) -> Scope {
         let resource = self.resource(node);

@@ -380,6 +380,9 @@ impl<'a, 't> Translator<'a, 't, '_> {
             let moved = GrammarError::from(error).moved(source, |span| span.shifted(value.start));
             self.of_part(moved, expr.span)
         })?;
+        let room = MOST_SHOWN.saturating_sub(self.warnings.len());
+        let warnings = schema.grammar.warnings().iter().take(room);
+        self.warnings.extend(warnings.map(|one| one.clone().moved(source, |span| span.shifted(value.start))));
         self.parts += 1;
         let prefix = format!("json-{}.", self.parts);
         let name = embed(&mut self.builder, &schema.grammar, &prefix, value.start)

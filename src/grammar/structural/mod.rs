@@ -15,6 +15,8 @@ mod tests;
 mod tokens;
 mod translate;
 
+pub(super) use translate::options as schema_options;
+
 use super::{Grammar, GrammarError};
 use crate::limits::Limits;
 

@@ -213,13 +213,22 @@ impl<'t> Translator<'t, '_> {
             Some(read) => read,
             None => options().parse(text, self.limits),
         };
+        let is_part = self.text.get(span.range()) == Some(text);
+        let place = |inner: Span| if is_part { inner.shifted(span.start) } else { span };
         let schema = read.map_err(|error| {
             let source = self.source();
             let error = GrammarError::from(error);
-            let is_part = self.text.get(span.range()) == Some(text);
-            let moved = error.moved(source, |inner| if is_part { inner.shifted(span.start) } else { span });
+            let moved = error.moved(source, place);
             if moved.places().is_empty() { moved.at(source, span, "") } else { moved }
         })?;
+        for warning in schema.grammar.warnings() {
+            let warning = warning.clone().moved(self.source(), place);
+            // Functions of one list have the same words in their schemas.
+            let told = self.warnings.iter().any(|told| told.message() == warning.message());
+            if !told && self.warnings.len() < MOST_SHOWN {
+                self.warnings.push(warning);
+            }
+        }
         if schema.grammar.distinct_keys().is_some() && self.warnings.len() < MOST_SHOWN {
             let warning = GrammarWarning::new(
                 GrammarWarningKind::DuplicateKeys,
@@ -297,7 +306,7 @@ impl<'t> Translator<'t, '_> {
 }
 
 /// Objects that do not say so have no further members, as in XGrammar.
-fn options() -> SchemaOptions {
+pub(in crate::grammar) fn options() -> SchemaOptions {
     SchemaOptions::default().with_closed(true).of_part(true)
 }
 

@@ -7,6 +7,7 @@
 pub mod calls;
 mod spelling;
 mod tags;
+mod warned;
 
 pub use spelling::Spelling;
 
@@ -179,7 +180,8 @@ impl<'t> Tools<'t> {
     /// list.
     pub fn grammar(&self, calling: &Calling, limits: &Limits) -> Result<Grammar, GrammarError> {
         let tag = self.structural_tag(calling)?;
-        Grammar::parse(Syntax::StructuralTag, &tag, limits).map_err(|error| self.blame(error, limits))
+        let grammar = Grammar::parse(Syntax::StructuralTag, &tag, limits);
+        grammar.map(|grammar| self.warned(grammar)).map_err(|error| self.blame(error, limits))
     }
 
     /// The error of a schema where it stands in the list, instead of that in the tag.

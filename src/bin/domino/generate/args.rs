@@ -10,9 +10,10 @@ use domino::{
 
 use super::{options::LowOptions, whole::Way};
 use crate::{
-    args::{Input, LowGrammar},
+    args::LowGrammar,
     captures::LowCapture,
     failure::BadInput,
+    input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
     runner::{Card, LowDevice},

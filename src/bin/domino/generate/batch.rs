@@ -31,9 +31,9 @@ use super::{
     usual_tokens,
 };
 use crate::{
-    args::Input,
     captures::Capturing,
     failure::{self, BadInput, Exit, Paint, note},
+    input::Input,
     interrupt, lines,
     notation::GrammarSource,
     progress,

@@ -34,7 +34,7 @@ use crate::{
     captures::Capturing,
     compile, draft_model,
     failure::{self, BadInput, Exit},
-    interrupt, model,
+    files, interrupt, model,
     notation::{GrammarSource, Parsed},
     progress, reach,
     runner::{Card, Runner},
@@ -222,8 +222,7 @@ pub(crate) fn bad_model(error: &dyn std::error::Error) -> BadInput {
 pub(crate) fn prompt_text(prompt: &Prompt) -> Result<String, BadInput> {
     match prompt {
         Prompt::Text(text) => Ok(text.clone()),
-        Prompt::From(input) => String::from_utf8(input.read()?)
-            .map_err(|error| BadInput::new(format!("{}: the prompt is not UTF-8: {error}", input.name()))),
+        Prompt::From(input) => files::text(input.read()?, &input.name()),
     }
 }
 

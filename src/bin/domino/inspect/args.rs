@@ -6,10 +6,7 @@ use clap::{Args, ValueEnum};
 use domino::Terminals;
 
 use crate::{
-    args::{Input, LowGrammar},
-    failure::BadInput,
-    notation::GrammarSource,
-    reach::LowTerminals,
+    args::LowGrammar, failure::BadInput, input::Input, notation::GrammarSource, reach::LowTerminals,
 };
 
 const EXAMPLES: &str = "\
@@ -21,6 +18,7 @@ Examples:
   domino inspect trees --grammar json --tokenizer models/domino-small
   domino inspect sets --grammar my.gbnf --text '{\"a\": '
   domino inspect sets --grammar my.gbnf --along document.txt
+  domino inspect schema --grammar my.schema.json
   domino inspect masks --grammar my.schema.json --along instance.json --tokenizer models/domino-small
   domino inspect dfas --grammar json --terminal 3 --dot | dot -Tsvg > terminal.svg";
 
@@ -46,6 +44,9 @@ Examples:
 /// masks: the token masks along --text or --along, the slowest first, each on its first visit: its time, how many
 /// tokens it has, and the terminals it is made of, with their rules, or the pointers and keywords of a JSON Schema.
 /// The text is cut into the longest tokens that fit.
+///
+/// schema: every keyword of a JSON Schema, or of the schemas of --tools, with its pointer: enforced,
+/// annotation, unknown, relaxed or refused, and why. Exit code 2 if the schema cannot be used.
 ///
 /// Without a stage: sizes, memory and times of all of them, and warnings: where the grammar is written in a
 /// way that costs, on which text that shows, and how to write it instead. Of a JSON Schema also its shapes,
@@ -105,6 +106,8 @@ pub(crate) enum Stage {
     Sets,
     /// Token masks along a text.
     Masks,
+    /// Keywords of a JSON Schema.
+    Schema,
 }
 
 /// `domino inspect`.
@@ -149,7 +152,9 @@ impl LowInspect {
             (false, true) => Form::Dot,
             (false, false) => Form::Text,
         };
-        if form == Form::Dot && matches!(self.stage, Stage::All | Stage::Terminals | Stage::Masks) {
+        if form == Form::Dot
+            && matches!(self.stage, Stage::All | Stage::Terminals | Stage::Masks | Stage::Schema)
+        {
             return Err(
                 BadInput::new("this stage has no graph").hint("--dot goes with rules, dfas, trees and sets")
             );

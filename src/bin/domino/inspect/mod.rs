@@ -34,7 +34,7 @@ use self::{
     origins::Origins,
 };
 use crate::{
-    check::byte_vocabulary,
+    check::{self, byte_vocabulary},
     failure::{BadInput, Exit},
     progress,
     reach::terminals_name,
@@ -82,6 +82,9 @@ impl Subject<'_> {
 
 /// Compiles the grammar and shows what was asked for.
 pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit> {
+    if command.stage == Stage::Schema {
+        return keywords(command);
+    }
     let vocabulary = match &command.tokenizer {
         Some(path) => tokenizer::vocabulary(path, cache)?,
         None => byte_vocabulary()?,
@@ -137,8 +140,18 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
         Stage::Dfas => dfas::show(&subject, &mut out)?,
         Stage::Trees => trees::show(&subject, &mut out)?,
         Stage::Masks => masks::show(&subject, &mut out)?,
+        // Shown without compiling.
+        Stage::Schema => {}
         Stage::Sets => return follow(&subject, subject.compiled.constraint(), &mut out),
     }
+    Ok(Exit::Success)
+}
+
+/// Shows what becomes of the keywords of a schema, also of one that cannot be used, which is an error then.
+fn keywords(command: &Inspect) -> anyhow::Result<Exit> {
+    let text = command.grammar.load()?;
+    check::report(&command.grammar.name(), &text.reports()?, command.form == Form::Json)?;
+    text.parse()?;
     Ok(Exit::Success)
 }
 

@@ -74,13 +74,13 @@ pub(crate) struct Form {
     id: String,
     created: u64,
     model: String,
-    /// What the texts may have that their schema forbids.
-    relaxed: Vec<Value>,
+    /// What is told of the grammar beside the texts, in fields of their own.
+    told: Map<String, Value>,
 }
 
 impl Form {
     /// The form of a new answer.
-    pub(crate) fn new(endpoint: Endpoint, model: &str, relaxed: Vec<Value>) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, model: &str, told: Map<String, Value>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -93,14 +93,14 @@ impl Form {
             id: format!("{prefix}-{:x}-{number}", now.as_micros()),
             created: now.as_secs(),
             model: model.to_owned(),
-            relaxed,
+            told,
         }
     }
 
     /// The form of the parts of a stream, and what only the first of them says.
-    pub(crate) fn in_parts(mut self) -> (Self, Vec<Value>) {
-        let relaxed = std::mem::take(&mut self.relaxed);
-        (self, relaxed)
+    pub(crate) fn in_parts(mut self) -> (Self, Map<String, Value>) {
+        let told = std::mem::take(&mut self.told);
+        (self, told)
     }
 
     /// A whole text as a choice.
@@ -174,9 +174,7 @@ impl Form {
         head.insert("model".to_owned(), self.model.clone().into());
         head.insert("system_fingerprint".to_owned(), "domino".into());
         head.insert("choices".to_owned(), choices.into());
-        if !self.relaxed.is_empty() {
-            head.insert("relaxed".to_owned(), self.relaxed.clone().into());
-        }
+        head.extend(self.told.clone());
         head
     }
 }
@@ -206,7 +204,7 @@ mod tests {
 
     #[test]
     fn forms_of_chat_and_completions() {
-        let chat = Form::new(Endpoint::Chat, "m", Vec::new());
+        let chat = Form::new(Endpoint::Chat, "m", Map::new());
         let first = chat.chunk(1, chat.piece("a", true, None));
         assert_eq!(first["choices"][0]["delta"], json!({ "role": "assistant", "content": "a" }));
         assert_eq!(
@@ -214,13 +212,14 @@ mod tests {
             (&json!(1), &json!("chat.completion.chunk"))
         );
         assert_eq!(chat.piece("", false, Some("stop"))["delta"], json!({}));
-        let plain = Form::new(Endpoint::Completions, "m", vec![json!("r")]);
+        let plain =
+            Form::new(Endpoint::Completions, "m", Map::from_iter([("relaxed".to_owned(), json!(["r"]))]));
         let whole = plain.whole(
             vec![plain.choice("a".to_owned(), "stop"), plain.choice("b".to_owned(), "length")],
             Spent::default(),
         );
         assert_eq!((&whole["choices"][1]["text"], &whole["choices"][1]["index"]), (&json!("b"), &json!(1)));
         assert_eq!(whole["relaxed"], json!(["r"]));
-        assert_ne!(chat.id, Form::new(Endpoint::Chat, "m", Vec::new()).id);
+        assert_ne!(chat.id, Form::new(Endpoint::Chat, "m", Map::new()).id);
     }
 }

@@ -27,7 +27,8 @@ use crate::{failure::BadInput, schema::LowSchema};
 /// "duplicate_keys", "escapes", "closed", "max_depth", "lenient"); what it leaves out, and a response format,
 /// is as the flags say. A schema is never ignored: with "strict": false it is as binding as with true, and what cannot be had
 /// exactly is refused, or with --lenient allowed and listed in the field "relaxed" of the answer (of its
-/// first event, in a stream).
+/// first event, in a stream). Keywords that nobody knows are in "grammar_warnings", and with
+/// "schema_report": true the answer lists what becomes of each keyword.
 ///
 /// Streamed or not, with n texts at once, with "seed": the same request writes the same text again, and text
 /// i of n is that of seed + i. What a text cost is in its usage, under "domino". Fields of OpenAI's API that

@@ -7,7 +7,7 @@ use domino::{
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{fields, problem::Problem, request::Endpoint};
-use crate::budgets;
+use crate::{budgets, keywords::Reports};
 
 /// Tokens at the end of a prompt that may open a block of thinking, white space after it included.
 const LONGEST_OPENING: usize = 8;
@@ -33,6 +33,13 @@ impl ToolsAsked {
 }
 
 impl ToolsAsked {
+    /// What becomes of the keywords of the functions' schemas, where the list can be read.
+    pub(crate) fn reports(&self) -> Option<Reports> {
+        let tools = Tools::parse(&self.list).ok()?;
+        let reports = tools.reports(&budgets::limits()).ok()?.into_iter();
+        Some(Reports { list: reports.map(|(name, report)| (Some(name.to_owned()), report)).collect() })
+    }
+
     /// What is wrong with a schema of the list, with its place there: the tags that it is read with have
     /// others. Reads all schemas once more.
     pub(crate) fn mistake(&self) -> Option<Problem> {

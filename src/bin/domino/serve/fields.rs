@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{problem::Problem, request::Endpoint};
 
 /// Fields that are read, at both addresses.
-const READ: [&str; 26] = [
+const READ: [&str; 27] = [
     "best_of",
     "dry_allowed_length",
     "dry_base",
@@ -29,6 +29,7 @@ const READ: [&str; 26] = [
     "presence_penalty",
     "repetition_penalty",
     "response_format",
+    "schema_report",
     "seed",
     "stop",
     "stream",

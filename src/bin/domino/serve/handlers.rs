@@ -25,7 +25,7 @@ use mistralrs_core::{
 };
 use mistralrs_server_core::{chat_completion, completions, handler_core::send_request, openai};
 use rayon::iter::Either;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::{
@@ -36,10 +36,10 @@ use super::{
     problem::Problem,
     request::{Asked, Endpoint},
     server::Server,
+    told,
     tool_calls::{News, ToolCall},
     writing::{self, GrammarOrder, Order, Piece, Pieces, patiently},
 };
-use crate::notation::relaxed_as_json;
 
 /// Between signs of life in a stream without tokens.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -104,11 +104,11 @@ async fn begin(server: &Arc<Server>, endpoint: Endpoint, request: Request) -> Re
     let asked =
         body::read(request, endpoint, &server.limits, &server.schemas, server.engine.spelling).await?;
     let (stream, include_usage, choices) = (asked.stream, asked.include_usage, asked.choices);
+    let report = told::report(server, &asked).await;
     let order = order(server, endpoint, asked).await?;
-    let relaxed =
-        order.grammar.as_ref().map_or_else(Vec::new, |order| relaxed_as_json(&order.grammar.relaxed));
+    let told = told::of_grammar(order.grammar.as_ref(), report);
     let mut pieces = writing::begin(server, order, choices);
-    let form = Form::new(endpoint, &server.engine.name, relaxed);
+    let form = Form::new(endpoint, &server.engine.name, told);
     match pieces.recv().await {
         Some((_, Piece::Failed(problem))) => Err(problem),
         Some(first) => Ok(Begun { form, first, pieces, choices, stream, include_usage }),
@@ -361,7 +361,7 @@ async fn collect(begun: Begun) -> Result<Value, Problem> {
 struct Events {
     form: Form,
     /// What the next event says beside its piece.
-    relaxed: Vec<Value>,
+    told: Map<String, Value>,
     pieces: Pieces,
     ready: VecDeque<Event>,
     /// For each text whether something of it was sent.
@@ -376,10 +376,10 @@ struct Events {
 
 impl Events {
     fn new(begun: Begun, receipt: Receipt) -> Self {
-        let (form, relaxed) = begun.form.in_parts();
+        let (form, told) = begun.form.in_parts();
         let mut events = Self {
             form,
-            relaxed,
+            told,
             pieces: begun.pieces,
             ready: VecDeque::new(),
             begun: vec![false; begun.choices],
@@ -430,8 +430,8 @@ impl Events {
     }
 
     fn say(&mut self, mut object: Value) {
-        if !self.relaxed.is_empty() {
-            object["relaxed"] = std::mem::take(&mut self.relaxed).into();
+        if let Value::Object(fields) = &mut object {
+            fields.extend(std::mem::take(&mut self.told));
         }
         self.ready.push_back(Event::default().data(object.to_string()));
     }

@@ -3,7 +3,8 @@
 //! `engine` loads the model into mistral.rs; `server` has the addresses, `handlers` the two that write text:
 //! a body becomes a `request`, its grammar (`asked_grammar`, `asked_tools`, `schemas`) a compiled one
 //! (`named`, `registry`), each of its texts a task (`writing`) that hears the engine's tokens (`recorder`),
-//! and what comes of them an `answer`, with the functions that it calls (`tool_calls`).
+//! and what comes of them an `answer`, with the functions that it calls (`tool_calls`) and what is to be told
+//! of its grammar (`told`).
 //!
 //! Nobody is trusted who calls: `connections` bounds how long a request may take to come, `visitors` which
 //! pages of the web may send it, `body` how large it is, `fields` what it may ask for, `gate` how many wait.
@@ -58,6 +59,8 @@ mod server;
 mod shelf;
 #[cfg(feature = "serve")]
 mod shown;
+#[cfg(feature = "serve")]
+mod told;
 #[cfg(feature = "serve")]
 mod tool_calls;
 #[cfg(feature = "serve")]

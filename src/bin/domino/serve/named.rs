@@ -159,12 +159,8 @@ fn read(path: &Path) -> io::Result<(Notation, String)> {
     if length > MOST_BYTES {
         return Err(io::Error::other(format!("it has {length} bytes")));
     }
-    let mut text = fs::read_to_string(path)?;
-    // Editors end files with a line feed that nobody means as a part of the expression.
-    if notation == Notation::Regex && text.ends_with('\n') {
-        text.pop();
-    }
-    Ok((notation, text))
+    let content = fs::read_to_string(path)?;
+    Ok((notation, notation.syntax().text_of_file(&content).into_owned()))
 }
 
 /// JSON by RFC 8259 with an object at the top.

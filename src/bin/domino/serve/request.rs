@@ -45,6 +45,8 @@ pub(crate) struct Asked {
     pub(crate) stream: bool,
     /// A last event with the usage.
     pub(crate) include_usage: bool,
+    /// Does the answer list the keywords of its schema?
+    pub(crate) schema_report: bool,
     /// `None`: any.
     pub(crate) seed: Option<u64>,
     /// What mistral.rs reads.
@@ -74,6 +76,8 @@ impl Asked {
         let grammar = Reading { bytes, most: most_grammar, schemas }.grammar(&mut body)?;
         let choices = choices(&mut body)?;
         let stream = flag(&body, "stream")?;
+        let schema_report = flag(&body, "schema_report")?;
+        body.shift_remove("schema_report");
         let include_usage = match body.shift_remove("stream_options") {
             None => false,
             Some(Value::Object(options)) => {
@@ -103,7 +107,8 @@ impl Asked {
             Endpoint::Chat => flatten_messages(&mut body)?,
             Endpoint::Completions => one_prompt(&mut body, grammar.is_some())?,
         }
-        Ok(Self { grammar, tools, choices, stream, include_usage, seed, rest: Value::Object(body) })
+        let rest = Value::Object(body);
+        Ok(Self { grammar, tools, choices, stream, include_usage, schema_report, seed, rest })
     }
 }
 

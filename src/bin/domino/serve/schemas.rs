@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use domino::grammar::json_schema::{SchemaError, SchemaGrammar, SchemaOptions};
+use domino::grammar::json_schema::{SchemaError, SchemaGrammar, SchemaOptions, SchemaReport};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
@@ -23,6 +23,13 @@ impl SchemaRules {
         let mut options = options.clone();
         options.documents.clone_from(&self.documents);
         options.parse(text, &budgets::limits())
+    }
+
+    /// What becomes of the keywords of a schema, read so.
+    pub(crate) fn report(&self, text: &str, options: &SchemaOptions) -> Result<SchemaReport, SchemaError> {
+        let mut options = options.clone();
+        options.documents.clone_from(&self.documents);
+        options.report(text, &budgets::limits())
     }
 }
 

@@ -9,8 +9,9 @@ use super::{
     measure::Passes,
 };
 use crate::{
-    args::{Input, LowGrammar},
+    args::LowGrammar,
     failure::BadInput,
+    input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
 };

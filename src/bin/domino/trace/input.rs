@@ -6,6 +6,7 @@ use domino::{TokenId, Vocabulary};
 use serde::Deserialize;
 
 use super::walk::Digest;
+use crate::lines;
 
 /// A file that cannot be used.
 #[derive(Debug)]
@@ -73,7 +74,7 @@ const OTHER_TOKENIZER: &str = "is this the tokenizer that the traces were made w
 impl Traces {
     /// Reads a traces file, called `name` in messages.
     pub(crate) fn parse(json: &[u8], name: &str) -> Result<Self, Malformed> {
-        let raw: RawTraces = serde_json::from_slice(json).map_err(|error| {
+        let raw: RawTraces = serde_json::from_slice(lines::content(json)).map_err(|error| {
             Malformed::hinted(
                 format!("{name}: not a file of traces: {error}"),
                 "it looks like {\"grammar\": .., \"vocab\": .., \"eos\": 2, \"traces\": [{\"text\": .., \"tokens\": [..]}]}",
@@ -152,7 +153,7 @@ struct RawMasks {
 impl Expected {
     /// Reads the expected masks of `traces`, from a file called `name` in messages.
     pub(crate) fn parse(json: &[u8], name: &str, traces: &Traces) -> Result<Self, Malformed> {
-        let raw: RawExpected = serde_json::from_slice(json)
+        let raw: RawExpected = serde_json::from_slice(lines::content(json))
             .map_err(|error| Malformed::new(format!("{name}: not a file of expected masks: {error}")))?;
         let other = |what: String| {
             Malformed::hinted(format!("{name}: {what}"), "are these the masks of the same traces?")

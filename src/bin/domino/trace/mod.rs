@@ -29,8 +29,8 @@ use self::{
     walk::Digest,
 };
 use crate::{
-    args::Input,
     failure::{BadInput, Exit, Paint, note},
+    input::Input,
     interrupt,
     output::Output,
     progress, stdout,

@@ -90,7 +90,7 @@ pub(super) fn emit(
     limits: &Limits,
 ) -> Checked<Grammar> {
     let options = algebra.options;
-    let builder = GrammarBuilder::new(limits);
+    let builder = algebra.builder(limits);
     let start = algebra.here();
     let levels = match (options.max_depth, options.white_space) {
         (Some(levels), _) => Some(levels),

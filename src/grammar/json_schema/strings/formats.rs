@@ -101,6 +101,11 @@ pub(super) fn language(name: &str) -> Result<Option<StringSet>, LeafError> {
     Ok(Some(StringSet::regular(KNOWN[place].get_or_init(|| made).clone())))
 }
 
+/// Is it a format that restricts strings?
+pub(super) fn restricts(name: &str) -> bool {
+    FORMATS.iter().any(|format| format.name == name) && expression(name).is_some()
+}
+
 /// The regular expression of a format, or `None` if any string is of it.
 fn expression(name: &str) -> Option<String> {
     let ascii = Characters::Ascii;

@@ -99,6 +99,11 @@ impl StringSet {
         formats::language(name)
     }
 
+    /// Does [`from_format`](Self::from_format) leave any string out?
+    pub(super) fn known_format(name: &str) -> bool {
+        formats::restricts(name)
+    }
+
     /// Those of `min` to `max` characters. Any bounds: they are not spelled out.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use super::{
     dialect::Dialect,
     document::{NodeId, Value},
     error::{Checked, Problem},
+    keywords::{Role, role},
     resolve::Scope,
 };
 
@@ -26,37 +27,33 @@ pub(super) struct Site {
     pub(super) dialect: Dialect,
 }
 
-/// Keywords that say nothing of values, or are read together with another keyword.
-const SILENT: &[&str] = &[
-    "$schema",
-    "$id",
-    "id",
-    "$anchor",
-    "$dynamicAnchor",
-    "$recursiveAnchor",
-    "$vocabulary",
-    "$comment",
-    "$defs",
-    "definitions",
+/// Keywords that are read together with another one.
+const READ_BESIDE: &[&str] = &[
     "then",
     "else",
-    "additionalProperties",
-    "patternProperties",
-    "required",
-    "additionalItems",
-    "prefixItems",
-    "minContains",
-    "maxContains",
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
-    "minProperties",
-    "maxProperties",
+    "minimum",
+    "maximum",
     "exclusiveMinimum",
     "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "minItems",
+    "maxItems",
+    "minContains",
+    "maxContains",
     "nullable",
     "x-kubernetes-int-or-string",
+    "unevaluatedProperties",
+    "unevaluatedItems",
 ];
 
 impl Algebra<'_> {
@@ -86,6 +83,9 @@ impl Algebra<'_> {
     }
 
     fn object_formula(&mut self, site: Site) -> Checked<FormulaId> {
+        if site.dialect == Dialect::TooOld {
+            return Err(Problem::too_old(site.node));
+        }
         let documents = &self.resolver.documents;
         if documents.member(site.node, "$ref").is_some() && site.dialect.ref_stands_alone() {
             let target = self.resolver.reference(site.node, "$ref", site.scope)?;
@@ -190,14 +190,15 @@ impl Algebra<'_> {
             "x-kubernetes-int-or-string" if self.is_true(value) && site.dialect == Dialect::Tolerant => {
                 parts.push(self.integer_or_string());
             }
-            "unevaluatedProperties" | "unevaluatedItems" => {}
-            _ if SILENT.contains(&keyword) => {}
-            _ => {
-                let grouped = matches!(keyword, "minimum" | "maximum" | "properties" | "items");
-                if !grouped {
+            _ => match role(keyword) {
+                Role::Asserts if READ_BESIDE.contains(&keyword) => {}
+                // A keyword that restricts values is never dropped.
+                Role::Asserts => return Err(Problem::not_read(site.node, keyword)),
+                Role::Names => {}
+                Role::Remarks | Role::Unknown => {
                     self.ignored.insert(keyword.to_owned());
                 }
-            }
+            },
         }
         Ok(())
     }
