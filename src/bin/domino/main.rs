@@ -37,6 +37,7 @@ mod notation;
 mod numbers;
 mod output;
 mod progress;
+mod proposer;
 mod reach;
 mod reading;
 mod retokenize;
