@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hashbrown::HashMap;
 
 use crate::{
-    constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program, members},
+    constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program},
     cores,
-    grammar::{Automaton, Expr, Grammar, GrammarWarning, PatternKind, suggest::nearest},
+    grammar::{Automaton, Expr, Grammar, GrammarWarning, PatternKind},
     ids::TokenId,
     limits::{Limits, PREPARING_WORK, Work},
     lower::{CompileError, CompileErrorKind, Terminals, lower},
@@ -25,8 +25,8 @@ const MOST_SPELLED: usize = 8;
 #[derive(Debug, Clone)]
 pub struct Compiler {
     tables: Tables,
-    /// The tables of the vocabulary with special tokens spelled out, by their names.
-    spelled: Arc<Mutex<HashMap<Vec<String>, Tables>>>,
+    /// The tables of the vocabulary with special tokens spelled out, by their numbers and names.
+    spelled: Arc<Mutex<HashMap<Vec<(TokenId, String)>, Tables>>>,
     /// May grammars ask for special tokens that the vocabulary does not have?
     any_special: bool,
     lookahead: Lookahead,
@@ -133,10 +133,9 @@ impl Compiler {
             "lowered a grammar"
         );
         let reach = (self.lookahead, self.terminals);
-        let tables = self.tables_for(grammar)?;
+        let asked = Asked::of(grammar, self.tables.vocabulary(), self.any_special)?;
+        let tables = self.tables_for(grammar, &asked)?;
         let common = self.common(grammar, &tables);
-        let (vocabulary, specials) = (self.tables.vocabulary().clone(), grammar.specials().to_vec());
-        let asked = Asked { vocabulary, specials, classes: grammar.classes().collect() };
         let program = Program::new(lowered, &tables, asked, &common, reach, self.limits.clone());
         program.tables.iter().for_each(|table| table.prepare(tables.vocabulary().trie()));
         let program = Arc::new(program);
@@ -182,59 +181,26 @@ impl Compiler {
         Ok(())
     }
 
-    /// The tables of the vocabulary, with the special tokens spelled out that the grammar asks for.
-    fn tables_for(&self, grammar: &Grammar) -> Result<Tables, CompileError> {
-        if grammar.specials().is_empty() && grammar.classes().len() == 0 {
+    /// The tables of the vocabulary, with what the grammar asks for spelled out.
+    fn tables_for(&self, grammar: &Grammar, asked: &Asked) -> Result<Tables, CompileError> {
+        if asked.is_nothing() {
             return Ok(self.tables.clone());
-        }
-        let vocabulary = self.tables.vocabulary();
-        let mut asked: Vec<(TokenId, &str)> = Vec::with_capacity(grammar.specials().len());
-        for name in grammar.specials() {
-            let mut named = vocabulary.special_tokens().filter(|&(_, special)| special == name);
-            let id = match named.next() {
-                Some((id, _)) if vocabulary.is_end_of_text(id) => {
-                    return Err(CompileError::new(CompileErrorKind::EndsText(name.clone())));
-                }
-                Some((id, _)) => Some(id),
-                // Some vocabularies have marks of calls among their text tokens.
-                None => vocabulary.token_of(name.as_bytes()).or_else(|| {
-                    let next = || TokenId::from_index(vocabulary.size() + asked.len());
-                    self.any_special.then(next).flatten()
-                }),
-            };
-            let Some(id) = id else {
-                let names = vocabulary.special_tokens().map(|(_, special)| special);
-                let near = nearest(name, names).map(str::to_owned);
-                return Err(CompileError::new(CompileErrorKind::NoSpecialToken(name.clone(), near)));
-            };
-            asked.push((id, name));
-        }
-        for (class, number) in grammar.classes().zip(0..) {
-            if self.any_special {
-                return Err(CompileError::new(CompileErrorKind::NoTokens(class.name())));
-            }
-            if members(class, vocabulary).next().is_none() {
-                let error = CompileErrorKind::NoSpecialToken(class.name().to_owned(), None);
-                return Err(CompileError::new(error));
-            }
-            // Past those of the model.
-            asked.extend(TokenId::from_index(vocabulary.size() + number).map(|id| (id, class.marked())));
         }
         if asks_for_marks(grammar) {
             return Err(CompileError::new(CompileErrorKind::SpecialsAmongBytes));
         }
-        let names: Vec<String> = asked.iter().map(|(_, name)| (*name).to_owned()).collect();
         let mut known = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tables) = known.get(&names) {
+        if let Some(tables) = known.get(asked.spelled()) {
             return Ok(tables.clone());
         }
-        let spelled = vocabulary.with_spelled(&asked);
+        let named: Vec<(TokenId, &str)> = asked.spelled().iter().map(|(id, name)| (*id, &**name)).collect();
+        let spelled = self.tables.vocabulary().with_spelled(&named);
         let spelled = spelled.map_err(|error| CompileError::new(CompileErrorKind::Vocabulary(error)))?;
         let tables = Tables::new(spelled, self.tables.cache().clone());
         if known.len() == MOST_SPELLED {
             known.clear();
         }
-        known.insert(names, tables.clone());
+        known.insert(asked.spelled().to_vec(), tables.clone());
         Ok(tables)
     }
 
@@ -254,7 +220,8 @@ impl Compiler {
 fn asks_for_marks(grammar: &Grammar) -> bool {
     let classes = grammar.classes().map(|class| special::spelled(class.marked()));
     let specials = grammar.specials().iter().map(|name| special::spelled(name));
-    let spelled: Vec<Vec<u8>> = specials.chain(classes).collect();
+    let picked = grammar.picked().map(|picked| special::spelled(&picked.marked()));
+    let spelled: Vec<Vec<u8>> = specials.chain(classes).chain(picked).collect();
     grammar.exprs().any(|(_, expr)| matches!(expr, Expr::Pattern(pattern) if pattern.mentions_mark(&spelled)))
 }
 

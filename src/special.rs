@@ -54,6 +54,78 @@ impl TokenClass {
     }
 }
 
+/// Tokens of a model that a grammar picks by their numbers or by what one is called. Any may stand in
+/// one place, as one token and not as text. Which tokens those are, a vocabulary says.
+///
+/// In a grammar they are a special token that no vocabulary has, as a [`TokenClass`] is
+/// ([`marked`](Self::marked)).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Picked {
+    /// First and last numbers, ascending, with a gap between each two.
+    ranges: Vec<(u32, u32)>,
+    /// What one is called.
+    name: Option<String>,
+    /// Are these the tokens that may *not* stand there?
+    except: bool,
+}
+
+impl Picked {
+    /// The tokens of these numbers, first and last of each range, or all but those.
+    pub(crate) fn numbers(mut ranges: Vec<(u32, u32)>, except: bool) -> Self {
+        ranges.sort_unstable();
+        let mut joined: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+        for (first, last) in ranges {
+            match joined.last_mut() {
+                Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
+                _ => joined.push((first, last)),
+            }
+        }
+        Self { ranges: joined, name: None, except }
+    }
+
+    /// All tokens but the one of this name.
+    pub(crate) fn all_but(name: &str) -> Self {
+        Self { ranges: Vec::new(), name: Some(name.to_owned()), except: true }
+    }
+
+    /// All other tokens.
+    pub(crate) fn negated(self) -> Self {
+        Self { except: !self.except, ..self }
+    }
+
+    /// First and last numbers, ascending.
+    pub(crate) fn ranges(&self) -> &[(u32, u32)] {
+        &self.ranges
+    }
+
+    /// The name of a token beside the numbers.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Are they all tokens but those of the numbers and of the name?
+    pub(crate) fn is_except(&self) -> bool {
+        self.except
+    }
+
+    /// Its name as that of a special token: as GBNF writes it, `<[12-14,20]>` or `!<think>`; all tokens are
+    /// `<[*]>`, as in Lark.
+    pub(crate) fn marked(&self) -> String {
+        let not = if self.except { "!" } else { "" };
+        match &self.name {
+            Some(name) => format!("{not}{name}"),
+            None if self.ranges.is_empty() && self.except => "<[*]>".to_owned(),
+            None => {
+                let range = |&(first, last): &(u32, u32)| match first == last {
+                    true => first.to_string(),
+                    false => format!("{first}-{last}"),
+                };
+                format!("{not}<[{}]>", self.ranges.iter().map(range).collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+}
+
 /// These bytes with nothing where one of these names is spelled.
 pub(crate) fn without(bytes: &[u8], names: &[Vec<u8>]) -> Vec<u8> {
     let mut left = Vec::with_capacity(bytes.len());
@@ -144,6 +216,16 @@ mod tests {
         assert_eq!(shown(&spelt), b"x<|a|>b<|a|>c<|");
         let (text, special) = (Piece::Text, Piece::Special);
         assert_eq!(pieces, [text(b"x"), special(b"<|a|>b"), special(b"<|a|>"), text(b"c<|")]);
+    }
+
+    #[test]
+    fn picked_tokens_have_one_name() {
+        let picked = |ranges: &[(u32, u32)], except| Picked::numbers(ranges.to_vec(), except).marked();
+        assert_eq!(picked(&[(20, 20), (12, 14)], false), "<[12-14,20]>");
+        assert_eq!(picked(&[(15, 15), (12, 14), (13, 20), (22, 22)], true), "!<[12-20,22]>");
+        assert_eq!(picked(&[(0, u32::MAX), (7, 7), (u32::MAX, u32::MAX)], false), "<[0-4294967295]>");
+        assert_eq!(picked(&[], true), "<[*]>");
+        assert_eq!(Picked::all_but("<think>").marked(), "!<think>");
     }
 
     #[test]

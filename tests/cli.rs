@@ -294,6 +294,23 @@ fn mask_shows_tokens_and_threads() {
     let run = domino(&[&arguments[..], &["{\"a\":", "-k", "0"]].concat(), b"");
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("tokens may follow") && run.stdout.contains("threads"), "{}", run.stdout);
+    // Which terminals are counted is told once, where nothing else says it.
+    assert_eq!(run.stderr.matches("folded terminals").count(), 1, "{}", run.stderr);
+    for more in [
+        &["-k", "0", "--terminals", "folded"][..],
+        &["-k", "1", "--terminals", "written"],
+        &["-k", "infinite"],
+        &["--lookahead", "infinity"],
+        &["-k", "inf", "--json"],
+    ] {
+        let run = domino(&[&arguments[..], &["{\"a\":"], more].concat(), b"");
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{more:?}");
+    }
+    let unbounded = domino(&[&arguments[..], &["{\"a\":", "--json"]].concat(), b"");
+    let infinite = domino(&[&arguments[..], &["{\"a\":", "--json", "-k", "infinite"]].concat(), b"");
+    assert_eq!(last_line(&unbounded)["allowed"], last_line(&infinite)["allowed"]);
+    let run = domino(&[&arguments[..], &["{", "-k", "many"]].concat(), b"");
+    assert!(run.code == Some(2) && run.stderr.contains("or infinite"), "{}", run.stderr);
 
     let run = domino(&[&arguments[..], &["{]", "--json"]].concat(), b"");
     assert_eq!(run.code, Some(1));

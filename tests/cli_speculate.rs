@@ -55,6 +55,65 @@ fn learnt_drafts_give_the_same_text_in_fewer_passes() {
     assert_eq!((&off["token_ids"], &off["drafted"]), (&plain["token_ids"], &Value::Null));
 }
 
+#[test]
+fn the_papers_proposer_writes_the_same_text() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let prior = folder.path().join("lists.prior");
+    learn(folder.path(), &prior, &[&LISTS[..], &["--prompt", "List:", "--runs", "3"]].concat());
+    let file = prior.to_str().unwrap();
+    let plain = generate(folder.path(), &["--speculate", "off"]);
+    let drafted = |arguments: &[&str]| {
+        let found = generate(folder.path(), &[&["--proposer"], arguments].concat());
+        assert_eq!(found["token_ids"], plain["token_ids"], "{arguments:?}");
+        (found["drafted"].as_u64().unwrap(), found["passes"].as_u64().unwrap())
+    };
+    let plain_passes = plain["passes"].as_u64().unwrap();
+    let all = drafted(&["paper", "--prior", file, "--threshold", "0"]);
+    assert!(all.0 > 0 && all.1 < plain_passes, "{all:?} of {plain_passes}");
+    let sure = drafted(&["paper", "--prior", file, "--threshold", "0.9"]);
+    assert!(sure.0 < all.0, "{sure:?} and {all:?}");
+    // Without a prior it learns from the text, and with auto it drafts where that pays.
+    drafted(&["paper"]);
+    drafted(&["paper", "--speculate", "auto", "--prior", file]);
+    drafted(&["shipped", "--speculate", "4", "--threshold", "0.5", "--prior", file]);
+    // A draft goes on by at most so many tokens.
+    let short = drafted(&["paper", "--speculate", "1", "--threshold", "0", "--prior", file]);
+    assert!(short.0 <= short.1, "{short:?}");
+    let kept = drafted(&["paper", "--learn", "online", "--prior", file]);
+    assert!(kept.1 > 0);
+    let path = folder.path().join("requests.jsonl");
+    std::fs::write(&path, "{\"prompt\": \"List:\", \"seed\": 3}\n").unwrap();
+    let how = ["--proposer", "paper", "--threshold", "0"];
+    let batch = [&LISTS[..], &["--batch", path.to_str().unwrap()], &how].concat();
+    let found = last_line(&run(folder.path(), "generate", &batch));
+    assert_eq!(found["token_ids"], plain["token_ids"], "{found}");
+    assert!(found["drafted"].is_u64(), "{found}");
+}
+
+#[test]
+fn a_proposer_that_does_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let path = folder.path().to_str().unwrap();
+    for (arguments, part) in [
+        (&["-p", "x", "--proposer", "paper"][..], "--proposer needs a grammar"),
+        (&["-p", "x", "--threshold", "0.5"], "--threshold needs a grammar"),
+        (&["-r", "a", "--proposer", "paper", "--speculate", "off"], "--proposer has nothing to do"),
+        (&["-r", "a", "--threshold", "0.5", "--speculate", "off"], "--threshold has nothing to do"),
+        (&["-r", "a", "--threshold", "0.5"], "fixed length"),
+        (&["-r", "a", "--threshold", "0.5", "--speculate", "auto"], "fixed length"),
+        (&["-r", "a", "--proposer", "paper", "--draft-model", path], "guesses alone"),
+        (&["-r", "a", "--proposer", "paper", "--sampling", "conditional"], "speculation"),
+        (&["-r", "a", "--proposer", "ours"], "shipped"),
+        (&["-r", "a", "--speculate", "2", "--threshold", "1.5"], "from 0 to 1"),
+    ] {
+        let run = run(folder.path(), "generate", arguments);
+        assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(part), "{arguments:?}: {}", run.stderr);
+    }
+}
+
 /// A model of the same form and tokenizer with other weights.
 fn write_other_model(folder: &Path) {
     write_model(folder);

@@ -1,80 +1,26 @@
 //! Classes of tokens: places where any token of a class may stand, as one token.
 //!
-//! A class has bytes that no text has ([`TokenClass::marked`]), and those are a token in the vocabulary that
-//! the grammar is compiled for, past those of the model. So everything else takes a class for text; here its
-//! tokens come in. One token may be read in several ways then, by its bytes and as a member of classes, so the
+//! A class has bytes that no text has ([`TokenClass::marked`](special::TokenClass::marked),
+//! [`Picked::marked`](special::Picked::marked)), and those are a token in the vocabulary that the grammar is
+//! compiled for, past those of the model. So everything else takes a class for text; here its tokens come in.
+//! One token may be read in several ways then, by its bytes and as a member of classes, so the
 //! state after it is all that any of them leads to.
 
 use super::{
+    class::{Class, Members},
     completion::Completion,
     constraint::{Constraint, Place},
     error::StepError,
     machine::Machine,
-    program::{Asked, Program},
+    program::Program,
 };
 use crate::{
     ids::{StateId, TokenId},
     limits::{LimitExceeded, Work},
-    special::{self, TokenClass},
+    special,
     subterminal::Lookahead,
     vocab::{TokenSet, Vocabulary},
 };
-
-/// Names of special tokens that stand for an image, in the vocabularies of models that have one.
-const IMAGES: [&str; 8] = [
-    "<image>",
-    "<|image|>",
-    "<|image_pad|>",
-    "<image_soft_token>",
-    "<|image_1|>",
-    "[IMG]",
-    "<img>",
-    "<IMG_CONTEXT>",
-];
-
-/// The tokens of a class.
-pub(crate) fn members(class: TokenClass, vocabulary: &Vocabulary) -> Box<dyn Iterator<Item = TokenId> + '_> {
-    // Those with this byte are no text where there are classes.
-    let text = vocabulary.text_tokens().filter(|(_, bytes)| !bytes.contains(&special::MARK));
-    match class {
-        TokenClass::Text => Box::new(text.map(|(id, _)| id)),
-        TokenClass::Paragraph => {
-            Box::new(text.filter(|(_, bytes)| !bytes.contains(&b'\n')).map(|(id, _)| id))
-        }
-        TokenClass::Image => {
-            let images = vocabulary.special_tokens().filter(|(_, name)| IMAGES.contains(name));
-            Box::new(images.map(|(id, _)| id))
-        }
-    }
-}
-
-/// A class that a grammar asks for.
-#[derive(Debug)]
-pub(super) struct Class {
-    /// The token that stands for it.
-    id: TokenId,
-    /// Its bytes.
-    spelled: Vec<u8>,
-    tokens: TokenSet,
-    /// The token of the class with the fewest bytes, for completions.
-    shortest: TokenId,
-}
-
-impl Class {
-    /// The classes of what was asked for. Each has a token: that was checked.
-    pub(super) fn of(asked: &Asked) -> Vec<Self> {
-        let vocabulary = &asked.vocabulary;
-        let class = |(&class, number): (&TokenClass, usize)| {
-            let mut tokens = TokenSet::empty(vocabulary.size());
-            members(class, vocabulary).for_each(|token| tokens.insert(token));
-            let length = |token: &TokenId| vocabulary.bytes(*token).map_or(0, <[u8]>::len);
-            let shortest = tokens.iter().min_by_key(length)?;
-            let id = TokenId::from_index(vocabulary.size() + number)?;
-            Some(Self { id, spelled: special::spelled(class.marked()), tokens, shortest })
-        };
-        asked.classes.iter().zip(0..).filter_map(class).collect()
-    }
-}
 
 impl Program {
     /// A mask with the tokens of the classes that are in it, and without these.
@@ -86,10 +32,26 @@ impl Program {
         wide
     }
 
+    /// The name of a special token that a class asks for.
+    pub(super) fn name_by_class(&self, token: TokenId) -> Option<&[u8]> {
+        self.classes.iter().find_map(|class| class.name(token, &self.asked.vocabulary))
+    }
+
+    /// The special tokens of classes.
+    pub(super) fn specials_of_classes(&self) -> impl Iterator<Item = TokenId> + '_ {
+        let is_asked = |id: TokenId| self.classes.iter().any(|class| class.tokens.contains(id));
+        let vocabulary = Some(&self.asked.vocabulary).filter(|_| !self.classes.is_empty());
+        let specials = vocabulary.into_iter().flat_map(Vocabulary::special_tokens);
+        specials.map(|(id, _)| id).filter(move |&id| is_asked(id))
+    }
+
     /// A completion with a token in place of each class: then there may be a shorter one.
     pub(super) fn without_classes(&self, mut completion: Completion) -> Completion {
-        for Class { id, spelled, shortest, .. } in &self.classes {
-            let text = self.asked.vocabulary.bytes(*shortest).unwrap_or_default();
+        for class in &self.classes {
+            let Class { id, spelled, shortest, .. } = class;
+            let (spelled_out, given) = (&self.vocabulary, &self.asked.vocabulary);
+            let text = spelled_out.bytes(*shortest).or_else(|| given.bytes(*shortest));
+            let text = text.or_else(|| class.name(*shortest, given)).unwrap_or_default();
             while let Some(at) = completion.bytes.windows(spelled.len()).position(|part| part == spelled) {
                 completion.bytes.splice(at..at + spelled.len(), text.iter().copied());
                 completion.fewest = false;
@@ -131,11 +93,17 @@ impl Machine {
         bytes: &[u8],
         work: &mut Work,
     ) -> Result<Result<StateId, usize>, LimitExceeded> {
-        let trie = program.vocabulary.trie();
+        let vocabularies = (&program.vocabulary, &program.asked.vocabulary);
         // By place: the states that ways of cutting lead to.
         let mut reached: Vec<Vec<StateId>> = vec![Vec::new(); bytes.len() + 1];
         reached[0].push(state);
+        // The states after tokens of which any text may be one, and which may go on.
+        let mut unended: Vec<StateId> = Vec::new();
         for from in 0..bytes.len() {
+            if bytes[from] == special::MARK {
+                unended.clear();
+            }
+            reached[from + 1].extend(&unended);
             if reached[from].is_empty() {
                 continue;
             }
@@ -146,15 +114,17 @@ impl Machine {
                 if taken < class.spelled.len() {
                     continue;
                 }
-                let (mut node, mut end) = (trie.root_child(bytes[from]), from + 1);
-                while let Some(at) = node {
-                    work.spend(1)?;
-                    let mut tokens = trie.tokens_at(trie.own_tokens(at)).iter();
-                    reached[end].extend(tokens.any(|&token| class.tokens.contains(token)).then_some(to));
-                    node = bytes.get(end).and_then(|&byte| trie.child(at, byte));
-                    end += 1;
+                if class.members == Members::Unknown && bytes[from] != special::MARK {
+                    reached[from + 1].push(to);
+                    unended.push(to);
+                    continue;
+                }
+                for end in class.ends(vocabularies, bytes, from, work)? {
+                    reached[end].push(to);
                 }
             }
+            unended.sort_unstable();
+            unended.dedup();
         }
         let last = reached.iter().rposition(|states| !states.is_empty()).unwrap_or(0);
         if last < bytes.len() { Ok(Err(last)) } else { self.merge(program, &reached[last], work).map(Ok) }

@@ -1,7 +1,9 @@
 //! A text in the making: threads through scanner and parser, masks, and the session users hold.
 
+mod asked;
 mod cache;
 mod characters;
+mod class;
 mod classes;
 mod completion;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
@@ -36,8 +38,8 @@ mod thread;
 mod trie_walk;
 mod unique;
 
+pub(crate) use asked::Asked;
 pub use characters::NextChars;
-pub(crate) use classes::members;
 pub use completion::Completion;
 pub use constraint::{Constraint, ThreadView};
 pub use context::Context;
@@ -49,5 +51,5 @@ pub(crate) use keys::has_key_twice;
 pub(crate) use machine::Machine;
 pub use memory::Memory;
 pub use patience::Patience;
-pub(crate) use program::{Asked, Program};
+pub(crate) use program::Program;
 pub use readings::TerminalRun;

@@ -2,14 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{classes::Class, completion::Lengths, scarce::ScarceKeys};
+use super::{asked::Asked, class::Class, completion::Lengths, scarce::ScarceKeys};
 use crate::{
     cores,
     ids::{ScanStateId, TerminalId, TokenId},
     limits::Limits,
     lower::{Follow, Lowered, Terminals},
     scanner::Strings,
-    special::TokenClass,
     store::{Key, Writer},
     subterminal::{Forest, Lookahead, Soil, Tables, TerminalTable},
     vocab::Vocabulary,
@@ -38,17 +37,6 @@ pub(crate) struct Program {
     scarce: OnceLock<Option<Arc<ScarceKeys>>>,
     /// All trees, if they were grown ahead.
     pub(crate) grown: OnceLock<Arc<Forest>>,
-}
-
-/// What was asked for.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    /// The vocabulary as it was given.
-    pub(crate) vocabulary: Vocabulary,
-    /// The special tokens of the grammar, by name.
-    pub(crate) specials: Vec<String>,
-    /// The classes of tokens of the grammar, sorted.
-    pub(crate) classes: Vec<TokenClass>,
 }
 
 impl Program {
@@ -93,7 +81,7 @@ impl Program {
     pub(crate) fn new(
         lowered: Lowered,
         tables: &Tables,
-        asked: Asked,
+        mut asked: Asked,
         common: &[Arc<TerminalTable>],
         reach: (Lookahead, Terminals),
         limits: Limits,
@@ -106,7 +94,7 @@ impl Program {
         Self {
             tables: own,
             vocabulary: tables.vocabulary().clone(),
-            classes: Class::of(&asked),
+            classes: std::mem::take(&mut asked.classes),
             asked,
             follow,
             lowered,
@@ -125,7 +113,7 @@ impl Program {
         match (asked.bytes(token), self.vocabulary.bytes(token)) {
             (Some(bytes), _) => bytes,
             (None, Some(_)) => asked.name(token).unwrap_or_default().as_bytes(),
-            (None, None) => &[],
+            (None, None) => self.name_by_class(token).unwrap_or_default(),
         }
     }
 

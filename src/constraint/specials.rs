@@ -15,7 +15,14 @@ impl Constraint {
     /// Is this one of the special tokens that the grammar asks for?
     #[cfg(feature = "mistralrs")]
     pub(crate) fn asks_for(&self, token: TokenId) -> bool {
-        self.program.asked.vocabulary.is_special(token) && self.program.vocabulary.bytes(token).is_some()
+        let is_special = self.program.asked.vocabulary.is_special(token);
+        let by_class = || self.program.specials_of_classes().any(|asked| asked == token);
+        is_special && (self.program.vocabulary.bytes(token).is_some() || by_class())
+    }
+
+    /// May a special token stand in its texts?
+    pub(crate) fn asks_for_specials(&self) -> bool {
+        !self.specials().is_empty() || self.program.specials_of_classes().next().is_some()
     }
 
     /// These tokens and the special tokens that the grammar asks for.
@@ -24,6 +31,7 @@ impl Constraint {
         let asked = self.program.asked.vocabulary.special_tokens();
         let spelled = asked.filter(|&(id, _)| self.program.vocabulary.bytes(id).is_some());
         spelled.for_each(|(id, _)| all.insert(id));
+        self.program.specials_of_classes().for_each(|id| all.insert(id));
         all
     }
 

@@ -78,7 +78,7 @@ impl<'a, M: Model> CanonicalDecoder<'a, M> {
         options: &DecodeOptions,
     ) -> Result<Self, BuildError> {
         check_size(constraint.vocabulary(), model.vocabulary_size())?;
-        let special = (!constraint.specials().is_empty()).then_some("grammars that ask for special tokens");
+        let special = (constraint.asks_for_specials()).then_some("grammars that ask for special tokens");
         if let Some(what) = special.or(options.beyond_plain_draws()) {
             return Err(BuildErrorKind::NotCanonical(what).into());
         }

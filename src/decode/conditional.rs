@@ -90,7 +90,7 @@ impl<B: BatchModel> ConditionalDecoder<B> {
         }
         let start = constraint.fork().patient_unless_told(Patience::whole());
         let mut possible = possible(start.vocabulary());
-        if !start.specials().is_empty() {
+        if start.asks_for_specials() {
             possible = start.with_specials(&possible);
         }
         Ok(Self { model, start, options: options.clone(), possible })

@@ -102,7 +102,7 @@ impl Run {
         options: &DecodeOptions,
     ) -> Self {
         let constraint = constraint.map(|constraint| constraint.patient_unless_told(Patience::whole()));
-        let possible = match constraint.as_ref().filter(|constraint| !constraint.specials().is_empty()) {
+        let possible = match constraint.as_ref().filter(|constraint| constraint.asks_for_specials()) {
             Some(constraint) => Arc::new(constraint.with_specials(&possible)),
             None => possible,
         };

@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for K {
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<K, E> {
                 match text {
-                    "infinite" => Ok(K::Infinite),
+                    "infinite" | "infinity" | "inf" => Ok(K::Infinite),
                     _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
                 }
             }

@@ -51,7 +51,7 @@ pub(super) fn embed(
         // A prefix is used once, so no rule of the name is there.
         let _ = builder.define(&name(rule), body, grammar.rule_span(rule).shifted(at));
     }
-    builder.with_specials(grammar.specials());
+    builder.with_asked(grammar);
     grammar.captured().for_each(|(rule, captured)| builder.capture(&name(rule), captured));
     grammar.ignored().iter().for_each(|&rule| builder.ignore(&name(rule)));
     grammar.common().iter().for_each(|automaton| builder.in_common(automaton.clone()));

@@ -67,7 +67,7 @@ impl Place {
     }
 
     /// Writes line and column, the line, and carets with the label.
-    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.excerpt.write(f, &self.label)
     }
 

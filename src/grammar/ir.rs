@@ -4,18 +4,15 @@
 //! and deep input cannot blow the stack); every rule has a body; [`GrammarBuilder`] is the only way in.
 //! Knows nothing of scanners, parsers or vocabularies.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeSet, HashMap},
-};
+use std::collections::HashMap;
 
 use super::{
-    any_order::AnyOrder, automaton::Automaton, pattern::Pattern, source::Span, warning::GrammarWarning,
+    any_order::AnyOrder, asked_tokens::AskedTokens, automaton::Automaton, pattern::Pattern, source::Span,
+    warning::GrammarWarning,
 };
 use crate::{
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded, Limits},
-    special::{self, TokenClass},
 };
 
 /// An expression over rules and patterns.
@@ -62,11 +59,10 @@ pub struct Grammar {
     keys: Option<DistinctKeys>,
     items: Option<DistinctItems>,
     common: Vec<Automaton>,
-    specials: Vec<String>,
+    pub(super) asked: AskedTokens,
     captured: Vec<(RuleId, String)>,
     ignored: Vec<RuleId>,
     greedy: bool,
-    classes: BTreeSet<TokenClass>,
 }
 
 /// That the texts of a grammar are JSON, and none of their objects has a key twice. No context-free grammar
@@ -127,18 +123,6 @@ impl Grammar {
         &self.common
     }
 
-    /// The names of the special tokens that it asks for, sorted. Such a token stands for itself: a text may
-    /// hold its name beside it.
-    #[must_use]
-    pub fn specials(&self) -> &[String] {
-        &self.specials
-    }
-
-    /// The classes of tokens that it asks for, sorted.
-    pub(crate) fn classes(&self) -> impl ExactSizeIterator<Item = TokenClass> {
-        self.classes.iter().copied()
-    }
-
     /// The rules that it captures itself, and under which names: for [`Captures`](crate::Captures).
     pub fn captured(&self) -> impl ExactSizeIterator<Item = (RuleId, &str)> {
         self.captured.iter().map(|(rule, name)| (*rule, &**name))
@@ -177,14 +161,6 @@ impl Grammar {
         grammar.root = RuleId::from_index(grammar.rules.len())?;
         grammar.rules.push(Rule { name: "after the prompt".to_owned(), span: Span::default(), body });
         Some(grammar)
-    }
-
-    /// A text in which the names of its [special tokens](Self::specials) stand for those, as the bytes that
-    /// [`Constraint::advance_bytes`](crate::Constraint::advance_bytes) takes: each name between two bytes
-    /// `0xFF`. Linear in the text, for each name.
-    #[must_use]
-    pub fn spell<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
-        if self.specials.is_empty() { text.into() } else { special::spell(text, &self.specials).into() }
     }
 
     /// All rules, in order of first mention.
@@ -251,11 +227,10 @@ pub struct GrammarBuilder {
     keys: Option<DistinctKeys>,
     items: Option<DistinctItems>,
     common: Vec<Automaton>,
-    specials: BTreeSet<String>,
+    pub(super) asked: AskedTokens,
     captured: Vec<(RuleId, String)>,
     ignored: Vec<RuleId>,
     greedy: bool,
-    classes: BTreeSet<TokenClass>,
     max_exprs: usize,
 }
 
@@ -289,11 +264,10 @@ impl GrammarBuilder {
             keys: None,
             items: None,
             common: Vec::new(),
-            specials: BTreeSet::new(),
+            asked: AskedTokens::default(),
             captured: Vec::new(),
             ignored: Vec::new(),
             greedy: false,
-            classes: BTreeSet::new(),
             max_exprs: limits.expressions.min(u32::MAX as usize),
         }
     }
@@ -398,23 +372,8 @@ impl GrammarBuilder {
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
     pub fn pattern(&mut self, pattern: Pattern, span: Span) -> Result<ExprId, LimitExceeded> {
-        self.classes.extend(pattern.classes());
+        self.asked.classes.extend(pattern.classes());
         self.push(Expr::Pattern(pattern), span)
-    }
-
-    /// The special token of this name, which the vocabulary must have. The name is not empty.
-    ///
-    /// # Errors
-    /// See [`rule_ref`](Self::rule_ref).
-    pub fn special(&mut self, name: &str, span: Span) -> Result<ExprId, LimitExceeded> {
-        debug_assert!(!name.is_empty());
-        self.specials.insert(name.to_owned());
-        self.pattern(Pattern::literal(&special::spelled(name)), span)
-    }
-
-    /// Says that patterns hold special tokens, as [`special`](Self::special) makes them.
-    pub(super) fn with_specials(&mut self, names: &[String]) {
-        self.specials.extend(names.iter().cloned());
     }
 
     /// One after the other.
@@ -519,21 +478,7 @@ impl GrammarBuilder {
             .into_iter()
             .filter_map(|rule| rule.body.map(|(span, body)| Rule { name: rule.name, span, body }))
             .collect();
-        let Self {
-            exprs,
-            spans,
-            warnings,
-            keys,
-            items,
-            common,
-            specials,
-            captured,
-            ignored,
-            greedy,
-            classes,
-            ..
-        } = self;
-        let specials = specials.into_iter().collect();
+        let Self { exprs, spans, warnings, keys, items, common, asked, captured, ignored, greedy, .. } = self;
         Ok(Grammar {
             rules,
             exprs,
@@ -543,11 +488,10 @@ impl GrammarBuilder {
             keys,
             items,
             common,
-            specials,
+            asked,
             captured,
             ignored,
             greedy,
-            classes,
         })
     }
 }

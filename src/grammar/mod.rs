@@ -11,6 +11,8 @@ pub mod pattern;
 pub mod source;
 pub mod tools;
 
+mod ask;
+mod asked_tokens;
 mod document;
 mod embed;
 mod error;
@@ -33,6 +35,7 @@ mod rust_types;
 mod structural;
 mod substring;
 pub(crate) mod suggest;
+mod token_numbers;
 mod warning;
 
 pub use any_order::{AnyOrder, AnyOrderPart};

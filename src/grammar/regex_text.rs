@@ -246,6 +246,7 @@ impl<'t> Reader<'t> {
             return Ok(());
         };
         self.skip_space();
+        let count = if extension.expression().is_some() { self.count_inside() } else { "" };
         let (given, wanted) = (!self.rest().starts_with(')'), extension.expression().is_none());
         if given != wanted {
             let what = if wanted { "needs an" } else { "takes no" };
@@ -255,7 +256,10 @@ impl<'t> Reader<'t> {
         }
         if let Some(expression) = extension.expression() {
             self.at += 1;
-            self.replace(start..self.at, &format!("(?u-isx:{expression})"));
+            let once = format!("(?u-isx:{expression})");
+            // In a group of its own, so that a count behind it counts all of it.
+            let text = if count.is_empty() { once } else { format!("(?:{once}{count})") };
+            self.replace(start..self.at, &text);
             return Ok(());
         }
         let index = self.done.uses.len();
@@ -263,6 +267,24 @@ impl<'t> Reader<'t> {
         self.replace(name, &format!("{extension}[{index}]"));
         self.open.push(Open { free, delimited: extension.is_delimited().then_some(index) });
         Ok(())
+    }
+
+    /// Reads the count of `(?P<PARAGRAPH_TOKEN>+)`, as arXiv 2407.08103 prints it: `+`, `*`, `?` or `{..}` up
+    /// to the end of the group, with a `?` behind it or not. Empty where there is none.
+    fn count_inside(&mut self) -> &'t str {
+        let rest = self.rest();
+        let inside = &rest[..rest.find(')').unwrap_or(0)];
+        let written = if self.free { inside.trim_end() } else { inside };
+        let plain = written.strip_suffix('?').filter(|plain| !plain.is_empty()).unwrap_or(written);
+        let is_count = match plain.strip_prefix('{').and_then(|count| count.strip_suffix('}')) {
+            Some(count) => count.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ')),
+            None => matches!(plain, "+" | "*" | "?"),
+        };
+        if !is_count {
+            return "";
+        }
+        self.at += inside.len();
+        written
     }
 
     /// Flags up to `:` or `)`. Are they for what follows, without a group of their own?

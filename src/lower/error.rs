@@ -1,6 +1,8 @@
 //! Why a grammar cannot be compiled.
 
-use crate::{limits::LimitExceeded, vocab::VocabularyError};
+use std::borrow::Cow;
+
+use crate::{grammar::Place, limits::LimitExceeded, vocab::VocabularyError};
 
 /// Kinds of [`CompileError`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +20,16 @@ pub enum CompileErrorKind {
     /// The grammar asks for special tokens and for bytes that are no text.
     SpecialsAmongBytes,
     /// The grammar asks for one token of a model, by this name, and is compiled for texts.
-    NoTokens(&'static str),
+    NoTokens(String),
+    /// The grammar asks for the token of a number that the vocabulary does not use.
+    NoToken {
+        /// The number.
+        number: u32,
+        /// One more than the vocabulary's greatest number.
+        size: usize,
+    },
+    /// This part of the grammar asks for one of some tokens, and none of those can stand in a text.
+    NoTokenLeft(String),
     /// The vocabulary cannot have the special tokens that the grammar asks for as text.
     Vocabulary(VocabularyError),
     /// A budget is used up.
@@ -29,11 +40,17 @@ pub enum CompileErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompileError {
     kind: CompileErrorKind,
+    place: Option<Box<Place>>,
 }
 
 impl CompileError {
     pub(crate) fn new(kind: CompileErrorKind) -> Self {
-        Self { kind }
+        Self { kind, place: None }
+    }
+
+    /// The same error with the part of the grammar text that it is about.
+    pub(crate) fn at(self, place: Option<&Place>) -> Self {
+        Self { place: place.cloned().map(Box::new), ..self }
     }
 
     pub(crate) fn limit(limit: LimitExceeded) -> Self {
@@ -45,44 +62,96 @@ impl CompileError {
     pub fn kind(&self) -> &CompileErrorKind {
         &self.kind
     }
+
+    /// The part of the grammar text that it is about, where that is one token.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_deref()
+    }
+}
+
+impl CompileErrorKind {
+    /// What is wrong.
+    fn message(&self) -> String {
+        match self {
+            Self::EmptyLanguage => {
+                "the grammar has no sentence: every way through its start rule needs a rule that never ends"
+                    .to_owned()
+            }
+            Self::EmptyPart => {
+                "a part of a list in any order, or the separator between two, matches the empty text"
+                    .to_owned()
+            }
+            Self::NoSpecialToken(name, _) => {
+                format!("the vocabulary has no token `{name}`, which the grammar asks for")
+            }
+            Self::EndsText(name) => {
+                format!(
+                    "the grammar asks for the special token `{name}`, which ends the text in this vocabulary"
+                )
+            }
+            Self::SpecialsAmongBytes => {
+                "the grammar asks for special tokens and for the byte 0xFF, which no text has".to_owned()
+            }
+            Self::NoTokens(name) => format!("`{name}` is one token of a model, and here is none"),
+            Self::NoToken { number, size } => {
+                let within = usize::try_from(*number).is_ok_and(|number| number < *size);
+                let unused = if within { " and does not use this one" } else { "" };
+                format!(
+                    "the vocabulary has no token {number}, which the grammar asks for: \
+                     it has {size} numbers, 0 to {}{unused}",
+                    size.saturating_sub(1)
+                )
+            }
+            Self::NoTokenLeft(written) => {
+                format!("the vocabulary has no token for `{written}` that may stand in a text")
+            }
+            Self::Vocabulary(error) => error.to_string(),
+            Self::Limit(limit) => limit.to_string(),
+        }
+    }
+
+    /// What may help.
+    fn hint(&self) -> Option<Cow<'static, str>> {
+        Some(match self {
+            Self::EmptyLanguage => "give each recursive rule an alternative that does not use it, as in \
+                 `list ::= item | item \",\" list`"
+                .into(),
+            Self::EmptyPart => "leave out the part instead of letting it be empty".into(),
+            Self::NoSpecialToken(_, Some(near)) => format!("did you mean `{near}`?").into(),
+            Self::NoSpecialToken(_, None) => {
+                "take the grammar for this model, or write the name as text".into()
+            }
+            Self::EndsText(_) => {
+                "leave it out where the text ends, and name other tokens that end the text".into()
+            }
+            Self::SpecialsAmongBytes => {
+                "match characters, not bytes, in a grammar with special tokens".into()
+            }
+            Self::NoTokens(_) => {
+                "give a vocabulary, with --tokenizer or --model where there is such a flag".into()
+            }
+            Self::NoToken { .. } => {
+                "numbers are of one vocabulary: take the grammar for this model, or give the token's name"
+                    .into()
+            }
+            Self::NoTokenLeft(_) => "tokens that end the text stand nowhere in a grammar".into(),
+            Self::Vocabulary(_) => return None,
+            Self::Limit(limit) => limit.hint().into(),
+        })
+    }
 }
 
 impl std::fmt::Display for CompileError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.kind {
-            CompileErrorKind::EmptyLanguage => f.write_str(
-                "the grammar has no sentence: every way through its start rule needs a rule that never ends\n\
-                 hint: give each recursive rule an alternative that does not use it, as in `list ::= item | item \",\" list`",
-            ),
-            CompileErrorKind::EmptyPart => f.write_str(
-                "a part of a list in any order, or the separator between two, matches the empty text\n\
-                 hint: leave out the part instead of letting it be empty",
-            ),
-            CompileErrorKind::NoSpecialToken(name, near) => {
-                write!(f, "the vocabulary has no token `{name}`, which the grammar asks for")?;
-                match near {
-                    Some(near) => write!(f, "\nhint: did you mean `{near}`?"),
-                    None => f.write_str("\nhint: take the grammar for this model, or write the name as text"),
-                }
-            }
-            CompileErrorKind::EndsText(name) => write!(
-                f,
-                "the grammar asks for the special token `{name}`, which ends the text in this vocabulary\n\
-                 hint: leave it out where the text ends, and name other tokens that end the text"
-            ),
-            CompileErrorKind::SpecialsAmongBytes => f.write_str(
-                "the grammar asks for special tokens and for the byte 0xFF, which no text has\n\
-                 hint: match characters, not bytes, in a grammar with special tokens",
-            ),
-            CompileErrorKind::NoTokens(name) => write!(
-                f,
-                "`{name}` is one token of a model, and here is none\n\
-                 hint: give a vocabulary, with --tokenizer or --model where there is such a flag"
-            ),
-            CompileErrorKind::Vocabulary(error) => error.fmt(f),
-            CompileErrorKind::Limit(limit) => {
-                write!(f, "{limit}\nhint: {}", limit.hint())
-            }
+        f.write_str(&self.kind.message())?;
+        if let Some(place) = &self.place {
+            f.write_str("\n")?;
+            place.write(f)?;
+        }
+        match self.kind.hint() {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
         }
     }
 }

@@ -40,6 +40,14 @@ pub struct Counting {
     pub coupled: bool,
 }
 
+impl Counting {
+    /// The paper's (3.6): the token that came most often at such a place of the grammar.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self { tokens_before: false, soft: false, coupled: false }
+    }
+}
+
 impl Default for Counting {
     fn default() -> Self {
         Self { tokens_before: true, soft: true, coupled: true }

@@ -53,6 +53,17 @@ impl DraftLength {
         }
         Ok(Self::UpTo(Fixed { tokens, threshold }))
     }
+
+    /// The same with another least acceptance, which only drafts of up to so many tokens have.
+    ///
+    /// # Errors
+    /// If the threshold is not between 0 and 1.
+    pub fn at_least(self, threshold: f64) -> Result<Self, DraftLengthError> {
+        match self {
+            Self::Auto => Ok(Self::Auto),
+            Self::UpTo(Fixed { tokens, .. }) => Self::up_to(tokens, threshold),
+        }
+    }
 }
 
 /// Tokens to be verified, each allowed after those before it.

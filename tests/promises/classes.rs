@@ -224,12 +224,56 @@ fn tokens_are_counted() {
     }
 }
 
+/// Counts inside of the group, as arXiv 2407.08103 prints one.
+#[test]
+fn counts_may_stand_in_the_group() {
+    let masks = |regex: &str| {
+        let grammar = Grammar::parse(Syntax::Regex, regex, &Limits::default())
+            .unwrap_or_else(|error| panic!("{regex}\n{error}"));
+        let compiled = Compiler::new(vocabulary()).compile(&grammar).unwrap();
+        let mut open = vec![compiled.constraint()];
+        let mut masks = Vec::new();
+        for _ in 0..4 {
+            for constraint in &mut open {
+                masks.push(constraint.mask().unwrap().iter().collect::<Vec<_>>());
+            }
+            open = open
+                .iter()
+                .flat_map(|constraint| {
+                    let after = |id: u32| {
+                        let mut next = constraint.clone();
+                        next.advance(TokenId::new(id)).is_ok().then_some(next)
+                    };
+                    [0, 2, 9].into_iter().filter_map(after).collect::<Vec<_>>()
+                })
+                .collect();
+        }
+        masks
+    };
+    for (inside, outside) in [
+        ("a(\n)*(?P<PARAGRAPH_TOKEN>+){3,5}", "a(\n)*((?P<PARAGRAPH_TOKEN>)+){3,5}"),
+        ("(?P<PARAGRAPH_TOKEN>+)", "(?P<PARAGRAPH_TOKEN>)+"),
+        ("(?P<TEXT_TOKEN>*)b", "(?P<TEXT_TOKEN>)*b"),
+        ("(?P<TEXT_TOKEN>?)?a", "((?P<TEXT_TOKEN>)?)?a"),
+        ("(?P<TEXT_TOKEN>{2})a", "(?P<TEXT_TOKEN>){2}a"),
+        ("(?P<TEXT_TOKEN>{1,3})*?a", "((?P<TEXT_TOKEN>){1,3})*?a"),
+        ("(?<PARAGRAPH_TOKEN>+?)\n", "(?P<PARAGRAPH_TOKEN>)+\n"),
+        ("(?x) (?P<TEXT_TOKEN> + ) a", "(?P<TEXT_TOKEN>)+a"),
+        ("(?P<QUOTED_TEXT>+)", "(?P<QUOTED_TEXT>)+"),
+    ] {
+        assert_eq!(masks(inside), masks(outside), "{inside}");
+    }
+}
+
 #[test]
 fn images_are_special_tokens_and_texts_have_no_tokens() {
     let grammar = Grammar::parse(Syntax::Gbnf, "root ::= \"a\" IMAGE() \"b\"", &Limits::default()).unwrap();
     let compile = |compiler: Compiler| compiler.compile(&grammar).unwrap_err().kind().clone();
     assert_eq!(compile(Compiler::new(vocabulary())), CompileErrorKind::NoSpecialToken("IMAGE".into(), None));
-    assert_eq!(compile(Compiler::new(vocabulary()).any_special()), CompileErrorKind::NoTokens("IMAGE"));
+    assert_eq!(
+        compile(Compiler::new(vocabulary()).any_special()),
+        CompileErrorKind::NoTokens("IMAGE".into())
+    );
     let image = TokenId::new(2);
     let vocabulary = Vocabulary::builder()
         .token(TokenId::new(0), "a")

@@ -28,6 +28,8 @@ mod schemas;
 mod sound;
 mod specials;
 mod substrings;
+#[cfg(not(packaged))]
+mod tokens;
 mod trees;
 mod walks;
 mod warnings;

@@ -41,6 +41,7 @@ mod notation;
 mod numbers;
 mod output;
 mod progress;
+mod proposer;
 mod reach;
 mod reading;
 mod retokenize;

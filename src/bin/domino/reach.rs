@@ -1,16 +1,20 @@
 //! Flags of lookahead: how many terminals a token may begin, and what counts as one.
 
+use std::str::FromStr;
+
 use clap::{Args, ValueEnum};
 use domino::{Compiler, Lookahead, Terminals, Vocabulary, store::CacheFolder};
+
+use crate::failure::{Paint, note};
 
 /// How far masks look ahead.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LowReach {
     /// How many terminals past the current one a token may reach. Fewer allow fewer tokens and bend the model
-    /// more; which parts of the grammar are terminals is said by --terminals. Default: any number, which
-    /// bends it least.
-    #[arg(short = 'k', long, value_name = "K")]
-    lookahead: Option<u32>,
+    /// more; which parts of the grammar are terminals is said by --terminals. Default: infinite, that is, any
+    /// number, which bends it least.
+    #[arg(short = 'k', long, value_name = "K|infinite")]
+    lookahead: Option<Count>,
     #[command(flatten)]
     terminals: LowTerminals,
 }
@@ -21,16 +25,33 @@ pub(crate) struct LowTerminals {
     /// Which parts of the grammar are terminals: the largest regular ones (folded), or those that a lexer
     /// written for it would have (written): literals, classes, and token-like rules such as string, number,
     /// name and ws. Without --lookahead the text is the same, and folded is faster; with it only written
-    /// counts as the DOMINO paper does. `domino inspect terminals` lists them.
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
-    terminals: Which,
+    /// counts as the DOMINO paper does. `domino inspect terminals` lists them. Default: folded.
+    #[arg(long, value_name = "WHICH", value_enum)]
+    terminals: Option<Which>,
+}
+
+/// `--lookahead`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Count(Lookahead);
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "infinite" | "infinity" | "inf" => Ok(Self(Lookahead::Unbounded)),
+            _ => {
+                let terminals = text.parse().map_err(|_| "expected a number of terminals, or infinite")?;
+                Ok(Self(Lookahead::Terminals(terminals)))
+            }
+        }
+    }
 }
 
 /// `--terminals`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
     /// The largest regular parts.
-    #[default]
     Folded,
     /// Those of a lexer.
     Written,
@@ -44,9 +65,16 @@ pub(crate) struct Reach {
 }
 
 impl LowReach {
-    /// What was asked for.
+    /// What was asked for. Says on standard error which terminals a lookahead counts, if it was not told.
     pub(crate) fn resolve(self) -> Reach {
-        let lookahead = self.lookahead.map_or(Lookahead::Unbounded, Lookahead::Terminals);
+        let lookahead = self.lookahead.map_or(Lookahead::Unbounded, |Count(lookahead)| lookahead);
+        if let (Some(k), None) = (lookahead_number(lookahead), self.terminals.terminals) {
+            let note = Paint::for_stderr().cyan("note:");
+            note!(
+                "{note} -k {k} counts folded terminals, the largest regular parts of the grammar; --terminals \
+                 written counts those of a lexer, as the DOMINO paper does"
+            );
+        }
         Reach { lookahead, terminals: self.terminals.resolve() }
     }
 }
@@ -55,8 +83,8 @@ impl LowTerminals {
     /// What was asked for.
     pub(crate) fn resolve(self) -> Terminals {
         match self.terminals {
-            Which::Folded => Terminals::Folded,
-            Which::Written => Terminals::Written,
+            Some(Which::Written) => Terminals::Written,
+            Some(Which::Folded) | None => Terminals::Folded,
         }
     }
 }

@@ -7,6 +7,8 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+#[cfg(feature = "mistralrs")]
+use domino::mistralrs::Guesses;
 use domino::{
     CompiledGrammar, Lookahead, Terminals,
     proposer::{
@@ -20,6 +22,7 @@ use crate::{
     draft_model::{Drafting, LowDraftModel, WantedDraft},
     failure::{BadInput, Paint, note},
     notation::GrammarSource,
+    proposer::{self, PAPER_DRAFT, Which},
     reach,
     runner::Card,
 };
@@ -33,6 +36,17 @@ pub(crate) struct LowSpeculate {
     /// space and escapes, is guessed, and with --engine mistralrs nothing.
     #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,
+    /// What guesses: shipped (counts of what came at such a place of the grammar and after such tokens, text
+    /// that the grammar forces, and repeats) or paper (section 3.6 of the DOMINO paper: the token that came
+    /// most often at such a place, and nothing else; without --speculate drafts of up to 10 tokens, without
+    /// --threshold of 0.5 at least). The text is the same. Default: shipped.
+    #[arg(long, value_name = "WHICH", value_enum)]
+    proposer: Option<Which>,
+    /// How likely each token of a draft must be to be accepted, from 0 to 1, as the proposer thinks; of paper,
+    /// its share of the counts at its place. For drafts of up to N tokens, since auto weighs that itself.
+    /// Default: 0.
+    #[arg(long, value_name = "SHARE", value_parser = proposer::threshold)]
+    threshold: Option<f64>,
     /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the
     /// model, for a grammar that comes with the program.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
@@ -91,6 +105,13 @@ impl FromStr for Speculate {
 #[derive(Debug)]
 pub(crate) struct Speculation {
     how: Option<Speculate>,
+    proposer: Which,
+    /// The least acceptance of the tokens of a draft of fixed length, for mistral.rs.
+    #[cfg_attr(
+        not(feature = "mistralrs"),
+        expect(dead_code, reason = "only mistral.rs is told apart from `how`")
+    )]
+    threshold: f64,
     prior: Option<PathBuf>,
     learning: Learning,
     /// Compare the run with others?
@@ -108,6 +129,8 @@ impl LowSpeculate {
     /// Was anything said about it?
     pub(crate) fn asks(&self) -> bool {
         self.speculate.is_some()
+            || self.proposer.is_some()
+            || self.threshold.is_some()
             || self.prior.is_some()
             || self.learn == Learn::Online
             || self.compare
@@ -121,8 +144,13 @@ impl LowSpeculate {
 
     /// What was asked for.
     pub(crate) fn resolve(self, constrained: bool) -> Result<Speculation, BadInput> {
-        if !constrained && matches!(self.speculate, Some(Speculate::To { .. })) {
-            return Err(BadInput::new("--speculate needs a grammar").hint("give --grammar or --regex"));
+        let flags = [
+            (matches!(self.speculate, Some(Speculate::To { .. })), "--speculate"),
+            (self.proposer.is_some(), "--proposer"),
+            (self.threshold.is_some(), "--threshold"),
+        ];
+        if let Some((_, flag)) = flags.into_iter().find(|(given, _)| *given && !constrained) {
+            return Err(BadInput::new(format!("{flag} needs a grammar")).hint("give --grammar or --regex"));
         }
         let learning = match self.learn {
             Learn::Online => Learning::Online,
@@ -134,8 +162,44 @@ impl LowSpeculate {
         if self.has_draft_model() && self.speculate == Some(Speculate::Off) {
             return Err(BadInput::new("--draft-model has nothing to do with --speculate off"));
         }
-        let Self { speculate: how, prior, compare, draft, .. } = self;
-        Ok(Speculation { how, prior, learning, compare, draft: draft.resolve() })
+        let how = self.length()?;
+        let proposer = self.proposer.unwrap_or_default();
+        let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
+        let Self { prior, compare, draft, .. } = self;
+        Ok(Speculation { how, proposer, threshold, prior, learning, compare, draft: draft.resolve() })
+    }
+
+    /// How long drafts are, with what the proposer and its threshold say of it.
+    fn length(&self) -> Result<Option<Speculate>, BadInput> {
+        let Self { speculate, proposer, threshold, .. } = self;
+        if *speculate == Some(Speculate::Off) {
+            let flags = [(proposer.is_some(), "--proposer"), (threshold.is_some(), "--threshold")];
+            return match flags.into_iter().find(|(given, _)| *given) {
+                Some((_, flag)) => {
+                    Err(BadInput::new(format!("{flag} has nothing to do with --speculate off")))
+                }
+                None => Ok(Some(Speculate::Off)),
+            };
+        }
+        let which = proposer.unwrap_or_default();
+        if which.is_paper() && self.has_draft_model() {
+            return Err(BadInput::new("--draft-model: not with --proposer paper, which guesses alone")
+                .hint("leave one of the two out"));
+        }
+        let most = match speculate {
+            Some(Speculate::To { most, .. }) => *most,
+            _ => which.is_paper().then_some(PAPER_DRAFT),
+        };
+        let Some(tokens) = most else {
+            return match threshold {
+                Some(_) => Err(BadInput::new("--threshold is for drafts of a fixed length")
+                    .hint("give --speculate N too")),
+                None => Ok(*speculate),
+            };
+        };
+        let length = DraftLength::up_to(tokens, threshold.unwrap_or_else(|| which.threshold()));
+        let length = length.map_err(|error| BadInput::new(error.to_string()))?;
+        Ok(Some(Speculate::To { length, most }))
     }
 }
 
@@ -173,8 +237,19 @@ pub(crate) struct Fixed {
     pub(crate) most: usize,
     pub(crate) prior: Prior,
     pub(crate) learning: Learning,
+    pub(crate) proposer: Which,
+    /// The least acceptance of the tokens of a draft.
+    pub(crate) threshold: f64,
     /// Where what was learnt goes.
     pub(crate) file: Option<PathBuf>,
+}
+
+#[cfg(feature = "mistralrs")]
+impl Fixed {
+    /// What guesses texts of `grammar`.
+    pub(crate) fn guesses(self, grammar: &CompiledGrammar, tokenizer: &Tokenizer) -> Guesses {
+        self.proposer.guesses(grammar, tokenizer, self.prior, self.learning, self.threshold)
+    }
 }
 
 impl Speculation {
@@ -216,14 +291,24 @@ impl Speculation {
         };
         let forced = forced_text(prior.as_ref(), grammar, tokenizer);
         let prior = prior.unwrap_or_else(|| Prior::new(grammar));
-        let learner = Arc::new(Mutex::new(CountProposer::new(prior, self.learning)));
+        let learner = self.learner(prior);
+        let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
+        let keeper = Some(Keeper { learner: Arc::clone(&learner), file });
+        if self.proposer.is_paper() {
+            return Ok(Some((Drafter::new(Box::new(learner), length), keeper)));
+        }
         let mut proposer =
-            BestOf::new(vec![Box::new(Arc::clone(&learner)), Box::new(forced), Box::new(Lookup::default())]);
+            BestOf::new(vec![Box::new(learner), Box::new(forced), Box::new(Lookup::default())]);
         if let Some(draft) = draft {
             proposer = proposer.with_dear(Box::new(Arc::clone(draft)));
         }
-        let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
-        Ok(Some((Drafter::new(Box::new(proposer), length), Some(Keeper { learner, file }))))
+        Ok(Some((Drafter::new(Box::new(proposer), length), keeper)))
+    }
+
+    /// What guesses by counts.
+    fn learner(&self, prior: Prior) -> Learner {
+        let counts = CountProposer::new(prior, self.learning).counting(self.proposer.counting());
+        Arc::new(Mutex::new(counts))
     }
 
     /// What drafts of all texts of a grammar in a batch are made of, if there are to be any. `source`: where
@@ -244,11 +329,11 @@ impl Speculation {
         let forced = forced_text(prior.as_ref(), grammar, tokenizer);
         let online = self.learning == Learning::Online;
         if length.is_none() && prior.is_none() {
-            return Some(Shared { learner: None, online, forced, length: DraftLength::Auto });
+            return Some(Shared { learner: None, alone: false, online, forced, length: DraftLength::Auto });
         }
-        let prior = prior.unwrap_or_else(|| Prior::new(grammar));
-        let learner = Some(Arc::new(Mutex::new(CountProposer::new(prior, self.learning))));
-        Some(Shared { learner, online, forced, length: length.unwrap_or_default() })
+        let learner = Some(self.learner(prior.unwrap_or_else(|| Prior::new(grammar))));
+        let alone = self.proposer.is_paper();
+        Some(Shared { learner, alone, online, forced, length: length.unwrap_or_default() })
     }
 
     /// The same for mistral.rs' engine, where drafts are of one length: the most tokens of a draft, and the
@@ -277,7 +362,8 @@ impl Speculation {
         let file = self.prior.clone().filter(|_| self.learning == Learning::Online);
         // One proposer drafts all texts there.
         let learning = if self.learning == Learning::Online { Learning::Online } else { Learning::Fixed };
-        Ok(Some(Fixed { most, prior, learning, file }))
+        let (proposer, threshold) = (self.proposer, self.threshold);
+        Ok(Some(Fixed { most, prior, learning, proposer, threshold, file }))
     }
 
     /// The prior that was named, or that comes with the model. One that was named and is of no use is an
@@ -304,6 +390,8 @@ impl Speculation {
 pub(crate) struct Shared {
     /// `None`: only forced text is guessed.
     learner: Option<Learner>,
+    /// Does nothing else guess?
+    alone: bool,
     /// Do all texts learn for each other?
     online: bool,
     forced: ForcedText,
@@ -321,6 +409,9 @@ impl Shared {
         } else {
             Box::new(learner.lock().unwrap_or_else(PoisonError::into_inner).another())
         };
+        if self.alone {
+            return Drafter::new(counts, self.length);
+        }
         let proposer = BestOf::new(vec![counts, Box::new(self.forced.clone()), Box::new(Lookup::default())]);
         Drafter::new(Box::new(proposer), self.length)
     }

@@ -139,6 +139,7 @@ fn wrong_definitions_are_refused() {
         ("seeds = { from = 5, count = 3 }", "seeds = 5", "expected a list of seeds"),
         ("seeds = { from = 5, count = 3 }", "seeds = []", "`seeds` is empty"),
         ("k = [0, \"infinite\"]", "k = [0, \"many\"]", "d.toml:9:9: invalid value"),
+        ("k = [0, \"infinite\"]", "k = [\"inf\", \"infinite\"]", "twice"),
         ("k = [0, \"infinite\"]", "k = [0, 0]", "`k` has Terminals(0) twice"),
         ("temperatures = [0, 1]", "temperatures = [-1]", "`temperatures`: the temperature is -1"),
         ("threshold = [0.2]", "threshold = [2.0]", "the threshold of drafts is 2"),

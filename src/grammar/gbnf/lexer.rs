@@ -7,7 +7,7 @@
 use hashbrown::HashMap;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-use super::{Dialect, macros::Macro};
+use super::{Dialect, macros::Macro, tokens::Reference};
 use crate::{
     grammar::{
         error::{GrammarError, quoted},
@@ -29,6 +29,8 @@ pub(super) enum Token<'t> {
     Class(ClassUnicode),
     /// A macro of XGrammar, or an extension.
     Macro(Box<Macro<'t>>),
+    /// A token of the model, or some of which it is one.
+    Reference(Box<Reference<'t>>),
     /// `?`, `*`, `+` or `{..}`: at least and at most.
     Count((u32, Option<u32>)),
     /// `(`
@@ -138,7 +140,7 @@ impl<'t> Lexer<'t> {
             '"' => self.literal(),
             '[' => self.class(),
             '{' => self.count(),
-            '<' | '!' if self.dialect == Dialect::LlamaCpp => Err(self.token_reference()),
+            '<' | '!' if self.dialect == Dialect::LlamaCpp => self.token_reference(),
             c if self.dialect.is_name(c) => self.name(),
             _ => self.mark(first),
         };
@@ -235,20 +237,6 @@ impl<'t> Lexer<'t> {
         }
         self.options_of_rule(name)?;
         Ok(Token::Name(name))
-    }
-
-    fn token_reference(&mut self) -> GrammarError {
-        let start = self.at;
-        let rest = self.rest();
-        let line = &rest[..rest.find(['\n', ' ']).unwrap_or(rest.len())];
-        self.at += line.find('>').map_or(1, |end| end + 1);
-        let span = self.here(start);
-        GrammarError::unsupported(format!(
-            "token references such as {} are not supported",
-            quoted(&line[..self.at - start])
-        ))
-        .at(self.source(), span, "a grammar here is about text, whatever its tokens are")
-        .with_hint("write the token's text as a literal: `\"text\"`")
     }
 
     fn count(&mut self) -> Result<Token<'t>, GrammarError> {

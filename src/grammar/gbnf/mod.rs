@@ -3,7 +3,8 @@
 //! What llama.cpp's `grammars/README.md` describes is read and means the same, with these differences:
 //! line ends may stand anywhere (a rule ends where the next `name ::=` begins); `{,n}` is `{0,n}`; counts
 //! are exact up to `Limits::repeat`, where llama.cpp stops counting at 2,000; a rule defined twice, an
-//! empty class, a surrogate and a NUL byte are errors; token references (`<[1]>`) are refused.
+//! empty class, a surrogate and a NUL byte are errors. Which tokens are meant by references ([`tokens`]) is
+//! found out for a vocabulary, when the grammar is compiled.
 //!
 //! Names with arguments are new here ([`extensions`]): `SUBSTRING_OF("text")` and others, in both dialects.
 //!
@@ -16,6 +17,7 @@ mod extensions;
 mod lexer;
 mod macros;
 mod text;
+mod tokens;
 
 use lalrpop_util::ParseError;
 use regex_syntax::hir::ClassUnicode;

@@ -23,6 +23,7 @@ mod template;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod translate;
 mod uses;
 

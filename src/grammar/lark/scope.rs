@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::grammar::{
     error::{GrammarError, GrammarErrorKind, MOST_SHOWN, quoted, quoted_list},
     source::{Source, Span},
-    suggest,
+    suggest, token_numbers,
 };
 
 use super::{
@@ -215,8 +215,10 @@ impl<'a, 't> Collector<'a, 't> {
             Kind::Special(_) if place.lexeme.is_some() => {
                 return refuse("a special token", "use it in a rule");
             }
-            Kind::Special(name) if !name.starts_with("<[") => {}
-            Kind::Special(_) | Kind::Reference(_) => return Err(self.unsupported(expr)),
+            Kind::Special(name) if token_numbers::begins(name) => {
+                token_numbers::read(name, self.source, expr.span)?;
+            }
+            Kind::Reference(name) => return Err(self.unsupported(name, expr.span)),
             _ => {}
         }
         // What `~` is applied to is a lexeme, wherever that stands.
@@ -225,19 +227,13 @@ impl<'a, 't> Collector<'a, 't> {
         expr.parts().iter().try_for_each(|part| self.uses(part, place))
     }
 
-    fn unsupported(&self, expr: &Expr<'_>) -> GrammarError {
-        let (what, hint) = match &expr.kind {
-            Kind::Special(name) => (
-                format!("tokens by number, as {}, are not supported", quoted(name)),
-                "give the token's name, as in `<|python_tag|>`",
-            ),
-            Kind::Reference(name) => (
-                format!("the reference {} to a grammar beside this one is not supported", quoted(name)),
-                "write the other grammar as `%lark { .. }`, or a schema as `%json { .. }`",
-            ),
-            _ => (String::new(), ""),
-        };
-        GrammarError::unsupported(what).at(self.source, expr.span, "").with_hint(hint)
+    fn unsupported(&self, name: &str, span: Span) -> GrammarError {
+        let name = quoted(name);
+        GrammarError::unsupported(format!(
+            "the reference {name} to a grammar beside this one is not supported"
+        ))
+        .at(self.source, span, "")
+        .with_hint("write the other grammar as `%lark { .. }`, or a schema as `%json { .. }`")
     }
 
     fn arity(&self, at: Span, name: &str, parameters: usize, arguments: usize, first: Span) -> GrammarError {

@@ -33,7 +33,6 @@ fn kinds_of_mistakes() {
     assert_eq!(kind("start: \"a\"\nstart: \"b\""), Kind::Duplicate("start".into()));
     assert_eq!(kind("%import common.INT\nINT: \"a\"\nstart: INT"), Kind::Duplicate("INT".into()));
     for text in [
-        "start: <[12]>",
         "start: @other",
         "%declare A\nstart: A",
         "%override start: \"a\"",

@@ -302,9 +302,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 let start = self.grammar(items, format!("lark-{}.", self.parts), span)?;
                 self.reference(&start, span)?
             }
-            Kind::Special(name) => {
-                self.builder.special(name, span).map_err(|limit| self.limit(limit, span))?
-            }
+            Kind::Special(written) => self.token_of_model(written, span)?,
             Kind::Both(_) | Kind::Not(_) => {
                 let language = self.language(expr, &Place { lexeme: true, ..place.clone() })?;
                 self.language_leaf(&language, span)?

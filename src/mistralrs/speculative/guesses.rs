@@ -8,8 +8,8 @@ use crate::{
     decode::Sampler,
     ids::TokenId,
     proposer::{
-        BestOf, CountProposer, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Pass, PassCost,
-        Prior, Seen, Site,
+        BestOf, CountProposer, Counting, Draft, DraftLength, Drafter, ForcedText, Learning, Lookup, Pass,
+        PassCost, Prior, Seen, Site,
     },
     vocab::Tokenizer,
 };
@@ -19,6 +19,10 @@ use crate::{
 pub struct Guesses {
     learner: Arc<Mutex<CountProposer>>,
     forced: ForcedText,
+    /// Does nothing but the counts guess?
+    alone: bool,
+    /// The least acceptance of the tokens of a draft.
+    threshold: f64,
     /// For each length of drafts, which is one in most programs. How right the guesses are is learnt over all texts.
     drafters: Arc<Mutex<Vec<(DraftLength, SharedDrafter)>>>,
 }
@@ -34,7 +38,30 @@ impl Guesses {
         let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
         let forced = if prior.summary().observed == 0 { forced.with_spellings() } else { forced };
         let learner = Arc::new(Mutex::new(CountProposer::new(prior, learning)));
-        Self { learner, forced, drafters: Arc::default() }
+        Self { learner, forced, alone: false, threshold: 0.0, drafters: Arc::default() }
+    }
+
+    /// Guesses by the paper's proposer (3.6) alone: by a prior for `grammar`, which may be
+    /// [empty](Prior::new), the token that came most often at such a place of the grammar.
+    #[must_use]
+    pub fn of_paper(
+        grammar: &CompiledGrammar,
+        tokenizer: &Tokenizer,
+        prior: Prior,
+        learning: Learning,
+    ) -> Self {
+        let counts = CountProposer::new(prior, learning).counting(Counting::paper());
+        let forced = ForcedText::new(tokenizer.clone(), grammar.vocabulary().clone());
+        let learner = Arc::new(Mutex::new(counts));
+        Self { learner, forced, alone: true, threshold: 0.0, drafters: Arc::default() }
+    }
+
+    /// The same guesses, of which only those are drafted that are accepted with at least this probability, from
+    /// 0 to 1, as far as it is known. For drafts [of a fixed
+    /// length](super::GrammarSpeculativeLoader::with_gamma): others weigh that themselves.
+    #[must_use]
+    pub fn at_least(self, threshold: f64) -> Self {
+        Self { threshold: threshold.clamp(0.0, 1.0), drafters: Arc::default(), ..self }
     }
 
     /// What is known by now, to be saved as a prior.
@@ -51,6 +78,7 @@ impl Guesses {
 
     /// The guesser of one request, with what passes cost.
     pub(super) fn guesser(&self, most: usize, length: DraftLength, cost: &SharedCost) -> Guesser {
+        let length = length.at_least(self.threshold).unwrap_or(length);
         let mut drafters = held(&self.drafters);
         let known =
             drafters.iter().find(|(known, _)| *known == length).map(|(_, drafter)| Arc::clone(drafter));
@@ -63,6 +91,9 @@ impl Guesses {
     }
 
     fn drafter(&self, length: DraftLength) -> Drafter {
+        if self.alone {
+            return Drafter::new(Box::new(Arc::clone(&self.learner)), length);
+        }
         let proposer = BestOf::new(vec![
             Box::new(Arc::clone(&self.learner)),
             Box::new(self.forced.clone()),

@@ -51,10 +51,8 @@ pub(super) fn run(
     }
     let prompt = prompt_tokens(runner.tokenizer(), &text, &vocabulary)?;
     let file = fixed.as_ref().and_then(|fixed| fixed.file.clone());
-    let guesses = grammar
-        .as_ref()
-        .zip(fixed)
-        .map(|(grammar, fixed)| Guesses::new(grammar, runner.tokenizer(), fixed.prior, fixed.learning));
+    let guesses =
+        grammar.as_ref().zip(fixed).map(|(grammar, fixed)| fixed.guesses(grammar, runner.tokenizer()));
     let constraint = grammar.as_ref().map(domino::CompiledGrammar::constraint);
     interrupt::watch();
     let mut screen = Screen::new(0);

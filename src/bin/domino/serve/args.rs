@@ -5,7 +5,11 @@ use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, str::FromStr, time::Dur
 use clap::{Args, ValueEnum};
 use domino::grammar::{json_schema::SchemaOptions, tools::Spelling};
 
-use crate::{failure::BadInput, schema::LowSchema};
+use crate::{
+    failure::BadInput,
+    proposer::{PAPER_DRAFT, Which, threshold},
+    schema::LowSchema,
+};
 
 /// Serve a model over HTTP, by the protocol of OpenAI's API, with grammars.
 ///
@@ -66,9 +70,25 @@ pub(crate) struct LowServe {
     /// Guess tokens ahead by the grammar and verify several in one pass of the model. The texts are the same.
     #[arg(long)]
     grammar_speculate: bool,
-    /// Tokens of a guess: N, or auto.
-    #[arg(long = "s", value_name = "N|auto", default_value = "auto", requires = "grammar_speculate")]
-    s: DraftSize,
+    /// Tokens of a guess: N, or auto. Default: auto, and 10 with --proposer paper.
+    #[arg(long = "s", value_name = "N|auto", requires = "grammar_speculate")]
+    s: Option<DraftSize>,
+    /// What guesses: shipped (counts of what came at such a place of the grammar and after such tokens, text
+    /// that the grammar forces, and repeats) or paper (section 3.6 of the DOMINO paper: the token that came
+    /// most often at such a place, and nothing else). The texts are the same.
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_enum,
+        default_value_t = Which::Shipped,
+        requires = "grammar_speculate"
+    )]
+    proposer: Which,
+    /// How likely each guessed token must be to be accepted, from 0 to 1, as the proposer thinks; of paper, its
+    /// share of the counts at its place. For guesses of N tokens, since auto weighs that itself. Default: 0,
+    /// and 0.5 with --proposer paper.
+    #[arg(long, value_name = "SHARE", value_parser = threshold, requires = "grammar_speculate")]
+    threshold: Option<f64>,
     /// Guess by the counts in this file of `domino learn`, for the grammar it was made for, or in the files
     /// NAME.prior of this folder, for the named grammars. Default: the folder priors of the model.
     #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
@@ -219,7 +239,26 @@ pub(crate) struct SchemaRules {
 #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "a build without a server refuses them all"))]
 pub(crate) struct Speculation {
     pub(crate) size: DraftSize,
+    pub(crate) proposer: Which,
+    /// The least acceptance of guessed tokens, where a guess has a fixed number of them.
+    pub(crate) threshold: f64,
     pub(crate) prior: Option<PathBuf>,
+}
+
+impl Speculation {
+    /// How to speculate, where it was asked for.
+    fn of(low: &mut LowServe) -> Result<Self, BadInput> {
+        let usual = match low.proposer {
+            Which::Paper => NonZeroUsize::new(PAPER_DRAFT).map_or(DraftSize::Auto, DraftSize::Tokens),
+            Which::Shipped => DraftSize::Auto,
+        };
+        let size = low.s.unwrap_or(usual);
+        if size == DraftSize::Auto && low.threshold.is_some() {
+            return Err(BadInput::new("--threshold is for guesses of a fixed length").hint("give --s N too"));
+        }
+        let threshold = low.threshold.unwrap_or_else(|| low.proposer.threshold());
+        Ok(Self { size, proposer: low.proposer, threshold, prior: low.prior.take() })
+    }
 }
 
 /// What requests may take.
@@ -245,7 +284,11 @@ pub(crate) struct ServerLimits {
 
 impl LowServe {
     /// What was asked for.
-    pub(crate) fn resolve(self, json: bool) -> Result<Serve, BadInput> {
+    pub(crate) fn resolve(mut self, json: bool) -> Result<Serve, BadInput> {
+        let speculation = match self.grammar_speculate {
+            true => Some(Speculation::of(&mut self)?),
+            false => None,
+        };
         let api_key = match self.api_key {
             Some(key) if key.is_empty() => {
                 return Err(BadInput::new("the API key is empty")
@@ -258,7 +301,6 @@ impl LowServe {
             return Err(BadInput::new("mistral.rs 0.8.1 mixes up texts that it writes at once on the CPU")
                 .hint("leave --max-seqs at 1; requests wait for their turn"));
         }
-        let speculation = self.grammar_speculate.then_some(Speculation { size: self.s, prior: self.prior });
         let limits = ServerLimits {
             running: self.max_seqs,
             waiting: self.max_queue,

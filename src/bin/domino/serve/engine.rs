@@ -117,8 +117,8 @@ pub(crate) async fn load(command: &Serve, path: &Path) -> anyhow::Result<(Engine
         None => domino::mistralrs::vocabulary(&*pipeline.lock().await)
             .map_err(|error| BadInput::new(format!("{}: {error}", path.display())))?,
     };
-    let guessing = match &speculation {
-        Some(speculation) => Some(Guessing::new(speculation.tokenizer()?, &priors)?),
+    let guessing = match speculation.as_ref().zip(command.speculation.as_ref()) {
+        Some((speculation, asked)) => Some(Guessing::new(speculation.tokenizer()?, asked, &priors)?),
         None => None,
     };
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

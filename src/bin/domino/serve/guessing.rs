@@ -12,7 +12,8 @@ use domino::{
     vocab::Tokenizer,
 };
 
-use crate::failure::BadInput;
+use super::args::Speculation;
+use crate::{failure::BadInput, proposer::Which};
 
 /// Makes the guesses of grammars.
 #[derive(Debug)]
@@ -20,11 +21,17 @@ pub(crate) struct Guessing {
     tokenizer: Tokenizer,
     /// Files of counts, each for one grammar.
     priors: Vec<Vec<u8>>,
+    proposer: Which,
+    threshold: f64,
 }
 
 impl Guessing {
-    /// By the priors in `files`.
-    pub(crate) fn new(tokenizer: Tokenizer, files: &[PathBuf]) -> Result<Self, BadInput> {
+    /// As was asked for, by the priors in `files`.
+    pub(crate) fn new(
+        tokenizer: Tokenizer,
+        asked: &Speculation,
+        files: &[PathBuf],
+    ) -> Result<Self, BadInput> {
         let read = |file: &PathBuf| {
             let bad = |error: &dyn std::fmt::Display| BadInput::new(format!("{}: {error}", file.display()));
             let bytes = fs::read(file).map_err(|error| bad(&error))?;
@@ -33,7 +40,8 @@ impl Guessing {
                 Err(error) => Err(bad(&error).hint(error.hint())),
             }
         };
-        Ok(Self { tokenizer, priors: files.iter().map(read).collect::<Result<_, _>>()? })
+        let priors = files.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(Self { tokenizer, priors, proposer: asked.proposer, threshold: asked.threshold })
     }
 
     /// Guesses for a grammar, by the prior that was made for it, if there is one.
@@ -41,7 +49,7 @@ impl Guessing {
         let prior = self.priors.iter().find_map(|file| Prior::from_bytes(file, grammar).ok());
         tracing::debug!(found = prior.is_some(), "looked for a prior");
         let prior = prior.unwrap_or_else(|| Prior::new(grammar));
-        Guesses::new(grammar, &self.tokenizer, prior, Learning::Online)
+        self.proposer.guesses(grammar, &self.tokenizer, prior, Learning::Online, self.threshold)
     }
 }
 
