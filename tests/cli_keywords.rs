@@ -24,7 +24,6 @@ fn is_warned_once(run: &Run, what: &str) {
 }
 
 /// Every command that reads a schema.
-#[cfg(not(packaged))]
 #[test]
 fn an_unknown_keyword_is_warned_of_once_by_every_command() {
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");

@@ -28,7 +28,6 @@ mod schemas;
 mod sound;
 mod specials;
 mod substrings;
-#[cfg(not(packaged))]
 mod tokens;
 mod trees;
 mod walks;
