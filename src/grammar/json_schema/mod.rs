@@ -13,6 +13,7 @@
 
 mod address;
 mod algebra;
+mod automata;
 mod dfa;
 mod dialect;
 mod emit;
@@ -20,7 +21,6 @@ mod emit;
 mod engine_tests;
 mod error;
 pub mod leaf;
-mod memo;
 pub mod numbers;
 mod options;
 mod places;
@@ -30,6 +30,7 @@ mod resolve;
 pub mod strings;
 mod translate;
 
+pub use automata::AutomataCache;
 pub use emit::Outline;
 pub use error::{Relaxed, SchemaError, SchemaErrorKind};
 pub use leaf::Escapes;
@@ -63,12 +64,21 @@ pub struct SchemaGrammar {
 }
 
 /// Reads a schema with the default options, as one notation of many.
-pub(super) fn parse_grammar(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
-    Ok(parse(&SchemaOptions::default(), text, limits)?.grammar)
+pub(super) fn parse_grammar(
+    text: &str,
+    limits: &Limits,
+    automata: &AutomataCache,
+) -> Result<Grammar, GrammarError> {
+    Ok(parse(&SchemaOptions::default(), text, limits, automata)?.grammar)
 }
 
-fn parse(options: &SchemaOptions, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
-    parse_beside(&mut WrittenKeys::new(), options, text, limits)
+fn parse(
+    options: &SchemaOptions,
+    text: &str,
+    limits: &Limits,
+    automata: &AutomataCache,
+) -> Result<SchemaGrammar, SchemaError> {
+    parse_beside(&mut WrittenKeys::new(), options, text, limits, automata)
 }
 
 /// Keys as they are written, which schemas that are read one after the other have in common.
@@ -79,11 +89,12 @@ pub(super) fn parse_all(
     options: &SchemaOptions,
     texts: &[&str],
     limits: &Limits,
+    automata: &AutomataCache,
 ) -> Vec<Result<SchemaGrammar, SchemaError>> {
     let share = texts.len().div_ceil(2 * rayon::current_num_threads()).max(1);
     let read = texts.par_chunks(share).flat_map_iter(|texts| {
         let mut written = WrittenKeys::new();
-        texts.iter().map(move |text| parse_beside(&mut written, options, text, limits))
+        texts.iter().map(move |text| parse_beside(&mut written, options, text, limits, automata))
     });
     read.collect()
 }
@@ -93,9 +104,10 @@ fn parse_beside(
     options: &SchemaOptions,
     text: &str,
     limits: &Limits,
+    automata: &AutomataCache,
 ) -> Result<SchemaGrammar, SchemaError> {
     let emit = |algebra: &mut Algebra<'_>, start| emit::emit(algebra, start, written, limits);
-    let (grammar, algebra) = with_algebra(options, text, limits, emit)?;
+    let (grammar, algebra) = with_algebra(options, text, limits, automata, emit)?;
     let documents = &algebra.resolver.documents;
     let relaxed = algebra.relaxed.iter().map(|problem| problem.relaxed(documents)).collect();
     Ok(SchemaGrammar { grammar, relaxed, ignored: algebra.ignored.into_iter().collect() })
@@ -106,6 +118,7 @@ fn with_algebra<'o, T>(
     options: &'o SchemaOptions,
     text: &str,
     limits: &Limits,
+    automata: &'o AutomataCache,
     work: impl FnOnce(&mut Algebra<'o>, FormulaId) -> Checked<T>,
 ) -> Result<(T, Algebra<'o>), SchemaError> {
     let mut documents = Documents::default();
@@ -116,7 +129,7 @@ fn with_algebra<'o, T>(
     let mut resolver = Resolver::new(documents, &roots, options);
     let root = roots[0].1;
     let scope = resolver.enter(Resolver::NOTHING, root);
-    let mut algebra = Algebra::new(resolver, options);
+    let mut algebra = Algebra::new(resolver, options, automata);
     let done = algebra.formula_of(root, scope).and_then(|_| {
         let start = algebra.schema(root, scope);
         work(&mut algebra, start)
@@ -134,7 +147,9 @@ fn outline(
     limits: &Limits,
     most: usize,
 ) -> Result<(Vec<Outline>, bool), SchemaError> {
-    Ok(with_algebra(options, text, limits, |algebra, start| emit::outline(algebra, start, most))?.0)
+    let automata = AutomataCache::new();
+    Ok(with_algebra(options, text, limits, &automata, |algebra, start| emit::outline(algebra, start, most))?
+        .0)
 }
 
 /// Reads one document.
