@@ -1,5 +1,7 @@
 //! The pipeline, called in order: grammar -> terminals and productions -> a machine for constraints.
 
+mod kept;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashMap;
@@ -7,9 +9,9 @@ use hashbrown::HashMap;
 use crate::{
     constraint::{Asked, Constraint, Exploration, Host, Memory, Patience, Program},
     cores,
-    grammar::{Automaton, Expr, Grammar, GrammarWarning, PatternKind},
+    grammar::{AutomataCache, Automaton, Expr, Grammar, GrammarWarning, PatternKind},
     ids::TokenId,
-    limits::{Limits, PREPARING_WORK, Work},
+    limits::{Limits, Work},
     lower::{CompileError, CompileErrorKind, Terminals, lower},
     scanner, special,
     store::{CacheFolder, Kind, Reader, StoreError, Writer, open, seal},
@@ -33,6 +35,7 @@ pub struct Compiler {
     terminals: Terminals,
     limits: Limits,
     patience: Option<Patience>,
+    automata: AutomataCache,
 }
 
 impl Compiler {
@@ -48,6 +51,7 @@ impl Compiler {
             terminals: Terminals::default(),
             limits: Limits::default(),
             patience: None,
+            automata: AutomataCache::new(),
         }
     }
 
@@ -154,33 +158,6 @@ impl Compiler {
 }
 
 impl Compiler {
-    /// Makes ahead what grammars such as this one need of the vocabulary, so that the first of them waits for
-    /// none of it: while a model is loaded, for instance. Takes some 30 ms for
-    /// [JSON Schema](crate::grammar::json_schema::SchemaOptions::kinds_of_values) with 131k tokens. Masks are
-    /// the same.
-    ///
-    /// # Errors
-    /// As [`compile`](Self::compile).
-    ///
-    /// # Example
-    /// ```
-    /// use domino::{Compiler, Limits, TokenId, Vocabulary, grammar::json_schema::SchemaOptions};
-    ///
-    /// let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build()?;
-    /// let compiler = Compiler::new(vocabulary);
-    /// compiler.prepare(&SchemaOptions::default().kinds_of_values(&Limits::default())?.grammar)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn prepare(&self, grammar: &Grammar) -> Result<(), CompileError> {
-        // A long rehearsal, however small the grammar is.
-        let limits = Limits { rehearsal: PREPARING_WORK, rehearsal_size: 0, ..self.limits.clone() };
-        self.tables.vocabulary().trie().sort_by_kind();
-        let compiled = self.clone().limits(limits).compile(grammar)?;
-        // What was made before an error stays.
-        let _ = compiled.constraint().mask();
-        Ok(())
-    }
-
     /// The tables of the vocabulary, with what the grammar asks for spelled out.
     fn tables_for(&self, grammar: &Grammar, asked: &Asked) -> Result<Tables, CompileError> {
         if asked.is_nothing() {

@@ -31,6 +31,13 @@ pub(crate) struct Table {
     pub(crate) accepting: Vec<bool>,
 }
 
+impl Table {
+    /// Memory behind it, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.transitions.capacity() * size_of::<u32>() + self.accepting.capacity()
+    }
+}
+
 /// Blocks of a partition of `0..n`, each a range of `order`.
 struct Partition {
     order: Vec<u32>,

@@ -171,7 +171,7 @@ pub use constraint::{
     Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError, StepErrorKind,
     TerminalRun, TextPlace, ThreadView,
 };
-pub use grammar::{Grammar, GrammarError, Syntax};
+pub use grammar::{AutomataCache, Grammar, GrammarError, Syntax};
 pub use ids::TokenId;
 pub use limits::{Budget, LimitExceeded, Limits};
 pub use lower::{CompileError, CompileErrorKind, Terminals};

@@ -148,6 +148,9 @@ impl Limits {
 /// Memory of the vocabulary-terminal tables of one compiler, in bytes, past which those that no grammar uses are dropped.
 pub const TABLE_BYTES: usize = 256 << 20;
 
+/// Memory of an [`AutomataCache`](crate::AutomataCache), in bytes, past which what was not used for longest is dropped.
+pub const AUTOMATA_BYTES: usize = 16 << 20;
+
 /// Work of growing all trees of a grammar ahead, in the units of [`Limits::step_work`]; past it the rest grows when texts
 /// need it. About 0.1 s, several times what C takes with 131k tokens.
 pub const GROWING_WORK: usize = 10_000_000;

@@ -84,7 +84,7 @@ struct Taken {
 fn time(vocabulary: &Vocabulary, options: &SchemaOptions, schema: &str, tokens: &[TokenId]) -> Taken {
     let (_, cold, _) = first_mask(&Compiler::new(vocabulary.clone()), options, schema);
     let compiler = Compiler::new(vocabulary.clone());
-    let kinds = options.kinds_of_values(&Limits::default()).expect("a schema").grammar;
+    let kinds = options.kinds_of_values_with(&Limits::default(), compiler.automata()).expect("a schema").grammar;
     compiler.prepare(&kinds).expect("a grammar");
     let (compile, prepared, compiled) = first_mask(&compiler, options, schema);
     let (masks, slowest) = self::masks(&compiled, tokens);
@@ -112,7 +112,8 @@ fn plain(instance: &Value) -> Value {
 /// Milliseconds from a schema's text until it is compiled, and until there is a first mask.
 fn first_mask(compiler: &Compiler, options: &SchemaOptions, text: &str) -> (f64, f64, CompiledGrammar) {
     let start = Instant::now();
-    let grammar = options.parse(text, &Limits::default()).expect("a schema").grammar;
+    let limits = Limits::default();
+    let grammar = options.parse_with(text, &limits, compiler.automata()).expect("a schema").grammar;
     let compiled = compiler.compile(&grammar).expect("a grammar");
     let compile = start.elapsed().as_secs_f64() * 1e3;
     compiled.constraint().mask().expect("a mask");

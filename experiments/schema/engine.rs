@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         limits.rehearsal = 0;
     }
     let mut compiler = Compiler::new(vocabulary.clone()).limits(limits.clone());
-    compiler.prepare(&options.kinds_of_values(&limits)?.grammar)?;
+    compiler.prepare(&options.kinds_of_values_with(&limits, compiler.automata())?.grammar)?;
     let call = empty_call(&compiler)?;
     writeln!(out, "{}", json!({ "ready": true, "call_us": call }))?;
     out.flush()?;
@@ -132,7 +132,8 @@ fn answer(compiler: &Compiler, options: &SchemaOptions, job: &Job) -> Value {
     let text = job.schema.to_string();
     let start = Moment::now();
     let first = || -> Result<(CompiledGrammar, [f64; 3]), String> {
-        let schema = options.parse(&text, &Limits::default()).map_err(|error| error.to_string())?;
+        let schema = options.parse_with(&text, &Limits::default(), compiler.automata());
+        let schema = schema.map_err(|error| error.to_string())?;
         let read = micros(start);
         let compiled = compiler.compile(&schema.grammar).map_err(|error| error.to_string())?;
         let made = micros(start);

@@ -39,6 +39,8 @@ pub struct State {
 pub struct Automaton {
     states: Arc<[State]>,
     minimal: bool,
+    /// Memory of the states.
+    bytes: usize,
     /// Of the states: a grammar has many automata, and the same ones many times.
     hash: u64,
 }
@@ -86,8 +88,7 @@ impl Automaton {
         for state in &mut states {
             state.edges.retain(|edge| live[edge.to as usize]);
         }
-        let (states, hash) = numbered(states);
-        Ok(Self { hash, states: states.into(), minimal: false })
+        Ok(Self::of(states, false))
     }
 
     /// As [`new`](Self::new), of states no two of which, reachable and live, mean the same. The caller's word
@@ -107,8 +108,21 @@ impl Automaton {
     pub(crate) fn trimmed(mut states: Vec<State>) -> Result<Self, AutomatonError> {
         check(&mut states)?;
         debug_assert!(live(&states).into_iter().all(|live| live), "a state leads nowhere");
+        Ok(Self::of(states, true))
+    }
+
+    /// Of states that were looked at.
+    fn of(states: Vec<State>, minimal: bool) -> Self {
         let (states, hash) = numbered(states);
-        Ok(Self { hash, states: states.into(), minimal: true })
+        let edges: usize = states.iter().map(|state| state.edges.capacity()).sum();
+        let bytes = size_of_val(&states[..]) + edges * size_of::<Edge>();
+        Self { states: states.into(), minimal, bytes, hash }
+    }
+
+    /// Memory of its states, in bytes. Clones share them.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Is it known to have no two states that mean the same?

@@ -42,6 +42,7 @@ pub use any_order::{AnyOrder, AnyOrderPart};
 pub use automaton::Automaton;
 pub use error::{GrammarError, GrammarErrorKind, Place};
 pub use ir::{DistinctItems, DistinctKeys, Expr, Grammar, GrammarBuilder};
+pub use json_schema::AutomataCache;
 pub use measured::Measured;
 pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
@@ -95,6 +96,21 @@ impl Grammar {
     /// # Ok::<(), domino::GrammarError>(())
     /// ```
     pub fn parse(syntax: Syntax, text: &str, limits: &Limits) -> Result<Self, GrammarError> {
+        Self::parse_with(syntax, text, limits, &AutomataCache::new())
+    }
+
+    /// Reads a grammar with automata that other JSON Schemas may have in common, which takes less time for
+    /// schemas, and for grammars with schemas in them. What is made is kept there.
+    /// [`Compiler::parse`](crate::Compiler::parse) takes those of a compiler.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_with(
+        syntax: Syntax,
+        text: &str,
+        limits: &Limits,
+        automata: &AutomataCache,
+    ) -> Result<Self, GrammarError> {
         let most = limits.grammar_bytes.min(usize::try_from(u32::MAX).unwrap_or(usize::MAX));
         if text.len() > most {
             let limit = LimitExceeded::new(Budget::GrammarBytes, "bytes of grammar text", most);
@@ -107,10 +123,10 @@ impl Grammar {
             Syntax::Gbnf => gbnf::parse(gbnf::Dialect::LlamaCpp, text, limits),
             Syntax::Ebnf => gbnf::parse(gbnf::Dialect::XGrammar, text, limits),
             Syntax::Regex => regex::parse(text, limits),
-            Syntax::Lark => lark::parse(text, Lexing::EveryWay, limits),
-            Syntax::LarkGreedy => lark::parse(text, Lexing::Greedy, limits),
-            Syntax::JsonSchema => json_schema::parse_grammar(text, limits),
-            Syntax::StructuralTag => structural::parse(text, limits),
+            Syntax::Lark => lark::parse(text, Lexing::EveryWay, limits, automata),
+            Syntax::LarkGreedy => lark::parse(text, Lexing::Greedy, limits, automata),
+            Syntax::JsonSchema => json_schema::parse_grammar(text, limits, automata),
+            Syntax::StructuralTag => structural::parse(text, limits, automata),
         }
     }
 
@@ -119,8 +135,21 @@ impl Grammar {
     /// # Errors
     /// See [`parse`](Self::parse); also where the bytes are not UTF-8.
     pub fn parse_bytes(syntax: Syntax, bytes: &[u8], limits: &Limits) -> Result<Self, GrammarError> {
+        Self::parse_bytes_with(syntax, bytes, limits, &AutomataCache::new())
+    }
+
+    /// As [`parse_with`](Self::parse_with), from bytes.
+    ///
+    /// # Errors
+    /// As [`parse_bytes`](Self::parse_bytes).
+    pub fn parse_bytes_with(
+        syntax: Syntax,
+        bytes: &[u8],
+        limits: &Limits,
+        automata: &AutomataCache,
+    ) -> Result<Self, GrammarError> {
         match std::str::from_utf8(bytes) {
-            Ok(text) => Self::parse(syntax, text, limits),
+            Ok(text) => Self::parse_with(syntax, text, limits, automata),
             Err(error) => {
                 let at = error.valid_up_to();
                 let end = error.error_len().map_or(bytes.len(), |length| at + length);

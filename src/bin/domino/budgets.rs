@@ -3,7 +3,7 @@
 use std::{sync::OnceLock, time::Duration};
 
 use clap::Args;
-use domino::{Compiler, Limits, Patience, Vocabulary};
+use domino::{AutomataCache, Compiler, Limits, Patience, Vocabulary};
 
 use crate::failure::BadInput;
 
@@ -26,6 +26,9 @@ struct Budgets {
     step_time: Option<Duration>,
     memory: Option<usize>,
 }
+
+/// Automata of the schemas that this run reads, whatever they are read for.
+static AUTOMATA: OnceLock<AutomataCache> = OnceLock::new();
 
 /// Set once, from the flags, before any command runs.
 static BUDGETS: OnceLock<Budgets> = OnceLock::new();
@@ -76,12 +79,17 @@ pub(crate) fn limits() -> Limits {
     limits
 }
 
+/// The automata of the schemas of this run, which all its compilers have in common.
+pub(crate) fn automata() -> &'static AutomataCache {
+    AUTOMATA.get_or_init(AutomataCache::new)
+}
+
 /// A compiler within the limits of this run, whose sessions go on until a step is done.
 pub(crate) fn compiler(vocabulary: Vocabulary) -> Compiler {
     let patience = Patience::whole();
     let step_time = BUDGETS.get().and_then(|budgets| budgets.step_time);
     let patience = step_time.map_or(patience, |time| patience.step_time(time));
-    Compiler::new(vocabulary).limits(limits()).patience(patience)
+    Compiler::new(vocabulary).limits(limits()).patience(patience).share_automata(automata().clone())
 }
 
 /// As [`compiler`], for whoever has others waiting: without a flag a step gets `step_time`; the long steps of a text
@@ -90,5 +98,5 @@ pub(crate) fn compiler(vocabulary: Vocabulary) -> Compiler {
 pub(crate) fn shared_compiler(vocabulary: Vocabulary, step_time: Duration, text_time: Duration) -> Compiler {
     let flag = BUDGETS.get().and_then(|budgets| budgets.step_time);
     let patience = Patience::whole().step_time(flag.unwrap_or(step_time)).text_time(text_time);
-    Compiler::new(vocabulary).limits(limits()).patience(patience)
+    Compiler::new(vocabulary).limits(limits()).patience(patience).share_automata(automata().clone())
 }

@@ -16,6 +16,7 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
+    budgets,
     failure::{BadInput, Paint, note},
     files,
     keywords::Reports,
@@ -124,14 +125,14 @@ impl Notation {
 
     /// Reads a grammar in this notation. The options are for schemas.
     pub(crate) fn read(self, text: &[u8], options: &SchemaOptions) -> Result<Parsed, GrammarError> {
-        let limits = crate::budgets::limits();
+        let (limits, automata) = (budgets::limits(), budgets::automata());
         match (self, std::str::from_utf8(text)) {
             (Self::JsonSchema, Ok(text)) => {
-                let schema = options.parse(text, &limits)?;
+                let schema = options.parse_with(text, &limits, automata)?;
                 Ok(Parsed { grammar: schema.grammar, relaxed: schema.relaxed })
             }
             _ => {
-                let grammar = Grammar::parse_bytes(self.syntax(), text, &limits)?;
+                let grammar = Grammar::parse_bytes_with(self.syntax(), text, &limits, automata)?;
                 Ok(Parsed { grammar, relaxed: Vec::new() })
             }
         }
@@ -308,8 +309,9 @@ impl GrammarText {
         let parsed = match &self.tools {
             None => self.notation.read(&self.text, &self.schema),
             Some((list, calling)) => {
-                let limits = crate::budgets::limits();
-                let grammar = Tools::parse(list).and_then(|tools| tools.grammar(calling, &limits));
+                let (limits, automata) = (budgets::limits(), budgets::automata());
+                let grammar =
+                    Tools::parse(list).and_then(|tools| tools.grammar_with(calling, &limits, automata));
                 grammar.map(|grammar| Parsed { grammar, relaxed: Vec::new() })
             }
         };

@@ -110,7 +110,7 @@ fn schemas_read_together_are_the_same_grammars() {
         .collect();
     let texts: Vec<&str> = schemas.iter().map(String::as_str).collect();
     let (options, limits) = (SchemaOptions::default(), Limits::default());
-    let together = super::parse_all(&options, &texts, &limits);
+    let together = super::parse_all(&options, &texts, &limits, &crate::AutomataCache::new());
     for (text, read) in texts.iter().zip(together) {
         let alone = options.parse(text, &limits).unwrap().grammar;
         assert_eq!(format!("{:?}", read.unwrap().grammar), format!("{alone:?}"), "{text}");

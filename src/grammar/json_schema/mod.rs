@@ -13,6 +13,7 @@
 
 mod address;
 mod algebra;
+mod automata;
 mod dfa;
 mod dialect;
 mod emit;
@@ -21,7 +22,6 @@ mod engine_tests;
 mod error;
 mod keywords;
 pub mod leaf;
-mod memo;
 pub mod numbers;
 mod options;
 mod places;
@@ -33,6 +33,7 @@ pub mod strings;
 mod survey;
 mod translate;
 
+pub use automata::AutomataCache;
 pub use emit::Outline;
 pub use error::{Relaxed, SchemaError, SchemaErrorKind};
 pub use leaf::Escapes;
@@ -71,12 +72,21 @@ pub struct SchemaGrammar {
 }
 
 /// Reads a schema with the default options, as one notation of many.
-pub(super) fn parse_grammar(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
-    Ok(parse(&SchemaOptions::default(), text, limits)?.grammar)
+pub(super) fn parse_grammar(
+    text: &str,
+    limits: &Limits,
+    automata: &AutomataCache,
+) -> Result<Grammar, GrammarError> {
+    Ok(parse(&SchemaOptions::default(), text, limits, automata)?.grammar)
 }
 
-fn parse(options: &SchemaOptions, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
-    parse_beside(&mut WrittenKeys::new(), options, text, limits)
+fn parse(
+    options: &SchemaOptions,
+    text: &str,
+    limits: &Limits,
+    automata: &AutomataCache,
+) -> Result<SchemaGrammar, SchemaError> {
+    parse_beside(&mut WrittenKeys::new(), options, text, limits, automata)
 }
 
 /// Keys as they are written, which schemas that are read one after the other have in common.
@@ -87,11 +97,12 @@ pub(super) fn parse_all(
     options: &SchemaOptions,
     texts: &[&str],
     limits: &Limits,
+    automata: &AutomataCache,
 ) -> Vec<Result<SchemaGrammar, SchemaError>> {
     let share = texts.len().div_ceil(2 * cores::count()).max(1);
     let read = cores::map_large(texts.chunks(share).collect(), |texts| {
         let mut written = WrittenKeys::new();
-        let read = texts.iter().map(|text| parse_beside(&mut written, options, text, limits));
+        let read = texts.iter().map(|text| parse_beside(&mut written, options, text, limits, automata));
         read.collect::<Vec<_>>()
     });
     read.into_iter().flatten().collect()
@@ -102,9 +113,10 @@ fn parse_beside(
     options: &SchemaOptions,
     text: &str,
     limits: &Limits,
+    automata: &AutomataCache,
 ) -> Result<SchemaGrammar, SchemaError> {
     let emit = |algebra: &mut Algebra<'_>, start| emit::emit(algebra, start, written, limits);
-    let (grammar, algebra) = with_algebra(options, text, limits, emit)?;
+    let (grammar, algebra) = with_algebra(options, text, limits, automata, emit)?;
     let documents = &algebra.resolver.documents;
     let relaxed = algebra.relaxed.iter().map(|problem| problem.relaxed(documents)).collect();
     Ok(SchemaGrammar { grammar, relaxed, ignored: algebra.ignored.into_iter().collect() })
@@ -115,9 +127,10 @@ fn with_algebra<'o, T>(
     options: &'o SchemaOptions,
     text: &str,
     limits: &Limits,
+    automata: &'o AutomataCache,
     work: impl FnOnce(&mut Algebra<'o>, FormulaId) -> Checked<T>,
 ) -> Result<(T, Algebra<'o>), SchemaError> {
-    match attempt(options, text, limits, work)? {
+    match attempt(options, text, limits, automata, work)? {
         (Ok(done), algebra, _) => Ok((done, algebra)),
         (Err(problem), algebra, _) => Err(problem.finish(&algebra.resolver.documents)),
     }
@@ -134,6 +147,7 @@ fn attempt<'o, T>(
     options: &'o SchemaOptions,
     text: &str,
     limits: &Limits,
+    automata: &'o AutomataCache,
     work: impl FnOnce(&mut Algebra<'o>, FormulaId) -> Checked<T>,
 ) -> Result<Attempt<'o, T>, SchemaError> {
     let mut documents = Documents::default();
@@ -144,7 +158,7 @@ fn attempt<'o, T>(
     let mut resolver = Resolver::new(documents, &roots, options);
     let root = roots[0].1;
     let scope = resolver.enter(Resolver::NOTHING, root);
-    let mut algebra = Algebra::new(resolver, options);
+    let mut algebra = Algebra::new(resolver, options, automata);
     let done = algebra.formula_of(root, scope).and_then(|_| {
         let start = algebra.schema(root, scope);
         work(&mut algebra, start)
@@ -159,7 +173,9 @@ fn outline(
     limits: &Limits,
     most: usize,
 ) -> Result<(Vec<Outline>, bool), SchemaError> {
-    Ok(with_algebra(options, text, limits, |algebra, start| emit::outline(algebra, start, most))?.0)
+    let automata = AutomataCache::new();
+    Ok(with_algebra(options, text, limits, &automata, |algebra, start| emit::outline(algebra, start, most))?
+        .0)
 }
 
 /// Reads one document.

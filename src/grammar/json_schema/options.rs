@@ -1,6 +1,6 @@
 //! What can be chosen when a schema is read.
 
-use super::{Escapes, Outline, SchemaError, SchemaGrammar, SchemaReport};
+use super::{AutomataCache, Escapes, Outline, SchemaError, SchemaGrammar, SchemaReport};
 use crate::limits::Limits;
 
 /// A version of JSON Schema.
@@ -235,7 +235,19 @@ impl SchemaOptions {
     /// # Errors
     /// As [`parse`](Self::parse), where a [document](Self::documents) cannot be read.
     pub fn kinds_of_values(&self, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
-        self.parse(KINDS_OF_VALUES, limits)
+        self.kinds_of_values_with(limits, &AutomataCache::new())
+    }
+
+    /// The same with automata that other schemas may have in common, which are thereby made.
+    ///
+    /// # Errors
+    /// As [`kinds_of_values`](Self::kinds_of_values).
+    pub fn kinds_of_values_with(
+        &self,
+        limits: &Limits,
+        automata: &AutomataCache,
+    ) -> Result<SchemaGrammar, SchemaError> {
+        self.parse_with(KINDS_OF_VALUES, limits, automata)
     }
 
     /// Reads a schema.
@@ -246,7 +258,21 @@ impl SchemaOptions {
     /// Where the text is not a schema, allows no value, asks for what cannot be had exactly, or uses up a
     /// budget.
     pub fn parse(&self, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
-        super::parse(self, text, limits)
+        self.parse_with(text, limits, &AutomataCache::new())
+    }
+
+    /// The same with automata that other schemas may have in common: those of a
+    /// [compiler](crate::Compiler::automata), for instance.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_with(
+        &self,
+        text: &str,
+        limits: &Limits,
+        automata: &AutomataCache,
+    ) -> Result<SchemaGrammar, SchemaError> {
+        super::parse(self, text, limits, automata)
     }
 
     /// Reports what becomes of each keyword of a schema: whether it is enforced, a remark, not known, relaxed

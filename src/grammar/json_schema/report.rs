@@ -5,7 +5,7 @@ use std::fmt;
 use hashbrown::HashSet;
 
 use super::{
-    SchemaError, SchemaErrorKind, WrittenKeys,
+    AutomataCache, SchemaError, SchemaErrorKind, WrittenKeys,
     algebra::Algebra,
     attempt,
     document::{Documents, NodeId},
@@ -107,10 +107,11 @@ pub(super) fn report(
     limits: &Limits,
 ) -> Result<SchemaReport, SchemaError> {
     // What cannot be had exactly is all met by going on where it is met first.
+    let automata = AutomataCache::new();
     let lenient = options.clone().with_lenient(true);
     let mut written = WrittenKeys::new();
     let emit = |algebra: &mut Algebra<'_>, start| emit::emit(algebra, start, &mut written, limits);
-    let (done, mut algebra, root) = attempt(&lenient, text, limits, emit)?;
+    let (done, mut algebra, root) = attempt(&lenient, text, limits, &automata, emit)?;
     let met = survey(&algebra.resolver, root, options);
     let mut problems = std::mem::take(&mut algebra.relaxed);
     let status = match &done {
@@ -119,7 +120,7 @@ pub(super) fn report(
     };
     let error = match done {
         Ok(_) if options.lenient || problems.is_empty() => None,
-        Ok(_) => super::parse(options, text, limits).err(),
+        Ok(_) => super::parse(options, text, limits, &automata).err(),
         Err(problem) => {
             if problem.kind != SchemaErrorKind::Limit {
                 problems.extend(more_problems(&mut algebra, &met));

@@ -27,7 +27,7 @@ mod tokens;
 mod translate;
 mod uses;
 
-use super::{Grammar, GrammarError};
+use super::{AutomataCache, Grammar, GrammarError};
 use crate::limits::Limits;
 
 /// How a text is split into terminals.
@@ -41,7 +41,12 @@ pub(super) enum Lexing {
 
 /// Reads a grammar of at most 4 GiB. Linear, but for schemas in it and terminals that need automata: with greedy
 /// lexing all of them.
-pub(super) fn parse(text: &str, lexing: Lexing, limits: &Limits) -> Result<Grammar, GrammarError> {
+pub(super) fn parse(
+    text: &str,
+    lexing: Lexing,
+    limits: &Limits,
+    automata: &AutomataCache,
+) -> Result<Grammar, GrammarError> {
     let items = parser::parse(text, limits)?;
-    translate::translate(text, &items, lexing, limits)
+    translate::translate(text, &items, lexing, limits, automata)
 }

@@ -9,7 +9,7 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use crate::{
     grammar::{
-        Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
+        AutomataCache, Grammar, GrammarBuilder, GrammarError, GrammarWarning, GrammarWarningKind, Pattern,
         embed::embed,
         error::MOST_SHOWN,
         json_schema::SchemaOptions,
@@ -50,6 +50,7 @@ pub(super) fn translate<'t>(
     items: &[Item<'t>],
     lexing: Lexing,
     limits: &Limits,
+    automata: &AutomataCache,
 ) -> Translated<Grammar> {
     let mut builder = GrammarBuilder::new(limits);
     if lexing == Lexing::Greedy {
@@ -58,6 +59,7 @@ pub(super) fn translate<'t>(
     let mut translator = Translator {
         text,
         limits,
+        automata,
         lexing,
         builder,
         warnings: Vec::new(),
@@ -80,6 +82,7 @@ pub(super) fn translate<'t>(
 pub(super) struct Translator<'a, 't, 'l> {
     pub(super) text: &'t str,
     pub(super) limits: &'l Limits,
+    automata: &'l AutomataCache,
     pub(super) lexing: Lexing,
     pub(super) builder: GrammarBuilder,
     warnings: Vec<GrammarWarning>,
@@ -374,7 +377,8 @@ impl<'a, 't> Translator<'a, 't, '_> {
         let whole = matches!(scope.start.body.kind, Kind::Json(start) if start == value);
         let alone = whole && scope.prefix.is_empty() && scope.ignored.is_empty();
         let options = SchemaOptions::default().of_part(!alone);
-        let schema = options.parse(&self.text[value.range()], self.limits).map_err(|error| {
+        let text = &self.text[value.range()];
+        let schema = options.parse_with(text, self.limits, self.automata).map_err(|error| {
             let moved = GrammarError::from(error).moved(source, |span| span.shifted(value.start));
             self.of_part(moved, expr.span)
         })?;

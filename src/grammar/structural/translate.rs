@@ -8,7 +8,7 @@ use crate::{
         document::Documents,
         embed::embed,
         error::{MOST_SHOWN, quoted},
-        json_schema::{SchemaError, SchemaGrammar, SchemaOptions, parse_all},
+        json_schema::{AutomataCache, SchemaError, SchemaGrammar, SchemaOptions, parse_all},
         regex,
         source::{Source, Span},
     },
@@ -25,16 +25,22 @@ use super::{
 pub(super) type Translated<T> = Result<T, GrammarError>;
 
 /// Writes a structure that was read from `text` as a grammar.
-pub(super) fn translate(text: &str, read: &Structure, limits: &Limits) -> Translated<Grammar> {
+pub(super) fn translate(
+    text: &str,
+    read: &Structure,
+    limits: &Limits,
+    automata: &AutomataCache,
+) -> Translated<Grammar> {
     let mut translator = Translator {
         text,
         documents: &read.documents,
         limits,
+        automata,
         builder: GrammarBuilder::new(limits),
         warnings: Vec::new(),
         parts: 0,
         free: HashMap::new(),
-        schemas: schemas(text, &read.format, limits),
+        schemas: schemas(text, &read.format, limits, automata),
     };
     let whole = Span::from_range(0..text.len());
     translator.builder.declare(ROOT);
@@ -53,6 +59,7 @@ pub(super) struct Translator<'t, 'l> {
     text: &'t str,
     pub(super) documents: &'t Documents,
     pub(super) limits: &'l Limits,
+    automata: &'l AutomataCache,
     builder: GrammarBuilder,
     warnings: Vec<GrammarWarning>,
     /// Grammars and schemas inside, to give them names.
@@ -211,7 +218,7 @@ impl<'t> Translator<'t, '_> {
     pub(super) fn schema(&mut self, text: &str, span: Span) -> Translated<ExprId> {
         let read = match self.schemas.remove(text) {
             Some(read) => read,
-            None => options().parse(text, self.limits),
+            None => options().parse_with(text, self.limits, self.automata),
         };
         let is_part = self.text.get(span.range()) == Some(text);
         let place = |inner: Span| if is_part { inner.shifted(span.start) } else { span };
@@ -315,6 +322,7 @@ fn schemas<'t>(
     text: &'t str,
     format: &Format,
     limits: &Limits,
+    automata: &AutomataCache,
 ) -> HashMap<&'t str, Result<SchemaGrammar, SchemaError>> {
     let mut spans = Vec::new();
     let mut open = vec![format];
@@ -342,7 +350,7 @@ fn schemas<'t>(
         }
     }
     let texts: Vec<&str> = spans.iter().map(|span| &text[span.range()]).collect();
-    let read = parse_all(&options(), &texts, limits);
+    let read = parse_all(&options(), &texts, limits, automata);
     texts.into_iter().zip(read).collect()
 }
 

@@ -20,6 +20,7 @@ use super::{
     Grammar, GrammarError, Syntax,
     document::{Documents, NodeId, Value},
     error::quoted,
+    json_schema::AutomataCache,
     source::{Source, Span},
 };
 use crate::limits::Limits;
@@ -179,17 +180,31 @@ impl<'t> Tools<'t> {
     /// As [`structural_tag`](Self::structural_tag); also where a schema cannot be read, with its place in the
     /// list.
     pub fn grammar(&self, calling: &Calling, limits: &Limits) -> Result<Grammar, GrammarError> {
+        self.grammar_with(calling, limits, &AutomataCache::new())
+    }
+
+    /// The same with automata that other schemas may have in common: those of a
+    /// [compiler](crate::Compiler::automata), for instance.
+    ///
+    /// # Errors
+    /// As [`grammar`](Self::grammar).
+    pub fn grammar_with(
+        &self,
+        calling: &Calling,
+        limits: &Limits,
+        automata: &AutomataCache,
+    ) -> Result<Grammar, GrammarError> {
         let tag = self.structural_tag(calling)?;
-        let grammar = Grammar::parse(Syntax::StructuralTag, &tag, limits);
-        grammar.map(|grammar| self.warned(grammar)).map_err(|error| self.blame(error, limits))
+        let grammar = Grammar::parse_with(Syntax::StructuralTag, &tag, limits, automata);
+        grammar.map(|grammar| self.warned(grammar)).map_err(|error| self.blame(error, limits, automata))
     }
 
     /// The error of a schema where it stands in the list, instead of that in the tag.
-    fn blame(&self, error: GrammarError, limits: &Limits) -> GrammarError {
+    fn blame(&self, error: GrammarError, limits: &Limits, automata: &AutomataCache) -> GrammarError {
         let source = Source::new(self.text);
         let own = self.tools.iter().find_map(|tool| {
             let (schema, span) = tool.parameters?;
-            let error = Grammar::parse(Syntax::JsonSchema, schema, limits).err()?;
+            let error = Grammar::parse_with(Syntax::JsonSchema, schema, limits, automata).err()?;
             Some(error.moved(source, |inner| inner.shifted(span.start)))
         });
         own.unwrap_or(error)

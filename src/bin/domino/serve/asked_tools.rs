@@ -44,7 +44,7 @@ impl ToolsAsked {
     /// others. Reads all schemas once more.
     pub(crate) fn mistake(&self) -> Option<Problem> {
         let tools = Tools::parse(&self.list).ok()?;
-        tools.grammar(&self.calling, &budgets::limits()).err().map(wrong)
+        tools.grammar_with(&self.calling, &budgets::limits(), budgets::automata()).err().map(wrong)
     }
 }
 

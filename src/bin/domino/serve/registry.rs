@@ -99,7 +99,7 @@ impl Registry {
     /// for.
     pub(crate) fn prepare_for_schemas(&self) {
         let Shop { compiler, schemas, .. } = &*self.shop;
-        let kinds = schemas.options.kinds_of_values(&budgets::limits());
+        let kinds = schemas.options.kinds_of_values_with(&budgets::limits(), budgets::automata());
         let prepared = kinds.map(|kinds| compiler.prepare(&kinds.grammar));
         tracing::debug!(?prepared, "prepared for JSON Schemas");
     }

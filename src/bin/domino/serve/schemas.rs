@@ -22,7 +22,7 @@ impl SchemaRules {
     pub(crate) fn read(&self, text: &str, options: &SchemaOptions) -> Result<SchemaGrammar, SchemaError> {
         let mut options = options.clone();
         options.documents.clone_from(&self.documents);
-        options.parse(text, &budgets::limits())
+        options.parse_with(text, &budgets::limits(), budgets::automata())
     }
 
     /// What becomes of the keywords of a schema, read so.

@@ -23,7 +23,7 @@ use meet::Tag;
 pub(super) use shape::{ArrayShape, Count, Ends, ObjectShape, Shape};
 
 use super::{
-    LeafError, NumberSet, StringSet,
+    AutomataCache, LeafError, NumberSet, StringSet,
     document::{NodeId, Value},
     error::{Checked, Problem, SchemaErrorKind},
     options::SchemaOptions,
@@ -52,6 +52,8 @@ pub(super) enum Leaf {
 #[derive(Debug)]
 pub(super) struct Algebra<'o> {
     pub(super) options: &'o SchemaOptions,
+    /// Automata that other schemas have too.
+    pub(super) automata: &'o AutomataCache,
     pub(super) resolver: Resolver,
     pub(super) formulas: Formulas,
     pub(super) keys: KeySets,
@@ -82,9 +84,10 @@ pub(super) struct Algebra<'o> {
 }
 
 impl<'o> Algebra<'o> {
-    pub(super) fn new(resolver: Resolver, options: &'o SchemaOptions) -> Self {
+    pub(super) fn new(resolver: Resolver, options: &'o SchemaOptions, automata: &'o AutomataCache) -> Self {
         Self {
             options,
+            automata,
             resolver,
             formulas: Formulas::new(),
             keys: KeySets::default(),

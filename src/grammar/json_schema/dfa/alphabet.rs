@@ -80,6 +80,13 @@ pub(in crate::grammar::json_schema) struct Alphabet {
 }
 
 impl Alphabet {
+    /// Memory behind it, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        (self.starts.capacity() + self.class.capacity()) * size_of::<u32>()
+    }
+}
+
+impl Alphabet {
     /// All characters alike.
     pub(super) fn one_class() -> Self {
         Self { starts: vec![0], class: vec![0] }

@@ -100,6 +100,13 @@ impl CharDfa {
         self.0.spelled.get().is_some()
     }
 
+    /// Memory of it, with its automaton over bytes, in bytes. Clones share it.
+    pub(super) fn bytes(&self) -> usize {
+        let Inner { alphabet, table, spelled } = &*self.0;
+        let spelled = spelled.get().and_then(|spelled| spelled.as_ref().ok()).map_or(0, Automaton::bytes);
+        size_of::<Inner>() + alphabet.bytes() + table.bytes() + spelled
+    }
+
     /// The strings of one character of `class`.
     pub(super) fn one_of(class: &CharClass) -> Self {
         let (alphabet, members) = Alphabet::of(std::slice::from_ref(class));

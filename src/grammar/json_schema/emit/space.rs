@@ -3,16 +3,20 @@
 //! A mark and the white space around it are one terminal, the same in every schema: so what the vocabulary's
 //! tokens do to it is worked out once, and a token such as `", "` takes two terminals.
 
-use std::sync::OnceLock;
-
 use super::{Emitter, states::Frame};
 use crate::{
     grammar::{
         Automaton, Pattern,
         automaton::{Edge, State},
-        json_schema::{error::Checked, options::WhiteSpace},
+        json_schema::{
+            automata::{AutomataCache, recipe},
+            error::Checked,
+            leaf::LeafError,
+            options::WhiteSpace,
+        },
     },
     ids::ExprId,
+    limits::AUTOMATON_STATES,
 };
 
 /// Line breaks in one run of white space.
@@ -35,8 +39,10 @@ pub(super) enum Mark {
     Colon,
 }
 
-/// Number of marks.
-const MARKS: usize = Mark::Colon as usize + 1;
+/// A mark where runs are free: with or without an end.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Free(Mark, WhiteSpace);
+recipe!(Free, |_| 0);
 
 /// A piece of a mark.
 #[derive(Debug, Clone, Copy)]
@@ -94,11 +100,8 @@ impl Mark {
         }
     }
 
-    /// Its texts where runs are free; made once.
-    fn automaton(self, kind: WhiteSpace) -> Option<Automaton> {
-        static BOUNDED: [OnceLock<Option<Automaton>>; MARKS] = [const { OnceLock::new() }; MARKS];
-        static ENDLESS: [OnceLock<Option<Automaton>>; MARKS] = [const { OnceLock::new() }; MARKS];
-        let known = if kind == WhiteSpace::Any { &ENDLESS } else { &BOUNDED };
+    /// Its texts where runs are free.
+    fn automaton(self, kind: WhiteSpace, automata: &AutomataCache) -> Option<Automaton> {
         let make = || {
             let mut states = Vec::new();
             let mut ends = vec![push(&mut states)];
@@ -110,9 +113,10 @@ impl Mark {
                 };
             }
             ends.into_iter().for_each(|end| states[end].accepts = true);
-            Automaton::minimal(states).ok()
+            let limit = AUTOMATON_STATES;
+            Automaton::minimal(states).map_err(|_| LeafError::Budget { what: "states of white space", limit })
         };
-        known[self as usize].get_or_init(make).clone()
+        automata.automaton(Free(self, kind), make).ok()
     }
 }
 
@@ -134,7 +138,7 @@ impl Emitter<'_, '_> {
             return Ok(known);
         }
         let automaton = match kind {
-            WhiteSpace::Flexible | WhiteSpace::Any => mark.automaton(kind),
+            WhiteSpace::Flexible | WhiteSpace::Any => mark.automaton(kind, self.algebra.automata),
             WhiteSpace::Compact | WhiteSpace::Pretty(_) if after_new_item => literal(&mark.text(kind, level)),
             WhiteSpace::Compact | WhiteSpace::Pretty(_) => None,
         };

@@ -23,6 +23,11 @@ pub struct Decimal {
 }
 
 impl Decimal {
+    /// Memory behind it, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        usize::try_from(self.mantissa.bits().div_ceil(64)).unwrap_or(usize::MAX) * size_of::<u64>()
+    }
+
     /// Reads a JSON number. Quadratic in its digits, of which there are at most 5,000.
     ///
     /// # Errors

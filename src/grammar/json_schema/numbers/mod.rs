@@ -19,9 +19,9 @@ pub use decimal::Decimal;
 use reals::Reals;
 
 use super::{
+    automata::{AutomataCache, recipe},
     dfa::CharDfa,
     leaf::{LeafError, Spelling},
-    memo::Memo,
 };
 use crate::{
     grammar::{
@@ -33,6 +33,11 @@ use crate::{
 
 /// Numbers at which a set that schemas may have in common is cut: two bounds, and what a multiple leaves out.
 const COMMON_CUTS: usize = 4;
+
+/// The texts of a set, written plainly or not.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Texts(NumberSet, bool);
+recipe!(Texts, |Texts(set, _)| set.values.bytes() + set.plain.as_ref().map_or(0, Reals::bytes));
 
 /// What an integer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -232,19 +237,29 @@ impl NumberSet {
         spelling: Spelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
-        static KNOWN: Memo<(NumberSet, bool)> = Memo::new();
+        self.emit_with(&AutomataCache::new(), builder, spelling, span)
+    }
+
+    /// The same with automata that other sets may have in common.
+    pub(super) fn emit_with(
+        &self,
+        automata: &AutomataCache,
+        builder: &mut GrammarBuilder,
+        spelling: Spelling,
+        span: Span,
+    ) -> Result<ExprId, LeafError> {
         if self.is_empty() {
             return Ok(builder.alternatives(Vec::new(), span)?);
         }
         let make = || {
-            let texts = self.texts()?;
+            let texts = self.texts(automata)?;
             if spelling.plain_integers && self.subtract(&Self::integers(Integers::ByValue))?.is_empty() {
-                return ascii(&texts.and(&texts::unsigned_zero()?)?);
+                return ascii(&texts.and(&texts::unsigned_zero(automata)?)?);
             }
             ascii(&texts)
         };
         let automaton = if self.values.cuts().len() <= COMMON_CUTS {
-            KNOWN.get_or_make((self.clone(), spelling.plain_integers), make)?
+            automata.automaton(Texts(self.clone(), spelling.plain_integers), make)?
         } else {
             make()?
         };
@@ -252,11 +267,11 @@ impl NumberSet {
     }
 
     /// The texts of its numbers.
-    fn texts(&self) -> Result<CharDfa, LeafError> {
-        let values = texts::texts(&self.values)?;
+    fn texts(&self, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+        let values = texts::texts(&self.values, automata)?;
         let Some(plain) = &self.plain else { return Ok(values) };
-        let integers = texts::plain_integers()?;
-        texts::texts(plain)?.and(&integers)?.or(&values.minus(&integers)?)
+        let integers = texts::plain_integers(automata)?;
+        texts::texts(plain, automata)?.and(&integers)?.or(&values.minus(&integers)?)
     }
 }
 

@@ -33,6 +33,14 @@ pub(super) struct Gap<'a> {
 }
 
 impl Reals {
+    /// Memory behind it, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let cuts: usize = self.cuts.iter().map(|(cut, _)| cut.bytes()).sum();
+        let gaps: usize = self.gaps.iter().map(Residues::bytes).sum();
+        let cells = self.cuts.capacity() * size_of::<(Decimal, bool)>();
+        cuts + gaps + cells + self.gaps.capacity() * size_of::<Residues>()
+    }
+
     pub(super) fn always(value: bool) -> Self {
         Self { cuts: Vec::new(), gaps: vec![Residues::always(value)] }
     }

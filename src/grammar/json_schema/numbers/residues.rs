@@ -17,6 +17,12 @@ pub(super) struct Residues {
 }
 
 impl Residues {
+    /// Memory behind it, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let divisors: usize = self.divisors.iter().map(Decimal::bytes).sum();
+        divisors + self.divisors.capacity() * size_of::<Decimal>() + self.rows.capacity()
+    }
+
     /// True of all numbers, or of none.
     pub(super) fn always(value: bool) -> Self {
         Self { divisors: Vec::new(), rows: vec![value] }

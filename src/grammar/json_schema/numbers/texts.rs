@@ -4,7 +4,7 @@
 //! (`multiples`); Boolean operations put them together. A complement is taken within the texts that the
 //! automata understand, so what is too odd to be understood is left out of both, never in both.
 
-use std::{cmp::Ordering, sync::OnceLock};
+use std::cmp::Ordering;
 
 use super::{
     bounds::{Mark, Wanted, compared, marks},
@@ -14,6 +14,7 @@ use super::{
     residues::Residues,
 };
 use crate::grammar::json_schema::{
+    automata::{AutomataCache, recipe},
     dfa::{CharDfa, Row, explore},
     leaf::LeafError,
     strings::pattern,
@@ -30,76 +31,64 @@ const LONG_TEXT: usize = 1_100;
 /// Pieces of the number line.
 const MAX_RUNS: usize = 64;
 
-/// A language that is made once.
-struct Known {
-    language: OnceLock<CharDfa>,
-    expression: &'static str,
+/// A language that many sets have in common, by what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Common {
+    /// That of an expression.
+    Expression(&'static str),
+    /// The unsigned texts of whole numbers.
+    Integers,
 }
+recipe!(Common, |_| 0);
 
-impl Known {
-    const fn new(expression: &'static str) -> Self {
-        Self { language: OnceLock::new(), expression }
-    }
-
-    fn get(&self) -> Result<CharDfa, LeafError> {
-        if let Some(known) = self.language.get() {
-            return Ok(known.clone());
-        }
-        let made = pattern::language(self.expression)?;
-        Ok(self.language.get_or_init(|| made).clone())
-    }
+/// The language of an expression.
+fn of(expression: &'static str, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    automata.language(Common::Expression(expression), || pattern::language(expression))
 }
 
 /// All texts of numbers.
-pub(super) fn all() -> Result<CharDfa, LeafError> {
-    static ALL: Known = Known::new(r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$");
-    ALL.get()
+pub(super) fn all(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    of(r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$", automata)
 }
 
 /// All texts without fraction and exponent.
-pub(super) fn plain_integers() -> Result<CharDfa, LeafError> {
-    static PLAIN: Known = Known::new(r"^-?(?:0|[1-9]\d*)$");
-    PLAIN.get()
+pub(super) fn plain_integers(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    of(r"^-?(?:0|[1-9]\d*)$", automata)
 }
 
 /// The same without `-0`, which many parsers read as no integer.
-pub(super) fn unsigned_zero() -> Result<CharDfa, LeafError> {
-    static PLAIN: Known = Known::new(r"^(?:0|-?[1-9]\d*)$");
-    PLAIN.get()
+pub(super) fn unsigned_zero(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    of(r"^(?:0|-?[1-9]\d*)$", automata)
 }
 
 /// Unsigned texts of zero.
-fn zeros() -> Result<CharDfa, LeafError> {
-    static ZEROS: Known = Known::new(r"^0(?:\.0+)?(?:[eE][+-]?\d+)?$");
-    ZEROS.get()
+fn zeros(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    of(r"^0(?:\.0+)?(?:[eE][+-]?\d+)?$", automata)
 }
 
 /// Unsigned texts in normal form: with an exponent, one digit before the point, 0 only if all are.
-fn normal() -> Result<CharDfa, LeafError> {
-    static NORMAL: Known =
-        Known::new(r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|(?:0(?:\.0+)?|[1-9](?:\.\d+)?)[eE][+-]?\d+)$");
-    NORMAL.get()
+fn normal(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    of(r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|(?:0(?:\.0+)?|[1-9](?:\.\d+)?)[eE][+-]?\d+)$", automata)
 }
 
 /// Those whose remainders are looked at: with a fraction before an exponent, or with zeros only there.
-fn with_remainders(fraction: u64) -> Result<CharDfa, LeafError> {
-    static FRACTIONS: Known = Known::new(
-        r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|(?:0(?:\.0+)?|[1-9](?:\.0+|\.\d{0,19}[1-9])?)[eE][+-]?\d+)$",
-    );
-    static ZEROS: Known = Known::new(r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|\d(?:\.0+)?[eE][+-]?\d+)$");
-    if fraction == 0 { ZEROS.get() } else { FRACTIONS.get() }
+fn with_remainders(fraction: u64, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    const FRACTIONS: &str =
+        r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|(?:0(?:\.0+)?|[1-9](?:\.0+|\.\d{0,19}[1-9])?)[eE][+-]?\d+)$";
+    const ZEROS: &str = r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|\d(?:\.0+)?[eE][+-]?\d+)$";
+    of(if fraction == 0 { ZEROS } else { FRACTIONS }, automata)
 }
 
 /// The texts of the numbers of a set: all texts of all numbers, and otherwise of every number those in normal
 /// form, with fractions before an exponent of at most 20 digits where multiples matter.
-pub(super) fn texts(reals: &Reals) -> Result<CharDfa, LeafError> {
+pub(super) fn texts(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     if reals.is(true) {
-        return all();
+        return all(automata);
     }
     if let Some(numbers) = reals.finite(FEW_NUMBERS) {
         return numbers_texts(&numbers, false);
     }
-    let by_intervals = intervals(reals);
+    let by_intervals = intervals(reals, automata);
     // Multiples of a large number in a small interval, for instance, are a list.
     match by_intervals.is_err().then(|| reals.finite(MAX_LISTED)).flatten() {
         Some(numbers) => numbers_texts(&numbers, false),
@@ -108,7 +97,7 @@ pub(super) fn texts(reals: &Reals) -> Result<CharDfa, LeafError> {
 }
 
 /// The texts of the numbers of a set, interval by interval.
-fn intervals(reals: &Reals) -> Result<CharDfa, LeafError> {
+fn intervals(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let mut sum = CharDfa::none();
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     let gaps: Vec<Gap<'_>> = reals.gaps().collect();
@@ -129,7 +118,7 @@ fn intervals(reals: &Reals) -> Result<CharDfa, LeafError> {
         added.extend(cuts.get(last).filter(|(_, inside)| *inside).map(|(cut, _)| cut.clone()));
         if !residues.is(false) {
             runs += 1;
-            let run = interval(gaps[first].after, gaps[last].before, residues)?;
+            let run = interval((gaps[first].after, gaps[last].before), residues, automata)?;
             sum = sum.or(&run)?;
         }
         first = last + 1;
@@ -143,12 +132,12 @@ fn intervals(reals: &Reals) -> Result<CharDfa, LeafError> {
 
 /// The texts of the numbers strictly between two bounds of which a function is true.
 fn interval(
-    after: Option<&Decimal>,
-    before: Option<&Decimal>,
+    (after, before): (Option<&Decimal>, Option<&Decimal>),
     residues: &Residues,
+    automata: &AutomataCache,
 ) -> Result<CharDfa, LeafError> {
     let zero = Decimal::from(0);
-    let inside = residues_texts(residues)?;
+    let inside = residues_texts(residues, automata)?;
     // Numbers of one sign, by their size; `None` if there are none.
     let side = |low: Option<&Decimal>, high: Option<Decimal>| -> Result<CharDfa, LeafError> {
         let mut texts = inside.clone();
@@ -157,7 +146,7 @@ fn interval(
                 let above = Wanted { less: false, equal: false, greater: true };
                 texts = texts.and(&compared(low, above)?)?;
             }
-            Some((_, Ordering::Equal)) => texts = texts.minus(&zeros()?)?,
+            Some((_, Ordering::Equal)) => texts = texts.minus(&zeros(automata)?)?,
             _ => {}
         }
         match high {
@@ -176,17 +165,20 @@ fn interval(
 }
 
 /// The unsigned texts of numbers of which a function is true.
-fn residues_texts(residues: &Residues) -> Result<CharDfa, LeafError> {
-    let fraction = residues.divisors().iter().map(fraction_digits).min().unwrap_or(0);
+fn residues_texts(residues: &Residues, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     if residues.divisors().is_empty() {
-        return if residues.is(true) { normal() } else { Ok(CharDfa::none()) };
+        return if residues.is(true) { normal(automata) } else { Ok(CharDfa::none()) };
     }
-    static INTEGERS: OnceLock<CharDfa> = OnceLock::new();
-    let integers = (*residues == Residues::multiples(Decimal::from(1))).then_some(&INTEGERS);
-    if let Some(known) = integers.and_then(OnceLock::get) {
-        return Ok(known.clone());
+    if *residues == Residues::multiples(Decimal::from(1)) {
+        return automata.language(Common::Integers, || with_divisors(residues, automata));
     }
-    let known = with_remainders(fraction)?;
+    with_divisors(residues, automata)
+}
+
+/// The same where there are divisors.
+fn with_divisors(residues: &Residues, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    let fraction = residues.divisors().iter().map(fraction_digits).min().unwrap_or(0);
+    let known = with_remainders(fraction, automata)?;
     let parts: Vec<CharDfa> =
         residues.divisors().iter().map(|divisor| multiples(divisor, fraction)).collect::<Result<_, _>>()?;
     let mut sum = CharDfa::none();
@@ -197,7 +189,7 @@ fn residues_texts(residues: &Residues) -> Result<CharDfa, LeafError> {
         }
         sum = sum.or(&texts)?;
     }
-    Ok(integers.map_or(sum.clone(), |known| known.get_or_init(|| sum).clone()))
+    Ok(sum)
 }
 
 /// The texts of one language, and those of the other after a minus.

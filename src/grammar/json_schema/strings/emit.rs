@@ -7,8 +7,6 @@
 //! grammar over characters, with a nonterminal for each state and count. Lists of strings too long for one
 //! automaton become several.
 
-use std::sync::OnceLock;
-
 use hashbrown::HashMap;
 
 use super::{
@@ -20,13 +18,29 @@ use crate::{
     grammar::{
         Automaton, GrammarBuilder, Pattern, Span,
         json_schema::{
+            automata::{AutomataCache, recipe},
             dfa::{CharClass, CharDfa, Counted, MAX_STATES, Place, char_at, too_many_states},
             leaf::{LeafError, Spelling},
-            memo::Memo,
         },
     },
     ids::ExprId,
 };
+
+/// An automaton of any characters, by what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Common {
+    /// All strings with their quotes.
+    Whole,
+    /// All strings with the closing quote.
+    Rest,
+    /// Any characters.
+    Inside,
+    /// So many characters and the closing quote.
+    Counted(u64, Option<u64>),
+    /// A block of characters.
+    Block,
+}
+recipe!(Common, |_| 0);
 
 /// Least length of otherwise unbounded strings up to which they are one automaton.
 const COUNTED_BY_STATES: u64 = 32;
@@ -65,11 +79,22 @@ impl StringSet {
         spelling: Spelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
+        self.emit_with(&AutomataCache::new(), builder, spelling, span)
+    }
+
+    /// The same with automata that other sets may have in common.
+    pub(in super::super) fn emit_with(
+        &self,
+        automata: &AutomataCache,
+        builder: &mut GrammarBuilder,
+        spelling: Spelling,
+        span: Span,
+    ) -> Result<ExprId, LeafError> {
         let style = Style::of(spelling.escapes);
         if self.is_all() {
-            return Ok(builder.pattern(Pattern::automaton(any_string(style)?), span)?);
+            return Ok(builder.pattern(Pattern::automaton(any_string(style, automata)?), span)?);
         }
-        let mut emitter = Emitter { builder, style, span, parts: Vec::new() };
+        let mut emitter = Emitter { automata, builder, style, span, parts: Vec::new() };
         let mut small: Option<(CharDfa, Automaton)> = None;
         // From here on all strings are in it.
         let all = self.pieces.iter().rposition(|(_, dfa)| !dfa.is_all()).map_or(0, |last| last + 1);
@@ -138,44 +163,46 @@ impl StringSet {
 
     /// What terminals made of sets of strings mostly agree with: all strings, the rest of one with the
     /// closing quote, and any characters.
-    pub(in super::super) fn common(spelling: Spelling) -> Result<[Automaton; 3], LeafError> {
+    pub(in super::super) fn common(
+        spelling: Spelling,
+        automata: &AutomataCache,
+    ) -> Result<[Automaton; 3], LeafError> {
         let style = Style::of(spelling.escapes);
-        let any = CharDfa::all();
-        let (rest, inside) = match style {
-            Style::All => {
-                static REST: OnceLock<CharDfa> = OnceLock::new();
-                static INSIDE: OnceLock<CharDfa> = OnceLock::new();
-                let known = |known: &OnceLock<CharDfa>, quotes| {
-                    known.get_or_init(CharDfa::all).spelled(|any| spell(any, style, quotes))
-                };
-                (known(&REST, (false, true))?, known(&INSIDE, (false, false))?)
-            }
-            _ => (spell(&any, style, (false, true))?, spell(&any, style, (false, false))?),
-        };
-        Ok([any_string(style)?, rest, inside])
+        let any = |which, quotes| common(which, style, automata, || spell(&CharDfa::all(), style, quotes));
+        Ok([
+            any_string(style, automata)?,
+            any(Common::Rest, (false, true))?,
+            any(Common::Inside, (false, false))?,
+        ])
     }
 }
 
-/// Any string with its quotes; made once.
-fn any_string(style: Style) -> Result<Automaton, LeafError> {
-    static ALL: OnceLock<CharDfa> = OnceLock::new();
-    quoted(ALL.get_or_init(CharDfa::all), style)
+/// An automaton of any characters, made once where it is of the usual style.
+fn common(
+    which: Common,
+    style: Style,
+    automata: &AutomataCache,
+    make: impl FnOnce() -> Result<Automaton, LeafError>,
+) -> Result<Automaton, LeafError> {
+    if style == Style::All { automata.automaton(which, make) } else { make() }
+}
+
+/// Any string with its quotes.
+fn any_string(style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
+    common(Common::Whole, style, automata, || spell(&CharDfa::all(), style, (true, true)))
 }
 
 /// Characters of a block of a counted string: more than nearly all tokens have.
 const BLOCK: u64 = 64;
 
-/// A block of a class; that of all characters is made once.
-fn block(class: &CharClass, style: Style) -> Result<Automaton, LeafError> {
-    let exactly = || CharDfa::repeated(class, BLOCK, Some(BLOCK));
-    if *class != CharClass::all() || style != Style::All {
-        return spell(&exactly(), style, (false, false));
-    }
-    static ALL: OnceLock<CharDfa> = OnceLock::new();
-    ALL.get_or_init(exactly).spelled(|dfa| spell(dfa, style, (false, false)))
+/// A block of a class.
+fn block(class: &CharClass, style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
+    let make = || spell(&CharDfa::repeated(class, BLOCK, Some(BLOCK)), style, (false, false));
+    if *class == CharClass::all() { common(Common::Block, style, automata, make) } else { make() }
 }
 
 struct Emitter<'a> {
+    automata: &'a AutomataCache,
     builder: &'a mut GrammarBuilder,
     style: Style,
     span: Span,
@@ -224,9 +251,9 @@ impl Emitter<'_> {
     /// neither few nor too many for that.
     fn class_string(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<(), LeafError> {
         let is_rest = max.is_some_and(|max| max < min + BLOCK) && min <= BLOCK;
-        let style = self.style;
+        let (style, automata) = (self.style, self.automata);
         let whole = || match *class == CharClass::all() {
-            true => any_string(style),
+            true => any_string(style, automata),
             false => quoted(&CharDfa::repeated(class, 0, None), style),
         };
         if !is_rest && self.measured(whole, (min, max))? {
@@ -251,7 +278,7 @@ impl Emitter<'_> {
             let what = "blocks of characters that a string must have";
             u32::try_from(blocks).map_err(|_| LeafError::Budget { what, limit: u32::MAX as usize })
         };
-        let block = self.pattern(block(class, self.style)?)?;
+        let block = self.pattern(block(class, self.style, self.automata)?)?;
         let (blocks, least) = (count(min / BLOCK)?, min % BLOCK);
         let mut ways = Vec::new();
         match max.map(|max| (max / BLOCK - min / BLOCK, max % BLOCK)) {
@@ -300,7 +327,7 @@ impl Emitter<'_> {
         // So many blocks, and an end with bounds.
         let mut with_bounds = vec![(0, min, max)];
         with_bounds.extend((free + 1..=max / BLOCK).map(|blocks| (blocks, 0, max - blocks * BLOCK)));
-        let block = self.pattern(block(class, self.style)?)?;
+        let block = self.pattern(block(class, self.style, self.automata)?)?;
         for (blocks, min, max) in with_bounds {
             let end = end.within(min, Some(max))?;
             let Ok(blocks) = u32::try_from(blocks) else { continue };
@@ -323,10 +350,9 @@ impl Emitter<'_> {
 
     /// So many characters of a class and the closing quote, as one automaton.
     fn rest(&mut self, class: &CharClass, min: u64, max: Option<u64>) -> Result<ExprId, LeafError> {
-        static KNOWN: Memo<(u64, Option<u64>)> = Memo::new();
         let make = || spell(&CharDfa::repeated(class, min, max), self.style, (false, true));
-        let automaton = if *class == CharClass::all() && self.style == Style::All {
-            KNOWN.get_or_make((min, max), make)?
+        let automaton = if *class == CharClass::all() {
+            common(Common::Counted(min, max), self.style, self.automata, make)?
         } else {
             make()?
         };

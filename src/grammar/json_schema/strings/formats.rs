@@ -18,13 +18,20 @@
 //! | `json-pointer`, `relative-json-pointer` | exact (RFC 6901, and the draft without index manipulation) |
 //! | `regex` | any string: brackets nest |
 
-use std::sync::OnceLock;
-
 use super::{
     StringSet, pattern,
     rfc::{self, Characters},
 };
-use crate::grammar::json_schema::{dfa::CharDfa, leaf::LeafError};
+use crate::grammar::json_schema::{
+    automata::{AutomataCache, recipe},
+    dfa::CharDfa,
+    leaf::LeafError,
+};
+
+/// A format, by its place in [`FORMATS`].
+#[derive(PartialEq, Eq, Hash)]
+struct Named(usize);
+recipe!(Named, |_| 0);
 
 /// How near a format's set is to what its RFC says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,18 +94,14 @@ pub const FORMATS: &[Format] = &[
 ];
 
 /// The strings of a format, or `None` if it is unknown. Made once for each.
-pub(super) fn language(name: &str) -> Result<Option<StringSet>, LeafError> {
-    static KNOWN: [OnceLock<CharDfa>; FORMATS.len()] = [const { OnceLock::new() }; FORMATS.len()];
+pub(super) fn language(name: &str, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
     let Some(place) = FORMATS.iter().position(|format| format.name == name) else { return Ok(None) };
-    if let Some(known) = KNOWN[place].get() {
-        return Ok(Some(StringSet::regular(known.clone())));
-    }
-    let Some(expression) = expression(name) else { return Ok(Some(StringSet::all())) };
-    let mut made = pattern::language(&format!("^(?:{expression})$"))?;
-    if name.ends_with("hostname") {
-        made = made.minus(&pattern::language(rfc::ace_label())?)?;
-    }
-    Ok(Some(StringSet::regular(KNOWN[place].get_or_init(|| made).clone())))
+    let made = automata.language(Named(place), || {
+        let Some(expression) = expression(name) else { return Ok(CharDfa::all()) };
+        let made = pattern::language(&format!("^(?:{expression})$"))?;
+        if name.ends_with("hostname") { made.minus(&pattern::language(rfc::ace_label())?) } else { Ok(made) }
+    })?;
+    Ok(Some(StringSet::regular(made)))
 }
 
 /// Is it a format that restricts strings?

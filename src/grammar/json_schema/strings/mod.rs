@@ -25,7 +25,7 @@ pub use formats::{FORMATS, Format, Precision};
 
 pub(super) use word::word;
 
-use super::{dfa::CharDfa, leaf::LeafError};
+use super::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
 
 /// A set of strings of Unicode scalar values.
 ///
@@ -96,7 +96,12 @@ impl StringSet {
     /// # Errors
     /// If a budget is used up, which no known format does.
     pub fn from_format(name: &str) -> Result<Option<Self>, LeafError> {
-        formats::language(name)
+        Self::from_format_with(&AutomataCache::new(), name)
+    }
+
+    /// The same with automata that other sets may have in common.
+    pub(super) fn from_format_with(automata: &AutomataCache, name: &str) -> Result<Option<Self>, LeafError> {
+        formats::language(name, automata)
     }
 
     /// Does [`from_format`](Self::from_format) leave any string out?

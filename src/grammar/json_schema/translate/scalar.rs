@@ -194,7 +194,8 @@ impl Algebra<'_> {
             return Err(Problem::invalid(site.node, "format", "a format is a string"));
         };
         let asserts = self.options.format == Format::Assert;
-        let set = || if asserts { StringSet::from_format(&name) } else { Ok(None) };
+        let automata = self.automata;
+        let set = || if asserts { StringSet::from_format_with(automata, &name) } else { Ok(None) };
         let known = self.strings_of(site, ("format", &name), set)?;
         if known.is_none() {
             self.ignored.insert(format!("format: {name}"));

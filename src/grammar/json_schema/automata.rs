@@ -1,0 +1,289 @@
+//! Automata that many schemas have in common, such as that of the numbers from 0 on: made once for each cache.
+
+use std::{
+    any::Any,
+    fmt,
+    hash::{Hash, Hasher},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use hashbrown::HashMap;
+
+use super::{dfa::CharDfa, leaf::LeafError};
+use crate::{grammar::Automaton, limits::AUTOMATA_BYTES};
+
+/// Automata that schemas have in common (numbers with bounds, formats, white space), for whoever reads many:
+/// a schema with some of them is read in a fraction of the time. Clones are handles of the same cache; `Send`
+/// and `Sync`. A [`Compiler`](crate::Compiler::automata) has one. Grammars are the same with and without.
+///
+/// Keeps [`AUTOMATA_BYTES`] bytes at the most; what was not used for longest goes first.
+///
+/// # Example
+/// ```
+/// use domino::{AutomataCache, Grammar, Limits, Syntax};
+///
+/// let (automata, limits) = (AutomataCache::new(), Limits::default());
+/// for schema in [r#"{"type": "integer", "minimum": 7}"#, r#"{"items": {"type": "integer", "minimum": 7}}"#] {
+///     Grammar::parse_with(Syntax::JsonSchema, schema, &limits, &automata)?;
+/// }
+/// assert!(automata.bytes() > 0);
+/// automata.clear();
+/// assert_eq!(automata.bytes(), 0);
+/// # Ok::<(), domino::GrammarError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct AutomataCache(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    entries: HashMap<Box<dyn Recipe>, Entry>,
+    /// Goes up with every use.
+    clock: u64,
+}
+
+struct Entry {
+    made: Made,
+    used: u64,
+}
+
+/// What is kept.
+#[derive(Clone)]
+enum Made {
+    Automaton(Automaton),
+    /// With its automaton over bytes, once that is made.
+    Language(CharDfa),
+}
+
+/// What an automaton is made of: types of their own for what differs in kind.
+pub(super) trait Recipe: Any + Send + Sync {
+    /// Memory behind it, in bytes.
+    fn bytes(&self) -> usize;
+    fn is(&self, other: &dyn Recipe) -> bool;
+    fn hash_into(&self, hasher: &mut dyn Hasher);
+}
+
+/// Implements [`Recipe`] for a type with `Eq` and `Hash` by a function that weighs what is behind it.
+macro_rules! recipe {
+    ($type:ty, $bytes:expr) => {
+        impl $crate::grammar::json_schema::automata::Recipe for $type {
+            fn bytes(&self) -> usize {
+                let bytes: fn(&Self) -> usize = $bytes;
+                size_of::<Self>() + bytes(self)
+            }
+
+            fn is(&self, other: &dyn $crate::grammar::json_schema::automata::Recipe) -> bool {
+                (other as &dyn std::any::Any).downcast_ref::<Self>().is_some_and(|other| other == self)
+            }
+
+            fn hash_into(&self, mut hasher: &mut dyn std::hash::Hasher) {
+                std::hash::Hash::hash(&std::any::TypeId::of::<Self>(), &mut hasher);
+                std::hash::Hash::hash(self, &mut hasher);
+            }
+        }
+    };
+}
+pub(super) use recipe;
+
+impl PartialEq for dyn Recipe {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(other)
+    }
+}
+
+impl Eq for dyn Recipe {}
+
+impl Hash for dyn Recipe {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash_into(state);
+    }
+}
+
+impl Made {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Automaton(automaton) => automaton.bytes(),
+            Self::Language(language) => language.bytes(),
+        }
+    }
+}
+
+impl Known {
+    /// Memory of an entry of the map, beside what it points to.
+    const ENTRY: usize = size_of::<(Box<dyn Recipe>, Entry)>() + 1;
+
+    fn bytes(&self) -> usize {
+        let entries = self.entries.iter().map(|(key, entry)| key.bytes() + entry.made.bytes());
+        entries.sum::<usize>() + self.entries.capacity() * Self::ENTRY
+    }
+
+    /// Drops what was not used for longest until there is room.
+    fn trim(&mut self, most: usize) {
+        let mut bytes = self.bytes();
+        if bytes <= most {
+            return;
+        }
+        let mut uses: Vec<u64> = self.entries.values().map(|entry| entry.used).collect();
+        uses.sort_unstable();
+        let mut weights: HashMap<u64, usize> = HashMap::with_capacity(uses.len());
+        for (key, entry) in &self.entries {
+            weights.insert(entry.used, key.bytes() + entry.made.bytes());
+        }
+        let mut last = 0;
+        for used in uses {
+            if bytes <= most {
+                break;
+            }
+            bytes = bytes.saturating_sub(weights.get(&used).copied().unwrap_or(0));
+            last = used;
+        }
+        self.entries.retain(|_, entry| entry.used > last);
+    }
+}
+
+impl AutomataCache {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Memory of what is kept, in bytes. Linear in the number of automata.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.known().bytes()
+    }
+
+    /// Forgets all. Grammars that were read go on with what they have.
+    pub fn clear(&self) {
+        *self.known() = Known::default();
+    }
+
+    /// The automaton of a recipe, which `make` makes if it is not known.
+    ///
+    /// # Errors
+    /// Those of `make`, which are not kept.
+    pub(super) fn automaton(
+        &self,
+        recipe: impl Recipe,
+        make: impl FnOnce() -> Result<Automaton, LeafError>,
+    ) -> Result<Automaton, LeafError> {
+        if let Some(Made::Automaton(known)) = self.find(&recipe) {
+            return Ok(known);
+        }
+        // Others may go on meanwhile; two may make the same.
+        let made = make()?;
+        self.keep(Box::new(recipe), Made::Automaton(made.clone()));
+        Ok(made)
+    }
+
+    /// The same for a language, which is kept with its automaton over bytes, once that is made.
+    pub(super) fn language(
+        &self,
+        recipe: impl Recipe,
+        make: impl FnOnce() -> Result<CharDfa, LeafError>,
+    ) -> Result<CharDfa, LeafError> {
+        if let Some(Made::Language(known)) = self.find(&recipe) {
+            return Ok(known);
+        }
+        let made = make()?;
+        self.keep(Box::new(recipe), Made::Language(made.clone()));
+        Ok(made)
+    }
+
+    fn find(&self, recipe: &dyn Recipe) -> Option<Made> {
+        let mut known = self.known();
+        known.clock += 1;
+        let now = known.clock;
+        let entry = known.entries.get_mut(recipe)?;
+        entry.used = now;
+        Some(entry.made.clone())
+    }
+
+    fn keep(&self, recipe: Box<dyn Recipe>, made: Made) {
+        if made.bytes() > AUTOMATA_BYTES / 2 {
+            return;
+        }
+        let mut known = self.known();
+        known.clock += 1;
+        let used = known.clock;
+        known.entries.insert(recipe, Entry { made, used });
+        known.trim(AUTOMATA_BYTES);
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for AutomataCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known();
+        f.debug_struct("AutomataCache").field("automata", &known.entries.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::automaton::{Edge, State};
+
+    #[derive(PartialEq, Eq, Hash)]
+    struct One(usize);
+    recipe!(One, |_| 0);
+
+    /// Another kind with the same hash of its own.
+    #[derive(PartialEq, Eq, Hash)]
+    struct Other(usize);
+    recipe!(Other, |_| 0);
+
+    fn of_states(count: usize) -> Automaton {
+        let edge = |to: usize| Edge { first: b'a', last: b'a', to: u32::try_from(to).unwrap() };
+        let state = |at: usize| State { accepts: at + 1 == count, edges: vec![edge((at + 1) % count)] };
+        Automaton::new((0..count).map(state).collect()).unwrap()
+    }
+
+    /// Was it made?
+    fn asked(cache: &AutomataCache, key: impl Recipe, states: usize) -> bool {
+        let mut made = false;
+        let automaton = cache.automaton(key, || {
+            made = true;
+            Ok(of_states(states))
+        });
+        assert_eq!(automaton.unwrap().states().len(), states);
+        made
+    }
+
+    #[test]
+    fn what_is_small_is_made_once() {
+        let cache = AutomataCache::new();
+        assert!(asked(&cache, One(1), 2) && !asked(&cache, One(1), 2));
+        assert!(asked(&cache, Other(1), 3) && !asked(&cache, Other(1), 3) && !asked(&cache, One(1), 2));
+        let large = AUTOMATA_BYTES / of_states(64).bytes() * 64;
+        assert!(asked(&cache, One(2), large) && asked(&cache, One(2), large));
+        assert!(cache.automaton(One(3), || Err(LeafError::Number(String::new()))).is_err());
+        assert!(asked(&cache, One(3), 4));
+        cache.clone().clear();
+        assert!(cache.bytes() == 0 && asked(&cache, One(1), 2) && cache.bytes() > 0);
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_goes_first() {
+        let cache = AutomataCache::new();
+        let part = AUTOMATA_BYTES / of_states(64).bytes() * 64 / 5;
+        asked(&cache, Other(0), 2);
+        for key in 0..40 {
+            assert!(asked(&cache, One(key), part) && !asked(&cache, Other(0), 2));
+            assert!(cache.bytes() <= AUTOMATA_BYTES, "{}", cache.bytes());
+        }
+        assert!(!asked(&cache, One(39), part) && asked(&cache, One(1), part));
+    }
+
+    #[test]
+    fn languages_are_weighed_with_their_automata() {
+        let cache = AutomataCache::new();
+        let language = cache.language(One(0), || Ok(CharDfa::of(["abc", "abd"])?)).unwrap();
+        let before = cache.bytes();
+        language.spelled(|_| Ok(of_states(100))).unwrap();
+        assert_eq!(cache.bytes() - before, of_states(100).bytes());
+    }
+}
