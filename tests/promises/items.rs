@@ -215,7 +215,6 @@ fn options() -> SchemaOptions {
     SchemaOptions::default()
         .with_white_space(WhiteSpace::Compact)
         .with_escapes(Escapes::Minimal)
-        .with_plain_integers(true)
 }
 
 /// The mask after `text`, where these are all texts.

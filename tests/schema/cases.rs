@@ -1,7 +1,7 @@
 //! What users see: order, spelling, white space, options, errors.
 
 use domino::grammar::json_schema::{
-    Draft, DuplicateKeys, Escapes, Format, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
+    Draft, DuplicateKeys, Escapes, Format, Numbers, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
 };
 
 use super::{Schema, checking};
@@ -81,7 +81,8 @@ fn options_change_the_meaning() {
     let tuple = r#"{"type": "array", "items": [{"type": "null"}], "additionalItems": false}"#;
     check(&generating(), tuple, &["[]", "[null]"], &["[1]", "[null,null]"]);
     let integer = r#"{"type": "integer"}"#;
-    check(&generating(), integer, &["1", "1.0", "-3"], &["1.5"]);
+    check(&generating(), integer, &["1", "-3"], &["1.0", "1.5"]);
+    check(&generating().with_numbers(Numbers::Any), integer, &["1", "1.0", "-3"], &["1.5"]);
     check(&generating().with_draft(Draft::Draft4), integer, &["1"], &["1.0"]);
     let date = r#"{"type": "string", "format": "date"}"#;
     check(&generating(), date, &[r#""2024-02-29""#], &[r#""2024-02-30""#, r#""x""#]);

@@ -3,7 +3,9 @@
 use std::{fs, path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum};
-use domino::grammar::json_schema::{Draft, DuplicateKeys, Escapes, Format, Order, SchemaOptions, WhiteSpace};
+use domino::grammar::json_schema::{
+    Draft, DuplicateKeys, Escapes, Format, Numbers, Order, SchemaOptions, WhiteSpace,
+};
 use serde::Deserialize;
 
 use crate::failure::BadInput;
@@ -32,6 +34,11 @@ pub(crate) struct LowSchema {
     /// Ways to write a character: all that JSON has, or escapes only where they must be. Default: all.
     #[arg(long, value_name = "WHICH")]
     escapes: Option<LowEscapes>,
+    /// Ways to write a number: plain, as typed readers read it (whole numbers in digits, others without
+    /// needless zeros, none that 64 bits or an f64 do not hold), or any that JSON has. Default: plain; any for
+    /// `check`.
+    #[arg(long, value_name = "WHICH")]
+    numbers: Option<LowNumbers>,
     /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
     #[arg(long)]
     closed: bool,
@@ -75,6 +82,13 @@ enum LowEscapes {
     Minimal,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LowNumbers {
+    Plain,
+    Any,
+}
+
 /// The options of one row of a batch, or of a request to the server, under the names of the flags; what is
 /// absent is as the flags say.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -85,6 +99,7 @@ pub(crate) struct RowOptions {
     order: Option<LowOrder>,
     duplicate_keys: Option<LowDuplicateKeys>,
     escapes: Option<LowEscapes>,
+    numbers: Option<LowNumbers>,
     closed: Option<bool>,
     max_depth: Option<u32>,
     lenient: Option<bool>,
@@ -94,13 +109,14 @@ impl LowSchema {
     /// Was any of the flags given?
     pub(crate) fn is_given(&self) -> bool {
         let Self { draft, format, whitespace, order, duplicate_keys, .. } = self;
-        let Self { escapes, closed, max_depth, lenient, documents, .. } = self;
+        let Self { escapes, numbers, closed, max_depth, lenient, documents, .. } = self;
         draft.is_some()
             || duplicate_keys.is_some()
             || format.is_some()
             || whitespace.is_some()
             || order.is_some()
             || escapes.is_some()
+            || numbers.is_some()
             || max_depth.is_some()
             || documents.is_some()
             || *closed
@@ -117,6 +133,7 @@ impl LowSchema {
         options.duplicate_keys =
             self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
         options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
+        options.numbers = self.numbers.map_or(options.numbers, LowNumbers::meaning);
         options.closed |= self.closed;
         options.lenient |= self.lenient;
         options.max_depth = self.max_depth.or(options.max_depth);
@@ -129,19 +146,21 @@ impl LowSchema {
 
 /// The options for judging texts that others wrote.
 pub(crate) fn for_checking() -> SchemaOptions {
-    SchemaOptions::default().with_white_space(WhiteSpace::Any).with_order(Order::Any)
+    let options = SchemaOptions::default().with_white_space(WhiteSpace::Any);
+    options.with_order(Order::Any).with_numbers(Numbers::Any)
 }
 
 impl RowOptions {
     /// The names of its fields.
     #[cfg(feature = "serve")]
-    pub(crate) const NAMES: [&str; 9] = [
+    pub(crate) const NAMES: [&str; 10] = [
         "draft",
         "format",
         "whitespace",
         "order",
         "duplicate_keys",
         "escapes",
+        "numbers",
         "closed",
         "max_depth",
         "lenient",
@@ -161,6 +180,7 @@ impl RowOptions {
         options.duplicate_keys =
             self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
         options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
+        options.numbers = self.numbers.map_or(options.numbers, LowNumbers::meaning);
         options.closed = self.closed.unwrap_or(options.closed);
         options.lenient = self.lenient.unwrap_or(options.lenient);
         options.max_depth = self.max_depth.or(options.max_depth);
@@ -200,6 +220,15 @@ impl LowEscapes {
         match self {
             Self::All => Escapes::All,
             Self::Minimal => Escapes::Minimal,
+        }
+    }
+}
+
+impl LowNumbers {
+    fn meaning(self) -> Numbers {
+        match self {
+            Self::Plain => Numbers::Plain,
+            Self::Any => Numbers::Any,
         }
     }
 }

@@ -33,7 +33,7 @@ mod translate;
 pub use automata::AutomataCache;
 pub use emit::Outline;
 pub use error::{Relaxed, SchemaError, SchemaErrorKind};
-pub use leaf::Escapes;
+pub use leaf::{Escapes, Numbers};
 use leaf::{LeafError, Spelling};
 use numbers::{Decimal, Integers, NumberSet};
 pub use options::{Draft, DuplicateKeys, Format, Order, SchemaOptions, WhiteSpace};
