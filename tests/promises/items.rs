@@ -212,9 +212,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 fn options() -> SchemaOptions {
-    SchemaOptions::default()
-        .with_white_space(WhiteSpace::Compact)
-        .with_escapes(Escapes::Minimal)
+    SchemaOptions::default().with_white_space(WhiteSpace::Compact).with_escapes(Escapes::Minimal)
 }
 
 /// The mask after `text`, where these are all texts.

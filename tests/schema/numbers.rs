@@ -24,7 +24,8 @@ fn quarter() -> impl Strategy<Value = i64> {
 fn schema() -> impl Strategy<Value = Value> {
     let bound = prop::sample::select(vec!["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]);
     let steps = prop::sample::select(vec![100, 250, 500, 1_000, 1_500, 2_000, 3_000]);
-    let types = vec![json!("integer"), json!("number"), json!(["integer", "null"]), json!(["string", "number"])];
+    let types =
+        vec![json!("integer"), json!("number"), json!(["integer", "null"]), json!(["string", "number"])];
     let leaf = prop_oneof![
         prop::sample::select(types).prop_map(|names| json!({ "type": names })),
         (bound, quarter()).prop_map(|(name, bound)| json!({ name: value(bound) })),
@@ -73,11 +74,8 @@ fn grid() -> impl Iterator<Item = i64> {
 
 /// Spellings of a number: the plain one, one with an exponent if there is one that is plain, and needless ones.
 fn spellings(number: i64) -> (String, Option<String>, Vec<String>) {
-    let plain = if number % UNIT == 0 {
-        (number / UNIT).to_string()
-    } else {
-        (number as f64 / 1_000.0).to_string()
-    };
+    let plain =
+        if number % UNIT == 0 { (number / UNIT).to_string() } else { (number as f64 / 1_000.0).to_string() };
     let (mantissa, power) = format!("{:e}", number as f64 / 1_000.0).split_once('e').map_or_else(
         || unreachable!("it is written with an exponent"),
         |(mantissa, power)| (mantissa.to_owned(), power.to_owned()),
@@ -157,7 +155,11 @@ proptest! {
 fn typed_parsers_read_what_is_written() {
     let plain = |schema: &str| Schema::new(&SchemaOptions::default(), schema).unwrap();
     for (schema, accepted, refused) in [
-        (r#"{"type": "integer", "enum": [1, 2, 3]}"#, &["2"][..], &["2.00000", "2.00e0", "2.0", "2e0", "0.2e1"][..]),
+        (
+            r#"{"type": "integer", "enum": [1, 2, 3]}"#,
+            &["2"][..],
+            &["2.00000", "2.00e0", "2.0", "2e0", "0.2e1"][..],
+        ),
         (r#"{"enum": [1.0, 2.0]}"#, &["1", "2"], &["1.0", "2.0"]),
         (r#"{"const": 2}"#, &["2"], &["2.00e+0000", "2.0"]),
         (r#"{"const": {"a": [2.50, 1e2]}}"#, &[r#"{"a": [2.5, 100]}"#], &[r#"{"a": [2.50, 100]}"#]),
@@ -168,7 +170,11 @@ fn typed_parsers_read_what_is_written() {
         (r#"{"allOf": [{"type": "number"}, {"type": "integer"}]}"#, &["3"], &["3.0"]),
         (r#"{"type": "integer", "minimum": 1e30}"#, &["1000000000000000000000000000000"], &["1e30", "2"]),
         (r#"{"type": "number", "multipleOf": 0.01}"#, &["19.99", "19.9"], &["19.90", "19.999"]),
-        (r#"{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}"#, &["[1, 10]"], &["[1, 1]"]),
+        (
+            r#"{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}"#,
+            &["[1, 10]"],
+            &["[1, 1]"],
+        ),
     ] {
         let ours = plain(schema);
         for text in accepted {

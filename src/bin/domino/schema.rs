@@ -106,21 +106,24 @@ pub(crate) struct RowOptions {
 }
 
 impl LowSchema {
-    /// Was any of the flags given?
-    pub(crate) fn is_given(&self) -> bool {
+    /// The flags that were given.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
         let Self { draft, format, whitespace, order, duplicate_keys, .. } = self;
         let Self { escapes, numbers, closed, max_depth, lenient, documents, .. } = self;
-        draft.is_some()
-            || duplicate_keys.is_some()
-            || format.is_some()
-            || whitespace.is_some()
-            || order.is_some()
-            || escapes.is_some()
-            || numbers.is_some()
-            || max_depth.is_some()
-            || documents.is_some()
-            || *closed
-            || *lenient
+        let flags = [
+            ("--draft", draft.is_some()),
+            ("--format", format.is_some()),
+            ("--whitespace", whitespace.is_some()),
+            ("--order", order.is_some()),
+            ("--duplicate-keys", duplicate_keys.is_some()),
+            ("--escapes", escapes.is_some()),
+            ("--numbers", numbers.is_some()),
+            ("--closed", *closed),
+            ("--max-depth", max_depth.is_some()),
+            ("--lenient", *lenient),
+            ("--documents", documents.is_some()),
+        ];
+        flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
     }
 
     /// What the flags mean beside `defaults`.
@@ -142,6 +145,26 @@ impl LowSchema {
         }
         Ok(options)
     }
+}
+
+/// Refuses flags that were given for a grammar that takes only some of them, or all (`None`), or that is not
+/// there.
+pub(crate) fn refuse_idle(
+    given: &[&str],
+    taken: Option<Option<&'static [&'static str]>>,
+) -> Result<(), BadInput> {
+    let taken = match taken {
+        Some(None) => return Ok(()),
+        Some(Some(taken)) => taken,
+        None => &[],
+    };
+    let Some(flag) = given.iter().find(|flag| !taken.contains(flag)) else { return Ok(()) };
+    if taken.is_empty() {
+        return Err(BadInput::new("a flag for JSON Schemas was given without one")
+            .hint("give --grammar FILE.json, or --syntax json_schema for other endings"));
+    }
+    Err(BadInput::new(format!("{flag} is for a JSON Schema that is a grammar by itself"))
+        .hint(format!("schemas inside of this grammar take {}", taken.join(" and "))))
 }
 
 /// The options for judging texts that others wrote.

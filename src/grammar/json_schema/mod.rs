@@ -63,15 +63,6 @@ pub struct SchemaGrammar {
     pub ignored: Vec<String>,
 }
 
-/// Reads a schema with the default options, as one notation of many.
-pub(super) fn parse_grammar(
-    text: &str,
-    limits: &Limits,
-    automata: &AutomataCache,
-) -> Result<Grammar, GrammarError> {
-    Ok(parse(&SchemaOptions::default(), text, limits, automata)?.grammar)
-}
-
 fn parse(
     options: &SchemaOptions,
     text: &str,

@@ -15,12 +15,22 @@ mod tests;
 mod tokens;
 mod translate;
 
-use super::{Grammar, GrammarError, json_schema::AutomataCache};
+use super::{
+    Grammar, GrammarError,
+    json_schema::{AutomataCache, SchemaOptions},
+};
 use crate::limits::Limits;
 
 /// Reads structural tags of at most 4 GiB. Linear, but for schemas and for strings that free text may not
 /// hold.
-pub(super) fn parse(text: &str, limits: &Limits, automata: &AutomataCache) -> Result<Grammar, GrammarError> {
+pub(super) fn parse(
+    text: &str,
+    schemas: &SchemaOptions,
+    limits: &Limits,
+    automata: &AutomataCache,
+) -> Result<Grammar, GrammarError> {
     let read = reader::read(text)?;
-    translate::translate(text, &read, limits, automata)
+    // Objects that do not say so have no further members, as in XGrammar.
+    let schemas = schemas.clone().with_closed(true).with_lenient(false).of_part(true);
+    translate::translate(text, &read, &schemas, limits, automata)
 }

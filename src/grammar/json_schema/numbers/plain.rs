@@ -36,7 +36,9 @@ pub(super) fn texts(set: &NumberSet, automata: &AutomataCache) -> Result<CharDfa
     let others = set.values.whole()?.combine(integers, |values, integers| values && !integers)?;
     sum.or(&match texts::language(&others, automata)? {
         Language::Listed(numbers) => CharDfa::of(numbers.iter().map(|number| digits(number) + ".0"))?,
-        Language::Texts(texts) => texts.and(&Edges::of(&others, true)?.cut(&texts::point_zero(automata)?)?)?,
+        Language::Texts(texts) => {
+            texts.and(&Edges::of(&others, true)?.cut(&texts::point_zero(automata)?)?)?
+        }
     })
 }
 
@@ -90,7 +92,11 @@ fn digits(number: &Decimal) -> String {
 /// The one text of a number: in digits where it is whole and has less than 22 of them, as `Number::toString` of
 /// ECMAScript writes it.
 fn one(number: &Decimal) -> String {
-    if number.is_zero() || FIXED.contains(&parts(number).2) { fixed(number) } else { scientific(number, "e", "+") }
+    if number.is_zero() || FIXED.contains(&parts(number).2) {
+        fixed(number)
+    } else {
+        scientific(number, "e", "+")
+    }
 }
 
 /// All texts of a number without zeros that say nothing.

@@ -15,7 +15,8 @@ fn plain(set: &NumberSet) -> CharDfa {
 fn of(bounds: &[(&str, bool)]) -> NumberSet {
     bounds.iter().fold(NumberSet::all(), |set, (bound, is_most)| {
         let bound = parsed(bound);
-        let part = if *is_most { NumberSet::at_most(&bound, false) } else { NumberSet::at_least(&bound, false) };
+        let part =
+            if *is_most { NumberSet::at_most(&bound, false) } else { NumberSet::at_least(&bound, false) };
         set.intersect(&part).unwrap()
     })
 }
@@ -54,7 +55,11 @@ fn whole_numbers_past_64_bits_are_there_where_the_set_names_some() {
     let far = format!("1{}", "0".repeat(30));
     all_are(&within(&[("0", false)]), &["18446744073709551615"], &[past, &far]);
     all_are(&within(&[("1e30", false)]), &[&far, &format!("{far}7")], &[past, "1e30", "0"]);
-    all_are(&within(&[("1e30", true)]), &["0", past, &far, "-5"], &[&format!("{far}0"), "-9223372036854775809"]);
+    all_are(
+        &within(&[("1e30", true)]),
+        &["0", past, &far, "-5"],
+        &[&format!("{far}0"), "-9223372036854775809"],
+    );
     all_are(&within(&[("-1e30", false)]), &["-9223372036854775809", &format!("-{far}")], &[past]);
     // It may begin right behind what 64 bits hold.
     let behind = NumberSet::at_least(&parsed("18446744073709551615"), true).intersect(&integers()).unwrap();
@@ -75,9 +80,16 @@ fn other_numbers_are_short_and_finite() {
     all_are(
         &all,
         &["0", "2", "-2.5", "0.001", "1e5", "1.5E+300", "2e-7", "-5e-324", "1.7976931348623157e308", "1e22"],
-        &["2.0", "2.50", "-0", "-0.0", "0.0", "0e5", "1e05", "1e+05", "1e-07", "1e0", "1.50e3", "12e3", "0.5e1"],
+        &[
+            "2.0", "2.50", "-0", "-0.0", "0.0", "0e5", "1e05", "1e+05", "1e-07", "1e0", "1.50e3", "12e3",
+            "0.5e1",
+        ],
     );
-    all_are(&all, &[], &["1.7976931348623158e308", "1e309", "-1e309", "1e-324", "1e9000000", "1.758e9000000"]);
+    all_are(
+        &all,
+        &[],
+        &["1.7976931348623158e308", "1e309", "-1e309", "1e-324", "1e9000000", "1.758e9000000"],
+    );
     all_are(&all, &[&"9".repeat(308)], &[&"9".repeat(309), &"1".repeat(310)]);
     let tiny = plain(&of(&[("1e-400", false), ("1e-390", true)]));
     all_are(&tiny, &["1e-400", "1.5e-395"], &["1e-401", "1e-5"]);
@@ -115,7 +127,11 @@ fn integers_of_draft_4_may_need_a_point() {
     let plain_integers = NumberSet::integers(Integers::BySpelling);
     all_are(&plain(&plain_integers), &["1", "-3", "0"], &["1.0", "-0", "1e2"]);
     let others = plain_integers.complement().unwrap();
-    all_are(&plain(&others), &["1.0", "-2.0", "0.0", "1.5", "1e2"], &["1", "1.00", "1.50", "0", "-0.0", "1e0"]);
+    all_are(
+        &plain(&others),
+        &["1.0", "-2.0", "0.0", "1.5", "1e2"],
+        &["1", "1.00", "1.50", "0", "-0.0", "1e0"],
+    );
     let one = others.intersect(&NumberSet::of([parsed("1")])).unwrap();
     all_are(&plain(&one), &["1.0"], &["1", "1e0", "1.00"]);
 }
