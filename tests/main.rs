@@ -29,6 +29,8 @@ mod cli_natural;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_notations;
 #[cfg(all(feature = "cli", not(packaged)))]
+mod cli_numbers;
+#[cfg(all(feature = "cli", not(packaged)))]
 mod cli_regex;
 #[cfg(all(feature = "cli", not(packaged)))]
 mod cli_schema;

@@ -110,8 +110,8 @@ impl Grammar {
         Self::parse_by(syntax, text, &SchemaOptions::default(), limits, automata)
     }
 
-    /// The same where JSON Schemas are read with these options: the text itself, or those inside of Lark and of
-    /// structural tags, where objects are closed unless they say otherwise and
+    /// The same where JSON Schemas are read with these options: the text itself, or those inside of Lark and
+    /// of structural tags, where objects are closed unless they say otherwise and
     /// [`lenient`](SchemaOptions::lenient) has no effect.
     ///
     /// # Errors

@@ -44,6 +44,10 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
+fn number() -> impl Strategy<Value = i64> {
+    prop_oneof![quarter(), -9_999..9_999_i64, (-120..120_i64).prop_map(|whole| whole * UNIT)]
+}
+
 fn thousandths(value: &Value) -> i64 {
     (value.as_f64().unwrap() * 1_000.0).round() as i64
 }
@@ -72,7 +76,7 @@ fn grid() -> impl Iterator<Item = i64> {
     (-600..=600).map(|place| place * 25)
 }
 
-/// Spellings of a number: the plain one, one with an exponent if there is one that is plain, and needless ones.
+/// Spellings of a number: the plain one, one with an exponent if there is a plain one, and needless ones.
 fn spellings(number: i64) -> (String, Option<String>, Vec<String>) {
     let plain =
         if number % UNIT == 0 { (number / UNIT).to_string() } else { (number as f64 / 1_000.0).to_string() };
@@ -100,7 +104,7 @@ proptest! {
     #[test]
     fn plain_texts_of_valid_numbers_are_taken(
         schema in schema(),
-        numbers in prop::collection::vec(prop_oneof![quarter(), -9_999..9_999_i64, (-120..120_i64).prop_map(|n| n * UNIT)], 40),
+        numbers in prop::collection::vec(number(), 40),
     ) {
         let text = schema.to_string();
         let members: Vec<bool> = grid().map(|number| is_valid(&schema, number)).collect();
@@ -141,7 +145,8 @@ proptest! {
         let list: Vec<i64> = list.into_iter().collect();
         let inner = json!({ "enum": list.iter().map(|&number| value(number)).collect::<Vec<_>>() });
         let deeper = json!({ "const": { "a": [value(list[0])] } });
-        let plain = Schema::new(&SchemaOptions::default(), &if deep { deeper } else { inner }.to_string()).unwrap();
+        let schema = if deep { deeper } else { inner }.to_string();
+        let plain = Schema::new(&SchemaOptions::default(), &schema).unwrap();
         let around = |text: &str| if deep { format!("{{\"a\": [{text}]}}") } else { text.to_owned() };
         let (short, scientific, odd) = spellings(list[0]);
         prop_assert!(plain.accepts(&around(&short)), "{}", short);

@@ -1,7 +1,7 @@
 //! Between which numbers those of a set are written, so that the machine's types hold them.
 //!
-//! Whole numbers fit 64 bits, signed or not, others an `f64`. Where the set itself names a number past that, a
-//! bound, a single number or a divisor, or has no other numbers, the next wider type is taken, and past an
+//! Whole numbers fit 64 bits, signed or not, others an `f64`. Where the set itself names a number past that,
+//! a bound, a single number or a divisor, or has no other numbers, the next wider type is taken, and past an
 //! `f64` there is no edge. So a set that is not empty has a number within its edges, and a finite one all of
 //! its numbers: they are between its cuts, and no less in size than its divisors.
 

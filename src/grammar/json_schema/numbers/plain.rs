@@ -89,8 +89,8 @@ fn digits(number: &Decimal) -> String {
     fixed(number)
 }
 
-/// The one text of a number: in digits where it is whole and has less than 22 of them, as `Number::toString` of
-/// ECMAScript writes it.
+/// The one text of a number: in digits where it is whole and has less than 22 of them, as `Number::toString`
+/// of ECMAScript writes it.
 fn one(number: &Decimal) -> String {
     if number.is_zero() || FIXED.contains(&parts(number).2) {
         fixed(number)
