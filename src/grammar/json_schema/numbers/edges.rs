@@ -11,16 +11,16 @@ use super::{
     bounds::{Wanted, compared},
     decimal::Decimal,
     reals::Reals,
-    texts::signed,
+    texts::{self, signed},
 };
-use crate::grammar::json_schema::{dfa::CharDfa, leaf::LeafError};
+use crate::grammar::json_schema::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
 
 /// Edges on either side, and around 0.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Edges {
     least: Option<Decimal>,
     most: Option<Decimal>,
-    /// The least size of a number that is not 0.
+    /// The least size of a number that is written with an exponent.
     smallest: Option<Decimal>,
 }
 
@@ -59,10 +59,7 @@ impl Edges {
     }
 
     /// Those of a set of numbers, which are all whole or not.
-    ///
-    /// # Errors
-    /// As [`Reals::combine`].
-    pub(super) fn of(reals: &Reals, whole: bool) -> Result<Self, LeafError> {
+    pub(super) fn of(reals: &Reals, whole: bool) -> Self {
         let divisors = || reals.gaps().flat_map(|gap| gap.residues.divisors()).map(size);
         let named = || reals.cuts().iter().map(|(cut, _)| cut.clone());
         let (least, most) = (named().min(), named().chain(divisors()).max());
@@ -71,35 +68,32 @@ impl Edges {
         }
         let smallest = named().map(|number| size(&number)).chain(divisors()).filter(|size| !size.is_zero());
         let floats = Self::of_floats();
-        let fits = least >= floats.least && most.is_none_or(|most| most <= largest_float());
-        let fits = fits && smallest.min().is_none_or(|smallest| smallest >= smallest_float());
-        Ok(if fits && floats.leave_some(reals)? { floats } else { Self::NONE })
+        let fits = least.is_none_or(|least| Some(least) >= floats.least)
+            && most.is_none_or(|most| most <= largest_float())
+            && smallest.min().is_none_or(|smallest| smallest >= smallest_float());
+        if fits && floats.leave_some(reals) { floats } else { Self::NONE }
     }
 
-    fn of_whole(reals: &Reals, least: Option<&Decimal>, most: Option<&Decimal>) -> Result<Self, LeafError> {
+    fn of_whole(reals: &Reals, least: Option<&Decimal>, most: Option<&Decimal>) -> Self {
         let (bits, floats) = (Self::of_64_bits(), Self::of_floats());
         let (lows, highs) = ([bits.least, floats.least], [bits.most, floats.most]);
         let low = lows.iter().position(|low| least.is_none_or(|least| Some(least) >= low.as_ref()));
         let high = highs.iter().position(|high| most.is_none_or(|most| Some(most) <= high.as_ref()));
         let (low, high) = (low.unwrap_or(lows.len()), high.unwrap_or(highs.len()));
         // What is in the set may begin just behind what a type holds.
-        for wider in 0..lows.len() {
+        let wider = (0..lows.len()).map(|wider| {
             let edge = |edges: &[Option<Decimal>], at: usize| edges.get(at.max(wider)).cloned().flatten();
-            let edges = Self { least: edge(&lows, low), most: edge(&highs, high), smallest: None };
-            if edges.leave_some(reals)? {
-                return Ok(edges);
-            }
-        }
-        Ok(Self::NONE)
+            Self { least: edge(&lows, low), most: edge(&highs, high), smallest: None }
+        });
+        wider.into_iter().find(|edges| edges.leave_some(reals)).unwrap_or(Self::NONE)
     }
 
-    /// The numbers of a set that are within the edges.
+    /// The numbers of a set that are within the edges on either side.
     ///
     /// # Errors
     /// As [`Reals::combine`].
     pub(super) fn within(&self, reals: &Reals) -> Result<Reals, LeafError> {
         let both = |one: bool, other: bool| one && other;
-        let either = |one: bool, other: bool| one || other;
         let mut within = reals.clone();
         if let Some(least) = &self.least {
             within = within.combine(&Reals::cut(least.clone(), false, true, true), both)?;
@@ -107,24 +101,27 @@ impl Edges {
         if let Some(most) = &self.most {
             within = within.combine(&Reals::cut(most.clone(), true, true, false), both)?;
         }
-        if let Some(smallest) = &self.smallest {
-            let below = Reals::cut(minus(smallest), true, true, false);
-            let outside = below.combine(&Reals::cut(smallest.clone(), false, true, true), either)?;
-            let outside = outside.combine(&Reals::of(vec![Decimal::from(0)]), either)?;
-            within = within.combine(&outside, both)?;
-        }
         Ok(within)
     }
 
-    fn leave_some(&self, reals: &Reals) -> Result<bool, LeafError> {
-        Ok(!self.within(reals)?.is(false))
+    /// Is any of the numbers within the edges? Yes where that takes too long to find out.
+    fn leave_some(&self, reals: &Reals) -> bool {
+        self.within(reals).map_or(true, |within| !within.is(false))
     }
 
-    /// Those of the texts `form`, which are in normal form, that are of numbers within the edges.
+    /// Those of the texts `form`, which are in normal form, that are of numbers within the edges. Texts without
+    /// exponent are held to the edges on either side alone, which is what makes them finite, or with
+    /// `exponents_alone` to none: automata of digits that are counted are large.
     ///
     /// # Errors
     /// As [`compared`].
-    pub(super) fn cut(&self, form: &CharDfa) -> Result<CharDfa, LeafError> {
+    pub(super) fn cut(
+        &self,
+        form: &CharDfa,
+        exponents_alone: bool,
+        automata: &AutomataCache,
+    ) -> Result<CharDfa, LeafError> {
+        let fixed = texts::fixed(automata)?;
         let side = |edge: Option<&Decimal>| -> Result<CharDfa, LeafError> {
             let mut texts = CharDfa::all();
             if let Some(edge) = edge {
@@ -132,9 +129,9 @@ impl Edges {
             }
             if let Some(smallest) = &self.smallest {
                 let above = compared(smallest, Wanted { less: false, equal: true, greater: true })?;
-                texts = texts.and(&above.or(&CharDfa::of(["0"])?)?)?;
+                texts = texts.and(&above.or(&fixed)?)?;
             }
-            Ok(texts)
+            if exponents_alone { texts.or(&fixed) } else { Ok(texts) }
         };
         if *self == Self::NONE {
             return Ok(form.clone());

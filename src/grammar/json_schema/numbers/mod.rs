@@ -269,7 +269,7 @@ impl NumberSet {
             return Ok(builder.alternatives(Vec::new(), span)?);
         }
         let make = || match spelling.numbers {
-            Numbers::Plain => ascii(&plain::texts(self, automata)?),
+            Numbers::Plain => ascii(&plain::texts(&self.values, self.plain.as_ref(), automata)?),
             Numbers::Any => ascii(&self.texts(automata)?),
         };
         let automaton = if self.values.cuts().len() <= COMMON_CUTS {

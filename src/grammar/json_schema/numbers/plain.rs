@@ -9,35 +9,54 @@
 //! where only the latter is in a set, it is written with `.0`.
 
 use super::{
-    NumberSet,
     decimal::Decimal,
     edges::Edges,
     reals::Reals,
     texts::{self, Language, parts},
 };
-use crate::grammar::json_schema::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
+use crate::grammar::json_schema::{
+    automata::{AutomataCache, recipe},
+    dfa::CharDfa,
+    leaf::LeafError,
+};
 
 /// Decades in which ECMAScript writes no exponent: from `0.000001` to `999999999999999999999`.
 const FIXED: std::ops::Range<i64> = -6..21;
 
-/// The texts of the numbers of a set.
+/// The texts within the usual edges, which most sets have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Within {
+    /// Whole numbers of 64 bits.
+    Bits,
+    /// What an `f64` holds, or only what is written with an exponent of it.
+    Floats { exponents_alone: bool },
+}
+recipe!(Within, |_| 0);
+
+/// The texts of the numbers of a set: its values, and its integers if they are written without fraction and
+/// exponent, where that makes a difference.
 ///
 /// # Errors
 /// As [`texts::texts`].
-pub(super) fn texts(set: &NumberSet, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
-    let is_whole = set.values.is_whole();
-    let Some(integers) = &set.plain else {
-        return if is_whole { whole(&set.values, automata) } else { fractions(&set.values, automata) };
+pub(super) fn texts(
+    values: &Reals,
+    integers: Option<&Reals>,
+    automata: &AutomataCache,
+) -> Result<CharDfa, LeafError> {
+    let is_whole = values.is_whole();
+    let Some(integers) = integers else {
+        return if is_whole { whole(values, automata) } else { fractions(values, automata) };
     };
     let mut sum = whole(integers, automata)?;
     if !is_whole {
-        sum = sum.or(&fractions(&set.values, automata)?.minus(&texts::plain_integers(automata)?)?)?;
+        sum = sum.or(&fractions(values, automata)?.minus(&texts::plain_integers(automata)?)?)?;
     }
-    let others = set.values.whole()?.combine(integers, |values, integers| values && !integers)?;
+    let others = values.whole()?.combine(integers, |values, integers| values && !integers)?;
     sum.or(&match texts::language(&others, automata)? {
-        Language::Listed(numbers) => CharDfa::of(numbers.iter().map(|number| digits(number) + ".0"))?,
+        Language::Listed(numbers) => CharDfa::of(numbers.iter().map(|number| fixed(number) + ".0"))?,
         Language::Texts(texts) => {
-            texts.and(&Edges::of(&others, true)?.cut(&texts::point_zero(automata)?)?)?
+            let form = texts::point_zero(automata)?;
+            bounded(texts.and(&form)?, &Edges::of(&others, true).cut(&form, false, automata)?)?
         }
     })
 }
@@ -48,7 +67,7 @@ pub(super) fn texts(set: &NumberSet, automata: &AutomataCache) -> Result<CharDfa
 /// As [`Reals::combine`].
 pub(super) fn written(reals: &Reals) -> Result<Reals, LeafError> {
     let (alone, others) = reals.alone()?;
-    let within = Edges::of(&others, reals.is_whole())?.within(&others)?;
+    let within = Edges::of(&others, reals.is_whole()).within(&others)?;
     within.combine(&Reals::of(alone), |one, other| one || other)
 }
 
@@ -56,16 +75,30 @@ pub(super) fn written(reals: &Reals) -> Result<Reals, LeafError> {
 fn whole(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let (alone, others) = reals.alone()?;
     let others = match texts::language(&others, automata)? {
-        Language::Listed(numbers) => CharDfa::of(numbers.iter().map(digits))?,
+        Language::Listed(numbers) => CharDfa::of(numbers.iter().map(fixed))?,
         Language::Texts(texts) => {
-            let edges = Edges::of(&others, true)?;
-            texts.and(&match edges == Edges::of_64_bits() {
-                true => texts::digits_of_64_bits(automata)?,
-                false => edges.cut(&texts::digits(automata)?)?,
-            })?
+            let texts = texts.and(&texts::digits(automata)?)?;
+            let edges = Edges::of(&others, true);
+            let cut = || edges.cut(&texts::digits(automata)?, false, automata);
+            bounded(
+                texts,
+                &match edges == Edges::of_64_bits() {
+                    true => automata.language(Within::Bits, cut)?,
+                    false => cut()?,
+                },
+            )?
         }
     };
-    others.or(&CharDfa::of(alone.iter().map(digits))?)
+    others.or(&CharDfa::of(alone.iter().map(fixed))?)
+}
+
+/// Those of some texts that are among the others; all of them where remainders of a large divisor and a count
+/// of digits are too much for one automaton.
+fn bounded(texts: CharDfa, within: &CharDfa) -> Result<CharDfa, LeafError> {
+    match texts.and(within) {
+        Err(LeafError::Budget { .. }) => Ok(texts),
+        both => both,
+    }
 }
 
 /// The texts of any other set.
@@ -74,19 +107,17 @@ fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafErr
     let others = match texts::language(&others, automata)? {
         Language::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(short))?,
         Language::Texts(texts) => {
-            let edges = Edges::of(&others, false)?;
+            // Remainders times digits that are counted are a large automaton.
+            let exponents_alone = others.gaps().any(|gap| !gap.residues.divisors().is_empty());
+            let edges = Edges::of(&others, false);
+            let cut = || edges.cut(&texts::short(automata)?, exponents_alone, automata);
             texts.and(&match edges == Edges::of_floats() {
-                true => texts::short_of_floats(automata)?,
-                false => edges.cut(&texts::short(automata)?)?,
+                true => automata.language(Within::Floats { exponents_alone }, cut)?,
+                false => cut()?,
             })?
         }
     };
     others.or(&CharDfa::of(alone.iter().map(one))?)
-}
-
-/// A whole number in digits.
-fn digits(number: &Decimal) -> String {
-    fixed(number)
 }
 
 /// The one text of a number: in digits where it is whole and has less than 22 of them, as `Number::toString`

@@ -9,7 +9,6 @@ use std::cmp::Ordering;
 use super::{
     bounds::{Mark, Wanted, compared, marks},
     decimal::Decimal,
-    edges::Edges,
     multiples::{fraction_digits, multiples},
     reals::{Gap, Reals},
     residues::Residues,
@@ -39,10 +38,6 @@ enum Common {
     Expression(&'static str),
     /// The unsigned texts of whole numbers.
     Integers,
-    /// What [`digits_of_64_bits`] gives.
-    DigitsOf64Bits,
-    /// What [`short_of_floats`] gives.
-    ShortOfFloats,
 }
 recipe!(Common, |_| 0);
 
@@ -66,11 +61,6 @@ pub(super) fn digits(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     of(r"^(?:0|-?[1-9]\d*)$", automata)
 }
 
-/// Those of 64 bits.
-pub(super) fn digits_of_64_bits(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
-    automata.language(Common::DigitsOf64Bits, || Edges::of_64_bits().cut(&digits(automata)?))
-}
-
 /// All texts with a fraction that is only there to be one.
 pub(super) fn point_zero(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     of(r"^(?:0|-?[1-9]\d*)\.0$", automata)
@@ -83,9 +73,9 @@ pub(super) fn short(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     of(SHORT, automata)
 }
 
-/// Those that an `f64` holds.
-pub(super) fn short_of_floats(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
-    automata.language(Common::ShortOfFloats, || Edges::of_floats().cut(&short(automata)?))
+/// Unsigned texts without exponent.
+pub(super) fn fixed(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    of(r"^(?:0|[1-9]\d*)(?:\.\d+)?$", automata)
 }
 
 /// Unsigned texts of zero.
