@@ -62,7 +62,8 @@ impl Edges {
     pub(super) fn of(reals: &Reals, whole: bool) -> Self {
         let divisors = || reals.gaps().flat_map(|gap| gap.residues.divisors()).map(size);
         let named = || reals.cuts().iter().map(|(cut, _)| cut.clone());
-        let (least, most) = (named().min(), named().chain(divisors()).max());
+        let least = named().chain(divisors().map(|divisor| minus(&divisor))).min();
+        let most = named().chain(divisors()).max();
         if whole {
             return Self::of_whole(reals, least.as_ref(), most.as_ref());
         }

@@ -67,7 +67,11 @@ pub(super) fn texts(
 /// As [`Reals::combine`].
 pub(super) fn written(reals: &Reals) -> Result<Reals, LeafError> {
     let (alone, others) = reals.alone()?;
-    let within = Edges::of(&others, reals.is_whole()).within(&others)?;
+    let whole = reals.is_whole();
+    if !whole && others.has_divisors() {
+        return Ok(reals.clone());
+    }
+    let within = Edges::of(&others, whole).within(&others)?;
     within.combine(&Reals::of(alone), |one, other| one || other)
 }
 
@@ -108,7 +112,7 @@ fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafErr
         Language::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(short))?,
         Language::Texts(texts) => {
             // Remainders times digits that are counted are a large automaton.
-            let exponents_alone = others.gaps().any(|gap| !gap.residues.divisors().is_empty());
+            let exponents_alone = others.has_divisors();
             let edges = Edges::of(&others, false);
             let cut = || edges.cut(&texts::short(automata)?, exponents_alone, automata);
             texts.and(&match edges == Edges::of_floats() {

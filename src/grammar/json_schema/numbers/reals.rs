@@ -100,6 +100,11 @@ impl Reals {
         Ok((alone, others.simplified()?))
     }
 
+    /// Do remainders matter anywhere?
+    pub(super) fn has_divisors(&self) -> bool {
+        self.gaps.iter().any(|residues| !residues.divisors().is_empty())
+    }
+
     /// Are all its numbers whole? Not where that takes too long to find out.
     pub(super) fn is_whole(&self) -> bool {
         if self.cuts.iter().any(|(cut, inside)| *inside && !cut.is_integer()) {
