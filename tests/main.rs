@@ -33,6 +33,8 @@ mod cli_natural;
 #[cfg(feature = "cli")]
 mod cli_notations;
 #[cfg(feature = "cli")]
+mod cli_numbers;
+#[cfg(feature = "cli")]
 mod cli_regex;
 #[cfg(feature = "cli")]
 mod cli_schema;

@@ -56,11 +56,9 @@ fn is_answered(case: &Case, run: &Run) -> bool {
 #[test]
 fn reported_inputs_are_answered_as_their_authors_want() {
     let folder = tempfile::tempdir().unwrap();
-    let cases = fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/fixtures/cases/2026-11-27.jsonl"
-    ))
-    .unwrap();
+    let cases =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cases/2026-11-27.jsonl"))
+            .unwrap();
     let mut wrong = Vec::new();
     let mut count = 0;
     for line in cases.lines() {
@@ -69,7 +67,10 @@ fn reported_inputs_are_answered_as_their_authors_want() {
         let run = domino_in(folder.path(), &arguments(&case), case.text.as_bytes());
         count += 1;
         if !is_answered(&case, &run) {
-            wrong.push(format!("{}: wanted {}, got {:?}: {}{}", case.id, case.want, run.code, run.stdout, run.stderr));
+            wrong.push(format!(
+                "{}: wanted {}, got {:?}: {}{}",
+                case.id, case.want, run.code, run.stdout, run.stderr
+            ));
         }
     }
     assert_eq!(count, 32);

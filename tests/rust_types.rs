@@ -135,7 +135,7 @@ fn enums_maps_and_options_are_read() {
         shapes: vec![
             Shape::Circle { radius: 0.5 },
             Shape::Empty,
-            Shape::Polygon { points: vec![(0.0, -1.5)] },
+            Shape::Polygon { points: vec![(0.25, -1.5)] },
         ],
         named: BTreeMap::from([("a".to_owned(), 1), ("\u{1F600}\n\"".to_owned(), 2)]),
         plain: Plain::Four { text: "x".to_owned(), letter: '\u{e9}' },

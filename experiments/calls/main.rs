@@ -12,7 +12,7 @@ use clap::Parser;
 use domino::{
     CompiledGrammar, Compiler, Limits, TokenId, Vocabulary,
     decode::{DecodeStats, Decoder, Finish},
-    grammar::json_schema::{Escapes, SchemaOptions, WhiteSpace},
+    grammar::json_schema::{Escapes, Numbers, SchemaOptions, WhiteSpace},
     model::ScriptedModel,
     proposer::{BestOf, CountProposer, DraftLength, Drafter, ForcedText, Learning, Lookup, Prior, Propose},
     vocab::Tokenizer,
@@ -110,7 +110,7 @@ fn main() -> anyhow::Result<()> {
 impl Bench {
     /// Replays the valid instances of a schema.
     fn replay(&self, case: &Case, spelling: Spelling, sums: &mut Sums) -> anyhow::Result<()> {
-        let mut options = SchemaOptions::default();
+        let mut options = SchemaOptions::default().with_numbers(Numbers::Any);
         if spelling == Spelling::Strict {
             options = options.with_white_space(WhiteSpace::Compact).with_escapes(Escapes::Minimal);
         }

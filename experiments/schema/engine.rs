@@ -1,13 +1,14 @@
 //! Our engine under the harness for JSON Schema engines: lines of JSON in, lines of JSON out.
 //!
-//!     schema_engine [--order any] [--cold] [--lenient] [--cpu] [--no-rehearsal]
+//!     schema_engine [--order any] [--plain-numbers] [--cold] [--lenient] [--cpu] [--no-rehearsal]
 //!
 //! The first line is `{"vocab": FILE of id, tab, bytes in hexadecimal, "eos": ID}`, answered with `{"ready":
 //! true, "call_us": what an empty call takes}`. Each further line is a schema with texts as tokens, answered
 //! with the time from the schema's text to its first mask and its parts, the time of each mask and each step,
 //! and the time of each step when the texts come a second time. Tables of the vocabulary are kept between
-//! schemas unless `--cold` is given. With `--cpu` times are of this thread's processor, in which a busy
-//! machine shows less; the call that asks for it takes 0.2 us or so, which each time then holds.
+//! schemas unless `--cold` is given. Numbers may be written in any way unless `--plain-numbers` is. With
+//! `--cpu` times are of this thread's processor, in which a busy machine shows less; the call that asks for
+//! it takes 0.2 us or so, which each time then holds.
 
 /// That of the program `domino`.
 #[path = "../../src/bin/domino/allocator.rs"]
@@ -26,7 +27,7 @@ use std::{
 
 use domino::{
     CompiledGrammar, Compiler, Limits, TokenId,
-    grammar::json_schema::{Order, SchemaOptions},
+    grammar::json_schema::{Numbers, Order, SchemaOptions},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -57,7 +58,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
     CPU.get_or_init(|| has("--cpu"));
     let order = if has("any") { Order::Any } else { Order::Schema };
+    // Texts are others', with numbers in all spellings.
+    let numbers = if has("--plain-numbers") { Numbers::Plain } else { Numbers::Any };
     let options = SchemaOptions::default().with_order(order).with_lenient(has("--lenient"));
+    let options = options.with_numbers(numbers);
     let mut lines = std::io::stdin().lock().lines();
     let mut out = std::io::stdout().lock();
     let head: Head = serde_json::from_str(&lines.next().ok_or("no first line")??)?;

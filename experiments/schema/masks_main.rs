@@ -27,7 +27,7 @@ use std::{
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Limits, Lookahead, TokenId,
-    grammar::json_schema::{Format, Order, SchemaOptions},
+    grammar::json_schema::{Format, Numbers, Order, SchemaOptions},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -67,6 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = SchemaOptions::default()
         .with_order(if has("any") { Order::Any } else { Order::Schema })
         .with_lenient(has("--lenient"))
+        .with_numbers(Numbers::Any)
         .with_format(if has("--annotate") { Format::Annotate } else { Format::Assert });
     let mut lines = std::io::stdin().lock().lines();
     let mut out = std::io::stdout().lock();

@@ -49,6 +49,7 @@ pub use source::{Source, Span};
 pub use warning::{GrammarWarning, GrammarWarningKind};
 
 use crate::limits::{Budget, LimitExceeded, Limits};
+use json_schema::SchemaOptions;
 use lark::Lexing;
 
 /// A notation of grammars.
@@ -111,6 +112,33 @@ impl Grammar {
         limits: &Limits,
         automata: &AutomataCache,
     ) -> Result<Self, GrammarError> {
+        Self::parse_by(syntax, text, &SchemaOptions::default(), limits, automata)
+    }
+
+    /// The same where JSON Schemas are read with these options: the text itself, or those inside of Lark and
+    /// of structural tags, where objects are closed unless they say otherwise and
+    /// [`lenient`](SchemaOptions::lenient) has no effect.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    ///
+    /// # Examples
+    /// ```
+    /// use domino::{AutomataCache, Grammar, Limits, Syntax, grammar::json_schema::{Order, SchemaOptions}};
+    ///
+    /// let tags = r#"{"type": "structural_tag", "format": {
+    ///     "type": "json_schema", "json_schema": {"properties": {"a": {}, "b": {}}}}}"#;
+    /// let options = SchemaOptions::default().with_order(Order::Any);
+    /// Grammar::parse_by(Syntax::StructuralTag, tags, &options, &Limits::default(), &AutomataCache::new())?;
+    /// # Ok::<(), domino::GrammarError>(())
+    /// ```
+    pub fn parse_by(
+        syntax: Syntax,
+        text: &str,
+        schemas: &SchemaOptions,
+        limits: &Limits,
+        automata: &AutomataCache,
+    ) -> Result<Self, GrammarError> {
         let most = limits.grammar_bytes.min(usize::try_from(u32::MAX).unwrap_or(usize::MAX));
         if text.len() > most {
             let limit = LimitExceeded::new(Budget::GrammarBytes, "bytes of grammar text", most);
@@ -123,10 +151,10 @@ impl Grammar {
             Syntax::Gbnf => gbnf::parse(gbnf::Dialect::LlamaCpp, text, limits),
             Syntax::Ebnf => gbnf::parse(gbnf::Dialect::XGrammar, text, limits),
             Syntax::Regex => regex::parse(text, limits),
-            Syntax::Lark => lark::parse(text, Lexing::EveryWay, limits, automata),
-            Syntax::LarkGreedy => lark::parse(text, Lexing::Greedy, limits, automata),
-            Syntax::JsonSchema => json_schema::parse_grammar(text, limits, automata),
-            Syntax::StructuralTag => structural::parse(text, limits, automata),
+            Syntax::Lark => lark::parse(text, Lexing::EveryWay, schemas, limits, automata),
+            Syntax::LarkGreedy => lark::parse(text, Lexing::Greedy, schemas, limits, automata),
+            Syntax::JsonSchema => Ok(schemas.parse_with(text, limits, automata)?.grammar),
+            Syntax::StructuralTag => structural::parse(text, schemas, limits, automata),
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     Grammar, GrammarError,
-    json_schema::{SchemaError, SchemaOptions},
+    json_schema::{Numbers, SchemaError, SchemaOptions},
 };
 use crate::limits::Limits;
 
@@ -44,7 +44,7 @@ impl Grammar {
         Ok(Self::of_type::<T>(SchemaOptions::default(), &Limits::default())?)
     }
 
-    /// The same with options and limits. Integers are plain whatever the options say.
+    /// The same with options and limits. Numbers are plain whatever the options say.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -53,7 +53,7 @@ impl Grammar {
             SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
         bound(&mut schema, 0);
         let levels = options.max_depth.unwrap_or(LEVELS).min(LEVELS);
-        let options = options.with_plain_integers(true).with_max_depth(Some(levels));
+        let options = options.with_numbers(Numbers::Plain).with_max_depth(Some(levels));
         Ok(options.parse(&schema.to_string(), limits)?.grammar)
     }
 }

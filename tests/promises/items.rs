@@ -212,10 +212,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 fn options() -> SchemaOptions {
-    SchemaOptions::default()
-        .with_white_space(WhiteSpace::Compact)
-        .with_escapes(Escapes::Minimal)
-        .with_plain_integers(true)
+    SchemaOptions::default().with_white_space(WhiteSpace::Compact).with_escapes(Escapes::Minimal)
 }
 
 /// The mask after `text`, where these are all texts.

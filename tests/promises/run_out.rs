@@ -138,7 +138,6 @@ fn walk(strings: &Strings, is_object: bool, has_null: bool, choices: &[u16]) -> 
         let options = SchemaOptions::default()
             .with_white_space(WhiteSpace::Compact)
             .with_escapes(Escapes::Minimal)
-            .with_plain_integers(true)
             .with_duplicate_keys(if unique { DuplicateKeys::Refuse } else { DuplicateKeys::Allow });
         let read = options.parse(&schema(unique).to_string(), &Limits::default());
         let grammar = read.unwrap_or_else(|error| panic!("{}: {error}", schema(unique))).grammar;

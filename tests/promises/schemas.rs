@@ -2,7 +2,7 @@
 
 use domino::{
     Limits,
-    grammar::json_schema::{Escapes, Order, SchemaErrorKind, SchemaOptions, WhiteSpace},
+    grammar::json_schema::{Escapes, Numbers, Order, SchemaErrorKind, SchemaOptions, WhiteSpace},
 };
 use proptest::{collection::vec, prelude::*, sample::select, strategy::ValueTree, test_runner::TestRunner};
 use serde_json::{Map, Value, json};
@@ -138,7 +138,8 @@ fn masks_of_random_schemas_are_the_oracles() {
         let options = SchemaOptions::default()
             .with_white_space(if flexible { WhiteSpace::Flexible } else { WhiteSpace::Compact })
             .with_order([Order::Schema, Order::Any][walked % 2])
-            .with_escapes([Escapes::All, Escapes::Minimal][walked / 2 % 2]);
+            .with_escapes([Escapes::All, Escapes::Minimal][walked / 2 % 2])
+            .with_numbers([Numbers::Plain, Numbers::Any][walked / 4 % 2]);
         let text = schema.to_string();
         let _shown = Shown(&options, &text);
         match walk(&options, &text, &choices) {

@@ -1,7 +1,7 @@
 //! What users see: order, spelling, white space, options, errors.
 
 use domino::grammar::json_schema::{
-    Draft, DuplicateKeys, Escapes, Format, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
+    Draft, DuplicateKeys, Escapes, Format, Numbers, Order, SchemaErrorKind, SchemaOptions, WhiteSpace,
 };
 
 use super::{Schema, checking};
@@ -81,7 +81,8 @@ fn options_change_the_meaning() {
     let tuple = r#"{"type": "array", "items": [{"type": "null"}], "additionalItems": false}"#;
     check(&generating(), tuple, &["[]", "[null]"], &["[1]", "[null,null]"]);
     let integer = r#"{"type": "integer"}"#;
-    check(&generating(), integer, &["1", "1.0", "-3"], &["1.5"]);
+    check(&generating(), integer, &["1", "-3"], &["1.0", "1.5"]);
+    check(&generating().with_numbers(Numbers::Any), integer, &["1", "1.0", "-3"], &["1.5"]);
     check(&generating().with_draft(Draft::Draft4), integer, &["1"], &["1.0"]);
     let date = r#"{"type": "string", "format": "date"}"#;
     check(&generating(), date, &[r#""2024-02-29""#], &[r#""2024-02-30""#, r#""x""#]);
@@ -89,9 +90,35 @@ fn options_change_the_meaning() {
     let open = r#"{"type": "object", "properties": {"a": true}}"#;
     check(&generating(), open, &[r#"{"a":1,"b":2}"#], &[]);
     check(&generating().with_closed(true), open, &[r#"{"a":1}"#, "{}"], &[r#"{"b":2}"#]);
+    closed_objects();
     let tree = r##"{"type": "array", "items": {"$ref": "#"}}"##;
     check(&generating(), tree, &["[]", "[[[],[]]]"], &["[1]"]);
     check(&generating().with_max_depth(Some(2)), tree, &["[[]]"], &["[[[]]]"]);
+}
+
+/// Where objects are closed unless they say otherwise.
+fn closed_objects() {
+    let closed = generating().with_closed(true);
+    let nested = r#"{"type": "object", "properties": {"a": {"type": "object", "properties": {}}}}"#;
+    check(&closed, nested, &["{}", r#"{"a":{}}"#], &[r#"{"a":{"x":1}}"#, r#"{"x":1}"#]);
+    let required = r#"{"type": "object", "properties": {}, "required": ["b"]}"#;
+    check(&closed, required, &[r#"{"b":1}"#], &["{}", r#"{"b":1,"x":1}"#]);
+    let of_pattern = r#"{"type": "object", "properties": {}, "patternProperties": {"^x": {}}}"#;
+    check(&closed, of_pattern, &["{}", r#"{"x":1,"xy":2}"#], &[r#"{"y":1}"#]);
+    let typed = r#"{"type": "object", "properties": {}, "patternProperties": {"^x": {"type": "null"}}}"#;
+    check(&closed, typed, &[r#"{"x":null}"#], &[r#"{"x":1}"#, r#"{"y":null}"#]);
+    let unevaluated = r#"{"type": "object", "properties": {"a": {}}, "unevaluatedProperties": true}"#;
+    check(&closed, unevaluated, &[r#"{"a":1,"x":1}"#], &[]);
+    let in_part = r#"{"allOf": [{"type": "object", "properties": {}}, {"properties": {"x": {}}}]}"#;
+    check(&closed, in_part, &["{}", r#"{"x":1}"#], &[r#"{"y":1}"#]);
+    let either = r#"{"anyOf": [{"type": "object", "properties": {}}, {"type": "null"}]}"#;
+    check(&closed, either, &["{}", "null"], &[r#"{"y":1}"#]);
+    // An object without `properties` says nothing of its keys.
+    check(&closed, r#"{"type": "object", "required": ["a"]}"#, &[r#"{"a":1,"x":1}"#], &["{}"]);
+    let unique = r#"{"type": "array", "uniqueItems": true, "items": {"type": "object", "properties": {}}}"#;
+    check(&closed, unique, &["[]", "[{}]"], &["[{},{}]"]);
+    // Elsewhere they are open.
+    check(&generating(), r#"{"type": "object", "properties": {}}"#, &["{}", r#"{"x":1}"#], &[]);
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use domino::{
     CompiledGrammar, Compiler, Limits, TokenId, Vocabulary,
-    grammar::json_schema::{Order, SchemaError, SchemaOptions, WhiteSpace},
+    grammar::json_schema::{Numbers, Order, SchemaError, SchemaOptions, WhiteSpace},
 };
 
 /// How texts that others wrote are judged.
 pub(crate) fn checking() -> SchemaOptions {
-    SchemaOptions::default().with_white_space(WhiteSpace::Any).with_order(Order::Any)
+    let options = SchemaOptions::default().with_white_space(WhiteSpace::Any);
+    options.with_order(Order::Any).with_numbers(Numbers::Any)
 }
 
 /// A schema, compiled for a vocabulary of bytes.

@@ -7,6 +7,7 @@ mod deciding;
 mod drafts;
 mod hostile;
 mod json_texts;
+mod numbers;
 mod report;
 mod suite;
 mod suites;

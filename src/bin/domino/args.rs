@@ -141,19 +141,17 @@ impl LowGrammar {
 
     /// The grammar, if one was given, with these options where flags say nothing.
     fn resolve_beside(self, defaults: SchemaOptions) -> Result<Option<GrammarSource>, BadInput> {
-        let has_options = self.schema.is_given();
+        let given = self.schema.given();
         let options = self.schema.resolve(defaults)?;
         let source = match (self.grammar, self.regex) {
             (None, None) => {
-                self.tools.resolve()?.map(|(file, calling)| GrammarSource::Tools(file, Box::new(calling)))
+                let tools = self.tools.resolve()?;
+                tools.map(|(file, calling)| GrammarSource::Tools(file, Box::new(calling), Box::new(options)))
             }
             (Some(grammar), _) => Some(GrammarSource::resolve(&grammar, self.syntax, options)?),
             (None, Some(regex)) => Some(GrammarSource::Regex(regex)),
         };
-        if has_options && !matches!(source, Some(GrammarSource::File(_, Notation::JsonSchema, _))) {
-            return Err(BadInput::new("a flag for JSON Schemas was given without one")
-                .hint("give --grammar FILE.json, or --syntax json_schema for other endings"));
-        }
+        schema::refuse_idle(&given, source.as_ref().map(GrammarSource::schema_flags))?;
         Ok(source)
     }
 

@@ -187,10 +187,7 @@ impl Judge {
     /// What the row's grammar says about its text, and the grammar.
     fn verdict(&mut self, row: Row) -> Result<(Verdict, Compiled), String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
-        let options = match notation {
-            Notation::JsonSchema => row.options.beside(&self.options)?,
-            _ => SchemaOptions::default(),
-        };
+        let options = notation.options_inside(&row.options.beside(&self.options)?);
         let compiled = self.compile(notation, row.grammar, options)?;
         let verdict =
             judge(&compiled.0, row.text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;

@@ -123,6 +123,17 @@ impl Notation {
         Ok(self.read(text, &SchemaOptions::default())?.grammar)
     }
 
+    /// Has it schemas inside, and which of their options are taken there: those of their spelling.
+    pub(crate) fn options_inside(self, options: &SchemaOptions) -> SchemaOptions {
+        let inside = SchemaOptions::default();
+        match self {
+            Self::JsonSchema => options.clone(),
+            Self::StructuralTag => inside.with_order(options.order).with_numbers(options.numbers),
+            Self::Lark => inside.with_numbers(options.numbers),
+            Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
+        }
+    }
+
     /// Reads a grammar in this notation. The options are for schemas.
     pub(crate) fn read(self, text: &[u8], options: &SchemaOptions) -> Result<Parsed, GrammarError> {
         let (limits, automata) = (budgets::limits(), budgets::automata());
@@ -130,6 +141,11 @@ impl Notation {
             (Self::JsonSchema, Ok(text)) => {
                 let schema = options.parse_with(text, &limits, automata)?;
                 Ok(Parsed { grammar: schema.grammar, relaxed: schema.relaxed })
+            }
+            (_, Ok(text)) => {
+                let options = self.options_inside(options);
+                let grammar = Grammar::parse_by(self.syntax(), text, &options, &limits, automata)?;
+                Ok(Parsed { grammar, relaxed: Vec::new() })
             }
             _ => {
                 let grammar = Grammar::parse_bytes_with(self.syntax(), text, &limits, automata)?;
@@ -178,7 +194,7 @@ pub(crate) enum GrammarSource {
     /// A regular expression given as it is.
     Regex(String),
     /// Functions that the model may call, in a file.
-    Tools(PathBuf, Box<Calling>),
+    Tools(PathBuf, Box<Calling>, Box<SchemaOptions>),
 }
 
 impl GrammarSource {
@@ -200,13 +216,23 @@ impl GrammarSource {
         Ok(Self::File(name.to_path_buf(), notation, Box::new(options)))
     }
 
+    /// The flags for schemas that it takes; `None` if all.
+    pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::File(_, Notation::JsonSchema, _) => None,
+            Self::File(_, Notation::StructuralTag, _) | Self::Tools(..) => Some(&["--order", "--numbers"]),
+            Self::File(_, Notation::Lark, _) => Some(&["--numbers"]),
+            Self::File(..) | Self::Shipped(_) | Self::Regex(_) => Some(&[]),
+        }
+    }
+
     /// What to call it in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File(path, ..) => path.display().to_string(),
             Self::Shipped(shipped) => shipped.name.to_owned(),
             Self::Regex(_) => "--regex".to_owned(),
-            Self::Tools(path, _) => path.display().to_string(),
+            Self::Tools(path, ..) => path.display().to_string(),
         }
     }
 
@@ -230,7 +256,8 @@ impl GrammarSource {
             }
             Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
             Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
-            Self::Tools(path, calling) => {
+            Self::Tools(path, calling, options) => {
+                schema = (**options).clone();
                 let list = files::read_text(path)?;
                 let tag = Tools::parse(&list).and_then(|tools| tools.structural_tag(calling));
                 let tag = tag.map_err(|error| BadInput::in_file(&self.name(), &error))?;
@@ -310,8 +337,9 @@ impl GrammarText {
             None => self.notation.read(&self.text, &self.schema),
             Some((list, calling)) => {
                 let (limits, automata) = (budgets::limits(), budgets::automata());
-                let grammar =
-                    Tools::parse(list).and_then(|tools| tools.grammar_with(calling, &limits, automata));
+                let options = Notation::StructuralTag.options_inside(&self.schema);
+                let grammar = Tools::parse(list)
+                    .and_then(|tools| tools.grammar_by(calling, &options, &limits, automata));
                 grammar.map(|grammar| Parsed { grammar, relaxed: Vec::new() })
             }
         };

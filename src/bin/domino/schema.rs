@@ -3,7 +3,9 @@
 use std::{fs, path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum};
-use domino::grammar::json_schema::{Draft, DuplicateKeys, Escapes, Format, Order, SchemaOptions, WhiteSpace};
+use domino::grammar::json_schema::{
+    Draft, DuplicateKeys, Escapes, Format, Numbers, Order, SchemaOptions, WhiteSpace,
+};
 use serde::Deserialize;
 
 use crate::{failure::BadInput, files};
@@ -32,6 +34,11 @@ pub(crate) struct LowSchema {
     /// Ways to write a character: all that JSON has, or escapes only where they must be. Default: all.
     #[arg(long, value_name = "WHICH")]
     escapes: Option<LowEscapes>,
+    /// Ways to write a number: plain, as typed readers read it (whole numbers in digits, others without
+    /// needless zeros, none that 64 bits or an f64 do not hold), or any that JSON has. Default: plain; any for
+    /// `check`.
+    #[arg(long, value_name = "WHICH")]
+    numbers: Option<LowNumbers>,
     /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
     #[arg(long)]
     closed: bool,
@@ -75,6 +82,13 @@ enum LowEscapes {
     Minimal,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LowNumbers {
+    Plain,
+    Any,
+}
+
 /// The options of one row of a batch, or of a request to the server, under the names of the flags; what is
 /// absent is as the flags say.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -85,26 +99,31 @@ pub(crate) struct RowOptions {
     order: Option<LowOrder>,
     duplicate_keys: Option<LowDuplicateKeys>,
     escapes: Option<LowEscapes>,
+    numbers: Option<LowNumbers>,
     closed: Option<bool>,
     max_depth: Option<u32>,
     lenient: Option<bool>,
 }
 
 impl LowSchema {
-    /// Was any of the flags given?
-    pub(crate) fn is_given(&self) -> bool {
+    /// The flags that were given.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
         let Self { draft, format, whitespace, order, duplicate_keys, .. } = self;
-        let Self { escapes, closed, max_depth, lenient, documents, .. } = self;
-        draft.is_some()
-            || duplicate_keys.is_some()
-            || format.is_some()
-            || whitespace.is_some()
-            || order.is_some()
-            || escapes.is_some()
-            || max_depth.is_some()
-            || documents.is_some()
-            || *closed
-            || *lenient
+        let Self { escapes, numbers, closed, max_depth, lenient, documents, .. } = self;
+        let flags = [
+            ("--draft", draft.is_some()),
+            ("--format", format.is_some()),
+            ("--whitespace", whitespace.is_some()),
+            ("--order", order.is_some()),
+            ("--duplicate-keys", duplicate_keys.is_some()),
+            ("--escapes", escapes.is_some()),
+            ("--numbers", numbers.is_some()),
+            ("--closed", *closed),
+            ("--max-depth", max_depth.is_some()),
+            ("--lenient", *lenient),
+            ("--documents", documents.is_some()),
+        ];
+        flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
     }
 
     /// What the flags mean beside `defaults`.
@@ -117,6 +136,7 @@ impl LowSchema {
         options.duplicate_keys =
             self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
         options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
+        options.numbers = self.numbers.map_or(options.numbers, LowNumbers::meaning);
         options.closed |= self.closed;
         options.lenient |= self.lenient;
         options.max_depth = self.max_depth.or(options.max_depth);
@@ -127,21 +147,43 @@ impl LowSchema {
     }
 }
 
+/// Refuses flags that were given for a grammar that takes only some of them, or all (`None`), or that is not
+/// there.
+pub(crate) fn refuse_idle(
+    given: &[&str],
+    taken: Option<Option<&'static [&'static str]>>,
+) -> Result<(), BadInput> {
+    let taken = match taken {
+        Some(None) => return Ok(()),
+        Some(Some(taken)) => taken,
+        None => &[],
+    };
+    let Some(flag) = given.iter().find(|flag| !taken.contains(flag)) else { return Ok(()) };
+    if taken.is_empty() {
+        return Err(BadInput::new("a flag for JSON Schemas was given without one")
+            .hint("give --grammar FILE.json, or --syntax json_schema for other endings"));
+    }
+    Err(BadInput::new(format!("{flag} is for a JSON Schema that is a grammar by itself"))
+        .hint(format!("schemas inside of this grammar take {}", taken.join(" and "))))
+}
+
 /// The options for judging texts that others wrote.
 pub(crate) fn for_checking() -> SchemaOptions {
-    SchemaOptions::default().with_white_space(WhiteSpace::Any).with_order(Order::Any)
+    let options = SchemaOptions::default().with_white_space(WhiteSpace::Any);
+    options.with_order(Order::Any).with_numbers(Numbers::Any)
 }
 
 impl RowOptions {
     /// The names of its fields.
     #[cfg(feature = "serve")]
-    pub(crate) const NAMES: [&str; 9] = [
+    pub(crate) const NAMES: [&str; 10] = [
         "draft",
         "format",
         "whitespace",
         "order",
         "duplicate_keys",
         "escapes",
+        "numbers",
         "closed",
         "max_depth",
         "lenient",
@@ -161,6 +203,7 @@ impl RowOptions {
         options.duplicate_keys =
             self.duplicate_keys.map_or(options.duplicate_keys, LowDuplicateKeys::meaning);
         options.escapes = self.escapes.map_or(options.escapes, LowEscapes::meaning);
+        options.numbers = self.numbers.map_or(options.numbers, LowNumbers::meaning);
         options.closed = self.closed.unwrap_or(options.closed);
         options.lenient = self.lenient.unwrap_or(options.lenient);
         options.max_depth = self.max_depth.or(options.max_depth);
@@ -200,6 +243,15 @@ impl LowEscapes {
         match self {
             Self::All => Escapes::All,
             Self::Minimal => Escapes::Minimal,
+        }
+    }
+}
+
+impl LowNumbers {
+    fn meaning(self) -> Numbers {
+        match self {
+            Self::Plain => Numbers::Plain,
+            Self::Any => Numbers::Any,
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     SchemaOptions,
-    leaf::Spelling,
+    leaf::{Numbers, Spelling},
     numbers::{Decimal, Integers, NumberSet},
     probe::grammar,
     strings::StringSet,
@@ -32,8 +32,9 @@ fn strings(set: &StringSet) -> CompiledGrammar {
     compiled(&grammar(|builder| set.emit(builder, Spelling::default(), Span::default()).unwrap()))
 }
 
-fn numbers(set: &NumberSet) -> CompiledGrammar {
-    compiled(&grammar(|builder| set.emit(builder, Spelling::default(), Span::default()).unwrap()))
+fn numbers(set: &NumberSet, numbers: Numbers) -> CompiledGrammar {
+    let spelling = Spelling { numbers, ..Spelling::default() };
+    compiled(&grammar(|builder| set.emit(builder, spelling, Span::default()).unwrap()))
 }
 
 #[test]
@@ -85,14 +86,17 @@ fn numbers_of_every_shape_go_through_the_engine() {
         ("list", NumberSet::of(["1", "2.5", "-3e-2"].map(decimal))),
         ("all but", NumberSet::of(["1", "2.5", "-3e-2"].map(decimal)).complement().unwrap()),
     ] {
-        let engine = numbers(&set);
+        let (engine, plain) = (numbers(&set, Numbers::Any), numbers(&set, Numbers::Plain));
+        for text in ["0", "1", "2.5", "-0.03", "1000", "1001", "0.125", "-2.5"] {
+            assert_eq!(accepts(&plain, text), set.contains(&decimal(text)), "{name}: {text}");
+        }
         for text in
             ["0", "-0", "1", "1.0", "2.5", "-3e-02", "-0.03", "1000", "1e3", "1001", "1E+22", "0.125", "-2.5"]
         {
             assert_eq!(accepts(&engine, text), set.contains(&decimal(text)), "{name}: {text}");
         }
         for text in ["", "-", "01", "1.", "1e", "+1", "1 "] {
-            assert!(!accepts(&engine, text), "{name}: {text}");
+            assert!(!accepts(&engine, text) && !accepts(&plain, text), "{name}: {text}");
         }
     }
 }

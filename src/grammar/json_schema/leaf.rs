@@ -13,13 +13,30 @@ pub enum Escapes {
     Minimal,
 }
 
+/// How numbers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Numbers {
+    /// As the parsers of typed languages read them (`serde`, Go, strict pydantic).
+    ///
+    /// A set of whole numbers is written in digits alone, of what 64 bits hold, signed or not. Other sets
+    /// have decimal fractions without zeros at their end, and one digit other than 0, a fraction and an
+    /// exponent other than 0 and without zeros before it, of what an `f64` holds. Where the schema itself
+    /// names a number past 64 bits, whole numbers are those that an `f64` holds, and where it names one past
+    /// that, there is no bound. A number that stands alone, as those of `enum` and `const` do, has one text.
+    /// There is no `-0`.
+    #[default]
+    Plain,
+    /// In all ways that JSON has, such as `2.00e+0000`.
+    Any,
+}
+
 /// How values are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Spelling {
     /// Escapes in strings, keys included.
     pub escapes: Escapes,
-    /// Are integers written without fraction and exponent, and 0 without a sign, in sets of integers alone?
-    pub plain_integers: bool,
+    /// Numbers.
+    pub numbers: Numbers,
 }
 
 /// Why the language of a leaf cannot be had.

@@ -36,7 +36,7 @@ mod translate;
 pub use automata::AutomataCache;
 pub use emit::Outline;
 pub use error::{Relaxed, SchemaError, SchemaErrorKind};
-pub use leaf::Escapes;
+pub use leaf::{Escapes, Numbers};
 use leaf::{LeafError, Spelling};
 use numbers::{Decimal, Integers, NumberSet};
 pub use options::{Draft, DuplicateKeys, Format, Order, SchemaOptions, WhiteSpace};
@@ -69,15 +69,6 @@ pub struct SchemaGrammar {
     /// Keywords and formats that were met and restrict nothing, in alphabetical order. Those that nobody
     /// knows are among the grammar's [warnings](Grammar::warnings); [`SchemaOptions::report`] lists all.
     pub ignored: Vec<String>,
-}
-
-/// Reads a schema with the default options, as one notation of many.
-pub(super) fn parse_grammar(
-    text: &str,
-    limits: &Limits,
-    automata: &AutomataCache,
-) -> Result<Grammar, GrammarError> {
-    Ok(parse(&SchemaOptions::default(), text, limits, automata)?.grammar)
 }
 
 fn parse(

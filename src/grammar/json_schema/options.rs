@@ -1,6 +1,6 @@
 //! What can be chosen when a schema is read.
 
-use super::{AutomataCache, Escapes, Outline, SchemaError, SchemaGrammar, SchemaReport};
+use super::{AutomataCache, Escapes, Numbers, Outline, SchemaError, SchemaGrammar, SchemaReport};
 use crate::limits::Limits;
 
 /// A version of JSON Schema.
@@ -129,9 +129,8 @@ pub struct SchemaOptions {
     pub duplicate_keys: DuplicateKeys,
     /// How characters may be written.
     pub escapes: Escapes,
-    /// Whether sets of integers alone are written as parsers of integer types read them: without fraction and
-    /// exponent, and 0 without a sign.
-    pub plain_integers: bool,
+    /// How numbers may be written.
+    pub numbers: Numbers,
     /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
     pub closed: bool,
     /// Levels of nesting that values may have; `None`: any number.
@@ -194,10 +193,10 @@ impl SchemaOptions {
         self
     }
 
-    /// The same with [`plain_integers`](Self::plain_integers).
+    /// The same with [`numbers`](Self::numbers).
     #[must_use]
-    pub fn with_plain_integers(mut self, plain_integers: bool) -> Self {
-        self.plain_integers = plain_integers;
+    pub fn with_numbers(mut self, numbers: Numbers) -> Self {
+        self.numbers = numbers;
         self
     }
 

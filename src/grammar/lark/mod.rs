@@ -27,7 +27,7 @@ mod tokens;
 mod translate;
 mod uses;
 
-use super::{AutomataCache, Grammar, GrammarError};
+use super::{AutomataCache, Grammar, GrammarError, json_schema::SchemaOptions};
 use crate::limits::Limits;
 
 /// How a text is split into terminals.
@@ -44,9 +44,10 @@ pub(super) enum Lexing {
 pub(super) fn parse(
     text: &str,
     lexing: Lexing,
+    schemas: &SchemaOptions,
     limits: &Limits,
     automata: &AutomataCache,
 ) -> Result<Grammar, GrammarError> {
     let items = parser::parse(text, limits)?;
-    translate::translate(text, &items, lexing, limits, automata)
+    translate::translate(text, &items, lexing, schemas, limits, automata)
 }

@@ -49,6 +49,7 @@ pub(super) fn translate<'t>(
     text: &'t str,
     items: &[Item<'t>],
     lexing: Lexing,
+    schemas: &SchemaOptions,
     limits: &Limits,
     automata: &AutomataCache,
 ) -> Translated<Grammar> {
@@ -59,6 +60,7 @@ pub(super) fn translate<'t>(
     let mut translator = Translator {
         text,
         limits,
+        schemas,
         automata,
         lexing,
         builder,
@@ -82,6 +84,7 @@ pub(super) fn translate<'t>(
 pub(super) struct Translator<'a, 't, 'l> {
     pub(super) text: &'t str,
     pub(super) limits: &'l Limits,
+    schemas: &'l SchemaOptions,
     automata: &'l AutomataCache,
     pub(super) lexing: Lexing,
     pub(super) builder: GrammarBuilder,
@@ -376,7 +379,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
         let scope = &place.scope;
         let whole = matches!(scope.start.body.kind, Kind::Json(start) if start == value);
         let alone = whole && scope.prefix.is_empty() && scope.ignored.is_empty();
-        let options = SchemaOptions::default().of_part(!alone);
+        let options = self.schemas.clone().with_lenient(false).of_part(!alone);
         let text = &self.text[value.range()];
         let schema = options.parse_with(text, self.limits, self.automata).map_err(|error| {
             let moved = GrammarError::from(error).moved(source, |span| span.shifted(value.start));

@@ -17,12 +17,20 @@ mod translate;
 
 pub(super) use translate::options as schema_options;
 
-use super::{Grammar, GrammarError, json_schema::AutomataCache};
+use super::{
+    Grammar, GrammarError,
+    json_schema::{AutomataCache, SchemaOptions},
+};
 use crate::limits::Limits;
 
 /// Reads structural tags of at most 4 GiB. Linear, but for schemas and for strings that free text may not
 /// hold.
-pub(super) fn parse(text: &str, limits: &Limits, automata: &AutomataCache) -> Result<Grammar, GrammarError> {
+pub(super) fn parse(
+    text: &str,
+    schemas: &SchemaOptions,
+    limits: &Limits,
+    automata: &AutomataCache,
+) -> Result<Grammar, GrammarError> {
     let read = reader::read(text)?;
-    translate::translate(text, &read, limits, automata)
+    translate::translate(text, &read, &schema_options(schemas), limits, automata)
 }

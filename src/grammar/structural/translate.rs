@@ -28,19 +28,21 @@ pub(super) type Translated<T> = Result<T, GrammarError>;
 pub(super) fn translate(
     text: &str,
     read: &Structure,
+    options: &SchemaOptions,
     limits: &Limits,
     automata: &AutomataCache,
 ) -> Translated<Grammar> {
     let mut translator = Translator {
         text,
         documents: &read.documents,
+        options,
         limits,
         automata,
         builder: GrammarBuilder::new(limits),
         warnings: Vec::new(),
         parts: 0,
         free: HashMap::new(),
-        schemas: schemas(text, &read.format, limits, automata),
+        schemas: schemas(text, &read.format, options, limits, automata),
     };
     let whole = Span::from_range(0..text.len());
     translator.builder.declare(ROOT);
@@ -58,6 +60,8 @@ const ROOT: &str = "root";
 pub(super) struct Translator<'t, 'l> {
     text: &'t str,
     pub(super) documents: &'t Documents,
+    /// How schemas are read.
+    options: &'l SchemaOptions,
     pub(super) limits: &'l Limits,
     automata: &'l AutomataCache,
     builder: GrammarBuilder,
@@ -218,7 +222,7 @@ impl<'t> Translator<'t, '_> {
     pub(super) fn schema(&mut self, text: &str, span: Span) -> Translated<ExprId> {
         let read = match self.schemas.remove(text) {
             Some(read) => read,
-            None => options().parse_with(text, self.limits, self.automata),
+            None => self.options.parse_with(text, self.limits, self.automata),
         };
         let is_part = self.text.get(span.range()) == Some(text);
         let place = |inner: Span| if is_part { inner.shifted(span.start) } else { span };
@@ -312,15 +316,16 @@ impl<'t> Translator<'t, '_> {
     }
 }
 
-/// Objects that do not say so have no further members, as in XGrammar.
-pub(in crate::grammar) fn options() -> SchemaOptions {
-    SchemaOptions::default().with_closed(true).of_part(true)
+/// How schemas in tags are read: objects that do not say so have no further members, as in XGrammar.
+pub(in crate::grammar) fn options(schemas: &SchemaOptions) -> SchemaOptions {
+    schemas.clone().with_closed(true).with_lenient(false).of_part(true)
 }
 
 /// Reads all schemas: many functions have many, and they are most of the work.
 fn schemas<'t>(
     text: &'t str,
     format: &Format,
+    options: &SchemaOptions,
     limits: &Limits,
     automata: &AutomataCache,
 ) -> HashMap<&'t str, Result<SchemaGrammar, SchemaError>> {
@@ -350,7 +355,7 @@ fn schemas<'t>(
         }
     }
     let texts: Vec<&str> = spans.iter().map(|span| &text[span.range()]).collect();
-    let read = parse_all(&options(), &texts, limits, automata);
+    let read = parse_all(options, &texts, limits, automata);
     texts.into_iter().zip(read).collect()
 }
 

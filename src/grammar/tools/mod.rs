@@ -20,7 +20,7 @@ use super::{
     Grammar, GrammarError, Syntax,
     document::{Documents, NodeId, Value},
     error::quoted,
-    json_schema::AutomataCache,
+    json_schema::{AutomataCache, SchemaOptions},
     source::{Source, Span},
 };
 use crate::limits::Limits;
@@ -194,8 +194,22 @@ impl<'t> Tools<'t> {
         limits: &Limits,
         automata: &AutomataCache,
     ) -> Result<Grammar, GrammarError> {
+        self.grammar_by(calling, &SchemaOptions::default(), limits, automata)
+    }
+
+    /// The same where the schemas of arguments are read with these options, as [`Grammar::parse_by`] reads them.
+    ///
+    /// # Errors
+    /// As [`grammar`](Self::grammar).
+    pub fn grammar_by(
+        &self,
+        calling: &Calling,
+        schemas: &SchemaOptions,
+        limits: &Limits,
+        automata: &AutomataCache,
+    ) -> Result<Grammar, GrammarError> {
         let tag = self.structural_tag(calling)?;
-        let grammar = Grammar::parse_with(Syntax::StructuralTag, &tag, limits, automata);
+        let grammar = Grammar::parse_by(Syntax::StructuralTag, &tag, schemas, limits, automata);
         grammar.map(|grammar| self.warned(grammar)).map_err(|error| self.blame(error, limits, automata))
     }
 

@@ -4,7 +4,7 @@ use super::{
     super::{
         Grammar, GrammarWarning, GrammarWarningKind,
         error::{MOST_SHOWN, quoted},
-        json_schema::{SchemaError, SchemaReport, keyword_warnings},
+        json_schema::{SchemaError, SchemaOptions, SchemaReport, keyword_warnings},
         source::Source,
         structural,
     },
@@ -21,9 +21,10 @@ impl Tools<'_> {
     /// As [`SchemaOptions::report`](crate::grammar::json_schema::SchemaOptions::report).
     pub fn reports(&self, limits: &Limits) -> Result<Vec<(&str, SchemaReport)>, SchemaError> {
         let mut reports = Vec::with_capacity(self.tools.len());
+        let options = structural::schema_options(&SchemaOptions::default());
         for tool in &self.tools {
             if let Some((schema, _)) = tool.parameters {
-                reports.push((tool.name.as_str(), structural::schema_options().report(schema, limits)?));
+                reports.push((tool.name.as_str(), options.report(schema, limits)?));
             }
         }
         Ok(reports)
@@ -38,9 +39,10 @@ impl Tools<'_> {
         let (mut untold, mut warnings): (Vec<_>, Vec<_>) =
             std::mem::take(&mut grammar.warnings).into_iter().partition(is_of_keyword);
         let source = Source::new(self.text);
+        let options = structural::schema_options(&SchemaOptions::default());
         for tool in &self.tools {
             let Some((schema, span)) = tool.parameters.filter(|_| !untold.is_empty()) else { continue };
-            for warning in keyword_warnings(&structural::schema_options(), schema) {
+            for warning in keyword_warnings(&options, schema) {
                 let Some(place) = untold.iter().position(|one| one.message() == warning.message()) else {
                     continue;
                 };

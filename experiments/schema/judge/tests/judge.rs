@@ -14,6 +14,8 @@ use serde_json::{Map, Value, json};
 mod deciding;
 #[path = "judge/pairs.rs"]
 mod pairs;
+#[path = "judge/plain.rs"]
+mod plain;
 
 use deciding::{Schema, checking};
 use pairs::{Change, Counts, named, pairs};
@@ -177,6 +179,8 @@ fn compare(
             return Ok(());
         }
     };
+    // What can be had in one spelling of numbers can be in the other.
+    let plain = ours.as_ref().map(|_| Schema::new(&plain::plainly(), &schema.to_string()).expect("a schema"));
     let mut likely = Vec::new();
     named(schema, &mut likely);
     likely.truncate(12);
@@ -193,6 +197,12 @@ fn compare(
     for (instance, valid) in pairs.into_iter().chain(others) {
         let accepted = ours.as_ref().is_some_and(|ours| ours.accepts(&instance.to_string()));
         prop_assert_eq!(accepted, valid, "{} under {}", instance, schema);
+        let Some(plain) = &plain else { continue };
+        let text = plain::plain(&instance);
+        prop_assert_eq!(plain.accepts(&text), valid, "{} plainly under {}", text, schema);
+        for odd in plain::odd(&instance) {
+            prop_assert!(!plain.accepts(&odd), "{} plainly under {}", odd, schema);
+        }
     }
     Ok(())
 }

@@ -17,6 +17,8 @@ pub(crate) enum GrammarAsked {
     Format(String, SchemaOptions),
     /// One of the server's.
     Named(String),
+    /// Structural tags, and how the schemas in them are to be read.
+    Structure(String, SchemaOptions),
     /// Structural tags of a `response_format`.
     Tags(String),
     /// Structural tags of `tools`.
@@ -29,7 +31,7 @@ impl GrammarAsked {
     /// The field of the body that asks for it.
     pub(crate) fn param(&self) -> &'static str {
         match self {
-            Self::Text(..) | Self::Schema(..) | Self::Named(_) => "grammar",
+            Self::Text(..) | Self::Schema(..) | Self::Structure(..) | Self::Named(_) => "grammar",
             Self::Format(..) | Self::Tags(_) | Self::JsonObject => "response_format",
             Self::Tools(_) => "tools",
         }
@@ -79,12 +81,14 @@ impl Reading<'_> {
                 .ok_or_else(|| wrong("`grammar.value` must be a JSON Schema, or its text".to_owned()))?;
             return Ok(GrammarAsked::Schema(self.bounded(text, "grammar")?, options));
         }
-        fields::of_object(object, "grammar", &["type", "value"])?;
         if kind == "structural_tag" {
+            fields::of_object(object, "grammar", &["type", "value", "order", "numbers"])?;
+            let options = schemas::options(object, "grammar", &["type", "value"], &self.schemas.options)?;
             let text = schemas::text_of(value, self.bytes, &["grammar", "value"])
                 .ok_or_else(|| wrong("`grammar.value` must be structural tags, or their text".to_owned()))?;
-            return Ok(GrammarAsked::Text(Notation::StructuralTag, self.bounded(text, "grammar")?));
+            return Ok(GrammarAsked::Structure(self.bounded(text, "grammar")?, options));
         }
+        fields::of_object(object, "grammar", &["type", "value"])?;
         let text = || {
             let text = value
                 .as_str()

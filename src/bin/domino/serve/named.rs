@@ -38,6 +38,12 @@ impl Source {
         self.options = options.clone();
         self
     }
+
+    /// Reads the schemas inside by what of the options is taken there.
+    fn with_schemas(self, options: &SchemaOptions) -> Self {
+        let inside = self.notation.options_inside(options);
+        self.read_by(&inside)
+    }
 }
 
 /// The named grammars.
@@ -88,12 +94,19 @@ impl NamedGrammars {
     /// The text that a request asks for. Reads a file where it names one.
     pub(crate) fn find(&self, asked: &GrammarAsked) -> Result<Source, Problem> {
         match asked {
-            GrammarAsked::Text(notation, text) => Ok(Source::new("grammar", *notation, text.clone())),
+            GrammarAsked::Text(notation, text) => {
+                Ok(Source::new("grammar", *notation, text.clone()).with_schemas(&self.schemas.options))
+            }
             GrammarAsked::Schema(text, options) | GrammarAsked::Format(text, options) => {
                 Ok(Source::new(asked.param(), Notation::JsonSchema, text.clone()).read_by(options))
             }
+            GrammarAsked::Structure(text, options) => {
+                let source = Source::new(asked.param(), Notation::StructuralTag, text.clone());
+                Ok(source.with_schemas(options))
+            }
             GrammarAsked::Tags(text) | GrammarAsked::Tools(text) => {
-                Ok(Source::new(asked.param(), Notation::StructuralTag, text.clone()))
+                let source = Source::new(asked.param(), Notation::StructuralTag, text.clone());
+                Ok(source.with_schemas(&self.schemas.options))
             }
             GrammarAsked::JsonObject => Ok(Source::new("json_object", Notation::Gbnf, json_object())),
             GrammarAsked::Named(name) => self.named(name),
@@ -110,7 +123,7 @@ impl NamedGrammars {
                     format!("the server cannot read grammar {name:?}: {error}"),
                 )
             })?;
-            return Ok(Source::new(name, notation, text).read_by(&self.schemas.options));
+            return Ok(Source::new(name, notation, text).with_schemas(&self.schemas.options));
         }
         let shipped: Option<&Shipped> = SHIPPED.iter().find(|shipped| shipped.name == name);
         let shipped = shipped.ok_or_else(|| {

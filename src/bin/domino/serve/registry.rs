@@ -222,8 +222,10 @@ impl Shop {
             let schema = read.map_err(|error| Problem::schema(&source.name, error))?;
             return Ok((schema.grammar, schema.relaxed));
         }
-        let parsed = source.notation.parse(source.text.as_bytes());
-        parsed.map(|grammar| (grammar, Vec::new())).map_err(|error| Problem::grammar(&source.name, &error))
+        let parsed = source.notation.read(source.text.as_bytes(), &source.options);
+        parsed
+            .map(|parsed| (parsed.grammar, parsed.relaxed))
+            .map_err(|error| Problem::grammar(&source.name, &error))
     }
 }
 

@@ -295,6 +295,7 @@ impl Algebra<'_> {
         shape.some.extend(other.some.iter().filter(|some| !one.some.contains(some)));
         shape.min = one.min.max(other.min);
         shape.max = least(one.max, other.max);
+        (shape.listed, shape.open) = (one.listed || other.listed, one.open || other.open);
         Ok(self.settled_object(shape).map(Rc::new))
     }
 

@@ -63,6 +63,17 @@ pub(in super::super) struct ObjectShape {
     pub(in super::super) some: Vec<(KeysId, FormulaId)>,
     pub(in super::super) min: u64,
     pub(in super::super) max: Option<u64>,
+    /// Where objects are closed unless they say otherwise: is there a list of members, even an empty one?
+    pub(in super::super) listed: bool,
+    /// Where they are: do they say otherwise?
+    pub(in super::super) open: bool,
+}
+
+impl ObjectShape {
+    /// Has it no members but those that it speaks of, where objects are closed unless they say otherwise?
+    pub(in super::super) fn is_closed(&self) -> bool {
+        (self.listed || !self.properties.is_empty()) && !self.open
+    }
 }
 
 impl ArrayShape {

@@ -9,6 +9,7 @@ use crate::grammar::json_schema::{
     NumberSet,
     algebra::{ArrayShape, FormulaId, Formulas, ObjectShape},
     error::Checked,
+    leaf::Numbers,
     options::DuplicateKeys,
 };
 
@@ -87,7 +88,8 @@ impl Emitter<'_, '_> {
             }
             let words = values.strings.is_empty() && values.numbers.is_empty() && !endless;
             rule.strings_may_run_out |= nested || words || values.strings.may_run_out();
-            rule.numbers_may_run_out |= nested || digits_may_run_out(&values.numbers);
+            let plain = self.spelling.numbers == Numbers::Plain && !values.numbers.is_empty();
+            rule.numbers_may_run_out |= nested || plain || digits_may_run_out(&values.numbers);
         }
         self.distinct_items = Some(rule);
         Ok(())
@@ -109,7 +111,8 @@ impl Emitter<'_, '_> {
 
     /// Can any such object, whatever it has, have members of endlessly many names more?
     fn object_goes_on(&mut self, object: &ObjectShape) -> Checked<bool> {
-        if object.max.is_some() || !object.some.is_empty() || self.levels.is_some() {
+        let closed = self.algebra.options.closed && object.is_closed();
+        if closed || object.max.is_some() || !object.some.is_empty() || self.levels.is_some() {
             return Ok(false);
         }
         Ok(match object.every[..] {
@@ -155,7 +158,8 @@ impl Emitter<'_, '_> {
         let limit = usize::try_from(ENOUGH).unwrap_or(usize::MAX);
         let mut count = [shape.null, shape.booleans[0], shape.booleans[1]].map(u64::from).iter().sum::<u64>();
         let strings = shape.strings.as_finite(limit).map_or(ENOUGH, |strings| strings.len() as u64);
-        let numbers = shape.numbers.as_finite(limit).map_or(ENOUGH, |numbers| numbers.len() as u64);
+        let numbers = self.algebra.fitting(shape.numbers.written(self.spelling.numbers))?;
+        let numbers = numbers.as_finite(limit).map_or(ENOUGH, |numbers| numbers.len() as u64);
         count = (count + strings + numbers).min(ENOUGH);
         if levels == 0 || self.levels.is_some() {
             return Ok(count);
@@ -209,7 +213,7 @@ impl Emitter<'_, '_> {
         if object.max.is_some_and(|max| max <= object.required.len() as u64) {
             return Ok(most);
         }
-        if object.every.is_empty() {
+        if object.every.is_empty() && !(self.algebra.options.closed && object.is_closed()) {
             return Ok(ENOUGH);
         }
         for (name, value) in object.properties.clone() {

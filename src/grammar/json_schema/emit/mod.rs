@@ -98,7 +98,7 @@ pub(super) fn emit(
         (None, _) => None,
     };
     let mut emitter = Emitter {
-        spelling: Spelling { escapes: options.escapes, plain_integers: options.plain_integers },
+        spelling: Spelling { escapes: options.escapes, numbers: options.numbers },
         algebra,
         builder,
         marks: HashMap::new(),

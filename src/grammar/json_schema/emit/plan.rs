@@ -215,7 +215,7 @@ impl Algebra<'_> {
             let value = self.formulas.and(parts);
             // What is closed has no members but those that the schema speaks of.
             let unspoken = value == Formulas::ANY && inside.is_empty();
-            if value == Formulas::NEVER || self.options.closed && unspoken && !shape.properties.is_empty() {
+            if value == Formulas::NEVER || self.options.closed && unspoken && shape.is_closed() {
                 continue;
             }
             regions.push(Region { keys, ways: self.ways(shape, value, has) });

@@ -4,11 +4,16 @@
 //! `1.0` is none, which it has if they are written without fraction and exponent.
 //!
 //! What is what: `decimal` numbers, `residues` functions of divisors, `reals` sets of values; `bounds` and
-//! `multiples` read texts digit by digit, `texts` puts these together.
+//! `multiples` read texts digit by digit, `texts` puts these together, and `plain` has those of them that all
+//! parsers read, within the `edges` of their types.
 
 mod bounds;
 mod decimal;
+mod edges;
 mod multiples;
+mod plain;
+#[cfg(all(test, not(packaged)))]
+mod plain_tests;
 mod reals;
 mod residues;
 #[cfg(test)]
@@ -21,7 +26,7 @@ use reals::Reals;
 use super::{
     automata::{AutomataCache, recipe},
     dfa::CharDfa,
-    leaf::{LeafError, Spelling},
+    leaf::{LeafError, Numbers, Spelling},
 };
 use crate::{
     grammar::{
@@ -34,9 +39,9 @@ use crate::{
 /// Numbers at which a set that schemas may have in common is cut: two bounds, and what a multiple leaves out.
 const COMMON_CUTS: usize = 4;
 
-/// The texts of a set, written plainly or not.
+/// The texts of a set, in such spelling.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Texts(NumberSet, bool);
+struct Texts(NumberSet, Numbers);
 recipe!(Texts, |Texts(set, _)| set.values.bytes() + set.plain.as_ref().map_or(0, Reals::bytes));
 
 /// What an integer is.
@@ -221,13 +226,25 @@ impl NumberSet {
         Ok(Self { values, plain: (!same).then_some(plain) })
     }
 
+    /// Its numbers that have a text.
+    ///
+    /// # Errors
+    /// As [`intersect`](Self::intersect).
+    pub fn written(&self, numbers: Numbers) -> Result<Self, LeafError> {
+        if numbers == Numbers::Any || self.is_all() {
+            return Ok(self.clone());
+        }
+        let plain = self.plain.as_ref().map(plain::written).transpose()?;
+        Ok(Self { values: plain::written(&self.values)?, plain })
+    }
+
     /// The JSON texts of its numbers. Every text is of a number of the set, and every number has the texts
     /// that writers use: without exponent, with any zeros at the end of a fraction, and as `d.ddde+dd`.
     ///
     /// All numbers may be written in any way. Otherwise an exponent follows one digit before the point (not
     /// `12e3`, not `0.5e1`), and where multiples matter at most 20 digits after it; of a multiple of a number
     /// with more than two digits, none. Of more than 400 single numbers only the texts of common writers are
-    /// taken.
+    /// taken. With [`Numbers::Plain`] there are fewer texts, as said there.
     ///
     /// # Errors
     /// If automata would be too large: remainders of large multiples without bounds, or the grammar.
@@ -251,15 +268,12 @@ impl NumberSet {
         if self.is_empty() {
             return Ok(builder.alternatives(Vec::new(), span)?);
         }
-        let make = || {
-            let texts = self.texts(automata)?;
-            if spelling.plain_integers && self.subtract(&Self::integers(Integers::ByValue))?.is_empty() {
-                return ascii(&texts.and(&texts::unsigned_zero(automata)?)?);
-            }
-            ascii(&texts)
+        let make = || match spelling.numbers {
+            Numbers::Plain => ascii(&plain::texts(&self.values, self.plain.as_ref(), automata)?),
+            Numbers::Any => ascii(&self.texts(automata)?),
         };
         let automaton = if self.values.cuts().len() <= COMMON_CUTS {
-            automata.automaton(Texts(self.clone(), spelling.plain_integers), make)?
+            automata.automaton(Texts(self.clone(), spelling.numbers), make)?
         } else {
             make()?
         };

@@ -85,6 +85,45 @@ impl Reals {
         })
     }
 
+    /// Its numbers that have no others of it beside them up to the next cuts, in ascending order, and the set
+    /// without them.
+    pub(super) fn alone(&self) -> Result<(Vec<Decimal>, Self), LeafError> {
+        let is_alone = |place: usize| self.gaps[place].is(false) && self.gaps[place + 1].is(false);
+        let mut others = self.clone();
+        let mut alone = Vec::new();
+        for (place, (cut, inside)) in others.cuts.iter_mut().enumerate() {
+            if *inside && is_alone(place) {
+                *inside = false;
+                alone.push(cut.clone());
+            }
+        }
+        Ok((alone, others.simplified()?))
+    }
+
+    /// Do remainders matter anywhere?
+    pub(super) fn has_divisors(&self) -> bool {
+        self.gaps.iter().any(|residues| !residues.divisors().is_empty())
+    }
+
+    /// Are all its numbers whole? Not where that takes too long to find out.
+    pub(super) fn is_whole(&self) -> bool {
+        if self.cuts.iter().any(|(cut, inside)| *inside && !cut.is_integer()) {
+            return false;
+        }
+        let mut is_sure = true;
+        for gap in self.gaps() {
+            for row in gap.residues.true_rows() {
+                match gap.residues.unit(&row) {
+                    // Numbers that nothing divides are everywhere.
+                    None => return false,
+                    Some(unit) => is_sure &= unit.is_integer(),
+                }
+            }
+        }
+        let others = || self.combine(&self.whole()?, |left, right| left && !right);
+        is_sure || others().is_ok_and(|others| others.is(false))
+    }
+
     /// Its whole numbers.
     pub(super) fn whole(&self) -> Result<Self, LeafError> {
         self.combine(&Self::multiples(Decimal::from(1)), |left, right| left && right)

@@ -57,8 +57,25 @@ pub(super) fn plain_integers(automata: &AutomataCache) -> Result<CharDfa, LeafEr
 }
 
 /// The same without `-0`, which many parsers read as no integer.
-pub(super) fn unsigned_zero(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+pub(super) fn digits(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     of(r"^(?:0|-?[1-9]\d*)$", automata)
+}
+
+/// All texts with a fraction that is only there to be one.
+pub(super) fn point_zero(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    of(r"^(?:0|-?[1-9]\d*)\.0$", automata)
+}
+
+/// All texts in normal form without zeros that say nothing, and without `-0` and an exponent of 0.
+pub(super) fn short(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    const SHORT: &str =
+        r"^(?:0|-?(?:[1-9]\d*|(?:0|[1-9]\d*)\.\d*[1-9]|[1-9](?:\.\d*[1-9])?[eE][+-]?[1-9]\d*))$";
+    of(SHORT, automata)
+}
+
+/// Unsigned texts without exponent.
+pub(super) fn fixed(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    of(r"^(?:0|[1-9]\d*)(?:\.\d+)?$", automata)
 }
 
 /// Unsigned texts of zero.
@@ -79,20 +96,34 @@ fn with_remainders(fraction: u64, automata: &AutomataCache) -> Result<CharDfa, L
     of(if fraction == 0 { ZEROS } else { FRACTIONS }, automata)
 }
 
+/// The numbers of a set that are few, or that automata of intervals are too much for; or the texts of all.
+pub(super) enum Language {
+    Listed(Vec<Decimal>),
+    Texts(CharDfa),
+}
+
 /// The texts of the numbers of a set: all texts of all numbers, and otherwise of every number those in normal
 /// form, with fractions before an exponent of at most 20 digits where multiples matter.
 pub(super) fn texts(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    match language(reals, automata)? {
+        Language::Listed(numbers) => numbers_texts(&numbers, false),
+        Language::Texts(texts) => Ok(texts),
+    }
+}
+
+/// The same where numbers are not to be spelt yet.
+pub(super) fn language(reals: &Reals, automata: &AutomataCache) -> Result<Language, LeafError> {
     if reals.is(true) {
-        return all(automata);
+        return all(automata).map(Language::Texts);
     }
     if let Some(numbers) = reals.finite(FEW_NUMBERS) {
-        return numbers_texts(&numbers, false);
+        return Ok(Language::Listed(numbers));
     }
     let by_intervals = intervals(reals, automata);
     // Multiples of a large number in a small interval, for instance, are a list.
     match by_intervals.is_err().then(|| reals.finite(MAX_LISTED)).flatten() {
-        Some(numbers) => numbers_texts(&numbers, false),
-        None => by_intervals,
+        Some(numbers) => Ok(Language::Listed(numbers)),
+        None => by_intervals.map(Language::Texts),
     }
 }
 
@@ -193,7 +224,7 @@ fn with_divisors(residues: &Residues, automata: &AutomataCache) -> Result<CharDf
 }
 
 /// The texts of one language, and those of the other after a minus.
-fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, LeafError> {
+pub(super) fn signed(positive: &CharDfa, negative: &CharDfa) -> Result<CharDfa, LeafError> {
     /// Before the first character, or in one of both.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     enum At {
@@ -246,7 +277,7 @@ fn numbers_texts(numbers: &[Decimal], complete: bool) -> Result<CharDfa, LeafErr
 }
 
 /// The sign of a number, its digits, and its decade.
-fn parts(number: &Decimal) -> (&'static str, String, i64) {
+pub(super) fn parts(number: &Decimal) -> (&'static str, String, i64) {
     let digits: String = number.digits().into_iter().map(|digit| char::from(b'0' + digit)).collect();
     let decade = number.exponent() + i64::try_from(digits.len()).unwrap_or(i64::MAX) - 1;
     (if number.is_negative() { "-" } else { "" }, digits, decade)

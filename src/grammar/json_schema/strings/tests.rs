@@ -7,13 +7,13 @@ use super::*;
 use crate::grammar::{
     Grammar, Span,
     json_schema::{
-        leaf::{Escapes, Spelling},
+        leaf::{Escapes, Numbers, Spelling},
         probe::{accepts, grammar},
     },
 };
 
-const ALL: Spelling = Spelling { escapes: Escapes::All, plain_integers: false };
-const MINIMAL: Spelling = Spelling { escapes: Escapes::Minimal, plain_integers: false };
+const ALL: Spelling = Spelling { escapes: Escapes::All, numbers: Numbers::Any };
+const MINIMAL: Spelling = Spelling { escapes: Escapes::Minimal, numbers: Numbers::Any };
 
 fn emitted(set: &StringSet, spelling: Spelling) -> Grammar {
     grammar(|builder| set.emit(builder, spelling, Span::default()).unwrap())

@@ -25,6 +25,7 @@ impl Algebra<'_> {
         let mut shape = ObjectShape {
             min: self.count(site, "minProperties")?.unwrap_or(0),
             max: self.count(site, "maxProperties")?,
+            listed: self.options.closed && self.sibling(site, "properties").is_some(),
             ..ObjectShape::default()
         };
         let mut unknown = Vec::new();
@@ -37,7 +38,8 @@ impl Algebra<'_> {
             match self.keys_of_pattern(site, &pattern) {
                 Ok(keys) => {
                     declared.sets.push(keys);
-                    if value != Formulas::ANY {
+                    // Where keys are forbidden that nothing speaks of, these are spoken of.
+                    if value != Formulas::ANY || self.options.closed {
                         shape.every.push((keys, value));
                     }
                 }
@@ -46,6 +48,7 @@ impl Algebra<'_> {
         }
         if let Some(schema) = self.sibling(site, "additionalProperties") {
             let value = self.schema(schema, site.scope);
+            shape.open = self.options.closed && value != Formulas::NEVER;
             // Which keys are additional is not known without all patterns.
             if value != Formulas::ANY && unknown.is_empty() {
                 let keys = self.keys.rest(declared.names, declared.sets);

@@ -1,0 +1,52 @@
+//! Instances with their numbers written plainly, and with zeros and exponents that say nothing.
+
+use domino::grammar::json_schema::{Numbers, SchemaOptions};
+use serde_json::{Number, Value};
+
+use super::deciding::checking;
+
+/// How texts are judged whose numbers must be plain.
+pub(crate) fn plainly() -> SchemaOptions {
+    checking().with_numbers(Numbers::Plain)
+}
+
+/// The instance with each number as `write` writes it.
+fn written(instance: &Value, write: &dyn Fn(&Number) -> String) -> String {
+    match instance {
+        Value::Number(number) => write(number),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(|item| written(item, write)).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(members) => {
+            let member = |(key, value): (&String, &Value)| {
+                format!("{}:{}", Value::from(key.as_str()), written(value, write))
+            };
+            let members: Vec<String> = members.iter().map(member).collect();
+            format!("{{{}}}", members.join(","))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn shortest(number: &Number) -> String {
+    let text = number.to_string();
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// The instance as typed parsers read it.
+pub(crate) fn plain(instance: &Value) -> String {
+    written(instance, &shortest)
+}
+
+/// The same with numbers that are not plain, if it has any.
+pub(crate) fn odd(instance: &Value) -> Vec<String> {
+    let with_zero = |number: &Number| {
+        let text = shortest(number);
+        format!("{text}{}0", if text.contains('.') { "" } else { "." })
+    };
+    let texts = [written(instance, &with_zero), written(instance, &|number| shortest(number) + "e0")];
+    let plain = plain(instance);
+    texts.into_iter().filter(|text| *text != plain).collect()
+}

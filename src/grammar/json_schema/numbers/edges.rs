@@ -1,0 +1,142 @@
+//! Between which numbers those of a set are written, so that the machine's types hold them.
+//!
+//! Whole numbers fit 64 bits, signed or not, others an `f64`. Where the set itself names a number past that,
+//! a bound, a single number or a divisor, or has no other numbers, the next wider type is taken, and past an
+//! `f64` there is no edge. So a set that is not empty has a number within its edges, and a finite one all of
+//! its numbers: they are between its cuts, and no less in size than its divisors.
+
+use num_bigint::BigInt;
+
+use super::{
+    bounds::{Wanted, compared},
+    decimal::Decimal,
+    reals::Reals,
+    texts::{self, signed},
+};
+use crate::grammar::json_schema::{automata::AutomataCache, dfa::CharDfa, leaf::LeafError};
+
+/// Edges on either side, and around 0.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Edges {
+    least: Option<Decimal>,
+    most: Option<Decimal>,
+    /// The least size of a number that is written with an exponent.
+    smallest: Option<Decimal>,
+}
+
+/// The largest finite `f64`, in the fewest digits.
+fn largest_float() -> Decimal {
+    Decimal::new(BigInt::from(17_976_931_348_623_157_i64), 292)
+}
+
+/// No more than any writer writes for the smallest `f64` above 0, which is `4.94e-324` or so: Java has
+/// `4.9E-324`, others `5e-324`.
+fn smallest_float() -> Decimal {
+    Decimal::new(BigInt::from(49), -325)
+}
+
+fn minus(number: &Decimal) -> Decimal {
+    number.times(&(-1).into())
+}
+
+fn size(number: &Decimal) -> Decimal {
+    if number.is_negative() { minus(number) } else { number.clone() }
+}
+
+impl Edges {
+    const NONE: Self = Self { least: None, most: None, smallest: None };
+
+    /// Those of whole numbers of 64 bits.
+    pub(super) fn of_64_bits() -> Self {
+        let most = Decimal::new(BigInt::from(u64::MAX), 0);
+        Self { least: Some(Decimal::from(i64::MIN)), most: Some(most), smallest: None }
+    }
+
+    /// Those of an `f64`.
+    pub(super) fn of_floats() -> Self {
+        let largest = largest_float();
+        Self { least: Some(minus(&largest)), most: Some(largest), smallest: Some(smallest_float()) }
+    }
+
+    /// Those of a set of numbers, which are all whole or not.
+    pub(super) fn of(reals: &Reals, whole: bool) -> Self {
+        let divisors = || reals.gaps().flat_map(|gap| gap.residues.divisors()).map(size);
+        let named = || reals.cuts().iter().map(|(cut, _)| cut.clone());
+        let least = named().chain(divisors().map(|divisor| minus(&divisor))).min();
+        let most = named().chain(divisors()).max();
+        if whole {
+            return Self::of_whole(reals, least.as_ref(), most.as_ref());
+        }
+        let smallest = named().map(|number| size(&number)).chain(divisors()).filter(|size| !size.is_zero());
+        let floats = Self::of_floats();
+        let fits = least.is_none_or(|least| Some(least) >= floats.least)
+            && most.is_none_or(|most| most <= largest_float())
+            && smallest.min().is_none_or(|smallest| smallest >= smallest_float());
+        if fits && floats.leave_some(reals) { floats } else { Self::NONE }
+    }
+
+    fn of_whole(reals: &Reals, least: Option<&Decimal>, most: Option<&Decimal>) -> Self {
+        let (bits, floats) = (Self::of_64_bits(), Self::of_floats());
+        let (lows, highs) = ([bits.least, floats.least], [bits.most, floats.most]);
+        let low = lows.iter().position(|low| least.is_none_or(|least| Some(least) >= low.as_ref()));
+        let high = highs.iter().position(|high| most.is_none_or(|most| Some(most) <= high.as_ref()));
+        let (low, high) = (low.unwrap_or(lows.len()), high.unwrap_or(highs.len()));
+        // What is in the set may begin just behind what a type holds.
+        let wider = (0..lows.len()).map(|wider| {
+            let edge = |edges: &[Option<Decimal>], at: usize| edges.get(at.max(wider)).cloned().flatten();
+            Self { least: edge(&lows, low), most: edge(&highs, high), smallest: None }
+        });
+        wider.into_iter().find(|edges| edges.leave_some(reals)).unwrap_or(Self::NONE)
+    }
+
+    /// The numbers of a set that are within the edges on either side.
+    ///
+    /// # Errors
+    /// As [`Reals::combine`].
+    pub(super) fn within(&self, reals: &Reals) -> Result<Reals, LeafError> {
+        let both = |one: bool, other: bool| one && other;
+        let mut within = reals.clone();
+        if let Some(least) = &self.least {
+            within = within.combine(&Reals::cut(least.clone(), false, true, true), both)?;
+        }
+        if let Some(most) = &self.most {
+            within = within.combine(&Reals::cut(most.clone(), true, true, false), both)?;
+        }
+        Ok(within)
+    }
+
+    /// Is any of the numbers within the edges? Yes where that takes too long to find out.
+    fn leave_some(&self, reals: &Reals) -> bool {
+        self.within(reals).map_or(true, |within| !within.is(false))
+    }
+
+    /// Those of the texts `form`, which are in normal form, that are of numbers within the edges. Texts without
+    /// exponent are held to the edges on either side alone, which is what makes them finite, or with
+    /// `exponents_alone` to none: automata of digits that are counted are large.
+    ///
+    /// # Errors
+    /// As [`compared`].
+    pub(super) fn cut(
+        &self,
+        form: &CharDfa,
+        exponents_alone: bool,
+        automata: &AutomataCache,
+    ) -> Result<CharDfa, LeafError> {
+        let fixed = texts::fixed(automata)?;
+        let side = |edge: Option<&Decimal>| -> Result<CharDfa, LeafError> {
+            let mut texts = CharDfa::all();
+            if let Some(edge) = edge {
+                texts = compared(&size(edge), Wanted { less: true, equal: true, greater: false })?;
+            }
+            if let Some(smallest) = &self.smallest {
+                let above = compared(smallest, Wanted { less: false, equal: true, greater: true })?;
+                texts = texts.and(&above.or(&fixed)?)?;
+            }
+            if exponents_alone { texts.or(&fixed) } else { Ok(texts) }
+        };
+        if *self == Self::NONE {
+            return Ok(form.clone());
+        }
+        signed(&side(self.most.as_ref())?, &side(self.least.as_ref())?)?.and(form)
+    }
+}

@@ -1,0 +1,172 @@
+//! The texts of numbers that parsers of typed languages read.
+//!
+//! A set of whole numbers is written in digits alone. Other sets have decimal fractions, and one digit, a
+//! fraction and an exponent, without zeros that say nothing; and a number that stands alone, as those of
+//! `enum` and `const` do, has the one text that ECMAScript writes. No text is of a number that 64 bits or an
+//! `f64` do not hold, unless the set asks for it ([`Edges`]).
+//!
+//! In draft 4 a number written without fraction and exponent is another thing than the same number with one;
+//! where only the latter is in a set, it is written with `.0`.
+
+use super::{
+    decimal::Decimal,
+    edges::Edges,
+    reals::Reals,
+    texts::{self, Language, parts},
+};
+use crate::grammar::json_schema::{
+    automata::{AutomataCache, recipe},
+    dfa::CharDfa,
+    leaf::LeafError,
+};
+
+/// Decades in which ECMAScript writes no exponent: from `0.000001` to `999999999999999999999`.
+const FIXED: std::ops::Range<i64> = -6..21;
+
+/// The texts within the usual edges, which most sets have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Within {
+    /// Whole numbers of 64 bits.
+    Bits,
+    /// What an `f64` holds, or only what is written with an exponent of it.
+    Floats { exponents_alone: bool },
+}
+recipe!(Within, |_| 0);
+
+/// The texts of the numbers of a set: its values, and its integers if they are written without fraction and
+/// exponent, where that makes a difference.
+///
+/// # Errors
+/// As [`texts::texts`].
+pub(super) fn texts(
+    values: &Reals,
+    integers: Option<&Reals>,
+    automata: &AutomataCache,
+) -> Result<CharDfa, LeafError> {
+    let is_whole = values.is_whole();
+    let Some(integers) = integers else {
+        return if is_whole { whole(values, automata) } else { fractions(values, automata) };
+    };
+    let mut sum = whole(integers, automata)?;
+    if !is_whole {
+        sum = sum.or(&fractions(values, automata)?.minus(&texts::plain_integers(automata)?)?)?;
+    }
+    let others = values.whole()?.combine(integers, |values, integers| values && !integers)?;
+    sum.or(&match texts::language(&others, automata)? {
+        Language::Listed(numbers) => CharDfa::of(numbers.iter().map(|number| fixed(number) + ".0"))?,
+        Language::Texts(texts) => {
+            let form = texts::point_zero(automata)?;
+            bounded(texts.and(&form)?, &Edges::of(&others, true).cut(&form, false, automata)?)?
+        }
+    })
+}
+
+/// The numbers of a set that have a text.
+///
+/// # Errors
+/// As [`Reals::combine`].
+pub(super) fn written(reals: &Reals) -> Result<Reals, LeafError> {
+    let (alone, others) = reals.alone()?;
+    let whole = reals.is_whole();
+    if !whole && others.has_divisors() {
+        return Ok(reals.clone());
+    }
+    let within = Edges::of(&others, whole).within(&others)?;
+    within.combine(&Reals::of(alone), |one, other| one || other)
+}
+
+/// The texts of a set of whole numbers.
+fn whole(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    let (alone, others) = reals.alone()?;
+    let others = match texts::language(&others, automata)? {
+        Language::Listed(numbers) => CharDfa::of(numbers.iter().map(fixed))?,
+        Language::Texts(texts) => {
+            let texts = texts.and(&texts::digits(automata)?)?;
+            let edges = Edges::of(&others, true);
+            let cut = || edges.cut(&texts::digits(automata)?, false, automata);
+            bounded(
+                texts,
+                &match edges == Edges::of_64_bits() {
+                    true => automata.language(Within::Bits, cut)?,
+                    false => cut()?,
+                },
+            )?
+        }
+    };
+    others.or(&CharDfa::of(alone.iter().map(fixed))?)
+}
+
+/// Those of some texts that are among the others; all of them where remainders of a large divisor and a count
+/// of digits are too much for one automaton.
+fn bounded(texts: CharDfa, within: &CharDfa) -> Result<CharDfa, LeafError> {
+    match texts.and(within) {
+        Err(LeafError::Budget { .. }) => Ok(texts),
+        both => both,
+    }
+}
+
+/// The texts of any other set.
+fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
+    let (alone, others) = reals.alone()?;
+    let others = match texts::language(&others, automata)? {
+        Language::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(short))?,
+        Language::Texts(texts) => {
+            // Remainders times digits that are counted are a large automaton.
+            let exponents_alone = others.has_divisors();
+            let edges = Edges::of(&others, false);
+            let cut = || edges.cut(&texts::short(automata)?, exponents_alone, automata);
+            texts.and(&match edges == Edges::of_floats() {
+                true => automata.language(Within::Floats { exponents_alone }, cut)?,
+                false => cut()?,
+            })?
+        }
+    };
+    others.or(&CharDfa::of(alone.iter().map(one))?)
+}
+
+/// The one text of a number: in digits where it is whole and has less than 22 of them, as `Number::toString`
+/// of ECMAScript writes it.
+fn one(number: &Decimal) -> String {
+    if number.is_zero() || FIXED.contains(&parts(number).2) {
+        fixed(number)
+    } else {
+        scientific(number, "e", "+")
+    }
+}
+
+/// All texts of a number without zeros that say nothing.
+fn short(number: &Decimal) -> Vec<String> {
+    let mut found = vec![fixed(number)];
+    if !number.is_zero() && parts(number).2 != 0 {
+        for (letter, plus) in [("e", ""), ("e", "+"), ("E", ""), ("E", "+")] {
+            found.push(scientific(number, letter, plus));
+        }
+    }
+    found
+}
+
+/// A number without exponent.
+pub(super) fn fixed(number: &Decimal) -> String {
+    let (sign, digits, decade) = parts(number);
+    if number.is_zero() {
+        return "0".to_owned();
+    }
+    let places = usize::try_from(decade.unsigned_abs()).unwrap_or(usize::MAX);
+    if decade < 0 {
+        return format!("{sign}0.{}{digits}", "0".repeat(places - 1));
+    }
+    match digits.len().checked_sub(places + 1) {
+        None => format!("{sign}{digits}{}", "0".repeat(places + 1 - digits.len())),
+        Some(0) => format!("{sign}{digits}"),
+        Some(_) => format!("{sign}{}.{}", &digits[..=places], &digits[places + 1..]),
+    }
+}
+
+/// A number with an exponent, whose sign is `plus` or a minus.
+fn scientific(number: &Decimal, letter: &str, plus: &str) -> String {
+    let (sign, digits, decade) = parts(number);
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    let plus = if decade < 0 { "" } else { plus };
+    format!("{sign}{first}{point}{rest}{letter}{plus}{decade}")
+}

@@ -1,0 +1,261 @@
+//! Plain texts, held against the predicate that says which they are, and against parsers of types.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn parsed(text: &str) -> Decimal {
+    Decimal::parse(text).unwrap()
+}
+
+fn plain(set: &NumberSet) -> CharDfa {
+    plain::texts(&set.values, set.plain.as_ref(), &AutomataCache::new()).unwrap()
+}
+
+fn of(bounds: &[(&str, bool)]) -> NumberSet {
+    bounds.iter().fold(NumberSet::all(), |set, (bound, is_most)| {
+        let bound = parsed(bound);
+        let part =
+            if *is_most { NumberSet::at_most(&bound, false) } else { NumberSet::at_least(&bound, false) };
+        set.intersect(&part).unwrap()
+    })
+}
+
+fn integers() -> NumberSet {
+    NumberSet::integers(Integers::ByValue)
+}
+
+fn all_are(texts: &CharDfa, accepted: &[&str], refused: &[&str]) {
+    for text in accepted {
+        assert!(texts.contains(text), "{text}");
+    }
+    for text in refused {
+        assert!(!texts.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn whole_numbers_are_digits_of_64_bits() {
+    let whole = plain(&integers());
+    let (least, most) = (i64::MIN.to_string(), u64::MAX.to_string());
+    all_are(&whole, &["0", "7", "-1", "100", &least, &most], &["-0", "1.0", "1e2", "1E0", "0.0", "01", ""]);
+    all_are(&whole, &[], &["-9223372036854775809", "18446744073709551616", "99999999999999999999999"]);
+    let threes = plain(&NumberSet::multiples_of(&parsed("3")).unwrap());
+    all_are(&threes, &["0", "3", "-6", "18446744073709551615"], &["1", "3.0", "3e0", "18446744073709551618"]);
+    // Remainders and digits are too many for one automaton: without a bound, but plain.
+    let large = plain(&NumberSet::multiples_of(&parsed("4999")).unwrap());
+    let past = parsed("4999").times(&10_000_000_000_000_000_000_u64.into());
+    all_are(&large, &["4999", "-9998", &plain::fixed(&past)], &["4999.0", "4.999e3", "1"]);
+    // Half of the multiples of one half within narrow bounds is whole.
+    let halves = NumberSet::multiples_of(&parsed("0.5")).unwrap();
+    let one = halves.intersect(&of(&[("0.6", false), ("1.4", true)])).unwrap();
+    all_are(&plain(&one), &["1"], &["1.0", "1e0", "0.5", "0"]);
+}
+
+#[test]
+fn whole_numbers_past_64_bits_are_there_where_the_set_names_some() {
+    let within = |bounds: &[(&str, bool)]| plain(&of(bounds).intersect(&integers()).unwrap());
+    let past = "18446744073709551616";
+    let far = format!("1{}", "0".repeat(30));
+    all_are(&within(&[("0", false)]), &["18446744073709551615"], &[past, &far]);
+    all_are(&within(&[("1e30", false)]), &[&far, &format!("{far}7")], &[past, "1e30", "0"]);
+    all_are(
+        &within(&[("1e30", true)]),
+        &["0", past, &far, "-5"],
+        &[&format!("{far}0"), "-9223372036854775809"],
+    );
+    all_are(&within(&[("-1e30", false)]), &["-9223372036854775809", &format!("-{far}")], &[past]);
+    // It may begin right behind what 64 bits hold.
+    let behind = NumberSet::at_least(&parsed("18446744073709551615"), true).intersect(&integers()).unwrap();
+    all_are(&plain(&behind), &[past, &far], &["18446744073709551615"]);
+    let listed = NumberSet::of(["36893488147419103232", "1e22", "2"].map(parsed));
+    all_are(&plain(&listed), &["36893488147419103232", "10000000000000000000000", "2"], &["1e22", "2.0"]);
+    let large = NumberSet::multiples_of(&parsed("1e20")).unwrap();
+    all_are(&plain(&large), &["0", "100000000000000000000", "-300000000000000000000"], &["1e20", "1"]);
+    let float = format!("1{}", "0".repeat(308));
+    all_are(&within(&[("1e300", false)]), &[&float], &[&format!("{float}0"), &far]);
+    let huge = format!("1{}", "0".repeat(400));
+    all_are(&within(&[("1e400", false)]), &[&huge, &format!("{huge}1")], &[&float]);
+}
+
+#[test]
+fn other_numbers_are_short_and_finite() {
+    let all = plain(&NumberSet::all());
+    all_are(
+        &all,
+        &["0", "2", "-2.5", "0.001", "1e5", "1.5E+300", "2e-7", "-5e-324", "1.7976931348623157e308", "1e22"],
+        &[
+            "2.0", "2.50", "-0", "-0.0", "0.0", "0e5", "1e05", "1e+05", "1e-07", "1e0", "1.50e3", "12e3",
+            "0.5e1",
+        ],
+    );
+    all_are(
+        &all,
+        &[],
+        &["1.7976931348623158e308", "1e309", "-1e309", "1e-324", "1e9000000", "1.758e9000000"],
+    );
+    all_are(&all, &[&"9".repeat(308)], &[&"9".repeat(309), &"1".repeat(310)]);
+    let steps = plain(&NumberSet::multiples_of(&parsed("0.25")).unwrap());
+    all_are(&steps, &["0.25", "-7.5", "2e300", &"4".repeat(400)], &["0.250", "1e309", "1e0", "0.3", "-0"]);
+    all_are(&all, &[&format!("0.{}1", "0".repeat(400))], &[]);
+    let tiny = plain(&of(&[("1e-400", false), ("1e-390", true)]));
+    all_are(&tiny, &["1e-400", "1.5e-395"], &["1e-401", "1e-5"]);
+}
+
+#[test]
+fn numbers_that_stand_alone_have_one_text() {
+    for (number, text, others) in [
+        ("2", "2", &["2.0", "2e0", "0.2e1"][..]),
+        ("15", "15", &["1.5e1", "15.0"]),
+        ("1.50", "1.5", &["1.50", "1.5e0"]),
+        ("-0.0", "0", &["-0", "0.0"]),
+        ("1e20", "100000000000000000000", &["1e20", "1e+20"]),
+        ("1e21", "1e+21", &["1e21", "1000000000000000000000"]),
+        ("0.000001", "0.000001", &["1e-6"]),
+        ("-1.5e-7", "-1.5e-7", &["-0.00000015", "-1.5E-7", "-1.5e-07"]),
+        ("123456789012345678901.5", "123456789012345678901.5", &[]),
+    ] {
+        // Beside a fraction, so that the set is not one of whole numbers.
+        let set = NumberSet::of([parsed(number), parsed("0.75")]);
+        all_are(&plain(&set), &[text, "0.75"], others);
+        all_are(&plain(&set), &[], &["7.5e-1", "0.750"]);
+        let above = NumberSet::at_least(&parsed("1e25"), false);
+        all_are(&plain(&set.union(&above).unwrap()), &[text, "1e25", "2.5E+30"], others);
+    }
+    let digits = format!("1{}", "0".repeat(4_000));
+    all_are(&plain(&NumberSet::of([parsed("1e4000")])), &[&digits], &["1e4000"]);
+    let few = NumberSet::multiples_of(&parsed("1e4000")).unwrap();
+    let few = few.intersect(&of(&[("1", false), ("3e4000", true)])).unwrap();
+    all_are(&plain(&few), &[&digits, &format!("2{}", &digits[1..])], &["1e4000", "0"]);
+}
+
+#[test]
+fn integers_of_draft_4_may_need_a_point() {
+    let plain_integers = NumberSet::integers(Integers::BySpelling);
+    all_are(&plain(&plain_integers), &["1", "-3", "0"], &["1.0", "-0", "1e2"]);
+    let others = plain_integers.complement().unwrap();
+    all_are(
+        &plain(&others),
+        &["1.0", "-2.0", "0.0", "1.5", "1e2"],
+        &["1", "1.00", "1.50", "0", "-0.0", "1e0"],
+    );
+    let one = others.intersect(&NumberSet::of([parsed("1")])).unwrap();
+    all_are(&plain(&one), &["1.0"], &["1", "1e0", "1.00"]);
+}
+
+/// What a text is, by its looks.
+fn is_short(text: &str) -> bool {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, power) = unsigned.split_once(['e', 'E']).map_or((unsigned, None), |(m, p)| (m, Some(p)));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(w, f)| (w, Some(f)));
+    let no_zeros_lead = digits(whole) && (whole == "0" || !whole.starts_with('0'));
+    let no_zeros_end = fraction.is_none_or(|fraction| digits(fraction) && !fraction.ends_with('0'));
+    let one_digit = power.is_none_or(|_| whole.len() == 1 && whole != "0");
+    let power = power.is_none_or(|power| {
+        let power = power.strip_prefix(['-', '+']).unwrap_or(power);
+        digits(power) && !power.starts_with('0')
+    });
+    no_zeros_lead && no_zeros_end && one_digit && power && text != "-0"
+}
+
+fn is_digits(text: &str) -> bool {
+    is_short(text) && !text.contains(['.', 'e', 'E'])
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        r"-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,3})?",
+        r"-?[1-9](\.[0-9]{0,3}[1-9])?[eE][+-]?[1-9][0-9]{0,2}",
+        r"-?[1-9][0-9]{17,21}",
+        any::<f64>().prop_map(|float| format!("{float}")),
+        any::<f64>().prop_map(|float| format!("{float:e}")),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// The texts of all numbers and of all integers are those of the predicate that their types hold.
+    #[test]
+    fn texts_are_those_of_the_predicate(texts in prop::collection::vec(text(), 40)) {
+        let (all, whole) = (plain(&NumberSet::all()), plain(&integers()));
+        for text in texts.iter().filter(|text| !text.contains(['i', 'N'])) {
+            let number = text.parse::<f64>().unwrap();
+            let is_lost = number == 0.0 && text.contains(['e', 'E']) && !parsed(text).is_zero();
+            let held = number.is_finite() && !is_lost;
+            // The largest number and the smallest are ends of what is rounded to them, which nobody writes.
+            if number.abs() == f64::MAX || number.abs() == f64::from_bits(1) {
+                continue;
+            }
+            prop_assert_eq!(all.contains(text), is_short(text) && held, "{}", text);
+            let held = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
+            prop_assert_eq!(whole.contains(text), is_digits(text) && held, "{}", text);
+        }
+    }
+
+    /// No value of 64 bits is lost, whatever the bounds.
+    #[test]
+    fn integers_of_64_bits_have_a_text(signed: i64, unsigned: u64, low: i64, high: u64) {
+        for bounds in [&[][..], &[(low.to_string(), false)], &[(high.to_string(), true)]] {
+            let bounds: Vec<(&str, bool)> = bounds.iter().map(|(text, most)| (&**text, *most)).collect();
+            let set = of(&bounds).intersect(&integers()).unwrap();
+            let texts = plain(&set);
+            for text in [signed.to_string(), unsigned.to_string(), low.to_string(), high.to_string()] {
+                prop_assert_eq!(texts.contains(&text), set.contains(&parsed(&text)), "{}", text);
+                let odd = [text.clone() + ".0", text + "e0"];
+                prop_assert!(odd.iter().all(|text| !texts.contains(text)), "{:?}", odd);
+            }
+        }
+    }
+
+    /// Every float has its texts in the fewest digits, as Rust and `serde_json` write them but for a `.0`.
+    #[test]
+    fn floats_have_their_shortest_texts(
+        bits: u64, near in -1e3..1e3_f64, bound: f64, least in any::<bool>(),
+    ) {
+        let bounded = bound.is_finite().then(|| {
+            let bound = parsed(&format!("{bound:e}"));
+            if least { NumberSet::at_least(&bound, false) } else { NumberSet::at_most(&bound, false) }
+        });
+        for float in [f64::from_bits(bits), near].into_iter().filter(|float| float.is_finite()) {
+            let serde = serde_json::to_string(&float).unwrap();
+            let serde = serde.strip_suffix(".0").unwrap_or(&serde);
+            let scientific = format!("{float:e}");
+            for set in bounded.iter().chain([&NumberSet::all()]) {
+                let texts = plain(set);
+                for text in [&*format!("{float}"), serde, &scientific] {
+                    let (text, needless) = (text, text == "-0" || text.ends_with("e0"));
+                    let wanted = set.contains(&parsed(text)) && !needless;
+                    prop_assert_eq!(texts.contains(text), wanted, "{}", text);
+                }
+            }
+        }
+    }
+
+    /// Numbers that have a text are those that are said to.
+    #[test]
+    fn what_is_written_has_a_text(
+        low in prop::sample::select(vec!["-1e400", "-1e30", "-7", "0", "1", "1e19", "18446744073709551610"]),
+        high in prop::sample::select(vec!["1e-320", "3", "1e19", "18446744073709551617", "1e30", "1e309"]),
+        divisor in prop::sample::select(vec!["1", "2", "7e17", "0.5", "1e19"]),
+        sides in 0..4_u8,
+        count in -2_000..2_000_i64,
+    ) {
+        let mut set = NumberSet::multiples_of(&parsed(divisor)).unwrap();
+        for (side, bound, most) in [(1, low, false), (2, high, true)] {
+            if sides & side > 0 {
+                set = set.intersect(&of(&[(bound, most)])).unwrap();
+            }
+        }
+        let (texts, written) = (plain(&set), set.written(Numbers::Plain).unwrap());
+        prop_assert_eq!(texts.is_empty(), set.is_empty());
+        prop_assert_eq!(written.is_empty(), set.is_empty());
+        for number in [low, high, "0", "1e400", "-1e29", "2e30", "4e308"].map(parsed).into_iter()
+            .chain([parsed(divisor).times(&count.into())])
+        {
+            let digits = plain::fixed(&number);
+            prop_assert_eq!(texts.contains(&digits), written.contains(&number), "{}", digits);
+        }
+    }
+}
