@@ -188,6 +188,7 @@ const MEANT: &[(&str, &str)] = &[
     ("element", "`items`"),
     ("elements", "`items`"),
     ("fields", "`properties`"),
+    ("property", "`properties`"),
     ("unique", "`uniqueItems`"),
 ];
 

@@ -97,7 +97,8 @@ impl Survey<'_> {
             let alone = dialect.ref_stands_alone() && self.documents().member(node, "$ref").is_some();
             for (keyword, value) in members {
                 let fate = match self.fate(node, keyword, *value, dialect, alone) {
-                    Fate::Followed | Fate::Lost(..) if !is_used => {
+                    // The name of a schema counts even where only what is below it is referred to.
+                    Fate::Followed | Fate::Lost(..) if !is_used && keywords::role(keyword) != Role::Names => {
                         Fate::Remark(Some("nothing refers to this definition".into()))
                     }
                     fate => fate,
