@@ -150,7 +150,7 @@ fn files_of_another_kind_are_recognised() {
         (
             "format.json",
             "{\"type\": \"json_schema\", \"json_schema\": {\"schema\": {}}}",
-            "`response_format`",
+            "a `response_format`",
             "schema",
         ),
         ("gbnf.json", gbnf, "GBNF", "`--syntax gbnf`"),

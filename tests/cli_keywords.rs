@@ -43,7 +43,7 @@ fn an_unknown_keyword_is_warned_of_once_by_every_command() {
         &["inspect", "masks", "-g", "a.json", "--along", "text.json", "-t", model],
         &["inspect", "schema", "-g", "a.json"],
         &["learn", "-g", "a.json", "-m", model, "--text", "text.json", "--out", "a.prior"],
-        &["explain", "-g", "a.json", "-m", model, "text.json"],
+        &["explain", "-g", "a.json", "-m", model, "-n", "4", "-o", "a.html"],
     ] {
         let run = domino_in(folder.path(), arguments, b"");
         is_warned_once(&run, &arguments.join(" "));

@@ -162,14 +162,13 @@ impl Documents {
         let mut segments = Vec::new();
         let mut here = node;
         while let Some(parent) = self.parent(here) {
+            // Values are numbered in the text's order.
             segments.push(match self.value(parent) {
-                Value::Object(members) => members
-                    .iter()
-                    .find(|&&(_, value)| value == here)
-                    .map_or_else(String::new, |(key, _)| key.replace('~', "~0").replace('/', "~1")),
-                Value::Array(items) => {
-                    items.iter().position(|&item| item == here).unwrap_or_default().to_string()
-                }
+                Value::Object(members) => match members.binary_search_by_key(&here, |&(_, value)| value) {
+                    Ok(at) => members[at].0.replace('~', "~0").replace('/', "~1"),
+                    Err(_) => String::new(),
+                },
+                Value::Array(items) => items.binary_search(&here).unwrap_or_default().to_string(),
                 _ => String::new(),
             });
             here = parent;

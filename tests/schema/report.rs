@@ -207,6 +207,22 @@ fn all_that_is_refused_is_named() {
     assert!(told(&lenient, &inexact).contains(&(pattern, KeywordStatus::Relaxed)));
     assert!(super::report::report(&lenient, &inexact).error.is_none());
     assert!(SchemaOptions::default().report("{", &Limits::default()).is_err());
+    // What is lost with another keyword is not called enforced.
+    for (schema, pointer, text) in [
+        (
+            json!({"patternProperties": {look_behind: {}}, "additionalProperties": false}),
+            "#/additionalProperties",
+            json!({"x": 1}),
+        ),
+        (
+            json!({"propertyNames": {"pattern": look_behind, "maxLength": 1}}),
+            "#/propertyNames/maxLength",
+            json!({"xx": 1}),
+        ),
+    ] {
+        assert!(told(&lenient, &schema).contains(&(pointer.to_owned(), KeywordStatus::Relaxed)), "{schema}");
+        assert_eq!(verdicts(&lenient, &schema, &[text]), Some(vec![true]), "{schema}");
+    }
 }
 
 /// A report and a reading agree on whether there is a grammar.
@@ -320,7 +336,7 @@ fn remarks_are_not_warned_of() {
         "deprecated": true,
         "x-go-type": "T", "X-Order": 1, "example": 1, "discriminator": {"propertyName": "a"}, "xml": {},
         "externalDocs": {"url": "u"}, "markdownDescription": "m", "enumDescriptions": [], "_comment": "c",
-        "meta:license": [], "@type": "T", "//": "c", "name": "n", "version": "1", "links": [],
+        "meta:license": [], "@type": "T", "//": "c", "name": "n", "version": "1", "self": {"format": "f"}, "links": [],
         "javaType": "T",
         "properties": {"minItem": {"default": 1, "enum": [{"minItem": 2}]}, "name": {"const": {"typo": 1}}},
         "definitions": {"typo": {"title": "t"}}

@@ -161,6 +161,10 @@ const INFORMAL: &[&str] = &[
     "widget",
 ];
 
+/// Keywords by which an object is known for a schema; others, such as `format`, are words of remarks too.
+const TELLING: &[&str] =
+    &["type", "$ref", "properties", "items", "enum", "const", "allOf", "anyOf", "oneOf", "not"];
+
 /// What was meant by names that are not near to that of a keyword.
 const MEANT: &[(&str, &str)] = &[
     ("disallow", "`not`"),
@@ -184,6 +188,7 @@ const MEANT: &[(&str, &str)] = &[
     ("element", "`items`"),
     ("elements", "`items`"),
     ("fields", "`properties`"),
+    ("property", "`properties`"),
     ("unique", "`uniqueItems`"),
 ];
 
@@ -231,7 +236,7 @@ pub(super) fn advice(documents: &Documents, keyword: &str, value: NodeId) -> Str
 /// Is it an object that says something as a schema?
 fn is_like_schema(documents: &Documents, value: NodeId) -> bool {
     match documents.value(value) {
-        Value::Object(members) => members.iter().any(|(key, _)| role(key) == Role::Asserts),
+        Value::Object(members) => members.iter().any(|(key, _)| TELLING.contains(&&**key)),
         _ => false,
     }
 }

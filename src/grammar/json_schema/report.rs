@@ -2,15 +2,16 @@
 
 use std::fmt;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use super::{
     AutomataCache, SchemaError, SchemaErrorKind, WrittenKeys,
     algebra::Algebra,
     attempt,
-    document::{Documents, NodeId},
+    document::{Documents, NodeId, Value},
     emit,
     error::Problem,
+    keywords,
     options::SchemaOptions,
     resolve::Resolver,
     survey::{Fate, Met, survey},
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     grammar::{
         GrammarBuilder, GrammarWarning, GrammarWarningKind,
-        error::MOST_SHOWN,
+        error::{MOST_SHOWN, quoted},
         source::{Source, Span},
     },
     limits::Limits,
@@ -106,48 +107,112 @@ pub(super) fn report(
     text: &str,
     limits: &Limits,
 ) -> Result<SchemaReport, SchemaError> {
-    // What cannot be had exactly is all met by going on where it is met first.
     let automata = AutomataCache::new();
-    let lenient = options.clone().with_lenient(true);
     let mut written = WrittenKeys::new();
-    let emit = |algebra: &mut Algebra<'_>, start| emit::emit(algebra, start, &mut written, limits);
-    let (done, mut algebra, root) = attempt(&lenient, text, limits, &automata, emit)?;
+    let mut emit = |algebra: &mut Algebra<'_>, start| emit::emit(algebra, start, &mut written, limits);
+    let (done, mut algebra, root) = attempt(options, text, limits, &automata, &mut emit)?;
+    let Err(first) = done else {
+        let met = survey(&algebra.resolver, root, options);
+        let problems = std::mem::take(&mut algebra.relaxed);
+        let problems = taken_along(&algebra, &met, problems);
+        return Ok(SchemaReport {
+            keywords: listed(&algebra, &met, problems, KeywordStatus::Relaxed),
+            error: None,
+        });
+    };
+    let error = first.clone().finish(&algebra.resolver.documents);
+    // All that cannot be had exactly is met by going on where it is met first. Nodes have the same numbers.
+    let lenient = options.clone().with_lenient(true);
+    let (done, mut algebra, root) = attempt(&lenient, text, limits, &automata, &mut emit)?;
     let met = survey(&algebra.resolver, root, options);
     let mut problems = std::mem::take(&mut algebra.relaxed);
-    let status = match &done {
-        Ok(_) if options.lenient => KeywordStatus::Relaxed,
-        _ => KeywordStatus::Refused,
-    };
-    let error = match done {
-        Ok(_) if options.lenient || problems.is_empty() => None,
-        Ok(_) => super::parse(options, text, limits, &automata).err(),
-        Err(problem) => {
-            if problem.kind != SchemaErrorKind::Limit {
-                problems.extend(more_problems(&mut algebra, &met));
-            }
-            problems.push((*problem).clone());
-            Some(problem.finish(&algebra.resolver.documents))
+    if let Err(problem) = done {
+        if problem.kind != SchemaErrorKind::Limit {
+            problems.extend(more_problems(&mut algebra, &met));
         }
-    };
-    let documents = &algebra.resolver.documents;
-    let keywords = met.iter().map(|one| {
-        let blamed = |problem: &&Problem| problem.node == one.node && problem.keyword == Some(&*one.keyword);
-        let (status, note) = match problems.iter().find(blamed) {
-            Some(problem) => (status, Some(problem.reason.clone())),
-            None => plain_status(&one.fate),
-        };
-        let pointer = pointer(&algebra, documents, one);
-        KeywordReport { pointer, keyword: one.keyword.to_string(), status, note }
-    });
-    Ok(SchemaReport { keywords: keywords.collect(), error })
+        problems.push(*problem);
+    }
+    problems.push(*first);
+    let keywords = listed(&algebra, &met, problems, KeywordStatus::Refused);
+    Ok(SchemaReport { keywords, error: Some(error) })
 }
 
-fn plain_status(fate: &Fate) -> (KeywordStatus, Option<String>) {
-    match fate {
+/// What was relaxed, with the keywords that are lost with another one: `additionalProperties` beside a pattern
+/// that cannot be had, since nobody knows which keys are additional; all of `propertyNames`, which is complemented
+/// as a whole; and any keyword where a combination was too large, which may have lost any part.
+fn taken_along(algebra: &Algebra<'_>, met: &[Met], mut problems: Vec<Problem>) -> Vec<Problem> {
+    let documents = &algebra.resolver.documents;
+    let around = |node| std::iter::successors(Some(node), |&inner| documents.parent(inner));
+    let names: HashSet<NodeId> =
+        met.iter().filter(|one| &*one.keyword == "propertyNames").map(|one| one.value).collect();
+    let in_names = |node| around(node).find(|outer| names.contains(outer));
+    let whole = problems.iter().find(|problem| problem.keyword.is_none()).cloned();
+    let patterns: HashSet<NodeId> = problems
+        .iter()
+        .filter(|problem| problem.keyword == Some("patternProperties"))
+        .map(|problem| problem.node)
+        .collect();
+    let lost: HashSet<NodeId> = problems.iter().filter_map(|problem| in_names(problem.node)).collect();
+    let Some(first) = problems.first().cloned() else { return problems };
+    for one in met.iter().filter(|one| one.fate == Fate::Followed) {
+        let Some(keyword) = known(&one.keyword) else { continue };
+        let refers = |node| documents.member(node, "$ref").is_some();
+        let reason = match (&whole, keyword) {
+            (Some(problem), _) => problem.reason.clone(),
+            (None, "additionalProperties") if patterns.contains(&one.node) => {
+                "which keys are additional is not known without all patterns".to_owned()
+            }
+            (None, "propertyNames") if refers(one.value) => "what it refers to may not be exact".to_owned(),
+            _ if in_names(one.value).is_some_and(|names| lost.contains(&names)) => {
+                "another keyword for names cannot be had exactly".to_owned()
+            }
+            _ => continue,
+        };
+        problems.push(Problem { reason, node: one.node, keyword: Some(keyword), ..first.clone() });
+    }
+    problems
+}
+
+/// The keyword as the table has it.
+fn known(keyword: &str) -> Option<&'static str> {
+    keywords::ASSERTING.iter().chain(keywords::NAMING).copied().find(|name| *name == keyword)
+}
+
+/// The keywords with what becomes of them; `status` is that of those which have a problem.
+fn listed(
+    algebra: &Algebra<'_>,
+    met: &[Met],
+    problems: Vec<Problem>,
+    status: KeywordStatus,
+) -> Vec<KeywordReport> {
+    let documents = &algebra.resolver.documents;
+    let mut blamed: HashMap<(NodeId, Option<&'static str>), String> = HashMap::new();
+    for problem in problems {
+        blamed.entry((problem.node, problem.keyword)).or_insert(problem.reason);
+    }
+    let keyword = |one: &Met| {
+        let own = known(&one.keyword).and_then(|name| blamed.get(&(one.node, Some(name))));
+        // What stands under it is no schema.
+        let under = || blamed.get(&(one.value, None)).filter(|_| !is_object(documents, one.value));
+        let (status, note) = match own.or_else(under) {
+            Some(reason) => (status, Some(reason.clone())),
+            None => plain_status(documents, one),
+        };
+        KeywordReport { pointer: pointer(algebra, one), keyword: one.keyword.to_string(), status, note }
+    };
+    met.iter().map(keyword).collect()
+}
+
+fn is_object(documents: &Documents, node: NodeId) -> bool {
+    matches!(documents.value(node), Value::Object(_))
+}
+
+fn plain_status(documents: &Documents, one: &Met) -> (KeywordStatus, Option<String>) {
+    match &one.fate {
         Fate::Followed => (KeywordStatus::Enforced, None),
         Fate::Remark(why) => (KeywordStatus::Annotation, why.as_ref().map(ToString::to_string)),
         Fate::Lost(why, hint) => (KeywordStatus::Annotation, Some(format!("{why}: {hint}"))),
-        Fate::Unknown(hint) => (KeywordStatus::Unknown, Some(hint.clone())),
+        Fate::Unknown => (KeywordStatus::Unknown, Some(keywords::advice(documents, &one.keyword, one.value))),
     }
 }
 
@@ -168,7 +233,8 @@ fn more_problems(algebra: &mut Algebra<'_>, met: &[Met]) -> Vec<Problem> {
     problems
 }
 
-fn pointer(algebra: &Algebra<'_>, documents: &Documents, one: &Met) -> String {
+fn pointer(algebra: &Algebra<'_>, one: &Met) -> String {
+    let documents = &algebra.resolver.documents;
     let inside = documents.pointer(one.value);
     match documents.document(one.value) {
         0 => inside,
@@ -176,42 +242,45 @@ fn pointer(algebra: &Algebra<'_>, documents: &Documents, one: &Met) -> String {
     }
 }
 
-/// A keyword that restricts nothing although somebody may expect that it does.
-#[derive(Debug, Clone)]
-struct Dropped {
-    kind: GrammarWarningKind,
-    message: String,
-    hint: String,
-    value: NodeId,
-}
-
 /// One warning for each keyword that is dropped for some reason, at its first place.
 pub(super) fn warnings(resolver: &Resolver, root: NodeId, options: &SchemaOptions) -> Vec<GrammarWarning> {
-    let mut told = HashSet::new();
-    let mut warnings: Vec<GrammarWarning> = Vec::new();
     let documents = &resolver.documents;
-    for Met { keyword, value, fate, .. } in survey(resolver, root, options) {
-        let dropped = match fate {
-            Fate::Unknown(hint) => Dropped {
-                kind: GrammarWarningKind::UnknownKeyword,
-                message: format!("{} is no keyword of any draft: it restricts nothing", quoted(&keyword)),
-                hint,
-                value,
-            },
-            Fate::Lost(why, hint) => Dropped {
-                kind: GrammarWarningKind::WithoutEffect,
-                message: format!("{} restricts nothing here: {why}", quoted(&keyword)),
-                hint: hint.to_owned(),
-                value,
-            },
-            _ => continue,
-        };
+    let met = survey(resolver, root, options);
+    let mut told = HashSet::new();
+    let dropped = met.iter().filter(|one| {
         // Other documents are told of where they are the schema.
-        if documents.document(dropped.value) == 0 && told.insert(dropped.message.clone()) {
-            warnings.push(dropped.shown(documents));
-        }
+        let is_dropped = matches!(one.fate, Fate::Unknown | Fate::Lost(..));
+        is_dropped && documents.document(one.value) == 0 && told.insert((&one.keyword, &one.fate))
+    });
+    let dropped: Vec<&Met> = dropped.collect();
+    let more = dropped.len().saturating_sub(MOST_SHOWN);
+    let mut warnings: Vec<GrammarWarning> =
+        dropped.into_iter().take(MOST_SHOWN).filter_map(|one| warning(documents, one)).collect();
+    if let Some(last) = warnings.pop() {
+        warnings.push(if more > 0 { last.with_more(more) } else { last });
     }
-    bounded(warnings)
+    warnings
+}
+
+/// The warning of a keyword that restricts nothing although somebody may expect that it does.
+fn warning(documents: &Documents, one: &Met) -> Option<GrammarWarning> {
+    let keyword = quoted(&one.keyword);
+    let (kind, message, hint) = match &one.fate {
+        Fate::Unknown => (
+            GrammarWarningKind::UnknownKeyword,
+            format!("{keyword} is no keyword of any draft: it restricts nothing"),
+            keywords::advice(documents, &one.keyword, one.value),
+        ),
+        Fate::Lost(why, hint) => (
+            GrammarWarningKind::WithoutEffect,
+            format!("{keyword} restricts nothing here: {why}"),
+            (*hint).to_owned(),
+        ),
+        Fate::Followed | Fate::Remark(_) => return None,
+    };
+    let text = documents.text(documents.document(one.value));
+    let span = key_span(text, documents.span(one.value));
+    Some(GrammarWarning::new(kind, message, Source::new(text), span, hint))
 }
 
 /// The warnings of a schema's keywords alone, as its grammar has them; none where the text is not JSON.
@@ -220,30 +289,6 @@ pub(in crate::grammar) fn keyword_warnings(options: &SchemaOptions, text: &str) 
     let Ok(root) = documents.read(text) else { return Vec::new() };
     let resolver = Resolver::new(documents, &[(String::new(), root)], options);
     warnings(&resolver, root, options)
-}
-
-/// As many warnings as are shown of a grammar; the last says how many more there are.
-fn bounded(mut warnings: Vec<GrammarWarning>) -> Vec<GrammarWarning> {
-    let more = warnings.len().saturating_sub(MOST_SHOWN);
-    warnings.truncate(MOST_SHOWN);
-    match warnings.pop() {
-        Some(last) if more > 0 => warnings.push(last.with_more(more)),
-        Some(last) => warnings.push(last),
-        None => {}
-    }
-    warnings
-}
-
-impl Dropped {
-    fn shown(self, documents: &Documents) -> GrammarWarning {
-        let text = documents.text(documents.document(self.value));
-        let span = key_span(text, documents.span(self.value));
-        GrammarWarning::new(self.kind, self.message, Source::new(text), span, self.hint)
-    }
-}
-
-fn quoted(keyword: &str) -> String {
-    crate::grammar::error::quoted(keyword)
 }
 
 /// Where the key of a member stands whose value is at `value`.

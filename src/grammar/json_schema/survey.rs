@@ -16,7 +16,7 @@ use super::{
 };
 
 /// What becomes of a keyword.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Fate {
     /// The grammar holds what it says.
     Followed,
@@ -24,8 +24,8 @@ pub(super) enum Fate {
     Remark(Option<Cow<'static, str>>),
     /// It would say something of values elsewhere, and here it does not: why, and what to do.
     Lost(Cow<'static, str>, &'static str),
-    /// Nobody knows it; what may help.
-    Unknown(String),
+    /// Nobody knows it.
+    Unknown,
 }
 
 /// A keyword of a schema.
@@ -48,6 +48,7 @@ pub(super) fn survey(resolver: &Resolver, root: NodeId, options: &SchemaOptions)
         seen: HashSet::new(),
         definitions: Vec::new(),
         around: HashSet::new(),
+        has_dynamic: false,
         met: Vec::new(),
     };
     survey.walk(true);
@@ -76,6 +77,8 @@ struct Survey<'r> {
     definitions: Vec<NodeId>,
     /// What is around schemas that references lead to.
     around: HashSet<NodeId>,
+    /// Were schemas with dynamic anchors entered?
+    has_dynamic: bool,
     met: Vec<Met>,
 }
 
@@ -94,7 +97,8 @@ impl Survey<'_> {
             let alone = dialect.ref_stands_alone() && self.documents().member(node, "$ref").is_some();
             for (keyword, value) in members {
                 let fate = match self.fate(node, keyword, *value, dialect, alone) {
-                    Fate::Followed | Fate::Lost(..) if !is_used => {
+                    // The name of a schema counts even where only what is below it is referred to.
+                    Fate::Followed | Fate::Lost(..) if !is_used && keywords::role(keyword) != Role::Names => {
                         Fate::Remark(Some("nothing refers to this definition".into()))
                     }
                     fate => fate,
@@ -127,8 +131,10 @@ impl Survey<'_> {
             return;
         }
         let target = self.resolver.reference(node, keyword, Resolver::NOTHING).ok();
-        // A dynamic reference may lead to any anchor of that name.
-        let dynamic = if keyword == "$ref" { Vec::new() } else { self.resolver.dynamically_named() };
+        // Where a dynamic reference leads depends on what was entered: any such schema may be meant.
+        let is_first = keyword != "$ref" && !self.has_dynamic;
+        self.has_dynamic |= is_first;
+        let dynamic = if is_first { self.resolver.dynamically_named() } else { Vec::new() };
         for target in target.into_iter().chain(dynamic) {
             self.open.push(target);
             let around = std::iter::successors(Some(target), |&inner| documents.parent(inner));
@@ -143,7 +149,7 @@ impl Survey<'_> {
     fn fate(&self, node: NodeId, keyword: &str, value: NodeId, dialect: Dialect, alone: bool) -> Fate {
         let role = keywords::role_of(self.documents(), keyword, value);
         match role {
-            Role::Unknown => return Fate::Unknown(keywords::advice(self.documents(), keyword, value)),
+            Role::Unknown => return Fate::Unknown,
             Role::Remarks => return Fate::Remark(None),
             Role::Asserts | Role::Names => {}
         }

@@ -151,7 +151,7 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
 fn keywords(command: &Inspect) -> anyhow::Result<Exit> {
     let text = command.grammar.load()?;
     check::report(&command.grammar.name(), &text.reports()?, command.form == Form::Json)?;
-    text.parse()?;
+    warned::tell(&command.grammar.name(), text.parse()?.warnings());
     Ok(Exit::Success)
 }
 
