@@ -12,7 +12,7 @@ mod decimal;
 mod edges;
 mod multiples;
 mod plain;
-#[cfg(all(test, not(packaged)))]
+#[cfg(test)]
 mod plain_tests;
 mod reals;
 mod residues;
