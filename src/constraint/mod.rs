@@ -47,7 +47,7 @@ pub use explore::Exploration;
 pub(crate) use host::Host;
 pub(crate) use keys::has_key_twice;
 pub(crate) use machine::Machine;
-pub use memory::Memory;
+pub use memory::{CompilerMemory, Memory};
 pub use patience::Patience;
 pub(crate) use program::{Asked, Program};
 pub use readings::TerminalRun;

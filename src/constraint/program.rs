@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use hashbrown::HashSet;
+
 use super::{classes::Class, completion::Lengths, scarce::ScarceKeys};
 use crate::{
     ids::{ScanStateId, TerminalId, TokenId},
@@ -37,6 +39,19 @@ pub(crate) struct Program {
     scarce: OnceLock<Option<Arc<ScarceKeys>>>,
     /// All trees, if they were grown ahead.
     pub(crate) grown: OnceLock<Arc<Forest>>,
+}
+
+/// The tables, each once, with those of strings that they count beside.
+fn distinct(tables: &[Arc<TerminalTable>]) -> impl Iterator<Item = &Arc<TerminalTable>> {
+    let mut met = HashSet::with_capacity(tables.len());
+    let all = tables.iter().flat_map(|table| [Some(table), table.unbounded()]).flatten();
+    all.filter(move |table| met.insert(Arc::as_ptr(table)))
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        distinct(&self.tables).for_each(|table| table.release());
+    }
 }
 
 /// What was asked for.
@@ -90,7 +105,7 @@ impl Program {
 
     /// A program without trees. Terminals may have much in common with those of the tables `common`.
     pub(crate) fn new(
-        lowered: Lowered,
+        mut lowered: Lowered,
         tables: &Tables,
         asked: Asked,
         common: &[Arc<TerminalTable>],
@@ -99,19 +114,22 @@ impl Program {
     ) -> Self {
         let count = lowered.scanner.terminal_count();
         let follow = || Follow::new(&lowered.cfg, count);
-        let (mut made, mut own) = (None, Vec::new());
+        let (mut made, mut own) = (None, Vec::<Arc<TerminalTable>>::new());
         rayon::in_place_scope(|scope| {
             if count >= WORTH_A_THREAD && rayon::current_num_threads() > 1 {
                 scope.spawn(|_| made = Some(follow()));
             }
             own = lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect();
         });
+        let made = made.unwrap_or_else(follow);
+        lowered.scanner.share(own.iter().map(|table| Arc::clone(table.dfa())));
+        distinct(&own).for_each(|table| table.enlist());
         Self {
             tables: own,
             vocabulary: tables.vocabulary().clone(),
             classes: Class::of(&asked),
             asked,
-            follow: made.unwrap_or_else(follow),
+            follow: made,
             lowered,
             lookahead: reach.0,
             terminals: reach.1,
@@ -120,6 +138,21 @@ impl Program {
             scarce: OnceLock::new(),
             grown: OnceLock::new(),
         }
+    }
+
+    /// Memory of the lowered grammar, in bytes. Linear in its names.
+    pub(crate) fn bytes(&self) -> usize {
+        let Lowered { cfg, scanner, after_new, .. } = &self.lowered;
+        let late = self.lengths.get().map_or(0, |lengths| lengths.bytes());
+        let tables = self.tables.capacity() * size_of::<Arc<TerminalTable>>();
+        let names = self.lowered.source_bytes() + after_new.capacity();
+        size_of::<Self>() + cfg.bytes() + scanner.index_bytes() + names + tables + self.follow.bytes() + late
+    }
+
+    /// Memory of the terminals that no other grammar uses, in bytes.
+    pub(crate) fn terminal_bytes(&self) -> usize {
+        let own = distinct(&self.tables).filter(|table| table.users() == 1);
+        own.map(|table| table.bytes()).sum()
     }
 
     /// What a token adds to a text: its bytes, or, of a special token that the grammar asks for, its name.

@@ -10,11 +10,12 @@ use std::{
 };
 
 use super::{
-    any_order::AnyOrder, automaton::Automaton, pattern::Pattern, source::Span, warning::GrammarWarning,
+    any_order::AnyOrder, automaton::Automaton, pattern::Pattern, room::Room, source::Span,
+    warning::GrammarWarning,
 };
 use crate::{
     ids::{ExprId, RuleId},
-    limits::{Budget, LimitExceeded, Limits},
+    limits::{LimitExceeded, Limits},
     special::{self, TokenClass},
 };
 
@@ -256,7 +257,7 @@ pub struct GrammarBuilder {
     ignored: Vec<RuleId>,
     greedy: bool,
     classes: BTreeSet<TokenClass>,
-    max_exprs: usize,
+    room: Room,
 }
 
 /// A rule was given a second body; holds the span of the first definition.
@@ -294,7 +295,7 @@ impl GrammarBuilder {
             ignored: Vec::new(),
             greedy: false,
             classes: BTreeSet::new(),
-            max_exprs: limits.expressions.min(u32::MAX as usize),
+            room: Room::new(limits),
         }
     }
 
@@ -310,9 +311,7 @@ impl GrammarBuilder {
     }
 
     fn push(&mut self, expr: Expr, span: Span) -> Result<ExprId, LimitExceeded> {
-        if self.exprs.len() >= self.max_exprs {
-            return Err(LimitExceeded::new(Budget::Expressions, "expressions of a grammar", self.max_exprs));
-        }
+        self.room.expression(self.exprs.len())?;
         let id = ExprId::new(u32::try_from(self.exprs.len()).unwrap_or(u32::MAX));
         self.exprs.push(expr);
         self.spans.push(span);
@@ -398,6 +397,7 @@ impl GrammarBuilder {
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
     pub fn pattern(&mut self, pattern: Pattern, span: Span) -> Result<ExprId, LimitExceeded> {
+        self.room.leaf(pattern.kind())?;
         self.classes.extend(pattern.classes());
         self.push(Expr::Pattern(pattern), span)
     }

@@ -243,7 +243,11 @@ fn extreme_numbers_stay_bounded() {
     assert!(few.texts(&AutomataCache::new()).unwrap().contains("3000000021"));
     let hundred = NumberSet::multiples_of(&parsed("1000003")).unwrap();
     let hundred = hundred.intersect(&NumberSet::at_most(&parsed("1e8"), false)).unwrap();
-    let hundred = hundred.intersect(&NumberSet::at_least(&parsed("0"), false)).unwrap().texts(&AutomataCache::new()).unwrap();
+    let hundred = hundred
+        .intersect(&NumberSet::at_least(&parsed("0"), false))
+        .unwrap()
+        .texts(&AutomataCache::new())
+        .unwrap();
     assert!(hundred.contains("99000297") && hundred.contains("0") && !hundred.contains("99000298"));
     assert!(NumberSet::multiples_of(&parsed("0")).is_err());
 }
