@@ -233,11 +233,13 @@ impl CompiledGrammar {
         }
     }
 
-    /// Memory of what its sessions share. Constant time for each machine.
+    /// Memory of what its sessions share. Constant time for each machine, each terminal, and each name in the
+    /// grammar.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let mut memory = self.host.memory(&self.program);
-        memory.trees += self.program.grown.get().map_or(0, |trees| trees.bytes());
+        (memory.grammar, memory.terminals) = (self.program.bytes(), self.program.terminal_bytes());
+        memory.trees += self.program.grown.get().map_or(0, |trees| trees.own_bytes());
         memory
     }
 

@@ -169,8 +169,8 @@ pub mod further;
 pub use captures::{Capture, CaptureError, Captures};
 pub use compile::{CompiledGrammar, Compiler, TreeProgress};
 pub use constraint::{
-    Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError, StepErrorKind,
-    TerminalRun, TextPlace, ThreadView,
+    CompilerMemory, Completion, Constraint, Context, Exploration, Memory, NextChars, Patience, StepError,
+    StepErrorKind, TerminalRun, TextPlace, ThreadView,
 };
 pub use grammar::{AutomataCache, Grammar, GrammarError, Syntax};
 pub use ids::TokenId;

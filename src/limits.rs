@@ -34,6 +34,9 @@ pub struct Limits {
     pub nfa_bytes: usize,
     /// Symbols in all productions of the context-free grammar. Default 4,000,000. About 16 bytes each.
     pub symbols: usize,
+    /// Memory of the automata of a grammar's terminals, in bytes, and of those that it is written with before
+    /// it is compiled. Default 144 MiB.
+    pub terminal_bytes: usize,
     /// Memory of the Earley sets that a compiled grammar keeps, in bytes. Default 128 MiB. A set takes about 100, and 8 for each further way to read the text; a level of nesting is a set or two.
     pub parser_bytes: usize,
     /// Memory of the constraint states that a compiled grammar keeps, in bytes. Default 64 MiB. A state takes about 50, and once it is left in several ways 4 for each class of bytes that the grammar tells apart.
@@ -96,6 +99,7 @@ impl Default for Limits {
             fold_states: 64,
             nfa_bytes: 4 << 20,
             symbols: 4_000_000,
+            terminal_bytes: 144 << 20,
             parser_bytes: 128 << 20,
             state_bytes: 64 << 20,
             step_work: 1_750_000,
@@ -119,14 +123,16 @@ impl Default for Limits {
 const LEAST_NODES: usize = 1 << 16;
 
 impl Limits {
-    /// The same limits with `bytes` bytes for all that a compiled grammar keeps: parser sets, constraint states, trees and
-    /// masks, in the proportions of the defaults.
+    /// The same limits with `bytes` bytes for all that a compiled grammar keeps: automata, parser sets,
+    /// constraint states, trees and masks, in the proportions of the defaults.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         let default = Self::default();
-        let all = default.parser_bytes + default.state_bytes + default.tree_bytes + default.mask_bytes;
+        let machine = default.parser_bytes + default.state_bytes + default.tree_bytes + default.mask_bytes;
+        let all = default.terminal_bytes + machine;
         // In steps of a 1,024th, so that nothing overflows.
         let part = |of: usize| (bytes / 1024).saturating_mul(of / (all / 1024));
+        self.terminal_bytes = part(default.terminal_bytes);
         self.parser_bytes = part(default.parser_bytes);
         self.state_bytes = part(default.state_bytes);
         self.tree_bytes = part(default.tree_bytes);
@@ -148,7 +154,8 @@ impl Limits {
 /// Memory of the vocabulary-terminal tables of one compiler, in bytes, past which those that no grammar uses are dropped.
 pub const TABLE_BYTES: usize = 256 << 20;
 
-/// Memory of an [`AutomataCache`](crate::AutomataCache), in bytes, past which what was not used for longest is dropped.
+/// Memory of an [`AutomataCache`](crate::AutomataCache), in bytes, past which what was not used for longest
+/// is dropped.
 pub const AUTOMATA_BYTES: usize = 16 << 20;
 
 /// Work of growing all trees of a grammar ahead, in the units of [`Limits::step_work`]; past it the rest grows when texts
@@ -233,6 +240,8 @@ pub enum Budget {
     NfaBytes,
     /// [`Limits::symbols`].
     Symbols,
+    /// [`Limits::terminal_bytes`].
+    TerminalBytes,
     /// [`Limits::parser_bytes`].
     ParserBytes,
     /// [`Limits::state_bytes`].
@@ -268,6 +277,7 @@ impl Budget {
             Self::DfaStates => "dfa_states",
             Self::NfaBytes => "nfa_bytes",
             Self::Symbols => "symbols",
+            Self::TerminalBytes => "terminal_bytes",
             Self::ParserBytes => "parser_bytes",
             Self::StateBytes => "state_bytes",
             Self::StepWork => "step_work",
@@ -287,6 +297,9 @@ impl Budget {
             Self::RegexBytes => "split the expression, or write it as a grammar of several rules",
             Self::Repeat => "allow any number (`*`), or nest counts: `(x{100}){100}`",
             Self::RegexNesting => "give the inner groups names of their own, as rules of a grammar",
+            Self::TerminalBytes => {
+                "bring counts and classes of the patterns down, or let fewer of them have both"
+            }
             Self::DfaStates | Self::NfaBytes => {
                 "split the terminal into rules, or bring its counts and classes down"
             }
@@ -332,6 +345,11 @@ impl LimitExceeded {
     #[must_use]
     pub fn new(budget: Budget, what: &'static str, limit: usize) -> Self {
         Self { budget, what, limit: u64::try_from(limit).unwrap_or(u64::MAX) }
+    }
+
+    /// The automata of a grammar take more than `limit` bytes.
+    pub(crate) fn of_terminals(limit: usize) -> Self {
+        Self::new(Budget::TerminalBytes, "bytes of the terminals' automata", limit)
     }
 
     /// Which budget.

@@ -1,10 +1,14 @@
-//! What a compiler keeps between grammars: filled ahead.
+//! What a compiler keeps between grammars: filled ahead, weighed and dropped.
+
+use std::sync::PoisonError;
 
 use super::Compiler;
 use crate::{
+    constraint::CompilerMemory,
     grammar::{AutomataCache, Grammar, GrammarError, Syntax},
     limits::{Limits, PREPARING_WORK},
     lower::CompileError,
+    subterminal::Weights,
 };
 
 impl Compiler {
@@ -17,11 +21,58 @@ impl Compiler {
     }
 
     /// The automata of JSON Schemas that were [parsed](Self::parse), for whoever reads schemas in another way
-    /// ([`SchemaOptions::parse_with`](crate::grammar::json_schema::SchemaOptions::parse_with)), weighs them or
-    /// forgets them.
+    /// ([`SchemaOptions::parse_with`](crate::grammar::json_schema::SchemaOptions::parse_with)), weighs them
+    /// or forgets them.
     #[must_use]
     pub fn automata(&self) -> &AutomataCache {
         &self.automata
+    }
+
+    /// Memory of what its grammars share, and of what it keeps for the next ones. Linear in the number of
+    /// terminals.
+    ///
+    /// # Example
+    /// ```
+    /// use domino::{Compiler, Syntax, TokenId, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build()?;
+    /// let compiler = Compiler::new(vocabulary);
+    /// let compiled = compiler.compile(&compiler.parse(Syntax::Regex, "[a-f]{40}")?)?;
+    /// assert!(compiler.memory().terminals >= compiled.memory().terminals);
+    /// drop(compiled);
+    /// let before = compiler.memory().unused;
+    /// compiler.trim(1_000);
+    /// assert!(compiler.memory().unused <= before);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn memory(&self) -> CompilerMemory {
+        let spelled = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = CompilerMemory { automata: self.automata.bytes(), ..CompilerMemory::default() };
+        for tables in spelled.values().chain([&self.tables]) {
+            let Weights { all, unused, shared } = tables.weights();
+            memory.terminals += all;
+            memory.unused += unused;
+            memory.shared += shared;
+        }
+        memory.vocabularies = spelled.values().map(|tables| tables.vocabulary().memory()).sum();
+        memory
+    }
+
+    /// Drops what it keeps for the next grammars until that takes no more than `most` bytes: terminals that
+    /// no grammar uses, those that were asked for longest ago first, then automata of schemas. Grammars that
+    /// are compiled go on as they are; masks are the same.
+    pub fn trim(&self, most: usize) {
+        let automata = self.automata.bytes();
+        let mut room = most.saturating_sub(automata);
+        let spelled = self.spelled.lock().unwrap_or_else(PoisonError::into_inner);
+        for tables in spelled.values().chain([&self.tables]) {
+            tables.trim(room);
+            room = room.saturating_sub(tables.weights().unused);
+        }
+        if automata > most {
+            self.automata.trim(most);
+        }
     }
 
     /// Reads a grammar within its limits, by what it has read before: [`Grammar::parse_with`].

@@ -51,6 +51,11 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.rests) + size_of_val(&*self.scans)
+    }
+
     /// Linear in the grammar.
     pub(super) fn new(lowered: &Lowered) -> Self {
         let (mut terminals, mut scans) = (Vec::new(), Vec::new());

@@ -121,11 +121,11 @@ impl Machine {
     /// Memory of what it holds.
     pub(super) fn memory(&self, shared: &Program) -> Memory {
         Memory {
-            machines: 1,
             parser_sets: self.parser.bytes(&shared.lowered.cfg),
             states: self.states.bytes(),
             trees: self.maker.tree_bytes(),
             masks: self.masks.bytes() + self.refusals.bytes(),
+            ..Memory::of_a_machine()
         }
     }
 

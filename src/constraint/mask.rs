@@ -96,13 +96,10 @@ impl MaskMaker {
         }
     }
 
-    /// Memory of its own trees, in bytes; of those that were grown ahead, only what it does not share.
+    /// Memory of its own trees, in bytes, without what tables of terminals have as well.
     pub(super) fn tree_bytes(&self) -> usize {
-        if !self.grown {
-            return self.forest.bytes();
-        }
-        self.forest.node_bytes()
-            + self.branches.values().flatten().map(|branches| branches.bytes()).sum::<usize>()
+        let trees = if self.grown { self.forest.list_bytes() } else { self.forest.own_bytes() };
+        trees + self.branches.values().flatten().map(|branches| branches.bytes()).sum::<usize>()
     }
 
     /// The tokens that may follow, filed under the state: stay-tokens need no parser, an edge is followed

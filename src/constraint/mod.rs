@@ -49,7 +49,7 @@ pub use explore::Exploration;
 pub(crate) use host::Host;
 pub(crate) use keys::has_key_twice;
 pub(crate) use machine::Machine;
-pub use memory::Memory;
+pub use memory::{CompilerMemory, Memory};
 pub use patience::Patience;
 pub(crate) use program::Program;
 pub use readings::TerminalRun;

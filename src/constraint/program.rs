@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use hashbrown::HashSet;
+
 use super::{asked::Asked, class::Class, completion::Lengths, scarce::ScarceKeys};
 use crate::{
     cores,
@@ -37,6 +39,19 @@ pub(crate) struct Program {
     scarce: OnceLock<Option<Arc<ScarceKeys>>>,
     /// All trees, if they were grown ahead.
     pub(crate) grown: OnceLock<Arc<Forest>>,
+}
+
+/// The tables, each once, with those of strings that they count beside.
+fn distinct(tables: &[Arc<TerminalTable>]) -> impl Iterator<Item = &Arc<TerminalTable>> {
+    let mut met = HashSet::with_capacity(tables.len());
+    let all = tables.iter().flat_map(|table| [Some(table), table.unbounded()]).flatten();
+    all.filter(move |table| met.insert(Arc::as_ptr(table)))
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        distinct(&self.tables).for_each(|table| table.release());
+    }
 }
 
 impl Program {
@@ -79,7 +94,7 @@ impl Program {
 
     /// A program without trees. Terminals may have much in common with those of the tables `common`.
     pub(crate) fn new(
-        lowered: Lowered,
+        mut lowered: Lowered,
         tables: &Tables,
         mut asked: Asked,
         common: &[Arc<TerminalTable>],
@@ -88,9 +103,11 @@ impl Program {
     ) -> Self {
         let count = lowered.scanner.terminal_count();
         let follow = || Follow::new(&lowered.cfg, count);
-        let own = || lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect();
-        let (own, follow) =
-            if count >= WORTH_A_THREAD { cores::beside(own, follow) } else { (own(), follow()) };
+        let make = || lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect();
+        let (own, follow): (Vec<Arc<TerminalTable>>, _) =
+            if count >= WORTH_A_THREAD { cores::beside(make, follow) } else { (make(), follow()) };
+        lowered.scanner.share(own.iter().map(|table| Arc::clone(table.dfa())));
+        distinct(&own).for_each(|table| table.enlist());
         Self {
             tables: own,
             vocabulary: tables.vocabulary().clone(),
@@ -105,6 +122,21 @@ impl Program {
             scarce: OnceLock::new(),
             grown: OnceLock::new(),
         }
+    }
+
+    /// Memory of the lowered grammar, in bytes. Linear in its names.
+    pub(crate) fn bytes(&self) -> usize {
+        let Lowered { cfg, scanner, after_new, .. } = &self.lowered;
+        let late = self.lengths.get().map_or(0, |lengths| lengths.bytes());
+        let tables = self.tables.capacity() * size_of::<Arc<TerminalTable>>();
+        let names = self.lowered.source_bytes() + after_new.capacity();
+        size_of::<Self>() + cfg.bytes() + scanner.index_bytes() + names + tables + self.follow.bytes() + late
+    }
+
+    /// Memory of the terminals that no other grammar uses, in bytes.
+    pub(crate) fn terminal_bytes(&self) -> usize {
+        let own = distinct(&self.tables).filter(|table| table.users() == 1);
+        own.map(|table| table.bytes()).sum()
     }
 
     /// What a token adds to a text: its bytes, or, of a special token that the grammar asks for, its name.

@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 
 use super::{
-    any_order::AnyOrder, asked_tokens::AskedTokens, automaton::Automaton, pattern::Pattern, source::Span,
-    warning::GrammarWarning,
+    any_order::AnyOrder, asked_tokens::AskedTokens, automaton::Automaton, pattern::Pattern, room::Room,
+    source::Span, warning::GrammarWarning,
 };
 use crate::{
     ids::{ExprId, RuleId},
-    limits::{Budget, LimitExceeded, Limits},
+    limits::{LimitExceeded, Limits},
 };
 
 /// An expression over rules and patterns.
@@ -231,7 +231,7 @@ pub struct GrammarBuilder {
     captured: Vec<(RuleId, String)>,
     ignored: Vec<RuleId>,
     greedy: bool,
-    max_exprs: usize,
+    room: Room,
 }
 
 /// A rule was given a second body; holds the span of the first definition.
@@ -268,7 +268,7 @@ impl GrammarBuilder {
             captured: Vec::new(),
             ignored: Vec::new(),
             greedy: false,
-            max_exprs: limits.expressions.min(u32::MAX as usize),
+            room: Room::new(limits),
         }
     }
 
@@ -284,9 +284,7 @@ impl GrammarBuilder {
     }
 
     fn push(&mut self, expr: Expr, span: Span) -> Result<ExprId, LimitExceeded> {
-        if self.exprs.len() >= self.max_exprs {
-            return Err(LimitExceeded::new(Budget::Expressions, "expressions of a grammar", self.max_exprs));
-        }
+        self.room.expression(self.exprs.len())?;
         let id = ExprId::new(u32::try_from(self.exprs.len()).unwrap_or(u32::MAX));
         self.exprs.push(expr);
         self.spans.push(span);
@@ -372,6 +370,7 @@ impl GrammarBuilder {
     /// # Errors
     /// See [`rule_ref`](Self::rule_ref).
     pub fn pattern(&mut self, pattern: Pattern, span: Span) -> Result<ExprId, LimitExceeded> {
+        self.room.leaf(pattern.kind())?;
         self.asked.classes.extend(pattern.classes());
         self.push(Expr::Pattern(pattern), span)
     }

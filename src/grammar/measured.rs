@@ -304,10 +304,9 @@ impl Measured {
     /// Memory beside the automaton's, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let Inner { places, order, live, ends, tight, distances, .. } = &*self.0;
-        let distances = distances.get().map_or(0, Levels::bytes);
+        let late = distances.get().map_or(0, Levels::bytes) + self.0.free.get().map_or(0, |free| free.len());
         let numbers = [order, ends, tight].map(|list| size_of_val(&**list)).iter().sum::<usize>();
-        let lists = size_of_val(&**places) + numbers;
-        size_of::<Inner>() + lists + live.bytes() + distances
+        size_of::<Inner>() + size_of_val(&**places) + numbers + live.bytes() + late
     }
 }
 

@@ -30,6 +30,7 @@ mod regex_extensions;
 mod regex_names;
 mod regex_text;
 pub(crate) mod regular;
+mod room;
 #[cfg(feature = "schemars")]
 mod rust_types;
 mod structural;
@@ -97,7 +98,7 @@ impl Grammar {
     /// # Ok::<(), domino::GrammarError>(())
     /// ```
     pub fn parse(syntax: Syntax, text: &str, limits: &Limits) -> Result<Self, GrammarError> {
-        Self::parse_with(syntax, text, limits, &AutomataCache::new())
+        Self::parse_with(syntax, text, limits, &AutomataCache::of_one_call())
     }
 
     /// Reads a grammar with automata that other JSON Schemas may have in common, which takes less time for
@@ -163,7 +164,7 @@ impl Grammar {
     /// # Errors
     /// See [`parse`](Self::parse); also where the bytes are not UTF-8.
     pub fn parse_bytes(syntax: Syntax, bytes: &[u8], limits: &Limits) -> Result<Self, GrammarError> {
-        Self::parse_bytes_with(syntax, bytes, limits, &AutomataCache::new())
+        Self::parse_bytes_with(syntax, bytes, limits, &AutomataCache::of_one_call())
     }
 
     /// As [`parse_with`](Self::parse_with), from bytes.

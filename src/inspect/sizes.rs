@@ -1,9 +1,9 @@
 //! How large each stage is, and how long it took.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::Inspection;
-use crate::lower::RuleFate;
+use crate::{lower::RuleFate, subterminal::TerminalTable};
 
 /// Sizes of the stages of a compiled grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,8 @@ impl Inspection {
     pub fn memory(&self) -> Vec<MemoryView> {
         let program = self.program();
         let trees = program.grown.get().map_or(0, |forest| forest.bytes());
-        let tables = program.tables.iter().map(|table| table.bytes()).sum();
+        let without_automaton = |table: &Arc<TerminalTable>| table.bytes() - table.dfa().bytes_alone();
+        let tables = program.tables.iter().map(without_automaton).sum();
         [
             ("productions", program.lowered.cfg.bytes()),
             ("names and places of the source", program.lowered.source_bytes()),

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::{
     any_order::EmittedList,
     error::CompileError,
-    leaves::{Leaf, leaves},
+    leaves::{Automata, Leaf, leaves},
     names::{shown, shown_kind, shown_literal},
     provenance::{Origin, RuleSymbol},
     regular::Regular,
@@ -39,7 +39,7 @@ pub(super) struct Emitted {
     pub(super) productions: Vec<(u32, Vec<Symbol>)>,
     /// Where each nonterminal comes from.
     pub(super) nonterminals: Vec<Origin>,
-    pub(super) terminals: Vec<Arc<TerminalDfa>>,
+    pub(super) terminals: Automata,
     /// `None` for those that are called by their automaton.
     pub(super) terminal_names: Vec<Option<String>>,
     /// Which terminals stand only after items that are new in their array.
@@ -74,7 +74,7 @@ pub(super) fn emit(work: &WorkGrammar, regular: &Regular, limits: &Limits) -> Re
         out: Emitted {
             productions: Vec::new(),
             nonterminals: Vec::new(),
-            terminals: Vec::new(),
+            terminals: Automata::default(),
             terminal_names: Vec::new(),
             after_new: Vec::new(),
             terminal_origins: Vec::new(),
@@ -334,7 +334,7 @@ impl Emitter<'_> {
             Symbol::Nonterminal(nonterminal)
         } else {
             let id = u32::try_from(self.out.terminals.len()).map_err(|_| self.exceeded())?;
-            self.out.terminals.push(Arc::clone(&dfa.0));
+            self.out.terminals.push(Arc::clone(&dfa.0), self.limits)?;
             self.out.after_new.push(after_new);
             self.out.terminal_names.push((!name.late).then(|| (name.made)()));
             let (rule, span) = self.here;

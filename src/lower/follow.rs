@@ -26,6 +26,11 @@ impl Follow {
         Self { terminals, rows }
     }
 
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.rows.as_ref().map_or(0, |rows| size_of_val(&*rows.words))
+    }
+
     /// The terminals that can follow `terminal`, ascending.
     pub(crate) fn of(&self, terminal: TerminalId) -> impl Iterator<Item = TerminalId> + '_ {
         // Words of 64 terminals without any are skipped at once.

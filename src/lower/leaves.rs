@@ -2,6 +2,14 @@
 //!
 //! The schemas of a list of functions have mostly the same leaves, and together thousands.
 
+use std::{
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
 use hashbrown::{HashMap, HashSet};
 
 use crate::{
@@ -17,6 +25,42 @@ const WORTH_SHARING: usize = 128;
 /// The DFA of a leaf, or `None` if its language is empty.
 pub(super) type Leaf = Result<Option<TerminalDfa>, LimitExceeded>;
 
+/// The automata of terminals, by number, within a budget of memory.
+#[derive(Debug, Default)]
+pub(super) struct Automata {
+    automata: Vec<Arc<TerminalDfa>>,
+    bytes: usize,
+}
+
+impl Automata {
+    /// Adds one that is not there.
+    pub(super) fn push(&mut self, dfa: Arc<TerminalDfa>, limits: &Limits) -> Result<(), LimitExceeded> {
+        self.bytes += dfa.bytes();
+        if self.bytes > limits.terminal_bytes {
+            return Err(LimitExceeded::of_terminals(limits.terminal_bytes));
+        }
+        self.automata.push(dfa);
+        Ok(())
+    }
+}
+
+impl IntoIterator for Automata {
+    type Item = Arc<TerminalDfa>;
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.automata.into_iter()
+    }
+}
+
+impl Deref for Automata {
+    type Target = [Arc<TerminalDfa>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.automata
+    }
+}
+
 /// The DFAs of all leaves among these expressions that are given as automata, by those. Linear in them.
 pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Automaton, Leaf> {
     let automaton = |expr: &'e Expr| match expr {
@@ -29,8 +73,17 @@ pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Auto
     let mut seen = HashSet::new();
     let different: Vec<_> =
         exprs.iter().filter_map(automaton).filter(|(automaton, _)| seen.insert(*automaton)).collect();
+    // Once there are too many bytes, none is made any more: the grammar is refused.
+    let (most, bytes) = (limits.terminal_bytes, AtomicUsize::new(0));
     let made = |&(automaton, kind): &(&'e Automaton, &PatternKind)| {
-        (automaton, scanner::build_pattern(kind, limits.dfa_states, limits))
+        if bytes.load(Ordering::Relaxed) > most {
+            return (automaton, Err(LimitExceeded::of_terminals(most)));
+        }
+        let leaf = scanner::build_pattern(kind, limits.dfa_states, limits);
+        if let Ok(Some(dfa)) = &leaf {
+            bytes.fetch_add(dfa.bytes(), Ordering::Relaxed);
+        }
+        (automaton, leaf)
     };
     match different.len() {
         0..WORTH_SHARING => different.iter().map(made).collect(),

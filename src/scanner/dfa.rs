@@ -145,11 +145,14 @@ impl TerminalDfa {
 
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + size_of_val(self.classes())
-            + size_of_val(self.transitions())
-            + size_of_val(self.accepting())
-            + self.unlisted.as_ref().map_or(0, Unlisted::bytes)
+        self.bytes_alone() + self.measured().map_or(0, |(_, unbounded)| unbounded.bytes())
+    }
+
+    /// Memory beside that of the DFA of its strings of any length, if it counts characters; in bytes.
+    pub(crate) fn bytes_alone(&self) -> usize {
+        let table =
+            size_of_val(self.classes()) + size_of_val(self.transitions()) + size_of_val(self.accepting());
+        size_of::<Self>() + table + self.unlisted.as_ref().map_or(0, Unlisted::bytes)
     }
 
     /// The minimal DFA of the same language, or `None` if the language is empty.

@@ -69,8 +69,21 @@ impl Scanner {
 
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let dfas = self.dfas.iter().map(|dfa| dfa.bytes());
-        dfas.sum::<usize>() + 4 * (self.starts.len() + self.terminals.len()) + size_of_val(&*self.byte_class)
+        self.dfas.iter().map(|dfa| dfa.bytes()).sum::<usize>() + self.index_bytes()
+    }
+
+    /// Memory beside that of the automata, in bytes.
+    pub(crate) fn index_bytes(&self) -> usize {
+        let dfas = self.dfas.capacity() * size_of::<Arc<TerminalDfa>>();
+        dfas + 4 * (self.starts.capacity() + self.terminals.capacity()) + size_of_val(&*self.byte_class)
+    }
+
+    /// Takes automata in place of equal ones, so that grammars have them in common.
+    pub(crate) fn share(&mut self, dfas: impl Iterator<Item = Arc<TerminalDfa>>) {
+        for (own, shared) in self.dfas.iter_mut().zip(dfas) {
+            debug_assert_eq!(*own, shared);
+            *own = shared;
+        }
     }
 
     /// All states in tables.

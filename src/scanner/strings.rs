@@ -54,6 +54,14 @@ pub(crate) struct StringCounts {
     choices: OnceLock<Choices>,
 }
 
+impl StringCounts {
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let choices = self.choices.get().map_or(0, |choices| size_of_val(&*choices.0));
+        size_of_val(&*self.by_state) + size_of_val(&*self.to_few) + choices
+    }
+}
+
 /// By state of a table: distance in one-byte characters to the nearest state with a choice. Such a state
 /// loops on two bytes at least and can end the string, so `n` more characters make `2^n` strings. [`NONE`]
 /// if no choice is in reach. The second field is the greatest distance of a state that has strings without

@@ -29,6 +29,11 @@ impl Loops {
         Self(loops.collect())
     }
 
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+
     /// Do all bytes of these kinds lead from `state` back to it?
     pub(super) fn holds(&self, state: u32, kinds: u64) -> bool {
         kinds & !self.0.get(state as usize).copied().unwrap_or(0) == 0

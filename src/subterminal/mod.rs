@@ -36,5 +36,5 @@ pub(crate) use branches::{Branch, Branches};
 pub use lookahead::Lookahead;
 pub(crate) use reach::Tokens;
 pub(crate) use table::TerminalTable;
-pub(crate) use tables::Tables;
+pub(crate) use tables::{Tables, Weights};
 pub(crate) use tree::{Forest, Grow, Soil, TreeNodeId};

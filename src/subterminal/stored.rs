@@ -70,6 +70,7 @@ impl Forest {
             };
             let reach = Arc::new(Reach::read(reader, soil.trie)?);
             forest.bytes += size_of::<Node>() + reach.bytes();
+            forest.own.0 += reach.bytes();
             forest.nodes.push(Node { terminal, state: None, reach, children });
         }
         let (states, roots) = (reader.u32s()?, reader.u32s()?);

@@ -1,6 +1,8 @@
 //! Vocabulary x terminal: for each state of a terminal, what it does to every token. Does not depend on the grammar,
 //! so grammars that have a terminal in common share its table: the inside of a JSON string is worked out once.
 
+mod weight;
+
 use std::{
     ops::Range,
     sync::{
@@ -75,6 +77,8 @@ pub(super) struct Taken {
 struct Crossed {
     into: Weak<TerminalTable>,
     reach: Arc<Reach>,
+    /// Memory of it, in bytes, unless it is another table's too.
+    bytes: usize,
 }
 
 /// The closest common terminal, how it compares, and a row of it.
@@ -119,6 +123,7 @@ pub(crate) struct TerminalTable {
     first: Box<[(u8, u32)]>,
     begins: ByteSet,
     bytes: AtomicUsize,
+    usage: weight::Usage,
     /// Is it in the cache folder?
     stored: AtomicBool,
 }
@@ -146,6 +151,7 @@ impl TerminalTable {
             walked: Walked::default(),
             first,
             bytes: AtomicUsize::new(0),
+            usage: weight::Usage::default(),
             stored: AtomicBool::new(false),
         }
     }
@@ -156,7 +162,7 @@ impl TerminalTable {
     }
 
     /// If it counts characters, the table of the strings of any number.
-    pub(super) fn unbounded(&self) -> Option<&Arc<Self>> {
+    pub(crate) fn unbounded(&self) -> Option<&Arc<Self>> {
         self.unbounded.as_ref().map(Unbounded::table)
     }
 
@@ -363,15 +369,8 @@ impl TerminalTable {
                 None => enter(row.exits(), work)?,
             }),
         };
-        let mut crossings = self.crossings();
-        if crossings.len() >= MOST_CROSSINGS {
-            crossings.retain(|_, known| known.into.strong_count() > 0);
-        }
-        if crossings.len() < MOST_CROSSINGS {
-            self.add_bytes(reach.bytes());
-            let into = Arc::downgrade(into);
-            crossings.insert(key, Crossed { into, reach: Arc::clone(&reach) });
-        }
+        let bytes = if Arc::strong_count(&reach) == 1 { reach.bytes() } else { 0 };
+        self.keep_crossing(key, Crossed { into: Arc::downgrade(into), reach: Arc::clone(&reach), bytes });
         Ok(reach)
     }
 
@@ -551,16 +550,6 @@ impl TerminalTable {
         self.loops.get_or_init(|| Loops::new(&self.dfa))
     }
 
-    /// Memory, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.rows.get().map_or(0, |rows| size_of_val(&**rows))
-            + self.scattered.bytes()
-            + self.breaks.bytes()
-            + self.unbounded.as_ref().map_or(0, Unbounded::bytes)
-            + self.bytes.load(Ordering::Relaxed)
-    }
-
     /// Rows of states that are in no table.
     pub(super) fn scattered(&self) -> &Scattered {
         &self.scattered
@@ -577,7 +566,7 @@ impl TerminalTable {
     }
 
     /// Its automaton.
-    pub(crate) fn dfa(&self) -> &TerminalDfa {
+    pub(crate) fn dfa(&self) -> &Arc<TerminalDfa> {
         &self.dfa
     }
 

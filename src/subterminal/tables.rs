@@ -27,15 +27,31 @@ struct Known {
     tables: HashMap<Arc<TerminalDfa>, Arc<TerminalTable>>,
     /// Those that notations have in common, the oldest first.
     common: Vec<(Automaton, Arc<TerminalTable>)>,
-    /// Tables added since memory was last looked at.
+    /// Tables added since memory was last looked at, and memory of their automata, in bytes.
     added: usize,
+    added_bytes: usize,
+    /// Goes up with every table that is asked for.
+    clock: u64,
+}
+
+/// Memory of the tables of a vocabulary, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Weights {
+    /// Of all.
+    pub(crate) all: usize,
+    /// Of those that no grammar uses, nor any notation.
+    pub(crate) unused: usize,
+    /// Of those that more than one grammar uses, but no notation.
+    pub(crate) shared: usize,
 }
 
 /// Automata that notations have in common, some for each set of options, that are kept in mind.
 const MOST_COMMON: usize = 16;
 
-/// Memory is looked at whenever this many tables were added, or a quarter of those there are, as a look is linear in them.
+/// Memory is looked at whenever this many tables were added, or a quarter of those there are, as a look is
+/// linear in them; and whenever automata of so many bytes were.
 const ADDED_BEFORE_A_LOOK: usize = 64;
+const BYTES_BEFORE_A_LOOK: usize = TABLE_BYTES / 16;
 
 /// Tables of terminals that begin with fewer bytes, such as literals, are quicker made than read from a file.
 const FIRST_WORTH_A_FILE: usize = 3;
@@ -48,16 +64,16 @@ fn give_back(tables: Vec<(Arc<TerminalDfa>, Arc<TerminalTable>)>) {
 
 impl Known {
     fn of(&mut self, dfa: &Arc<TerminalDfa>, common: &[Arc<TerminalTable>]) -> Arc<TerminalTable> {
+        self.clock += 1;
         if let Some(table) = self.tables.get(dfa) {
+            table.asked_for(self.clock);
             return Arc::clone(table);
         }
         self.added += 1;
-        if self.added >= ADDED_BEFORE_A_LOOK.max(self.tables.len() / 4) {
-            self.added = 0;
-            if self.tables.values().map(|table| table.bytes()).sum::<usize>() > TABLE_BYTES {
-                let unused = self.tables.extract_if(|_, table| Arc::strong_count(table) == 1).collect();
-                give_back(unused);
-            }
+        self.added_bytes += dfa.bytes_alone();
+        let many = self.added >= ADDED_BEFORE_A_LOOK.max(self.tables.len() / 4);
+        if many || self.added_bytes >= BYTES_BEFORE_A_LOOK {
+            self.trim_all();
         }
         let table = match dfa.measured() {
             Some((_, unbounded)) => TerminalTable::measured(Arc::clone(dfa), self.of(unbounded, common)),
@@ -70,8 +86,66 @@ impl Known {
             }
         };
         let table = Arc::new(table);
+        table.asked_for(self.clock);
         self.tables.insert(Arc::clone(dfa), Arc::clone(&table));
         table
+    }
+
+    /// Does a notation use it?
+    fn is_common(&self, table: &Arc<TerminalTable>) -> bool {
+        self.common.iter().any(|(_, common)| Arc::ptr_eq(common, table))
+    }
+
+    fn weights(&self) -> Weights {
+        let mut weights = Weights::default();
+        for table in self.tables.values() {
+            let bytes = table.bytes();
+            weights.all += bytes;
+            match table.users() {
+                _ if self.is_common(table) => {}
+                0 => weights.unused += bytes,
+                1 => {}
+                _ => weights.shared += bytes,
+            }
+        }
+        weights.all += self.tables.allocation_size();
+        weights
+    }
+
+    /// Drops tables that nobody uses, the one that was asked for longest ago first, until those that are left
+    /// of them take no more than `most` bytes.
+    fn trim(&mut self, most: usize) {
+        // What a table used that goes may go after it.
+        for _ in 0..2 {
+            let is_idle = |table: &Arc<TerminalTable>| Arc::strong_count(table) == 1;
+            let idle = self.tables.values().filter(|table| is_idle(table));
+            let mut idle: Vec<(u64, usize)> =
+                idle.map(|table| (table.last_asked_for(), table.bytes())).collect();
+            idle.sort_unstable();
+            let mut bytes: usize = idle.iter().map(|(_, bytes)| bytes).sum();
+            let mut last = None;
+            for (asked, weight) in idle {
+                if bytes <= most {
+                    break;
+                }
+                bytes = bytes.saturating_sub(weight);
+                last = Some(asked);
+            }
+            let Some(last) = last else { return };
+            let goes = |table: &Arc<TerminalTable>| is_idle(table) && table.last_asked_for() <= last;
+            give_back(self.tables.extract_if(|_, table| goes(table)).collect());
+        }
+        self.tables.shrink_to_fit();
+        self.tables.values().for_each(|table| table.forget_dead_crossings());
+    }
+
+    /// Drops tables that nobody uses if all take more than [`TABLE_BYTES`].
+    fn trim_all(&mut self) {
+        (self.added, self.added_bytes) = (0, 0);
+        let Weights { all, unused, .. } = self.weights();
+        if let Some(excess) = all.checked_sub(TABLE_BYTES) {
+            self.trim(unused.saturating_sub(excess));
+        }
     }
 }
 
@@ -85,6 +159,17 @@ impl Tables {
     /// uses any more are kept for the next one, until all tables together take more than [`TABLE_BYTES`].
     pub(crate) fn of(&self, dfa: &Arc<TerminalDfa>, common: &[Arc<TerminalTable>]) -> Arc<TerminalTable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).of(dfa, common)
+    }
+
+    /// Memory of all tables. Linear in their number.
+    pub(crate) fn weights(&self) -> Weights {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).weights()
+    }
+
+    /// Drops tables that nobody uses, the one that was asked for longest ago first, until those that are left
+    /// of them take no more than `most` bytes.
+    pub(crate) fn trim(&self, most: usize) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).trim(most);
     }
 
     /// The table of an automaton that grammars of a notation have in common; `None` if `dfa` is none.
@@ -185,6 +270,26 @@ mod tests {
         drop(common);
         assert_eq!(users(), [texts + 1, numbers]);
         drop(table);
+    }
+
+    #[test]
+    fn what_nobody_uses_goes_in_order_of_use() {
+        let tables = tables();
+        let patterns = ["[0-9]{1,50}", "[a-f]{1,50}", "[x-z]{1,50}"].map(dfa);
+        let bytes = patterns.each_ref().map(|pattern| tables.of(pattern, &[]).bytes());
+        assert_eq!(tables.weights().unused, bytes.iter().sum::<usize>());
+        tables.of(&patterns[0], &[]);
+        tables.trim(bytes[0] + bytes[1] / 2);
+        assert_eq!(tables.weights().unused, bytes[0], "the one that was asked for last");
+        let [used, other] = [0, 2].map(|at: usize| tables.of(&patterns[at], &[]));
+        other.enlist();
+        tables.trim(0);
+        assert!(Arc::ptr_eq(&used, &tables.of(&patterns[0], &[])));
+        assert_eq!((tables.weights().unused, other.users()), (bytes[0], 1));
+        other.release();
+        drop((used, other));
+        tables.trim(0);
+        assert_eq!(tables.weights().unused, 0);
     }
 
     /// The index of the vocabulary by characters is made once, for strings alone.

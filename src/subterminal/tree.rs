@@ -78,10 +78,24 @@ pub(crate) struct Forest {
     pub(super) nodes: Vec<Node>,
     pub(super) roots: HashMap<ScanStateId, TreeNodeId>,
     pub(super) bytes: usize,
+    /// Of them those of contents that no table had when they came.
+    pub(super) own: Own,
     pub(super) max_bytes: usize,
     /// Addresses of large contents whose memory is counted: many states of a string may share a row.
     pub(super) counted: HashSet<usize>,
 }
+
+/// Bytes that tell no forest from another: equal ones may have come by their contents in different ways.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Own(pub(super) usize);
+
+impl PartialEq for Own {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Own {}
 
 /// Bytes of contents from which on their memory is counted once, however many nodes share them.
 const LARGE: usize = 1_024;
@@ -92,7 +106,14 @@ impl Forest {
 
     /// No trees yet; children are made up to `max_bytes` of memory in all trees.
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { nodes: Vec::new(), roots: HashMap::new(), bytes: 0, max_bytes, counted: HashSet::new() }
+        Self {
+            nodes: Vec::new(),
+            roots: HashMap::new(),
+            bytes: 0,
+            own: Own(0),
+            max_bytes,
+            counted: HashSet::new(),
+        }
     }
 
     /// Memory, in bytes, what terminals share counted too.
@@ -100,9 +121,15 @@ impl Forest {
         self.bytes
     }
 
-    /// Memory of the nodes alone, in bytes.
-    pub(crate) fn node_bytes(&self) -> usize {
-        size_of_val(&*self.nodes)
+    /// Memory that no table of a terminal has as well, in bytes.
+    pub(crate) fn own_bytes(&self) -> usize {
+        self.list_bytes() + self.own.0
+    }
+
+    /// Memory that a clone does not share, in bytes.
+    pub(crate) fn list_bytes(&self) -> usize {
+        let nodes = self.nodes.capacity() * size_of::<Node>();
+        nodes + self.roots.allocation_size() + self.counted.allocation_size()
     }
 
     /// Number of nodes.
@@ -191,6 +218,7 @@ impl Forest {
             self.nodes.push(node);
         }
         self.bytes += tree.bytes;
+        self.own.0 += tree.own.0;
         self.counted.extend(tree.counted);
         self.roots.insert(state, TreeNodeId(root.0 + offset));
     }
@@ -208,6 +236,7 @@ impl Forest {
     pub(super) fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
         let id = TreeNodeId(self.next_id());
         let contents = reach.bytes();
+        self.own.0 += if Arc::strong_count(&reach) == 1 { contents } else { 0 };
         // Nodes keep them, so that no other takes the address.
         let is_new = contents < LARGE || self.counted.insert(Arc::as_ptr(&reach).addr());
         self.bytes += Self::NODE_BYTES + if is_new { contents } else { 0 };

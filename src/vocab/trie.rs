@@ -41,6 +41,14 @@ pub(crate) struct ByteTrie {
 }
 
 impl ByteTrie {
+    /// Memory, in bytes, without the index by kinds.
+    pub(crate) fn memory(&self) -> usize {
+        let lists = [&self.ends, &self.first_tokens, &self.places, &self.parents, &self.by_byte];
+        let numbers: usize = lists.iter().map(|list| size_of_val(&***list)).sum();
+        let kinds = size_of_val(&*self.kinds_below) + size_of_val(&*self.heights);
+        self.bytes.len() + numbers + size_of_val(&*self.tokens) + kinds + self.everything.bytes()
+    }
+
     /// The root: the empty string.
     pub(crate) const ROOT: TrieNodeId = TrieNodeId::new(0);
 

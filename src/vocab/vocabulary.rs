@@ -114,6 +114,13 @@ impl Vocabulary {
         self.inner.item_ends.get_or_init(|| ItemEnds::new(self))
     }
 
+    /// Memory of its tokens and of the trie, in bytes, without what is worked out late.
+    pub(crate) fn memory(&self) -> usize {
+        let Content { bytes, spans, specials, .. } = self.content();
+        let names: usize = specials.values().map(String::len).sum();
+        bytes.len() + size_of_val(&**spans) + names + self.trie().memory()
+    }
+
     fn content(&self) -> &Content {
         &self.inner.content
     }

@@ -15,7 +15,9 @@ pub(crate) struct LowBudgetFlags {
     /// of a text 30 s besides.
     #[arg(long, global = true, value_name = "SECONDS")]
     max_step_seconds: Option<f64>,
-    /// Let what texts of a grammar share (parser sets, states, trees, masks) take this much memory. Default: 288 MiB.
+    /// Let a grammar take this much memory: its automata, and what its texts share (parser sets, states,
+    /// trees, masks).
+    /// Default: 432 MiB.
     #[arg(long, global = true, value_name = "MIB")]
     max_memory: Option<u64>,
 }

@@ -240,7 +240,7 @@ fn advice(budget: Budget) -> String {
                  `--max-step-seconds SECONDS`"
             )
         }
-        Budget::ParserBytes | Budget::StateBytes => {
+        Budget::TerminalBytes | Budget::ParserBytes | Budget::StateBytes => {
             format!("{grammar}; or give the grammar more memory: `--max-memory MIB`")
         }
         _ => grammar.to_owned(),

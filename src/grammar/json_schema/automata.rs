@@ -1,10 +1,11 @@
-//! Automata that many schemas have in common, such as that of the numbers from 0 on: made once for each cache.
+//! Automata that many schemas have in common, such as that of the numbers from 0 on: made once for each
+//! cache.
 
 use std::{
     any::Any,
     fmt,
     hash::{Hash, Hasher},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
 };
 
 use hashbrown::HashMap;
@@ -23,7 +24,7 @@ use crate::{grammar::Automaton, limits::AUTOMATA_BYTES};
 /// use domino::{AutomataCache, Grammar, Limits, Syntax};
 ///
 /// let (automata, limits) = (AutomataCache::new(), Limits::default());
-/// for schema in [r#"{"type": "integer", "minimum": 7}"#, r#"{"items": {"type": "integer", "minimum": 7}}"#] {
+/// for schema in [r#"{"type": "integer"}"#, r#"{"items": {"type": "integer"}}"#] {
 ///     Grammar::parse_with(Syntax::JsonSchema, schema, &limits, &automata)?;
 /// }
 /// assert!(automata.bytes() > 0);
@@ -32,7 +33,15 @@ use crate::{grammar::Automaton, limits::AUTOMATA_BYTES};
 /// # Ok::<(), domino::GrammarError>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct AutomataCache(Arc<Mutex<Known>>);
+pub struct AutomataCache {
+    known: Arc<Mutex<Known>>,
+    /// Is it for one call, which has what is fixed from the process?
+    is_of_one_call: bool,
+}
+
+/// Automata of fixed recipes, for calls without a cache. There is a few dozen recipes, and less than 3 MB of
+/// what they make.
+static FIXED: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
 struct Known {
@@ -56,19 +65,27 @@ enum Made {
 
 /// What an automaton is made of: types of their own for what differs in kind.
 pub(super) trait Recipe: Any + Send + Sync {
-    /// Memory behind it, in bytes.
+    /// Memory of it, in bytes.
     fn bytes(&self) -> usize;
+    /// Is it one of a few that do not depend on schemas?
+    fn is_fixed(&self) -> bool;
     fn is(&self, other: &dyn Recipe) -> bool;
     fn hash_into(&self, hasher: &mut dyn Hasher);
 }
 
-/// Implements [`Recipe`] for a type with `Eq` and `Hash` by a function that weighs what is behind it.
+/// Implements [`Recipe`] for a type with `Eq` and `Hash`: by what is behind it, in bytes, and whether it is
+/// fixed.
 macro_rules! recipe {
-    ($type:ty, $bytes:expr) => {
+    ($type:ty, $bytes:expr, $is_fixed:expr) => {
         impl $crate::grammar::json_schema::automata::Recipe for $type {
             fn bytes(&self) -> usize {
                 let bytes: fn(&Self) -> usize = $bytes;
                 size_of::<Self>() + bytes(self)
+            }
+
+            fn is_fixed(&self) -> bool {
+                let is_fixed: fn(&Self) -> bool = $is_fixed;
+                is_fixed(self)
             }
 
             fn is(&self, other: &dyn $crate::grammar::json_schema::automata::Recipe) -> bool {
@@ -147,15 +164,25 @@ impl AutomataCache {
         Self::default()
     }
 
+    /// One for a single call. What does not depend on schemas is made once for the process.
+    pub(crate) fn of_one_call() -> Self {
+        Self { is_of_one_call: true, ..Self::default() }
+    }
+
     /// Memory of what is kept, in bytes. Linear in the number of automata.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.known().bytes()
+        lock(&self.known).bytes()
     }
 
     /// Forgets all. Grammars that were read go on with what they have.
     pub fn clear(&self) {
-        *self.known() = Known::default();
+        *lock(&self.known) = Known::default();
+    }
+
+    /// Drops what was not used for longest until the rest takes no more than `most` bytes.
+    pub(crate) fn trim(&self, most: usize) {
+        lock(&self.known).trim(most);
     }
 
     /// The automaton of a recipe, which `make` makes if it is not known.
@@ -191,7 +218,7 @@ impl AutomataCache {
     }
 
     fn find(&self, recipe: &dyn Recipe) -> Option<Made> {
-        let mut known = self.known();
+        let mut known = self.place_of(recipe);
         known.clock += 1;
         let now = known.clock;
         let entry = known.entries.get_mut(recipe)?;
@@ -203,21 +230,26 @@ impl AutomataCache {
         if made.bytes() > AUTOMATA_BYTES / 2 {
             return;
         }
-        let mut known = self.known();
+        let mut known = self.place_of(&*recipe);
         known.clock += 1;
         let used = known.clock;
         known.entries.insert(recipe, Entry { made, used });
         known.trim(AUTOMATA_BYTES);
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Where an automaton is kept.
+    fn place_of(&self, recipe: &dyn Recipe) -> MutexGuard<'_, Known> {
+        lock(if self.is_of_one_call && recipe.is_fixed() { &FIXED } else { &self.known })
     }
+}
+
+fn lock(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for AutomataCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.known();
+        let known = lock(&self.known);
         f.debug_struct("AutomataCache").field("automata", &known.entries.len()).finish_non_exhaustive()
     }
 }
@@ -229,12 +261,12 @@ mod tests {
 
     #[derive(PartialEq, Eq, Hash)]
     struct One(usize);
-    recipe!(One, |_| 0);
+    recipe!(One, |_| 0, |_| false);
 
     /// Another kind with the same hash of its own.
     #[derive(PartialEq, Eq, Hash)]
     struct Other(usize);
-    recipe!(Other, |_| 0);
+    recipe!(Other, |_| 0, |_| true);
 
     fn of_states(count: usize) -> Automaton {
         let edge = |to: usize| Edge { first: b'a', last: b'a', to: u32::try_from(to).unwrap() };
@@ -276,6 +308,14 @@ mod tests {
             assert!(cache.bytes() <= AUTOMATA_BYTES, "{}", cache.bytes());
         }
         assert!(!asked(&cache, One(39), part) && asked(&cache, One(1), part));
+    }
+
+    #[test]
+    fn what_is_fixed_is_made_once_for_calls_without_a_cache() {
+        let calls = || AutomataCache::of_one_call();
+        asked(&calls(), Other(7), 5);
+        assert!(!asked(&calls(), Other(7), 5) && asked(&AutomataCache::new(), Other(7), 5));
+        assert!(asked(&calls(), One(7), 5) && asked(&calls(), One(7), 5));
     }
 
     #[test]

@@ -48,7 +48,7 @@ use strings::StringSet;
 use hashbrown::HashMap;
 
 use self::{
-    algebra::{Algebra, FormulaId},
+    algebra::{Algebra, Automata, FormulaId},
     document::{Documents, NodeId},
     error::Checked,
     resolve::Resolver,
@@ -149,7 +149,7 @@ fn attempt<'o, T>(
     let mut resolver = Resolver::new(documents, &roots, options);
     let root = roots[0].1;
     let scope = resolver.enter(Resolver::NOTHING, root);
-    let mut algebra = Algebra::new(resolver, options, automata);
+    let mut algebra = Algebra::new(resolver, options, Automata::new(automata, limits));
     let done = algebra.formula_of(root, scope).and_then(|_| {
         let start = algebra.schema(root, scope);
         work(&mut algebra, start)
@@ -164,7 +164,7 @@ fn outline(
     limits: &Limits,
     most: usize,
 ) -> Result<(Vec<Outline>, bool), SchemaError> {
-    let automata = AutomataCache::new();
+    let automata = AutomataCache::of_one_call();
     Ok(with_algebra(options, text, limits, &automata, |algebra, start| emit::outline(algebra, start, most))?
         .0)
 }

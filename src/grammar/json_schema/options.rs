@@ -234,7 +234,7 @@ impl SchemaOptions {
     /// # Errors
     /// As [`parse`](Self::parse), where a [document](Self::documents) cannot be read.
     pub fn kinds_of_values(&self, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
-        self.kinds_of_values_with(limits, &AutomataCache::new())
+        self.kinds_of_values_with(limits, &AutomataCache::of_one_call())
     }
 
     /// The same with automata that other schemas may have in common, which are thereby made.
@@ -257,7 +257,7 @@ impl SchemaOptions {
     /// Where the text is not a schema, allows no value, asks for what cannot be had exactly, or uses up a
     /// budget.
     pub fn parse(&self, text: &str, limits: &Limits) -> Result<SchemaGrammar, SchemaError> {
-        self.parse_with(text, limits, &AutomataCache::new())
+        self.parse_with(text, limits, &AutomataCache::of_one_call())
     }
 
     /// The same with automata that other schemas may have in common: those of a

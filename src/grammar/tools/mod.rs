@@ -180,7 +180,7 @@ impl<'t> Tools<'t> {
     /// As [`structural_tag`](Self::structural_tag); also where a schema cannot be read, with its place in the
     /// list.
     pub fn grammar(&self, calling: &Calling, limits: &Limits) -> Result<Grammar, GrammarError> {
-        self.grammar_with(calling, limits, &AutomataCache::new())
+        self.grammar_with(calling, limits, &AutomataCache::of_one_call())
     }
 
     /// The same with automata that other schemas may have in common: those of a

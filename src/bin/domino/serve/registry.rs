@@ -9,7 +9,7 @@ use std::{
 };
 
 use domino::{
-    CompiledGrammar, Compiler, Grammar,
+    CompiledGrammar, Compiler, Grammar, Memory,
     grammar::json_schema::{Relaxed, SchemaOptions},
     mistralrs::Guesses,
 };
@@ -28,6 +28,9 @@ use crate::{budgets, notation::Notation};
 
 /// Grammars that may wait to be compiled.
 const MOST_WAITING: usize = 64;
+
+/// At least one part in so many of the memory for grammars is for what the compiler keeps for the next ones.
+const KEPT_SHARE: usize = 8;
 
 /// What a grammar is known by: its notation, the hash of its text, and how it is read if it is a schema.
 type Key = (Notation, blake3::Hash, SchemaOptions);
@@ -186,17 +189,28 @@ impl Registry {
         drop(permit);
     }
 
-    /// Drops what there is no room for: grammars grow while texts use them.
+    /// Drops what there is no room for: grammars grow while texts use them, and what the compiler keeps of
+    /// those that went is there still. What all grammars of a notation have in common is not counted, since
+    /// it would be made again at once.
     pub(crate) fn trim(&self) {
-        let gone = self.shelf().trim(self.most_bytes, weigh);
+        let compiler = &self.shop.compiler;
+        let most = self.most_bytes.saturating_sub(compiler.memory().shared);
+        let (gone, grammars) = {
+            let mut shelf = self.shelf();
+            (shelf.trim(most, weigh), shelf.values().map(weigh).sum::<usize>())
+        };
         self.metrics.grammar_evictions.add(gone);
+        // Some room is left for what schemas have in common.
+        compiler.trim(most.saturating_sub(grammars).max(self.most_bytes / KEPT_SHARE));
     }
 
-    /// How many are kept, and their memory in bytes.
+    /// How many are kept, and their memory and that of their compiler in bytes.
     pub(crate) fn size(&self) -> (usize, usize) {
         let shelf = self.shelf();
         let values = shelf.values();
-        (values.len(), values.map(weigh).sum())
+        let (count, own): (usize, usize) =
+            (values.len(), values.map(|slot| weighed(slot, Memory::own)).sum());
+        (count, own + self.shop.compiler.memory().total())
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf<Key, Slot>> {
@@ -229,10 +243,15 @@ impl Shop {
     }
 }
 
+/// Memory that is free once the grammar is dropped, in bytes.
 fn weigh(slot: &Slot) -> usize {
+    weighed(slot, Memory::total)
+}
+
+fn weighed(slot: &Slot, of: fn(&Memory) -> usize) -> usize {
     match &*slot.borrow() {
         Some(Ok(Prepared { grammar, guesses, .. })) => {
-            grammar.memory().total() + guesses.as_ref().map_or(0, Guesses::memory)
+            of(&grammar.memory()) + guesses.as_ref().map_or(0, Guesses::memory)
         }
         _ => 0,
     }

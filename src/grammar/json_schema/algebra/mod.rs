@@ -4,6 +4,7 @@
 //! expanded to a [`Shape`], whose members and items are formulas again. Expansion is memoised, so recursive
 //! schemas close. Every product has a budget.
 
+mod automata;
 mod combine;
 mod empty;
 mod finite;
@@ -16,6 +17,7 @@ use std::{collections::BTreeSet, rc::Rc};
 
 use hashbrown::{HashMap, HashSet};
 
+pub(super) use automata::Automata;
 pub(super) use empty::Depth;
 pub(super) use formula::{Formula, FormulaId, Formulas};
 pub(super) use keys::{KeySets, Keys, KeysId};
@@ -23,7 +25,7 @@ use meet::Tag;
 pub(super) use shape::{ArrayShape, Count, Ends, ObjectShape, Shape};
 
 use super::{
-    AutomataCache, LeafError, NumberSet, StringSet,
+    NumberSet, StringSet,
     document::{NodeId, Value},
     error::{Checked, Problem, SchemaErrorKind},
     options::SchemaOptions,
@@ -52,8 +54,7 @@ pub(super) enum Leaf {
 #[derive(Debug)]
 pub(super) struct Algebra<'o> {
     pub(super) options: &'o SchemaOptions,
-    /// Automata that other schemas have too.
-    pub(super) automata: &'o AutomataCache,
+    pub(super) automata: Automata<'o>,
     pub(super) resolver: Resolver,
     pub(super) formulas: Formulas,
     pub(super) keys: KeySets,
@@ -84,7 +85,7 @@ pub(super) struct Algebra<'o> {
 }
 
 impl<'o> Algebra<'o> {
-    pub(super) fn new(resolver: Resolver, options: &'o SchemaOptions, automata: &'o AutomataCache) -> Self {
+    pub(super) fn new(resolver: Resolver, options: &'o SchemaOptions, automata: Automata<'o>) -> Self {
         Self {
             options,
             automata,
@@ -177,11 +178,6 @@ impl<'o> Algebra<'o> {
     pub(super) fn too_large(&self, what: &str) -> Box<Problem> {
         Problem::new(SchemaErrorKind::Limit, self.here(), None, what.to_owned())
             .with_hint("combine fewer alternatives, or patterns with smaller counts")
-    }
-
-    /// Turns a budget of a leaf language into a problem of the schema at work.
-    pub(super) fn fitting<T>(&self, result: Result<T, LeafError>) -> Checked<T> {
-        result.map_err(|error| Problem::of_leaf(self.here(), None, error))
     }
 
     /// Notes work that is about to be done.

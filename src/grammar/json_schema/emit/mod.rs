@@ -121,7 +121,7 @@ pub(super) fn emit(
         span: Span::default(),
         node: start,
     };
-    let strings = StringSet::common(emitter.spelling, emitter.algebra.automata);
+    let strings = StringSet::common(emitter.spelling, emitter.algebra.automata.common);
     emitter.algebra.fitting(strings)?.into_iter().for_each(|common| emitter.builder.in_common(common));
     emitter.root(root)?;
     while let Some((id, level, name)) = emitter.open.pop() {
@@ -245,7 +245,7 @@ impl Emitter<'_, '_> {
         for Unwritten { set, name, span, node } in std::mem::take(&mut self.unwritten) {
             (self.span, self.node) = (span, node);
             self.algebra.stand_at(node);
-            let written = set.emit_with(self.algebra.automata, &mut self.builder, self.spelling, span);
+            let written = set.emit_with(self.algebra.automata.common, &mut self.builder, self.spelling, span);
             let written = self.algebra.fitting(written)?;
             if self.key_sets.contains(&Rc::as_ptr(&set)) {
                 self.keys_are_terminals &= matches!(self.builder.expr(written), Expr::Pattern(_));
@@ -259,8 +259,8 @@ impl Emitter<'_, '_> {
         if let Some(&known) = self.numbers.get(&Rc::as_ptr(set)) {
             return Ok(known);
         }
-        let written = set.emit_with(self.algebra.automata, &mut self.builder, self.spelling, self.span);
-        let written = self.algebra.fitting(written)?;
+        let made = set.emit_with(self.algebra.automata.common, &mut self.builder, self.spelling, self.span);
+        let written = self.algebra.fitting(made)?;
         let wanted = if set.is_all() { "number" } else { "numbers" };
         let expr = self.as_rule(wanted, written)?;
         self.numbers.insert(Rc::as_ptr(set), expr);
@@ -280,8 +280,7 @@ impl Emitter<'_, '_> {
                     Some(automaton) => self.key_pattern(Pattern::automaton(automaton))?,
                     None => {
                         let set = self.algebra.fitting(StringSet::one(key))?;
-                        let automata = self.algebra.automata;
-                        let expr = set.emit_with(automata, &mut self.builder, self.spelling, self.span);
+                        let expr = set.emit(&mut self.builder, self.spelling, self.span);
                         self.algebra.fitting(expr)?
                     }
                 };

@@ -42,7 +42,7 @@ pub(super) enum Mark {
 /// A mark where runs are free: with or without an end.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Free(Mark, WhiteSpace);
-recipe!(Free, |_| 0);
+recipe!(Free, |_| 0, |_| true);
 
 /// A piece of a mark.
 #[derive(Debug, Clone, Copy)]
@@ -138,7 +138,7 @@ impl Emitter<'_, '_> {
             return Ok(known);
         }
         let automaton = match kind {
-            WhiteSpace::Flexible | WhiteSpace::Any => mark.automaton(kind, self.algebra.automata),
+            WhiteSpace::Flexible | WhiteSpace::Any => mark.automaton(kind, self.algebra.automata.common),
             WhiteSpace::Compact | WhiteSpace::Pretty(_) if after_new_item => literal(&mark.text(kind, level)),
             WhiteSpace::Compact | WhiteSpace::Pretty(_) => None,
         };

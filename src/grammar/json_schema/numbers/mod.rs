@@ -42,7 +42,12 @@ const COMMON_CUTS: usize = 4;
 /// The texts of a set, in such spelling.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Texts(NumberSet, Numbers);
-recipe!(Texts, |Texts(set, _)| set.values.bytes() + set.plain.as_ref().map_or(0, Reals::bytes));
+recipe!(Texts, |Texts(set, _)| set.values.bytes() + set.plain.as_ref().map_or(0, Reals::bytes), |Texts(
+    set,
+    _,
+)| set
+    .is_all()
+    || *set == NumberSet::integers(Integers::ByValue));
 
 /// What an integer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -254,7 +259,7 @@ impl NumberSet {
         spelling: Spelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
-        self.emit_with(&AutomataCache::new(), builder, spelling, span)
+        self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
     }
 
     /// The same with automata that other sets may have in common.

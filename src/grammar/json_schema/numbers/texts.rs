@@ -39,7 +39,7 @@ enum Common {
     /// The unsigned texts of whole numbers.
     Integers,
 }
-recipe!(Common, |_| 0);
+recipe!(Common, |_| 0, |_| true);
 
 /// The language of an expression.
 fn of(expression: &'static str, automata: &AutomataCache) -> Result<CharDfa, LeafError> {

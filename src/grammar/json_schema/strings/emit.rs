@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 
 use super::{
     StringSet,
+    common::{BLOCK, Common, any_string, block, common},
     spelling::{Style, quoted, spell},
 };
 use crate::{
@@ -18,29 +19,13 @@ use crate::{
     grammar::{
         Automaton, GrammarBuilder, Pattern, Span,
         json_schema::{
-            automata::{AutomataCache, recipe},
+            automata::AutomataCache,
             dfa::{CharClass, CharDfa, Counted, MAX_STATES, Place, char_at, too_many_states},
             leaf::{LeafError, Spelling},
         },
     },
     ids::ExprId,
 };
-
-/// An automaton of any characters, by what it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Common {
-    /// All strings with their quotes.
-    Whole,
-    /// All strings with the closing quote.
-    Rest,
-    /// Any characters.
-    Inside,
-    /// So many characters and the closing quote.
-    Counted(u64, Option<u64>),
-    /// A block of characters.
-    Block,
-}
-recipe!(Common, |_| 0);
 
 /// Least length of otherwise unbounded strings up to which they are one automaton.
 const COUNTED_BY_STATES: u64 = 32;
@@ -79,7 +64,7 @@ impl StringSet {
         spelling: Spelling,
         span: Span,
     ) -> Result<ExprId, LeafError> {
-        self.emit_with(&AutomataCache::new(), builder, spelling, span)
+        self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
     }
 
     /// The same with automata that other sets may have in common.
@@ -160,45 +145,6 @@ impl StringSet {
             });
         }
     }
-
-    /// What terminals made of sets of strings mostly agree with: all strings, the rest of one with the
-    /// closing quote, and any characters.
-    pub(in super::super) fn common(
-        spelling: Spelling,
-        automata: &AutomataCache,
-    ) -> Result<[Automaton; 3], LeafError> {
-        let style = Style::of(spelling.escapes);
-        let any = |which, quotes| common(which, style, automata, || spell(&CharDfa::all(), style, quotes));
-        Ok([
-            any_string(style, automata)?,
-            any(Common::Rest, (false, true))?,
-            any(Common::Inside, (false, false))?,
-        ])
-    }
-}
-
-/// An automaton of any characters, made once where it is of the usual style.
-fn common(
-    which: Common,
-    style: Style,
-    automata: &AutomataCache,
-    make: impl FnOnce() -> Result<Automaton, LeafError>,
-) -> Result<Automaton, LeafError> {
-    if style == Style::All { automata.automaton(which, make) } else { make() }
-}
-
-/// Any string with its quotes.
-fn any_string(style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
-    common(Common::Whole, style, automata, || spell(&CharDfa::all(), style, (true, true)))
-}
-
-/// Characters of a block of a counted string: more than nearly all tokens have.
-const BLOCK: u64 = 64;
-
-/// A block of a class.
-fn block(class: &CharClass, style: Style, automata: &AutomataCache) -> Result<Automaton, LeafError> {
-    let make = || spell(&CharDfa::repeated(class, BLOCK, Some(BLOCK)), style, (false, false));
-    if *class == CharClass::all() { common(Common::Block, style, automata, make) } else { make() }
 }
 
 struct Emitter<'a> {

@@ -31,7 +31,7 @@ use crate::grammar::json_schema::{
 /// A format, by its place in [`FORMATS`].
 #[derive(PartialEq, Eq, Hash)]
 struct Named(usize);
-recipe!(Named, |_| 0);
+recipe!(Named, |_| 0, |_| true);
 
 /// How near a format's set is to what its RFC says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 
 mod changed;
 mod classes;
+mod common;
 mod digits;
 mod ecma;
 mod emit;
@@ -49,6 +50,11 @@ impl StringSet {
     #[must_use]
     pub fn none() -> Self {
         Self::regular(CharDfa::none())
+    }
+
+    /// Memory of its automata, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.pieces.iter().map(|(_, dfa)| dfa.bytes()).sum()
     }
 
     fn regular(dfa: CharDfa) -> Self {
@@ -96,7 +102,7 @@ impl StringSet {
     /// # Errors
     /// If a budget is used up, which no known format does.
     pub fn from_format(name: &str) -> Result<Option<Self>, LeafError> {
-        Self::from_format_with(&AutomataCache::new(), name)
+        Self::from_format_with(&AutomataCache::of_one_call(), name)
     }
 
     /// The same with automata that other sets may have in common.

@@ -194,7 +194,7 @@ impl Algebra<'_> {
             return Err(Problem::invalid(site.node, "format", "a format is a string"));
         };
         let asserts = self.options.format == Format::Assert;
-        let automata = self.automata;
+        let automata = self.automata.common;
         let set = || if asserts { StringSet::from_format_with(automata, &name) } else { Ok(None) };
         let known = self.strings_of(site, ("format", &name), set)?;
         if known.is_none() {
@@ -214,7 +214,11 @@ impl Algebra<'_> {
         if let Some(known) = self.known_leaf(keyword, value) {
             return Ok(Some(known));
         }
-        match set() {
+        let made = set().and_then(|set| {
+            set.as_ref().map_or(Ok(()), |set| self.automata.take(set))?;
+            Ok(set)
+        });
+        match made {
             Ok(None) => Ok(None),
             Ok(Some(set)) => {
                 let mut shape = self.any_shape();

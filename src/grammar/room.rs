@@ -1,0 +1,52 @@
+//! What a grammar in the making may still take: the budgets of its expressions and of their automata.
+
+use hashbrown::HashSet;
+
+use super::{automaton::Automaton, pattern::PatternKind};
+use crate::limits::{Budget, LimitExceeded, Limits};
+
+/// The budgets of a [`GrammarBuilder`](super::GrammarBuilder).
+#[derive(Debug)]
+pub(super) struct Room {
+    expressions: usize,
+    /// Memory of automata, in bytes: what there may be, and what there is.
+    most: usize,
+    bytes: usize,
+    /// Automata that were met, each counted once.
+    known: HashSet<Automaton>,
+}
+
+impl Room {
+    /// All of what the limits allow.
+    pub(super) fn new(limits: &Limits) -> Self {
+        let expressions = limits.expressions.min(u32::MAX as usize);
+        Self { expressions, most: limits.terminal_bytes, bytes: 0, known: HashSet::new() }
+    }
+
+    /// Is there room for one more expression beside `count`?
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn expression(&self, count: usize) -> Result<(), LimitExceeded> {
+        let exceeded =
+            || LimitExceeded::new(Budget::Expressions, "expressions of a grammar", self.expressions);
+        if count < self.expressions { Ok(()) } else { Err(exceeded()) }
+    }
+
+    /// Takes the room of a leaf's automaton, if it has one that was not met before.
+    ///
+    /// # Errors
+    /// If there is not enough.
+    pub(super) fn leaf(&mut self, kind: &PatternKind) -> Result<(), LimitExceeded> {
+        let (automaton, more) = match kind {
+            PatternKind::Automaton(automaton) => (automaton, 0),
+            PatternKind::Measured(measured) => (measured.automaton(), measured.bytes()),
+            PatternKind::Expression(_) | PatternKind::Substrings(_) => return Ok(()),
+        };
+        self.bytes += more;
+        if self.known.insert(automaton.clone()) {
+            self.bytes += automaton.bytes();
+        }
+        if self.bytes > self.most { Err(LimitExceeded::of_terminals(self.most)) } else { Ok(()) }
+    }
+}
