@@ -153,6 +153,11 @@ impl Build {
             let product = TerminalDfa::from_raw(RawDfa::from(&measured.product(most)?));
             return product.map_or(Ok(()), |dfa| self.terminal(number, &dfa));
         }
+        if let Some((spelled, _)) = dfa.spelled() {
+            let most = Limits::default().dfa_states;
+            let product = TerminalDfa::from_raw(RawDfa::from(&spelled.product(most)?));
+            return product.map_or(Ok(()), |dfa| self.terminal(number, &dfa));
+        }
         if !dfa.is_table() {
             return Err(LimitExceeded::new(Budget::DfaStates, "DFA states of a terminal", 0));
         }

@@ -13,7 +13,7 @@ use super::{
     network::{Network, Node, NodeId, PartId},
 };
 use crate::{
-    grammar::{Measured, any_order::Chosen},
+    grammar::any_order::Chosen,
     limits::{Budget, LimitExceeded},
 };
 
@@ -277,25 +277,26 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Reads a measured string. It ends with the closing quote, so no text of it is the beginning of another.
-    fn measured(
+    /// Reads a string by what ends it and what a byte does. It ends with the closing quote, so no text of it
+    /// is the beginning of another.
+    fn string(
         &mut self,
         id: ItemId,
         item: Item,
-        measured: &Measured,
+        (accepts, step): (impl Fn(u32) -> bool, impl Fn(u32, u8) -> Option<u32>),
         next: NodeId,
     ) -> Result<(), LimitExceeded> {
         let rest = &self.text[self.here as usize..];
         let mut state = 0;
         for length in 0.. {
-            if measured.accepts(state) {
+            if accepts(state) {
                 return self.go(id, item, next, length);
             }
             let Some(&byte) = rest.get(length) else {
                 self.chart.open.push(id);
                 break;
             };
-            let Some(to) = measured.step(state, byte) else { break };
+            let Some(to) = step(state, byte) else { break };
             // Long strings over and over again are work too.
             self.budget.spend(usize::from(length % 64 == 63))?;
             state = to;
@@ -362,7 +363,14 @@ impl Reader<'_, '_> {
                     places.iter_mut().for_each(|at| *at += 1);
                 }
             }
-            Node::Measured(measured, next) => self.measured(id, item, measured, *next)?,
+            Node::Measured(measured, next) => {
+                let by = (|state| measured.accepts(state), |state, byte| measured.step(state, byte));
+                self.string(id, item, by, *next)?;
+            }
+            Node::Spelled(spelled, next) => {
+                let by = (|state| spelled.accepts(state), |state, byte| spelled.step(state, byte));
+                self.string(id, item, by, *next)?;
+            }
             Node::Automaton(automaton, next) => {
                 let states = automaton.states();
                 let mut state = &states[0];

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use regex_syntax::hir::{Class, ClassBytes, ClassUnicode, Hir, HirKind};
 
 use crate::{
-    grammar::{AnyOrder, Automaton, Expr, Grammar, Measured, PatternKind, any_order::Choice},
+    grammar::{AnyOrder, Automaton, Expr, Grammar, Measured, PatternKind, Spelled, any_order::Choice},
     ids::{ExprId, RuleId},
     limits::{Budget, LimitExceeded},
 };
@@ -39,6 +39,8 @@ pub(super) enum Node {
     Substrings(Arc<str>, NodeId),
     /// Reads a measured string.
     Measured(Measured, NodeId),
+    /// Reads a string of characters that are spelled as texts come to them.
+    Spelled(Spelled, NodeId),
     /// Reads what a part reads.
     Call(PartId, NodeId),
     /// Reads a part `min` to `max` times; the item's memory counts, up to `min` where there is no `max`.
@@ -190,6 +192,7 @@ impl Network {
                 | Node::Automaton(_, next)
                 | Node::Substrings(_, next)
                 | Node::Measured(_, next)
+                | Node::Spelled(_, next)
                 | Node::Call(_, next) => to(next),
                 Node::Repeat { out, .. } => to(out),
                 Node::List { .. } | Node::Separator { .. } | Node::End => {}
@@ -280,6 +283,7 @@ impl<'g> Builder<'g> {
                 }
                 PatternKind::Substrings(text) => self.set(from, Node::Substrings(Arc::clone(text), to)),
                 PatternKind::Measured(measured) => self.set(from, Node::Measured(measured.clone(), to)),
+                PatternKind::Spelled(spelled) => self.set(from, Node::Spelled(spelled.clone(), to)),
             },
             Expr::Rule(rule) => self.set(from, Node::Call(rule.raw(), to)),
             Expr::Sequence(parts) => self.sequence(parts.iter().copied().map(Source::Expr), from, to),
@@ -421,7 +425,7 @@ fn reads(grammar: &Grammar) -> Vec<bool> {
                     PatternKind::Automaton(automaton) => !automaton.states()[0].accepts,
                     PatternKind::Substrings(_) => false,
                     // Two quotes at least.
-                    PatternKind::Measured(_) => true,
+                    PatternKind::Measured(_) | PatternKind::Spelled(_) => true,
                 },
                 Expr::Rule(rule) => reads[grammar.rule_body(*rule).index()],
                 Expr::Sequence(parts) => parts.iter().any(|part| reads[part.index()]),

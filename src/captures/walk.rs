@@ -215,7 +215,7 @@ impl<'c> Walk<'c> {
         let calls = step.child != NONE;
         match self.network.node(node) {
             // The longest first.
-            Node::Automaton(..) | Node::Substrings(..) | Node::Measured(..) => {
+            Node::Automaton(..) | Node::Substrings(..) | Node::Measured(..) | Node::Spelled(..) => {
                 usize::MAX - self.chart.item(step.to).at as usize
             }
             Node::Repeat { greedy, .. } => usize::from(calls != *greedy),

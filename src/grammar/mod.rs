@@ -33,6 +33,7 @@ pub(crate) mod regular;
 mod room;
 #[cfg(feature = "schemars")]
 mod rust_types;
+pub(crate) mod spelled;
 mod structural;
 mod substring;
 pub(crate) mod suggest;
@@ -47,6 +48,7 @@ pub use json_schema::AutomataCache;
 pub use measured::Measured;
 pub use pattern::{Pattern, PatternKind};
 pub use source::{Source, Span};
+pub use spelled::{Bounds, Spelled};
 pub use warning::{GrammarWarning, GrammarWarningKind};
 
 use crate::limits::{Budget, LimitExceeded, Limits};

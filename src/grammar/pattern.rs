@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use super::{automaton::Automaton, measured::Measured};
+use super::{automaton::Automaton, measured::Measured, spelled::Spelled};
 use crate::{
     limits::PATTERN_NESTING,
     special::{self, TokenClass},
@@ -33,6 +33,9 @@ pub enum PatternKind {
     /// The JSON strings of an automaton that have some number of characters. It stays a terminal of its own,
     /// whose states are made as texts come to them.
     Measured(Measured),
+    /// The JSON strings of an automaton over characters. It stays a terminal of its own, whose states are made
+    /// as texts come to them.
+    Spelled(Spelled),
 }
 
 /// Why a regular expression cannot be a [`Pattern`].
@@ -88,6 +91,11 @@ impl Pattern {
         Some(Self { kind: PatternKind::Measured(measured), after_new_item: false })
     }
 
+    /// Strings of an automaton over characters.
+    pub(crate) fn spelled(spelled: Spelled) -> Self {
+        Self { kind: PatternKind::Spelled(spelled), after_new_item: false }
+    }
+
     fn expression(hir: Hir) -> Self {
         Self { kind: PatternKind::Expression(hir), after_new_item: false }
     }
@@ -136,7 +144,10 @@ impl Pattern {
     pub fn hir(&self) -> Option<&Hir> {
         match &self.kind {
             PatternKind::Expression(hir) => Some(hir),
-            PatternKind::Automaton(_) | PatternKind::Substrings(_) | PatternKind::Measured(_) => None,
+            PatternKind::Automaton(_)
+            | PatternKind::Substrings(_)
+            | PatternKind::Measured(_)
+            | PatternKind::Spelled(_) => None,
         }
     }
 
@@ -170,6 +181,8 @@ impl Pattern {
             PatternKind::Expression(hir) => hir,
             PatternKind::Automaton(automaton) => return edges_have(automaton, *mark),
             PatternKind::Measured(measured) => return edges_have(measured.automaton(), *mark),
+            // They are of characters, and no character is written with it.
+            PatternKind::Spelled(_) => return false,
             PatternKind::Substrings(text) => return text.as_bytes().contains(mark),
         };
         let mut open = vec![hir];

@@ -41,6 +41,11 @@ impl Room {
         let (automaton, more) = match kind {
             PatternKind::Automaton(automaton) => (automaton, 0),
             PatternKind::Measured(measured) => (measured.automaton(), measured.bytes()),
+            PatternKind::Spelled(spelled) => {
+                self.bytes += spelled.bytes();
+                let fits = self.bytes <= self.most;
+                return fits.then_some(()).ok_or_else(|| LimitExceeded::of_terminals(self.most));
+            }
             PatternKind::Expression(_) | PatternKind::Substrings(_) => return Ok(()),
         };
         self.bytes += more;

@@ -63,10 +63,11 @@ impl Inspection {
             return None;
         }
         let (start, dfa) = (scanner.start(terminal).raw(), scanner.dfa(terminal));
-        let states: Vec<u32> = match dfa.measured() {
-            Some((measured, _)) => measured.reached(MAX_STEPS / 256)?,
+        let states: Vec<u32> = match (dfa.measured(), dfa.spelled()) {
+            (Some((measured, _)), _) => measured.reached(MAX_STEPS / 256)?,
+            (_, Some((spelled, _))) => spelled.reached(MAX_STEPS / 256)?,
             // What is a substring behind another is one by itself.
-            None => (0..).take(if dfa.is_table() { dfa.len() } else { 1 }).collect(),
+            _ => (0..).take(if dfa.is_table() { dfa.len() } else { 1 }).collect(),
         };
         let all: Vec<ScanStateId> = states.into_iter().map(|state| ScanStateId::new(start + state)).collect();
         inside(scanner, self.program().vocabulary.trie(), all, self.program().vocabulary.size())

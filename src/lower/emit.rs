@@ -240,14 +240,13 @@ impl Emitter<'_> {
                     }
                     (self.leaves.remove(automaton), Some(automaton))
                 }
-                PatternKind::Expression(_) | PatternKind::Substrings(_) | PatternKind::Measured(_) => {
-                    (None, None)
-                }
+                _ => (None, None),
             };
             let build = || scanner::build_pattern(kind, self.limits.dfa_states, self.limits);
             let dfa = dfa.unwrap_or_else(build).map_err(CompileError::limit)?;
             let measured = measured_of(kind);
-            let late = name.is_none() && (automaton.is_some() || measured.is_some());
+            let is_spelled = matches!(kind, PatternKind::Spelled(_));
+            let late = name.is_none() && (automaton.is_some() || measured.is_some() || is_spelled);
             let name = || name.map_or_else(|| shown_kind(kind), str::to_owned);
             let symbol = self.terminal(dfa, after_new, Name { made: &name, late })?;
             self.of_automaton.extend(automaton.map(|automaton| ((automaton, after_new), symbol)));

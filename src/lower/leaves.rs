@@ -66,7 +66,10 @@ pub(super) fn leaves<'e>(exprs: &'e [Expr], limits: &Limits) -> HashMap<&'e Auto
     let automaton = |expr: &'e Expr| match expr {
         Expr::Pattern(pattern) => match pattern.kind() {
             PatternKind::Automaton(automaton) => Some((automaton, pattern.kind())),
-            PatternKind::Expression(_) | PatternKind::Substrings(_) | PatternKind::Measured(_) => None,
+            PatternKind::Expression(_)
+            | PatternKind::Substrings(_)
+            | PatternKind::Measured(_)
+            | PatternKind::Spelled(_) => None,
         },
         _ => None,
     };

@@ -3,7 +3,7 @@
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::{
-    grammar::{Measured, PatternKind},
+    grammar::{Bounds, Measured, PatternKind, Spelled},
     scanner::TerminalDfa,
 };
 
@@ -16,6 +16,7 @@ pub(super) fn shown_kind(kind: &PatternKind) -> String {
         PatternKind::Expression(hir) => shown(hir),
         PatternKind::Substrings(text) => format!("substrings of {}", shown_literal(text.as_bytes())),
         PatternKind::Measured(measured) => of_measured(measured),
+        PatternKind::Spelled(spelled) => of_spelled(spelled),
         PatternKind::Automaton(automaton) => {
             of_states(automaton.states().len(), &automaton.shortest().unwrap_or_default())
         }
@@ -24,9 +25,10 @@ pub(super) fn shown_kind(kind: &PatternKind) -> String {
 
 /// A terminal's automaton, likewise.
 pub(super) fn shown_automaton(dfa: &TerminalDfa) -> String {
-    match dfa.measured() {
-        Some((measured, _)) => of_measured(measured),
-        None => of_states(dfa.len(), &dfa.shortest().unwrap_or_default()),
+    match (dfa.measured(), dfa.spelled()) {
+        (Some((measured, _)), _) => of_measured(measured),
+        (_, Some((spelled, _))) => of_spelled(spelled),
+        _ => of_states(dfa.len(), &dfa.shortest().unwrap_or_default()),
     }
 }
 
@@ -34,6 +36,15 @@ fn of_measured(measured: &Measured) -> String {
     let count = measured.automaton().states().len();
     let (min, max) = measured.lengths().into_inner();
     format!("{} of {min} to {max} characters", of_states(count, &measured.shortest()))
+}
+
+fn of_spelled(spelled: &Spelled) -> String {
+    let of = of_states(spelled.states(), &spelled.shortest());
+    match spelled.bounds() {
+        Bounds::NONE => of,
+        Bounds { min, max: None } => format!("{of} of at least {min} characters"),
+        Bounds { min, max: Some(max) } => format!("{of} of {min} to {max} characters"),
+    }
 }
 
 fn of_states(count: usize, example: &[u8]) -> String {

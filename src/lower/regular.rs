@@ -132,6 +132,9 @@ fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<
             PatternKind::Measured(measured) => {
                 Extent { size: u32::try_from(measured.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
             }
+            PatternKind::Spelled(spelled) => {
+                Extent { size: u32::try_from(spelled.bound()).unwrap_or(u32::MAX), depth: 1, opaque: true }
+            }
         }),
         Expr::Rule(rule) => of(&work.body(*rule)).map(|body| Extent { depth: body.depth + 1, ..body }),
         Expr::Sequence(parts) | Expr::Alternatives(parts) => join(parts),

@@ -55,9 +55,10 @@ impl WorkGrammar {
                         }
                         opened
                     }
-                    PatternKind::Automaton(_) | PatternKind::Substrings(_) | PatternKind::Measured(_) => {
-                        work.push(expr.clone(), limits)?
-                    }
+                    PatternKind::Automaton(_)
+                    | PatternKind::Substrings(_)
+                    | PatternKind::Measured(_)
+                    | PatternKind::Spelled(_) => work.push(expr.clone(), limits)?,
                 },
                 Expr::Rule(rule) => work.push(Expr::Rule(*rule), limits)?,
                 Expr::Sequence(parts) => work.push(Expr::Sequence(all(parts)), limits)?,

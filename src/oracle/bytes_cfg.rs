@@ -68,6 +68,9 @@ impl BytesCfg {
                     PatternKind::Measured(measured) => {
                         builder.automaton(head, &measured.product(builder.max_symbols)?)?;
                     }
+                    PatternKind::Spelled(spelled) => {
+                        builder.automaton(head, &spelled.product(builder.max_symbols)?)?;
+                    }
                     PatternKind::Substrings(text) => builder.substrings(head, text)?,
                 },
                 Expr::Rule(rule) => builder.production(head, &[Symbol::Nonterminal(rule.raw())])?,

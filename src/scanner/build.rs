@@ -31,6 +31,10 @@ pub(crate) fn build_pattern(
             let fits = automaton.states().len() <= most_of(automaton, max_states);
             fits.then(|| Some(TerminalDfa::of_measured(measured))).ok_or_else(too_many)
         }
+        PatternKind::Spelled(spelled) => {
+            let fits = spelled.states() <= max_states.saturating_mul(MINIMAL_FACTOR);
+            fits.then(|| Some(TerminalDfa::of_spelled(spelled))).ok_or_else(too_many)
+        }
         PatternKind::Automaton(automaton) if automaton.states().len() > most_of(automaton, max_states) => {
             Err(too_many())
         }

@@ -17,7 +17,7 @@ use std::{
 use super::{intervals::Intervals, substrings::Substrings, unlisted::Unlisted};
 pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 use crate::{
-    grammar::{Measured, automaton::Automaton},
+    grammar::{Measured, Spelled, automaton::Automaton},
     hopcroft::{self, Table, mix},
     store::Writer,
 };
@@ -85,6 +85,14 @@ impl TerminalDfa {
         Self::made_as_needed(classes, class_count, unlisted)
     }
 
+    /// The DFA of strings of an automaton over characters, made as it is needed. As costly as to tell the
+    /// classes of bytes apart.
+    pub(crate) fn of_spelled(spelled: &Spelled) -> Self {
+        let (classes, class_count) = spelled.byte_classes();
+        let unbounded = spelled.unbounded().map(|unbounded| Arc::new(Self::of_spelled(&unbounded)));
+        Self::made_as_needed(classes, class_count, Unlisted::Spelled(spelled.clone(), unbounded))
+    }
+
     fn made_as_needed(classes: Box<[u8; 256]>, class_count: usize, unlisted: Unlisted) -> Self {
         let mut made = Self::new(classes, class_count, Box::default(), Box::default());
         made.hash = mix(made.hash, unlisted.hash());
@@ -101,6 +109,15 @@ impl TerminalDfa {
     pub(crate) fn measured(&self) -> Option<(&Measured, &Arc<Self>)> {
         match &self.unlisted {
             Some(Unlisted::Measured(measured, dfa)) => Some((measured, dfa)),
+            _ => None,
+        }
+    }
+
+    /// If it is of characters that are spelled as texts come to them: what it is, and where there are bounds
+    /// on their number, the DFA of its strings of any number.
+    pub(crate) fn spelled(&self) -> Option<(&Spelled, Option<&Arc<Self>>)> {
+        match &self.unlisted {
+            Some(Unlisted::Spelled(spelled, unbounded)) => Some((spelled, unbounded.as_ref())),
             _ => None,
         }
     }
@@ -145,7 +162,9 @@ impl TerminalDfa {
 
     /// Memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes_alone() + self.measured().map_or(0, |(_, unbounded)| unbounded.bytes())
+        let of_spelled = self.spelled().and_then(|(_, unbounded)| unbounded);
+        let unbounded = self.measured().map(|(_, unbounded)| unbounded).or(of_spelled);
+        self.bytes_alone() + unbounded.map_or(0, |unbounded| unbounded.bytes())
     }
 
     /// Memory beside that of the DFA of its strings of any length, if it counts characters; in bytes.
@@ -283,11 +302,11 @@ impl TerminalDfa {
         &self.transitions[state as usize * self.class_count..][..self.class_count]
     }
 
-    /// Is the language finite? Without a table it is. With one every state lies on a way to the end, so it
+    /// Is the language finite? With a table every state lies on a way to the end, so it
     /// is if no state lies on a cycle. Linear.
     pub(crate) fn is_finite(&self) -> bool {
-        if !self.is_table() {
-            return true;
+        if let Some(unlisted) = &self.unlisted {
+            return unlisted.is_finite();
         }
         let rows = || self.transitions.chunks_exact(self.class_count);
         let mut incoming = vec![0_usize; self.len()];

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use super::{dfa::TerminalDfa, substrings::Substrings};
-use crate::{grammar::Measured, hopcroft::mix, store::Writer};
+use crate::{
+    grammar::{Measured, Spelled},
+    hopcroft::mix,
+    store::Writer,
+};
 
 /// What there is in place of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +17,9 @@ pub(super) enum Unlisted {
     /// Strings with bounds on their length, and the DFA of the same strings without bounds. Both number the
     /// states of that DFA alike.
     Measured(Measured, Arc<TerminalDfa>),
+    /// Strings of an automaton over characters, and where there are bounds the DFA of the same strings
+    /// without them.
+    Spelled(Spelled, Option<Arc<TerminalDfa>>),
 }
 
 impl Unlisted {
@@ -21,6 +28,7 @@ impl Unlisted {
         match self {
             Self::Substrings(substrings) => substrings.step(state, byte),
             Self::Measured(measured, dfa) => measured.after(state, dfa.step(measured.place(state).0, byte)?),
+            Self::Spelled(spelled, _) => spelled.step(state, byte),
         }
     }
 
@@ -29,6 +37,7 @@ impl Unlisted {
         match self {
             Self::Substrings(substrings) => substrings.accepts(state),
             Self::Measured(measured, _) => measured.accepts(state),
+            Self::Spelled(spelled, _) => spelled.accepts(state),
         }
     }
 
@@ -37,6 +46,7 @@ impl Unlisted {
         match self {
             Self::Substrings(substrings) => substrings.distance(state),
             Self::Measured(measured, _) => measured.distance(state),
+            Self::Spelled(spelled, _) => spelled.distance(state),
         }
     }
 
@@ -45,6 +55,15 @@ impl Unlisted {
         match self {
             Self::Substrings(substrings) => substrings.name(state),
             Self::Measured(..) => u64::from(state),
+            Self::Spelled(spelled, _) => spelled.name(state),
+        }
+    }
+
+    /// Is the language finite?
+    pub(super) fn is_finite(&self) -> bool {
+        match self {
+            Self::Substrings(_) | Self::Measured(..) => true,
+            Self::Spelled(spelled, _) => spelled.is_finite(),
         }
     }
 
@@ -53,6 +72,7 @@ impl Unlisted {
         match self {
             Self::Substrings(substrings) => substrings.text().len() <= bytes,
             Self::Measured(measured, _) => measured.is_within(bytes),
+            Self::Spelled(spelled, _) => spelled.is_within(bytes),
         }
     }
 
@@ -61,7 +81,7 @@ impl Unlisted {
         match self {
             Self::Substrings(substrings) => Self::Substrings(substrings.without_empty()),
             // Quotes are in every text.
-            Self::Measured(..) => self.clone(),
+            Self::Measured(..) | Self::Spelled(..) => self.clone(),
         }
     }
 
@@ -70,6 +90,7 @@ impl Unlisted {
         match self {
             Self::Substrings(substrings) => substrings.bound(),
             Self::Measured(measured, _) => measured.bound(),
+            Self::Spelled(spelled, _) => spelled.bound(),
         }
     }
 
@@ -78,6 +99,7 @@ impl Unlisted {
         match self {
             Self::Substrings(substrings) => substrings.bytes(),
             Self::Measured(measured, _) => measured.bytes(),
+            Self::Spelled(spelled, _) => spelled.bytes(),
         }
     }
 
@@ -93,6 +115,7 @@ impl Unlisted {
                 let (min, max) = measured.lengths().into_inner();
                 mix(dfa.hash_of_all(), u64::from(min) << 32 | u64::from(max))
             }
+            Self::Spelled(spelled, _) => spelled.hash(),
         }
     }
 
@@ -107,6 +130,10 @@ impl Unlisted {
                 dfa.write(writer);
                 let (min, max) = measured.lengths().into_inner();
                 writer.u32s([min, max].into_iter());
+            }
+            Self::Spelled(spelled, _) => {
+                let words: Vec<u32> = spelled.words().collect();
+                writer.u32s(words.into_iter());
             }
         }
     }

@@ -1,6 +1,11 @@
 //! From one terminal into the next: the tokens that go on where a terminal may end.
 
-use super::{ranges::Ranges, reach::Reach, table::TerminalTable};
+use super::{
+    crossing::Crossing,
+    ranges::Ranges,
+    reach::Reach,
+    table::{ENTER_WORK, TerminalTable, walking},
+};
 use crate::{
     byte_set::ByteSet,
     ids::TrieNodeId,
@@ -127,6 +132,29 @@ impl Entrances {
 
 /// Children that an exit has on average, for choosing how to find them.
 const CHILDREN_OF_AN_EXIT: usize = 4;
+
+impl TerminalTable {
+    /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a state. Linear in
+    /// the nodes walked and the tokens found.
+    pub(crate) fn enter(
+        &self,
+        trie: &ByteTrie,
+        entered: impl Iterator<Item = (u32, u32)>,
+        work: &mut Work,
+    ) -> Result<Reach, LimitExceeded> {
+        let mut crossing = Crossing::new(trie, self.dfa(), self.loops());
+        let mut paid = 0;
+        for (node, state) in entered {
+            crossing.at(TrieNodeId::new(node), state);
+            let walked = walking(crossing.walked);
+            work.spend(walked - paid)?;
+            paid = walked;
+        }
+        let reach = Reach::new(trie, crossing.stays, crossing.exits);
+        work.spend(ENTER_WORK + reach.work())?;
+        Ok(reach)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -152,7 +152,7 @@ impl TerminalTable {
 
     /// Makes a row by a walk over the trie. `known` is a row that is right for all tokens up to a number of
     /// bytes: then only longer tokens are walked.
-    fn scattered_row(
+    pub(super) fn scattered_row(
         &self,
         trie: &ByteTrie,
         state: u32,

@@ -22,6 +22,7 @@ mod ranges;
 mod reach;
 mod scattered;
 mod side_by_side;
+mod spelled;
 mod stored;
 mod strings;
 mod table;

@@ -25,10 +25,10 @@ use super::{
     reach::Reach,
     scattered::Scattered,
     side_by_side::Levels,
+    spelled::Spelling,
 };
 use crate::{
     byte_set::ByteSet,
-    ids::TrieNodeId,
     limits::{LimitExceeded, Work},
     scanner::{NONE, StringCounts, TerminalDfa},
     vocab::ByteTrie,
@@ -37,7 +37,7 @@ use crate::{
 /// Work of making a row or a node, apart from its tokens, which are a unit each, the trie nodes walked, and a look at all
 /// of the automaton before its first row.
 const ROW_WORK: usize = 80;
-const ENTER_WORK: usize = 8;
+pub(super) const ENTER_WORK: usize = 8;
 
 /// Bytes that lead on from a state from which on it is worth a look whether a common terminal does the same.
 const WORTH_KIN: usize = 48;
@@ -51,7 +51,7 @@ const WORTH_A_CHAIN: usize = 20;
 
 /// Work of a walk over `nodes` trie nodes: 1.5 units a node, as automaton and trie may both be too large for
 /// the caches.
-fn walking(nodes: usize) -> usize {
+pub(super) fn walking(nodes: usize) -> usize {
     nodes + nodes / 2
 }
 
@@ -115,6 +115,8 @@ pub(crate) struct TerminalTable {
     pub(super) strings: OnceLock<StringCounts>,
     /// Of strings of some number of characters, those of any.
     unbounded: Option<Unbounded>,
+    /// Of strings that are spelled as texts come to them.
+    spelling: Option<Spelling>,
     /// Into which other terminals tokens go on from a state, and what they do there; see
     /// [`crossing`](Self::crossing).
     crossings: Mutex<HashMap<(u32, usize), Crossed>>,
@@ -147,6 +149,7 @@ impl TerminalTable {
             scattered: Scattered::default(),
             strings: OnceLock::new(),
             unbounded: None,
+            spelling: None,
             crossings: Mutex::default(),
             walked: Walked::default(),
             first,
@@ -159,6 +162,16 @@ impl TerminalTable {
     /// The table of strings of some number of characters, by the table of those of any.
     pub(super) fn measured(dfa: Arc<TerminalDfa>, unbounded: Arc<Self>) -> Self {
         Self { unbounded: Some(Unbounded::new(unbounded)), ..Self::new(dfa, None) }
+    }
+
+    /// The table of strings that are spelled as texts come to them, and that of those of any length.
+    pub(super) fn spelled(dfa: Arc<TerminalDfa>, unbounded: Option<Arc<Self>>) -> Self {
+        Self { spelling: Some(Spelling::new(unbounded)), ..Self::new(dfa, None) }
+    }
+
+    /// What it knows of strings that are spelled as texts come to them.
+    pub(super) fn spelling(&self) -> Option<&Spelling> {
+        self.spelling.as_ref()
     }
 
     /// If it counts characters, the table of the strings of any number.
@@ -190,6 +203,9 @@ impl TerminalTable {
     ) -> Result<Arc<Reach>, LimitExceeded> {
         if let (Some(unbounded), Some((measured, _))) = (&self.unbounded, self.dfa.measured()) {
             return self.measured_row(unbounded, measured, (trie, state), work);
+        }
+        if let Some(spelling) = &self.spelling {
+            return self.spelled_row(spelling, (trie, state), work);
         }
         if !self.dfa.is_table() {
             return self.scattered.row(state, || self.walk(trie, state), work);
@@ -318,6 +334,9 @@ impl TerminalTable {
         into: &Arc<Self>,
         work: &mut Work,
     ) -> Result<Arc<Reach>, LimitExceeded> {
+        if let Some((table, other)) = self.spelled_like(trie, state) {
+            return table.crossing(trie, other, into, work);
+        }
         let row = self.row(trie, state, work)?;
         if let (Some(unbounded), Some((measured, _))) = (self.unbounded(), self.dfa.measured())
             && measured.room(state).is_some()
@@ -522,27 +541,6 @@ impl TerminalTable {
         let Some(characters) = common.characters(trie, work)? else { return Ok(None) };
         let reach = counted.crossing(trie, characters, exits);
         work.spend(ENTER_WORK + exits.total() + reach.as_ref().map_or(0, Reach::work))?;
-        Ok(reach)
-    }
-
-    /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a state. Linear in
-    /// the nodes walked and the tokens found.
-    pub(crate) fn enter(
-        &self,
-        trie: &ByteTrie,
-        entered: impl Iterator<Item = (u32, u32)>,
-        work: &mut Work,
-    ) -> Result<Reach, LimitExceeded> {
-        let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
-        let mut paid = 0;
-        for (node, state) in entered {
-            crossing.at(TrieNodeId::new(node), state);
-            let walked = walking(crossing.walked);
-            work.spend(walked - paid)?;
-            paid = walked;
-        }
-        let reach = Reach::new(trie, crossing.stays, crossing.exits);
-        work.spend(ENTER_WORK + reach.work())?;
         Ok(reach)
     }
 

@@ -75,9 +75,13 @@ impl Known {
         if many || self.added_bytes >= BYTES_BEFORE_A_LOOK {
             self.trim_all();
         }
-        let table = match dfa.measured() {
-            Some((_, unbounded)) => TerminalTable::measured(Arc::clone(dfa), self.of(unbounded, common)),
-            None => {
+        let table = match (dfa.measured(), dfa.spelled()) {
+            (Some((_, unbounded)), _) => TerminalTable::measured(Arc::clone(dfa), self.of(unbounded, common)),
+            (_, Some((_, unbounded))) => {
+                let unbounded = unbounded.map(|unbounded| self.of(unbounded, common));
+                TerminalTable::spelled(Arc::clone(dfa), unbounded)
+            }
+            _ => {
                 // Those that some byte begins as well.
                 let begins = |byte: u8| dfa.step(0, byte).is_some();
                 let alike = |table: &&Arc<TerminalTable>| table.first().iter().any(|&(byte, _)| begins(byte));

@@ -11,6 +11,20 @@ use crate::{
     limits::LimitExceeded,
 };
 
+/// Keywords of strings, the hardest first.
+const STRINGS: [&str; 10] = [
+    "pattern",
+    "format",
+    "patternProperties",
+    "propertyNames",
+    "maxLength",
+    "minLength",
+    "allOf",
+    "not",
+    "oneOf",
+    "anyOf",
+];
+
 /// Characters shown of a pointer or a reason.
 const MOST_SHOWN: usize = 300;
 
@@ -175,6 +189,18 @@ impl Problem {
         let mut problem = Self::new(kind, node, keyword, error.to_string()).with_hint(error.hint());
         if let LeafError::Limit(limit) = error {
             problem.limit = Some(limit);
+        }
+        problem
+    }
+
+    /// A set of strings that cannot be had, by the keyword of its schema that is hardest to have.
+    pub(super) fn of_strings(documents: &Documents, node: NodeId, error: LeafError) -> Box<Self> {
+        let is_said = |keyword: &&'static str| documents.member(node, keyword).is_some();
+        let said: Vec<&'static str> = STRINGS.into_iter().filter(is_said).collect();
+        let mut problem = Self::of_leaf(node, said.first().copied(), error);
+        if said.len() > 1 && problem.kind == SchemaErrorKind::Limit {
+            let others: Vec<String> = said[1..].iter().map(|keyword| format!("`{keyword}`")).collect();
+            problem.reason = format!("{}, together with {}", problem.reason, others.join(" and "));
         }
         problem
     }

@@ -14,6 +14,8 @@
 mod address;
 mod algebra;
 mod automata;
+#[cfg(test)]
+mod counts_tests;
 mod dfa;
 mod dialect;
 mod emit;
@@ -22,6 +24,7 @@ mod engine_tests;
 mod error;
 mod keywords;
 pub mod leaf;
+mod metaschemas;
 pub mod numbers;
 mod options;
 mod places;

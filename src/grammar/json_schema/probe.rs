@@ -36,6 +36,10 @@ fn ends(grammar: &Grammar, expr: ExprId, text: &[u8], starts: &BTreeSet<usize>) 
             PatternKind::Measured(measured) => {
                 starts.iter().flat_map(|&start| measured_runs(measured, text, start)).collect()
             }
+            PatternKind::Spelled(spelled) => {
+                let automaton = spelled.product(1 << 20).unwrap();
+                starts.iter().flat_map(|&start| runs(&automaton, text, start)).collect()
+            }
             other @ PatternKind::Substrings(_) => panic!("{other:?}"),
             PatternKind::Expression(hir) => match hir.kind() {
                 HirKind::Literal(literal) => starts

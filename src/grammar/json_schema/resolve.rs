@@ -8,13 +8,17 @@
 //! kept as a [`Scope`], the anchors bound so far: there are finitely many, so recursion through dynamic
 //! references closes like any other.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    rc::Rc,
+};
 
 use super::{
     address::{percent_decoded, resolve, split_fragment},
     dialect::{Dialect, Holds, holds},
     document::{Documents, NodeId, Value},
     error::{Checked, Problem, SchemaErrorKind},
+    metaschemas,
     options::SchemaOptions,
 };
 
@@ -50,6 +54,8 @@ pub(super) struct Resolver {
     by_address: HashMap<String, Vec<usize>>,
     scopes: Vec<Bindings>,
     scope_ids: HashMap<Bindings, Scope>,
+    /// Drafts whose own schemas references ask for.
+    drafts: BTreeSet<usize>,
 }
 
 impl Resolver {
@@ -66,12 +72,37 @@ impl Resolver {
             by_address: HashMap::new(),
             scopes: vec![nothing.clone()],
             scope_ids: HashMap::from([(nothing, Self::NOTHING)]),
+            drafts: BTreeSet::new(),
         };
         let fallback = options.draft.map_or(Dialect::Tolerant, Dialect::Of);
         for (address, root) in roots {
             resolver.enter_document(address, *root, fallback);
         }
+        resolver.enter_metaschemas(fallback);
         resolver
+    }
+
+    /// Adds the drafts' own schemas that references ask for, unless a document was given for one.
+    fn enter_metaschemas(&mut self, fallback: Dialect) {
+        for draft in std::mem::take(&mut self.drafts) {
+            // They are JSON.
+            let Ok(list) = self.documents.read(metaschemas::text(draft)) else { continue };
+            let Value::Array(roots) = self.documents.value(list).clone() else { continue };
+            for root in roots {
+                let id = ["$id", "id"].into_iter().find_map(|id| self.documents.member(root, id));
+                let Some(address) = id.and_then(|id| self.documents.string(id)).map(str::to_owned) else {
+                    continue;
+                };
+                let addresses =
+                    [Some(split_fragment(&address).0.to_owned()), metaschemas::other_scheme(&address)];
+                if addresses.iter().flatten().any(|address| self.by_address.contains_key(address)) {
+                    continue;
+                }
+                let resource = self.resources.len();
+                self.enter_document(&address, root, fallback);
+                addresses.into_iter().flatten().for_each(|address| self.address(address, resource));
+            }
+        }
     }
 
     /// Finds all resources of a document, by a loop over the places where schemas are.
@@ -83,6 +114,7 @@ impl Resolver {
             let dialect = self.resources[resource].dialect;
             let Value::Object(members) = self.documents.value(node) else { continue };
             let members = members.clone();
+            self.note_draft(node, resource);
             let alone = dialect.ref_stands_alone() && self.documents.member(node, "$ref").is_some();
             if !alone {
                 resource = self.names_of(node, resource, &members);
@@ -103,6 +135,16 @@ impl Resolver {
                     },
                 }
             }
+        }
+    }
+
+    /// Notes which draft's own schema a reference asks for.
+    fn note_draft(&mut self, node: NodeId, resource: usize) {
+        for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            let value = self.documents.member(node, keyword).and_then(|value| self.documents.string(value));
+            let address =
+                value.map(|value| resolve(&self.resources[resource].address, split_fragment(value).0));
+            self.drafts.extend(address.and_then(|address| metaschemas::draft_of(&address)));
         }
     }
 

@@ -62,6 +62,9 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     PatternKind::Measured(measured) => {
                         measured.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
                     }
+                    PatternKind::Spelled(spelled) => {
+                        spelled.product(limits.dfa_states).map(|all| Language::of_automaton(&all))
+                    }
                 }
             }
         };
@@ -99,6 +102,10 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     }
                     PatternKind::Measured(measured) => {
                         let all = measured.product(self.limits.dfa_states);
+                        Language::of_automaton(&all.map_err(|limit| self.limit(limit, span))?)
+                    }
+                    PatternKind::Spelled(spelled) => {
+                        let all = spelled.product(self.limits.dfa_states);
                         Language::of_automaton(&all.map_err(|limit| self.limit(limit, span))?)
                     }
                 }

@@ -213,9 +213,10 @@ fn contexts(cfg: &Cfg, terminals: &[u64], shortest: &[(u64, Dot)]) -> Vec<Option
 
 /// A shortest text that leads from `state` to the end, in letters that are easy to read where there is a choice.
 fn shortest_text(dfa: &TerminalDfa, state: u32) -> Option<Vec<u8>> {
-    match dfa.measured().filter(|_| state == 0) {
-        Some((measured, _)) => Some(measured.shortest()),
-        None => path(dfa, state, |state| dfa.accepts(state)),
+    match (dfa.measured(), dfa.spelled()) {
+        (Some((measured, _)), _) if state == 0 => Some(measured.shortest()),
+        (_, Some((spelled, _))) if state == 0 => Some(spelled.shortest()),
+        _ => path(dfa, state, |state| dfa.accepts(state)),
     }
 }
 

@@ -29,6 +29,7 @@ impl TerminalTable {
             self.scattered.bytes() + self.breaks.bytes(),
             self.strings.get().map_or(0, |strings| strings.bytes()),
             self.unbounded.as_ref().map_or(0, |unbounded| unbounded.bytes()),
+            self.spelling().map_or(0, |spelling| spelling.bytes()),
             self.crossings().allocation_size() + self.usage.crossings.load(Ordering::Relaxed),
             self.bytes.load(Ordering::Relaxed),
         ];

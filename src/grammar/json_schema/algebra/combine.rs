@@ -78,7 +78,7 @@ impl Algebra<'_> {
             null: !shape.null,
             booleans: shape.booleans.map(|inside| !inside),
             numbers: Rc::new(self.fitting(shape.numbers.complement())?),
-            strings: Rc::new(self.fitting(shape.strings.complement())?),
+            strings: Rc::new(self.fitting_strings(shape.strings.complement())?),
             arrays: any.arrays.clone(),
             objects: any.objects.clone(),
         };
@@ -446,14 +446,14 @@ impl Algebra<'_> {
 
     fn strings_in_both(&self, left: &Rc<StringSet>, right: &Rc<StringSet>) -> Checked<Rc<StringSet>> {
         let Some(known) = of_ends(left, right, &self.ends.any.strings, &self.ends.never.strings) else {
-            return self.fitting(left.intersect(right)).map(Rc::new);
+            return self.fitting_strings(left.intersect(right)).map(Rc::new);
         };
         Ok(known)
     }
 
     fn strings_in_either(&self, left: &Rc<StringSet>, right: &Rc<StringSet>) -> Checked<Rc<StringSet>> {
         let Some(known) = of_ends(left, right, &self.ends.never.strings, &self.ends.any.strings) else {
-            return self.fitting(left.union(right)).map(Rc::new);
+            return self.fitting_strings(left.union(right)).map(Rc::new);
         };
         Ok(known)
     }

@@ -4,7 +4,20 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use super::super::StringSet;
+use super::{
+    super::{
+        LeafError, StringSet,
+        error::{Checked, Problem},
+    },
+    Algebra,
+};
+
+impl Algebra<'_> {
+    /// Turns a budget of a set of strings into a problem of the schema at work, by its keyword.
+    pub(in super::super) fn fitting_strings<T>(&self, result: Result<T, LeafError>) -> Checked<T> {
+        result.map_err(|error| Problem::of_strings(&self.resolver.documents, self.here(), error))
+    }
+}
 
 /// A set of keys in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{CHARS, CharClass, CharDfa, NONE, Row, explore, incoming, too_many_states};
+use super::{CHARS, CharClass, CharDfa, MAX_STATES, NONE, Row, explore, incoming, too_many_states};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// Steps of following all states at once, in states visited. A few ns each.
@@ -116,7 +116,7 @@ impl CharDfa {
             now = next;
             steps += states * u64::try_from(self.alphabet().classes()).unwrap_or(1);
             if steps > MAX_STEPS {
-                return Err(too_many_states());
+                return Err(too_many_states(MAX_STATES));
             }
         }
         Ok(false)

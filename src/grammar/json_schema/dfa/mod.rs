@@ -38,8 +38,8 @@ pub(super) const MAX_STATES: usize = 20_000;
 /// Cells of a table of transitions. Four bytes each; a cell takes 10 to 50 ns to make.
 pub(super) const MAX_CELLS: usize = 4_000_000;
 
-pub(super) fn too_many_states() -> LeafError {
-    LeafError::Budget { what: "states of an automaton over characters", limit: MAX_STATES }
+pub(super) fn too_many_states(most: usize) -> LeafError {
+    LeafError::Budget { what: "states of an automaton over characters", limit: most }
 }
 
 /// A regular language over characters. Cheap to clone.
@@ -202,6 +202,11 @@ impl CharDfa {
 
     pub(super) fn accepts(&self, state: u32) -> bool {
         self.0.table.accepting[state as usize]
+    }
+
+    /// Its transitions.
+    pub(super) fn table(&self) -> &Table {
+        &self.0.table
     }
 
     pub(super) fn alphabet(&self) -> &Alphabet {

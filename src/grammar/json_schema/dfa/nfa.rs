@@ -6,11 +6,14 @@
 
 use std::cell::Cell;
 
-use super::{Alphabet, CharClass, CharDfa, NONE, Row, explore};
+use super::{Alphabet, CharClass, CharDfa, NONE, Row, ops::explore_up_to};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// States of an NFA.
-pub(in crate::grammar::json_schema) const MAX_NFA: usize = 50_000;
+pub(in crate::grammar::json_schema) const MAX_NFA: usize = 300_000;
+
+/// States of the automaton of a pattern, before it is minimised.
+const MAX_PATTERN_STATES: usize = 1 << 17;
 
 /// Different sets of characters of an NFA; a table has a row and a column for each.
 const MAX_SETS: usize = 2_000;
@@ -160,7 +163,7 @@ impl Nfa {
         let mut subset = Subset { nfa: self, mark: vec![0; self.states.len()], round: 0 };
         // `None` is the state in which a match was found.
         let first = Some((vec![start], looks.blur(prev)));
-        explore(alphabet, first, |state: &Option<(Vec<u32>, Prev)>| {
+        explore_up_to(MAX_PATTERN_STATES, alphabet, first, |state: &Option<(Vec<u32>, Prev)>| {
             let Some((core, prev)) = state else {
                 return Ok(Row { accepts: true, to: vec![Some(None); width] });
             };

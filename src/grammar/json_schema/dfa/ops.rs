@@ -20,6 +20,16 @@ pub(in crate::grammar::json_schema) struct Row<S> {
 pub(in crate::grammar::json_schema) fn explore<S: Clone + Eq + Hash>(
     alphabet: Alphabet,
     start: S,
+    row: impl FnMut(&S) -> Result<Row<S>, LeafError>,
+) -> Result<CharDfa, LeafError> {
+    explore_up_to(MAX_STATES, alphabet, start, row)
+}
+
+/// The same with another bound on the states.
+pub(super) fn explore_up_to<S: Clone + Eq + Hash>(
+    most: usize,
+    alphabet: Alphabet,
+    start: S,
     mut row: impl FnMut(&S) -> Result<Row<S>, LeafError>,
 ) -> Result<CharDfa, LeafError> {
     let width = alphabet.classes();
@@ -45,8 +55,8 @@ pub(in crate::grammar::json_schema) fn explore<S: Clone + Eq + Hash>(
             };
             table.transitions.push(id);
         }
-        if order.len() > MAX_STATES || table.transitions.len() > MAX_CELLS {
-            return Err(too_many_states());
+        if order.len() > most || table.transitions.len() > MAX_CELLS {
+            return Err(too_many_states(most));
         }
     }
     Ok(CharDfa::from_table(alphabet, table))

@@ -246,7 +246,7 @@ impl Emitter<'_, '_> {
             (self.span, self.node) = (span, node);
             self.algebra.stand_at(node);
             let written = set.emit_with(self.algebra.automata.common, &mut self.builder, self.spelling, span);
-            let written = self.algebra.fitting(written)?;
+            let written = self.algebra.fitting_strings(written)?;
             if self.key_sets.contains(&Rc::as_ptr(&set)) {
                 self.keys_are_terminals &= matches!(self.builder.expr(written), Expr::Pattern(_));
             }

@@ -186,11 +186,11 @@ impl Algebra<'_> {
         };
         left.push((free, Vec::new()));
         for (id, language) in languages {
-            let other = self.fitting(language.complement())?;
+            let other = self.fitting_strings(language.complement())?;
             let mut split = Vec::new();
             for (keys, inside) in left {
-                let within = self.fitting(keys.intersect(&language))?;
-                let without = self.fitting(keys.intersect(&other))?;
+                let within = self.fitting_strings(keys.intersect(&language))?;
+                let without = self.fitting_strings(keys.intersect(&other))?;
                 if !without.is_empty() {
                     split.push((Rc::new(without), inside.clone()));
                 }

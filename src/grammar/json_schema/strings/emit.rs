@@ -97,7 +97,9 @@ impl StringSet {
             }
             let counted = match max {
                 // As many states as characters at least.
-                Some(max) if max > MAX_STATES as u64 && dfa.longest().is_none() => Err(too_many_states()),
+                Some(max) if max > MAX_STATES as u64 && dfa.longest().is_none() => {
+                    Err(too_many_states(MAX_STATES))
+                }
                 _ => dfa.within(min, max),
             };
             let is_large = counted.as_ref().map_or(true, |part| {
@@ -118,10 +120,14 @@ impl StringSet {
                     let spelled = both.and_then(|both| Ok((quoted(&both, style)?, both)));
                     match spelled {
                         Ok((automaton, both)) => small = Some((both, automaton)),
-                        Err(_) => emitter.regular(&part, dfa, (min, max))?,
+                        Err(_) => {
+                            emitter.or_spelled(dfa, (min, max), |one| one.regular(&part, dfa, (min, max)))?
+                        }
                     }
                 }
-                Err(error) => emitter.counted_states(dfa, (min, max), error)?,
+                Err(error) => {
+                    emitter.or_spelled(dfa, (min, max), |one| one.counted_states(dfa, (min, max), error))?;
+                }
             }
         }
         if let Some((_, automaton)) = small {
@@ -147,13 +153,13 @@ impl StringSet {
     }
 }
 
-struct Emitter<'a> {
+pub(super) struct Emitter<'a> {
     automata: &'a AutomataCache,
-    builder: &'a mut GrammarBuilder,
-    style: Style,
-    span: Span,
+    pub(super) builder: &'a mut GrammarBuilder,
+    pub(super) style: Style,
+    pub(super) span: Span,
     /// Alternatives so far.
-    parts: Vec<ExprId>,
+    pub(super) parts: Vec<ExprId>,
 }
 
 impl Emitter<'_> {

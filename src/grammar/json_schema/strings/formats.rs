@@ -16,15 +16,14 @@
 //! | `uri`, `uri-reference`, `iri`, `iri-reference` | exact (RFC 3986, 3987) |
 //! | `uri-template` | exact (RFC 6570) |
 //! | `json-pointer`, `relative-json-pointer` | exact (RFC 6901, and the draft without index manipulation) |
-//! | `regex` | any string: brackets nest |
+//! | `regex` | all strings but those that surely are none (`regexes`): brackets nest |
 
 use super::{
-    StringSet, pattern,
+    StringSet, pattern, regexes,
     rfc::{self, Characters},
 };
 use crate::grammar::json_schema::{
     automata::{AutomataCache, recipe},
-    dfa::CharDfa,
     leaf::LeafError,
 };
 
@@ -90,14 +89,19 @@ pub const FORMATS: &[Format] = &[
         name: "relative-json-pointer",
         precision: Precision::Narrower("no index manipulation (`0+1`), which only some drafts have"),
     },
-    Format { name: "regex", precision: Precision::Wider("brackets nest, so any string is taken") },
+    Format {
+        name: "regex",
+        precision: Precision::Wider(
+            "brackets nest: groups past 8 levels, counts in braces, names and references are not looked at",
+        ),
+    },
 ];
 
 /// The strings of a format, or `None` if it is unknown. Made once for each.
 pub(super) fn language(name: &str, automata: &AutomataCache) -> Result<Option<StringSet>, LeafError> {
     let Some(place) = FORMATS.iter().position(|format| format.name == name) else { return Ok(None) };
     let made = automata.language(Named(place), || {
-        let Some(expression) = expression(name) else { return Ok(CharDfa::all()) };
+        let Some(expression) = expression(name) else { return regexes::language() };
         let made = pattern::language(&format!("^(?:{expression})$"))?;
         if name.ends_with("hostname") { made.minus(&pattern::language(rfc::ace_label())?) } else { Ok(made) }
     })?;
@@ -106,10 +110,10 @@ pub(super) fn language(name: &str, automata: &AutomataCache) -> Result<Option<St
 
 /// Is it a format that restricts strings?
 pub(super) fn restricts(name: &str) -> bool {
-    FORMATS.iter().any(|format| format.name == name) && expression(name).is_some()
+    FORMATS.iter().any(|format| format.name == name) && (name == "regex" || expression(name).is_some())
 }
 
-/// The regular expression of a format, or `None` if any string is of it.
+/// The regular expression of a format, or `None` of `regex`, which has none.
 fn expression(name: &str) -> Option<String> {
     let ascii = Characters::Ascii;
     Some(match name {

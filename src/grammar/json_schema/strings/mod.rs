@@ -9,14 +9,20 @@
 mod changed;
 mod classes;
 mod common;
+mod counts;
+#[cfg(test)]
+mod counts_tests;
 mod digits;
 mod ecma;
 mod emit;
 mod formats;
+mod looks;
 #[cfg(test)]
 mod measured_tests;
 pub(super) mod pattern;
+mod regexes;
 mod rfc;
+mod simplify;
 mod spelling;
 #[cfg(test)]
 mod tests;
@@ -93,7 +99,7 @@ impl StringSet {
     /// If the expression is none of ECMA-262, has look-behind, a back-reference, flags, or look-ahead inside
     /// a repetition, or needs a larger automaton than the budget allows.
     pub fn from_pattern(pattern: &str) -> Result<Self, LeafError> {
-        Ok(Self::regular(pattern::language(pattern)?))
+        looks::set(pattern)
     }
 
     /// The strings of a format, or `None` if the format is unknown, and so an annotation. How exact each

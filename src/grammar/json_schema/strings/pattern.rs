@@ -12,6 +12,7 @@ use super::super::{
 use super::{
     classes,
     ecma::{self, Node},
+    simplify::simplified,
 };
 
 /// Copies of a look-ahead that a counted repetition may make.
@@ -19,10 +20,14 @@ const MAX_LOOKS: u32 = 8;
 
 /// The strings in which `pattern` finds a match.
 pub(in crate::grammar::json_schema) fn language(pattern: &str) -> Result<CharDfa, LeafError> {
-    let node = ecma::parse(pattern)?;
+    of(&simplified(ecma::parse(pattern)?))
+}
+
+/// The strings in which an expression finds a match.
+pub(super) fn of(node: &Node) -> Result<CharDfa, LeafError> {
     let mut nfa = Nfa::default();
     let found = nfa.push(State::Found)?;
-    let start = build(&mut nfa, &node, Place { next: found, at_start: false, in_loop: false })?;
+    let start = build(&mut nfa, node, Place { next: found, at_start: false, in_loop: false })?;
     nfa.determinise(start, Prev::Start, true, &classes::word())
 }
 

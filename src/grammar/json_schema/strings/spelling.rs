@@ -141,7 +141,7 @@ fn too_many() -> LeafError {
 }
 
 /// Numbers of characters as code points: none is a surrogate.
-fn code_points(edges: &[(u32, u32, u32)]) -> Vec<Way> {
+pub(super) fn code_points(edges: &[(u32, u32, u32)]) -> Vec<Way> {
     let mut ways = Vec::with_capacity(edges.len() + 1);
     for &(first, last, to) in edges {
         if first < 0xd800 {
@@ -180,11 +180,11 @@ struct Speller {
 /// pattern has one such state for each count. Where characters lead is numbered from 0, in the order of the
 /// characters; [`Speller::character_by_ranges`] puts real states in place of the numbers.
 #[derive(Debug)]
-struct Plan {
+pub(super) struct Plan {
     /// The states inside of a character, numbered on from there. None leads to one behind it in the list.
-    between: Box<[State]>,
+    pub(super) between: Box<[State]>,
     /// The edges of the first byte.
-    first: Vec<Edge>,
+    pub(super) first: Vec<Edge>,
 }
 
 impl Speller {
@@ -442,7 +442,7 @@ fn hash_of(edges: &[Edge]) -> u64 {
 
 impl Plan {
     /// For characters that lead to the states `0..states`.
-    fn new(style: Style, ways: &[Way], states: usize) -> Result<Self, LeafError> {
+    pub(super) fn new(style: Style, ways: &[Way], states: usize) -> Result<Self, LeafError> {
         let mut speller = Speller::new(style, states);
         let first = speller.make_character(ways)?;
         Ok(Self { between: speller.nodes.drain(states..).collect(), first })

@@ -1,0 +1,76 @@
+//! Sets of strings whose automaton over bytes would be too large: the one over characters is spelled as texts
+//! come to it.
+
+use super::{
+    emit::Emitter,
+    spelling::{Plan, Style, code_points},
+};
+use crate::{
+    grammar::{
+        Pattern,
+        json_schema::{dfa::CharDfa, leaf::LeafError},
+        spelled::{Bounds, Characters, Spelled},
+    },
+    hopcroft::{NONE, Table},
+};
+
+impl Emitter<'_> {
+    /// What `other` emits, or if that is over its budget the strings of `dfa` within the bounds, spelled as
+    /// texts come to them.
+    pub(super) fn or_spelled(
+        &mut self,
+        dfa: &CharDfa,
+        bounds: (u64, Option<u64>),
+        other: impl FnOnce(&mut Self) -> Result<(), LeafError>,
+    ) -> Result<(), LeafError> {
+        let parts = self.parts.len();
+        let Err(error) = other(self) else { return Ok(()) };
+        self.parts.truncate(parts);
+        let spelled =
+            if matches!(error, LeafError::Budget { .. }) { spelled(dfa, self.style, bounds) } else { None };
+        let Some(spelled) = spelled else { return Err(error) };
+        let part = self.builder.pattern(Pattern::spelled(spelled), self.span)?;
+        self.parts.push(part);
+        Ok(())
+    }
+}
+
+/// The strings of `dfa` with `min` to `max` characters. Of more than 4,294,967,295 characters there is none.
+/// `None` if there is no such string, or if that is beyond what can be counted.
+pub(super) fn spelled(dfa: &CharDfa, style: Style, (min, max): (u64, Option<u64>)) -> Option<Spelled> {
+    let longest = dfa.longest();
+    // Where all strings are shorter there is nothing to count.
+    let max = max.filter(|max| longest.is_none_or(|longest| longest > *max));
+    let min = if dfa.shortest()? >= min { 0 } else { min };
+    let bounds =
+        Bounds { min: u32::try_from(min).ok()?, max: max.map(|max| u32::try_from(max).unwrap_or(u32::MAX)) };
+    let (table, classes) = without_dead_classes(dfa.table());
+    let intervals = dfa.alphabet().intervals();
+    let ways: Vec<(u32, u32, u32)> =
+        intervals.filter_map(|(first, last, class)| Some((first, last, classes[class]?))).collect();
+    let Plan { between, first } = Plan::new(style, &code_points(&ways), table.width).ok()?;
+    Spelled::new(table, Characters { first, inside: between }, bounds)
+}
+
+/// The classes of characters that lead on from some state, and their new numbers.
+fn without_dead_classes(table: &Table) -> (Table, Vec<Option<u32>>) {
+    let mut lives = vec![false; table.width];
+    for row in table.transitions.chunks_exact(table.width) {
+        lives.iter_mut().zip(row).for_each(|(lives, &to)| *lives |= to != NONE);
+    }
+    let mut next = 0;
+    let numbers = lives.iter().map(|lives| {
+        let number = next;
+        next += u32::from(*lives);
+        lives.then_some(number)
+    });
+    let numbers: Vec<Option<u32>> = numbers.collect();
+    let rows = table.transitions.chunks_exact(table.width);
+    let live = |row: &[u32]| {
+        let cells = row.iter().zip(&lives).filter(|(_, lives)| **lives).map(|(&to, _)| to);
+        cells.collect::<Vec<u32>>()
+    };
+    let transitions = rows.flat_map(live).collect();
+    let width = lives.iter().filter(|lives| **lives).count();
+    (Table { width, transitions, accepting: table.accepting.clone() }, numbers)
+}

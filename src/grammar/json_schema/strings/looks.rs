@@ -1,0 +1,85 @@
+//! Patterns that are a regular language beside bounds on the length of the whole string: `(?=.{1,253}$)` at
+//! the start, and `.{8,4000}$` behind look-ahead. Bounds that stand beside an automaton are not multiplied
+//! out with it.
+
+use super::{
+    StringSet,
+    ecma::{self, Node},
+    pattern,
+    simplify::simplified,
+};
+use crate::grammar::json_schema::{
+    dfa::{Assertion, CharClass, CharDfa},
+    leaf::LeafError,
+};
+
+/// Counts from which on a bound by look-ahead stands beside the rest of its pattern.
+const LONG_LOOK: u32 = 65;
+/// The same for all that is behind look-ahead.
+const LONG_REST: u32 = 1_000;
+
+/// So many characters of a class, to the end.
+struct Whole {
+    class: CharClass,
+    min: u32,
+    max: Option<u32>,
+}
+
+impl Whole {
+    /// Of the last parts of a sequence.
+    fn of(parts: &[Node], least: u32) -> Option<Self> {
+        let [Node::Repeat { node, min, max }, Node::Assert(Assertion::End)] = parts else { return None };
+        let Node::Class(class) = &**node else { return None };
+        (max.unwrap_or(*min) >= least).then(|| Self { class: class.clone(), min: *min, max: *max })
+    }
+
+    /// The same without the count.
+    fn of_any_length(&self) -> Vec<Node> {
+        let class = Box::new(Node::Class(self.class.clone()));
+        vec![Node::Repeat { node: class, min: 0, max: None }, Node::Assert(Assertion::End)]
+    }
+
+    fn set(&self) -> Result<StringSet, LeafError> {
+        let any = StringSet::regular(CharDfa::repeated(&self.class, 0, None));
+        any.with_length(self.min.into(), self.max.map(u64::from))
+    }
+}
+
+/// The strings in which `pattern` finds a match.
+pub(super) fn set(pattern: &str) -> Result<StringSet, LeafError> {
+    let mut node = simplified(ecma::parse(pattern)?);
+    let bounds = taken(&mut node);
+    let mut set = StringSet::regular(pattern::of(&node)?);
+    for (wanted, whole) in bounds {
+        let whole = whole.set()?;
+        set = if wanted { set.intersect(&whole)? } else { set.subtract(&whole)? };
+    }
+    Ok(set)
+}
+
+/// Takes the bounds on the whole string out of a pattern that begins at its start, each with whether it is
+/// to hold or not to.
+fn taken(node: &mut Node) -> Vec<(bool, Whole)> {
+    let mut found = Vec::new();
+    let Node::Sequence(parts) = node else { return found };
+    let Some(Node::Assert(Assertion::Start)) = parts.first() else { return found };
+    let is_look = |part: &Node| matches!(part, Node::Ahead { .. });
+    let looks = parts[1..].iter().take_while(|part| is_look(part)).count();
+    let rest = parts.split_off(1 + looks);
+    parts.retain(|part| {
+        let Node::Ahead { wanted, node, .. } = part else { return true };
+        let Node::Sequence(inside) = &**node else { return true };
+        let whole = Whole::of(inside, LONG_LOOK);
+        let is_kept = whole.is_none();
+        found.extend(whole.map(|whole| (*wanted, whole)));
+        is_kept
+    });
+    match Whole::of(&rest, LONG_REST).filter(|_| looks > 0) {
+        Some(whole) => {
+            parts.extend(whole.of_any_length());
+            found.push((true, whole));
+        }
+        None => parts.extend(rest),
+    }
+    found
+}

@@ -1,0 +1,145 @@
+//! States that do the same to all texts of some length: Moore's partition refinement, stopped early.
+//!
+//! Far from where a count ends, all of its states do the same to what a token can say. Refinement goes on
+//! round by round, and a round looks only at the states that lead to ones which the last round told apart:
+//! for a count these are one or two.
+
+use hashbrown::HashMap;
+
+use crate::{
+    grouped::Grouped,
+    hopcroft::{NONE, Table},
+};
+
+/// Bytes of a text from which on it is long: few tokens of a vocabulary are.
+pub(crate) const LONG: u32 = 32;
+
+/// By state the least state that does the same.
+#[derive(Debug)]
+pub(crate) struct Alike {
+    /// To all texts.
+    all: Box<[u32]>,
+    /// To texts of at most [`LONG`] characters.
+    short: Box<[u32]>,
+}
+
+impl Alike {
+    /// For texts of at most `longest` characters. Linear in the table, and in what each round tells apart.
+    pub(super) fn new(table: &Table, longest: u32) -> Self {
+        let mut parts = Parts::new(table);
+        let mut short = None;
+        for round in 0..longest {
+            if round == LONG {
+                short = Some(parts.firsts());
+            }
+            if parts.changed.is_empty() {
+                break;
+            }
+            parts.refine(table);
+        }
+        let all = parts.firsts();
+        Self { short: short.unwrap_or_else(|| all.clone()), all }
+    }
+
+    /// The least state that does the same as this one to all texts.
+    pub(crate) fn to_all(&self, state: u32) -> u32 {
+        self.all[state as usize]
+    }
+
+    /// The least state that does the same as this one to texts of at most [`LONG`] characters.
+    pub(crate) fn to_short(&self, state: u32) -> u32 {
+        self.short[state as usize]
+    }
+
+    /// Memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.all) + size_of_val(&*self.short)
+    }
+}
+
+/// A partition of the states.
+struct Parts {
+    part_of: Vec<u32>,
+    /// Members of each part.
+    sizes: Vec<u32>,
+    /// States whose part the last round made.
+    changed: Vec<u32>,
+    back: Grouped,
+}
+
+impl Parts {
+    /// By what may come first: which classes, and the end.
+    fn new(table: &Table) -> Self {
+        let width = u32::try_from(table.width).unwrap_or(u32::MAX);
+        let cells = u32::try_from(table.transitions.len()).unwrap_or(u32::MAX);
+        let leads = |cell: u32| Some((table.transitions[cell as usize], cell / width));
+        let back = Grouped::new(table.accepting.len(), || {
+            (0..cells).filter_map(leads).filter(|(to, _)| *to != NONE)
+        });
+        let mut known: HashMap<Vec<bool>, u32> = HashMap::new();
+        let (mut part_of, mut sizes): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        for (row, &ends) in table.transitions.chunks_exact(table.width).zip(&table.accepting) {
+            let signature: Vec<bool> = row.iter().map(|to| *to != NONE).chain([ends]).collect();
+            let fresh = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
+            let part = *known.entry(signature).or_insert(fresh);
+            if part == fresh {
+                sizes.push(0);
+            }
+            sizes[part as usize] += 1;
+            part_of.push(part);
+        }
+        let changed = (0..).take(part_of.len()).collect();
+        Self { part_of, sizes, changed, back }
+    }
+
+    /// One round: states are told apart whose successors the last round told apart.
+    fn refine(&mut self, table: &Table) {
+        let mut touched: Vec<u32> =
+            self.changed.iter().flat_map(|&state| self.back.of(state)).copied().collect();
+        touched.sort_unstable();
+        touched.dedup();
+        // By the part so far and those that the state leads to.
+        let mut rows: Vec<u32> = Vec::with_capacity(touched.len() * (table.width + 1));
+        for &state in &touched {
+            let row = &table.transitions[state as usize * table.width..][..table.width];
+            let part = |&to: &u32| if to == NONE { NONE } else { self.part_of[to as usize] };
+            rows.push(self.part_of[state as usize]);
+            rows.extend(row.iter().map(part));
+        }
+        let mut groups: Vec<(&[u32], u32)> =
+            rows.chunks_exact(table.width + 1).zip(touched.iter().copied()).collect();
+        groups.sort_unstable();
+        self.changed.clear();
+        for of_part in groups.chunk_by(|one, other| one.0[0] == other.0[0]) {
+            let part = of_part[0].0[0];
+            let mut whole = self.sizes[part as usize] as usize == of_part.len();
+            for group in of_part.chunk_by(|one, other| one.0 == other.0) {
+                // If all of a part were looked at, the first group keeps its number.
+                if std::mem::take(&mut whole) {
+                    continue;
+                }
+                let fresh = u32::try_from(self.sizes.len()).unwrap_or(u32::MAX);
+                let count = u32::try_from(group.len()).unwrap_or(u32::MAX);
+                self.sizes.push(count);
+                self.sizes[part as usize] -= count;
+                for &(_, state) in group {
+                    self.part_of[state as usize] = fresh;
+                    self.changed.push(state);
+                }
+            }
+        }
+    }
+
+    /// By state the least of its part.
+    fn firsts(&self) -> Box<[u32]> {
+        let mut first = vec![NONE; self.sizes.len()];
+        let least = |(state, part): (u32, &u32)| {
+            let first = &mut first[*part as usize];
+            if *first == NONE {
+                *first = state;
+            }
+            *first
+        };
+        (0..).zip(&self.part_of).map(least).collect()
+    }
+}

@@ -1,0 +1,349 @@
+//! Which states beside a count of characters have a way to an end, and how long that is.
+//!
+//! Above the least length a state is live while its shortest way to an end fits into what is left. Below it
+//! a sweep from the least length down finds the live states, and ends where nothing changes any more. So
+//! nothing is made for each count up to the greatest length, however large that is.
+
+use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
+
+use super::lexer::Lexer;
+use crate::{
+    grouped::Grouped,
+    hopcroft::{NONE, Table},
+};
+
+/// Transitions looked at below the least length: some 10 ms.
+const MAX_LOOKS: usize = 1 << 22;
+/// Numbers kept for distances, of four bytes each.
+const MAX_DISTANCES: usize = 1 << 22;
+
+/// Bounds on the number of characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// At least so many.
+    pub min: u32,
+    /// At most so many, if there is a bound.
+    pub max: Option<u32>,
+}
+
+impl Bounds {
+    /// Any number of characters.
+    pub const NONE: Self = Self { min: 0, max: None };
+
+    /// The greatest count that is kept: from there on all are alike, or none is live.
+    pub(super) fn last(self) -> u32 {
+        self.max.unwrap_or(self.min)
+    }
+}
+
+/// Live states by count.
+#[derive(Debug)]
+pub(super) struct Lengths {
+    bounds: Bounds,
+    /// By state the fewest characters to an end.
+    shortest: Box<[u32]>,
+    /// The greatest of these.
+    farthest: u32,
+    /// Below the least length: by count which of `levels`.
+    level_of: Box<[u32]>,
+    /// The least count of each level.
+    firsts: Box<[u32]>,
+    /// `level * states + state`.
+    levels: Box<[bool]>,
+    distances: Option<Distances>,
+}
+
+/// The fewest bytes to an end, where there are bounds.
+#[derive(Debug)]
+struct Distances {
+    /// Without bounds.
+    free: Box<[u32]>,
+    /// Where few characters are left, `left * states + state`.
+    near: Box<[u32]>,
+    /// Below the least length, `count * states + state`.
+    below: Box<[u32]>,
+}
+
+/// Ways back from states: which states lead to each, and by which class.
+struct Back {
+    from: Grouped,
+    width: u32,
+}
+
+impl Back {
+    fn new(table: &Table) -> Self {
+        let (width, states) = (u32_of(table.width), u32_of(table.accepting.len()));
+        let ways = || {
+            (0..states * width).filter_map(|cell| {
+                let to = table.transitions[cell as usize];
+                (to != NONE).then_some((to, cell))
+            })
+        };
+        Self { from: Grouped::new(table.accepting.len(), ways), width }
+    }
+
+    /// The states that lead to one, each with the class that does.
+    fn of(&self, state: u32) -> impl Iterator<Item = (u32, u32)> {
+        self.from.of(state).iter().map(|cell| (cell / self.width, cell % self.width))
+    }
+}
+
+fn u32_of(number: usize) -> u32 {
+    // Tables have some millions of cells.
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// By state the fewest characters to an end. Breadth-first, linear.
+fn shortest(table: &Table, back: &Back) -> Box<[u32]> {
+    let mut found = vec![u32::MAX; table.accepting.len()];
+    let mut now: Vec<u32> =
+        (0..).zip(&table.accepting).filter(|(_, ends)| **ends).map(|(at, _)| at).collect();
+    for length in 0.. {
+        now.retain(|&state| found[state as usize] == u32::MAX);
+        now.iter().for_each(|&state| found[state as usize] = length);
+        now = now.iter().flat_map(|&state| back.of(state)).map(|(from, _)| from).collect();
+        if now.is_empty() {
+            break;
+        }
+    }
+    found.into()
+}
+
+/// By state the fewest bytes to an end, quote included, and the fewest characters of a text of so few.
+/// Dijkstra's algorithm.
+fn fewest_bytes(table: &Table, lexer: &Lexer, back: &Back) -> Vec<(u32, u32)> {
+    let costs = class_costs(table.width, lexer);
+    let mut found = vec![(u32::MAX, u32::MAX); table.accepting.len()];
+    let mut open = BinaryHeap::new();
+    for (state, _) in (0_u32..).zip(&table.accepting).filter(|(_, ends)| **ends) {
+        found[state as usize] = (1, 0);
+        open.push(Reverse(((1, 0), state)));
+    }
+    while let Some(Reverse((cost, state))) = open.pop() {
+        if found[state as usize] != cost {
+            continue;
+        }
+        for (from, class) in back.of(state) {
+            let more = (cost.0.saturating_add(costs[class as usize]), cost.1 + 1);
+            if more < found[from as usize] {
+                found[from as usize] = more;
+                open.push(Reverse((more, from)));
+            }
+        }
+    }
+    found
+}
+
+/// By class the fewest bytes of a character.
+fn class_costs(width: usize, lexer: &Lexer) -> Vec<u32> {
+    let mut costs = vec![u32::MAX; width];
+    for &(class, bytes) in lexer.ends_of(0) {
+        costs[class as usize] = u32::from(bytes);
+    }
+    costs
+}
+
+/// By state the fewest bytes to an end, quote included, whatever the number of characters.
+pub(super) fn free_distances(table: &Table, lexer: &Lexer) -> Box<[u32]> {
+    fewest_bytes(table, lexer, &Back::new(table)).into_iter().map(|(bytes, _)| bytes).collect()
+}
+
+/// Are there finitely many texts? States from which texts of any length are read are on a cycle, or lead to
+/// one: Kahn's algorithm. Linear.
+pub(super) fn is_finite(table: &Table) -> bool {
+    let back = Back::new(table);
+    let ways = |row: &[u32]| row.iter().filter(|to| **to != NONE).count();
+    let mut left: Vec<usize> = table.transitions.chunks_exact(table.width).map(ways).collect();
+    let mut open: Vec<u32> = (0..).zip(&left).filter(|(_, left)| **left == 0).map(|(at, _)| at).collect();
+    let mut taken = 0;
+    while let Some(state) = open.pop() {
+        taken += 1;
+        for (from, _) in back.of(state) {
+            left[from as usize] -= 1;
+            if left[from as usize] == 0 {
+                open.push(from);
+            }
+        }
+    }
+    taken == left.len()
+}
+
+impl Lengths {
+    /// Of a table all states of which lead to an end. `None` if it would take too long, or too much memory.
+    pub(super) fn new(table: &Table, lexer: &Lexer, bounds: Bounds) -> Option<Self> {
+        let back = Back::new(table);
+        let shortest = shortest(table, &back);
+        let farthest = shortest.iter().copied().max().unwrap_or(0);
+        let mut lengths = Self {
+            bounds,
+            shortest,
+            farthest,
+            level_of: Box::default(),
+            firsts: Box::default(),
+            levels: Box::default(),
+            distances: None,
+        };
+        if bounds != Bounds::NONE {
+            lengths.sweep(table)?;
+            lengths.distances = Some(lengths.distances_of(table, lexer, &back)?);
+        }
+        Some(lengths)
+    }
+
+    /// Finds out which states are live below the least length.
+    fn sweep(&mut self, table: &Table) -> Option<()> {
+        let (states, min) = (table.accepting.len(), self.bounds.min);
+        let mut last: Vec<bool> = (0..).take(states).map(|state| self.is_live(state, min)).collect();
+        let (mut levels, mut firsts): (Vec<bool>, Vec<u32>) = (Vec::new(), Vec::new());
+        let mut left = MAX_LOOKS;
+        let mut count = min;
+        while let Some(lower) = count.checked_sub(1) {
+            count = lower;
+            left = left.checked_sub(table.transitions.len())?;
+            let row = |row: &[u32]| row.iter().any(|&to| to != NONE && last[to as usize]);
+            let now: Vec<bool> = table.transitions.chunks_exact(table.width).map(row).collect();
+            let same = !firsts.is_empty() && now == last;
+            if !same {
+                levels.extend_from_slice(&now);
+                firsts.push(count);
+            }
+            if same {
+                // So it stays for all counts below.
+                count = 0;
+            }
+            if let Some(first) = firsts.last_mut() {
+                *first = count;
+            }
+            last = now;
+        }
+        firsts.reverse();
+        self.levels = levels.chunks_exact(states.max(1)).rev().flatten().copied().collect();
+        let ends = firsts.iter().skip(1).copied().chain([min]);
+        let of = (0_u32..).zip(firsts.iter().zip(ends));
+        self.level_of = of.flat_map(|(level, (&first, end))| (first..end).map(move |_| level)).collect();
+        self.firsts = firsts.into();
+        Some(())
+    }
+
+    fn distances_of(&self, table: &Table, lexer: &Lexer, back: &Back) -> Option<Distances> {
+        let states = table.accepting.len();
+        let found = fewest_bytes(table, lexer, back);
+        let free: Box<[u32]> = found.iter().map(|&(bytes, _)| bytes).collect();
+        // Where a text of the fewest bytes has the fewest characters too, bounds make no difference to it.
+        let differs =
+            found.iter().zip(&self.shortest).any(|((_, characters), shortest)| characters > shortest);
+        let most = found.iter().map(|&(_, characters)| characters).max().unwrap_or(0);
+        let near_levels = if differs && self.bounds.max.is_some() { most as usize } else { 0 };
+        let all = near_levels.saturating_add(self.bounds.min as usize).checked_mul(states)?;
+        if all > MAX_DISTANCES || all.saturating_mul(table.width) > 4 * MAX_DISTANCES {
+            return None;
+        }
+        let mut distances = Distances { free, near: Box::default(), below: Box::default() };
+        let costs = class_costs(table.width, lexer);
+        let step = |next: &dyn Fn(u32) -> u32, state: usize| {
+            let row = table.transitions[state * table.width..][..table.width].iter().zip(&costs);
+            let ways = row.filter(|(to, _)| **to != NONE);
+            ways.map(|(&to, &cost)| next(to).saturating_add(cost)).min().unwrap_or(u32::MAX)
+        };
+        let ends = |state: usize| if table.accepting[state] { 1 } else { u32::MAX };
+        let mut near: Vec<u32> = Vec::with_capacity(near_levels * states);
+        for left in 0..near_levels {
+            for state in 0..states {
+                let before = left.checked_sub(1).map(|left| left * states);
+                let go_on = before.map(|at| step(&|to| near[at + to as usize], state));
+                near.push(ends(state).min(go_on.unwrap_or(u32::MAX)));
+            }
+        }
+        distances.near = near.into();
+        let min = self.bounds.min as usize;
+        let mut below = vec![u32::MAX; min * states];
+        for count in (0..min).rev() {
+            for state in 0..states {
+                let after = |to: u32| match count + 1 < min {
+                    true => below[(count + 1) * states + to as usize],
+                    false => self.above(&distances, to, self.bounds.min),
+                };
+                let fewest = step(&after, state);
+                below[count * states + state] = fewest;
+            }
+        }
+        distances.below = below.into();
+        Some(distances)
+    }
+
+    /// The fewest bytes from a state to an end, from the least length on; `u32::MAX` if there is none.
+    fn above(&self, distances: &Distances, state: u32, count: u32) -> u32 {
+        let free = distances.free[state as usize];
+        let Some(max) = self.bounds.max else { return free };
+        let Some(left) = max.checked_sub(count) else { return u32::MAX };
+        let near = (left as usize).saturating_mul(self.shortest.len()).saturating_add(state as usize);
+        match distances.near.get(near) {
+            Some(&near) => near,
+            None if self.shortest[state as usize] <= left => free,
+            None => u32::MAX,
+        }
+    }
+
+    /// As [`fewest_bytes`], for a state after a number of characters; `None` without bounds.
+    pub(super) fn distance(&self, state: u32, count: u32) -> Option<u32> {
+        let distances = self.distances.as_ref()?;
+        Some(if count < self.bounds.min {
+            distances.below[count as usize * self.shortest.len() + state as usize]
+        } else {
+            self.above(distances, state, count)
+        })
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// May a string that has come to a state after a number of characters still end?
+    pub(super) fn is_live(&self, state: u32, count: u32) -> bool {
+        if let Some(&level) = self.level_of.get(count as usize) {
+            return self.levels[level as usize * self.shortest.len() + state as usize];
+        }
+        let left =
+            |max: u32| max.checked_sub(count).is_some_and(|left| self.shortest[state as usize] <= left);
+        self.bounds.max.is_none_or(left)
+    }
+
+    /// May it end right there, as far as the length goes?
+    pub(super) fn may_end(&self, count: u32) -> bool {
+        count >= self.bounds.min && self.bounds.max.is_none_or(|max| count <= max)
+    }
+
+    /// The count after one more character.
+    pub(super) fn next(&self, count: u32) -> u32 {
+        match self.bounds.max {
+            Some(_) => count.saturating_add(1),
+            None => (count + 1).min(self.bounds.min),
+        }
+    }
+
+    /// How many characters may come that bounds make no difference to; `None` if they do to the first.
+    pub(super) fn room(&self, count: u32) -> Option<u32> {
+        if count < self.bounds.min {
+            return None;
+        }
+        let Some(max) = self.bounds.max else { return Some(u32::MAX) };
+        max.checked_sub(count)?.checked_sub(self.farthest)
+    }
+
+    /// Below the least length, the counts at which the same states are live.
+    pub(super) fn alike(&self, count: u32) -> Option<RangeInclusive<u32>> {
+        let level = *self.level_of.get(count as usize)? as usize;
+        let end = self.firsts.get(level + 1).copied().unwrap_or(self.bounds.min);
+        Some(self.firsts[level]..=end - 1)
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let distances = self.distances.as_ref().map_or(0, |distances| {
+            let Distances { free, near, below } = distances;
+            [free, near, below].map(|list| size_of_val(&**list)).iter().sum()
+        });
+        let lists = [&self.shortest, &self.level_of, &self.firsts].map(|list| size_of_val(&**list));
+        distances + lists.iter().sum::<usize>() + size_of_val(&*self.levels)
+    }
+}

@@ -1,0 +1,145 @@
+//! How characters are written: a byte automaton from between characters to the class of the one read.
+
+use crate::grammar::automaton::{Edge, State};
+
+/// Reads one character of a JSON string, byte by byte. Node 0 is between characters, all others are inside
+/// of one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Lexer {
+    /// Classes of characters. An edge to a number below this ends a character of that class; others lead to
+    /// a node, by its number plus this.
+    classes: u32,
+    nodes: Box<[Node]>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Node {
+    /// Ascending.
+    edges: Box<[Edge]>,
+    /// The classes that it may come to, ascending, each with the fewest bytes.
+    ends: Box<[(u32, u8)]>,
+}
+
+/// What a byte does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Read {
+    /// It ends a character of this class.
+    Class(u32),
+    /// It leads to a node inside of one.
+    Inside(u32),
+}
+
+impl Lexer {
+    /// Of the edges of the first byte and of the states inside of a character. An edge to a number below
+    /// `classes` ends a character of that class; others lead to a state, by its place in `inside` plus
+    /// `classes`, and to none that comes later. Linear in the edges times the classes.
+    pub(super) fn new(classes: u32, first: Vec<Edge>, inside: &[State]) -> Self {
+        let mut lexer = Self { classes, nodes: Box::default() };
+        let mut nodes: Vec<Node> = Vec::with_capacity(inside.len() + 1);
+        nodes.push(Node { edges: Box::default(), ends: Box::default() });
+        for edges in inside.iter().map(|state| state.edges.clone()).chain([first]) {
+            // The states inside are numbered on from 1, as the one between them is 0.
+            let moved = |edge: Edge| Edge { to: edge.to + u32::from(edge.to >= classes), ..edge };
+            let mut edges: Vec<Edge> = edges.into_iter().map(moved).collect();
+            edges.sort_unstable_by_key(|edge| edge.first);
+            let ends = lexer.ends(&edges, &nodes);
+            nodes.push(Node { edges: edges.into(), ends });
+        }
+        // The one between characters was made last, as it leads to the others.
+        if let Some(first) = nodes.pop() {
+            nodes[0] = first;
+        }
+        lexer.nodes = nodes.into();
+        lexer
+    }
+
+    fn ends(&self, edges: &[Edge], nodes: &[Node]) -> Box<[(u32, u8)]> {
+        let mut ends: Vec<(u32, u8)> = Vec::new();
+        for edge in edges {
+            match edge.to.checked_sub(self.classes) {
+                None => ends.push((edge.to, 1)),
+                Some(node) => {
+                    let further = nodes[node as usize].ends.iter();
+                    ends.extend(further.map(|&(class, bytes)| (class, bytes.saturating_add(1))));
+                }
+            }
+        }
+        ends.sort_unstable();
+        ends.dedup_by_key(|(class, _)| *class);
+        ends.into()
+    }
+
+    /// Number of nodes.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// What a byte does at a node. A binary search.
+    pub(super) fn read(&self, node: u32, byte: u8) -> Option<Read> {
+        let edges = &self.nodes[node as usize].edges;
+        let at = edges.partition_point(|edge| edge.last < byte);
+        edges.get(at).filter(|edge| edge.first <= byte).map(|edge| self.of(edge.to))
+    }
+
+    fn of(&self, to: u32) -> Read {
+        to.checked_sub(self.classes).map_or(Read::Class(to), Read::Inside)
+    }
+
+    /// The ways out of a node: first and last byte, and what they do.
+    pub(super) fn edges(&self, node: u32) -> impl Iterator<Item = (u8, u8, Read)> {
+        self.nodes[node as usize].edges.iter().map(|edge| (edge.first, edge.last, self.of(edge.to)))
+    }
+
+    /// The classes that a node may come to, ascending, each with the fewest bytes.
+    pub(super) fn ends_of(&self, node: u32) -> &[(u32, u8)] {
+        &self.nodes[node as usize].ends
+    }
+
+    /// A class of each byte, and how many there are: bytes of one class are treated alike by every node, and
+    /// quotes are a class of their own. Linear in the edges, with each byte of theirs.
+    pub(super) fn byte_classes(&self) -> (Box<[u8; 256]>, usize) {
+        let mut signatures = [0_u64; 256];
+        for (at, node) in (1..).zip(&*self.nodes) {
+            for edge in &*node.edges {
+                for byte in edge.first..=edge.last {
+                    let signature = &mut signatures[usize::from(byte)];
+                    *signature = crate::hopcroft::mix(*signature ^ at << 32, u64::from(edge.to));
+                }
+            }
+        }
+        let (mut known, mut classes) = (Vec::new(), Box::new([0_u8; 256]));
+        for byte in 0..=u8::MAX {
+            let signature = (byte == b'"', signatures[usize::from(byte)]);
+            let class = known.iter().position(|one| *one == signature).unwrap_or_else(|| {
+                known.push(signature);
+                known.len() - 1
+            });
+            // There are at most 256.
+            classes[usize::from(byte)] = u8::try_from(class).unwrap_or(u8::MAX);
+        }
+        (classes, known.len())
+    }
+
+    /// A hash of it.
+    pub(super) fn hash(&self) -> u64 {
+        let edges = self.nodes.iter().flat_map(|node| &*node.edges);
+        let word = |edge: &Edge| u64::from(edge.to) << 16 | u64::from(edge.first) << 8 | u64::from(edge.last);
+        edges.map(word).fold(u64::from(self.classes), crate::hopcroft::mix)
+    }
+
+    /// All that tells it from others, as numbers.
+    pub(super) fn words(&self) -> impl Iterator<Item = u32> {
+        let edges = |node: &'_ Node| {
+            let bytes = |edge: &Edge| u32::from(edge.first) << 8 | u32::from(edge.last);
+            let words: Vec<u32> = node.edges.iter().flat_map(|edge| [bytes(edge), edge.to]).collect();
+            words.into_iter().chain([u32::MAX])
+        };
+        [self.classes].into_iter().chain(self.nodes.iter().flat_map(edges))
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let node = |node: &Node| size_of_val(&*node.edges) + size_of_val(&*node.ends);
+        size_of_val(&*self.nodes) + self.nodes.iter().map(node).sum::<usize>()
+    }
+}

@@ -1,0 +1,240 @@
+//! Rows of strings whose characters are spelled as texts come to them.
+//!
+//! What a state does to the tokens of a vocabulary depends on what it does to texts of as many bytes as a
+//! token has. Far from where a count ends, all of its states do the same, so one row is that of them all; and
+//! nearer to it they do the same to all but long tokens, which alone are walked. Where the number of
+//! characters is bounded, rows are those of the strings of any number, until few may come.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{reach::Reach, table::TerminalTable};
+use crate::{
+    grammar::spelled::{Alike, LONG, Place, Spelled},
+    limits::{LimitExceeded, Work},
+    vocab::ByteTrie,
+};
+
+/// What a table knows of such strings.
+#[derive(Debug, Default)]
+pub(super) struct Spelling {
+    /// Where their number is bounded, the table of the strings of any number.
+    unbounded: Option<Arc<TerminalTable>>,
+    /// States that do the same to all tokens.
+    alike: OnceLock<Alike>,
+}
+
+impl Spelling {
+    /// Nothing is known yet.
+    pub(super) fn new(unbounded: Option<Arc<TerminalTable>>) -> Self {
+        Self { unbounded, alike: OnceLock::new() }
+    }
+
+    /// Memory, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.alike.get().map_or(0, Alike::bytes)
+    }
+
+    fn alike(&self, spelled: &Spelled, longest: u32) -> &Alike {
+        self.alike.get_or_init(|| spelled.alike(longest))
+    }
+}
+
+/// Bytes of the longest token.
+fn longest(trie: &ByteTrie) -> u32 {
+    trie.height(ByteTrie::ROOT).unwrap_or(u32::MAX)
+}
+
+impl TerminalTable {
+    /// The table and the state that do to all tokens what a state does, if they are others.
+    pub(super) fn spelled_like(&self, trie: &ByteTrie, state: u32) -> Option<(&Self, u32)> {
+        let (spelling, (spelled, _)) = self.spelling().zip(self.dfa().spelled())?;
+        let (place, longest) = (spelled.place(state)?, longest(trie));
+        let Some(unbounded) = &spelling.unbounded else {
+            let like = spelling.alike(spelled, longest).to_all(place.state);
+            let other = spelled.state(Place { state: like, ..place })?;
+            return (other != state).then_some((self, other));
+        };
+        match spelled.room(place) {
+            Some(room) if room >= longest => Some((unbounded, unbounded.free_state(place)?)),
+            Some(_) => None,
+            None => {
+                let other = spelled.state(spelled.least_alike(place, longest))?;
+                (other != state).then_some((self, other))
+            }
+        }
+    }
+
+    /// The state of a place in strings of any number of characters.
+    fn free_state(&self, place: Place) -> Option<u32> {
+        self.dfa().spelled()?.0.state(Place { count: 0, ..place })
+    }
+
+    /// The row of a state of such strings.
+    pub(super) fn spelled_row(
+        &self,
+        spelling: &Spelling,
+        (trie, state): (&ByteTrie, u32),
+        work: &mut Work,
+    ) -> Result<Arc<Reach>, LimitExceeded> {
+        if let Some((table, other)) = self.spelled_like(trie, state) {
+            return table.row(trie, other, work);
+        }
+        let known = self.known_of(spelling, (trie, state), work)?;
+        self.scattered_row(trie, state, known, work)
+    }
+
+    /// A row that does the same to all texts up to a number of bytes.
+    fn known_of(
+        &self,
+        spelling: &Spelling,
+        (trie, state): (&ByteTrie, u32),
+        work: &mut Work,
+    ) -> Result<Option<(Arc<Reach>, u32)>, LimitExceeded> {
+        let place = self.dfa().spelled().and_then(|(spelled, _)| Some((spelled, spelled.place(state)?)));
+        let Some((spelled, place)) = place else { return Ok(None) };
+        let near = match &spelling.unbounded {
+            Some(unbounded) => {
+                let room = spelled.room(place).filter(|room| *room >= LONG);
+                room.and_then(|room| Some((&**unbounded, unbounded.free_state(place)?, room)))
+            }
+            None => {
+                let like = spelling.alike(spelled, longest(trie)).to_short(place.state);
+                let other = spelled.state(Place { state: like, ..place }).filter(|other| *other != state);
+                other.map(|other| (self, other, LONG))
+            }
+        };
+        let Some((table, other, room)) = near else { return Ok(None) };
+        Ok(Some((table.row(trie, other, work)?, room)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        Limits,
+        grammar::{Automaton, Expr, Grammar, PatternKind, Syntax},
+        ids::{TokenId, TrieNodeId},
+        scanner::TerminalDfa,
+        subterminal::kin_tests::dfa,
+    };
+
+    /// The only pattern of a schema that is spelled as texts come to it.
+    fn spelled(pattern: &str, bounds: &str) -> Spelled {
+        let schema = format!(r#"{{"type": "string", "pattern": "{pattern}"{bounds}}}"#);
+        let grammar = Grammar::parse(Syntax::JsonSchema, &schema, &Limits::default()).unwrap();
+        let leaf = |expr: &Expr| match expr {
+            Expr::Pattern(pattern) => match pattern.kind() {
+                PatternKind::Spelled(spelled) => Some(spelled.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        grammar.exprs().find_map(|(_, expr)| leaf(expr)).expect("spelled as texts come")
+    }
+
+    fn trie(tokens: &[String]) -> ByteTrie {
+        let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
+        ByteTrie::new(tokens.len(), ids)
+    }
+
+    fn table(spelled: &Spelled) -> TerminalTable {
+        let dfa = Arc::new(TerminalDfa::of_spelled(spelled));
+        let unbounded = dfa.spelled().and_then(|(_, unbounded)| unbounded.cloned());
+        let unbounded = unbounded.map(|dfa| Arc::new(TerminalTable::spelled(dfa, None)));
+        TerminalTable::spelled(dfa, unbounded)
+    }
+
+    const PATTERNS: [(&str, &str); 8] = [
+        ("^x[^\\n]{0,2000}$", ""),
+        ("^[ab]{1,900}-[^a]{1,900}$", ""),
+        ("^\\S.{0,1500}\\S$", ""),
+        ("^(?:[^,]{1,64},){0,29}$", ""),
+        ("^[a-z-]+:[ab]{0,1000}$", r#", "maxLength": 1800"#),
+        ("^[a-z-]+:[ab]{0,1000}$", r#", "minLength": 99"#),
+        ("^[a-z-]*[ab]{700,1000}$", r#", "minLength": 710, "maxLength": 790"#),
+        ("^(?!--)[^x]{1,1200}$", ""),
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// Against walks of the whole vocabulary, at places that texts of some letters come to.
+        #[test]
+        fn what_is_taken_over_is_what_would_be_found(
+            tokens in prop::collection::vec(
+                r#"[ab"\\n, :-]{1,6}|[ab]{1,3}"[, ]{1,3}|[abé]{8,60}|-{9,20}|\\u00(61|e9)|"[xab]{0,20}"#,
+                1..40,
+            ),
+            (pattern, bounds) in prop::sample::select(&PATTERNS[..]),
+            texts in prop::collection::vec(("[xab]", 0..2000_usize, r#"[,:-]?[ab,\\é-]{0,4}"#), 1..12),
+        ) {
+            let spelled = spelled(pattern, bounds);
+            let (shared, alone, trie) = (table(&spelled), table(&spelled), trie(&tokens));
+            let work = &mut Work::unlimited();
+            let comma = Arc::new(TerminalTable::new(dfa("[ ]*,[ ]*"), None));
+            for (letter, count, rest) in texts {
+                let text = format!("\"{}{rest}", letter.repeat(count));
+                let (mut at, mut on_the_way) = ((Some(0), Some(0)), Vec::new());
+                for byte in text.bytes() {
+                    let (Some(one), Some(other)) = at else { break };
+                    on_the_way.push((one, other));
+                    at = (shared.dfa().step(one, byte), alone.dfa().step(other, byte));
+                    prop_assert_eq!(at.0.is_some(), at.1.is_some());
+                }
+                let places = on_the_way.len();
+                for &(one, other) in on_the_way.iter().skip(places.saturating_sub(5)).chain(on_the_way.first()) {
+                    let rows = (shared.row(&trie, one, work).unwrap(), alone.walk(&trie, other).0);
+                    prop_assert!(rows.0.tokens().iter().eq(rows.1.tokens().iter()), "tokens after {:?}", text);
+                    let inner = |reach: &Reach| -> Vec<u32> {
+                        let nodes = reach.exits().iter().flatten();
+                        nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
+                    };
+                    prop_assert_eq!(inner(&rows.0), inner(&rows.1), "exits after {:?}", text);
+                    let crossed = shared.crossing(&trie, one, &comma, work).unwrap();
+                    let entrances = crate::subterminal::entrances::Entrances::new(
+                        &trie, rows.1.exits(), comma.begins(), work).unwrap();
+                    let walked = entrances.cross(&trie, &comma, work).unwrap();
+                    prop_assert!(crossed.tokens().iter().eq(walked.tokens().iter()), "into {:?}", text);
+                }
+            }
+        }
+    }
+
+    /// Far from the ends of counts there is one row for all.
+    #[test]
+    fn rows_are_shared() {
+        let tokens = ["a", "b", "ab", "a-b", "b\"", "\"", "x"].map(String::from);
+        let trie = trie(&tokens);
+        for (pattern, bounds, most) in [
+            ("^x[^\\n]{0,9000}$", "", 8),
+            ("^[ab]+-[^a]{1,4000}$", r#", "maxLength": 7000"#, 8),
+            ("^(?:[ab]{2})*-[^a]{1,2000}$", r#", "maxLength": 20971520"#, 8),
+            ("^(?:[ab]{2})*-[^a]{1,2000}$", r#", "minLength": 500"#, 8),
+        ] {
+            let table = table(&spelled(pattern, bounds));
+            let work = &mut Work::unlimited();
+            let (mut rows, mut state) = (HashSet::new(), 0);
+            for byte in std::iter::once(b'"').chain(*b"x").chain(std::iter::repeat_n(b'a', 3_000)) {
+                let Some(to) = table.dfa().step(state, byte) else { continue };
+                state = to;
+                rows.insert(Arc::as_ptr(&table.row(&trie, state, work).unwrap()).addr());
+            }
+            assert!(rows.len() <= most, "{pattern}: {} rows", rows.len());
+        }
+    }
+
+    /// Numbers of the automata of a grammar are those of its tables.
+    #[test]
+    fn the_same_in_both_ways() {
+        let spelled = spelled("^x[^a]{0,3000}$", "");
+        let (one, other) = (TerminalDfa::of_spelled(&spelled), TerminalDfa::of_spelled(&spelled));
+        assert!(one == other && one.bytes() > 3_000);
+        let automaton: Automaton = spelled.product(1 << 18).unwrap();
+        assert!(automaton.states().len() > 3_000);
+    }
+}
