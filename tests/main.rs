@@ -88,5 +88,7 @@ mod tensor;
 mod tidy;
 mod tokenizers;
 #[cfg(not(packaged))]
+mod tool_arguments;
+#[cfg(not(packaged))]
 mod tools;
 mod vocabulary_cache;

@@ -58,7 +58,7 @@ pub struct Grammar {
     exprs: Vec<Expr>,
     spans: Vec<Span>,
     root: RuleId,
-    warnings: Vec<GrammarWarning>,
+    pub(super) warnings: Vec<GrammarWarning>,
     keys: Option<DistinctKeys>,
     items: Option<DistinctItems>,
     common: Vec<Automaton>,

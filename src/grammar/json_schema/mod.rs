@@ -13,6 +13,7 @@
 
 mod address;
 mod algebra;
+pub(super) mod arguments;
 mod dfa;
 mod dialect;
 mod emit;

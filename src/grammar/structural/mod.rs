@@ -15,7 +15,10 @@ mod tests;
 mod tokens;
 mod translate;
 
-use super::{Grammar, GrammarError};
+use super::{
+    Grammar, GrammarError,
+    json_schema::arguments::{Readings, readings_of},
+};
 use crate::limits::Limits;
 
 /// Reads structural tags of at most 4 GiB. Linear, but for schemas and for strings that free text may not
@@ -23,4 +26,9 @@ use crate::limits::Limits;
 pub(super) fn parse(text: &str, limits: &Limits) -> Result<Grammar, GrammarError> {
     let read = reader::read(text)?;
     translate::translate(text, &read, limits)
+}
+
+/// How arguments between tags are read back, by the schema of all of them; `None` if it cannot be used.
+pub(super) fn readings(schema: &str) -> Option<Readings> {
+    readings_of(&translate::options(), schema, &Limits::default()).ok()
 }
