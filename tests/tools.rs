@@ -392,7 +392,7 @@ fn lists_have_several_forms() {
     for list in [
         format!(r#"[{{"name": "f", "inputSchema": {schema}, "annotations": {{"title": "F"}}}}]"#),
         format!(
-            r#"{{"tools": [{{"name": "f", "inputSchema": {schema}, "parameters": null}}], "nextCursor": "x"}}"#
+            r#"{{"tools": [{{"name": "f", "inputSchema": {schema}, "parameters": null}}], "more": "x"}}"#
         ),
         format!(r#"[{{"name": "f", "description": "d", "input_schema": {schema}}}]"#),
         format!(

@@ -9,8 +9,8 @@
 //! </parameter>
 //! ```
 //!
-//! Strings stand there as they are, without quotes and escapes; all else is JSON. A text that reads as JSON of
-//! a type that the parameter may have is that value, and then a string that is spelled so stands in quotes.
+//! Strings stand there as they are, without quotes and escapes; all else is JSON. A text that reads as JSON
+//! of a type that the parameter may have is that value, and then a string that is spelled so stands in quotes.
 //! Parameters come in the order of the schema, and those that are not required may be left out.
 
 use std::collections::HashMap;

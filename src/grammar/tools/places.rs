@@ -1,7 +1,7 @@
 //! Places in the structural tag that was made of a list of functions -> places in the list.
 //!
-//! The tag is JSON that nobody has seen. The schemas in it are those of the list, written anew: a place within
-//! one has a JSON pointer there, which leads to its place in the list.
+//! The tag is JSON that nobody has seen. The schemas in it are those of the list, written anew: a place
+//! within one has a JSON pointer there, which leads to its place in the list.
 
 use super::Tool;
 use crate::grammar::{

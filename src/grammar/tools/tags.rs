@@ -18,7 +18,7 @@ fn marks(spelling: Spelling) -> &'static [&'static str] {
     }
 }
 
-/// The functions that may be called. Wherever they stand in the structural tag, all of them do, in this order.
+/// The functions that may be called. Where the structural tag has one, all follow, in this order.
 pub(super) fn called<'a, 't>(tools: &'a [Tool<'t>], calling: &Calling) -> Vec<&'a Tool<'t>> {
     match &calling.choice {
         Choice::None => Vec::new(),

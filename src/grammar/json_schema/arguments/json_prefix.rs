@@ -225,7 +225,7 @@ mod tests {
     proptest! {
         /// Against a reader of JSON: what is JSON is in it, and what is in it and not deep is JSON.
         #[test]
-        fn what_reads_as_json_is_in_it(text in TEXTS, null: bool, boolean: bool, arrays: bool, objects: bool) {
+        fn json_is_in_it(text in TEXTS, null: bool, boolean: bool, arrays: bool, objects: bool) {
             let reading =
                 Reading { null, boolean, arrays, objects, numbers: Numbers::All, ..Reading::default() };
             let [json, cut] = json(&reading).unwrap();

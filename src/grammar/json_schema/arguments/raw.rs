@@ -5,12 +5,14 @@
 //! four ways to write a string, of which a text is at most one: with both line feeds, with either, and with
 //! none, where the string itself must not have one in that place.
 
+use std::sync::{Mutex, PoisonError};
+
 use hashbrown::HashMap;
 
 use super::{json_prefix::json, reading::Reading, utf8::plain};
 use crate::grammar::{
     Pattern,
-    json_schema::{StringSet, dfa::CharDfa, leaf::LeafError},
+    json_schema::{StringSet, dfa::CharDfa, leaf::LeafError, memo::Memo},
 };
 
 /// What ends an argument.
@@ -40,7 +42,6 @@ pub(in crate::grammar) struct Texts {
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     known: HashMap<(StringSet, Reading), Texts>,
-    languages: HashMap<Reading, Languages>,
 }
 
 /// What strings are told apart by.
@@ -71,22 +72,22 @@ impl Writer {
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let languages = match self.languages.get(reading) {
-            Some(known) => known.clone(),
-            None => {
-                let made = Languages::new(reading)?;
-                self.languages.insert(*reading, made.clone());
-                made
-            }
-        };
+        if set.is_all() {
+            // Most arguments are any string: one terminal, which all functions have in common.
+            static ALL: Memo<Reading> = Memo::new();
+            let make = || plain(&Languages::of(reading)?.small(&CharDfa::all(), reading)?);
+            let automaton = ALL.get_or_make(*reading, make)?;
+            let texts = Texts { patterns: vec![Pattern::automaton(automaton)], left_out: false };
+            self.known.insert(key, texts.clone());
+            return Ok(texts);
+        }
+        let languages = Languages::of(reading)?;
         let mut texts = Texts::default();
         let mut small = CharDfa::none();
         for (min, max, dfa) in set.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
             let few = max.is_some_and(|max| max <= COUNTED_BY_STATES) || dfa.longest().is_some();
             if few || max.is_none() && min <= COUNTED_BY_STATES {
-                for way in languages.ways(&dfa.within(min, max)?, reading)? {
-                    small = small.or(&way.strings.between(way.before, way.after)?)?;
-                }
+                small = small.or(&languages.small(&dfa.within(min, max)?, reading)?)?;
             } else {
                 for way in languages.ways(dfa, reading)? {
                     texts.count(&way, min, max)?;
@@ -102,6 +103,29 @@ impl Writer {
 }
 
 impl Languages {
+    /// Those of a reading, made once for all with the same types beside strings; there are few.
+    fn of(reading: &Reading) -> Result<Self, LeafError> {
+        static KNOWN: Mutex<Vec<(Reading, Languages)>> = Mutex::new(Vec::new());
+        let others = reading.of_others();
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, made)) = known().iter().find(|(known, _)| *known == others) {
+            return Ok(made.clone());
+        }
+        let made = Self::new(&others)?;
+        let mut known = known();
+        if known.iter().all(|(known, _)| *known != others) {
+            known.push((others, made.clone()));
+        }
+        Ok(made)
+    }
+
+    /// The texts of strings that are not counted, as one language.
+    fn small(&self, strings: &CharDfa, reading: &Reading) -> Result<CharDfa, LeafError> {
+        let ways = self.ways(strings, reading)?;
+        ways.iter()
+            .try_fold(CharDfa::none(), |all, way| all.or(&way.strings.between(way.before, way.after)?))
+    }
+
     fn new(reading: &Reading) -> Result<Self, LeafError> {
         let one = |pattern: &str| -> Result<CharDfa, LeafError> {
             let set = StringSet::from_pattern(pattern)?;

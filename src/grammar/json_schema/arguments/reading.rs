@@ -57,6 +57,11 @@ impl Reading {
         }
     }
 
+    /// The same without what it says of strings.
+    pub(super) fn of_others(self) -> Self {
+        Self { strings: false, free: false, ..self }
+    }
+
     /// May it be anything but a string? Then a string in quotes is read too.
     pub(in crate::grammar) fn has_others(&self) -> bool {
         self.null || self.boolean || self.numbers != Numbers::None || self.arrays || self.objects

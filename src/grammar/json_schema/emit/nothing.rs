@@ -116,6 +116,8 @@ impl Algebra<'_> {
                 let at = named.next().map(|(node, _)| node);
                 (at, name, self.forbidden(&nodes, name))
             }
+            // Values of other types need no member.
+            None if nodes.iter().any(|&node| self.is_about_others(node)) => return None,
             None => {
                 let found = named.find_map(|(node, one)| Some((node, one, self.forbidden(&nodes, one)?)));
                 let (node, one, why) = found?;
@@ -136,6 +138,19 @@ impl Algebra<'_> {
         let mut problem = Problem::new(SchemaErrorKind::NoInstance, node, at.map(|_| "required"), reason);
         problem.more = place.map(|place| (place, documents.pointer(place))).into_iter().collect();
         Some(problem.with_hint(format!("list {shown} under `properties`, or do not require it")))
+    }
+
+    /// Does a schema ask for something beside objects, or for single values?
+    fn is_about_others(&self, node: NodeId) -> bool {
+        let documents = &self.resolver.documents;
+        let asks = |keyword: &str| documents.member(node, keyword).is_some();
+        let kind = documents.member(node, "type").map(|kind| documents.value(kind));
+        let names_objects = match kind {
+            None => true,
+            Some(Value::Array(kinds)) => kinds.iter().any(|&kind| documents.string(kind) == Some("object")),
+            Some(kind) => matches!(kind, Value::String(kind) if **kind == *"object"),
+        };
+        !names_objects || asks("enum") || asks("const")
     }
 
     /// Where schemas, all of which hold, forbid a member: its own schema, or a keyword that has no such key.
