@@ -24,11 +24,18 @@ struct Function {
 
 impl Function {
     fn of(argument: &Value) -> Self {
-        let defs =
-            json!({ "text": { "type": "string" }, "none": { "type": "null" }, "big": { "minimum": 5 } });
-        Self::with(&json!({
-            "type": "object", "properties": { "a": argument }, "required": ["a"], "$defs": defs,
-        }))
+        Self::with(&Self::parameters(argument))
+    }
+
+    fn parameters(argument: &Value) -> Value {
+        let defs = json!({
+            "text": { "type": "string" }, "none": { "type": "null" }, "big": { "minimum": 5 },
+        });
+        json!({ "type": "object", "properties": { "a": argument }, "required": ["a"], "$defs": defs })
+    }
+
+    fn list(parameters: &Value) -> String {
+        json!([{ "type": "function", "function": { "name": "f", "parameters": parameters } }]).to_string()
     }
 
     fn with(parameters: &Value) -> Self {
@@ -292,7 +299,7 @@ fn schema() -> impl Strategy<Value = Value> {
     let several = prop::collection::vec(part(), 1..4);
     prop_oneof![
         2 => part(),
-        3 => several.clone().prop_map(|parts| json!({ "anyOf": parts, "title": "T" })),
+        3 => several.prop_map(|parts| json!({ "anyOf": parts, "title": "T" })),
         1 => part().prop_map(|part| json!({ "allOf": [part], "description": "D" })),
         1 => part().prop_map(|part| json!({ "not": part })),
     ]
