@@ -79,5 +79,6 @@ mod spelling;
 mod tensor;
 mod tidy;
 mod tokenizers;
+mod tool_arguments;
 mod tools;
 mod vocabulary_cache;

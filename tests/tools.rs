@@ -94,7 +94,7 @@ fn accepts(calling: &Calling, text: &str) -> bool {
     accepts_of(&grammar, text)
 }
 
-fn accepts_of(grammar: &Grammar, text: &str) -> bool {
+pub(crate) fn accepts_of(grammar: &Grammar, text: &str) -> bool {
     let compiled = Compiler::new(byte_vocabulary()).any_special().compile(grammar).unwrap();
     let mut constraint = compiled.constraint();
     constraint.advance_text(text.as_bytes()).unwrap() && constraint.is_complete()
@@ -315,6 +315,101 @@ fn mistakes_in_lists_have_a_place() {
     let none = Tools::parse("[]").unwrap();
     let required = Calling::new(Spelling::Hermes).choice(Choice::Required);
     assert!(none.structural_tag(&required).is_err());
+}
+
+/// The lists of OpenAI's two APIs, of MCP and of Anthropic, each with a mistake in the schema of the second
+/// function, on line 6.
+#[test]
+fn mistakes_in_schemas_name_the_function_and_the_place_in_the_list() {
+    let mistakes = [
+        (r#"{"x": {"type": "strin"}}"#, r#""strin""#, "strin"),
+        (r#"{"x": {"type": "string", "pattern": "("}}"#, r#""(""#, "pattern"),
+        (r#"{"y": {}, "x": {"anyOf": [{"type": "null"}, {"minimum": "1"}]}}"#, r#""1""#, "minimum"),
+        (r#"{"x": {"$ref": "nowhere.json"}}"#, r#""nowhere.json""#, "nowhere.json"),
+        (r#"{"a/b~": {"items": {"enum": 3}}}"#, "3", "enum"),
+    ];
+    let lists: [fn(&str, &str) -> String; 5] = [
+        |good, bad| format!("[{{\"type\": \"function\",\n{good}}},\n{{\"type\": \"function\",\n{bad}}}]"),
+        |good, bad| {
+            let of = |function: &str| format!("{{\"type\": \"function\", \"function\": {{\n{function}}}}}");
+            format!("[{},\n{}]", of(good), of(bad))
+        },
+        |good, bad| {
+            let text = format!("{{\"tools\": [{{\n{good}}},\n{{\n{bad}}}]}}");
+            text.replace("\"parameters\"", "\"inputSchema\"")
+        },
+        |good, bad| format!("[{{\n{good}}},{{\n\n{bad}}}]").replace("\"parameters\"", "\"input_schema\""),
+        |good, bad| format!("{{\"model\": \"m\", \"tools\": [{{\n{good}}},{{\n\n{bad}}}]}}"),
+    ];
+    for (properties, at, about) in mistakes {
+        let of = |name: &str, properties: &str| {
+            let schema = format!("{{\"type\": \"object\",\n  \"properties\": {properties}}}");
+            format!("\"name\": \"{name}\", \"parameters\": {schema}")
+        };
+        for list in lists {
+            let text = list(&of("one", r#"{"x": {"type": "object"}}"#), &of("two", properties));
+            for spelling in Spelling::all() {
+                let tools = Tools::parse(&text).unwrap();
+                let read = tools.grammar(&Calling::new(spelling), &Limits::default());
+                let error = read.map(|_| ()).expect_err(&text);
+                let shown = error.to_string();
+                assert!(
+                    shown.starts_with("function `two`: ") && shown.contains(about),
+                    "{spelling}: {shown}"
+                );
+                assert_eq!(&text[error.span().unwrap().range()], at, "{spelling}: {shown}");
+                assert_eq!(error.places()[0].position().line, 6, "{spelling}: {shown}");
+                // Called alone it is the same.
+                let alone = Calling::new(spelling).choice(Choice::Named("two".into()));
+                assert_eq!(tools.grammar(&alone, &Limits::default()).unwrap_err(), error);
+                let other = Calling::new(spelling).choice(Choice::Named("one".into()));
+                assert!(tools.grammar(&other, &Limits::default()).is_ok());
+            }
+        }
+    }
+}
+
+/// What is warned of has a function and a place in the list too.
+#[test]
+fn warnings_name_the_function_and_the_place_in_the_list() {
+    let text =
+        r#"[{"name": "f"}, {"name": "g", "parameters": {"type": "object", "additionalProperties": true}}]"#;
+    for spelling in Spelling::all() {
+        let tools = Tools::parse(text).unwrap();
+        let grammar = tools.grammar(&Calling::new(spelling), &Limits::default()).unwrap();
+        assert!(!grammar.warnings().is_empty(), "{spelling}");
+        for warning in grammar.warnings() {
+            assert!(warning.message().starts_with("function `g`: "), "{spelling}: {warning}");
+            let place = &text[warning.place().span().range()];
+            assert_eq!(place, r#"{"type": "object", "additionalProperties": true}"#, "{spelling}");
+        }
+    }
+}
+
+#[test]
+fn lists_have_several_forms() {
+    let schema = r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}"#;
+    let call = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
+    for list in [
+        format!(r#"[{{"name": "f", "inputSchema": {schema}, "annotations": {{"title": "F"}}}}]"#),
+        format!(
+            r#"{{"tools": [{{"name": "f", "inputSchema": {schema}, "parameters": null}}], "more": "x"}}"#
+        ),
+        format!(r#"[{{"name": "f", "description": "d", "input_schema": {schema}}}]"#),
+        format!(
+            r#"{{"tools": [{{"type": "function", "function": {{"name": "f", "parameters": {schema}}}}}]}}"#
+        ),
+    ] {
+        let tools = Tools::parse(&list).unwrap();
+        let required = Calling::new(Spelling::Hermes).choice(Choice::Required);
+        let grammar = tools.grammar(&required, &Limits::default()).unwrap();
+        assert!(accepts_of(&grammar, call), "{list}");
+        assert!(!accepts_of(&grammar, &call.replace("{\"a\": 1}", "{}")), "{list}");
+    }
+    let two = r#"[{"name": "f", "parameters": {}, "inputSchema": {}}]"#;
+    let error = Tools::parse(two).unwrap_err();
+    assert!(error.message().contains("two schemas, `parameters` and `inputSchema`"), "{error}");
+    assert!(Tools::parse(r#"{"tools": 3}"#).is_err());
 }
 
 /// Bad input: very many functions are refused or read, in bounded time.

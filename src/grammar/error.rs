@@ -160,6 +160,12 @@ impl GrammarError {
         self
     }
 
+    /// The same error, of a part that has a name.
+    pub(crate) fn within(mut self, part: &str) -> Self {
+        self.inner.message = format!("{part}: {}", self.inner.message);
+        self
+    }
+
     /// The same error, with a hint, in place of any it had.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.inner.hint = Some(hint.into());

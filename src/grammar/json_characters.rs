@@ -1,9 +1,8 @@
-//! Where in a JSON string the states of an automaton of such strings are: between characters or inside of
-//! one.
+//! Where in a string the states of an automaton of such strings are: between characters or inside of one.
 //!
 //! The bytes of JSON say where characters end, whatever the automaton: UTF-8 by the first byte, escapes by
 //! the letter, surrogates by the first two digits. So one pass of that lexer beside the automaton finds it
-//! out.
+//! out. Strings without quotes and escapes, as in arguments between tags, stand between two `>`.
 
 use super::automaton::Automaton;
 
@@ -52,12 +51,24 @@ impl Place {
             (Self(inside), _) => Self(inside + 1),
         })
     }
+
+    /// The place after a byte of a string between two `>`, the last of which leads to an end.
+    fn after_plain(self, byte: u8, is_end: bool) -> Option<Self> {
+        match (self, byte) {
+            (Self::START, b'>') => Some(Self::BETWEEN),
+            (Self::START, _) => None,
+            (Self::BETWEEN, b'>') if is_end => Some(Self::END),
+            (Self::BETWEEN, 0..=0x7f) => Some(Self::BETWEEN),
+            _ => self.after(byte),
+        }
+    }
 }
 
-/// The place of each state. `None` if a text is no JSON string, or if a state is in two places. Linear in the
+/// The place of each state. `None` if a text is no such string, or if a state is in two places. Linear in the
 /// edges, with each byte of theirs.
 pub(super) fn places(automaton: &Automaton) -> Option<Box<[Place]>> {
     let states = automaton.states();
+    let is_plain = matches!(&states[0].edges[..], [edge] if (edge.first, edge.last) == (b'>', b'>'));
     let mut places: Vec<Option<Place>> = vec![None; states.len()];
     places[0] = Some(Place::START);
     // States are numbered breadth-first, so each is met before its turn comes.
@@ -68,7 +79,10 @@ pub(super) fn places(automaton: &Automaton) -> Option<Box<[Place]>> {
         }
         for edge in &state.edges {
             for byte in edge.first..=edge.last {
-                let after = place.after(byte)?;
+                let after = match is_plain {
+                    true => place.after_plain(byte, states[edge.to as usize].accepts)?,
+                    false => place.after(byte)?,
+                };
                 if *places[edge.to as usize].get_or_insert(after) != after {
                     return None;
                 }

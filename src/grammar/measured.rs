@@ -1,4 +1,4 @@
-//! The product of an automaton of JSON strings and a counter of their characters, for bounds on the length.
+//! The product of an automaton of strings and a counter of their characters, for bounds on the length.
 //! It is never made as a whole.
 //!
 //! A state of the product is a state of the automaton and the number of characters read so far. Dynamic
@@ -30,8 +30,8 @@ const MAX_NUMBERS: usize = 1 << 23;
 /// Edges looked at while finding out which states are live: some 10 ms.
 const MAX_LOOKS: usize = 1 << 22;
 
-/// The texts of an automaton of JSON strings that have from `min` to `max` characters between the quotes. An
-/// escape is one character, and so is a pair of escaped surrogates. Cheap to clone.
+/// The texts of an automaton of JSON strings, or of texts between two `>`, that have from `min` to `max`
+/// characters inside. An escape of JSON is one, and so is a pair of escaped surrogates. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Measured(Arc<Inner>);
 
@@ -92,7 +92,7 @@ impl std::hash::Hash for Measured {
 }
 
 impl Measured {
-    /// The strings of `automaton`, which are JSON strings with their quotes, of `min` to `max` characters.
+    /// The strings of `automaton`, with quotes or between two `>`, of `min` to `max` characters inside.
     /// `None` if there is none, if some state of the automaton is between characters as well as inside of
     /// one, or if there would be too many states or levels. Linear in the edges for each level.
     pub(crate) fn new(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {

@@ -82,9 +82,9 @@ impl Pattern {
     }
 
     /// The texts of `automaton` with `min` to `max` characters between the quotes, where an escape or a
-    /// pair of escaped surrogates is one. `None` if there is no such text, if one of the automaton is no
-    /// JSON string, or if states times `max` exceed some millions: then an [`Automaton`] that counts says
-    /// the same.
+    /// pair of escaped surrogates is one, or between two `>`, where each stands for itself. `None` if there
+    /// is no such text, if one of the automaton is neither, or if states times `max` exceed some millions:
+    /// then an [`Automaton`] that counts says the same.
     #[must_use]
     pub fn measured(automaton: &Automaton, min: u32, max: u32) -> Option<Self> {
         let measured = Measured::new(automaton, min, max)?;

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::{
+    Grammar,
     error::Place,
     source::{Source, Span},
 };
@@ -39,6 +40,8 @@ pub enum GrammarWarningKind {
     WithoutEffect,
     /// A schema inside of another grammar: that no key comes twice cannot be said of a part of a text.
     DuplicateKeys,
+    /// Strings between tags that are longer than can be counted are left out.
+    LongStrings,
     /// XGrammar's lookahead assertion: a hint for its compiler.
     Lookahead,
     /// A keyword of a JSON Schema that no draft knows, which restricts nothing.
@@ -62,6 +65,7 @@ impl GrammarWarningKind {
             Self::Priority => "priority",
             Self::WithoutEffect => "without effect",
             Self::DuplicateKeys => "duplicate keys",
+            Self::LongStrings => "long strings",
             Self::Lookahead => "lookahead",
             Self::UnknownKeyword => "unknown keyword",
         }
@@ -100,10 +104,9 @@ impl GrammarWarning {
         self
     }
 
-    /// The same warning of a part that has a name.
-    pub(super) fn of_part(mut self, name: &str) -> Self {
-        self.message = format!("{name}: {}", self.message);
-        self
+    /// The same warning, of a part that has a name.
+    pub(super) fn within(self, part: &str) -> Self {
+        Self { message: format!("{part}: {}", self.message), ..self }
     }
 
     /// What it is about.
@@ -128,6 +131,14 @@ impl GrammarWarning {
     #[must_use]
     pub fn hint(&self) -> &str {
         &self.hint
+    }
+}
+
+impl Grammar {
+    /// The same with each warning as `change` makes it.
+    pub(super) fn with_warnings(mut self, change: impl FnMut(GrammarWarning) -> GrammarWarning) -> Self {
+        self.warnings = self.warnings.into_iter().map(change).collect();
+        self
     }
 }
 

@@ -1,7 +1,6 @@
 //! What is counted against what the allocator hands out. A program of its own, since it counts all that is
 //! allocated: its tests take turns.
 
-
 mod allocator;
 mod schemas;
 mod server;

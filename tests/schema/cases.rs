@@ -176,6 +176,60 @@ fn errors_say_where() {
     }
 }
 
+/// A member that must be there and cannot is named, with the keyword that forbids it.
+#[test]
+fn members_that_must_be_there_and_cannot_are_named() {
+    let closed = r#"{"type": "object", "properties": {"a": {}}, "additionalProperties": false}"#;
+    let wrong = r#"{"type": "object", "properties": {"a": {}}, "required": ["a", "b"], "additionalProperties": false}"#;
+    for (schema, pointer, why) in [
+        (wrong.to_owned(), "#", "`additionalProperties` allows no such member"),
+        (
+            format!(r#"{{"type": "object", "properties": {{"x": {wrong}}}, "required": ["x"]}}"#),
+            "#/properties/x",
+            "`additionalProperties` allows no such member",
+        ),
+        (
+            format!(
+                r#"{{"type": "array", "minItems": 1, "items": {{"type": "object", "required": ["x"],
+                "properties": {{"x": {{"type": "array", "minItems": 2, "items": {wrong}}}}}}}}}"#
+            ),
+            "#/items/properties/x/items",
+            "`additionalProperties` allows no such member",
+        ),
+        (
+            format!(r#"{{"allOf": [{closed}, {{"required": ["b"]}}]}}"#),
+            "#/allOf/1",
+            "`additionalProperties` allows no such member",
+        ),
+        (
+            format!(r##"{{"$ref": "#/$defs/c", "required": ["b"], "$defs": {{"c": {closed}}}}}"##),
+            "#",
+            "`additionalProperties` allows no such member",
+        ),
+        (
+            r#"{"type": "object", "allOf": [{"properties": {"a": {}}}], "required": ["b"],
+                "unevaluatedProperties": false}"#
+                .to_owned(),
+            "#",
+            "`unevaluatedProperties` allows no such member",
+        ),
+        (
+            r#"{"type": "object", "properties": {"b": false}, "required": ["b"]}"#.to_owned(),
+            "#",
+            "its schema allows no value",
+        ),
+    ] {
+        let error = generating().parse(&schema, &domino::Limits::default()).unwrap_err();
+        assert_eq!(*error.kind(), SchemaErrorKind::NoInstance, "{schema}: {error}");
+        assert_eq!((error.pointer(), error.keyword()), (pointer, Some("required")), "{schema}: {error}");
+        assert_eq!(error.message(), format!("{pointer}: `required`: `b` must be there, and {why}"));
+        assert!(error.hint().is_some_and(|hint| hint.contains("`b`")), "{error}");
+    }
+    let other = r#"{"type": "string", "const": 1, "required": ["b"], "additionalProperties": false}"#;
+    let error = generating().parse(other, &domino::Limits::default()).unwrap_err();
+    assert!(error.message().contains("no value is valid"), "{error}");
+}
+
 #[test]
 fn references_lead_into_given_documents_only() {
     let schema = r#"{"$ref": "other.json#/$defs/yes"}"#;

@@ -12,8 +12,8 @@ use crate::{failure::BadInput, files};
 #[derive(Debug, Args)]
 pub(crate) struct LowTools {
     /// Functions that the model may call, instead of a grammar: a file with a list as OpenAI's API has it
-    /// (`tools`). The grammar is that of free text with calls in it, spelled as the model spells them; see
-    /// docs/tools.md.
+    /// (`tools`), or an MCP server. The grammar is that of free text with calls in it, spelled as the model
+    /// spells them; see docs/tools.md.
     #[arg(long, value_name = "FILE", group = "LowGrammar", conflicts_with_all = ["grammar", "regex"])]
     tools: Option<PathBuf>,
     /// How the model writes calls: hermes (Qwen 2.5 and 3 too), qwen3-coder, llama3, mistral, mistral-v11,

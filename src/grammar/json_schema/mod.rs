@@ -13,6 +13,7 @@
 
 mod address;
 mod algebra;
+pub(super) mod arguments;
 mod automata;
 #[cfg(test)]
 mod counts_tests;

@@ -19,7 +19,10 @@ pub(super) use translate::options as schema_options;
 
 use super::{
     Grammar, GrammarError,
-    json_schema::{AutomataCache, SchemaOptions},
+    json_schema::{
+        AutomataCache, SchemaOptions,
+        arguments::{Readings, readings_of},
+    },
 };
 use crate::limits::Limits;
 
@@ -33,4 +36,9 @@ pub(super) fn parse(
 ) -> Result<Grammar, GrammarError> {
     let read = reader::read(text)?;
     translate::translate(text, &read, &schema_options(schemas), limits, automata)
+}
+
+/// How arguments between tags are read back, by the schema of all of them; `None` if it cannot be used.
+pub(super) fn readings(schema: &str) -> Option<Readings> {
+    readings_of(&schema_options(&SchemaOptions::default()), schema, &Limits::default()).ok()
 }

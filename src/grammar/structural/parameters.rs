@@ -9,168 +9,98 @@
 //! </parameter>
 //! ```
 //!
-//! Strings stand there as they are, without quotes and escapes; all else is JSON. Parameters come in the
-//! order of the schema, and those that are not required may be left out.
+//! Strings stand there as they are, without quotes and escapes; all else is JSON. A text that reads as JSON
+//! of a type that the parameter may have is that value, and then a string that is spelled so stands in quotes.
+//! Parameters come in the order of the schema, and those that are not required may be left out.
 
-use std::fmt::Write as _;
+use std::collections::HashMap;
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange};
 
 use crate::{
     grammar::{
         Pattern,
-        document::{NodeId, Value},
-        error::quoted,
+        document::NodeId,
+        json_schema::{
+            arguments::{Argument, END, Name, arguments},
+            keyword_warnings,
+        },
         source::Span,
     },
     ids::ExprId,
 };
 
-use super::{
-    free::Stops,
-    translate::{Translated, Translator},
-};
-
-/// What ends an argument.
-const END: &str = "</parameter>";
-
-/// Keywords that a string without quotes may have: they ask nothing of its text.
-const SILENT: [&str; 8] =
-    ["type", "title", "description", "default", "examples", "deprecated", "enum", "const"];
-
-/// Keywords that the schema of all arguments may have besides: definitions and annotations.
-const OF_OBJECTS: [&str; 7] = ["$defs", "definitions", "$schema", "$id", "title", "description", "strict"];
+use super::translate::{Translated, Translator};
 
 impl Translator<'_, '_> {
     /// The arguments of a schema of an object.
-    pub(super) fn parameters(&mut self, schema: NodeId, span: Span) -> Translated<ExprId> {
-        self.check(schema, span)?;
+    pub(super) fn parameters(&mut self, schema: NodeId) -> Translated<ExprId> {
+        let span = self.documents.span(schema);
+        let document = self.documents.document(schema);
+        let text = self.documents.text(document).get(span.range()).unwrap_or_default();
+        let read = arguments(self.options, text, self.limits, self.automata);
+        let read = read.map_err(|error| self.of_schema(error, text, span))?;
+        self.warn_of_keywords(&keyword_warnings(self.options, text), text, span);
+        if read.may_repeat {
+            self.warn_of_repeated(span);
+        }
+        if read.left_out {
+            self.warn_of_long(span);
+        }
         let space = self.space(span)?;
-        let mut all = vec![space];
-        let required = self.required(schema);
-        let properties = self.properties(schema);
-        if let Some(name) =
-            required.iter().find(|name| properties.iter().all(|(known, _)| **known != ***name))
-        {
-            return Err(self.unsupported(format!("{} is required, and no property", quoted(name)), span));
-        }
-        for (name, value) in properties {
-            let begin = self.text(&format!("<parameter={name}>"), span)?;
-            let argument = self.argument(schema, value)?;
-            let one = self.sequence(vec![begin, argument, space], span)?;
-            let is_required = required.iter().any(|required| **required == *name);
-            all.push(self.repeat(one, u32::from(is_required), Some(1), span)?);
-        }
-        self.sequence(all, span)
-    }
-
-    /// Refuses what says more of an object than its properties.
-    fn check(&self, schema: NodeId, span: Span) -> Translated<()> {
-        let Value::Object(members) = self.documents.value(schema) else {
-            return Err(self.unsupported("arguments need a schema with `properties`".to_owned(), span));
-        };
-        for (key, node) in members {
-            let known = match (&**key, self.documents.value(*node)) {
-                ("type", Value::String(kind)) => **kind == *"object",
-                ("properties", Value::Object(_)) | ("required", Value::Array(_)) => true,
-                ("additionalProperties", Value::Bool(open)) => !open,
-                (key, _) => OF_OBJECTS.contains(&key),
-            };
-            if !known {
-                let message =
-                    format!("{} of arguments between tags is not supported as it is here", quoted(key));
-                return Err(self.unsupported(message, self.documents.span(*node)));
+        let mut ways = Vec::with_capacity(read.ways.len());
+        // Ways have most arguments in common.
+        let mut known = HashMap::new();
+        for way in read.ways {
+            let mut all = vec![space];
+            for argument in way {
+                let at = argument.span.shifted(span.start);
+                let (required, max) = match &argument.name {
+                    Name::Is(_) => (argument.required, Some(1)),
+                    Name::In(_) => (false, None),
+                };
+                let one = self.argument(argument, &mut known, space, at)?;
+                let one = self.sequence(vec![one, space], at)?;
+                all.push(self.repeat(one, u32::from(required), max, at)?);
             }
+            ways.push(self.sequence(all, span)?);
         }
-        Ok(())
+        self.choice(ways, span)
     }
 
-    fn properties(&self, schema: NodeId) -> Vec<(Box<str>, NodeId)> {
-        let properties = self.documents.member(schema, "properties").map(|node| self.documents.value(node));
-        match properties {
-            Some(Value::Object(members)) => members.clone(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn required(&self, schema: NodeId) -> Vec<String> {
-        match self.documents.member(schema, "required").map(|node| self.documents.value(node)) {
-            Some(Value::Array(names)) => {
-                names.iter().filter_map(|&name| self.documents.string(name)).map(str::to_owned).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// An argument and the tag behind it.
-    fn argument(&mut self, schema: NodeId, value: NodeId) -> Translated<ExprId> {
-        let span = self.documents.span(value);
-        let words = self.words(value);
-        if (words.is_some() || self.is_string(value))
-            && let Value::Object(members) = self.documents.value(value)
-            && let Some((key, _)) = members.iter().find(|(key, _)| !SILENT.contains(&&**key))
-        {
-            let message = format!("{} of a string without quotes is not supported", quoted(key));
-            return Err(self.unsupported(message, span));
-        }
-        if let Some(words) = words {
-            let space = self.space(span)?;
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let (words, end) = (self.one_of_texts(&words, span)?, self.text(END, span)?);
-            return self.sequence(vec![space, words, space, end], span);
-        }
-        if self.is_string(value) {
-            let nothing = self.sequence(Vec::new(), span)?;
-            let stops = Stops { wanted: &[END], excluded: &[], most_chars: None };
-            return self.until(stops, &[nothing], span);
-        }
-        let text = self.with_definitions(schema, value);
-        let (space, end) = (self.space(span)?, self.text(END, span)?);
-        let json = self.schema(&text, span)?;
-        self.sequence(vec![space, json, space, end], span)
-    }
-
-    /// The strings that are allowed, if the schema lists them.
-    fn words(&self, value: NodeId) -> Option<Vec<String>> {
-        let listed = match self.documents.member(value, "const") {
-            Some(one) => vec![one],
-            None => match self.documents.value(self.documents.member(value, "enum")?) {
-                Value::Array(items) => items.clone(),
-                _ => return None,
+    /// An argument with its tags. `known` has the tags that were written, by name.
+    fn argument(
+        &mut self,
+        argument: Argument,
+        known: &mut HashMap<String, ExprId>,
+        space: ExprId,
+        span: Span,
+    ) -> Translated<ExprId> {
+        const BEGIN: &str = "<parameter=";
+        let begin = match argument.name {
+            Name::Is(name) => match known.get(&*name) {
+                Some(&begin) => begin,
+                None => {
+                    let begin = self.text(&format!("{BEGIN}{name}"), span)?;
+                    known.insert(name.to_string(), begin);
+                    begin
+                }
             },
-        };
-        listed.into_iter().map(|item| self.documents.string(item).map(str::to_owned)).collect()
-    }
-
-    /// Is it a string, or anything?
-    fn is_string(&self, value: NodeId) -> bool {
-        match self.documents.value(value) {
-            Value::Object(members) if members.is_empty() => true,
-            Value::Object(_) => {
-                self.documents.member(value, "type").and_then(|kind| self.documents.string(kind))
-                    == Some("string")
+            Name::In(names) => {
+                let (begin, names) =
+                    (self.text(BEGIN, span)?, self.pattern(Pattern::automaton(names), span)?);
+                self.sequence(vec![begin, names], span)?
             }
-            _ => false,
-        }
-    }
-
-    /// The schema of an argument as a text by itself, with the definitions that the whole one has.
-    fn with_definitions(&self, schema: NodeId, value: NodeId) -> String {
-        let text = |node: NodeId| {
-            let document = self.documents.text(self.documents.document(node));
-            document.get(self.documents.span(node).range()).unwrap_or_default()
         };
-        let mut whole = String::from("{");
-        for key in ["$defs", "definitions"] {
-            if let Some(node) = self.documents.member(schema, key) {
-                let _ = write!(whole, "\"{key}\": {}, ", text(node));
-            }
+        let texts = argument.texts.into_iter().map(|text| self.pattern(text, span));
+        let mut values = texts.collect::<Translated<Vec<_>>>()?;
+        if let Some(json) = &argument.json {
+            let (open, end) = (self.text(">", span)?, self.text(END, span)?);
+            let json = self.embedded(json, span)?;
+            values.push(self.sequence(vec![open, space, json, space, end], span)?);
         }
-        if whole.len() == 1 {
-            return text(value).to_owned();
-        }
-        let _ = write!(whole, "\"allOf\": [{}]}}", text(value));
-        whole
+        let value = self.choice(values, span)?;
+        self.sequence(vec![begin, value], span)
     }
 
     /// White space.

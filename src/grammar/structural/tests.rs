@@ -80,16 +80,27 @@ fn arguments_are_refused_where_a_schema_says_more() {
     let of = |schema: &str| {
         of_format(&format!(r#"{{"type": "json_schema", "style": "qwen_xml", "json_schema": {schema}}}"#))
     };
-    assert!(of(r#"{"type": "object", "properties": {"a": {"enum": ["x"]}}, "required": ["a"]}"#).is_ok());
     for schema in [
+        r#"{"type": "object", "properties": {"a": {"enum": ["x"]}}, "required": ["a"]}"#,
         "true",
         r##"{"$ref": "#/$defs/a", "$defs": {"a": {}}}"##,
-        r#"{"type": "array"}"#,
         r#"{"properties": {}, "additionalProperties": true}"#,
-        r#"{"properties": {}, "required": ["a"]}"#,
-        r#"{"properties": {"a": {"enum": ["x"], "pattern": "y"}}}"#,
+        r#"{"properties": {"a": {"type": "string", "pattern": "y"}}}"#,
+    ] {
+        assert!(of(schema).is_ok(), "{schema}");
+    }
+    for schema in [
+        r#"{"type": "array"}"#,
+        r#"{"properties": {"a": {}}, "minProperties": 1}"#,
+        r#"{"properties": {"a": {}}, "additionalProperties": {"type": "string"}, "maxProperties": 3}"#,
     ] {
         assert_eq!(*of(schema).expect_err(schema).kind(), GrammarErrorKind::Unsupported, "{schema}");
+    }
+    for schema in [
+        r#"{"properties": {"a": {"enum": ["x"], "pattern": "y"}}, "required": ["a"]}"#,
+        r#"{"properties": {}, "required": ["a"], "additionalProperties": false}"#,
+    ] {
+        assert_eq!(*of(schema).expect_err(schema).kind(), GrammarErrorKind::Syntax, "{schema}");
     }
 }
 

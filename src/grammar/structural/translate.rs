@@ -61,9 +61,9 @@ pub(super) struct Translator<'t, 'l> {
     text: &'t str,
     pub(super) documents: &'t Documents,
     /// How schemas are read.
-    options: &'l SchemaOptions,
+    pub(super) options: &'l SchemaOptions,
     pub(super) limits: &'l Limits,
-    automata: &'l AutomataCache,
+    pub(super) automata: &'l AutomataCache,
     builder: GrammarBuilder,
     warnings: Vec<GrammarWarning>,
     /// Grammars and schemas inside, to give them names.
@@ -85,7 +85,7 @@ impl<'t> Translator<'t, '_> {
                 let text = self.text;
                 self.schema(&text[schema.range()], *schema)
             }
-            Kind::Parameters(schema) => self.parameters(*schema, span),
+            Kind::Parameters(schema) => self.parameters(*schema),
             Kind::Free { excluded, most_chars } => {
                 let excluded = strs(excluded);
                 self.without(Stops { wanted: &[], excluded: &excluded, most_chars: *most_chars }, span)
@@ -224,15 +224,19 @@ impl<'t> Translator<'t, '_> {
             Some(read) => read,
             None => self.options.parse_with(text, self.limits, self.automata),
         };
+        let schema = read.map_err(|error| self.of_schema(error, text, span))?;
+        self.warn_of_keywords(schema.grammar.warnings(), text, span);
+        if schema.grammar.distinct_keys().is_some() {
+            self.warn_of_repeated(span);
+        }
+        self.embedded(&schema.grammar, span)
+    }
+
+    /// Hands on the warnings of a schema that stands at `span`.
+    pub(super) fn warn_of_keywords(&mut self, warnings: &[GrammarWarning], text: &str, span: Span) {
         let is_part = self.text.get(span.range()) == Some(text);
         let place = |inner: Span| if is_part { inner.shifted(span.start) } else { span };
-        let schema = read.map_err(|error| {
-            let source = self.source();
-            let error = GrammarError::from(error);
-            let moved = error.moved(source, place);
-            if moved.places().is_empty() { moved.at(source, span, "") } else { moved }
-        })?;
-        for warning in schema.grammar.warnings() {
+        for warning in warnings {
             let warning = warning.clone().moved(self.source(), place);
             // Functions of one list have the same words in their schemas.
             let told = self.warnings.iter().any(|told| told.message() == warning.message());
@@ -240,20 +244,45 @@ impl<'t> Translator<'t, '_> {
                 self.warnings.push(warning);
             }
         }
-        if schema.grammar.distinct_keys().is_some() && self.warnings.len() < MOST_SHOWN {
-            let warning = GrammarWarning::new(
-                GrammarWarningKind::DuplicateKeys,
-                "objects of this schema may have a key twice that the schema does not list",
-                self.source(),
-                span,
-                "set `additionalProperties` to false, or use the schema as a grammar by itself",
-            );
-            self.warnings.push(warning);
-        }
-        self.embedded(&schema.grammar, span)
     }
 
-    fn embedded(&mut self, grammar: &Grammar, span: Span) -> Translated<ExprId> {
+    /// What is wrong with a schema that stands at `span`.
+    pub(super) fn of_schema(&self, error: SchemaError, text: &str, span: Span) -> GrammarError {
+        let source = self.source();
+        let error = GrammarError::from(error);
+        let is_part = self.text.get(span.range()) == Some(text);
+        let moved = error.moved(source, |inner| if is_part { inner.shifted(span.start) } else { span });
+        if moved.places().is_empty() { moved.at(source, span, "") } else { moved }
+    }
+
+    /// Warns that keys may come twice in what the schema at `span` allows.
+    pub(super) fn warn_of_repeated(&mut self, span: Span) {
+        self.warn(
+            GrammarWarningKind::DuplicateKeys,
+            "objects of this schema may have a key twice that the schema does not list",
+            span,
+            "set `additionalProperties` to false, or use the schema as a grammar by itself",
+        );
+    }
+
+    /// Warns that some strings of the schema at `span` have no text.
+    pub(super) fn warn_of_long(&mut self, span: Span) {
+        self.warn(
+            GrammarWarningKind::LongStrings,
+            "a bound on the length of a string between tags is too large to be counted: longer strings than \
+             can be are left out",
+            span,
+            "lengths up to some 100,000 are counted, less where a pattern has many states",
+        );
+    }
+
+    fn warn(&mut self, kind: GrammarWarningKind, message: &str, span: Span, hint: &str) {
+        if self.warnings.len() < MOST_SHOWN {
+            self.warnings.push(GrammarWarning::new(kind, message, self.source(), span, hint));
+        }
+    }
+
+    pub(super) fn embedded(&mut self, grammar: &Grammar, span: Span) -> Translated<ExprId> {
         self.parts += 1;
         let prefix = format!("{}.", self.parts);
         let name = embed(&mut self.builder, grammar, &prefix, span.start);

@@ -4,10 +4,15 @@
 //! being written, as much as is there ([`Reader::read`]). A stream is read from its beginning each time it
 //! has grown; since calls only grow, the difference to the last time is what is new.
 
-use hashbrown::HashMap;
-use serde_json::{Map, Value};
+use std::sync::Arc;
 
-use super::{Spelling, Tools};
+use hashbrown::HashMap;
+use serde_json::Value;
+
+use super::{
+    Spelling, Tools,
+    between_tags::{self, Function},
+};
 
 /// An answer, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,39 +43,17 @@ pub struct Reader {
     spelling: Spelling,
     /// Do answers begin inside a block of thinking?
     open: bool,
-    /// Functions and parameters whose arguments are text, where the spelling has no quotes.
-    texts: HashMap<(String, String), Text>,
-}
-
-/// An argument that is text without quotes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Text {
-    /// Any; a line feed at either end is not part of it.
-    Any,
-    /// One of a list; white space around it is not part of it.
-    Listed,
+    /// The functions by their names, where the spelling has strings without quotes.
+    functions: Arc<HashMap<String, Function>>,
 }
 
 impl Reader {
     /// A reader of answers that call these functions.
     #[must_use]
     pub fn new(spelling: Spelling, tools: &Tools<'_>) -> Self {
-        let mut texts = HashMap::new();
-        for tool in tools.tools.iter().filter(|_| spelling == Spelling::QwenCoder) {
-            let parameters = tool.parameters();
-            let properties = parameters.get("properties").and_then(Value::as_object);
-            for (name, schema) in properties.into_iter().flatten() {
-                let listed = || schema.get("enum").and_then(Value::as_array);
-                let of_texts = || listed().is_some_and(|values| values.iter().all(Value::is_string));
-                // As between the tags: listed strings, strings, and what may be anything.
-                let is_listed = schema.get("const").map_or_else(of_texts, Value::is_string);
-                let is_any = schema.get("type").is_some_and(|kind| kind == "string")
-                    || schema.as_object().is_some_and(Map::is_empty);
-                let text = if is_listed { Some(Text::Listed) } else { is_any.then_some(Text::Any) };
-                texts.extend(text.map(|text| ((tool.name.clone(), name.clone()), text)));
-            }
-        }
-        Self { spelling, open: false, texts }
+        let tools = tools.tools.iter().filter(|_| spelling == Spelling::QwenCoder);
+        let functions = tools.map(|tool| (tool.name.clone(), Function::new(tool.parameters().to_string())));
+        Self { spelling, open: false, functions: Arc::new(functions.collect()) }
     }
 
     /// Reads answers that begin inside a block of thinking: the chat template has
@@ -161,30 +144,37 @@ impl Reader {
             let (content, found) = rest.until(&[BEGIN]);
             push_content(answer, content, found.is_some());
             let (Some(_), (name, Some(_))) = (found, rest.until(&[">"])) else { return };
-            let mut arguments = Map::new();
-            let (body, end) = rest.until(&["</function>\n</tool_call>"]);
-            let mut body = Rest { text: body, whole: true };
-            while let (_, Some(_)) = body.until(&["<parameter="])
-                && let (parameter, Some(_)) = body.until(&[">"])
-                && let (argument, Some(_)) = body.until(&["</parameter>"])
-            {
-                let inside = argument.strip_prefix('\n').unwrap_or(argument);
-                let inside = inside.strip_suffix('\n').unwrap_or(inside);
-                let value = match self.texts.get(&(name.to_owned(), parameter.to_owned())) {
-                    Some(Text::Listed) => Value::from(argument.trim()),
-                    Some(Text::Any) => Value::from(inside),
-                    None => serde_json::from_str(argument).unwrap_or_else(|_| Value::from(inside)),
-                };
-                arguments.insert(parameter.to_owned(), value);
-            }
+            let function = self.functions.get(name);
+            let mut arguments: Vec<(&str, String)> = Vec::new();
+            let is_whole = loop {
+                match rest.until(&["<parameter=", "</function>\n</tool_call>"]).1 {
+                    Some(0) => {}
+                    end => break end.is_some(),
+                }
+                let (parameter, Some(_)) = rest.until(&[">"]) else { break false };
+                let reading = function.and_then(|function| function.reading(parameter));
+                let value = between_tags::value(rest.text, reading, rest.whole);
+                let Some((value, after)) = value else { break false };
+                rest.text = after;
+                match arguments.iter_mut().find(|(known, _)| *known == parameter) {
+                    Some((_, known)) => *known = value,
+                    None => arguments.push((parameter, value)),
+                }
+            };
             // An object that may still get members has no text yet.
-            let arguments = if end.is_some() { Value::from(arguments).to_string() } else { String::new() };
+            let arguments = if is_whole { object(&arguments) } else { String::new() };
             answer.calls.push(Call { name: name.to_owned(), arguments });
-            if end.is_none() {
+            if !is_whole {
                 return;
             }
         }
     }
+}
+
+/// The JSON of an object with these members, whose values are JSON.
+fn object(members: &[(&str, String)]) -> String {
+    let members = members.iter().map(|(name, value)| format!("{}:{value}", Value::from(*name)));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
 /// What stands before a function's name, and between name and arguments.

@@ -4,14 +4,18 @@
 //! model writes calls ([`Spelling`]). The grammar is made of structural tags ([`Tools::structural_tag`] shows
 //! them), so free text and arguments are as exact as those. [`calls`] reads the calls of an answer back.
 
+mod between_tags;
 pub mod calls;
+mod places;
+mod reports;
 mod spelling;
 mod tags;
-mod warned;
 
 pub use spelling::Spelling;
 
 use std::borrow::Cow;
+
+use places::Places;
 
 use hashbrown::HashSet;
 use serde_json::Value as Json;
@@ -24,6 +28,9 @@ use super::{
     source::{Source, Span},
 };
 use crate::limits::Limits;
+
+/// What the schema of a function's arguments is called: by OpenAI, by MCP, and by Anthropic.
+const SCHEMA_NAMES: [&str; 3] = ["parameters", "inputSchema", "input_schema"];
 
 /// Longest name of a function, as in OpenAI's API.
 const LONGEST_NAME: usize = 64;
@@ -124,7 +131,8 @@ impl Tool<'_> {
 impl<'t> Tools<'t> {
     /// Reads a list of functions in the form of OpenAI's chat completions (`{"type": "function", "function":
     /// {"name": ..., "parameters": ...}}`), or of its responses, where name and parameters stand in the tool
-    /// itself. Linear.
+    /// itself; there the schema may be called `inputSchema` too, as in MCP, or `input_schema`, as in
+    /// Anthropic's API. The list may be the member `tools` of an object. Linear.
     ///
     /// # Errors
     /// If the text is not such a list, or two functions have one name; with the place.
@@ -132,8 +140,9 @@ impl<'t> Tools<'t> {
         let mut documents = Documents::default();
         let root = documents.read(text).map_err(|wrong| wrong.shown(text))?;
         let reader = Reader { text, documents: &documents };
-        let Value::Array(items) = documents.value(root) else {
-            return Err(reader.wrong(root, "a list of functions must stand here"));
+        let list = documents.member(root, "tools").unwrap_or(root);
+        let Value::Array(items) = documents.value(list) else {
+            return Err(reader.wrong(list, "a list of functions must stand here"));
         };
         let mut names = HashSet::new();
         let mut tools = Vec::with_capacity(items.len());
@@ -209,19 +218,16 @@ impl<'t> Tools<'t> {
         automata: &AutomataCache,
     ) -> Result<Grammar, GrammarError> {
         let tag = self.structural_tag(calling)?;
-        let grammar = Grammar::parse_by(Syntax::StructuralTag, &tag, schemas, limits, automata);
-        grammar.map(|grammar| self.warned(grammar)).map_err(|error| self.blame(error, limits, automata))
-    }
-
-    /// The error of a schema where it stands in the list, instead of that in the tag.
-    fn blame(&self, error: GrammarError, limits: &Limits, automata: &AutomataCache) -> GrammarError {
-        let source = Source::new(self.text);
-        let own = self.tools.iter().find_map(|tool| {
-            let (schema, span) = tool.parameters?;
-            let error = Grammar::parse_with(Syntax::JsonSchema, schema, limits, automata).err()?;
-            Some(error.moved(source, |inner| inner.shifted(span.start)))
-        });
-        own.unwrap_or(error)
+        let called: Vec<&Tool<'_>> = tags::called(&self.tools, calling);
+        let places = || Places::new(self.text, &called, &tag);
+        match Grammar::parse_by(Syntax::StructuralTag, &tag, schemas, limits, automata) {
+            Ok(grammar) if grammar.warnings().is_empty() => Ok(grammar),
+            Ok(grammar) => {
+                let places = places();
+                Ok(grammar.with_warnings(|warning| places.of_warning(warning)))
+            }
+            Err(error) => Err(places().of_error(error)),
+        }
     }
 }
 
@@ -249,15 +255,25 @@ impl<'t> Reader<'t, '_> {
             let error = self.wrong(at, format!("{} is no name of a function", quoted(name)));
             return Err(error.with_hint("names have up to 64 letters, digits, `_`, `-` and `.`"));
         }
-        let parameters = match self.documents.member(function, "parameters") {
-            None => None,
-            Some(schema) if matches!(self.documents.value(schema), Value::Null) => None,
-            Some(schema) => {
-                let span = self.documents.span(schema);
-                Some((&self.text[span.range()], span))
-            }
-        };
+        let parameters = self.schema(function)?.map(|schema| {
+            let span = self.documents.span(schema);
+            (&self.text[span.range()], span)
+        });
         Ok((Tool { name: name.to_owned(), parameters }, at))
+    }
+
+    /// The schema of a function's arguments, under the one of its names.
+    fn schema(&self, function: NodeId) -> Result<Option<NodeId>, GrammarError> {
+        let is_there = |node: &NodeId| !matches!(self.documents.value(*node), Value::Null);
+        let mut found = SCHEMA_NAMES
+            .iter()
+            .filter_map(|name| Some((name, self.documents.member(function, name).filter(is_there)?)));
+        match (found.next(), found.next()) {
+            (Some((name, _)), Some((other, second))) => {
+                Err(self.wrong(second, format!("the arguments have two schemas, `{name}` and `{other}`")))
+            }
+            (first, _) => Ok(first.map(|(_, schema)| schema)),
+        }
     }
 
     fn wrong<'m>(&self, node: NodeId, message: impl Into<Cow<'m, str>>) -> GrammarError {

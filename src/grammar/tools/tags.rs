@@ -18,15 +18,19 @@ fn marks(spelling: Spelling) -> &'static [&'static str] {
     }
 }
 
-/// The JSON of the structural tag for calls of these functions.
-pub(super) fn structural_tag(tools: &[Tool<'_>], calling: &Calling) -> Value {
-    let called: Vec<&Tool<'_>> = match &calling.choice {
+/// The functions that may be called. Where the structural tag has one, all follow, in this order.
+pub(super) fn called<'a, 't>(tools: &'a [Tool<'t>], calling: &Calling) -> Vec<&'a Tool<'t>> {
+    match &calling.choice {
         Choice::None => Vec::new(),
         Choice::Auto | Choice::Required => tools.iter().collect(),
         Choice::Named(name) => tools.iter().filter(|tool| tool.name == *name).collect(),
-    };
-    let writer =
-        Writer { calling, called, must: matches!(calling.choice, Choice::Required | Choice::Named(_)) };
+    }
+}
+
+/// The JSON of the structural tag for calls of these functions.
+pub(super) fn structural_tag(tools: &[Tool<'_>], calling: &Calling) -> Value {
+    let must = matches!(calling.choice, Choice::Required | Choice::Named(_));
+    let writer = Writer { calling, called: called(tools, calling), must };
     json!({ "type": "structural_tag", "format": writer.whole() })
 }
 

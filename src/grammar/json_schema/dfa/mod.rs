@@ -8,6 +8,7 @@
 //! classes in order of their least characters. The empty language has no states.
 
 mod alphabet;
+mod between;
 mod finite;
 mod lengths;
 mod nfa;

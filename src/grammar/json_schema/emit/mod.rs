@@ -2,6 +2,7 @@
 
 mod array;
 mod distinct;
+mod nothing;
 mod object;
 mod outline;
 mod plan;
@@ -16,7 +17,7 @@ use hashbrown::{HashMap, HashSet};
 use self::space::Mark;
 use super::{
     NumberSet, Spelling, StringSet, WrittenKeys,
-    algebra::{Algebra, Formula, FormulaId, Formulas},
+    algebra::{Algebra, Formula, FormulaId},
     document::NodeId,
     error::{Checked, Problem, SchemaErrorKind, shortened},
     options::WhiteSpace,
@@ -30,6 +31,7 @@ use crate::{
 
 pub use outline::Outline;
 pub(super) use outline::outline;
+pub(super) use plan::Way;
 
 /// Levels of nesting when each level is written differently and no bound is given.
 const PRETTY_LEVELS: u32 = 24;
@@ -399,66 +401,6 @@ impl Algebra<'_> {
                 format!("{}...", first.unwrap_or_else(|| "value".to_owned()))
             }
             Formula::Never | Formula::Value { .. } | Formula::Leaf { .. } => "value".to_owned(),
-        }
-    }
-
-    /// That no value is valid, and which schemas contradict each other.
-    ///
-    /// Goes down from the start along members and items that must be there and cannot.
-    fn nothing_allowed(&mut self, root: FormulaId) -> Box<Problem> {
-        let mut here = root;
-        for _ in 0..MOST_ALIASES {
-            here = self.without_aliases(here).unwrap_or(here);
-            let Ok(shape) = self.expand(here) else { break };
-            let below = match (&shape.objects[..], &shape.arrays[..]) {
-                ([object], []) => {
-                    let values = self.required_values(object);
-                    values.into_iter().find(|&value| self.is_surely_empty(value, super::algebra::Depth::ITEM))
-                }
-                ([], [array]) if array.min > 0 => Some(array.item(0)),
-                _ => None,
-            };
-            match below {
-                Some(below) if below != here && below != Formulas::NEVER => here = below,
-                _ => break,
-            }
-        }
-        let mut nodes = Vec::new();
-        self.schemas_of(here, &mut nodes);
-        let node = nodes.first().copied().unwrap_or_default();
-        let reason = "no value is valid: what is asked for contradicts itself, or would have to be endless";
-        let mut problem = Problem::new(SchemaErrorKind::NoInstance, node, None, reason);
-        problem.more =
-            nodes.into_iter().skip(1).map(|node| (node, "together with this".to_owned())).collect();
-        for (node, label) in &mut problem.more {
-            *label = format!("together with {}", self.resolver.documents.pointer(*node));
-        }
-        problem
-    }
-
-    /// The schemas that a formula is made of, in order.
-    fn schemas_of(&mut self, id: FormulaId, nodes: &mut Vec<NodeId>) {
-        let mut open = vec![id];
-        while let Some(id) = open.pop() {
-            match self.formulas.get(id).clone() {
-                Formula::Schema { node, scope, .. } => {
-                    if nodes.len() < 8 && !nodes.contains(&node) {
-                        nodes.push(node);
-                        if let Some(&meaning) = self.read.get(&(node, scope)) {
-                            open.push(meaning);
-                        }
-                    }
-                }
-                Formula::Value { node, .. } => {
-                    if nodes.len() < 8 && !nodes.contains(&node) {
-                        nodes.push(node);
-                    }
-                }
-                Formula::And(parts) | Formula::Or(parts) | Formula::One { of: parts, .. } => {
-                    open.extend(parts.iter().rev());
-                }
-                Formula::Any | Formula::Never | Formula::Leaf { .. } => {}
-            }
         }
     }
 }

@@ -21,43 +21,43 @@ pub(super) const MOST_SOME: usize = 8;
 
 /// A member under one key.
 #[derive(Debug)]
-pub(super) struct Member {
-    pub(super) key: Rc<str>,
-    pub(super) required: bool,
-    pub(super) ways: Vec<Way>,
+pub(in super::super) struct Member {
+    pub(in super::super) key: Rc<str>,
+    pub(in super::super) required: bool,
+    pub(in super::super) ways: Vec<Way>,
 }
 
 /// Members under the keys of a language.
 #[derive(Debug)]
-pub(super) struct Region {
-    pub(super) keys: Rc<StringSet>,
-    pub(super) ways: Vec<Way>,
+pub(in super::super) struct Region {
+    pub(in super::super) keys: Rc<StringSet>,
+    pub(in super::super) ways: Vec<Way>,
 }
 
 /// What a member may hold, and which of the wanted members it then is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Way {
-    pub(super) value: FormulaId,
-    pub(super) found: u64,
+pub(in super::super) struct Way {
+    pub(in super::super) value: FormulaId,
+    pub(in super::super) found: u64,
 }
 
 /// An object, ready to be written.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) members: Vec<Member>,
-    pub(super) regions: Vec<Region>,
+pub(in super::super) struct Plan {
+    pub(in super::super) members: Vec<Member>,
+    pub(in super::super) regions: Vec<Region>,
     /// Members under keys of a short list that the schema gives as a language: they stand where those of
     /// regions do, and come once.
-    pub(super) listed: Vec<Member>,
+    pub(in super::super) listed: Vec<Member>,
     /// Bits of all wanted members.
-    pub(super) wanted: u64,
-    pub(super) min: u64,
-    pub(super) max: Option<u64>,
+    pub(in super::super) wanted: u64,
+    pub(in super::super) min: u64,
+    pub(in super::super) max: Option<u64>,
 }
 
 impl Algebra<'_> {
     /// Takes an object shape apart.
-    pub(super) fn plan(&mut self, shape: &ObjectShape) -> Checked<Plan> {
+    pub(in super::super) fn plan(&mut self, shape: &ObjectShape) -> Checked<Plan> {
         if shape.some.len() > MOST_SOME {
             return Err(
                 self.too_large(&format!("more than {MOST_SOME} members wanted under keys of some kind"))

@@ -31,7 +31,7 @@ enum Within {
     /// What an `f64` holds, or only what is written with an exponent of it.
     Floats { exponents_alone: bool },
 }
-recipe!(Within, |_| 0);
+recipe!(Within, |_| 0, |_| true);
 
 /// The texts of the numbers of a set: its values, and its integers if they are written without fraction and
 /// exponent, where that makes a difference.

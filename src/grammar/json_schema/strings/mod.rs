@@ -237,7 +237,7 @@ impl StringSet {
     }
 
     /// Least and greatest length of each piece, and what it agrees with.
-    fn windows(&self) -> impl Iterator<Item = (u64, Option<u64>, &CharDfa)> {
+    pub(super) fn windows(&self) -> impl Iterator<Item = (u64, Option<u64>, &CharDfa)> {
         let ends = self.pieces.iter().skip(1).map(|(from, _)| Some(from - 1)).chain([None]);
         self.pieces.iter().zip(ends).map(|((from, dfa), end)| (*from, end, dfa))
     }

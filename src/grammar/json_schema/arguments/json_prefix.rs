@@ -1,0 +1,270 @@
+//! Texts that are JSON, or may still become JSON, as a regular language of beginnings.
+//!
+//! A text between tags that reads as JSON of a type that is allowed there is that value, and no string. Which
+//! texts do is no regular language, as arrays nest. So what is excluded here is a little more: texts that
+//! begin as JSON does with more than [`MOST_DEPTH`] levels, whatever follows. Such strings are written in
+//! quotes.
+
+use crate::grammar::json_schema::{
+    dfa::{Alphabet, CharClass, CharDfa, Row, char_at, explore},
+    leaf::LeafError,
+};
+
+use super::reading::{Numbers, Reading};
+
+/// Levels of arrays and objects in which mistakes are found.
+const MOST_DEPTH: usize = 2;
+
+/// Characters that JSON tells apart; of other letters and signs there is one class, and one of control
+/// characters.
+const SIGNS: &str = "\t\n\r \"\\/{}[]:,-+.0nultrefasbE";
+
+/// Where in a JSON text a reader is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct At {
+    /// The arrays (`false`) and objects (`true`) that are open.
+    open: Vec<bool>,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    /// Before a value; or the end of an array, if it is the first.
+    Value {
+        first: bool,
+    },
+    /// Before a key; or the end of an object, if it is the first.
+    Key {
+        first: bool,
+    },
+    /// Behind a key.
+    Colon,
+    /// Behind a value.
+    After,
+    /// In `null`, `true` or `false`: what is still to come.
+    Word(&'static str),
+    Text {
+        key: bool,
+    },
+    Escape {
+        key: bool,
+    },
+    /// So many hex digits are still to come.
+    Unit {
+        key: bool,
+        left: u8,
+    },
+    Minus,
+    Zero,
+    Digits,
+    Point,
+    /// Is a digit behind the point other than 0?
+    Fraction {
+        some: bool,
+    },
+    Exponent,
+    Sign,
+    Power,
+    /// Too deep to tell.
+    Deep,
+}
+
+impl At {
+    fn is_whole(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    fn with(&self, place: Place) -> Option<Self> {
+        Some(Self { open: self.open.clone(), place })
+    }
+
+    fn opened(&self, object: bool) -> Option<Self> {
+        if self.open.len() == MOST_DEPTH {
+            return self.with(Place::Deep);
+        }
+        let place = if object { Place::Key { first: true } } else { Place::Value { first: true } };
+        let open = self.open.iter().copied().chain([object]).collect();
+        Some(Self { open, place })
+    }
+
+    fn closed(&self, object: bool) -> Option<Self> {
+        let (last, rest) = self.open.split_last()?;
+        (*last == object).then(|| Self { open: rest.to_vec(), place: Place::After })
+    }
+
+    /// The place after a character; `None` if no JSON of an allowed type goes on with it.
+    fn step(&self, c: char, reading: &Reading) -> Option<Self> {
+        let is_space = matches!(c, '\t' | '\n' | '\r' | ' ');
+        match self.place {
+            Place::Deep => Some(self.clone()),
+            Place::Value { .. } | Place::Key { .. } | Place::Colon | Place::After if is_space => {
+                Some(self.clone())
+            }
+            Place::Value { first: true } if c == ']' => self.closed(false),
+            Place::Value { .. } => self.value(c, reading),
+            Place::Key { first: true } if c == '}' => self.closed(true),
+            Place::Key { .. } if c == '"' => self.with(Place::Text { key: true }),
+            Place::Key { .. } => None,
+            Place::Colon if c == ':' => self.with(Place::Value { first: false }),
+            Place::Colon => None,
+            Place::After => match c {
+                ']' | '}' => self.closed(c == '}'),
+                ',' if *self.open.last()? => self.with(Place::Key { first: false }),
+                ',' => self.with(Place::Value { first: false }),
+                _ => None,
+            },
+            Place::Word(rest) => match rest.strip_prefix(c)? {
+                "" => self.with(Place::After),
+                rest => self.with(Place::Word(rest)),
+            },
+            Place::Text { key } => match c {
+                '"' if key => self.with(Place::Colon),
+                '"' => self.with(Place::After),
+                '\\' => self.with(Place::Escape { key }),
+                '\0'..='\x1f' => None,
+                _ => Some(self.clone()),
+            },
+            Place::Escape { key } => match c {
+                'u' => self.with(Place::Unit { key, left: 4 }),
+                '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' => self.with(Place::Text { key }),
+                _ => None,
+            },
+            Place::Unit { .. } if !c.is_ascii_hexdigit() => None,
+            Place::Unit { key, left: 1 } => self.with(Place::Text { key }),
+            Place::Unit { key, left } => self.with(Place::Unit { key, left: left - 1 }),
+            _ => self.number(c, reading),
+        }
+    }
+
+    /// The beginning of a value. Within others all types are allowed.
+    fn value(&self, c: char, reading: &Reading) -> Option<Self> {
+        let nested = !self.is_whole();
+        match c {
+            'n' if nested || reading.null => self.with(Place::Word("ull")),
+            't' if nested || reading.boolean => self.with(Place::Word("rue")),
+            'f' if nested || reading.boolean => self.with(Place::Word("alse")),
+            '"' => self.with(Place::Text { key: false }),
+            '[' if nested || reading.arrays => self.opened(false),
+            '{' if nested || reading.objects => self.opened(true),
+            '-' | '0'..='9' if !nested && reading.numbers == Numbers::None => None,
+            '-' => self.with(Place::Minus),
+            '0' => self.with(Place::Zero),
+            '1'..='9' => self.with(Place::Digits),
+            _ => None,
+        }
+    }
+
+    /// What follows the beginning of a number.
+    fn number(&self, c: char, reading: &Reading) -> Option<Self> {
+        let place = match (self.place, c) {
+            (Place::Minus, '0') => Place::Zero,
+            (Place::Minus, '1'..='9') | (Place::Digits, '0'..='9') => Place::Digits,
+            (Place::Zero | Place::Digits, '.') => Place::Point,
+            (Place::Point, '0'..='9') => Place::Fraction { some: c != '0' },
+            (Place::Fraction { some }, '0'..='9') => Place::Fraction { some: some || c != '0' },
+            (Place::Zero | Place::Digits | Place::Fraction { .. }, 'e' | 'E') => Place::Exponent,
+            (Place::Exponent, '+' | '-') => Place::Sign,
+            (Place::Exponent | Place::Sign | Place::Power, '0'..='9') => Place::Power,
+            _ if self.ends_number(reading) => return self.with(Place::After)?.step(c, reading),
+            _ => return None,
+        };
+        self.with(place)
+    }
+
+    /// May a number end here, and be of an allowed type?
+    fn ends_number(&self, reading: &Reading) -> bool {
+        match self.place {
+            Place::Zero | Place::Digits | Place::Power | Place::Fraction { some: false } => true,
+            Place::Fraction { some: true } => !self.is_whole() || reading.numbers == Numbers::All,
+            _ => false,
+        }
+    }
+
+    /// Does the text read as JSON, or may it for all that is known?
+    fn is_json(&self, reading: &Reading) -> bool {
+        match self.place {
+            Place::Deep => true,
+            Place::After => self.is_whole(),
+            _ => self.is_whole() && self.ends_number(reading),
+        }
+    }
+}
+
+/// The texts that read as JSON of the types of a reading, and those and what ends inside of a string of such
+/// JSON, which the tag that ends a text could go on with. Both are empty where all is a string.
+pub(super) fn json(reading: &Reading) -> Result<[CharDfa; 2], LeafError> {
+    if !reading.has_others() {
+        return Ok([CharDfa::none(), CharDfa::none()]);
+    }
+    let ranges = [('1', '9'), ('a', 'f'), ('A', 'F'), ('\0', '\x1f')];
+    let mut classes: Vec<CharClass> = SIGNS.chars().map(CharClass::one).collect();
+    classes.extend(ranges.map(|range| CharClass::new([range])));
+    let (alphabet, _) = Alphabet::of(&classes);
+    let mut members = vec!['\0'; alphabet.classes()];
+    for (first, _, class) in alphabet.intervals() {
+        members[class] = char_at(first);
+    }
+    let start = At { open: Vec::new(), place: Place::Value { first: false } };
+    let of = |cut: bool| {
+        explore(alphabet.clone(), start.clone(), |at| {
+            let accepts = at.is_json(reading) || cut && matches!(at.place, Place::Text { .. });
+            Ok(Row { accepts, to: members.iter().map(|&c| at.step(c, reading)).collect() })
+        })
+    };
+    Ok([of(false)?, of(true)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXTS: &str = r#"([\[\]{},:" \n]|null|true|false|"a"|-|0|1|\.5|e\+?1|\\[nux"]|00e9|a){0,9}"#;
+
+    proptest! {
+        /// Against a reader of JSON: what is JSON is in it, and what is in it and not deep is JSON.
+        #[test]
+        fn json_is_in_it(text in TEXTS, null: bool, boolean: bool, arrays: bool, objects: bool) {
+            let reading =
+                Reading { null, boolean, arrays, objects, numbers: Numbers::All, ..Reading::default() };
+            let [json, cut] = json(&reading).unwrap();
+            let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+            let is_read = value.is_some_and(|value| match value {
+                serde_json::Value::Null => null,
+                serde_json::Value::Bool(_) => boolean,
+                serde_json::Value::Array(_) => arrays,
+                serde_json::Value::Object(_) => objects,
+                _ => true,
+            });
+            let depth = text.chars().filter(|c| "[{".contains(*c)).count();
+            if is_read || depth <= MOST_DEPTH {
+                prop_assert_eq!(json.contains(&text), is_read, "{}", text);
+            }
+            prop_assert!(cut.contains(&text) || !json.contains(&text));
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_surely_no_integers_are_strings() {
+        let reading = Reading { numbers: Numbers::Whole, ..Reading::default() };
+        let [json, cut] = json(&reading).unwrap();
+        for (text, is_read) in [
+            ("1", true),
+            (" -0 ", true),
+            ("1.0", true),
+            ("1.50e1", true),
+            ("1.5", false),
+            ("1.5 ", false),
+            ("v1", false),
+            ("01", false),
+            ("1.2.3", false),
+            ("null", false),
+            ("\"a\"", true),
+            ("\"a\" b", false),
+        ] {
+            assert_eq!(json.contains(text), is_read, "{text}");
+        }
+        assert!(cut.contains("\"a") && !json.contains("\"a") && !cut.contains("\"a\\"));
+    }
+}

@@ -1,0 +1,307 @@
+//! The arguments of a function, each as a text by itself, as between XML tags.
+//!
+//! The schema of all arguments is expanded like any other; its objects say which arguments there are, and
+//! each argument's set of values is split: strings stand as they are ([`raw`]), all else is JSON. A text that
+//! reads as JSON of a type that the argument may have is that value ([`reading`], [`json_prefix`]), and a
+//! string that is spelled so is written in quotes, like any string that may be.
+
+mod json_prefix;
+mod raw;
+mod reading;
+mod utf8;
+
+use std::rc::Rc;
+
+pub(in crate::grammar) use raw::END;
+pub(in crate::grammar) use reading::{Numbers, Reading, Readings, is_space};
+
+use self::raw::Writer;
+use super::{
+    AutomataCache, SchemaError, SchemaOptions, StringSet, WrittenKeys,
+    algebra::{Algebra, Depth, Formula, FormulaId},
+    dfa::CharDfa,
+    emit::{Way, emit},
+    error::{Checked, Problem, SchemaErrorKind},
+    leaf::LeafError,
+    with_algebra,
+};
+use crate::{
+    grammar::{Automaton, Grammar, Pattern, Span},
+    limits::Limits,
+};
+
+/// All arguments of a function.
+#[derive(Debug)]
+pub(in crate::grammar) struct Arguments {
+    /// The ways to call it: lists of arguments, in order.
+    pub(in crate::grammar) ways: Vec<Vec<Argument>>,
+    /// Are strings left out that are too long to be counted?
+    pub(in crate::grammar) left_out: bool,
+    /// May an argument come twice, or a key within one?
+    pub(in crate::grammar) may_repeat: bool,
+}
+
+/// An argument.
+#[derive(Debug)]
+pub(in crate::grammar) struct Argument {
+    pub(in crate::grammar) name: Name,
+    pub(in crate::grammar) required: bool,
+    /// Texts of strings, from the `>` of the opening tag to the end of the closing one.
+    pub(in crate::grammar) texts: Vec<Pattern>,
+    /// JSON of the values, if any is written so.
+    pub(in crate::grammar) json: Option<Grammar>,
+    /// Where its schema stands.
+    pub(in crate::grammar) span: Span,
+}
+
+/// Names of arguments.
+#[derive(Debug)]
+pub(in crate::grammar) enum Name {
+    Is(Rc<str>),
+    /// Any number of arguments with such names.
+    In(Automaton),
+}
+
+/// A member of an object, before it is written.
+struct Member {
+    name: Key,
+    required: bool,
+    value: FormulaId,
+}
+
+enum Key {
+    Is(Rc<str>),
+    In(Rc<StringSet>),
+}
+
+/// Reads the schema of a function's arguments.
+///
+/// # Errors
+/// As [`SchemaOptions::parse`]; also where no object is allowed, or the number of arguments has bounds of its
+/// own.
+pub(in crate::grammar) fn arguments(
+    options: &SchemaOptions,
+    text: &str,
+    limits: &Limits,
+    automata: &AutomataCache,
+) -> Result<Arguments, SchemaError> {
+    let work = |algebra: &mut Algebra<'_>, start| {
+        let ways = ways(algebra, start)?;
+        let readings = readings(algebra, &ways)?;
+        let mut maker = Maker {
+            limits,
+            readings,
+            writer: Writer::new(automata),
+            keys: WrittenKeys::new(),
+            left_out: false,
+            may_repeat: ways.iter().flatten().any(|member| matches!(member.name, Key::In(_))),
+            missing: None,
+        };
+        let mut made = Vec::new();
+        for way in ways {
+            made.extend(maker.way(algebra, way)?);
+        }
+        match made.is_empty() {
+            true => Err(maker.missing.unwrap_or_else(|| algebra.nothing_allowed(start))),
+            false => Ok(Arguments { ways: made, left_out: maker.left_out, may_repeat: maker.may_repeat }),
+        }
+    };
+    Ok(with_algebra(options, text, limits, automata, work)?.0)
+}
+
+/// How the arguments of a function are read back.
+///
+/// # Errors
+/// As [`arguments`].
+pub(in crate::grammar) fn readings_of(
+    options: &SchemaOptions,
+    text: &str,
+    limits: &Limits,
+) -> Result<Readings, SchemaError> {
+    let work = |algebra: &mut Algebra<'_>, start| {
+        let ways = ways(algebra, start)?;
+        readings(algebra, &ways)
+    };
+    Ok(with_algebra(options, text, limits, &AutomataCache::of_one_call(), work)?.0)
+}
+
+/// The members of each kind of objects that a schema allows.
+fn ways(algebra: &mut Algebra<'_>, start: FormulaId) -> Checked<Vec<Vec<Member>>> {
+    let shape = algebra.expand(start)?;
+    let here = algebra.here();
+    if shape.objects.is_empty() {
+        if algebra.is_surely_empty(start, Depth::ITEM) {
+            return Err(algebra.nothing_allowed(start));
+        }
+        let reason = "the arguments of a function are an object, which this schema does not allow";
+        return Err(Problem::new(SchemaErrorKind::Unsupported, here, None, reason));
+    }
+    let mut ways = Vec::new();
+    for object in &shape.objects {
+        let plan = algebra.plan(object)?;
+        if plan.max.is_some_and(|max| max < plan.min) {
+            continue;
+        }
+        let keyword = match (plan.min, object.max) {
+            (1.., _) => Some("minProperties"),
+            (_, Some(_)) if plan.max.is_some() => Some("maxProperties"),
+            _ => None,
+        };
+        if let Some(keyword) = keyword {
+            let reason = "the number of arguments between tags cannot be bounded";
+            return Err(Problem::unsupported(here, keyword, reason));
+        }
+        if plan.wanted != 0 {
+            let reason = "arguments between tags cannot be asked for under one of several names";
+            return Err(Problem::new(SchemaErrorKind::Unsupported, here, None, reason));
+        }
+        let either =
+            |algebra: &mut Algebra<'_>, ways: &[Way]| algebra.formulas.or(ways.iter().map(|way| way.value));
+        let mut members = Vec::new();
+        for member in plan.members.iter().chain(&plan.listed) {
+            let value = either(algebra, &member.ways);
+            members.push(Member { name: Key::Is(member.key.clone()), required: member.required, value });
+        }
+        for region in &plan.regions {
+            let value = either(algebra, &region.ways);
+            members.push(Member { name: Key::In(region.keys.clone()), required: false, value });
+        }
+        ways.push(members);
+    }
+    Ok(ways)
+}
+
+/// How each argument is read, whichever of the ways it is of.
+fn readings(algebra: &mut Algebra<'_>, ways: &[Vec<Member>]) -> Checked<Readings> {
+    let mut readings = Readings::default();
+    let mut all = Reading::default();
+    for member in ways.iter().flatten() {
+        let reading = Reading::of(&*algebra.expand(member.value)?);
+        all = all.or(reading);
+        match &member.name {
+            Key::Is(name) => {
+                let known = readings.named.entry(name.as_ref().into()).or_default();
+                *known = known.or(reading);
+            }
+            Key::In(_) => readings.others = Some(readings.others.unwrap_or_default().or(reading)),
+        }
+    }
+    // What is any other argument in one way may have a name in another.
+    if ways.len() > 1 && readings.others.is_some() {
+        readings.named.values_mut().for_each(|reading| *reading = all);
+        readings.others = Some(all);
+    }
+    Ok(readings)
+}
+
+/// Writes arguments.
+struct Maker<'l> {
+    limits: &'l Limits,
+    readings: Readings,
+    writer: Writer<'l>,
+    keys: WrittenKeys,
+    left_out: bool,
+    may_repeat: bool,
+    /// Why the first way could not be written that could not.
+    missing: Option<Box<Problem>>,
+}
+
+impl Maker<'_> {
+    /// The arguments of a way; `None` if one that must be there has no text.
+    fn way(&mut self, algebra: &mut Algebra<'_>, way: Vec<Member>) -> Checked<Option<Vec<Argument>>> {
+        let mut made = Vec::with_capacity(way.len());
+        for member in way {
+            let required = member.required;
+            match self.argument(algebra, member)? {
+                Ok(argument) => made.push(argument),
+                Err(problem) if required => {
+                    self.missing.get_or_insert(problem);
+                    return Ok(None);
+                }
+                // An object may do without it.
+                Err(_) => {}
+            }
+        }
+        Ok(Some(made))
+    }
+
+    /// An argument, or why it has no text.
+    fn argument(
+        &mut self,
+        algebra: &mut Algebra<'_>,
+        member: Member,
+    ) -> Checked<Result<Argument, Box<Problem>>> {
+        let span = algebra.stand_before(member.value);
+        let none = |algebra: &Algebra<'_>, reason: &str| {
+            Ok(Err(Problem::new(SchemaErrorKind::NoInstance, algebra.here(), None, reason)))
+        };
+        let (name, reading) = match &member.name {
+            Key::Is(name) if name.contains('>') => {
+                return none(algebra, "a name with `>` cannot stand between tags");
+            }
+            Key::Is(name) => (Name::Is(name.clone()), self.readings.of(name)),
+            Key::In(keys) => {
+                let names = names(keys);
+                let Some(names) = algebra.fitting(names)? else {
+                    return none(algebra, "names with `>` cannot stand between tags");
+                };
+                (Name::In(names), self.readings.others)
+            }
+        };
+        let reading = reading.unwrap_or_default();
+        let shape = algebra.expand(member.value)?;
+        let texts = self.writer.texts(&shape.strings, &reading);
+        let texts = algebra.fitting(texts)?;
+        let json = if reading.has_others() {
+            match emit(algebra, member.value, &mut self.keys, self.limits) {
+                Ok(grammar) => Some(grammar),
+                Err(problem) if problem.kind != SchemaErrorKind::NoInstance => return Err(problem),
+                Err(problem) if texts.patterns.is_empty() => return Ok(Err(problem)),
+                Err(_) => None,
+            }
+        } else {
+            None
+        };
+        if texts.patterns.is_empty() && json.is_none() {
+            if shape.strings.is_empty() {
+                return Ok(Err(algebra.nothing_allowed(member.value)));
+            }
+            return none(algebra, "every string has `</parameter>` in it, which ends an argument");
+        }
+        self.left_out |= texts.left_out;
+        self.may_repeat |= json.as_ref().is_some_and(|grammar| grammar.distinct_keys().is_some());
+        let Member { required, .. } = member;
+        Ok(Ok(Argument { name, required, texts: texts.patterns, json, span }))
+    }
+}
+
+/// The names of a set, as they are, but for those with the sign that ends them; `None` if there is none.
+fn names(keys: &StringSet) -> Result<Option<Automaton>, LeafError> {
+    let names = keys.subtract(&StringSet::from_pattern(">")?)?;
+    let mut all = CharDfa::none();
+    for (min, max, dfa) in names.windows() {
+        all = all.or(&dfa.within(min, max)?)?;
+    }
+    if all.is_empty() { Ok(None) } else { utf8::plain(&all).map(Some) }
+}
+
+impl Algebra<'_> {
+    /// Stands at the first schema that a formula is made of, and says where that is.
+    fn stand_before(&mut self, id: FormulaId) -> Span {
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            match self.formulas.get(id) {
+                &Formula::Schema { node, .. } | &Formula::Value { node, .. } => {
+                    self.stand_at(node);
+                    break;
+                }
+                Formula::And(parts) | Formula::Or(parts) | Formula::One { of: parts, .. } => {
+                    open.extend(parts.iter().rev());
+                }
+                Formula::Any | Formula::Never | Formula::Leaf { .. } => {}
+            }
+        }
+        let documents = &self.resolver.documents;
+        if documents.document(self.here()) == 0 { documents.span(self.here()) } else { Span::default() }
+    }
+}

@@ -1,0 +1,216 @@
+//! Sets of strings -> the texts that stand for them between tags: the characters as they are, up to the first
+//! `</parameter>`.
+//!
+//! A line feed behind the opening tag and one in front of the closing tag belong to the tags. So there are
+//! four ways to write a string, of which a text is at most one: with both line feeds, with either, and with
+//! none, where the string itself must not have one in that place.
+
+use hashbrown::HashMap;
+
+use super::{json_prefix::json, reading::Reading, utf8::plain};
+use crate::grammar::{
+    Pattern,
+    json_schema::{
+        StringSet,
+        automata::{AutomataCache, recipe},
+        dfa::CharDfa,
+        leaf::LeafError,
+    },
+};
+
+/// What ends an argument.
+pub(in crate::grammar) const END: &str = "</parameter>";
+/// What begins its text: the end of the opening tag.
+const BEGIN: &str = ">";
+
+/// White space of JSON.
+const SPACES: &str = "\t\n\r ";
+
+/// Greatest length that is counted by states; longer ones are counted beside an automaton.
+const COUNTED_BY_STATES: u64 = 32;
+/// Greatest length that is counted, the closing tag included.
+const MAX_COUNTED: u64 = 131_071;
+/// Length below which states count where nothing else can.
+const LEAST_COUNTED: u64 = 255;
+
+/// Automata that all functions with arguments of such types have in common: there are at most 48 readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Common {
+    /// Any string.
+    All(Reading),
+    Closing,
+    Broken(bool),
+    /// Texts that are read as JSON, or that the closing tag could go on with, inside of a string.
+    Json(Reading, bool),
+}
+recipe!(Common, |_| 0, |_| true);
+
+/// Texts for strings, each from the `>` of the opening tag to the end of the closing one.
+#[derive(Debug, Clone, Default)]
+pub(in crate::grammar) struct Texts {
+    pub(in crate::grammar) patterns: Vec<Pattern>,
+    /// Are longer strings left out than can be counted?
+    pub(in crate::grammar) left_out: bool,
+}
+
+/// Makes texts; those of equal sets are made once.
+#[derive(Debug)]
+pub(super) struct Writer<'a> {
+    automata: &'a AutomataCache,
+    known: HashMap<(StringSet, Reading), Texts>,
+}
+
+/// What strings are told apart by.
+#[derive(Debug, Clone)]
+struct Languages {
+    /// Strings with the closing tag in them.
+    closing: CharDfa,
+    /// Strings that begin, and that end, with a line feed.
+    broken: [CharDfa; 2],
+    /// Texts that are read as JSON; and those that the closing tag could go on with, inside of a string.
+    json: [CharDfa; 2],
+}
+
+/// The strings of a way to write them, and what stands around.
+struct Way {
+    strings: CharDfa,
+    before: &'static str,
+    after: &'static str,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer without texts.
+    pub(super) fn new(automata: &'a AutomataCache) -> Self {
+        Self { automata, known: HashMap::new() }
+    }
+
+    /// The texts of the strings of a set that are read back as what they are, with none if there are none.
+    ///
+    /// # Errors
+    /// If an automaton would be too large.
+    pub(super) fn texts(&mut self, set: &StringSet, reading: &Reading) -> Result<Texts, LeafError> {
+        let key = (set.clone(), *reading);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        if set.is_all() {
+            // Most arguments are any string: one terminal, which all functions have in common.
+            let make = || plain(&Languages::of(reading, self.automata)?.small(&CharDfa::all(), reading)?);
+            let automaton = self.automata.automaton(Common::All(*reading), make)?;
+            let texts = Texts { patterns: vec![Pattern::automaton(automaton)], left_out: false };
+            self.known.insert(key, texts.clone());
+            return Ok(texts);
+        }
+        let languages = Languages::of(reading, self.automata)?;
+        let mut texts = Texts::default();
+        let mut small = CharDfa::none();
+        for (min, max, dfa) in set.windows().filter(|(_, _, dfa)| !dfa.is_empty()) {
+            let few = max.is_some_and(|max| max <= COUNTED_BY_STATES) || dfa.longest().is_some();
+            if few || max.is_none() && min <= COUNTED_BY_STATES {
+                small = small.or(&languages.small(&dfa.within(min, max)?, reading)?)?;
+            } else {
+                for way in languages.ways(dfa, reading)? {
+                    texts.count(&way, min, max)?;
+                }
+            }
+        }
+        if !small.is_empty() {
+            texts.patterns.push(Pattern::automaton(plain(&small)?));
+        }
+        self.known.insert(key, texts.clone());
+        Ok(texts)
+    }
+}
+
+impl Languages {
+    /// The languages of a reading, made once for all with the same types beside strings.
+    fn of(reading: &Reading, automata: &AutomataCache) -> Result<Self, LeafError> {
+        let one = |name: Common, pattern: &str| {
+            automata.language(name, || {
+                let set = StringSet::from_pattern(pattern)?;
+                // A pattern is one automaton of strings of any length.
+                Ok(set.windows().next().map_or_else(CharDfa::none, |(_, _, dfa)| dfa.clone()))
+            })
+        };
+        let others = reading.of_others();
+        let part = |cut: bool| {
+            automata.language(Common::Json(others, cut), || {
+                let [whole, open] = json(&others)?;
+                Ok(if cut { open } else { whole })
+            })
+        };
+        Ok(Self {
+            closing: one(Common::Closing, "</parameter>")?,
+            broken: [one(Common::Broken(false), "^\\n")?, one(Common::Broken(true), "\\n$")?],
+            json: [part(false)?, part(true)?],
+        })
+    }
+
+    /// The texts of strings that are not counted, as one language.
+    fn small(&self, strings: &CharDfa, reading: &Reading) -> Result<CharDfa, LeafError> {
+        let ways = self.ways(strings, reading)?;
+        ways.iter()
+            .try_fold(CharDfa::none(), |all, way| all.or(&way.strings.between(way.before, way.after)?))
+    }
+
+    /// The ways to write strings.
+    fn ways(&self, strings: &CharDfa, reading: &Reading) -> Result<Vec<Way>, LeafError> {
+        let [json, cut] = &self.json;
+        let [first, last] = &self.broken;
+        let clean = strings.minus(&self.closing)?;
+        let (broken, whole) = (clean.minus(json)?, clean.minus(cut)?);
+        if reading.is_listed() {
+            // White space around it is matched beside it.
+            return Ok(vec![Way { strings: whole.among(SPACES)?, before: BEGIN, after: END }]);
+        }
+        let some = CharDfa::none().not().minus(&CharDfa::of([""])?)?;
+        let ways = [
+            (broken.clone(), ">\n", "\n</parameter>"),
+            (whole.minus(last)?, ">\n", END),
+            (broken.minus(first)?.and(&some)?, BEGIN, "\n</parameter>"),
+            (whole.minus(first)?.minus(last)?, BEGIN, END),
+        ];
+        let ways = ways.into_iter().filter(|(strings, ..)| !strings.is_empty());
+        Ok(ways.map(|(strings, before, after)| Way { strings, before, after }).collect())
+    }
+}
+
+impl Texts {
+    /// Adds the strings of a way within bounds on their length that are not small: terminals that count
+    /// characters, with those of the tags.
+    fn count(&mut self, way: &Way, min: u64, max: Option<u64>) -> Result<(), LeafError> {
+        if !way.strings.has_length(min, max)? {
+            return Ok(());
+        }
+        let around = [way.before, way.after].map(|text| text.chars().count() as u64).iter().sum::<u64>();
+        // Those at either end are not counted.
+        let more = around - 2;
+        let automaton = plain(&way.strings.between(way.before, way.after)?)?;
+        let counted = |max: u64| {
+            let bound = |length: u64| u32::try_from(length + more).ok();
+            Pattern::measured(&automaton, bound(min)?, bound(max)?)
+        };
+        let all = max.filter(|max| *max <= MAX_COUNTED - more);
+        if let Some(pattern) = all.and_then(counted) {
+            self.patterns.push(pattern);
+            return Ok(());
+        }
+        let least = min.max(LEAST_COUNTED);
+        if max.is_some_and(|max| max <= least) {
+            let strings = way.strings.within(min, max)?.between(way.before, way.after)?;
+            self.patterns.push(Pattern::automaton(plain(&strings)?));
+            return Ok(());
+        }
+        // As long as can be: the more states, the less.
+        let first = all.unwrap_or(MAX_COUNTED - more);
+        let bounds =
+            std::iter::successors(Some(first), |bound| Some(bound / 2)).take_while(|max| *max >= least);
+        let found = bounds.into_iter().find_map(counted);
+        self.patterns.push(found.ok_or(LeafError::Budget {
+            what: "characters of a text between tags that are counted",
+            limit: usize::try_from(MAX_COUNTED - more).unwrap_or(usize::MAX),
+        })?);
+        self.left_out = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! Automata over characters -> automata over the bytes of UTF-8, each character as it is.
+
+use std::collections::HashMap;
+
+use regex_syntax::utf8::{Utf8Range, Utf8Sequences};
+
+use crate::grammar::{
+    automaton::{Automaton, Edge, State},
+    json_schema::{
+        dfa::{CharDfa, char_at},
+        leaf::LeafError,
+    },
+};
+
+/// Byte states of one automaton. The engine's own budget of a terminal is 20,000.
+const MAX_STATES: usize = 16_000;
+
+/// Bytes of some characters, and the state they lead to.
+type Way = (Vec<Utf8Range>, u32);
+
+/// The texts of an automaton that has some. Linear in its edges.
+///
+/// # Errors
+/// If there would be more than [`MAX_STATES`].
+pub(super) fn plain(dfa: &CharDfa) -> Result<Automaton, LeafError> {
+    let count = number(dfa.len());
+    let mut states = States { made: vec![State::default(); dfa.len()], known: HashMap::new() };
+    for at in 0..count {
+        let ways: Vec<Way> = dfa.edges(at).into_iter().flat_map(ways).collect();
+        let ways: Vec<(&[Utf8Range], u32)> = ways.iter().map(|(bytes, to)| (&bytes[..], *to)).collect();
+        let edges = states.edges(&ways);
+        states.made[at as usize] = State { accepts: dfa.accepts(at), edges };
+        if states.made.len() > MAX_STATES {
+            return Err(too_many());
+        }
+    }
+    // States of `dfa` differ, and so do those inside of characters, of which equal ones are one.
+    Automaton::trimmed(states.made).map_err(|_| too_many())
+}
+
+fn too_many() -> LeafError {
+    LeafError::Budget { what: "states of the automaton of a text between tags", limit: MAX_STATES }
+}
+
+/// At most [`MAX_STATES`] and those of one character, so numbers fit.
+fn number(states: usize) -> u32 {
+    u32::try_from(states).unwrap_or(0)
+}
+
+/// The bytes of the characters of an edge, in order.
+fn ways((first, last, to): (u32, u32, u32)) -> impl Iterator<Item = Way> {
+    let sequences = Utf8Sequences::new(char_at(first), char_at(last));
+    sequences.map(move |sequence| (sequence.as_slice().to_vec(), to))
+}
+
+struct States {
+    made: Vec<State>,
+    /// States inside of characters, by their edges.
+    known: HashMap<Vec<Edge>, u32>,
+}
+
+impl States {
+    /// The edges of ways that part at their first bytes, or have the same one there.
+    fn edges(&mut self, ways: &[(&[Utf8Range], u32)]) -> Vec<Edge> {
+        let mut edges: Vec<Edge> = Vec::new();
+        for group in ways.chunk_by(|one, other| one.0.first() == other.0.first()) {
+            let Some((&(bytes, target), range)) = group.first().and_then(|way| Some((way, way.0.first()?)))
+            else {
+                continue;
+            };
+            let to = if bytes.len() == 1 { target } else { self.inside(group) };
+            match edges.last_mut() {
+                Some(last) if last.to == to && last.last.checked_add(1) == Some(range.start) => {
+                    last.last = range.end;
+                }
+                _ => edges.push(Edge { first: range.start, last: range.end, to }),
+            }
+        }
+        edges
+    }
+
+    /// The state behind the first byte of some ways. As deep as a character has bytes.
+    fn inside(&mut self, ways: &[(&[Utf8Range], u32)]) -> u32 {
+        let rest: Vec<_> = ways.iter().map(|(bytes, to)| (&bytes[1..], *to)).collect();
+        let edges = self.edges(&rest);
+        if let Some(&known) = self.known.get(&edges) {
+            return known;
+        }
+        let fresh = number(self.made.len());
+        self.made.push(State { accepts: false, edges: edges.clone() });
+        self.known.insert(edges, fresh);
+        fresh
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grammar::json_schema::StringSet;
+
+    const PATTERNS: [&str; 6] =
+        ["^[^<]*$", "^[a\u{e9}-\u{20ac}\u{1f600}]*$", "b\\s", "^.{1,2}$", "", "\u{e9}|\n"];
+
+    const TEXT: &str = "[ab<\n\u{7f}\u{80}\u{e8}-\u{ea}\u{7ff}-\u{801}\u{d7ff}\u{e000}\u{20ab}-\u{20ad}\
+                        \u{ffff}-\u{10001}\u{1f600}\u{10ffff}]{0,4}";
+
+    fn accepts(automaton: &Automaton, text: &str) -> bool {
+        let states = automaton.states();
+        let step = |state: u32, byte: u8| {
+            let edges = &states[state as usize].edges;
+            edges.iter().find(|edge| (edge.first..=edge.last).contains(&byte)).map(|edge| edge.to)
+        };
+        text.bytes().try_fold(0, step).is_some_and(|state| states[state as usize].accepts)
+    }
+
+    proptest! {
+        #[test]
+        fn texts_are_strings_as_they_are(
+            pattern in prop::sample::select(&PATTERNS[..]),
+            texts in prop::collection::vec(TEXT, 1..30),
+        ) {
+            let set = StringSet::from_pattern(pattern).unwrap();
+            for (_, _, dfa) in set.windows() {
+                let automaton = plain(dfa).unwrap();
+                for text in &texts {
+                    let is_in = set.contains(text);
+                    prop_assert_eq!(accepts(&automaton, text), is_in, "{:?} {:?}", pattern, text);
+                }
+            }
+        }
+    }
+}

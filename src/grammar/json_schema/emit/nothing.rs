@@ -1,0 +1,216 @@
+//! Why a schema allows no value.
+
+use std::rc::Rc;
+
+use hashbrown::HashSet;
+
+use super::{
+    super::{
+        algebra::{Algebra, Depth, Formula, FormulaId, Formulas, ObjectShape},
+        document::{NodeId, Value},
+        error::{Problem, SchemaErrorKind},
+    },
+    MOST_ALIASES,
+};
+use crate::grammar::error::quoted;
+
+/// Schemas that are named in a message.
+const MOST_NAMED: usize = 8;
+
+impl Algebra<'_> {
+    /// That no value is valid, and which schemas contradict each other.
+    ///
+    /// Goes down from the start along members and items that must be there and cannot.
+    pub(in super::super) fn nothing_allowed(&mut self, root: FormulaId) -> Box<Problem> {
+        if let Some(problem) = self.impossible_member(root) {
+            return problem;
+        }
+        let mut here = root;
+        for _ in 0..MOST_ALIASES {
+            here = self.without_aliases(here).unwrap_or(here);
+            let Ok(shape) = self.expand(here) else { break };
+            let below = match (&shape.objects[..], &shape.arrays[..]) {
+                ([object], []) => {
+                    let values = self.required_values(object);
+                    values.into_iter().find(|&value| self.is_surely_empty(value, Depth::ITEM))
+                }
+                ([], [array]) if array.min > 0 => Some(array.item(0)),
+                _ => None,
+            };
+            match below {
+                Some(below) if below != here && below != Formulas::NEVER => here = below,
+                _ => break,
+            }
+        }
+        let mut nodes = Vec::new();
+        self.schemas_of(here, &mut nodes);
+        let node = nodes.first().copied().unwrap_or_default();
+        let reason = "no value is valid: what is asked for contradicts itself, or would have to be endless";
+        let mut problem = Problem::new(SchemaErrorKind::NoInstance, node, None, reason);
+        problem.more =
+            nodes.into_iter().skip(1).map(|node| (node, "together with this".to_owned())).collect();
+        for (node, label) in &mut problem.more {
+            *label = format!("together with {}", self.resolver.documents.pointer(*node));
+        }
+        problem
+    }
+
+    /// That a member must be there and cannot, if that is found.
+    ///
+    /// A search through members and items that must be there, where the schema leaves no choice.
+    fn impossible_member(&mut self, root: FormulaId) -> Option<Box<Problem>> {
+        let (mut open, mut seen) = (vec![root], HashSet::new());
+        while let Some(id) = open.pop() {
+            let id = self.without_aliases(id).unwrap_or(id);
+            if seen.len() == MOST_ALIASES || !seen.insert(id) {
+                continue;
+            }
+            let Ok(shape) = self.expand(id) else { continue };
+            let has_others = shape.null
+                || shape.booleans != [false; 2]
+                || !shape.numbers.is_empty()
+                || !shape.strings.is_empty();
+            match (&shape.objects[..], &shape.arrays[..]) {
+                _ if has_others => {}
+                ([], [array]) if array.min > 0 => open.push(array.item(0)),
+                (objects, []) => {
+                    let names: Vec<_> = objects.iter().map(|object| self.impossible_name(object)).collect();
+                    let first = names.iter().flatten().next();
+                    if names.iter().all(Option::is_some)
+                        && let Some(problem) = self.missing_member(id, first.map(|name| &**name))
+                    {
+                        return Some(problem);
+                    }
+                    if let [object] = objects {
+                        open.extend(self.required_values(object).into_iter().rev());
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The first name that must be there and cannot.
+    fn impossible_name(&mut self, object: &ObjectShape) -> Option<Rc<str>> {
+        let values = self.required_values(object);
+        let first = values.iter().position(|&value| value == Formulas::NEVER)?;
+        object.required.get(first).cloned()
+    }
+
+    /// That a member of a set's objects must be there and cannot, with the keywords that say so. Without a
+    /// name, the first that is so by the keywords alone, if there is one.
+    fn missing_member(&self, objects: FormulaId, name: Option<&str>) -> Option<Box<Problem>> {
+        let nodes = self.schemas_in_all(objects);
+        let documents = &self.resolver.documents;
+        let required =
+            |node: NodeId| match documents.member(node, "required").map(|list| documents.value(list)) {
+                Some(Value::Array(names)) => &names[..],
+                _ => &[],
+            };
+        let names = nodes.iter().flat_map(|&node| required(node).iter().map(move |&one| (node, one)));
+        let named = names.filter_map(|(node, one)| Some((node, documents.string(one)?)));
+        let mut named = named.filter(|(_, one)| name.is_none_or(|name| name == *one));
+        let (at, name, why) = match name {
+            Some(name) => {
+                let at = named.next().map(|(node, _)| node);
+                (at, name, self.forbidden(&nodes, name))
+            }
+            // Values of other types need no member.
+            None if nodes.iter().any(|&node| self.is_about_others(node)) => return None,
+            None => {
+                let found = named.find_map(|(node, one)| Some((node, one, self.forbidden(&nodes, one)?)));
+                let (node, one, why) = found?;
+                (Some(node), one, Some(why))
+            }
+        };
+        let shown = quoted(name);
+        let (reason, place) = match why {
+            Some((place, Some(keyword))) => {
+                (format!("{shown} must be there, and `{keyword}` allows no such member"), Some(place))
+            }
+            Some((place, None)) => {
+                (format!("{shown} must be there, and its schema allows no value"), Some(place))
+            }
+            None => (format!("{shown} must be there, and no value is allowed for it"), None),
+        };
+        let node = at.or(nodes.first().copied()).unwrap_or_default();
+        let mut problem = Problem::new(SchemaErrorKind::NoInstance, node, at.map(|_| "required"), reason);
+        problem.more = place.map(|place| (place, documents.pointer(place))).into_iter().collect();
+        Some(problem.with_hint(format!("list {shown} under `properties`, or do not require it")))
+    }
+
+    /// Does a schema ask for something beside objects, or for single values?
+    fn is_about_others(&self, node: NodeId) -> bool {
+        let documents = &self.resolver.documents;
+        let asks = |keyword: &str| documents.member(node, keyword).is_some();
+        let kind = documents.member(node, "type").map(|kind| documents.value(kind));
+        let names_objects = match kind {
+            None => true,
+            Some(Value::Array(kinds)) => kinds.iter().any(|&kind| documents.string(kind) == Some("object")),
+            Some(kind) => matches!(kind, Value::String(kind) if **kind == *"object"),
+        };
+        !names_objects || asks("enum") || asks("const")
+    }
+
+    /// Where schemas, all of which hold, forbid a member: its own schema, or a keyword that has no such key.
+    fn forbidden(&self, nodes: &[NodeId], name: &str) -> Option<(NodeId, Option<&'static str>)> {
+        let documents = &self.resolver.documents;
+        let is_false = |node: NodeId| matches!(documents.value(node), Value::Bool(false));
+        let own = |node: NodeId| documents.member(documents.member(node, "properties")?, name);
+        if let Some(own) = nodes.iter().find_map(|&node| own(node).filter(|&own| is_false(own))) {
+            return Some((own, None));
+        }
+        let forbids = |node: NodeId, keyword: &'static str| {
+            let is_listed = own(node).is_some() || documents.member(node, "patternProperties").is_some();
+            let value = documents.member(node, keyword)?;
+            (is_false(value) && !is_listed).then_some((value, Some(keyword)))
+        };
+        let found = |keyword: &'static str| nodes.iter().find_map(|&node| forbids(node, keyword));
+        ["additionalProperties", "unevaluatedProperties"].into_iter().find_map(found)
+    }
+
+    /// The schemas that all values of a formula are valid against, in order.
+    fn schemas_in_all(&self, id: FormulaId) -> Vec<NodeId> {
+        let (mut nodes, mut open) = (Vec::new(), vec![id]);
+        while let Some(id) = open.pop() {
+            match self.formulas.get(id) {
+                &Formula::Schema { node, scope, negated: false }
+                    if nodes.len() < MOST_NAMED && !nodes.contains(&node) =>
+                {
+                    nodes.push(node);
+                    open.extend(self.read.get(&(node, scope)));
+                }
+                Formula::And(parts) => open.extend(parts.iter().rev()),
+                _ => {}
+            }
+        }
+        nodes
+    }
+
+    /// The schemas that a formula is made of, in order.
+    fn schemas_of(&mut self, id: FormulaId, nodes: &mut Vec<NodeId>) {
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            match self.formulas.get(id).clone() {
+                Formula::Schema { node, scope, .. } => {
+                    if nodes.len() < MOST_NAMED && !nodes.contains(&node) {
+                        nodes.push(node);
+                        if let Some(&meaning) = self.read.get(&(node, scope)) {
+                            open.push(meaning);
+                        }
+                    }
+                }
+                Formula::Value { node, .. } => {
+                    if nodes.len() < MOST_NAMED && !nodes.contains(&node) {
+                        nodes.push(node);
+                    }
+                }
+                Formula::And(parts) | Formula::Or(parts) | Formula::One { of: parts, .. } => {
+                    open.extend(parts.iter().rev());
+                }
+                Formula::Any | Formula::Never | Formula::Leaf { .. } => {}
+            }
+        }
+    }
+}

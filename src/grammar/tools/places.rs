@@ -1,0 +1,110 @@
+//! Places in the structural tag that was made of a list of functions -> places in the list.
+//!
+//! The tag is JSON that nobody has seen. The schemas in it are those of the list, written anew: a place
+//! within one has a JSON pointer there, which leads to its place in the list.
+
+use super::Tool;
+use crate::grammar::{
+    GrammarError, GrammarWarning,
+    document::{Documents, NodeId, Value},
+    error::quoted,
+    source::{Source, Span},
+};
+
+/// The places of a tag.
+pub(super) struct Places<'l> {
+    list: &'l str,
+    /// In the order in which they stand in the tag, one or more times.
+    tools: &'l [&'l Tool<'l>],
+    /// The document of the tag, and that of the list, in one arena.
+    documents: Documents,
+    /// The schemas of the tag.
+    schemas: Vec<NodeId>,
+    /// All nodes of the list by where they stand.
+    of_list: Vec<NodeId>,
+}
+
+impl<'l> Places<'l> {
+    /// Of a list, the functions that may be called, and the tag made of these. Linear.
+    pub(super) fn new(list: &'l str, tools: &'l [&'l Tool<'l>], tag: &str) -> Self {
+        let mut documents = Documents::default();
+        let (mut schemas, mut of_list) = (Vec::new(), Vec::new());
+        if let (Ok(tag), Ok(list)) = (documents.read(tag), documents.read(list)) {
+            schemas = nodes(&documents, tag, |node| is_schema(&documents, node));
+            of_list = nodes(&documents, list, |_| false);
+            schemas.retain(|&node| is_schema(&documents, node));
+        }
+        Self { list, tools, documents, schemas, of_list }
+    }
+
+    /// An error of the tag, with the function's name, where it is about one.
+    pub(super) fn of_error(&self, error: GrammarError) -> GrammarError {
+        let tool = error.span().and_then(|span| self.tool(span));
+        let moved = error.moved(Source::new(self.list), |span| self.place(span));
+        match tool {
+            Some((tool, _)) => moved.within(&format!("function {}", quoted(&tool.name))),
+            None => moved,
+        }
+    }
+
+    /// A warning of the tag.
+    pub(super) fn of_warning(&self, warning: GrammarWarning) -> GrammarWarning {
+        let tool = self.tool(warning.place().span());
+        let moved = warning.moved(Source::new(self.list), |span| self.place(span));
+        match tool {
+            Some((tool, _)) => moved.within(&format!("function {}", quoted(&tool.name))),
+            None => moved,
+        }
+    }
+
+    /// The function whose schema a place of the tag is in, and that schema there.
+    fn tool(&self, span: Span) -> Option<(&'l Tool<'l>, NodeId)> {
+        let is_in = |node: &NodeId| is_within(span, self.documents.span(*node));
+        let at = self.schemas.iter().position(is_in)?;
+        let tool = self.tools.get(at % self.tools.len().max(1))?;
+        Some((tool, self.schemas[at]))
+    }
+
+    /// The place in the list. What is in no schema is the whole list.
+    fn place(&self, span: Span) -> Span {
+        let whole = Span::from_range(0..self.list.len());
+        let Some((tool, schema)) = self.tool(span) else { return whole };
+        let Some((_, of_tool)) = tool.parameters else { return whole };
+        let within = nodes(&self.documents, schema, |_| false);
+        // The innermost comes last.
+        let inner = within.into_iter().rev().find(|&node| is_within(span, self.documents.span(node)));
+        let (Some(inner), Some(own)) =
+            (inner, self.of_list.iter().find(|&&node| self.documents.span(node) == of_tool))
+        else {
+            return of_tool;
+        };
+        let pointers = [inner, schema].map(|node| self.documents.pointer(node));
+        let pointer = pointers[0].strip_prefix(&pointers[1]).unwrap_or_default();
+        let found = self.documents.at_pointer(*own, pointer);
+        found.map_or(of_tool, |node| self.documents.span(node))
+    }
+}
+
+fn is_within(inner: Span, outer: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// Is it the schema of a format of the tag?
+fn is_schema(documents: &Documents, node: NodeId) -> bool {
+    documents.parent(node).is_some_and(|parent| documents.member(parent, "json_schema") == Some(node))
+}
+
+/// A node and all below it, in the order of the text, but for what is below those that are `closed`.
+fn nodes(documents: &Documents, root: NodeId, closed: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
+    let (mut found, mut open) = (Vec::new(), vec![root]);
+    while let Some(node) = open.pop() {
+        found.push(node);
+        match documents.value(node) {
+            _ if closed(node) => {}
+            Value::Array(items) => open.extend(items.iter().rev()),
+            Value::Object(members) => open.extend(members.iter().rev().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+    found
+}
