@@ -136,7 +136,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{super::ecma, *};
-    use crate::grammar::json_schema::leaf::LeafError;
 
     #[test]
     fn what_is_surely_none() {
@@ -185,7 +184,7 @@ mod tests {
         /// Whatever the reader of patterns reads may be one.
         #[test]
         fn no_expression_is_refused(text in r"[ab1z^$.|()\[\]*+?{},:=!<\\-]{0,14}") {
-            let is_read = !matches!(ecma::parse(&text), Err(LeafError::Syntax { .. }));
+            let is_read = ecma::parse(&text).is_ok();
             prop_assert!(language().unwrap().contains(&text) || !is_read, "{}", text);
         }
     }
