@@ -116,27 +116,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        Limits,
-        grammar::{Automaton, Expr, Grammar, PatternKind, Syntax},
+        grammar::{Automaton, json_schema::strings::pattern_as_spelled},
         ids::{TokenId, TrieNodeId},
         scanner::TerminalDfa,
         subterminal::kin_tests::dfa,
     };
-
-    /// The only pattern of a schema that is spelled as texts come to it.
-    fn spelled(pattern: &str, bounds: &str) -> Spelled {
-        let pattern = serde_json::to_string(pattern).unwrap();
-        let schema = format!(r#"{{"type": "string", "pattern": {pattern}{bounds}}}"#);
-        let grammar = Grammar::parse(Syntax::JsonSchema, &schema, &Limits::default()).unwrap();
-        let leaf = |expr: &Expr| match expr {
-            Expr::Pattern(pattern) => match pattern.kind() {
-                PatternKind::Spelled(spelled) => Some(spelled.clone()),
-                _ => None,
-            },
-            _ => None,
-        };
-        grammar.exprs().find_map(|(_, expr)| leaf(expr)).expect("spelled as texts come")
-    }
 
     fn trie(tokens: &[String]) -> ByteTrie {
         let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
@@ -150,15 +134,15 @@ mod tests {
         TerminalTable::spelled(dfa, unbounded)
     }
 
-    const PATTERNS: [(&str, &str); 8] = [
-        ("^x[^\\n]{0,2000}$", ""),
-        ("^[ab]{1,900}-[^a]{1,900}$", ""),
-        ("^\\S.{0,1500}\\S$", ""),
-        ("^(?:[^,]{1,64},){0,29}$", ""),
-        ("^[a-z-]+:[ab]{0,1000}$", r#", "maxLength": 1800"#),
-        ("^[a-z-]+:[ab]{0,1000}$", r#", "minLength": 99"#),
-        ("^[a-z-]*[ab]{700,1000}$", r#", "minLength": 710, "maxLength": 790"#),
-        ("^(?!--)[^x]{1,1200}$", ""),
+    const PATTERNS: [(&str, (u64, Option<u64>)); 8] = [
+        ("^x[^\\n]{0,2000}$", (0, None)),
+        ("^[ab]{1,900}-[^a]{1,900}$", (0, None)),
+        ("^\\S.{0,1500}\\S$", (0, None)),
+        ("^(?:[^,]{1,64},){0,29}$", (0, None)),
+        ("^[a-z-]+:[ab]{0,1000}$", (0, Some(1_800))),
+        ("^[a-z-]+:[ab]{0,1000}$", (99, None)),
+        ("^[a-z-]*[ab]{700,1000}$", (710, Some(790))),
+        ("^(?!--)[^x]{1,1200}$", (0, None)),
     ];
 
     proptest! {
@@ -174,7 +158,7 @@ mod tests {
             (pattern, bounds) in prop::sample::select(&PATTERNS[..]),
             texts in prop::collection::vec(("[xab]", 0..2000_usize, r#"[,:-]?[ab,\\é-]{0,4}"#), 1..12),
         ) {
-            let spelled = spelled(pattern, bounds);
+            let spelled = pattern_as_spelled(pattern, bounds);
             let (shared, alone, trie) = (table(&spelled), table(&spelled), trie(&tokens));
             let work = &mut Work::unlimited();
             let comma = Arc::new(TerminalTable::new(dfa("[ ]*,[ ]*"), None));
@@ -212,12 +196,12 @@ mod tests {
         let tokens = ["a", "b", "ab", "a-b", "b\"", "\"", "x"].map(String::from);
         let trie = trie(&tokens);
         for (pattern, bounds, most) in [
-            ("^x[^\\n]{0,9000}$", "", 8),
-            ("^[ab]+-[^a]{1,4000}$", r#", "maxLength": 7000"#, 8),
-            ("^(?:[ab]{2})*-[^a]{1,2000}$", r#", "maxLength": 20971520"#, 8),
-            ("^(?:x[ab]{1,2000})+$", r#", "minLength": 500"#, 16),
+            ("^x[^\\n]{0,9000}$", (0, None), 8),
+            ("^[ab]+-[^a]{1,4000}$", (0, Some(7_000)), 8),
+            ("^(?:[ab]{2})*-[^a]{1,2000}$", (0, Some(20_971_520)), 8),
+            ("^(?:x[ab]{1,2000})+$", (500, None), 16),
         ] {
-            let table = table(&spelled(pattern, bounds));
+            let table = table(&pattern_as_spelled(pattern, bounds));
             let work = &mut Work::unlimited();
             let (mut rows, mut state) = (HashSet::new(), 0);
             for byte in std::iter::once(b'"').chain(*b"x").chain(std::iter::repeat_n(b'a', 3_000)) {
@@ -232,7 +216,7 @@ mod tests {
     /// Numbers of the automata of a grammar are those of its tables.
     #[test]
     fn the_same_in_both_ways() {
-        let spelled = spelled("^x[^a]{0,3000}$", "");
+        let spelled = pattern_as_spelled("^x[^a]{0,3000}$", (0, None));
         let (one, other) = (TerminalDfa::of_spelled(&spelled), TerminalDfa::of_spelled(&spelled));
         assert!(one == other && one.bytes() > 3_000);
         let automaton: Automaton = spelled.product(1 << 18).unwrap();

@@ -45,6 +45,11 @@ fn dfa(pattern: &str) -> CharDfa {
 
 type Lengths = (u64, Option<u64>);
 
+/// The strings of a pattern and of so many characters.
+pub(crate) fn pattern_as_spelled(pattern: &str, lengths: Lengths) -> Spelled {
+    spelled(&dfa(pattern), Style::All, lengths).unwrap()
+}
+
 fn lengths() -> impl Strategy<Value = Lengths> {
     prop_oneof![
         Just((0, None)),

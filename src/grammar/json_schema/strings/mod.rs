@@ -28,6 +28,8 @@ mod spelling;
 mod tests;
 mod word;
 
+#[cfg(test)]
+pub(crate) use counts_tests::pattern_as_spelled;
 pub use formats::{FORMATS, Format, Precision};
 
 pub(super) use word::word;
