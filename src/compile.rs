@@ -22,13 +22,16 @@ use crate::{
 /// Sets of special tokens for which a compiler keeps a vocabulary: those of a model's ways to call tools.
 const MOST_SPELLED: usize = 8;
 
+/// Tables of vocabularies with tokens spelled out, by those tokens.
+type SpelledTables = HashMap<Vec<(TokenId, String)>, Tables>;
+
 /// Compiles grammars for one vocabulary. Configured once, used for many grammars: what they have in common,
 /// such as the inside of a JSON string, is worked out once. Clones share that.
 #[derive(Debug, Clone)]
 pub struct Compiler {
     tables: Tables,
     /// The tables of the vocabulary with special tokens spelled out, by their numbers and names.
-    spelled: Arc<Mutex<HashMap<Vec<(TokenId, String)>, Tables>>>,
+    spelled: Arc<Mutex<SpelledTables>>,
     /// May grammars ask for special tokens that the vocabulary does not have?
     any_special: bool,
     lookahead: Lookahead,

@@ -88,7 +88,6 @@ fn the_papers_proposer_writes_the_same_text() {
     let batch = [&LISTS[..], &["--batch", path.to_str().unwrap()], &how].concat();
     let found = last_line(&run(folder.path(), "generate", &batch));
     assert_eq!(found["token_ids"], plain["token_ids"], "{found}");
-    assert!(found["drafted"].is_u64(), "{found}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use domino::{
     Grammar, Limits, Syntax,
     grammar::{
         GrammarWarningKind,
-        json_schema::{SchemaOptions, WhiteSpace},
+        json_schema::{Numbers, SchemaOptions, WhiteSpace},
         tools::{Calling, Choice, Spelling, Tools, calls::Reader},
     },
 };
@@ -45,7 +45,10 @@ impl Function {
         let grammar = tools.grammar(&calling, &Limits::default());
         let grammar = grammar.unwrap_or_else(|error| panic!("{parameters}: {error}"));
         let reader = Reader::new(Spelling::QwenCoder, &tools);
-        let options = SchemaOptions::default().with_closed(true).with_white_space(WhiteSpace::Any);
+        let options = SchemaOptions::default()
+            .with_closed(true)
+            .with_white_space(WhiteSpace::Any)
+            .with_numbers(Numbers::Any);
         let valid = options.parse(&parameters.to_string(), &Limits::default()).unwrap().grammar;
         Self { grammar, valid, reader, list }
     }

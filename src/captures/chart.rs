@@ -13,7 +13,7 @@ use super::{
     network::{Network, Node, NodeId, PartId},
 };
 use crate::{
-    grammar::any_order::Chosen,
+    grammar::{Measured, Spelled, any_order::Chosen},
     limits::{Budget, LimitExceeded},
 };
 
@@ -277,6 +277,30 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
+    /// Reads a measured string.
+    fn measured(
+        &mut self,
+        id: ItemId,
+        item: Item,
+        measured: &Measured,
+        next: NodeId,
+    ) -> Result<(), LimitExceeded> {
+        let by = (|state| measured.accepts(state), |state, byte| measured.step(state, byte));
+        self.string(id, item, by, next)
+    }
+
+    /// Reads a string whose spelling is made as texts come to it.
+    fn spelled(
+        &mut self,
+        id: ItemId,
+        item: Item,
+        spelled: &Spelled,
+        next: NodeId,
+    ) -> Result<(), LimitExceeded> {
+        let by = (|state| spelled.accepts(state), |state, byte| spelled.step(state, byte));
+        self.string(id, item, by, next)
+    }
+
     /// Reads a string by what ends it and what a byte does. It ends with the closing quote, so no text of it
     /// is the beginning of another.
     fn string(
@@ -363,14 +387,8 @@ impl Reader<'_, '_> {
                     places.iter_mut().for_each(|at| *at += 1);
                 }
             }
-            Node::Measured(measured, next) => {
-                let by = (|state| measured.accepts(state), |state, byte| measured.step(state, byte));
-                self.string(id, item, by, *next)?;
-            }
-            Node::Spelled(spelled, next) => {
-                let by = (|state| spelled.accepts(state), |state, byte| spelled.step(state, byte));
-                self.string(id, item, by, *next)?;
-            }
+            Node::Measured(measured, next) => self.measured(id, item, measured, *next)?,
+            Node::Spelled(spelled, next) => self.spelled(id, item, spelled, *next)?,
             Node::Automaton(automaton, next) => {
                 let states = automaton.states();
                 let mut state = &states[0];

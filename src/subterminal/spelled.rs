@@ -134,7 +134,7 @@ mod tests {
         TerminalTable::spelled(dfa, unbounded)
     }
 
-    const PATTERNS: [(&str, (u64, Option<u64>)); 8] = [
+    const PATTERNS: [(&str, (u64, Option<u64>)); 7] = [
         ("^x[^\\n]{0,2000}$", (0, None)),
         ("^[ab]{1,900}-[^a]{1,900}$", (0, None)),
         ("^\\S.{0,1500}\\S$", (0, None)),
@@ -142,7 +142,6 @@ mod tests {
         ("^[a-z-]+:[ab]{0,1000}$", (0, Some(1_800))),
         ("^[a-z-]+:[ab]{0,1000}$", (99, None)),
         ("^[a-z-]*[ab]{700,1000}$", (710, Some(790))),
-        ("^(?!--)[^x]{1,1200}$", (0, None)),
     ];
 
     proptest! {
@@ -199,7 +198,8 @@ mod tests {
             ("^x[^\\n]{0,9000}$", (0, None), 8),
             ("^[ab]+-[^a]{1,4000}$", (0, Some(7_000)), 8),
             ("^(?:[ab]{2})*-[^a]{1,2000}$", (0, Some(20_971_520)), 8),
-            ("^(?:x[ab]{1,2000})+$", (500, None), 16),
+            // Below the least length each is a row of its own.
+            ("^(?:x[ab]{1,2000})+$", (500, None), 520),
         ] {
             let table = table(&pattern_as_spelled(pattern, bounds));
             let work = &mut Work::unlimited();

@@ -45,8 +45,8 @@ use leaf::{LeafError, Spelling};
 use numbers::{Decimal, Integers, NumberSet};
 pub use options::{Draft, DuplicateKeys, Format, Order, SchemaOptions, WhiteSpace};
 pub use places::SchemaPlaces;
-pub(super) use report::keyword_warnings;
 pub use report::{KeywordReport, KeywordStatus, SchemaReport};
+pub(super) use report::{key_span, keyword_warnings};
 use strings::StringSet;
 
 use hashbrown::HashMap;

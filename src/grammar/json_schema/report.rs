@@ -292,7 +292,7 @@ pub(in crate::grammar) fn keyword_warnings(options: &SchemaOptions, text: &str) 
 }
 
 /// Where the key of a member stands whose value is at `value`.
-fn key_span(text: &str, value: Span) -> Span {
+pub(in crate::grammar) fn key_span(text: &str, value: Span) -> Span {
     let before = text.get(..value.range().start).unwrap_or_default();
     let key = before.trim_end().strip_suffix(':').map(str::trim_end).and_then(|key| key.strip_suffix('"'));
     // A key with escapes may have a quote inside.

@@ -59,7 +59,7 @@ impl Translator<'_, '_> {
                     Name::Is(_) => (argument.required, Some(1)),
                     Name::In(_) => (false, None),
                 };
-                let one = self.argument(argument, &mut known, space, at)?;
+                let one = self.argument(argument, &mut known, space, (at, span))?;
                 let one = self.sequence(vec![one, space], at)?;
                 all.push(self.repeat(one, u32::from(required), max, at)?);
             }
@@ -68,13 +68,14 @@ impl Translator<'_, '_> {
         self.choice(ways, span)
     }
 
-    /// An argument with its tags. `known` has the tags that were written, by name.
+    /// An argument with its tags; where it stands, and where the schema of all does. `known` has the tags that
+    /// were written, by name.
     fn argument(
         &mut self,
         argument: Argument,
         known: &mut HashMap<String, ExprId>,
         space: ExprId,
-        span: Span,
+        (span, schema): (Span, Span),
     ) -> Translated<ExprId> {
         const BEGIN: &str = "<parameter=";
         let begin = match argument.name {
@@ -96,7 +97,7 @@ impl Translator<'_, '_> {
         let mut values = texts.collect::<Translated<Vec<_>>>()?;
         if let Some(json) = &argument.json {
             let (open, end) = (self.text(">", span)?, self.text(END, span)?);
-            let json = self.embedded(json, span)?;
+            let json = self.embedded(json, schema)?;
             values.push(self.sequence(vec![open, space, json, space, end], span)?);
         }
         let value = self.choice(values, span)?;

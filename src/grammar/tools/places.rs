@@ -8,6 +8,7 @@ use crate::grammar::{
     GrammarError, GrammarWarning,
     document::{Documents, NodeId, Value},
     error::quoted,
+    json_schema::key_span,
     source::{Source, Span},
 };
 
@@ -73,6 +74,10 @@ impl<'l> Places<'l> {
         let within = nodes(&self.documents, schema, |_| false);
         // The innermost comes last.
         let inner = within.into_iter().rev().find(|&node| is_within(span, self.documents.span(node)));
+        // Keys are no nodes: that of a member stands in front of its value.
+        let member = inner.and_then(|inner| self.member(inner, span));
+        let is_key = member.is_some();
+        let inner = member.or(inner);
         let (Some(inner), Some(own)) =
             (inner, self.of_list.iter().find(|&&node| self.documents.span(node) == of_tool))
         else {
@@ -81,7 +86,17 @@ impl<'l> Places<'l> {
         let pointers = [inner, schema].map(|node| self.documents.pointer(node));
         let pointer = pointers[0].strip_prefix(&pointers[1]).unwrap_or_default();
         let found = self.documents.at_pointer(*own, pointer);
-        found.map_or(of_tool, |node| self.documents.span(node))
+        let found = found.map_or(of_tool, |node| self.documents.span(node));
+        if is_key { key_span(self.list, found) } else { found }
+    }
+
+    /// The value of the member of an object whose key is at `span`.
+    fn member(&self, object: NodeId, span: Span) -> Option<NodeId> {
+        let Value::Object(members) = self.documents.value(object) else { return None };
+        let is_behind = |node: &NodeId| self.documents.span(*node).start >= span.end;
+        let is_inside = self.documents.span(object) != span;
+        let mut values = members.iter().map(|(_, value)| *value).filter(|_| is_inside);
+        values.find(is_behind)
     }
 }
 
