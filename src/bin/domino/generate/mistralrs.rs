@@ -4,7 +4,7 @@ use std::{io::Write, path::Path, time::Instant};
 
 use domino::{
     decode::DecodeOptions,
-    mistralrs::{EngineDrafts, EngineRunner, GoOn, Guesses, RunnerError},
+    mistralrs::{EngineDrafts, EngineRunner, GoOn, RunnerError},
     store::CacheFolder,
 };
 

@@ -151,7 +151,7 @@ fn compiler(words: &[String]) -> Compiler {
 /// A string in an array beside a number, so that tokens go on behind it.
 fn in_array(pattern: &Pattern) -> Grammar {
     grammar(|builder| {
-        let [open, close] = [&b"["[..], b",1]"].map(|text| Pattern::literal(text));
+        let [open, close] = [&b"["[..], b",1]"].map(Pattern::literal);
         let parts =
             [open, pattern.clone(), close].map(|part| builder.pattern(part, Span::default()).unwrap());
         builder.sequence(parts.to_vec(), Span::default()).unwrap()
