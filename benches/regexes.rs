@@ -2,13 +2,13 @@
 //! of a mask along a text. `cargo measure regexes -- [OPTIONS]`.
 //!
 //! The five constraints are those of Koo, Liu and He (arXiv 2407.08103, table 2 and appendix C.4), verbatim.
-//! For two of them each system has a writing of its own there: quoted text is an expression for Outlines, which
-//! the paper calls equivalent to its `(?P<QUOTED_TEXT>)`, and a JSON object is a schema, which both make
-//! automata of in their own ways. The languages differ then, so that only the masks of the first three are
-//! compared. The paper gives speed-ups of its system over Outlines v0.0.34 and no times: of compiling 7,970,
-//! 7,110, 6,850, 13,400 and 7,240 times in the order of `KINDS`, of a step 29.5, 24.3, 26.1, 6.5 and 33.6
-//! times; in words, a few milliseconds to compile the JSON object, hundreds of microseconds the others, and a
-//! few microseconds a step (Gemma's vocabulary, a workstation).
+//! For two of them each system has a writing of its own there: quoted text is an expression for Outlines,
+//! which the paper calls equivalent to its `(?P<QUOTED_TEXT>)`, and a JSON object is a schema, which both
+//! make automata of in their own ways. The languages differ then, so that only the masks of the first
+//! three are compared. The paper gives speed-ups of its system over Outlines v0.0.34 and no times: of
+//! compiling 7,970, 7,110, 6,850, 13,400 and 7,240 times in the order of `KINDS`, of a step 29.5, 24.3,
+//! 26.1, 6.5 and 33.6 times; in words, a few milliseconds to compile the JSON object, hundreds of
+//! microseconds the others, and a few microseconds a step (Gemma's vocabulary, a workstation).
 //!
 //! `--vocabulary NAME` is a folder of `data/tokenizers` in `DOMINO_SHARED` (default `mistral-v1-32k`),
 //! `--passes N` how often each is done (default 5); times are medians of processor time of this thread. Both

@@ -1,5 +1,5 @@
-//! The monotonic clock. `wasm32-unknown-unknown` has none, and that of the standard library panics there; here it then
-//! stands still. Bounds in time never end a step there, those in units of work do.
+//! The monotonic clock. `wasm32-unknown-unknown` has none, and that of the standard library panics there;
+//! here it then stands still. Bounds in time never end a step there, those in units of work do.
 
 #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
 pub(crate) use std::time::Instant;

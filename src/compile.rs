@@ -274,15 +274,16 @@ impl CompiledGrammar {
         self.program.grown.get_or_init(|| Arc::new(self.grown(&progress)));
     }
 
-    /// Grows all trees on a thread of its own (without the feature `threads`: before it returns), for instance
-    /// while a model reads its prompt. Sessions go on meanwhile, and use the trees from the first mask on that
+    /// Grows all trees on a thread of its own (without the feature `threads`: before it returns), for
+    /// instance while a model reads its prompt. Sessions go on meanwhile, and use the trees from the first
+    /// mask on that
     /// they make after the trees are there.
     pub fn grow_trees_in_background(&self) {
         self.in_background(Self::grow_trees);
     }
 
-    /// [Explores](Self::explore) on a thread of its own (without the feature `threads`: before it returns), for
-    /// instance while a model is loaded and reads its prompt.
+    /// [Explores](Self::explore) on a thread of its own (without the feature `threads`: before it returns),
+    /// for instance while a model is loaded and reads its prompt.
     pub fn explore_in_background(&self) {
         self.in_background(|grammar| {
             grammar.explore();

@@ -1,5 +1,5 @@
-//! Work on other cores: the threads of rayon's global pool. Without the feature `threads` there are none, and the
-//! calling thread does it all.
+//! Work on other cores: the threads of rayon's global pool. Without the feature `threads` there are none,
+//! and the calling thread does it all.
 //!
 //! Invariant: no result depends on the number of threads.
 
@@ -13,8 +13,8 @@ pub(crate) fn count() -> usize {
     return 1;
 }
 
-/// Does `work` for each item; the results are in the order of the items. Neighbours may share a job: for many small
-/// items.
+/// Does `work` for each item; the results are in the order of the items. Neighbours may share a job: for
+/// many small items.
 pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     #[cfg(feature = "threads")]
     {
@@ -50,8 +50,8 @@ pub(crate) fn beside<A, B: Send>(here: impl FnOnce() -> A, there: impl Fn() -> B
     (here(), there())
 }
 
-/// Starts a job on another core, which nobody waits for. Where there is none, the job is dropped undone: what must be
-/// done is no such job.
+/// Starts a job on another core, which nobody waits for. Where there is none, the job is dropped undone:
+/// what must be done is no such job.
 pub(crate) fn start(job: impl FnOnce() + Send + 'static) {
     #[cfg(feature = "threads")]
     if count() > 1 {
@@ -61,7 +61,8 @@ pub(crate) fn start(job: impl FnOnce() + Send + 'static) {
     drop(job);
 }
 
-/// Does `work` on a thread of its own, of this name. Without the feature `threads` it is done before this returns.
+/// Does `work` on a thread of its own, of this name. Without the feature `threads` it is done before this
+/// returns.
 ///
 /// # Errors
 /// If the system gives no thread.

@@ -71,7 +71,8 @@
 //! * `constraint`: bytes through threads, masks, rollback.
 //! * `captures`: which parts of a text named rules and groups have matched.
 //! * `compile`: the pipeline, called in order.
-//! * `further` (feature `oracle`): counts the terminals that a token begins by brute force, of a lowered grammar.
+//! * `further` (feature `oracle`): counts the terminals that a token begins by brute force, of a lowered
+//!   grammar.
 //! * [`inspect`]: views of every stage, for people.
 //! * [`proposer`]: guesses of the tokens to come, learnt by place in the grammar; drafts as long as pays.
 //! * [`model`]: logits for tokens. [`decode`]: sampling and the loop.
@@ -80,23 +81,27 @@
 //!
 //! # Features
 //!
-//! `cli` and `candle` are on by default, and turn on what they need of `hub`, `tokenizers` (prompts to tokens), `simd`
-//! and `threads`. Without any the library has some 40 crates, the same masks and the same draws, all made by the calling
+//! `cli` and `candle` are on by default, and turn on what they need of `hub`, `tokenizers` (prompts to
+//! tokens), `simd` and `threads`. Without any the library has some 40 crates, the same masks and the same
+//! draws, all made by the calling
 //! thread, and it runs on `wasm32-unknown-unknown`. `docs/library.md` has all features.
 //!
 //! # Promises
 //!
 //! Each has a test that can fail, under `tests/promises`:
 //!
-//! 1. *Sound*: what is generated is a prefix of a text of the language, and such a text when it ends by end of text.
-//! 2. *Minimally invasive*: with unbounded lookahead a token is in the mask if and only if a text of the
+//! 1. *Sound*: what is generated is a prefix of a text of the language, and such a text when it ends by end
+//! of text. 2. *Minimally invasive*: with unbounded lookahead a token is in the mask if and only if a text
+//! of the
 //!    language goes on like this. The language of a schema is that of the spelling that its
 //!    [options](grammar::json_schema::SchemaOptions) name.
 //! 3. *k-monotone*: the mask for `k` is a subset of that for `k + 1`.
-//! 4. *Lossless*: a draft that is verified in one pass and rolled back where it is wrong changes no token; nor does
+//! 4. *Lossless*: a draft that is verified in one pass and rolled back where it is wrong changes no token;
+//! nor does
 //!    asking before masking.
 //! 5. *Rollback exact*: `n` steps and their rollback lead back to the same state.
-//! 6. *Bounded*: hostile grammars and inputs end in an error value within [`Limits`], never in a panic or a hang.
+//! 6. *Bounded*: hostile grammars and inputs end in an error value within [`Limits`], never in a panic or a
+//! hang.
 
 #![cfg_attr(
     not(test),

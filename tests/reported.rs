@@ -17,7 +17,8 @@ struct Case {
     want: String,
 }
 
-/// What a case wants of the program, beside `accept` and `reject`: the words that its messages have to contain.
+/// What a case wants of the program, beside `accept` and `reject`: the words that its messages have to
+/// contain.
 fn words(id: &str) -> &'static [&'static str] {
     match id {
         "draft-03" => &["draft-03"],

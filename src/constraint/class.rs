@@ -82,8 +82,8 @@ impl Class {
         if named { vocabulary.name(token).map(str::as_bytes) } else { None }
     }
 
-    /// Where the tokens of the class end that begin at `from`. `spelled`: the grammar's vocabulary, beside that
-    /// of the model.
+    /// Where the tokens of the class end that begin at `from`. `spelled`: the grammar's vocabulary, beside
+    /// that of the model.
     pub(super) fn ends(
         &self,
         (spelled, vocabulary): (&Vocabulary, &Vocabulary),

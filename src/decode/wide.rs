@@ -1,7 +1,7 @@
 //! Loops in the widest registers that the processor has, with the feature `simd`; as they are without.
 //!
-//! Invariant: the results are the same, bit for bit. A loop is compiled several times, and no compilation fuses or
-//! reorders operations on floating-point numbers.
+//! Invariant: the results are the same, bit for bit. A loop is compiled several times, and no compilation
+//! fuses or reorders operations on floating-point numbers.
 
 /// A loop, which must be `#[inline(always)]` with all that it calls.
 pub(super) trait Loop {

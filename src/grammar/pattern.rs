@@ -27,14 +27,14 @@ pub enum PatternKind {
     Expression(Hir),
     /// By an automaton, which stays a terminal of its own.
     Automaton(Automaton),
-    /// The parts of a text, of whole characters, all of it and nothing too. It stays a terminal of its own, whose
-    /// states are made as texts come to them.
+    /// The parts of a text, of whole characters, all of it and nothing too. It stays a terminal of its own,
+    /// whose states are made as texts come to them.
     Substrings(Arc<str>),
     /// The JSON strings of an automaton that have some number of characters. It stays a terminal of its own,
     /// whose states are made as texts come to them.
     Measured(Measured),
-    /// The JSON strings of an automaton over characters. It stays a terminal of its own, whose states are made
-    /// as texts come to them.
+    /// The JSON strings of an automaton over characters. It stays a terminal of its own, whose states are
+    /// made as texts come to them.
     Spelled(Spelled),
 }
 
@@ -74,8 +74,8 @@ impl Pattern {
         Self { kind: PatternKind::Automaton(automaton), after_new_item: false }
     }
 
-    /// The parts of a text, of whole characters, all of it and nothing too, however long it is. A short text's
-    /// automaton is made at once where it is an [`Automaton`].
+    /// The parts of a text, of whole characters, all of it and nothing too, however long it is. A short
+    /// text's automaton is made at once where it is an [`Automaton`].
     #[must_use]
     pub fn substrings(text: &str) -> Self {
         Self { kind: PatternKind::Substrings(text.into()), after_new_item: false }

@@ -134,8 +134,8 @@ impl Entrances {
 const CHILDREN_OF_AN_EXIT: usize = 4;
 
 impl TerminalTable {
-    /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a state. Linear in
-    /// the nodes walked and the tokens found.
+    /// What the terminal does to the tokens at and below trie nodes that it has just entered, each in a
+    /// state. Linear in the nodes walked and the tokens found.
     pub(crate) fn enter(
         &self,
         trie: &ByteTrie,

@@ -1,5 +1,5 @@
-//! Tokens by number and by text in GBNF and Lark, against partial derivatives (Antimirov, 1996) by bytes and by
-//! tokens; errors about a vocabulary that has not the token; texts without a vocabulary.
+//! Tokens by number and by text in GBNF and Lark, against partial derivatives (Antimirov, 1996) by bytes and
+//! by tokens; errors about a vocabulary that has not the token; texts without a vocabulary.
 
 use std::collections::BTreeSet;
 

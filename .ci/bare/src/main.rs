@@ -1,8 +1,8 @@
-//! Masks and draws of the bare library, as a number. The features `simd` and `threads` must not change it, and neither
-//! must `wasm32-unknown-unknown`, which has no threads, no clock and no output.
+//! Masks and draws of the bare library, as a number. The features `simd` and `threads` must not change it,
+//! and neither must `wasm32-unknown-unknown`, which has no threads, no clock and no output.
 //!
-//! Where `DOMINO_EXPECTED` was set when it was built, its exit code says whether the number is that. Elsewhere it
-//! prints the number.
+//! Where `DOMINO_EXPECTED` was set when it was built, its exit code says whether the number is that.
+//! Elsewhere it prints the number.
 
 use std::{error::Error, process::ExitCode};
 

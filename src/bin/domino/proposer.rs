@@ -10,8 +10,8 @@ use domino::{
     vocab::Tokenizer,
 };
 
-/// Most tokens of a draft of the paper's proposer, and the least share of its guesses, unless told otherwise: as
-/// in definitions of experiments.
+/// Most tokens of a draft of the paper's proposer, and the least share of its guesses, unless told
+/// otherwise: as in definitions of experiments.
 pub(crate) const PAPER_DRAFT: usize = 10;
 const PAPER_THRESHOLD: f64 = 0.5;
 

@@ -35,7 +35,8 @@ pub(crate) struct LowSchema {
     #[arg(long, value_name = "WHICH")]
     escapes: Option<LowEscapes>,
     /// Ways to write a number: plain, as typed readers read it (whole numbers in digits, others without
-    /// needless zeros, none that 64 bits or an f64 do not hold), or any that JSON has. Default: plain; any for
+    /// needless zeros, none that 64 bits or an f64 do not hold), or any that JSON has. Default: plain; any
+    /// for
     /// `check`.
     #[arg(long, value_name = "WHICH")]
     numbers: Option<LowNumbers>,

@@ -42,9 +42,9 @@ pub(crate) struct LowSpeculate {
     /// --threshold of 0.5 at least). The text is the same. Default: shipped.
     #[arg(long, value_name = "WHICH", value_enum)]
     proposer: Option<Which>,
-    /// How likely each token of a draft must be to be accepted, from 0 to 1, as the proposer thinks; of paper,
-    /// its share of the counts at its place. For drafts of up to N tokens, since auto weighs that itself.
-    /// Default: 0.
+    /// How likely each token of a draft must be to be accepted, from 0 to 1, as the proposer thinks; of
+    /// paper, its share of the counts at its place. For drafts of up to N tokens, since auto weighs that
+    /// itself. Default: 0.
     #[arg(long, value_name = "SHARE", value_parser = proposer::threshold)]
     threshold: Option<f64>,
     /// Guess by the counts in this file of `domino learn`. Default: NAME.prior in the folder priors of the

@@ -1,8 +1,8 @@
-//! Ranking inversion (arXiv 2407.08103, appendix A): where tokens must not cross the borders of terminals, the
-//! likelier of two texts can become the less likely one.
+//! Ranking inversion (arXiv 2407.08103, appendix A): where tokens must not cross the borders of terminals,
+//! the likelier of two texts can become the less likely one.
 //!
-//! The fixture is the appendix's: four token sequences of two calls, their scores, and the grammar of A.1. The
-//! paper prints `(456)` and `(123)` as one; they are cut at the brackets here, which are terminals.
+//! The fixture is the appendix's: four token sequences of two calls, their scores, and the grammar of A.1.
+//! The paper prints `(456)` and `(123)` as one; they are cut at the brackets here, which are terminals.
 
 use super::*;
 use crate::{

@@ -137,8 +137,9 @@ pub(super) fn report(
     Ok(SchemaReport { keywords, error: Some(error) })
 }
 
-/// What was relaxed, with the keywords that are lost with another one: `additionalProperties` beside a pattern
-/// that cannot be had, since nobody knows which keys are additional; all of `propertyNames`, which is complemented
+/// What was relaxed, with the keywords that are lost with another one: `additionalProperties` beside a
+/// pattern that cannot be had, since nobody knows which keys are additional; all of `propertyNames`, which
+/// is complemented
 /// as a whole; and any keyword where a combination was too large, which may have lost any part.
 fn taken_along(algebra: &Algebra<'_>, met: &[Met], mut problems: Vec<Problem>) -> Vec<Problem> {
     let documents = &algebra.resolver.documents;

@@ -1,8 +1,8 @@
 //! Which keywords a schema has, and what becomes of each.
 //!
 //! A walk over the places where schemas are: from the root by the keywords that hold schemas and by
-//! references; then over the definitions that nothing refers to. It asks the same table ([`keywords`]) and the
-//! same rules of dialects as the translation.
+//! references; then over the definitions that nothing refers to. It asks the same table ([`keywords`]) and
+//! the same rules of dialects as the translation.
 
 use std::{borrow::Cow, collections::HashSet};
 

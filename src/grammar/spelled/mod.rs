@@ -88,8 +88,8 @@ impl Spelled {
     /// the table's width ends a character of that class; others lead to a state inside of a character, by its
     /// place plus the width, which is none that comes later in the list.
     ///
-    /// `None` if there is no string, or if there are too many states, or bounds would take too long. Linear in
-    /// the table and, for a least length, in that many copies of it.
+    /// `None` if there is no string, or if there are too many states, or bounds would take too long. Linear
+    /// in the table and, for a least length, in that many copies of it.
     pub(crate) fn new(table: Table, characters: Characters, bounds: Bounds) -> Option<Self> {
         let classes = u32::try_from(table.width).ok()?;
         let lexer = Lexer::new(classes, characters.first, &characters.inside);

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Strings stand there as they are, without quotes and escapes; all else is JSON. A text that reads as JSON
-//! of a type that the parameter may have is that value, and then a string that is spelled so stands in quotes.
-//! Parameters come in the order of the schema, and those that are not required may be left out.
+//! of a type that the parameter may have is that value, and then a string that is spelled so stands in
+//! quotes. Parameters come in the order of the schema, and those that are not required may be left out.
 
 use std::collections::HashMap;
 
@@ -68,8 +68,8 @@ impl Translator<'_, '_> {
         self.choice(ways, span)
     }
 
-    /// An argument with its tags; where it stands, and where the schema of all does. `known` has the tags that
-    /// were written, by name.
+    /// An argument with its tags; where it stands, and where the schema of all does. `known` has the tags
+    /// that were written, by name.
     fn argument(
         &mut self,
         argument: Argument,

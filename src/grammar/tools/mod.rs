@@ -206,7 +206,8 @@ impl<'t> Tools<'t> {
         self.grammar_by(calling, &SchemaOptions::default(), limits, automata)
     }
 
-    /// The same where the schemas of arguments are read with these options, as [`Grammar::parse_by`] reads them.
+    /// The same where the schemas of arguments are read with these options, as [`Grammar::parse_by`] reads
+    /// them.
     ///
     /// # Errors
     /// As [`grammar`](Self::grammar).

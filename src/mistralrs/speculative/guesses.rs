@@ -23,7 +23,8 @@ pub struct Guesses {
     alone: bool,
     /// The least acceptance of the tokens of a draft.
     threshold: f64,
-    /// For each length of drafts, which is one in most programs. How right the guesses are is learnt over all texts.
+    /// For each length of drafts, which is one in most programs. How right the guesses are is learnt over
+    /// all texts.
     drafters: Arc<Mutex<Vec<(DraftLength, SharedDrafter)>>>,
 }
 
@@ -56,8 +57,8 @@ impl Guesses {
         Self { learner, forced, alone: true, threshold: 0.0, drafters: Arc::default() }
     }
 
-    /// The same guesses, of which only those are drafted that are accepted with at least this probability, from
-    /// 0 to 1, as far as it is known. For drafts [of a fixed
+    /// The same guesses, of which only those are drafted that are accepted with at least this probability,
+    /// from 0 to 1, as far as it is known. For drafts [of a fixed
     /// length](super::GrammarSpeculativeLoader::with_gamma): others weigh that themselves.
     #[must_use]
     pub fn at_least(self, threshold: f64) -> Self {
@@ -117,11 +118,12 @@ struct Measured {
 }
 
 impl SharedCost {
-    /// Passes after which all is measured anew. What was measured while other work took the processors would otherwise
-    /// keep drafts from ever being made, and with that from being measured.
+    /// Passes after which all is measured anew. What was measured while other work took the processors would
+    /// otherwise keep drafts from ever being made, and with that from being measured.
     const MEMORY: usize = 2_000;
-    /// By how much the price of a draft is above what its pass costs. How likely tokens are to be accepted is estimated, and
-    /// the longest draft that seems to pay is most often one for which it is estimated too high.
+    /// By how much the price of a draft is above what its pass costs. How likely tokens are to be accepted
+    /// is estimated, and the longest draft that seems to pay is most often one for which it is estimated
+    /// too high.
     const MARGIN: f64 = 1.1;
 
     pub(super) fn read(&self) -> PassCost {
@@ -130,8 +132,9 @@ impl SharedCost {
 
     /// Notes that a pass of so many rows took so long, and says what such a pass takes.
     ///
-    /// Upstream computes every row whole, so there is one curve, by rows. The other one of [`PassCost`], of what whole rows
-    /// add, would only get what passes take beyond a straight line through the first one ever noted, which is a slow one.
+    /// Upstream computes every row whole, so there is one curve, by rows. The other one of [`PassCost`], of
+    /// what whole rows add, would only get what passes take beyond a straight line through the first one
+    /// ever noted, which is a slow one.
     fn note(&self, rows: usize, seconds: f64) -> f64 {
         let pass = Pass { tokens: rows, whole: 0 };
         let mut measured = held(&self.0);
@@ -241,8 +244,8 @@ mod tests {
     use super::*;
     use crate::{Compiler, Grammar, Limits, Syntax, decode::Sampling, vocab::Vocabulary};
 
-    /// Seconds of passes by rows: those of mistral.rs on two cores, whose products take twice as long over two to eight
-    /// rows as over one.
+    /// Seconds of passes by rows: those of mistral.rs on two cores, whose products take twice as long over
+    /// two to eight rows as over one.
     fn seconds(rows: usize) -> f64 {
         match rows {
             1 => 0.0126,

@@ -17,7 +17,8 @@ use crate::{
 ///
 ///   "grammar": {"type": "gbnf", "regex", "lark", "lark_greedy" or "ebnf", "value": TEXT}
 ///   "grammar": {"type": "structural_tag", "value": TAGS}   an object, or its text
-///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the program
+///   "grammar": {"type": "named", "value": NAME}   a grammar of --grammar-dir, or one that comes with the
+///   program
 ///   "grammar": {"type": "json_schema", "value": SCHEMA}   an object, or its text
 ///   "response_format": {"type": "json_schema", "json_schema": {"name": NAME, "schema": SCHEMA}}
 ///   "response_format": {"type": "structural_tag", "format": FORMAT}   XGrammar's structural tags
@@ -29,7 +30,8 @@ use crate::{
 /// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type
 /// json_schema takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
 /// "duplicate_keys", "escapes", "numbers", "closed", "max_depth", "lenient"); what it leaves out, and a
-/// response format, is as the flags say. Of structural tags "order" and "numbers" can be chosen. A schema is never ignored: with "strict": false it is as binding as with true, and what cannot be had
+/// response format, is as the flags say. Of structural tags "order" and "numbers" can be chosen. A schema is
+/// never ignored: with "strict": false it is as binding as with true, and what cannot be had
 /// exactly is refused, or with --lenient allowed and listed in the field "relaxed" of the answer (of its
 /// first event, in a stream). Keywords that nobody knows are in "grammar_warnings", and with
 /// "schema_report": true the answer lists what becomes of each keyword.
@@ -84,18 +86,18 @@ pub(crate) struct LowServe {
         requires = "grammar_speculate"
     )]
     proposer: Which,
-    /// How likely each guessed token must be to be accepted, from 0 to 1, as the proposer thinks; of paper, its
-    /// share of the counts at its place. For guesses of N tokens, since auto weighs that itself. Default: 0,
-    /// and 0.5 with --proposer paper.
+    /// How likely each guessed token must be to be accepted, from 0 to 1, as the proposer thinks; of paper,
+    /// its share of the counts at its place. For guesses of N tokens, since auto weighs that itself.
+    /// Default: 0, and 0.5 with --proposer paper.
     #[arg(long, value_name = "SHARE", value_parser = threshold, requires = "grammar_speculate")]
     threshold: Option<f64>,
     /// Guess by the counts in this file of `domino learn`, for the grammar it was made for, or in the files
     /// NAME.prior of this folder, for the named grammars. Default: the folder priors of the model.
     #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
     prior: Option<PathBuf>,
-    /// Serve the grammars in this folder (*.gbnf, *.regex, *.lark, *.ebnf, *.tags.json, *.json for JSON Schemas) by their
-    /// names: what comes before the ending, also before .schema.json. A file that is changed or added is seen
-    /// by the next request.
+    /// Serve the grammars in this folder (*.gbnf, *.regex, *.lark, *.ebnf, *.tags.json, *.json for JSON
+    /// Schemas) by their names: what comes before the ending, also before .schema.json. A file that is
+    /// changed or added is seen by the next request.
     #[arg(long, value_name = "DIR")]
     grammar_dir: Option<PathBuf>,
     /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ...

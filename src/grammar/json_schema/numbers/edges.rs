@@ -110,8 +110,9 @@ impl Edges {
         self.within(reals).map_or(true, |within| !within.is(false))
     }
 
-    /// Those of the texts `form`, which are in normal form, that are of numbers within the edges. Texts without
-    /// exponent are held to the edges on either side alone, which is what makes them finite, or with
+    /// Those of the texts `form`, which are in normal form, that are of numbers within the edges. Texts
+    /// without exponent are held to the edges on either side alone, which is what makes them finite, or
+    /// with
     /// `exponents_alone` to none: automata of digits that are counted are large.
     ///
     /// # Errors
