@@ -5,6 +5,8 @@
 //! are not exact are counted. See `experiments/engine/README.md` for what is compared and what is not.
 
 mod lane;
+#[path = "../../src/bin/domino/lines.rs"]
+mod lines;
 mod llguidance;
 mod peers;
 mod report;
