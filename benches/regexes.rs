@@ -28,7 +28,9 @@ use std::{
 };
 
 use domino::{CompiledGrammar, Compiler, Grammar, Limits, Patience, Syntax, TokenId, Vocabulary};
-use outlines_core::{json_schema::regex_from_str, prelude::Index, vocabulary::Vocabulary as OutlinesVocabulary};
+use outlines_core::{
+    json_schema::regex_from_str, prelude::Index, vocabulary::Vocabulary as OutlinesVocabulary,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 /// A constraint for both engines.

@@ -91,17 +91,16 @@
 //! Each has a test that can fail, under `tests/promises`:
 //!
 //! 1. *Sound*: what is generated is a prefix of a text of the language, and such a text when it ends by end
-//! of text. 2. *Minimally invasive*: with unbounded lookahead a token is in the mask if and only if a text
-//! of the
+//!    of text.
+//! 2. *Minimally invasive*: with unbounded lookahead a token is in the mask if and only if a text of the
 //!    language goes on like this. The language of a schema is that of the spelling that its
 //!    [options](grammar::json_schema::SchemaOptions) name.
 //! 3. *k-monotone*: the mask for `k` is a subset of that for `k + 1`.
 //! 4. *Lossless*: a draft that is verified in one pass and rolled back where it is wrong changes no token;
-//! nor does
-//!    asking before masking.
+//!    nor does asking before masking.
 //! 5. *Rollback exact*: `n` steps and their rollback lead back to the same state.
 //! 6. *Bounded*: hostile grammars and inputs end in an error value within [`Limits`], never in a panic or a
-//! hang.
+//!    hang.
 
 #![cfg_attr(
     not(test),

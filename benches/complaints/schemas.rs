@@ -45,8 +45,8 @@ pub(super) fn measure(shipped: &Vocabulary) {
         let text = complaint.schema.to_string();
         let any = SchemaOptions::default().with_numbers(Numbers::Any);
         let options = any.clone().with_order(complaint.order);
-        let [taken, beside] = [(&options, &text), (&any, &plain(instance).to_string())]
-            .map(|(options, schema)| {
+        let [taken, beside] =
+            [(&options, &text), (&any, &plain(instance).to_string())].map(|(options, schema)| {
                 let rounds: Vec<Taken> =
                     (0..ROUNDS).map(|_| time(vocabulary, options, schema, &tokens)).collect();
                 move |what: fn(&Taken) -> f64| {
@@ -85,7 +85,8 @@ struct Taken {
 fn time(vocabulary: &Vocabulary, options: &SchemaOptions, schema: &str, tokens: &[TokenId]) -> Taken {
     let (_, cold, _) = first_mask(&Compiler::new(vocabulary.clone()), options, schema);
     let compiler = Compiler::new(vocabulary.clone());
-    let kinds = options.kinds_of_values_with(&Limits::default(), compiler.automata()).expect("a schema").grammar;
+    let kinds =
+        options.kinds_of_values_with(&Limits::default(), compiler.automata()).expect("a schema").grammar;
     compiler.prepare(&kinds).expect("a grammar");
     let (compile, prepared, compiled) = first_mask(&compiler, options, schema);
     let (masks, slowest) = self::masks(&compiled, tokens);
