@@ -182,7 +182,6 @@ fn kinds_and_spans_of_mistakes() {
     assert_eq!(kind("# nothing"), Kind::NoRoot);
     assert_eq!(kind("a ::= a"), Kind::NoRoot);
     assert_eq!(kind("a ::= \"\"\na ::= \"\""), Kind::Duplicate("a".into()));
-    assert_eq!(kind("root ::= !<think>"), Kind::Unsupported);
     assert!(matches!(kind("root ::= \"a\"{1,100001}"), Kind::Limit(_)));
     assert!(matches!(kind("root ::= \"a\"{99999999999999999999}"), Kind::Limit(_)));
     for text in [
