@@ -14,7 +14,7 @@ pub(super) fn begins(written: &str) -> bool {
     written.starts_with("<[")
 }
 
-/// Reads what [begins](begins) so, and stands at `at` of a text.
+/// Reads what [`begins`] so, and stands at `at` of a text.
 ///
 /// # Errors
 /// If it is not written like this, or a range goes from a greater number to a smaller one.
