@@ -91,6 +91,22 @@ fn the_papers_proposer_writes_the_same_text() {
 }
 
 #[test]
+fn batches_draft_by_the_papers_proposer() {
+    let row = br#"{"prompt": "A JSON file describing a person: ", "seed": 2}"#;
+    let batch = |how: &[&str]| {
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/domino-small");
+        let flags = ["generate", "-m", model, "-g", "json", "-n", "40", "--json", "--batch", "-"];
+        let run = crate::cli::domino(&[&flags[..], how].concat(), row);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        crate::cli::last_line(&run)
+    };
+    let (plain, found) =
+        (batch(&["--speculate", "off"]), batch(&["--proposer", "paper", "--threshold", "0"]));
+    assert_eq!(found["token_ids"], plain["token_ids"], "{found}");
+    assert!(found["drafted"].as_u64().is_some_and(|drafted| drafted > 0), "{found}");
+}
+
+#[test]
 fn a_proposer_that_does_nothing_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
