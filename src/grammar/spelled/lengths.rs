@@ -330,6 +330,13 @@ impl Lengths {
         max.checked_sub(count)?.checked_sub(self.farthest)
     }
 
+    /// Below the least length, are all states live?
+    pub(super) fn are_all_live(&self, count: u32) -> bool {
+        let states = self.shortest.len();
+        let level = self.level_of.get(count as usize).map(|level| *level as usize * states);
+        level.is_some_and(|level| self.levels[level..][..states].iter().all(|live| *live))
+    }
+
     /// Below the least length, the counts at which the same states are live.
     pub(super) fn alike(&self, count: u32) -> Option<RangeInclusive<u32>> {
         let level = *self.level_of.get(count as usize)? as usize;

@@ -324,11 +324,14 @@ impl Spelled {
     }
 
     /// A place of the least count at which the same states are live as at a place's, up to `longest`
-    /// characters further on.
-    pub(crate) fn least_alike(&self, place: Place, longest: u32) -> Place {
+    /// characters further on, and of the least state that does the same where all are live.
+    pub(crate) fn least_alike(&self, place: Place, longest: u32, states: impl FnOnce(u32) -> u32) -> Place {
         let alike = self.0.lengths.alike(place.count);
         let far = |end: u32| place.count.saturating_add(longest) <= end;
         match alike.filter(|alike| far(*alike.end())) {
+            Some(alike) if self.0.lengths.are_all_live(place.count) => {
+                Place { state: states(place.state), count: *alike.start(), ..place }
+            }
             Some(alike) => Place { count: *alike.start(), ..place },
             None => place,
         }
