@@ -165,7 +165,7 @@ impl RawDefinition {
             let place =
                 place.map_or_else(|| name.to_owned(), |(line, column)| format!("{name}:{line}:{column}"));
             ExperimentError::definition(place, error.message().replace('\n', " "))
-                .with_hint("docs/speculation.md lists the keys of a definition")
+                .with_hint("docs/speculation-reference.md lists the keys of a definition")
         })
     }
 }
