@@ -57,7 +57,7 @@ fn options(sampling: Sampling, seed: u64) -> DecodeOptions {
     options
 }
 
-/// What the page's loop writes.
+/// Writes a text by the page's loop.
 fn own(
     compiled: &CompiledGrammar,
     sampling: Sampling,
@@ -76,7 +76,7 @@ fn own(
     written.unwrap().into_iter().map(TokenId::new).collect()
 }
 
-/// What the texts of a batch are, in the order of the requests.
+/// Writes the texts of a batch, in the order of the requests.
 fn batched(
     script: u64,
     requests: Vec<(Vec<TokenId>, &CompiledGrammar, DecodeOptions, Option<Drafter>)>,
@@ -155,7 +155,9 @@ proptest! {
     }
 
     #[test]
-    fn one_particle_writes_it_too(which in 0_usize..3, (seed, script) in any::<(u64, u64)>(), length in 1_usize..9) {
+    fn one_particle_writes_it_too(
+        which in 0_usize..3, (seed, script) in any::<(u64, u64)>(), length in 1_usize..9,
+    ) {
         let (grammars, sampling) = (grammars(), super::draw::at(1.0));
         let prompt: Vec<TokenId> = prompt().into_iter().cycle().take(length).collect();
         let expected = own(&grammars[which], sampling, seed, script, &prompt);
