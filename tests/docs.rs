@@ -51,6 +51,13 @@ pub(crate) struct Block {
     pub(crate) text: String,
 }
 
+impl Block {
+    /// Is it in this language?
+    pub(crate) fn is(&self, language: &str) -> bool {
+        self.language == language
+    }
+}
+
 pub(crate) fn blocks(page: &Path) -> Vec<Block> {
     let text = read(page);
     let (mut blocks, mut before) = (Vec::new(), "");
