@@ -3,6 +3,7 @@
 //! Widths, and what pages show, are in `tests/docs.rs`.
 
 mod examples;
+mod front;
 mod links;
 mod mentions;
 mod needs;
