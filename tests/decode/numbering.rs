@@ -39,7 +39,7 @@ impl Propose for Wrong {
 fn drafters() -> Vec<Option<Drafter>> {
     let length = DraftLength::up_to(3, 0.0).unwrap();
     let drafter = |proposer: Box<dyn Propose>| Some(Drafter::new(proposer, length));
-    vec![None, drafter(Box::new(Lookup::default())), drafter(Box::new(Wrong))]
+    vec![None, drafter(Box::<Lookup>::default()), drafter(Box::new(Wrong))]
 }
 
 fn grammars() -> Vec<CompiledGrammar> {

@@ -78,11 +78,7 @@ fn plain(path: &Path) -> Option<PathBuf> {
     let mut parts = PathBuf::new();
     for part in path.components() {
         match part {
-            Component::ParentDir => {
-                if !parts.pop() {
-                    return None;
-                }
-            }
+            Component::ParentDir => parts.pop().then_some(())?,
             Component::Normal(part) => parts.push(part),
             _ => {}
         }
