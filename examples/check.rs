@@ -25,7 +25,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let limits = Limits::default();
     let grammar = match Grammar::parse(Syntax::Gbnf, &text, &limits) {
         Ok(grammar) => grammar,
-        Err(error) => return Err(format!("{error}\n{}", error.hint().unwrap_or_default()).into()),
+        Err(error) => {
+            eprintln!("{error}\n{}", error.hint().unwrap_or_default());
+            std::process::exit(2);
+        }
     };
     let rules: Vec<&str> = rules.split(',').filter(|rule| !rule.is_empty()).collect();
     let captures = Captures::new(&grammar, &rules, &limits)?;
