@@ -2,8 +2,9 @@
 //! come to it.
 
 use super::{
-    emit::Emitter,
-    spelling::{Plan, Style, code_points},
+    emit::{Emitter, MAX_STRINGS},
+    size,
+    spelling::{MAX_SPELLED, Plan, Style, code_points},
 };
 use crate::{
     grammar::{
@@ -14,7 +15,35 @@ use crate::{
     hopcroft::{NONE, Table},
 };
 
+/// States of an automaton over characters from which on that over bytes may be too large, whatever it is.
+const MAY_BE_LARGE: usize = 64;
+
+/// Is the automaton over bytes surely too large, also with the fewest escapes that it is tried with?
+pub(super) fn is_too_large(dfa: &CharDfa, style: Style) -> bool {
+    let styles: &[Style] = if style == Style::All { &[Style::All, Style::Usual] } else { &[style] };
+    dfa.len() > MAY_BE_LARGE && styles.iter().all(|&style| size::is_above(dfa, style, MAX_SPELLED))
+}
+
 impl Emitter<'_> {
+    /// Emits the strings of `dfa` if their automaton over bytes is surely too large, so that none is tried:
+    /// by their last loops, or spelled as texts come to them.
+    pub(super) fn is_spelled(&mut self, dfa: &CharDfa) -> Result<bool, LeafError> {
+        if !is_too_large(dfa, self.style)
+            || dfa.one_class().is_some()
+            || dfa.count(MAX_STRINGS) <= MAX_STRINGS
+        {
+            return Ok(false);
+        }
+        let error =
+            LeafError::Budget { what: "states of the automaton of a JSON string", limit: MAX_SPELLED };
+        let bounds = (0, None);
+        match self.or_spelled(dfa, bounds, |one| one.last_loops(dfa, bounds, error)) {
+            Ok(()) => Ok(true),
+            Err(LeafError::Budget { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// What `other` emits, or if that is over its budget the strings of `dfa` within the bounds, spelled as
     /// texts come to them.
     pub(super) fn or_spelled(

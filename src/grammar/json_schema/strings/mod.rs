@@ -16,6 +16,7 @@ mod digits;
 mod ecma;
 mod emit;
 mod formats;
+mod lists;
 mod looks;
 #[cfg(test)]
 mod measured_tests;
@@ -23,6 +24,7 @@ pub(super) mod pattern;
 mod regexes;
 mod rfc;
 mod simplify;
+mod size;
 mod spelling;
 #[cfg(test)]
 mod tests;
