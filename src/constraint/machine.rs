@@ -198,25 +198,45 @@ impl Machine {
         byte: u8,
         work: &mut Work,
     ) -> Result<Option<StateId>, LimitExceeded> {
-        let scanner = &shared.lowered.scanner;
         let mut threads = std::mem::take(&mut self.threads);
         threads.clear();
-        let step = |set: SetId, scan: ScanStateId| Some(Thread { set, scan: scanner.step(scan, byte)? });
-        let from = self.states.threads(state);
-        let mut tried = from.len();
-        threads.extend(from.iter().filter_map(|thread| step(thread.set, thread.scan)));
-        let goes_on = shared.lowered.greedy && !threads.is_empty();
-        if let Some(set) = self.states.boundary(state).filter(|_| !goes_on) {
-            let accepts = self.parser.accepts(set);
-            tried += accepts.len();
-            threads.extend(accepts.iter().filter_map(|&terminal| step(set, scanner.start(terminal))));
-        }
-        threads.sort_unstable();
-        threads.dedup();
-        let to =
-            work.spend(lookup_work(shared) * tried + 4).and_then(|()| self.settle(shared, &threads, work));
+        let to = self.stepped(shared, state, byte, &mut threads).and_then(|tried| {
+            threads.sort_unstable();
+            threads.dedup();
+            work.spend(lookup_work(shared) * tried + 4)?;
+            self.settle(shared, &threads, work)
+        });
         self.threads = threads;
         to
+    }
+
+    /// Adds the threads of a state after one more byte, in any order, some perhaps twice. Returns how many
+    /// were tried.
+    fn stepped(
+        &self,
+        shared: &Program,
+        state: StateId,
+        byte: u8,
+        threads: &mut Vec<Thread>,
+    ) -> Result<usize, LimitExceeded> {
+        let scanner = &shared.lowered.scanner;
+        let mut step = |set: SetId, scan: ScanStateId| {
+            let scan = scanner.step(scan, byte).map_err(|limit| *limit)?;
+            threads.extend(scan.map(|scan| Thread { set, scan }));
+            Ok::<bool, LimitExceeded>(scan.is_some())
+        };
+        let from = self.states.threads(state);
+        let mut goes_on = false;
+        for thread in from {
+            goes_on |= step(thread.set, thread.scan)?;
+        }
+        let boundary = self.states.boundary(state).filter(|_| !(shared.lowered.greedy && goes_on));
+        let Some(set) = boundary else { return Ok(from.len()) };
+        let accepts = self.parser.accepts(set);
+        for &terminal in accepts {
+            step(set, scanner.start(terminal))?;
+        }
+        Ok(from.len() + accepts.len())
     }
 
     /// What is left of a state when the item that may end there repeats one before it: no terminal comes next
@@ -238,8 +258,7 @@ impl Machine {
         let accepts = self.parser.accepts(set);
         work.spend(lookup_work(shared) * accepts.len() + 4)?;
         let left = if accepts.iter().any(|terminal| after_new[terminal.index()]) {
-            let goes_on =
-                |thread: &&Thread| (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some());
+            let goes_on = |thread: &&Thread| scanner.goes_on(thread.scan);
             let mut threads: Vec<Thread> =
                 self.states.threads(state).iter().filter(goes_on).copied().collect();
             let others = accepts.iter().filter(|terminal| !after_new[terminal.index()]);

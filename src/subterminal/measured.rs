@@ -161,8 +161,9 @@ impl TerminalTable {
     ) -> Result<Arc<Reach>, LimitExceeded> {
         let make = || {
             let Some((row, room)) = known else { return self.walk(trie, state) };
-            let mut crossing = Crossing::new(trie, self.dfa(), self.loops()).knowing(room + 1);
-            crossing.root(state);
+            let dfa = self.dfa().of_a_walk();
+            let mut crossing = Crossing::new(trie, &dfa, self.loops()).knowing(room + 1);
+            crossing.root(dfa.same_as(self.dfa(), state));
             let (walked, taken) = (crossing.walked, std::mem::take(&mut crossing.taken));
             let theirs = (row.tokens(), row.exits());
             let reach = Reach::spliced(trie, (crossing.stays, crossing.exits), &taken, theirs);

@@ -14,7 +14,7 @@ use crate::{
     vocab::ByteTrie,
 };
 
-/// What a table knows of such strings.
+/// Facts about such strings that a table keeps.
 #[derive(Debug, Default)]
 pub(super) struct Spelling {
     /// Where their number is bounded, the table of the strings of any number.
@@ -24,9 +24,14 @@ pub(super) struct Spelling {
 }
 
 impl Spelling {
-    /// Nothing is known yet.
+    /// Knows nothing yet.
     pub(super) fn new(unbounded: Option<Arc<TerminalTable>>) -> Self {
         Self { unbounded, alike: OnceLock::new() }
+    }
+
+    /// The table of the strings of any number of characters, where their number is bounded.
+    pub(super) fn unbounded(&self) -> Option<&Arc<TerminalTable>> {
+        self.unbounded.as_ref()
     }
 
     /// Memory, in bytes.
@@ -51,7 +56,7 @@ impl TerminalTable {
         let (place, longest) = (spelled.place(state)?, longest(trie));
         let Some(unbounded) = &spelling.unbounded else {
             let like = spelling.alike(spelled, longest).to_all(place.state);
-            let other = spelled.state(Place { state: like, ..place })?;
+            let other = spelled.state(Place { state: like, ..place }).ok()?;
             return (other != state).then_some((self, other));
         };
         match spelled.room(place) {
@@ -59,7 +64,7 @@ impl TerminalTable {
             Some(_) => None,
             None => {
                 let like = |state: u32| spelling.alike(spelled, longest).to_all(state);
-                let other = spelled.state(spelled.least_alike(place, longest, like))?;
+                let other = spelled.state(spelled.least_alike(place, longest, like)).ok()?;
                 (other != state).then_some((self, other))
             }
         }
@@ -67,7 +72,7 @@ impl TerminalTable {
 
     /// The state of a place in strings of any number of characters.
     fn free_state(&self, place: Place) -> Option<u32> {
-        self.dfa().spelled()?.0.state(Place { count: 0, ..place })
+        self.dfa().spelled()?.0.state(Place { count: 0, ..place }).ok()
     }
 
     /// The row of a state of such strings.
@@ -100,7 +105,8 @@ impl TerminalTable {
             }
             None => {
                 let like = spelling.alike(spelled, longest(trie)).to_short(place.state);
-                let other = spelled.state(Place { state: like, ..place }).filter(|other| *other != state);
+                let other =
+                    spelled.state(Place { state: like, ..place }).ok().filter(|other| *other != state);
                 other.map(|other| (self, other, LONG))
             }
         };

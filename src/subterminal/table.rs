@@ -275,8 +275,10 @@ impl TerminalTable {
 
     /// What a state does to all tokens, and how many trie nodes it took to find out.
     pub(super) fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<Reach>, usize) {
-        let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
-        if state == 0 {
+        let dfa = self.dfa.of_a_walk();
+        let state = dfa.same_as(&self.dfa, state);
+        let mut crossing = Crossing::new(trie, &dfa, self.loops());
+        if state == 0 && self.spelling.is_none() {
             // Most terminals begin with few bytes.
             let enter = |&(byte, to): &(u8, u32)| Some((trie.root_child(byte)?, to));
             self.first.iter().filter_map(enter).for_each(|(node, to)| crossing.at(node, to));

@@ -10,8 +10,6 @@ mod changed;
 mod classes;
 mod common;
 mod counts;
-#[cfg(test)]
-mod counts_tests;
 mod digits;
 mod ecma;
 mod emit;
@@ -24,14 +22,13 @@ pub(super) mod pattern;
 mod regexes;
 mod rfc;
 mod simplify;
-mod size;
 mod spelling;
 #[cfg(test)]
 mod tests;
 mod word;
 
 #[cfg(test)]
-pub(crate) use counts_tests::pattern_as_spelled;
+pub(crate) use counts::tests::pattern_as_spelled;
 pub use formats::{FORMATS, Format, Precision};
 
 pub(super) use word::word;

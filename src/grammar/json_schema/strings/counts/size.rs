@@ -6,10 +6,8 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{
-    super::dfa::CharDfa,
-    spelling::{Plan, Style, Way, code_points},
-};
+use super::super::spelling::{Plan, Style, Way, code_points};
+use crate::grammar::json_schema::dfa::CharDfa;
 
 /// States that are looked at: where those are too many, so are all.
 const MOST_STATES: usize = 4_000;
@@ -82,7 +80,7 @@ fn copies(ways: &[Way], targets: &HashSet<Targets>, style: Style) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{StringSet, spelling::quoted},
+        super::super::{StringSet, spelling::quoted},
         *,
     };
 

@@ -1,9 +1,14 @@
 //! Sets of strings whose automaton over bytes would be too large: the one over characters is spelled as texts
 //! come to it.
 
+#[cfg(test)]
+mod limit_tests;
+mod size;
+#[cfg(test)]
+pub(crate) mod tests;
+
 use super::{
     emit::{Emitter, MAX_STRINGS},
-    size,
     spelling::{MAX_SPELLED, Plan, Style, code_points},
 };
 use crate::{
@@ -71,8 +76,8 @@ pub(super) fn spelled(dfa: &CharDfa, style: Style, (min, max): (u64, Option<u64>
     // Where all strings are shorter there is nothing to count.
     let max = max.filter(|max| longest.is_none_or(|longest| longest > *max));
     let min = if dfa.shortest()? >= min { 0 } else { min };
-    let bounds =
-        Bounds { min: u32::try_from(min).ok()?, max: max.map(|max| u32::try_from(max).unwrap_or(u32::MAX)) };
+    let max = max.map(|max| u32::try_from(max.min(u64::from(u32::MAX)))).transpose().ok()?;
+    let bounds = Bounds { min: u32::try_from(min).ok()?, max };
     let (table, classes) = without_dead_classes(dfa.table());
     let intervals = dfa.alphabet().intervals();
     let ways: Vec<(u32, u32, u32)> =
