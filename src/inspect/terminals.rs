@@ -2,7 +2,10 @@
 
 use super::Inspection;
 use crate::{
-    grammar::{Span, spelled::MayNumber},
+    grammar::{
+        Span,
+        spelled::{MayNumber, Unfolded},
+    },
     ids::{RuleId, TerminalId, TrieNodeId},
     scanner::TerminalDfa,
     vocab::{ByteTrie, TokenSet},

@@ -6,7 +6,7 @@ use super::{dfa::TerminalDfa, substrings::Substrings};
 use crate::{
     grammar::{
         Measured, Spelled,
-        spelled::{MayNumber, OutOfNumbers},
+        spelled::{MayNumber, OutOfNumbers, Unfolded},
     },
     hopcroft::mix,
     store::Writer,

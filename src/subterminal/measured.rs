@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::{
         Limits,
-        grammar::{Automaton, Expr, Grammar, PatternKind, Syntax},
+        grammar::{Automaton, Expr, Grammar, PatternKind, Syntax, spelled::Unfolded},
         ids::TokenId,
         scanner::TerminalDfa,
         subterminal::kin_tests::dfa,

@@ -44,16 +44,16 @@ impl Spelling {
     }
 }
 
-/// Bytes of the longest token.
-fn longest(trie: &ByteTrie) -> u32 {
-    trie.height(ByteTrie::ROOT).unwrap_or(u32::MAX)
+/// The number of bytes of the longest token, if they are few enough for a trie to tell.
+fn longest(trie: &ByteTrie) -> Option<u32> {
+    trie.height(ByteTrie::ROOT)
 }
 
 impl TerminalTable {
     /// The table and the state that do to all tokens what a state does, if they are others.
     pub(super) fn spelled_like(&self, trie: &ByteTrie, state: u32) -> Option<(&Self, u32)> {
         let (spelling, (spelled, _)) = self.spelling().zip(self.dfa().spelled())?;
-        let (place, longest) = (spelled.place(state)?, longest(trie));
+        let (place, longest) = (spelled.place(state)?, longest(trie)?);
         let Some(unbounded) = &spelling.unbounded else {
             let like = spelling.alike(spelled, longest).to_all(place.state);
             let other = spelled.state(Place { state: like, ..place }).ok()?;
@@ -97,14 +97,14 @@ impl TerminalTable {
         work: &mut Work,
     ) -> Result<Option<(Arc<Reach>, u32)>, LimitExceeded> {
         let place = self.dfa().spelled().and_then(|(spelled, _)| Some((spelled, spelled.place(state)?)));
-        let Some((spelled, place)) = place else { return Ok(None) };
+        let Some(((spelled, place), longest)) = place.zip(longest(trie)) else { return Ok(None) };
         let near = match &spelling.unbounded {
             Some(unbounded) => {
                 let room = spelled.room(place).filter(|room| *room >= LONG);
                 room.and_then(|room| Some((&**unbounded, unbounded.free_state(place)?, room)))
             }
             None => {
-                let like = spelling.alike(spelled, longest(trie)).to_short(place.state);
+                let like = spelling.alike(spelled, longest).to_short(place.state);
                 let other =
                     spelled.state(Place { state: like, ..place }).ok().filter(|other| *other != state);
                 other.map(|other| (self, other, LONG))
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        grammar::{Automaton, json_schema::strings::pattern_as_spelled},
+        grammar::{Automaton, json_schema::strings::pattern_as_spelled, spelled::Unfolded},
         ids::{TokenId, TrieNodeId},
         scanner::TerminalDfa,
         subterminal::kin_tests::dfa,
@@ -141,7 +141,7 @@ mod tests {
         TerminalTable::spelled(dfa, unbounded)
     }
 
-    const PATTERNS: [(&str, (u64, Option<u64>)); 9] = [
+    const PATTERNS: [(&str, (u64, Option<u64>)); 10] = [
         ("^x[^\\n]{0,2000}$", (0, None)),
         ("^[ab]{1,900}-[^a]{1,900}$", (0, None)),
         ("^\\S.{0,1500}\\S$", (0, None)),
@@ -150,6 +150,8 @@ mod tests {
         ("^[a-z-]+:[ab]{0,1000}$", (99, None)),
         ("^[a-z-]*[ab]{700,1000}$", (710, Some(790))),
         ("^(?!--)[^x]{1,900}$", (0, None)),
+        // As bounds behind look-ahead are taken out of a pattern.
+        ("^(?!--)[^x]*$", (1, Some(1_200))),
         ("^(?:x[ab]{1,900})+$", (700, None)),
     ];
 
@@ -208,6 +210,8 @@ mod tests {
             ("^[ab]+-[^a]{1,4000}$", (0, Some(7_000)), 8),
             ("^(?:[ab]{2})*-[^a]{1,2000}$", (0, Some(20_971_520)), 8),
             ("^(?:x[ab]{1,2000})+$", (500, None), 16),
+            ("^(?:[ab]{2})*-[^a]{1,2000}$", (500, None), 16),
+            ("^(?!--)[^x]*$", (700, Some(90_000)), 16),
         ] {
             let table = table(&pattern_as_spelled(pattern, bounds));
             let work = &mut Work::unlimited();

@@ -25,7 +25,8 @@ pub(crate) struct Alike {
 }
 
 impl Alike {
-    /// Compares the states of a table by texts of at most `longest` characters. Linear in the table, and in what each round tells apart.
+    /// Compares the states of a table by texts of at most `longest` characters. Linear in the table, and
+    /// in what each round tells apart.
     pub(super) fn new(table: &Table, longest: u32) -> Self {
         let mut parts = Parts::new(table);
         let mut short = None;

@@ -15,7 +15,7 @@ mod alike;
 mod lengths;
 mod lexer;
 mod numbers;
-mod texts;
+mod unfolded;
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,6 +25,7 @@ use lengths::{Lengths, free_distances};
 use lexer::{Lexer, Read};
 use numbers::{FIRST, Numbers};
 pub(crate) use numbers::{MayNumber, OutOfNumbers};
+pub(crate) use unfolded::{Unfolded, WayOn};
 
 use super::automaton::{Edge, State};
 use crate::hopcroft::{NONE, Table, mix};
@@ -263,14 +264,6 @@ impl Spelled {
         self.distance_at(self.at(state))
     }
 
-    fn distance_at(&self, at: At) -> u32 {
-        match at {
-            At::Start => self.distance_of(Place::default()).saturating_add(1),
-            At::In(place) => self.distance_of(place),
-            At::End => 0,
-        }
-    }
-
     fn distance_of(&self, place: Place) -> u32 {
         if place.node == 0 {
             return self.between(place.state, place.count);
@@ -362,5 +355,41 @@ impl Spelled {
         let distances = distances.get().map_or(0, |distances| size_of_val(&**distances));
         let kept = size_of::<Language>() + size_of::<Numbers>() + shared + lengths.bytes() + distances;
         kept + self.met_bytes()
+    }
+}
+
+impl Unfolded for Spelled {
+    type At = At;
+
+    fn start(&self) -> At {
+        At::Start
+    }
+
+    fn ends_at(&self, at: At) -> bool {
+        at == At::End
+    }
+
+    fn ways(&self, at: At) -> Vec<WayOn<At>> {
+        let quote = |to: At| (b'"', b'"', to);
+        match at {
+            At::Start => vec![quote(At::In(Place::default()))],
+            At::In(place) => {
+                let edges =
+                    self.language.lexer.edges(place.node).filter_map(|(first, last, read)| {
+                        Some((first, last, At::In(self.after(place, read)?)))
+                    });
+                edges.chain(self.may_end(place).then(|| quote(At::End))).collect()
+            }
+            At::End => Vec::new(),
+        }
+    }
+
+    /// The first use finds the distances of all states.
+    fn distance_at(&self, at: At) -> u32 {
+        match at {
+            At::Start => self.distance_of(Place::default()).saturating_add(1),
+            At::In(place) => self.distance_of(place),
+            At::End => 0,
+        }
     }
 }

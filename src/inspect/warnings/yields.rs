@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    grammar::spelled::Unfolded,
     lower::{Cfg, Dot, List, Lowered, NEVER, NonterminalId, Slot, Uses, shortest},
     scanner::TerminalDfa,
 };

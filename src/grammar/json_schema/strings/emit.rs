@@ -89,12 +89,11 @@ impl StringSet {
                 emitter.counted(min, max)?;
                 continue;
             }
-            if min == 0 && max.is_none() && emitter.is_spelled(dfa)? {
-                continue;
-            }
             // The product would have more states than the pattern alone.
             let is_long = max.is_some_and(|max| max > COUNTED_STATES as u64) && dfa.longest().is_none();
-            if is_long && emitter.measured(|| quoted(dfa, style), (min, max))? {
+            if emitter.is_spelled(dfa, (min, max))?
+                || is_long && emitter.measured(|| quoted(dfa, style), (min, max))?
+            {
                 continue;
             }
             let counted = match max {

@@ -3,6 +3,8 @@
 
 #[cfg(test)]
 mod limit_tests;
+#[cfg(test)]
+pub(super) mod listed;
 mod size;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -30,10 +32,15 @@ pub(super) fn is_too_large(dfa: &CharDfa, style: Style) -> bool {
 }
 
 impl Emitter<'_> {
-    /// Emits the strings of `dfa` if their automaton over bytes is surely too large, so that none is tried:
-    /// by their last loops, or spelled as texts come to them.
-    pub(super) fn is_spelled(&mut self, dfa: &CharDfa) -> Result<bool, LeafError> {
-        if !is_too_large(dfa, self.style)
+    /// Emits the strings of `dfa` if there are no bounds on their length and their automaton over bytes is
+    /// surely too large, so that none is tried: by their last loops, or spelled as texts come to them.
+    pub(super) fn is_spelled(
+        &mut self,
+        dfa: &CharDfa,
+        bounds: (u64, Option<u64>),
+    ) -> Result<bool, LeafError> {
+        if bounds != (0, None)
+            || !is_too_large(dfa, self.style)
             || dfa.one_class().is_some()
             || dfa.count(MAX_STRINGS) <= MAX_STRINGS
         {
@@ -41,7 +48,6 @@ impl Emitter<'_> {
         }
         let error =
             LeafError::Budget { what: "states of the automaton of a JSON string", limit: MAX_SPELLED };
-        let bounds = (0, None);
         match self.or_spelled(dfa, bounds, |one| one.last_loops(dfa, bounds, error)) {
             Ok(()) => Ok(true),
             Err(LeafError::Budget { .. }) => Ok(false),
@@ -49,8 +55,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// What `other` emits, or if that is over its budget the strings of `dfa` within the bounds, spelled as
-    /// texts come to them.
+    /// Emits what `other` does, or if that is over its budget the strings of `dfa` within the bounds, spelled
+    /// as texts come to them.
     pub(super) fn or_spelled(
         &mut self,
         dfa: &CharDfa,

@@ -9,6 +9,7 @@ use super::{
         StringSet,
         spelling::{Style, quoted},
     },
+    listed::{distances, step},
     spelled,
 };
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
     grammar::{
         Automaton, Pattern, Span, Spelled,
         json_schema::{dfa::CharDfa, probe::grammar},
-        spelled::MayNumber,
+        spelled::{MayNumber, Unfolded},
     },
 };
 
@@ -71,26 +72,6 @@ pub(super) fn both(pattern: &str, lengths: Lengths, style: Style) -> Option<(Spe
     let made = spelled(&dfa, style, lengths);
     assert_eq!(made.is_some(), !within.is_empty(), "{pattern} {lengths:?}");
     Some((made?, quoted(&within, style).unwrap()))
-}
-
-fn step(automaton: &Automaton, state: u32, byte: u8) -> Option<u32> {
-    let edges = &automaton.states()[state as usize].edges;
-    edges.iter().find(|edge| (edge.first..=edge.last).contains(&byte)).map(|edge| edge.to)
-}
-
-/// By state the fewest bytes to an end, by a fixed point.
-fn distances(automaton: &Automaton) -> Vec<u32> {
-    let mut distances = vec![u32::MAX; automaton.states().len()];
-    loop {
-        let before = distances.clone();
-        for (at, state) in automaton.states().iter().enumerate().rev() {
-            let next = state.edges.iter().map(|edge| distances[edge.to as usize].saturating_add(1)).min();
-            distances[at] = if state.accepts { 0 } else { next.unwrap_or(u32::MAX) };
-        }
-        if distances == before {
-            return distances;
-        }
-    }
 }
 
 proptest! {

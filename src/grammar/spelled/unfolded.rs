@@ -1,41 +1,41 @@
-//! Searches through all texts of strings that are spelled as texts come to them. They go by places, so that no
-//! state gets a number for them.
+//! Searches through all texts of an automaton whose states are worked out as texts come to them.
+
+use std::hash::Hash;
 
 use hashbrown::{HashMap, HashSet, hash_map::Entry};
 
-use super::{At, Place, Spelled};
 use crate::{
     grammar::automaton::{Automaton, Edge, State},
     limits::{Budget, LimitExceeded},
 };
 
 /// Bytes, the first and the last of them, and the point of a text that they lead to.
-pub(crate) type WayOn = (u8, u8, At);
+pub(crate) type WayOn<A> = (u8, u8, A);
 
-impl Spelled {
-    /// The ways on from a point of a text.
-    pub(crate) fn ways(&self, at: At) -> Vec<WayOn> {
-        let quote = |to: At| (b'"', b'"', to);
-        match at {
-            At::Start => vec![quote(At::In(Place::default()))],
-            At::In(place) => {
-                let edges =
-                    self.language.lexer.edges(place.node).filter_map(|(first, last, read)| {
-                        Some((first, last, At::In(self.after(place, read)?)))
-                    });
-                edges.chain(self.may_end(place).then(|| quote(At::End))).collect()
-            }
-            At::End => Vec::new(),
-        }
-    }
+/// An automaton given by the ways on from each point of its texts, all of which lead to an end.
+pub(crate) trait Unfolded {
+    /// A point of a text, which tells all that may follow.
+    type At: Copy + Eq + Hash;
+
+    /// The point in front of all texts.
+    fn start(&self) -> Self::At;
+
+    /// May a text end at this point?
+    fn ends_at(&self, at: Self::At) -> bool;
+
+    /// The ways on from a point.
+    fn ways(&self, at: Self::At) -> Vec<WayOn<Self::At>>;
+
+    /// The fewest bytes from a point after which a text may end.
+    fn distance_at(&self, at: Self::At) -> u32;
 
     /// A shortest text; the least of these.
-    pub(crate) fn shortest(&self) -> Vec<u8> {
-        self.shortest_from(At::Start)
+    fn shortest(&self) -> Vec<u8> {
+        self.shortest_from(self.start())
     }
 
     /// A shortest text from a point on to the end; the least of these.
-    pub(crate) fn shortest_from(&self, mut at: At) -> Vec<u8> {
+    fn shortest_from(&self, mut at: Self::At) -> Vec<u8> {
         let mut text = Vec::new();
         while let Some(left) = self.distance_at(at).checked_sub(1) {
             let nearer = self.ways(at).into_iter().filter(|&(_, _, to)| self.distance_at(to) == left);
@@ -46,9 +46,9 @@ impl Spelled {
         text
     }
 
-    /// Is every text at most `bytes` long? As many steps as places are met, for each byte.
-    pub(crate) fn is_within(&self, bytes: usize) -> bool {
-        let mut points: HashSet<At> = HashSet::from([At::Start]);
+    /// Is every text at most `bytes` long? As many steps as points are met, for each byte.
+    fn is_within(&self, bytes: usize) -> bool {
+        let mut points: HashSet<Self::At> = HashSet::from([self.start()]);
         for _ in 0..=bytes {
             points = points.into_iter().flat_map(|at| self.ways(at)).map(|(_, _, to)| to).collect();
         }
@@ -56,9 +56,9 @@ impl Spelled {
     }
 
     /// All points that texts come to, the start first; `None` if there are more than `most`. Linear.
-    pub(crate) fn reached(&self, most: usize) -> Option<Vec<At>> {
-        let mut met: HashSet<At> = HashSet::from([At::Start]);
-        let (mut order, mut next) = (vec![At::Start], 0);
+    fn reached(&self, most: usize) -> Option<Vec<Self::At>> {
+        let mut met: HashSet<Self::At> = HashSet::from([self.start()]);
+        let (mut order, mut next) = (vec![self.start()], 0);
         while let Some(&at) = order.get(next) {
             next += 1;
             order.extend(self.ways(at).into_iter().map(|(_, _, to)| to).filter(|&to| met.insert(to)));
@@ -73,12 +73,12 @@ impl Spelled {
     ///
     /// # Errors
     /// If there are more than `most`.
-    pub(crate) fn product(&self, most: usize) -> Result<Automaton, LimitExceeded> {
+    fn product(&self, most: usize) -> Result<Automaton, LimitExceeded> {
         let too_many = || LimitExceeded::new(Budget::DfaStates, "states of a string with counts", most);
-        let mut numbers: HashMap<At, u32> = HashMap::from([(At::Start, 0)]);
-        let (mut order, mut states): (Vec<At>, Vec<State>) = (vec![At::Start], Vec::new());
+        let mut numbers: HashMap<Self::At, u32> = HashMap::from([(self.start(), 0)]);
+        let (mut order, mut states): (Vec<Self::At>, Vec<State>) = (vec![self.start()], Vec::new());
         while let Some(&at) = order.get(states.len()) {
-            let mut made = State { accepts: at == At::End, edges: Vec::new() };
+            let mut made = State { accepts: self.ends_at(at), edges: Vec::new() };
             for (first, last, to) in self.ways(at) {
                 let number = match numbers.entry(to) {
                     Entry::Occupied(known) => *known.get(),
