@@ -68,7 +68,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures[figures.len() / 2]
 }
 
-/// How often each schema is done.
+/// The number of times that each schema is done.
 fn passes() -> usize {
     let mut args = env::args().skip_while(|arg| arg != "--passes").skip(1);
     args.next().map_or(9, |passes| passes.parse().expect("a number of passes"))

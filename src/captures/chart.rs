@@ -13,7 +13,7 @@ use super::{
     network::{Network, Node, NodeId, PartId},
 };
 use crate::{
-    grammar::{Measured, Spelled, any_order::Chosen, spelled::At},
+    grammar::{Measured, Spelled, any_order::Chosen, spelled::TextAt},
     limits::{Budget, LimitExceeded},
 };
 
@@ -297,8 +297,8 @@ impl Reader<'_, '_> {
         spelled: &Spelled,
         next: NodeId,
     ) -> Result<(), LimitExceeded> {
-        let by = (|at| at == At::End, |at, byte| spelled.follow(at, byte));
-        self.string((id, item), At::Start, by, next)
+        let by = (|at| at == TextAt::End, |at, byte| spelled.follow(at, byte));
+        self.string((id, item), TextAt::Start, by, next)
     }
 
     /// Reads a string from its first state on, by what ends it and what a byte does. It ends with the closing

@@ -75,25 +75,22 @@ impl Machine {
         let start = states.intern(&[], Some(parser.start()))?;
         let maker = MaskMaker::new(shared);
         let masks = MaskCache::new(shared.limits.mask_bytes);
-        let (contexts, threads, ended) = (Contexts::default(), Vec::new(), Vec::new());
-        let (walks, widened, after_repeats) = (VecDeque::new(), HashMap::new(), HashMap::new());
-        let (ways, unended) = (HashMap::new(), HashMap::new());
         Ok(Self {
             parser,
             states,
             maker,
-            walks,
+            walks: VecDeque::new(),
             masks,
-            widened,
-            contexts,
-            after_repeats,
+            widened: HashMap::new(),
+            contexts: Contexts::default(),
+            after_repeats: HashMap::new(),
             refusals: Refusals::default(),
-            ways,
-            unended,
+            ways: HashMap::new(),
+            unended: HashMap::new(),
             start,
             rehearses: true,
-            threads,
-            ended,
+            threads: Vec::new(),
+            ended: Vec::new(),
         })
     }
 
@@ -198,45 +195,29 @@ impl Machine {
         byte: u8,
         work: &mut Work,
     ) -> Result<Option<StateId>, LimitExceeded> {
+        let scanner = &shared.lowered.scanner;
         let mut threads = std::mem::take(&mut self.threads);
         threads.clear();
-        let to = self.stepped(shared, state, byte, &mut threads).and_then(|tried| {
-            threads.sort_unstable();
-            threads.dedup();
-            work.spend(lookup_work(shared) * tried + 4)?;
-            self.settle(shared, &threads, work)
-        });
-        self.threads = threads;
-        to
-    }
-
-    /// Adds the threads of a state after one more byte, in any order, some perhaps twice. Returns how many
-    /// were tried.
-    fn stepped(
-        &self,
-        shared: &Program,
-        state: StateId,
-        byte: u8,
-        threads: &mut Vec<Thread>,
-    ) -> Result<usize, LimitExceeded> {
-        let scanner = &shared.lowered.scanner;
-        let mut step = |set: SetId, scan: ScanStateId| {
-            let scan = scanner.step(scan, byte).map_err(|limit| *limit)?;
-            threads.extend(scan.map(|scan| Thread { set, scan }));
-            Ok::<bool, LimitExceeded>(scan.is_some())
+        let step = |threads: &mut Vec<Thread>, set: SetId, scan: ScanStateId| {
+            let to = scanner.step(scan, byte).map_err(|limit| *limit)?;
+            threads.extend(to.map(|scan| Thread { set, scan }));
+            Ok::<_, LimitExceeded>(())
         };
         let from = self.states.threads(state);
-        let mut goes_on = false;
-        for thread in from {
-            goes_on |= step(thread.set, thread.scan)?;
+        let mut tried = from.len();
+        from.iter().try_for_each(|thread| step(&mut threads, thread.set, thread.scan))?;
+        let goes_on = shared.lowered.greedy && !threads.is_empty();
+        if let Some(set) = self.states.boundary(state).filter(|_| !goes_on) {
+            let accepts = self.parser.accepts(set);
+            tried += accepts.len();
+            accepts.iter().try_for_each(|&terminal| step(&mut threads, set, scanner.start(terminal)))?;
         }
-        let boundary = self.states.boundary(state).filter(|_| !(shared.lowered.greedy && goes_on));
-        let Some(set) = boundary else { return Ok(from.len()) };
-        let accepts = self.parser.accepts(set);
-        for &terminal in accepts {
-            step(set, scanner.start(terminal))?;
-        }
-        Ok(from.len() + accepts.len())
+        threads.sort_unstable();
+        threads.dedup();
+        let to =
+            work.spend(lookup_work(shared) * tried + 4).and_then(|()| self.settle(shared, &threads, work));
+        self.threads = threads;
+        to
     }
 
     /// What is left of a state when the item that may end there repeats one before it: no terminal comes next

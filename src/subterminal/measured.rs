@@ -187,9 +187,8 @@ mod tests {
     use crate::{
         Limits,
         grammar::{Automaton, Expr, Grammar, PatternKind, Syntax, spelled::Unfolded},
-        ids::TokenId,
         scanner::TerminalDfa,
-        subterminal::kin_tests::dfa,
+        subterminal::kin_tests::{dfa, inner, trie},
     };
 
     const PATTERNS: [&str; 8] = [
@@ -219,11 +218,6 @@ mod tests {
 
     fn dfa_of(automaton: &Automaton) -> Arc<TerminalDfa> {
         Arc::new(TerminalDfa::from_minimal(automaton).unwrap())
-    }
-
-    fn trie(tokens: &[String]) -> ByteTrie {
-        let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
-        ByteTrie::new(tokens.len(), ids)
     }
 
     /// Tables with and without that of the strings of any length, the latter, and what they are of; beside
@@ -264,19 +258,15 @@ mod tests {
             if backwards {
                 states.reverse();
             }
-            let inner = |reach: &Reach| -> Vec<u32> {
-                let nodes = reach.exits().iter().flatten();
-                nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
-            };
             for state in states {
                 let rows = [&table, &alone].map(|table| table.row(&trie, state, work).unwrap());
                 let place = measured.place(state);
                 prop_assert!(rows[0].tokens().iter().eq(rows[1].tokens().iter()), "tokens at {:?}", place);
-                prop_assert_eq!(inner(&rows[0]), inner(&rows[1]), "exits at {:?}", place);
+                prop_assert_eq!(inner(&trie, &rows[0]), inner(&trie, &rows[1]), "exits at {:?}", place);
                 let crossed =
                     [&table, &alone].map(|table| table.crossing(&trie, state, &comma, work).unwrap());
                 prop_assert!(crossed[0].tokens().iter().eq(crossed[1].tokens().iter()), "into {:?}", place);
-                prop_assert_eq!(inner(&crossed[0]), inner(&crossed[1]));
+                prop_assert_eq!(inner(&trie, &crossed[0]), inner(&trie, &crossed[1]));
             }
         }
     }

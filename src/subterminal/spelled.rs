@@ -29,11 +29,6 @@ impl Spelling {
         Self { unbounded, alike: OnceLock::new() }
     }
 
-    /// The table of the strings of any number of characters, where their number is bounded.
-    pub(super) fn unbounded(&self) -> Option<&Arc<TerminalTable>> {
-        self.unbounded.as_ref()
-    }
-
     /// Memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.alike.get().map_or(0, Alike::bytes)
@@ -50,6 +45,12 @@ fn longest(trie: &ByteTrie) -> Option<u32> {
 }
 
 impl TerminalTable {
+    /// The table of strings of any length, if it is one of strings whose length is counted.
+    pub(crate) fn of_any_length(&self) -> Option<&Arc<Self>> {
+        let spelled = self.spelling().and_then(|spelling| spelling.unbounded.as_ref());
+        self.unbounded().or(spelled)
+    }
+
     /// The table and the state that do to all tokens what a state does, if they are others.
     pub(super) fn spelled_like(&self, trie: &ByteTrie, state: u32) -> Option<(&Self, u32)> {
         let (spelling, (spelled, _)) = self.spelling().zip(self.dfa().spelled())?;
@@ -124,15 +125,9 @@ mod tests {
     use super::*;
     use crate::{
         grammar::{Automaton, json_schema::strings::pattern_as_spelled, spelled::Unfolded},
-        ids::{TokenId, TrieNodeId},
         scanner::TerminalDfa,
-        subterminal::kin_tests::dfa,
+        subterminal::kin_tests::{dfa, inner, trie},
     };
-
-    fn trie(tokens: &[String]) -> ByteTrie {
-        let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
-        ByteTrie::new(tokens.len(), ids)
-    }
 
     fn table(spelled: &Spelled) -> TerminalTable {
         let dfa = Arc::new(TerminalDfa::of_spelled(spelled));
@@ -185,11 +180,7 @@ mod tests {
                 for &(one, other) in on_the_way.iter().skip(places.saturating_sub(5)).chain(on_the_way.first()) {
                     let rows = (shared.row(&trie, one, work).unwrap(), alone.walk(&trie, other).0);
                     prop_assert!(rows.0.tokens().iter().eq(rows.1.tokens().iter()), "tokens after {:?}", text);
-                    let inner = |reach: &Reach| -> Vec<u32> {
-                        let nodes = reach.exits().iter().flatten();
-                        nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
-                    };
-                    prop_assert_eq!(inner(&rows.0), inner(&rows.1), "exits after {:?}", text);
+                    prop_assert_eq!(inner(&trie, &rows.0), inner(&trie, &rows.1), "exits after {:?}", text);
                     let crossed = shared.crossing(&trie, one, &comma, work).unwrap();
                     let entrances = crate::subterminal::entrances::Entrances::new(
                         &trie, rows.1.exits(), comma.begins(), work).unwrap();

@@ -6,7 +6,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 
-use super::{NO_END, lexer::Lexer};
+use super::{lexer::Lexer, place::NO_END};
 use crate::{
     grouped::Grouped,
     hopcroft::{NONE, Table},

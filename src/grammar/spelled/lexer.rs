@@ -30,8 +30,8 @@ pub(super) enum Read {
 }
 
 impl Lexer {
-    /// Makes one of the edges of the first byte and of the states inside of a character. An edge to a number below
-    /// `classes` ends a character of that class; others lead to a state, by its place in `inside` plus
+    /// Makes one of the edges of the first byte and of the states inside of a character. An edge to a number
+    /// below `classes` ends a character of that class; others lead to a state, by its place in `inside` plus
     /// `classes`, and to none that comes later. Linear in the edges times the classes.
     pub(super) fn new(classes: u32, first: Vec<Edge>, inside: &[State]) -> Self {
         let mut lexer = Self { classes, nodes: Box::default() };

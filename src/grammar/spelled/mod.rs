@@ -15,6 +15,7 @@ mod alike;
 mod lengths;
 mod lexer;
 mod numbers;
+mod place;
 mod unfolded;
 
 use std::sync::{Arc, OnceLock};
@@ -25,6 +26,8 @@ use lengths::{Lengths, free_distances};
 use lexer::{Lexer, Read};
 use numbers::{FIRST, Numbers};
 pub(crate) use numbers::{MayNumber, OutOfNumbers};
+use place::NO_END;
+pub(crate) use place::{Place, TextAt};
 pub(crate) use unfolded::{Unfolded, WayOn};
 
 use super::automaton::{Edge, State};
@@ -34,42 +37,23 @@ use crate::hopcroft::{NONE, Table, mix};
 const START: u32 = 0;
 const END: u32 = 1;
 
-/// A distance of states that lead to no end.
-const NO_END: u32 = u32::MAX;
-
 /// JSON strings, given by an automaton over characters and by how each character is written. An escape or a
 /// pair of escaped surrogates is one character. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Spelled {
-    language: Arc<Language>,
+    language: Arc<SpelledStrings>,
     numbers: Arc<Numbers>,
 }
 
 /// The strings themselves, whatever numbers their states have.
 #[derive(Debug)]
-struct Language {
+struct SpelledStrings {
     lexer: Arc<Lexer>,
     table: Arc<Table>,
     lengths: Lengths,
     hash: u64,
     /// Fewest bytes to an end by state where lengths are free; made when they are first asked for.
     distances: OnceLock<Box<[u32]>>,
-}
-
-/// A state of characters, how many of them have come, and where in the next one the text is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Place {
-    pub(crate) state: u32,
-    pub(crate) count: u32,
-    pub(crate) node: u32,
-}
-
-/// A point of a text: in front of the string, inside of it, or behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum At {
-    Start,
-    In(Place),
-    End,
 }
 
 impl PartialEq for Spelled {
@@ -125,7 +109,7 @@ impl Spelled {
         let hash = table.accepting.iter().fold(hash, |hash, &ends| mix(hash, u64::from(ends)));
         let hash = mix(hash, u64::from(bounds.min) << 32 | u64::from(bounds.last()));
         let hash = mix(hash, u64::from(bounds.max.is_some()));
-        let language = Language { lexer, table, lengths, hash, distances: OnceLock::new() };
+        let language = SpelledStrings { lexer, table, lengths, hash, distances: OnceLock::new() };
         Some(Self { language: Arc::new(language), numbers: Arc::new(numbers) })
     }
 
@@ -186,11 +170,11 @@ impl Spelled {
     }
 
     /// The point of a text that is in a state.
-    pub(crate) fn at(&self, state: u32) -> At {
+    pub(crate) fn at(&self, state: u32) -> TextAt {
         match state {
-            START => At::Start,
-            END => At::End,
-            _ => At::In(self.numbers.place(state)),
+            START => TextAt::Start,
+            END => TextAt::End,
+            _ => TextAt::In(self.numbers.place(state)),
         }
     }
 
@@ -198,11 +182,11 @@ impl Spelled {
     ///
     /// # Errors
     /// If it has no number yet, and may get none.
-    pub(crate) fn number(&self, at: At, fresh: MayNumber) -> Result<u32, OutOfNumbers> {
+    pub(crate) fn number(&self, at: TextAt, fresh: MayNumber) -> Result<u32, OutOfNumbers> {
         match at {
-            At::Start => Ok(START),
-            At::In(place) => self.numbers.of(place, fresh),
-            At::End => Ok(END),
+            TextAt::Start => Ok(START),
+            TextAt::In(place) => self.numbers.of(place, fresh),
+            TextAt::End => Ok(END),
         }
     }
 
@@ -215,14 +199,14 @@ impl Spelled {
     }
 
     /// The point after one more byte, if there is a way on.
-    pub(crate) fn follow(&self, at: At, byte: u8) -> Option<At> {
+    pub(crate) fn follow(&self, at: TextAt, byte: u8) -> Option<TextAt> {
         match at {
-            At::Start => (byte == b'"').then_some(At::In(Place::default())),
-            At::In(place) => match self.language.lexer.read(place.node, byte) {
-                Some(read) => self.after(place, read).map(At::In),
-                None => (byte == b'"' && self.may_end(place)).then_some(At::End),
+            TextAt::Start => (byte == b'"').then_some(TextAt::In(Place::default())),
+            TextAt::In(place) => match self.language.lexer.read(place.node, byte) {
+                Some(read) => self.after(place, read).map(TextAt::In),
+                None => (byte == b'"' && self.may_end(place)).then_some(TextAt::End),
             },
-            At::End => None,
+            TextAt::End => None,
         }
     }
 
@@ -239,7 +223,7 @@ impl Spelled {
 
     /// The place after a character of a class, if it is live.
     fn next(&self, place: Place, class: u32) -> Option<Place> {
-        let Language { table, lengths, .. } = &*self.language;
+        let SpelledStrings { table, lengths, .. } = &*self.language;
         let state = table.transitions[place.state as usize * table.width + class as usize];
         if state == NONE {
             return None;
@@ -250,7 +234,7 @@ impl Spelled {
 
     /// May the closing quote come?
     fn may_end(&self, place: Place) -> bool {
-        let Language { table, lengths, .. } = &*self.language;
+        let SpelledStrings { table, lengths, .. } = &*self.language;
         place.node == 0 && table.accepting[place.state as usize] && lengths.may_end(place.count)
     }
 
@@ -277,7 +261,7 @@ impl Spelled {
     }
 
     fn between(&self, state: u32, count: u32) -> u32 {
-        let Language { table, lexer, lengths, distances, .. } = &*self.language;
+        let SpelledStrings { table, lexer, lengths, distances, .. } = &*self.language;
         lengths
             .distance(state, count)
             .unwrap_or_else(|| distances.get_or_init(|| free_distances(table, lexer))[state as usize])
@@ -330,7 +314,7 @@ impl Spelled {
 
     /// All the numbers that tell it from others.
     pub(crate) fn words(&self) -> impl Iterator<Item = u32> {
-        let Language { table, lexer, lengths, .. } = &*self.language;
+        let SpelledStrings { table, lexer, lengths, .. } = &*self.language;
         let Bounds { min, max } = lengths.bounds();
         let ends = table.accepting.iter().map(|&ends| u32::from(ends));
         let bounds = [min, max.unwrap_or(0), u32::from(max.is_some())];
@@ -345,7 +329,7 @@ impl Spelled {
     /// Memory, in bytes, what was made so far included. What it shares with the strings of any length counts
     /// there.
     pub(crate) fn bytes(&self) -> usize {
-        let Language { table, lexer, lengths, distances, .. } = &*self.language;
+        let SpelledStrings { table, lexer, lengths, distances, .. } = &*self.language;
         let shared = match lengths.bounds() {
             Bounds::NONE => {
                 table.transitions.capacity() * size_of::<u32>() + table.accepting.capacity() + lexer.bytes()
@@ -353,43 +337,42 @@ impl Spelled {
             _ => 0,
         };
         let distances = distances.get().map_or(0, |distances| size_of_val(&**distances));
-        let kept = size_of::<Language>() + size_of::<Numbers>() + shared + lengths.bytes() + distances;
+        let kept = size_of::<SpelledStrings>() + size_of::<Numbers>() + shared + lengths.bytes() + distances;
         kept + self.met_bytes()
     }
 }
 
 impl Unfolded for Spelled {
-    type At = At;
+    type At = TextAt;
 
-    fn start(&self) -> At {
-        At::Start
+    fn start(&self) -> TextAt {
+        TextAt::Start
     }
 
-    fn ends_at(&self, at: At) -> bool {
-        at == At::End
+    fn ends_at(&self, at: TextAt) -> bool {
+        at == TextAt::End
     }
 
-    fn ways(&self, at: At) -> Vec<WayOn<At>> {
-        let quote = |to: At| (b'"', b'"', to);
+    fn ways(&self, at: TextAt) -> Vec<WayOn<TextAt>> {
+        let quote = |to: TextAt| (b'"', b'"', to);
         match at {
-            At::Start => vec![quote(At::In(Place::default()))],
-            At::In(place) => {
-                let edges =
-                    self.language.lexer.edges(place.node).filter_map(|(first, last, read)| {
-                        Some((first, last, At::In(self.after(place, read)?)))
-                    });
-                edges.chain(self.may_end(place).then(|| quote(At::End))).collect()
+            TextAt::Start => vec![quote(TextAt::In(Place::default()))],
+            TextAt::In(place) => {
+                let edges = self.language.lexer.edges(place.node).filter_map(|(first, last, read)| {
+                    Some((first, last, TextAt::In(self.after(place, read)?)))
+                });
+                edges.chain(self.may_end(place).then(|| quote(TextAt::End))).collect()
             }
-            At::End => Vec::new(),
+            TextAt::End => Vec::new(),
         }
     }
 
     /// The first use finds the distances of all states.
-    fn distance_at(&self, at: At) -> u32 {
+    fn distance_at(&self, at: TextAt) -> u32 {
         match at {
-            At::Start => self.distance_of(Place::default()).saturating_add(1),
-            At::In(place) => self.distance_of(place),
-            At::End => 0,
+            TextAt::Start => self.distance_of(Place::default()).saturating_add(1),
+            TextAt::In(place) => self.distance_of(place),
+            TextAt::End => 0,
         }
     }
 }

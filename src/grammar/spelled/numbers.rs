@@ -2,7 +2,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use super::Place;
+use super::place::Place;
 use crate::{
     interner::Index,
     limits::{Budget, LimitExceeded},

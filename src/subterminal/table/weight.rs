@@ -1,11 +1,8 @@
 //! What tables weigh, who uses them, and when they were last asked for.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::{Crossed, MOST_CROSSINGS, Spelling, TerminalTable};
+use super::{Crossed, MOST_CROSSINGS, TerminalTable};
 
 /// Users of a table.
 #[derive(Debug, Default)]
@@ -37,12 +34,6 @@ impl TerminalTable {
             self.bytes.load(Ordering::Relaxed),
         ];
         size_of::<Self>() + kept.iter().sum::<usize>()
-    }
-
-    /// The table of strings of any length, if it is one of strings whose length is counted.
-    pub(crate) fn of_any_length(&self) -> Option<&Arc<Self>> {
-        let spelled = self.spelling().and_then(Spelling::unbounded);
-        self.unbounded().or(spelled)
     }
 
     /// One more grammar uses it.

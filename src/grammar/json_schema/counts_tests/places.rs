@@ -15,7 +15,7 @@ use crate::{
 
 /// A pattern, what it matches, and parts of strings near to that: a beginning, what is repeated how often at
 /// most, and an end.
-struct Kind {
+struct PatternCase {
     pattern: &'static str,
     fits: fn(&str) -> bool,
     parts: (&'static [&'static str], &'static [&'static str], usize, &'static [&'static str]),
@@ -36,25 +36,25 @@ fn is_words(text: &str) -> bool {
     text.split_once(' ').is_some_and(|(one, other)| word(one, 300) && word(other, 500))
 }
 
-const KINDS: [Kind; 5] = [
-    Kind {
+const KINDS: [PatternCase; 5] = [
+    PatternCase {
         pattern: r"^x[^\n]{0,1000}$",
         fits: |text| {
             text.starts_with('x') && !text.contains('\n') && (1..=1_001).contains(&text.chars().count())
         },
         parts: (&["x", "", "xx"], &["a", "é", "\"", "😀"], 1_001, &["", "\n", "x"]),
     },
-    Kind {
+    PatternCase {
         pattern: "^(?:[^,]{1,64},){0,49}$",
         fits: is_list,
         parts: (&["", "ab,", ","], &["a,", "é,", "\\,"], 50, &["", "b", "b,"]),
     },
-    Kind {
+    PatternCase {
         pattern: r"^[A-Za-z]{1,300} [A-Za-z]{1,500}$",
         fits: is_words,
         parts: (&["a ", "Ab", " "], &["b", "Z"], 500, &["", " ", " c"]),
     },
-    Kind {
+    PatternCase {
         pattern: r"^\S.{0,700}\S$",
         fits: |text| {
             let inner = text.chars().filter(|c| *c != '\n').count();
@@ -65,7 +65,7 @@ const KINDS: [Kind; 5] = [
         },
         parts: (&["x", " ", "é"], &[" ", "b"], 702, &["", "y", " "]),
     },
-    Kind {
+    PatternCase {
         pattern: r"^(?!__)[^\u0000-\u001f]{1,600}$",
         fits: |text| {
             let is_raw = text.chars().all(|c| c >= ' ');
@@ -84,7 +84,7 @@ fn kinds() -> impl Strategy<Value = (usize, Vec<String>)> {
         let string = (part(befores), part(middles), count, part(afters));
         let string = string
             .prop_map(|(before, middle, count, after)| format!("{before}{}{after}", middle.repeat(count)));
-        (Just(at), prop::collection::vec(string, 2..4))
+        (Just(at), prop::collection::vec(string, 4..8))
     })
 }
 
@@ -99,26 +99,20 @@ fn escaped(text: &str) -> String {
         if at % 2 == 0 {
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| written += &format!("\\u{unit:04x}"));
         } else {
-            written += quoted(&c.to_string()).trim_matches('"').trim_end_matches('\\');
-            written += if c == '"' {
-                "\""
-            } else if c == '\\' {
-                "\\"
-            } else {
-                ""
-            };
+            let quoted = quoted(&c.to_string());
+            written += &quoted[1..quoted.len() - 1];
         }
     }
     written + "\""
 }
 
 /// The grammar of a schema with the pattern of a kind.
-fn grammar_of(kind: &Kind, with: impl Fn(&str) -> String) -> CompiledGrammar {
+fn grammar_of(kind: &PatternCase, with: impl Fn(&str) -> String) -> CompiledGrammar {
     compiled(&with(&quoted(kind.pattern)))
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(10))]
 
     /// A value within bounds on its length, in its own spelling and in another one.
     #[test]
@@ -147,19 +141,21 @@ proptest! {
             r#"{{"type": "object", "propertyNames": {{"pattern": {pattern}, "maxLength": 600}},
                 "additionalProperties": {{"type": "integer"}}}}"#
         ));
-        let (one, other) = (&texts[0], &texts[1]);
         let object = |one: &str, other: &str| format!(r#"{{{one}: 1, {other}: 2}}"#);
-        for (written, again) in [(quoted(other), quoted(one)), (escaped(other), escaped(one))] {
-            let both = object(&quoted(one), &written);
+        for pair in texts.windows(2) {
+            let [one, other] = pair else { continue };
             let fit = one != other && (kind.fits)(one) && (kind.fits)(other);
-            prop_assert_eq!(accepts(&matched, &both), fit, "{}", both);
-            let are_short = [one, other].iter().all(|text| text.chars().count() <= 600);
-            prop_assert_eq!(accepts(&named, &both), fit && are_short, "{}", both);
-            let twice = object(&quoted(one), &again);
-            prop_assert!(!accepts(&matched, &twice) && !accepts(&named, &twice), "{}", twice);
+            let are_short = pair.iter().all(|text| text.chars().count() <= 600);
+            for (written, again) in [(quoted(other), quoted(one)), (escaped(other), escaped(one))] {
+                let both = object(&quoted(one), &written);
+                prop_assert_eq!(accepts(&matched, &both), fit, "{}", both);
+                prop_assert_eq!(accepts(&named, &both), fit && are_short, "{}", both);
+                let twice = object(&quoted(one), &again);
+                prop_assert!(!accepts(&matched, &twice) && !accepts(&named, &twice), "{}", twice);
+            }
+            let null = format!("{{{}: null}}", quoted(one));
+            prop_assert!(!accepts(&matched, &null));
         }
-        let null = format!("{{{}: null}}", quoted(one));
-        prop_assert!(!accepts(&matched, &null));
     }
 
     /// Items that differ.
@@ -169,11 +165,13 @@ proptest! {
         let grammar = grammar_of(kind, |pattern| format!(
             r#"{{"type": "array", "uniqueItems": true, "items": {{"type": "string", "pattern": {pattern}}}}}"#
         ));
-        let (one, other) = (&texts[0], &texts[1]);
-        let fit = one != other && (kind.fits)(one) && (kind.fits)(other);
-        for written in [quoted(other), escaped(other)] {
-            let both = format!("[{}, {written}]", quoted(one));
-            prop_assert_eq!(accepts(&grammar, &both), fit, "{}", both);
+        for pair in texts.windows(2) {
+            let [one, other] = pair else { continue };
+            let fit = one != other && (kind.fits)(one) && (kind.fits)(other);
+            for written in [quoted(other), escaped(other)] {
+                let both = format!("[{}, {written}]", quoted(one));
+                prop_assert_eq!(accepts(&grammar, &both), fit, "{}", both);
+            }
         }
     }
 
@@ -202,15 +200,40 @@ proptest! {
 #[test]
 fn formats_beside_patterns() {
     let grammar = compiled(
-        r#"{"type": "string", "format": "uri", "pattern": "^https://[^#]{1,900}$", "maxLength": 800}"#,
+        r#"{"type": "string", "format": "uri", "pattern": "^https://[^#]{1,300}$", "maxLength": 208}"#,
     );
-    for (length, fits) in [(1, true), (791, true), (792, true), (793, false)] {
+    for (length, fits) in [(1, true), (199, true), (200, true), (201, false)] {
         let text = format!("\"https://{}\"", "a".repeat(length));
         assert_eq!(accepts(&grammar, &text), fits, "{length}");
     }
     assert!(!accepts(&grammar, "\"https://a#b\"") && !accepts(&grammar, "\"http://a\""));
     let dated = compiled(r#"{"format": "date-time", "type": "string", "maxLength": 20971520}"#);
     assert!(accepts(&dated, "\"2024-02-29T00:00:00Z\"") && !accepts(&dated, "\"2024-02-30T00:00:00Z\""));
+}
+
+/// Schemas with texts that come near to the ends of their counts.
+fn long_texts() -> [(&'static str, String); 4] {
+    let long = "a".repeat(997);
+    [
+        (
+            r#"{"patternProperties": {"^x[^\\n]{0,1000}$": {"type": "integer"}}, "type": "object",
+                "additionalProperties": false}"#,
+            format!(r#"{{"x{long}": 1, "x{long}aa": 1}}"#),
+        ),
+        (
+            r#"{"type": "array", "uniqueItems": true,
+                "items": {"type": "string", "pattern": "^(?:[^,]{1,64},){0,49}$"}}"#,
+            format!(r#"["{}", "{}"]"#, "a,".repeat(49), "a,".repeat(48)),
+        ),
+        (
+            r#"{"type": "string", "pattern": "^\\S.{0,1000}\\S$", "minLength": 500, "maxLength": 998}"#,
+            format!("\"{long}a\""),
+        ),
+        (
+            r#"{"type": "object", "propertyNames": {"pattern": "^[a-z]{1,600}:[a-z]{1,600}$"}}"#,
+            format!("{{\"{}:{}\": 1}}", "a".repeat(600), "a".repeat(600)),
+        ),
+    ]
 }
 
 /// A text in tokens of several bytes: every mask has just the tokens whose bytes may follow one by one.
@@ -245,27 +268,7 @@ fn masks_by_bytes() {
         vocabulary = vocabulary.token(TokenId::new(token), word);
     }
     let vocabulary = vocabulary.end_of_text(TokenId::new(256)).build().unwrap();
-    let long = "a".repeat(997);
-    for (schema, text) in [
-        (
-            r#"{"patternProperties": {"^x[^\\n]{0,1000}$": {"type": "integer"}}, "type": "object",
-                "additionalProperties": false}"#,
-            format!(r#"{{"x{long}": 1, "x{long}aa": 1}}"#),
-        ),
-        (
-            r#"{"type": "array", "uniqueItems": true,
-                "items": {"type": "string", "pattern": "^(?:[^,]{1,64},){0,49}$"}}"#,
-            format!(r#"["{}", "{}"]"#, "a,".repeat(49), "a,".repeat(48)),
-        ),
-        (
-            r#"{"type": "string", "pattern": "^\\S.{0,1000}\\S$", "minLength": 500, "maxLength": 998}"#,
-            format!("\"{long}a\""),
-        ),
-        (
-            r#"{"type": "object", "propertyNames": {"pattern": "^[a-z]{1,600}:[a-z]{1,600}$"}}"#,
-            format!("{{\"{}:{}\": 1}}", "a".repeat(600), "a".repeat(600)),
-        ),
-    ] {
+    for (schema, text) in long_texts() {
         let grammar = SchemaOptions::default().parse(schema, &Limits::default()).unwrap().grammar;
         let compiled = Compiler::new(vocabulary.clone()).compile(&grammar).unwrap();
         let mut session = compiled.constraint();
@@ -322,7 +325,9 @@ fn arguments_of_functions() {
         let grammar = Compiler::new(vocabulary).any_special().compile(&grammar).unwrap();
         for (length, fits) in [(0, true), (1_000, true), (1_001, false)] {
             let text = format!("{before}x{}{after}", "b".repeat(length));
-            assert_eq!(accepts(&grammar, &text), fits, "{spelling} {length}");
+            let mut session = grammar.constraint();
+            let is_call = session.advance_text(text.as_bytes()).unwrap() && session.is_complete();
+            assert_eq!(is_call, fits, "{spelling} {length}");
         }
     }
     let large = list(r"^(?:[^,]{1,64},){0,10000}$");

@@ -256,14 +256,15 @@ impl<'a> Counted<'a> {
             (state, None) => open.push(state),
             place => now.push(place),
         }
-        open.iter().for_each(|&state| free[state as usize] = true);
+        let index = |state: u32| state as usize;
+        open.iter().for_each(|&state| free[index(state)] = true);
         while !now.is_empty() || !open.is_empty() {
             let places = std::mem::take(&mut now).into_iter();
             for place in places.chain(std::mem::take(&mut open).into_iter().map(|state| (state, None))) {
                 for to in self.dfa.row(place.0).iter().filter_map(|&to| self.step(place, to)) {
                     let is_new = match to {
-                        (state, None) => !std::mem::replace(&mut free[state as usize], true),
-                        (state, length) => std::mem::replace(&mut last_met[state as usize], length) != length,
+                        (state, None) => !std::mem::replace(&mut free[index(state)], true),
+                        (state, length) => std::mem::replace(&mut last_met[index(state)], length) != length,
                     };
                     met += usize::from(is_new);
                     match to {

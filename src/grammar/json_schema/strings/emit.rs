@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use super::{
     StringSet,
     common::{BLOCK, Common, any_string, block, common},
-    counts::is_too_large,
+    counts::size::is_too_large,
     spelling::{Style, quoted, spell},
 };
 use crate::{
@@ -103,10 +103,7 @@ impl StringSet {
                 }
                 _ => dfa.within(min, max),
             };
-            let is_large = counted.as_ref().map_or(true, |part| {
-                part.len() > COUNTED_STATES.max(dfa.len()) && part.one_class().is_none()
-            });
-            if is_large && !is_long && emitter.measured(|| quoted(dfa, style), (min, max))? {
+            if !is_long && is_large(&counted, dfa) && emitter.measured(|| quoted(dfa, style), (min, max))? {
                 continue;
             }
             match counted {
@@ -137,6 +134,12 @@ impl StringSet {
         let Emitter { builder, parts, .. } = emitter;
         Ok(builder.alternatives(parts, span)?)
     }
+}
+
+/// Has the part of the strings of `dfa` within bounds more states than they are worth, or too many?
+fn is_large(counted: &Result<CharDfa, LeafError>, dfa: &CharDfa) -> bool {
+    let is_more = |part: &CharDfa| part.len() > COUNTED_STATES.max(dfa.len()) && part.one_class().is_none();
+    counted.as_ref().map_or(true, is_more)
 }
 
 impl StringSet {

@@ -1,4 +1,5 @@
-//! Strings whose states run out of numbers, or of memory: an error with a place, and the right masks up to it.
+//! Strings whose states run out of numbers, or of memory: an error with a place, and the right masks up to
+//! it.
 
 use std::collections::HashSet;
 

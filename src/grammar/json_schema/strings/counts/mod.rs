@@ -5,9 +5,11 @@
 mod limit_tests;
 #[cfg(test)]
 pub(super) mod listed;
-mod size;
+pub(super) mod size;
 #[cfg(test)]
 pub(crate) mod tests;
+
+use size::is_too_large;
 
 use super::{
     emit::{Emitter, MAX_STRINGS},
@@ -21,15 +23,6 @@ use crate::{
     },
     hopcroft::{NONE, Table},
 };
-
-/// States of an automaton over characters from which on that over bytes may be too large, whatever it is.
-const MAY_BE_LARGE: usize = 64;
-
-/// Is the automaton over bytes surely too large, also with the fewest escapes that it is tried with?
-pub(super) fn is_too_large(dfa: &CharDfa, style: Style) -> bool {
-    let styles: &[Style] = if style == Style::All { &[Style::All, Style::Usual] } else { &[style] };
-    dfa.len() > MAY_BE_LARGE && styles.iter().all(|&style| size::is_above(dfa, style, MAX_SPELLED))
-}
 
 impl Emitter<'_> {
     /// Emits the strings of `dfa` if there are no bounds on their length and their automaton over bytes is

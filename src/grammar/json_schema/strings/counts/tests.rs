@@ -9,8 +9,8 @@ use super::{
         StringSet,
         spelling::{Style, quoted},
     },
-    listed::{distances, step},
-    spelled,
+    listed::{distances, index, step},
+    size, spelled,
 };
 use crate::{
     Compiler, Constraint, Grammar, TokenId, Vocabulary,
@@ -86,8 +86,8 @@ proptest! {
         let mut states = HashSet::new();
         while let Some((one, other)) = open.pop() {
             states.insert(one);
-            prop_assert_eq!(spelled.accepts(one), listed.states()[other as usize].accepts);
-            prop_assert_eq!(spelled.distance(one), distances[other as usize], "{:?}", spelled.place(one));
+            prop_assert_eq!(spelled.accepts(one), listed.states()[index(other)].accepts);
+            prop_assert_eq!(spelled.distance(one), distances[index(other)], "{:?}", spelled.place(one));
             prop_assert!((one as usize) < spelled.bound());
             let ways = spelled.ways(spelled.at(one));
             for byte in 0..=u8::MAX {
@@ -157,7 +157,10 @@ proptest! {
         pattern in prop::sample::select(&PATTERNS[..]),
         lengths in lengths(),
         words in prop::collection::vec(
-            r#"[a-cA-C]{1,9}"?|["\[][a-cx_]{0,3}|\\u00(61|e9|2d)|\\(n|"|\\)|😀|é{1,3}|[0-9-]{1,4}|",1|[a, .]{2,40}|\\ud83d"#,
+            concat!(
+                r#"[a-cA-C]{1,9}"?|["\[][a-cx_]{0,3}|\\u00(61|e9|2d)|\\(n|"|\\)|😀|é{1,3}|"#,
+                r#"[0-9-]{1,4}|",1|[a, .]{2,40}|\\ud83d"#,
+            ),
             1..60,
         ),
         draws in prop::collection::vec(any::<u16>(), 1..30),
@@ -178,6 +181,23 @@ proptest! {
             for session in &mut sessions {
                 session.advance(token).unwrap();
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(80))]
+
+    /// The number of states that is known without making them is never above that there are.
+    #[test]
+    fn sizes_are_lower_bounds(pattern in prop::sample::select(&PATTERNS[..]), lengths in lengths()) {
+        let set = StringSet::from_pattern(pattern).unwrap();
+        let (.., dfa) = set.windows().last().unwrap();
+        let (min, max) = lengths;
+        let within = dfa.within(min, max.filter(|max| *max < 1 << 20)).unwrap();
+        for style in [Style::All, Style::Usual, Style::Minimal] {
+            let states = quoted(&within, style).unwrap().states().len();
+            prop_assert!(!size::is_above(&within, style, states), "{:?}: {}", style, states);
         }
     }
 }
