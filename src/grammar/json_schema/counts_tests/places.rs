@@ -112,11 +112,11 @@ fn grammar_of(kind: &PatternCase, with: impl Fn(&str) -> String) -> CompiledGram
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10))]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 8, ..ProptestConfig::with_cases(10) })]
 
     /// A value within bounds on its length, in its own spelling and in another one.
     #[test]
-    fn values((at, texts) in kinds(), min in prop_oneof![Just(0), 400..700_usize], more in 0..500_usize) {
+    fn values((at, texts) in kinds(), min in prop_oneof![Just(0), 100..500_usize], more in 0..500_usize) {
         let kind = &KINDS[at];
         let max = min + more;
         let grammar = grammar_of(kind, |pattern| format!(
@@ -184,13 +184,13 @@ proptest! {
         ));
         let either = grammar_of(kind, |pattern| format!(
             r#"{{"type": "string", "anyOf": [{{"pattern": {pattern}}}, {{"maxLength": {short}}},
-                {{"pattern": "^_[^a]{{0,800}}$"}}]}}"#
+                {{"pattern": "^_[^a]{{0,5}}$"}}]}}"#
         ));
         for text in texts {
             let length = text.chars().count();
             let fits = (kind.fits)(&text);
             prop_assert_eq!(accepts(&denied, &quoted(&text)), !fits && length <= 900, "{}", text);
-            let other = text.starts_with('_') && !text.contains('a') && length <= 801;
+            let other = text.starts_with('_') && !text.contains('a') && length <= 6;
             prop_assert_eq!(accepts(&either, &quoted(&text)), fits || length <= short || other, "{}", text);
         }
     }
@@ -200,9 +200,9 @@ proptest! {
 #[test]
 fn formats_beside_patterns() {
     let grammar = compiled(
-        r#"{"type": "string", "format": "uri", "pattern": "^https://[^#]{1,300}$", "maxLength": 208}"#,
+        r#"{"type": "string", "format": "uri", "pattern": "^https://[^#]{1,100}$", "maxLength": 90}"#,
     );
-    for (length, fits) in [(1, true), (199, true), (200, true), (201, false)] {
+    for (length, fits) in [(1, true), (81, true), (82, true), (83, false)] {
         let text = format!("\"https://{}\"", "a".repeat(length));
         assert_eq!(accepts(&grammar, &text), fits, "{length}");
     }
@@ -309,21 +309,27 @@ fn arguments_of_functions() {
                 "properties": {{"a": {{"type": "string", "pattern": "{pattern}"}}}}}}}}]"#
         )
     };
-    let known = list(r"^x[^\\n]{0,1000}$");
-    let tools = Tools::parse(&known).unwrap();
-    for (spelling, before, after) in [
-        (Spelling::Hermes, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"", "\"}}\n</tool_call>"),
+    let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
+    // Between tags a string is written as it is, and all of its states are listed.
+    for (spelling, before, after, most) in [
+        (
+            Spelling::Hermes,
+            "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"",
+            "\"}}\n</tool_call>",
+            1_000,
+        ),
         (
             Spelling::QwenCoder,
             "<tool_call>\n<function=f>\n<parameter=a>\n",
             "\n</parameter>\n</function>\n</tool_call>",
+            40,
         ),
     ] {
+        let known = list(&format!(r"^x[^\\n]{{0,{most}}}$"));
         let calling = Calling::new(spelling).choice(Choice::Required).parallel(false);
-        let grammar = tools.grammar(&calling, &Limits::default()).unwrap();
-        let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
-        let grammar = Compiler::new(vocabulary).any_special().compile(&grammar).unwrap();
-        for (length, fits) in [(0, true), (1_000, true), (1_001, false)] {
+        let grammar = Tools::parse(&known).unwrap().grammar(&calling, &Limits::default()).unwrap();
+        let grammar = Compiler::new(vocabulary.clone()).any_special().compile(&grammar).unwrap();
+        for (length, fits) in [(0, true), (most, true), (most + 1, false)] {
             let text = format!("{before}x{}{after}", "b".repeat(length));
             let mut session = grammar.constraint();
             let is_call = session.advance_text(text.as_bytes()).unwrap() && session.is_complete();
@@ -335,7 +341,7 @@ fn arguments_of_functions() {
         let calling = Calling::new(spelling).choice(Choice::Required);
         let error = Tools::parse(&large).unwrap().grammar(&calling, &Limits::default()).unwrap_err();
         let message = error.to_string();
-        assert!(message.contains("function \"f\"") || message.contains("function `f`"), "{message}");
+        assert!(message.contains("function `f`"), "{message}");
         assert!(message.contains("`pattern`"), "{message}");
     }
 }
