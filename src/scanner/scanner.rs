@@ -123,7 +123,8 @@ impl Scanner {
         state.raw() - self.starts[self.terminal(state).index()]
     }
 
-    /// The state after one more byte, if the terminal can go on with it.
+    /// The state after one more byte, if the terminal can go on with it. Errors are boxed, as this is the
+    /// innermost step of texts.
     ///
     /// # Errors
     /// If the state is made as needed, and there is no room for it, or no number.
