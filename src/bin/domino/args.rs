@@ -17,15 +17,17 @@ use crate::{
     explain::args::{Explain, LowExplain},
     failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},
+    help,
     input::Input,
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
-    notation::{GrammarSource, Notation, SHIPPED, Shipped},
+    notation::{self, GrammarSource, Notation, SHIPPED, Shipped},
     numbers,
     reach::{LowReach, Reach},
     retokenize::{LowRetokenize, Retokenize},
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
+    tokenizer::{LowVocabulary, Tokens},
     tools::LowTools,
     trace::args::{LowTrace, Trace},
 };
@@ -33,36 +35,22 @@ use crate::{
 /// Bytes that `check` reads of a text.
 const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
-const EXAMPLES: &str = "\
-Examples:
-  domino generate --grammar json --prompt 'A JSON file describing a person: '
-  domino check --grammar rfc8259 document.json
-  domino compile --grammar json --tokenizer tokenizer.json --out json.trees
-  domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
-  domino trace --grammar json --tokenizer tokenizer.json traces.json --out cell.json
-  domino inspect --grammar my.gbnf
-  domino experiment experiments/definitions/quick.toml --quick     (feature `experiments`)
-
-Exit codes:
-  0    done; the text is in the language
-  1    the text is not in the language, or (not check) the work failed
-  2    flags, a grammar, a tokenizer or a model that cannot be used
-  3    generate: the text was cut, by --max-tokens, or by --stop before it was in the language,
-       without --finish
-  4    no answer: a budget of work, time or memory was used up; check: also past --max-bytes,
-       or the work failed
-  130  ended by Ctrl-C
-  141  whoever read standard output went away
-
-Warnings go to standard error, and logs when RUST_LOG is set, for example RUST_LOG=domino=debug.";
-
 /// Make a language model write only text of a given grammar, and bend it as little as possible.
 #[derive(Debug, Parser)]
-#[command(name = "domino", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(
+    name = "domino",
+    version,
+    after_help = help::examples::SHORT,
+    after_long_help = help::examples::LONG,
+    max_term_width = 100
+)]
 pub(crate) struct LowArgs {
     /// Print JSON on standard output instead of text for people.
     #[arg(long, global = true)]
     json: bool,
+    /// Say nothing on standard error but errors: no warnings, notes, progress and summaries.
+    #[arg(long, short = 'q', global = true)]
+    quiet: bool,
     #[command(flatten)]
     cache: LowCacheFlags,
     #[command(flatten)]
@@ -92,11 +80,16 @@ enum LowVerb {
 /// Which grammar.
 #[derive(Debug, Args)]
 pub(crate) struct LowGrammar {
-    /// The grammar: a file (its notation by its ending, .gbnf, .regex, .lark, .ebnf, .tags.json, or .json
-    /// for a JSON Schema), or the name of a grammar that comes with the program (see `domino grammars`).
+    /// The grammar: a file, or the name of a grammar that comes with the program (`domino grammars`).
+    ///
+    /// The notation of a file is known by its ending: .gbnf, .regex, .lark, .ebnf, .tags.json, or .json,
+    /// .jsonschema or .schema for a JSON Schema.
     // Derived groups leave out the fields of structs that have flags of other structs.
     #[arg(long, short = 'g', value_name = "FILE|NAME", group = "LowGrammar")]
     grammar: Option<PathBuf>,
+    /// A file with a JSON Schema, whatever its ending, instead of a grammar.
+    #[arg(long, value_name = "FILE", group = "LowGrammar", conflicts_with_all = ["grammar", "regex"])]
+    schema: Option<PathBuf>,
     /// A regular expression that the whole text must match, instead of a grammar.
     ///
     /// The dialect is that of Rust's `regex` crate, Unicode on, without look-around and
@@ -128,7 +121,7 @@ pub(crate) struct LowGrammar {
     #[arg(long, value_name = "SYNTAX", requires = "grammar")]
     syntax: Option<Notation>,
     #[command(flatten)]
-    schema: LowSchema,
+    schemas: LowSchema,
     #[command(flatten)]
     tools: LowTools,
 }
@@ -141,15 +134,21 @@ impl LowGrammar {
 
     /// The grammar, if one was given, with these options where flags say nothing.
     fn resolve_beside(self, defaults: SchemaOptions) -> Result<Option<GrammarSource>, BadInput> {
-        let given = self.schema.given();
-        let options = self.schema.resolve(defaults)?;
-        let source = match (self.grammar, self.regex) {
-            (None, None) => {
+        let given = self.schemas.given();
+        let options = self.schemas.resolve(defaults)?;
+        // Clap lets a flag pass that needs another one where a third one excludes that.
+        if self.grammar.is_none() && self.syntax.is_some() {
+            return Err(BadInput::new("--syntax is for the file of --grammar").hint("leave --syntax out"));
+        }
+        self.tools.refuse_idle()?;
+        let source = match (self.grammar, self.schema, self.regex) {
+            (None, None, None) => {
                 let tools = self.tools.resolve()?;
                 tools.map(|(file, calling)| GrammarSource::Tools(file, Box::new(calling), Box::new(options)))
             }
-            (Some(grammar), _) => Some(GrammarSource::resolve(&grammar, self.syntax, options)?),
-            (None, Some(regex)) => Some(GrammarSource::Regex(regex)),
+            (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, options)?),
+            (None, Some(schema), _) => Some(GrammarSource::schema(schema, options)?),
+            (None, None, Some(regex)) => Some(GrammarSource::Regex(regex)),
         };
         schema::refuse_idle(&given, source.as_ref().map(GrammarSource::schema_flags))?;
         Ok(source)
@@ -163,7 +162,8 @@ impl LowGrammar {
     /// The same with these options where flags say nothing.
     fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
         self.resolve_beside(defaults)?.ok_or_else(|| {
-            BadInput::new("no grammar given").hint("give --grammar FILE, --grammar json, or --regex REGEX")
+            let hint = "give --grammar FILE, --grammar json, --schema FILE, or --regex REGEX";
+            BadInput::new("no grammar given").hint(hint)
         })
     }
 }
@@ -199,17 +199,19 @@ struct LowCheck {
     prefix: bool,
     #[command(flatten)]
     capture: LowCapture,
-    /// Before the texts, list every keyword of the JSON Schema, or of the schemas of --tools: enforced,
-    /// annotation, unknown (it restricts nothing, and no draft knows it), relaxed (--lenient) or refused, and
-    /// why. No text need be given then. With --json one object: grammar, counts, keywords (pointer, keyword,
+    /// Before the texts, list every keyword of the JSON Schema and what becomes of it.
+    ///
+    /// It is enforced, annotation, unknown (it restricts nothing, and no draft knows it), relaxed (--lenient)
+    /// or refused, and why; also of the schemas of --tools. No text need be given then. With --json one object: grammar, counts, keywords (pointer, keyword,
     /// status, note) and error, or functions with these. With --batch the answers have it as schema_report.
     #[arg(long)]
     report: bool,
     /// Read lines of JSON with a grammar and a text each.
-    #[arg(long, conflicts_with_all = ["grammar", "regex", "syntax", "rules"])]
+    #[arg(long, conflicts_with_all = ["grammar", "schema", "regex", "syntax", "tools", "rules"])]
     batch: bool,
-    /// Read no more than this of a text, or of a line with --batch. A longer text that has not left the
-    /// language by then has no answer (exit code 4).
+    /// Read no more than this of a text, or of a line with --batch.
+    ///
+    /// A longer text that has not left the language by then has no answer (exit code 4).
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_BYTES)]
     max_bytes: u64,
     /// The texts; - is standard input. With --batch at most one, and standard input if none.
@@ -222,16 +224,16 @@ struct LowCheck {
 struct LowMask {
     #[command(flatten)]
     grammar: LowGrammar,
-    /// A tokenizer.json, or a model's folder with one.
-    #[arg(long, short = 't', value_name = "DIR|FILE")]
-    tokenizer: PathBuf,
+    #[command(flatten)]
+    tokens: LowVocabulary,
     /// The text so far.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
     text: String,
     #[command(flatten)]
     reach: LowReach,
-    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else
-    /// is made again.
+    /// Take the trees from this file of `domino compile`.
+    ///
+    /// One that is damaged or was made for something else is made again.
     #[arg(long, value_name = "FILE")]
     trees: Option<PathBuf>,
     /// Print all allowed tokens, not only the first.
@@ -298,7 +300,7 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 pub(crate) struct Mask {
     pub(crate) grammar: GrammarSource,
-    pub(crate) tokenizer: PathBuf,
+    pub(crate) tokens: Tokens,
     pub(crate) text: String,
     pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,
@@ -316,10 +318,15 @@ pub(crate) struct Grammars {
 impl LowArgs {
     /// The flags of this run. Ends the program where they make no sense, and for `--help` and `--version`.
     pub(crate) fn from_command_line() -> Self {
-        let mut command = numbers::may_be_negative(Self::command());
+        let mut command = help::arranged(numbers::may_be_negative(Self::command()));
         let matches = command.try_get_matches_from_mut(std::env::args_os());
         let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
         args.unwrap_or_else(|error| numbers::explained(error, &mut command).exit())
+    }
+
+    /// Is nothing but errors to be said on standard error?
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Was `--json` given?
@@ -375,7 +382,7 @@ impl LowCheck {
         }
         match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
             (input, true) => {
-                let options = self.grammar.schema.resolve(schema::for_checking())?;
+                let options = self.grammar.schemas.resolve(schema::for_checking())?;
                 let Self { max_bytes, report, .. } = self;
                 Ok(Command::Batch(Batch { input, max_bytes, options, report }))
             }
@@ -388,8 +395,8 @@ impl LowMask {
     fn resolve(self, json: bool) -> Result<Mask, BadInput> {
         let grammar = self.grammar.required()?;
         let reach = self.reach.resolve();
-        let Self { tokenizer, text, trees, all, .. } = self;
-        Ok(Mask { grammar, tokenizer, text, reach, trees, all, json })
+        let Self { tokens, text, trees, all, .. } = self;
+        Ok(Mask { grammar, tokens: tokens.resolve(), text, reach, trees, all, json })
     }
 }
 
@@ -397,7 +404,7 @@ impl LowGrammars {
     fn resolve(self, json: bool) -> Result<Grammars, BadInput> {
         let find = |name: String| {
             SHIPPED.iter().find(|shipped| shipped.name == name).ok_or_else(|| {
-                BadInput::new(format!("no grammar {name:?}")).hint("`domino grammars` lists them")
+                BadInput::new(format!("no grammar {name:?}")).hint(notation::shipped_hint(&name))
             })
         };
         Ok(Grammars { show: self.name.map(find).transpose()?, json })
@@ -411,5 +418,7 @@ mod tests {
     #[test]
     fn flags_fit_together() {
         super::LowArgs::command().debug_assert();
+        crate::help::arranged(super::LowArgs::command()).debug_assert();
+        crate::help::check_tables(&super::LowArgs::command());
     }
 }

@@ -10,6 +10,7 @@ use domino::{
     CompiledGrammar, Compiler, Grammar, GrammarError, Syntax,
     grammar::{
         json_schema::{Relaxed, SchemaError, SchemaOptions},
+        suggest,
         tools::{Calling, Tools},
     },
 };
@@ -70,8 +71,9 @@ impl Notation {
         <Self as ValueEnum>::from_str(name, false).map_err(|_| {
             let known: Vec<_> = Self::value_variants().iter().filter_map(Self::to_possible_value).collect();
             let known: Vec<&str> = known.iter().map(|value| value.get_name()).collect();
+            let near = suggest::did_you_mean(name, known.iter().copied());
             BadInput::new(format!("unknown syntax {name:?}"))
-                .hint(format!("the syntaxes are {}", known.join(", ")))
+                .hint(near.unwrap_or_else(|| format!("the syntaxes are {}", known.join(", "))))
         })
     }
 
@@ -98,7 +100,7 @@ impl Notation {
         match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
             "regex" | "re" => Self::Regex,
             "json" if name.ends_with(".tags.json") => Self::StructuralTag,
-            "json" => Self::JsonSchema,
+            "json" | "jsonschema" | "schema" => Self::JsonSchema,
             "lark" => Self::Lark,
             "ebnf" => Self::Ebnf,
             _ => Self::Gbnf,
@@ -184,6 +186,25 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
     "arithmetic" "sql_select" "call" "csv" "email" "iso8601"
 ];
 
+/// Refuses YAML, which many schemas are kept in and no notation is.
+fn refuse_yaml(name: &Path, notation: Option<Notation>) -> Result<(), BadInput> {
+    let ending = name.extension().map(|ending| ending.to_ascii_lowercase());
+    let is_yaml = ending.is_some_and(|ending| ending == "yaml" || ending == "yml");
+    if !is_yaml || notation.is_some_and(|notation| notation != Notation::JsonSchema) || !name.exists() {
+        return Ok(());
+    }
+    let hint = "write it as JSON, for example: python3 -c 'import json, sys, yaml; \
+                print(json.dumps(yaml.safe_load(sys.stdin)))' < FILE > schema.json";
+    Err(BadInput::new(format!("{}: YAML is not read", name.display())).hint(hint))
+}
+
+/// What may help where no grammar has this name.
+pub(crate) fn shipped_hint(name: &str) -> String {
+    let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+    let near = suggest::did_you_mean(name, names.iter().copied());
+    near.unwrap_or_else(|| format!("grammars that need no file: {}", names.join(", ")))
+}
+
 /// A grammar as named on the command line.
 #[derive(Debug, Clone)]
 pub(crate) enum GrammarSource {
@@ -204,16 +225,31 @@ impl GrammarSource {
         notation: Option<Notation>,
         options: SchemaOptions,
     ) -> Result<Self, BadInput> {
+        refuse_yaml(name, notation)?;
         if !name.exists() {
             let shipped = SHIPPED.iter().find(|shipped| name.as_os_str() == shipped.name);
-            return shipped.map(Self::Shipped).ok_or_else(|| {
-                let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+            let shipped = shipped.map(Self::Shipped).ok_or_else(|| {
                 BadInput::new(format!("no grammar {}: no such file", name.display()))
-                    .hint(format!("grammars that need no file: {}", names.join(", ")))
-            });
+                    .hint(shipped_hint(&name.to_string_lossy()))
+            })?;
+            return match notation {
+                Some(other) if other != Notation::Gbnf => Err(BadInput::new(format!(
+                    "{}: it comes with the program and is GBNF, not {}",
+                    name.display(),
+                    other.in_words()
+                ))
+                .hint("leave --syntax out: it is for files")),
+                _ => Ok(shipped),
+            };
         }
         let notation = notation.unwrap_or_else(|| Notation::of_file(name));
         Ok(Self::File(name.to_path_buf(), notation, Box::new(options)))
+    }
+
+    /// The schema of `--schema FILE`, whatever its ending.
+    pub(crate) fn schema(file: PathBuf, options: SchemaOptions) -> Result<Self, BadInput> {
+        refuse_yaml(&file, Some(Notation::JsonSchema))?;
+        Ok(Self::File(file, Notation::JsonSchema, Box::new(options)))
     }
 
     /// The flags for schemas that it takes; `None` if all.

@@ -9,15 +9,22 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::failure;
+
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Does a person read standard error, who wants to hear more than errors?
+pub(crate) fn wanted() -> bool {
+    io::stderr().is_terminal() && !failure::is_quiet()
+}
 
 /// Shows `message` with a spinner on standard error while `work` runs, if it runs long and standard error
 /// is a terminal.
 pub(crate) fn during<T>(message: impl Into<String>, work: impl FnOnce() -> T) -> T {
     let message = message.into();
     tracing::debug!("{message}");
-    let spinner = io::stderr().is_terminal().then(|| Spinner::start(message));
+    let spinner = wanted().then(|| Spinner::start(message));
     let result = work();
     drop(spinner);
     result
@@ -33,7 +40,9 @@ impl Steps {
     /// `length` parts are to be done.
     pub(crate) fn start(message: impl Into<String>, length: usize) -> Self {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
-        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+        let target =
+            if failure::is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(length), target);
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}, {eta} left");
         let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar: bar.with_message(message.into()) }
@@ -104,7 +113,7 @@ impl Drop for Spinner {
 
 /// A bar of `length` steps on standard error, if people read that.
 pub(crate) fn bar(length: usize, message: &'static str) -> ProgressBar {
-    let target = match io::stderr().is_terminal() {
+    let target = match wanted() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
     };

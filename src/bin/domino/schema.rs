@@ -12,7 +12,6 @@ use crate::{failure::BadInput, files};
 
 /// Flags for grammars that are JSON Schemas.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "JSON Schema")]
 pub(crate) struct LowSchema {
     /// The draft of a schema that names none: 4, 6, 7, 2019-09 or 2020-12. Default: 2020-12, with the older
     /// spellings that it does not have.
@@ -36,8 +35,7 @@ pub(crate) struct LowSchema {
     escapes: Option<LowEscapes>,
     /// Ways to write a number: plain, as typed readers read it (whole numbers in digits, others without
     /// needless zeros, none that 64 bits or an f64 do not hold), or any that JSON has. Default: plain; any
-    /// for
-    /// `check`.
+    /// for `check`.
     #[arg(long, value_name = "WHICH")]
     numbers: Option<LowNumbers>,
     /// Forbid keys that the schema does not mention, where it says nothing of additional keys.

@@ -1,10 +1,61 @@
-//! Where vocabularies come from: a tokenizer's files, or the cache.
+//! Where vocabularies come from: a tokenizer's files, a model, or the cache.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use domino::{Vocabulary, store::CacheFolder};
 
-use crate::{failure::BadInput, progress};
+use crate::{failure::BadInput, model, progress};
+
+/// Whose tokens, for commands that run no model.
+#[derive(Debug, Args)]
+pub(crate) struct LowVocabulary {
+    /// A tokenizer.json, a folder with one, or a GGUF file.
+    #[arg(long, short = 't', value_name = "DIR|FILE", conflicts_with = "model")]
+    tokenizer: Option<PathBuf>,
+    /// The model whose tokens are meant: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    ///
+    /// As for `domino generate`; of the model nothing but its tokenizer is read.
+    #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
+    model: Option<PathBuf>,
+}
+
+/// Whose tokens.
+#[derive(Debug)]
+pub(crate) enum Tokens {
+    /// Those of a tokenizer's files.
+    Tokenizer(PathBuf),
+    /// Those of a model; `None`: of the default model.
+    Model(Option<PathBuf>),
+}
+
+impl LowVocabulary {
+    /// Whose tokens are meant; those of the default model if nothing was said.
+    pub(crate) fn resolve(self) -> Tokens {
+        self.given().unwrap_or(Tokens::Model(None))
+    }
+
+    /// Whose tokens are meant, if that was said.
+    pub(crate) fn given(self) -> Option<Tokens> {
+        let model = self.model.map(|model| Tokens::Model(Some(model)));
+        self.tokenizer.map(Tokens::Tokenizer).or(model)
+    }
+}
+
+impl Tokens {
+    /// Where their files lie. Those of a model on the hub are fetched if need be.
+    pub(crate) fn locate(&self) -> Result<PathBuf, BadInput> {
+        match self {
+            Self::Tokenizer(path) => Ok(path.clone()),
+            Self::Model(name) => model::locate(name.as_deref()),
+        }
+    }
+
+    /// The vocabulary.
+    pub(crate) fn vocabulary(&self, cache: &CacheFolder) -> Result<Vocabulary, BadInput> {
+        vocabulary(&self.locate()?, cache)
+    }
+}
 
 /// The vocabulary of a `tokenizer.json` or of a folder with one.
 pub(crate) fn vocabulary(path: &Path, cache: &CacheFolder) -> Result<Vocabulary, BadInput> {

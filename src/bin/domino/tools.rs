@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling};
+use domino::grammar::{
+    suggest,
+    tools::{Calling, Choice, Reasoning, Spelling},
+};
 use serde_json::Value;
 
 use crate::{failure::BadInput, files};
@@ -11,27 +14,34 @@ use crate::{failure::BadInput, files};
 /// Which functions, and how they are called.
 #[derive(Debug, Args)]
 pub(crate) struct LowTools {
-    /// Functions that the model may call, instead of a grammar: a file with a list as OpenAI's API has it
-    /// (`tools`), or an MCP server. The grammar is that of free text with calls in it, spelled as the model
-    /// spells them; see docs/tools.md.
-    #[arg(long, value_name = "FILE", group = "LowGrammar", conflicts_with_all = ["grammar", "regex"])]
+    /// Functions that the model may call, instead of a grammar: a file with a list of them.
+    ///
+    /// A list as OpenAI's API has it (`tools`), or an MCP server. The grammar is that of free text with calls
+    /// in it, spelled as the model spells them; see docs/tools.md.
+    #[arg(
+        long,
+        value_name = "FILE",
+        group = "LowGrammar",
+        conflicts_with_all = ["grammar", "schema", "regex"]
+    )]
     tools: Option<PathBuf>,
     /// How the model writes calls: hermes (Qwen 2.5 and 3 too), qwen3-coder, llama3, mistral, mistral-v11,
     /// deepseek, deepseek-v3.1 or harmony.
-    #[arg(long, value_name = "NAME", requires = "tools")]
+    #[arg(long, value_name = "NAME")]
     tool_spelling: Option<String>,
     /// The model's chat template, which shows how it writes calls: a file in Jinja, or tokenizer_config.json.
-    #[arg(long, value_name = "FILE", requires = "tools", conflicts_with = "tool_spelling")]
+    #[arg(long, value_name = "FILE", conflicts_with = "tool_spelling")]
     chat_template: Option<PathBuf>,
     /// Which functions are called: auto (any or none), required (one at least), none, or one by its name.
-    #[arg(long, value_name = "CHOICE", requires = "tools", default_value = "auto")]
-    tool_choice: String,
+    /// Default: auto.
+    #[arg(long, value_name = "CHOICE")]
+    tool_choice: Option<String>,
     /// Allow one call at most.
-    #[arg(long, requires = "tools")]
+    #[arg(long)]
     one_tool_call: bool,
-    /// May the model think before it answers?
-    #[arg(long, value_name = "WHERE", requires = "tools", default_value = "off")]
-    reasoning: Thinking,
+    /// May the model think before it answers? Default: off.
+    #[arg(long, value_name = "WHERE")]
+    reasoning: Option<Thinking>,
 }
 
 /// What an answer may begin with.
@@ -46,6 +56,27 @@ enum Thinking {
 }
 
 impl LowTools {
+    /// Refuses flags that say something of tools where there are none.
+    pub(crate) fn refuse_idle(&self) -> Result<(), BadInput> {
+        if self.tools.is_some() {
+            return Ok(());
+        }
+        let flags = [
+            (self.tool_spelling.is_some(), "--tool-spelling"),
+            (self.chat_template.is_some(), "--chat-template"),
+            (self.tool_choice.is_some(), "--tool-choice"),
+            (self.one_tool_call, "--one-tool-call"),
+            (self.reasoning.is_some(), "--reasoning"),
+        ];
+        match flags.into_iter().find(|(given, _)| *given) {
+            Some((_, flag)) => {
+                Err(BadInput::new(format!("{flag} says how functions are called, and there are none"))
+                    .hint(format!("give them by --tools FILE, or leave {flag} out")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The file and how its functions are called, if one was given.
     pub(crate) fn resolve(self) -> Result<Option<(PathBuf, Calling)>, BadInput> {
         let Some(file) = self.tools else { return Ok(None) };
@@ -57,16 +88,16 @@ impl LowTools {
                     .hint("give --tool-spelling NAME, or --chat-template FILE"));
             }
         };
-        let choice = match self.tool_choice.as_str() {
-            "auto" => Choice::Auto,
-            "none" => Choice::None,
-            "required" => Choice::Required,
-            name => Choice::Named(name.to_owned()),
+        let choice = match self.tool_choice.as_deref() {
+            None | Some("auto") => Choice::Auto,
+            Some("none") => Choice::None,
+            Some("required") => Choice::Required,
+            Some(name) => Choice::Named(name.to_owned()),
         };
         let reasoning = match self.reasoning {
-            Thinking::Off => Reasoning::Off,
-            Thinking::Optional => Reasoning::Optional,
-            Thinking::Open => Reasoning::Open,
+            None | Some(Thinking::Off) => Reasoning::Off,
+            Some(Thinking::Optional) => Reasoning::Optional,
+            Some(Thinking::Open) => Reasoning::Open,
         };
         let calling = Calling::new(spelling).choice(choice).parallel(!self.one_tool_call);
         Ok(Some((file, calling.reasoning(reasoning))))
@@ -75,8 +106,9 @@ impl LowTools {
 
 fn unknown(name: &str) -> BadInput {
     let known: Vec<String> = Spelling::all().map(|spelling| spelling.to_string()).collect();
+    let near = suggest::did_you_mean(name, known.iter().map(String::as_str));
     BadInput::new(format!("no way to write calls is named {name:?}"))
-        .hint(format!("there are {}", known.join(", ")))
+        .hint(near.unwrap_or_else(|| format!("there are {}", known.join(", "))))
 }
 
 /// A chat template; of `tokenizer_config.json`, the one inside.

@@ -220,7 +220,7 @@ fn answers_are_compared_as_numbers() {
 fn programs_are_methods() {
     let read = |rest: &str| {
         let text = format!("name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"A\"]\n{rest}");
-        Definition::parse(&text, "a", Path::new(""), false, &|_| Some("root ::= \"a\""))
+        Definition::parse(&text, "a", Path::new(""), false, &|_: &str| Some("root ::= \"a\""))
     };
     let whole = read(
         "methods = [\"masks\", \"them\", \"free-them\"]\nprograms.them.command = [\"./them\"]\n\

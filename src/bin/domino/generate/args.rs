@@ -56,9 +56,11 @@ pub(crate) struct LowGenerate {
     /// A file with the text to go on from; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
-    /// The model's folder (config.json, tokenizer.json, *.safetensors), a GGUF file (*.gguf), or a model on
-    /// the Hugging Face hub, OWNER/NAME, OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf, which is fetched once
-    /// and kept in the hub's cache (HF_HOME). Default: models/domino-small in the current folder, beside the
+    /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    ///
+    /// A folder has config.json, tokenizer.json and *.safetensors. A model on the hub, OWNER/NAME,
+    /// OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf, is fetched once and kept in the hub's cache (HF_HOME).
+    /// Default: that of the variable DOMINO_MODEL; else models/domino-small in the current folder, beside the
     /// program or up to three folders above it, or in the package when run by cargo.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
@@ -68,8 +70,9 @@ pub(crate) struct LowGenerate {
     /// build with the feature mistralrs; one text at a time, on the CPU).
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Own, conflicts_with = "batch")]
     engine: Engine,
-    /// Generate a text for each of the lines of JSON in this file (- is standard input), several at once:
-    /// {"id": .., "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with
+    /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
+    ///
+    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with
     /// syntax its text) or regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty,
     /// repeat_last_n, presence_penalty, frequency_penalty, stop (a list), finish, logprobs. For each a line
     /// is printed as soon as it has ended: what --json prints, with its id, or {"id": .., "error": ..}. A
@@ -80,6 +83,9 @@ pub(crate) struct LowGenerate {
         conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare", "draft_model"]
     )]
     batch: Option<PathBuf>,
+    /// Where the text goes, or with --json the object, in place of standard output.
+    #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "batch")]
+    out: Option<PathBuf>,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
     #[arg(long, value_name = "N", default_value = "4", requires = "batch")]
     parallel: NonZeroUsize,
@@ -87,8 +93,9 @@ pub(crate) struct LowGenerate {
     options: LowOptions,
     #[command(flatten)]
     reach: LowReach,
-    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else
-    /// is made again.
+    /// Take the trees from this file of `domino compile`.
+    ///
+    /// One that is damaged or was made for something else is made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     trees: Option<PathBuf>,
     /// Let tokens cross the end of the prompt: its last tokens are taken back where a longer token begins as
@@ -157,6 +164,8 @@ pub(crate) struct Generate {
     pub(crate) work: Work,
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
+    /// `None`: standard output.
+    pub(crate) out: Option<PathBuf>,
     pub(crate) card: Card,
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) load: LoadOptions,
@@ -235,18 +244,18 @@ impl LowGenerate {
         let threads = self.device.threads();
         let load = self.device.load_options()?;
         let card = self.device.resolve();
+        self.reach.refuse_idle(constrained)?;
+        if !batch {
+            self.options.tell_idle();
+        }
         if let Some(way) = way {
-            let this = match way {
-                Way::Conditional(_) => "--sampling conditional",
-                Way::Canonical => "--tokenization canonical",
-            };
             if grammar.is_none() && !batch {
                 let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
-                return Err(BadInput::new(format!("{this} needs a grammar")).hint(hint));
+                return Err(BadInput::new(format!("{} needs a grammar", way.flag())).hint(hint));
             }
             let by_particles = matches!(way, Way::Conditional(_));
             refuse(
-                this,
+                way.flag(),
                 &[
                     (batch, "--batch"),
                     (self.heal, "--heal"),
@@ -283,6 +292,7 @@ impl LowGenerate {
             heal: self.heal,
             work,
             model: self.model,
+            out: self.out,
             card,
             threads,
             load,

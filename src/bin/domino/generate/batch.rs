@@ -37,6 +37,7 @@ use crate::{
     interrupt, lines,
     notation::GrammarSource,
     progress,
+    runner::tell_idle_quantising,
     speculate::Shared,
     stdout, tokenizer, warned,
 };
@@ -62,6 +63,7 @@ pub(super) fn run(
         CandleBatch::load(folder, parallel, &command.load)
     })
     .map_err(|error| bad_model(&error))?;
+    tell_idle_quantising(folder, &command.load);
     let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
     interrupt::watch();
     let defaults = &command.options;

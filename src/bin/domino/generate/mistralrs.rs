@@ -1,6 +1,6 @@
 //! `domino generate --engine mistralrs`: the same job in mistral.rs' engine.
 
-use std::{io::Write, path::Path, time::Instant};
+use std::{path::Path, time::Instant};
 
 use domino::{
     decode::DecodeOptions,
@@ -12,7 +12,9 @@ use serde_json::Map;
 
 use super::{
     args::{Generate, Prompt},
-    compiler, forced_bytes, grammar, prompt_text, prompt_tokens,
+    compiler,
+    destination::Destination,
+    forced_bytes, grammar, prompt_text, prompt_tokens,
     report::{End, Ended},
     screen::Screen,
 };
@@ -20,7 +22,7 @@ use crate::{
     failure::{BadInput, Exit},
     interrupt,
     output::Output,
-    progress, stdout, tokenizer, warned,
+    progress, tokenizer, warned,
 };
 
 /// Generates one text.
@@ -32,6 +34,7 @@ pub(super) fn run(
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
     let text = prompt_text(prompt)?;
+    let destination = Destination::of(command)?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &[])?.unzip();
     let capturing = capturing.flatten();
@@ -60,14 +63,14 @@ pub(super) fn run(
     let begun = Instant::now();
     let generation = runner.generate(&prompt, constraint.as_ref(), guesses.as_ref(), options, |tokens| {
         // What may become a stop string comes at the end or never.
-        if !command.json && options.stop.is_empty() {
+        if !command.json && !destination.is_file() && options.stop.is_empty() {
             broken = screen.show(&vocabulary.concat(tokens));
         }
         if broken.is_err() || interrupt::pressed() { GoOn::No } else { GoOn::Yes }
     })?;
     let seconds = begun.elapsed().as_secs_f64();
     broken?;
-    if !command.json {
+    if !command.json && !destination.is_file() {
         screen.show(&generation.text)?;
         screen.finish()?;
     }
@@ -90,9 +93,10 @@ pub(super) fn run(
         comparison: None,
     };
     if command.json {
-        writeln!(stdout::lock(), "{}", warned::with(ended.object(), &warnings))?;
+        destination.object(&warned::with(ended.object(), &warnings))?;
     } else {
-        ended.summary();
+        destination.text(&ended.generation.text)?;
+        ended.summary(command.speculation.asked);
     }
     Ok(ended.exit())
 }

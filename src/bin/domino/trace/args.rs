@@ -14,6 +14,7 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
+    tokenizer::{LowVocabulary, Tokens},
 };
 
 /// Measure masks and steps along given texts.
@@ -31,9 +32,8 @@ use crate::{
 pub(crate) struct LowTrace {
     #[command(flatten)]
     grammar: LowGrammar,
-    /// A tokenizer.json, or a model's folder with one.
-    #[arg(long, short = 't', value_name = "DIR|FILE")]
-    tokenizer: PathBuf,
+    #[command(flatten)]
+    tokens: LowVocabulary,
     /// Where the times of all steps go.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub(crate) struct LowTrace {
 #[derive(Debug)]
 pub(crate) struct Trace {
     pub(crate) grammar: GrammarSource,
-    pub(crate) tokenizer: PathBuf,
+    pub(crate) tokens: Tokens,
     pub(crate) out: Option<PathBuf>,
     pub(crate) expected: Option<Input>,
     pub(crate) passes: Passes,
@@ -91,7 +91,7 @@ impl LowTrace {
         let times = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Trace {
             grammar: self.grammar.required()?,
-            tokenizer: self.tokenizer,
+            tokens: self.tokens.resolve(),
             out: self.out,
             expected,
             passes: Passes { fresh: times(self.fresh), all: times(self.passes) },

@@ -53,12 +53,13 @@ pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     let traces = Traces::parse(&command.traces.read()?, &command.traces.name()).map_err(BadInput::from)?;
     let expected = command.expected.as_ref().map(|file| expected(file, &traces)).transpose()?;
     let grammar = command.grammar.load()?;
+    let tokenizer = command.tokens.locate()?;
     engine::at_most(command.threads);
 
     let mut memory = Memory::at_start();
     let begun = Instant::now();
-    let vocabulary = progress::during(format!("reading {}", command.tokenizer.display()), || {
-        Vocabulary::from_tokenizer_file(&command.tokenizer)
+    let vocabulary = progress::during(format!("reading {}", tokenizer.display()), || {
+        Vocabulary::from_tokenizer_file(&tokenizer)
     })
     .map_err(|error| BadInput::new(error.to_string()))?;
     let vocab_ms = begun.elapsed().as_secs_f64() * 1e3;

@@ -1,0 +1,74 @@
+//! Lists of which one thing is the same as a list of it: `k = 1` means `k = [1]`.
+
+use std::{fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, IntoDeserializer, value},
+};
+
+/// A list, or one thing in its place.
+pub(super) fn list_or_one<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_any(ListOrOne(PhantomData))
+}
+
+/// The same for a key that may be left out.
+pub(super) fn some_or_one<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    list_or_one(deserializer).map(Some)
+}
+
+struct ListOrOne<T>(PhantomData<T>);
+
+impl<T> ListOrOne<T> {
+    /// The list of one thing. What is wrong with it is said by its own type.
+    fn of_one<'de, E: de::Error>(one: impl IntoDeserializer<'de, E>) -> Result<Vec<T>, E>
+    where
+        T: Deserialize<'de>,
+    {
+        T::deserialize(one.into_deserializer()).map(|one| vec![one])
+    }
+}
+
+impl<'de, T: Deserialize<'de>> de::Visitor<'de> for ListOrOne<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list, or one thing in its place")
+    }
+
+    fn visit_bool<E: de::Error>(self, one: bool) -> Result<Vec<T>, E> {
+        Self::of_one(one)
+    }
+
+    fn visit_i64<E: de::Error>(self, one: i64) -> Result<Vec<T>, E> {
+        Self::of_one(one)
+    }
+
+    fn visit_u64<E: de::Error>(self, one: u64) -> Result<Vec<T>, E> {
+        Self::of_one(one)
+    }
+
+    fn visit_f64<E: de::Error>(self, one: f64) -> Result<Vec<T>, E> {
+        Self::of_one(one)
+    }
+
+    fn visit_str<E: de::Error>(self, one: &str) -> Result<Vec<T>, E> {
+        Self::of_one(one)
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, list: A) -> Result<Vec<T>, A::Error> {
+        Deserialize::deserialize(value::SeqAccessDeserializer::new(list))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, one: A) -> Result<Vec<T>, A::Error> {
+        T::deserialize(value::MapAccessDeserializer::new(one)).map(|one| vec![one])
+    }
+}
