@@ -25,6 +25,7 @@ use crate::{
     numbers,
     reach::{LowReach, Reach},
     retokenize::{LowRetokenize, Retokenize},
+    rows::Usual,
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
     tokenizer::{LowVocabulary, Tokens},
@@ -129,29 +130,36 @@ pub(crate) struct LowGrammar {
 impl LowGrammar {
     /// The grammar, if one was given.
     pub(crate) fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
-        self.resolve_beside(SchemaOptions::default())
+        Ok(self.resolve_beside(SchemaOptions::default(), false)?.source)
     }
 
-    /// The grammar, if one was given, with these options where flags say nothing.
-    fn resolve_beside(self, defaults: SchemaOptions) -> Result<Option<GrammarSource>, BadInput> {
+    /// The grammar, if one was given, with these options where flags say nothing; with `rows`, what rows are
+    /// read beside: there no flag is idle, since rows may bring the grammars that it is for.
+    pub(crate) fn resolve_beside(self, defaults: SchemaOptions, rows: bool) -> Result<Usual, BadInput> {
         let given = self.schemas.given();
         let options = self.schemas.resolve(defaults)?;
         // Clap lets a flag pass that needs another one where a third one excludes that.
         if self.grammar.is_none() && self.syntax.is_some() {
             return Err(BadInput::new("--syntax is for the file of --grammar").hint("leave --syntax out"));
         }
-        self.tools.refuse_idle()?;
-        let source = match (self.grammar, self.schema, self.regex) {
-            (None, None, None) => {
-                let tools = self.tools.resolve()?;
-                tools.map(|(file, calling)| GrammarSource::Tools(file, Box::new(calling), Box::new(options)))
+        if !rows {
+            self.tools.refuse_idle()?;
+        }
+        let (tools, calling) = self.tools.resolve()?;
+        let boxed = Box::new(options.clone());
+        let source = match (self.grammar, self.schema, self.regex, tools) {
+            (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, *boxed)?),
+            (None, Some(schema), ..) => Some(GrammarSource::schema(schema, *boxed)?),
+            (None, None, Some(regex), _) => Some(GrammarSource::Regex(regex)),
+            (None, None, None, Some(tools)) => {
+                Some(GrammarSource::Tools(tools, Box::new(calling.calling()?), boxed))
             }
-            (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, options)?),
-            (None, Some(schema), _) => Some(GrammarSource::schema(schema, options)?),
-            (None, None, Some(regex)) => Some(GrammarSource::Regex(regex)),
+            (None, None, None, None) => None,
         };
-        schema::refuse_idle(&given, source.as_ref().map(GrammarSource::schema_flags))?;
-        Ok(source)
+        if !rows {
+            schema::refuse_idle(&given, source.as_ref().map(GrammarSource::schema_flags))?;
+        }
+        Ok(Usual { source, options, calling })
     }
 
     /// The grammar, which must have been given.
@@ -161,7 +169,7 @@ impl LowGrammar {
 
     /// The same with these options where flags say nothing.
     fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
-        self.resolve_beside(defaults)?.ok_or_else(|| {
+        self.resolve_beside(defaults, false)?.source.ok_or_else(|| {
             let hint = "give --grammar FILE, --grammar json, --schema FILE, or --regex REGEX";
             BadInput::new("no grammar given").hint(hint)
         })
@@ -184,18 +192,19 @@ impl LowGrammar {
 /// language also offset (in bytes), line and column (in characters), character, expected, more_expected (how
 /// many more there are) and terminals; where a budget ends line, column, rules and terminals.
 ///
-/// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf", "grammar": "..", "text": "..",
-/// "prefix": false} (syntaxes as for --syntax), with the flags for JSON Schemas as further keys if need be
-/// ("order": "schema", "max_depth": 3), and for each a line {"id": .., "accepted": true|false|null, "error":
-/// ..} is printed at once; accepted is null, with an error, where there is no answer, such as for a grammar
-/// that is wrong. Where it is false, the line also has message, offset, line, column and so on, as with
-/// --json. Equal grammars are compiled once. The exit code is then 0 if all lines were read.
+/// With --batch the one input is lines of JSON (docs/batch.md), {"id": .., "text": "..", "prefix": false},
+/// such as `generate --batch` writes; with schema, grammar and syntax, regex or tools where the grammar is not
+/// that of the flags, and flags for JSON Schemas as further keys ("order": "schema", "max_depth": 3). For each
+/// a line {"id": .., "accepted": true|false|null, "error": ..} is printed at once; accepted is null, with an
+/// error, where there is no answer, such as for a grammar that is wrong. Where it is false, the line also has
+/// message, offset, line, column and so on, as with --json. Equal grammars are compiled once. The exit code
+/// is then 0 if all rows had an answer, whatever it is, and 1 if some had none.
 #[derive(Debug, Args)]
 struct LowCheck {
     #[command(flatten)]
     grammar: LowGrammar,
     /// Ask whether the text can still be completed, not whether it is complete.
-    #[arg(long, conflicts_with = "batch")]
+    #[arg(long)]
     prefix: bool,
     #[command(flatten)]
     capture: LowCapture,
@@ -206,9 +215,12 @@ struct LowCheck {
     /// status, note) and error, or functions with these. With --batch the answers have it as schema_report.
     #[arg(long)]
     report: bool,
-    /// Read lines of JSON with a grammar and a text each.
-    #[arg(long, conflicts_with_all = ["grammar", "schema", "regex", "syntax", "tools", "rules"])]
+    /// Read lines of JSON with a text each, and a grammar where it is not that of the flags.
+    #[arg(long, conflicts_with = "rules")]
     batch: bool,
+    /// With --batch: copy columns that are not known to the answers, which otherwise are refused.
+    #[arg(long, requires = "batch")]
+    keep_fields: bool,
     /// Read no more than this of a text, or of a line with --batch.
     ///
     /// A longer text that has not left the language by then has no answer (exit code 4).
@@ -290,8 +302,12 @@ pub(crate) struct Batch {
     pub(crate) input: Input,
     /// Of a line.
     pub(crate) max_bytes: u64,
-    /// How schemas are read where rows do not say.
-    pub(crate) options: SchemaOptions,
+    /// What rows are read beside.
+    pub(crate) usual: Usual,
+    /// Are columns copied that are not known?
+    pub(crate) keep: bool,
+    /// Are texts to be beginnings, where rows do not say?
+    pub(crate) prefix: bool,
     /// Are the keywords of schemas listed?
     pub(crate) report: bool,
 }
@@ -382,9 +398,9 @@ impl LowCheck {
         }
         match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
             (input, true) => {
-                let options = self.grammar.schemas.resolve(schema::for_checking())?;
-                let Self { max_bytes, report, .. } = self;
-                Ok(Command::Batch(Batch { input, max_bytes, options, report }))
+                let usual = self.grammar.resolve_beside(schema::for_checking(), true)?;
+                let Self { max_bytes, keep_fields: keep, prefix, report, .. } = self;
+                Ok(Command::Batch(Batch { input, max_bytes, usual, keep, prefix, report }))
             }
             _ => Err(BadInput::new("--batch takes one file of JSON lines, or - for standard input")),
         }

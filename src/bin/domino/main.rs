@@ -46,6 +46,7 @@ mod proposer;
 mod reach;
 mod reading;
 mod retokenize;
+mod rows;
 mod runner;
 mod schema;
 mod serve;

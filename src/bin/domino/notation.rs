@@ -1,5 +1,7 @@
 //! Where grammars come from: a file, the command line, or the program itself.
 
+mod inline;
+
 use std::{
     borrow::Cow,
     path::{Path, PathBuf},
@@ -121,6 +123,7 @@ impl Notation {
     }
 
     /// Reads a grammar in this notation, a schema with default options.
+    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "only the server has texts without options"))]
     pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, GrammarError> {
         Ok(self.read(text, &SchemaOptions::default())?.grammar)
     }
@@ -216,6 +219,8 @@ pub(crate) enum GrammarSource {
     Regex(String),
     /// Functions that the model may call, in a file.
     Tools(PathBuf, Box<Calling>, Box<SchemaOptions>),
+    /// A text that has no file of its own.
+    Text(Box<GrammarText>),
 }
 
 impl GrammarSource {
@@ -254,11 +259,11 @@ impl GrammarSource {
 
     /// The flags for schemas that it takes; `None` if all.
     pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
-        match self {
-            Self::File(_, Notation::JsonSchema, _) => None,
-            Self::File(_, Notation::StructuralTag, _) | Self::Tools(..) => Some(&["--order", "--numbers"]),
-            Self::File(_, Notation::Lark, _) => Some(&["--numbers"]),
-            Self::File(..) | Self::Shipped(_) | Self::Regex(_) => Some(&[]),
+        match self.notation() {
+            Notation::JsonSchema => None,
+            Notation::StructuralTag => Some(&["--order", "--numbers"]),
+            Notation::Lark => Some(&["--numbers"]),
+            Notation::Gbnf | Notation::Regex | Notation::LarkGreedy | Notation::Ebnf => Some(&[]),
         }
     }
 
@@ -269,13 +274,13 @@ impl GrammarSource {
             Self::Shipped(shipped) => shipped.name.to_owned(),
             Self::Regex(_) => "--regex".to_owned(),
             Self::Tools(path, ..) => path.display().to_string(),
+            Self::Text(text) => text.name.clone(),
         }
     }
 
     /// Its text.
     pub(crate) fn load(&self) -> Result<GrammarText, BadInput> {
         let mut schema = SchemaOptions::default();
-        let mut tools = None;
         let (notation, text) = match self {
             Self::File(path, notation, options) => {
                 schema = (**options).clone();
@@ -293,16 +298,13 @@ impl GrammarSource {
             Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
             Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
             Self::Tools(path, calling, options) => {
-                schema = (**options).clone();
                 let list = files::read_text(path)?;
-                let tag = Tools::parse(&list).and_then(|tools| tools.structural_tag(calling));
-                let tag = tag.map_err(|error| BadInput::in_file(&self.name(), &error))?;
-                tools = Some((list, (**calling).clone()));
-                (Notation::StructuralTag, Cow::Owned(tag.into_bytes()))
+                return GrammarText::of_tools(&self.name(), list, calling, (**options).clone());
             }
+            Self::Text(text) => return Ok((**text).clone()),
         };
         let is_file = matches!(self, Self::File(..));
-        Ok(GrammarText { name: self.name(), notation, text, schema, tools, is_file })
+        Ok(GrammarText { name: self.name(), notation, text, schema, tools: None, is_file })
     }
 
     /// Refuses what surely is another kind of file, although any object can be read as a schema.
@@ -336,7 +338,7 @@ impl GrammarSource {
 }
 
 /// The text of a grammar, read but not yet understood.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct GrammarText {
     name: String,
     notation: Notation,

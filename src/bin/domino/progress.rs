@@ -48,21 +48,26 @@ impl Steps {
         Self { bar: bar.with_message(message.into()) }
     }
 
+    /// It is not known how many parts are to be done.
+    pub(crate) fn without_end(message: impl Into<String>) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{spinner} {msg} {pos} in {elapsed}");
+        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Self { bar: bar.with_message(message.into()) }
+    }
+
+    /// Does `work` while the bar is away: prints beside it on the same terminal.
+    pub(crate) fn beside<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.bar.suspend(work)
+    }
+
     /// So many parts were done before; the time that is left is reckoned without them.
-    #[cfg_attr(
-        not(feature = "experiments"),
-        expect(dead_code, reason = "only experiments go on where they were")
-    )]
     pub(crate) fn skip(&self, parts: usize) {
         self.bar.set_position(u64::try_from(parts).unwrap_or(u64::MAX));
         self.bar.reset_eta();
     }
 
     /// Another part is begun.
-    #[cfg_attr(
-        not(feature = "experiments"),
-        expect(dead_code, reason = "only experiments have parts with names")
-    )]
     pub(crate) fn say(&self, message: String) {
         self.bar.set_message(message);
     }

@@ -174,7 +174,6 @@ pub(crate) fn for_checking() -> SchemaOptions {
 
 impl RowOptions {
     /// The names of its fields.
-    #[cfg(feature = "serve")]
     pub(crate) const NAMES: [&str; 10] = [
         "draft",
         "format",

@@ -55,6 +55,44 @@ enum Thinking {
     Open,
 }
 
+/// How functions are called, as far as flags or a row of a batch say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CallingParts {
+    pub(crate) spelling: Option<Spelling>,
+    pub(crate) choice: Option<Choice>,
+    /// Is one call allowed at most?
+    pub(crate) one: Option<bool>,
+    pub(crate) reasoning: Option<Reasoning>,
+}
+
+impl CallingParts {
+    /// Is nothing said?
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is said here, or else there.
+    pub(crate) fn beside(&self, other: &Self) -> Self {
+        Self {
+            spelling: self.spelling.or(other.spelling),
+            choice: self.choice.clone().or_else(|| other.choice.clone()),
+            one: self.one.or(other.one),
+            reasoning: self.reasoning.or(other.reasoning),
+        }
+    }
+
+    /// How functions are called; what is not said is as usual, but for the spelling, which must be said.
+    pub(crate) fn calling(&self) -> Result<Calling, BadInput> {
+        let spelling = self.spelling.ok_or_else(|| {
+            BadInput::new("--tools needs to know how the model writes calls")
+                .hint("give --tool-spelling NAME, or --chat-template FILE")
+        })?;
+        let calling = Calling::new(spelling).choice(self.choice.clone().unwrap_or_default());
+        let calling = calling.parallel(!self.one.unwrap_or_default());
+        Ok(calling.reasoning(self.reasoning.unwrap_or_default()))
+    }
+}
+
 impl LowTools {
     /// Refuses flags that say something of tools where there are none.
     pub(crate) fn refuse_idle(&self) -> Result<(), BadInput> {
@@ -77,31 +115,54 @@ impl LowTools {
         }
     }
 
-    /// The file and how its functions are called, if one was given.
-    pub(crate) fn resolve(self) -> Result<Option<(PathBuf, Calling)>, BadInput> {
-        let Some(file) = self.tools else { return Ok(None) };
+    /// The file, if one was given, and how functions are called, also those that rows bring.
+    pub(crate) fn resolve(self) -> Result<(Option<PathBuf>, CallingParts), BadInput> {
         let spelling = match (&self.tool_spelling, &self.chat_template) {
-            (Some(name), _) => Spelling::named(name).ok_or_else(|| unknown(name))?,
-            (None, Some(template)) => of_template(template)?,
-            (None, None) => {
-                return Err(BadInput::new("--tools needs to know how the model writes calls")
-                    .hint("give --tool-spelling NAME, or --chat-template FILE"));
-            }
+            (Some(name), _) => Some(spelling(name)?),
+            (None, Some(template)) => Some(of_template(template)?),
+            (None, None) => None,
         };
-        let choice = match self.tool_choice.as_deref() {
-            None | Some("auto") => Choice::Auto,
-            Some("none") => Choice::None,
-            Some("required") => Choice::Required,
-            Some(name) => Choice::Named(name.to_owned()),
+        let parts = CallingParts {
+            spelling,
+            choice: self.tool_choice.as_deref().map(choice),
+            one: self.one_tool_call.then_some(true),
+            reasoning: self.reasoning.map(Thinking::meaning),
         };
-        let reasoning = match self.reasoning {
-            None | Some(Thinking::Off) => Reasoning::Off,
-            Some(Thinking::Optional) => Reasoning::Optional,
-            Some(Thinking::Open) => Reasoning::Open,
-        };
-        let calling = Calling::new(spelling).choice(choice).parallel(!self.one_tool_call);
-        Ok(Some((file, calling.reasoning(reasoning))))
+        Ok((self.tools, parts))
     }
+}
+
+impl Thinking {
+    fn meaning(self) -> Reasoning {
+        match self {
+            Self::Off => Reasoning::Off,
+            Self::Optional => Reasoning::Optional,
+            Self::Open => Reasoning::Open,
+        }
+    }
+}
+
+/// What `--tool-spelling` means.
+pub(crate) fn spelling(name: &str) -> Result<Spelling, BadInput> {
+    Spelling::named(name).ok_or_else(|| unknown(name))
+}
+
+/// What `--tool-choice` means.
+pub(crate) fn choice(name: &str) -> Choice {
+    match name {
+        "auto" => Choice::Auto,
+        "none" => Choice::None,
+        "required" => Choice::Required,
+        name => Choice::Named(name.to_owned()),
+    }
+}
+
+/// What `--reasoning` means.
+pub(crate) fn reasoning(name: &str) -> Result<Reasoning, BadInput> {
+    let known = <Thinking as ValueEnum>::from_str(name, false);
+    known.map(Thinking::meaning).map_err(|_| {
+        BadInput::new(format!("`reasoning` is {name:?}")).hint("it is off, optional or open")
+    })
 }
 
 fn unknown(name: &str) -> BadInput {

@@ -5,6 +5,7 @@ use std::{num::NonZeroUsize, path::PathBuf};
 use clap::{Args, ValueEnum};
 use domino::{
     decode::{DecodeOptions, Masking},
+    grammar::json_schema::SchemaOptions,
     model::candle::LoadOptions,
 };
 
@@ -16,6 +17,7 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
+    rows::Usual,
     runner::{Card, LowDevice},
     speculate::{LowSpeculate, Speculation},
 };
@@ -72,20 +74,26 @@ pub(crate) struct LowGenerate {
     engine: Engine,
     /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
     ///
-    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with
-    /// syntax its text) or regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty,
-    /// repeat_last_n, presence_penalty, frequency_penalty, stop (a list), finish, logprobs. For each a line
-    /// is printed as soon as it has ended: what --json prints, with its id, or {"id": .., "error": ..}. A
-    /// byte order mark is passed over. Exit code 0 says that all lines were answered.
+    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object), grammar (a
+    /// name or a file; with syntax its text), regex or tools; the flags about these, and seed, max_tokens and the
+    /// like, under their names; n (texts of the row, told apart by index). See docs/batch.md. For each text a
+    /// line is printed as soon as it has ended: what --json prints, with its id, or {"id": .., "error": ..}.
+    /// Exit code 1 says that some rows failed.
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare", "draft_model"]
     )]
     batch: Option<PathBuf>,
-    /// Where the text goes, or with --json the object, in place of standard output.
-    #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "batch")]
+    /// Where the text goes, or with --json the object, or the lines of --batch, in place of standard output.
+    ///
+    /// With --batch a run goes on where an earlier one has ended, however that was: what is in the file stays,
+    /// and is not made again.
+    #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
+    /// With --batch: copy columns that are not known to the answers, which otherwise are refused.
+    #[arg(long, requires = "batch")]
+    keep_fields: bool,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
     #[arg(long, value_name = "N", default_value = "4", requires = "batch")]
     parallel: NonZeroUsize,
@@ -190,10 +198,19 @@ pub(crate) enum Work {
         options: Box<DecodeOptions>,
         way: Way,
     },
-    Batch {
-        requests: Input,
-        parallel: NonZeroUsize,
-    },
+    Batch(Box<Rows>),
+}
+
+/// What `--batch` asks for.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) requests: Input,
+    /// Texts that are written at once.
+    pub(crate) parallel: NonZeroUsize,
+    /// Are columns copied that are not known?
+    pub(crate) keep: bool,
+    /// What rows are read beside.
+    pub(crate) usual: Usual,
 }
 
 /// The text to go on from.
@@ -234,8 +251,9 @@ impl LowGenerate {
         let options = self.options.resolve()?;
         let way = self.way()?;
         let prompt = Prompt::of(self.prompt, self.prompt_file);
-        let grammar = self.grammar.resolve()?;
         let batch = self.batch.is_some();
+        let usual = self.grammar.resolve_beside(SchemaOptions::default(), batch)?;
+        let grammar = usual.source.clone();
         let constrained = grammar.is_some() || batch;
         let captured = self.capture.resolve(json || batch)?;
         if !captured.is_empty() && !constrained {
@@ -271,11 +289,11 @@ impl LowGenerate {
             check_mistralrs(&options, own, self.heal, &self.speculate)?;
         }
         let work = match self.batch {
-            Some(_) if card.is_some() => {
-                return Err(BadInput::new("--batch runs on the CPU only, with weights as they are stored")
-                    .hint("leave --device and --precision out"));
+            Some(_) if card.is_some() => return Err(not_on_a_card()),
+            Some(file) => {
+                let (requests, parallel, keep) = (Input::new(file), self.parallel, self.keep_fields);
+                Work::Batch(Box::new(Rows { requests, parallel, keep, usual }))
             }
-            Some(file) => Work::Batch { requests: Input::new(file), parallel: self.parallel },
             None if options.close && grammar.is_none() => {
                 return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
             }
@@ -305,6 +323,11 @@ impl LowGenerate {
             json,
         })
     }
+}
+
+fn not_on_a_card() -> BadInput {
+    BadInput::new("--batch runs on the CPU only, with weights as they are stored")
+        .hint("leave --device and --precision out")
 }
 
 /// Refuses what mistral.rs' engine cannot do, or does otherwise.

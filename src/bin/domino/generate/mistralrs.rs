@@ -8,13 +8,11 @@ use domino::{
     store::CacheFolder,
 };
 
-use serde_json::Map;
-
 use super::{
     args::{Generate, Prompt},
     compiler,
     destination::Destination,
-    forced_bytes, grammar, prompt_text, prompt_tokens,
+    forced_bytes, grammar, parsed, prompt_text, prompt_tokens,
     report::{End, Ended},
     screen::Screen,
 };
@@ -37,7 +35,6 @@ pub(super) fn run(
     let destination = Destination::of(command)?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &[])?.unzip();
-    let capturing = capturing.flatten();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let mut fixed = None;
     if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
@@ -78,7 +75,8 @@ pub(super) fn run(
         Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
     }
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
-    let captures = capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text));
+    let reading = parsed::Reading::of(command.grammar.as_ref());
+    let captures = parsed::fields(&reading, capturing.flatten().as_ref(), &generation);
     let ended = Ended {
         end: if interrupt::pressed() { End::Interrupted } else { End::Finished(generation.finish) },
         generation,

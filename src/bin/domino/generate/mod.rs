@@ -4,11 +4,12 @@ pub(crate) mod args;
 mod batch;
 mod compare;
 mod destination;
+pub(crate) mod drawing;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
 pub(crate) mod options;
+mod parsed;
 mod report;
-mod request;
 mod screen;
 pub(crate) mod whole;
 
@@ -24,7 +25,7 @@ use domino::{
     store::CacheFolder,
     vocab::Tokenizer,
 };
-use serde_json::{Map, json};
+use serde_json::json;
 
 use self::{
     args::{Generate, Prompt, Work},
@@ -57,7 +58,7 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     match &command.work {
         Work::One(prompt, options) => one(command, &folder, prompt, options, cache),
         Work::Whole { prompt, options, way } => whole::run(command, &folder, (prompt, options, *way), cache),
-        Work::Batch { requests, parallel } => batch::run(command, &folder, requests, *parallel, cache),
+        Work::Batch(rows) => batch::run(command, &folder, rows, cache),
     }
 }
 
@@ -80,7 +81,6 @@ fn one(
         prompt.truncate(healing.kept);
     }
     let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &healed)?.unzip();
-    let capturing = capturing.flatten();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let loaded = load(folder, &command.load, command.card)?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
@@ -113,7 +113,8 @@ fn one(
     let mut generation = steps.into_generation();
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     generation.text.drain(..healed.len().min(generation.text.len()));
-    let captures = capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text));
+    let reading = parsed::Reading::of(command.grammar.as_ref());
+    let captures = parsed::fields(&reading, capturing.flatten().as_ref(), &generation);
     let ended = Ended {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
@@ -279,7 +280,7 @@ fn grammar(
     }
     compiled.explore_in_background();
     // Only JSON has captures.
-    let capturing = match command.json || matches!(command.work, Work::Batch { .. }) {
+    let capturing = match command.json || matches!(command.work, Work::Batch(_)) {
         true => Capturing::of(&grammar.name(), parsed.grammar, &command.captured)?,
         false => None,
     };

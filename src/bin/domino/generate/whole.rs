@@ -11,13 +11,13 @@ use domino::{
     store::CacheFolder,
     vocab::Tokenizer,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     args::{Generate, Prompt},
     bad_model, compiler,
     destination::Destination,
-    forced_bytes, grammar, load, prompt_text, prompt_tokens, read_tokenizer,
+    forced_bytes, grammar, load, parsed, prompt_text, prompt_tokens, read_tokenizer,
     report::{End, Ended},
     screen::Screen,
     step_error,
@@ -76,9 +76,10 @@ pub(super) fn run(
         Way::Conditional(particles) => conditional(command, from, &start, options, particles)?,
         Way::Canonical => canonical(command, from, &start, options, &tokenizer)?,
     };
+    let reading = parsed::Reading::of(command.grammar.as_ref());
     let ended = Ended {
         forced: forced_bytes(Some(&grammar).filter(|_| command.json), &generation),
-        captures: capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text)),
+        captures: parsed::fields(&reading, capturing.as_ref(), &generation),
         end: match interrupt::pressed() {
             true => End::Interrupted,
             false => End::Finished(generation.finish),
