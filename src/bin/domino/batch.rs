@@ -90,8 +90,7 @@ impl Judge<'_> {
         // A mistake in the program must not cost the rest of the batch.
         let answer = catch_unwind(AssertUnwindSafe(|| self.verdict(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
-        let mut answer =
-            answer.unwrap_or_else(|error| json!({ "accepted": null, "error": error }));
+        let mut answer = answer.unwrap_or_else(|error| json!({ "accepted": null, "error": error }));
         if let Some(report) = self.report(row) {
             answer["schema_report"] = Value::Object(report);
         }
@@ -113,8 +112,10 @@ impl Judge<'_> {
         let told = |error: BadInput| failure::told(&error).line();
         let text = row.text().map_err(told)?;
         let (wanted, source) = row.grammar.resolve(&self.command.usual).map_err(told)?.ok_or_else(|| {
-            told(BadInput::new("there is no grammar")
-                .hint("give the row a schema or a grammar, or the command --grammar"))
+            told(
+                BadInput::new("there is no grammar")
+                    .hint("give the row a schema or a grammar, or the command --grammar"),
+            )
         })?;
         let compiler = &self.compiler;
         let compile = |_: &Wanted| compile(&source, compiler).map_err(told);

@@ -40,9 +40,7 @@ impl Steps {
     /// `length` parts are to be done.
     pub(crate) fn start(message: impl Into<String>, length: usize) -> Self {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
-        let target =
-            if failure::is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(Some(length), target);
+        let bar = ProgressBar::with_draw_target(Some(length), target());
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}, {eta} left");
         let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar: bar.with_message(message.into()) }
@@ -50,7 +48,7 @@ impl Steps {
 
     /// It is not known how many parts are to be done.
     pub(crate) fn without_end(message: impl Into<String>) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let bar = ProgressBar::with_draw_target(None, target());
         let style = ProgressStyle::with_template("{spinner} {msg} {pos} in {elapsed}");
         let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         Self { bar: bar.with_message(message.into()) }
@@ -82,6 +80,10 @@ impl Drop for Steps {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+fn target() -> ProgressDrawTarget {
+    if failure::is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
 }
 
 struct Spinner {

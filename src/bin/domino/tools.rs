@@ -160,9 +160,9 @@ pub(crate) fn choice(name: &str) -> Choice {
 /// What `--reasoning` means.
 pub(crate) fn reasoning(name: &str) -> Result<Reasoning, BadInput> {
     let known = <Thinking as ValueEnum>::from_str(name, false);
-    known.map(Thinking::meaning).map_err(|_| {
-        BadInput::new(format!("`reasoning` is {name:?}")).hint("it is off, optional or open")
-    })
+    known
+        .map(Thinking::meaning)
+        .map_err(|_| BadInput::new(format!("`reasoning` is {name:?}")).hint("it is off, optional or open"))
 }
 
 fn unknown(name: &str) -> BadInput {

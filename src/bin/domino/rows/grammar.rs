@@ -147,7 +147,9 @@ impl RowGrammar {
         let hint = "give the row a `schema`, a `grammar` or `tools`, or the command --grammar or --tools";
         match (self.keys.first(), self.calling.is_empty()) {
             (None, true) => Ok(()),
-            (Some(key), _) => Err(BadInput::new(format!("`{key}` is for a schema, and there is none")).hint(hint)),
+            (Some(key), _) => {
+                Err(BadInput::new(format!("`{key}` is for a schema, and there is none")).hint(hint))
+            }
             (None, false) => Err(BadInput::new("there are no `tools` to be called").hint(hint)),
         }
     }
@@ -165,8 +167,10 @@ impl RowGrammar {
             Some(key) if taken.is_empty() => {
                 Err(BadInput::new(format!("`{key}` is for a JSON Schema, and the row's grammar is none")))
             }
-            Some(key) => Err(BadInput::new(format!("`{key}` is for a JSON Schema that is a grammar by itself"))
-                .hint(format!("schemas inside of this grammar take {}", taken.join(" and ")))),
+            Some(key) => {
+                Err(BadInput::new(format!("`{key}` is for a JSON Schema that is a grammar by itself"))
+                    .hint(format!("schemas inside of this grammar take {}", taken.join(" and "))))
+            }
         }
     }
 }
@@ -183,9 +187,9 @@ impl Wanted {
 fn text(members: &mut Members<'_>, key: &str) -> Result<Option<String>, BadInput> {
     let Some(text) = members.take_text(key) else { return Ok(None) };
     match text.as_bytes().first() {
-        Some(b'"') => serde_json::from_str(text)
-            .map(Some)
-            .map_err(|error| BadInput::new(format!("`{key}`: {error}"))),
+        Some(b'"') => {
+            serde_json::from_str(text).map(Some).map_err(|error| BadInput::new(format!("`{key}`: {error}")))
+        }
         Some(b'{' | b'[' | b't' | b'f') => Ok(Some(text.to_owned())),
         _ => Err(BadInput::new(format!("`{key}` is {text}, and no object or text"))),
     }
@@ -198,12 +202,13 @@ fn options(members: &mut Members<'_>) -> Result<(RowOptions, Vec<&'static str>),
         let Some(text) = members.take_text(key) else { continue };
         let one = format!("{{\"{key}\":{text}}}");
         // One at a time, so that a mistake has a name.
-        serde_json::from_str::<RowOptions>(&one).map_err(|error| error.to_string()).and_then(|row| {
-            row.beside(&SchemaOptions::default()).map(drop)
-        }).map_err(|error| {
-            let said = error.split(" at line ").next().unwrap_or_default();
-            BadInput::new(format!("`{key}`: {said}"))
-        })?;
+        serde_json::from_str::<RowOptions>(&one)
+            .map_err(|error| error.to_string())
+            .and_then(|row| row.beside(&SchemaOptions::default()).map(drop))
+            .map_err(|error| {
+                let said = error.split(" at line ").next().unwrap_or_default();
+                BadInput::new(format!("`{key}`: {said}"))
+            })?;
         keys.push(key);
         all.push(one[1..one.len() - 1].to_owned());
     }

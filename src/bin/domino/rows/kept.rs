@@ -45,7 +45,13 @@ mod tests {
         let mut kept = Kept::new(2);
         let mut made = Vec::new();
         for key in [1, 2, 1, 3, 1, 2, 3, 3] {
-            assert_eq!(kept.get_or_make(key, |&key| { made.push(key); key * 10 }), key * 10);
+            assert_eq!(
+                kept.get_or_make(key, |&key| {
+                    made.push(key);
+                    key * 10
+                }),
+                key * 10
+            );
         }
         assert_eq!(made, [1, 2, 3, 2, 3]);
     }

@@ -136,11 +136,7 @@ impl Reader {
     }
 
     /// The columns that are carried along (`keep`: all that are not known), of what is left of a row.
-    pub(super) fn columns(
-        self,
-        members: Members<'_>,
-        keep: bool,
-    ) -> Result<Vec<(String, &str)>, BadInput> {
+    pub(super) fn columns(self, members: Members<'_>, keep: bool) -> Result<Vec<(String, &str)>, BadInput> {
         let mut columns = Vec::new();
         for (key, text) in members.rest() {
             // `accepted` is a count of drafted tokens in what `generate` writes, which `check` reads.

@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn what_is_no_object_or_has_a_key_twice_is_told() {
-        for line in ["", "x", "[1]", "7", "{", "{\"a\":1,}", "{\"a\" 1}", "{\"a\":1} x", "{\"a\":1,\"a\":2}"] {
+        for line in ["", "x", "[1]", "7", "{", "{\"a\":1,}", "{\"a\" 1}", "{\"a\":1} x", "{\"a\":1,\"a\":2}"]
+        {
             assert!(Members::read(line).is_err(), "{line}");
         }
         let mut members = Members::read("{\"n\": -1, \"t\": \"hot\"}").unwrap();

@@ -8,8 +8,8 @@
 
 mod carried;
 mod grammar;
-mod keys;
 mod kept;
+mod keys;
 pub(crate) mod members;
 mod row;
 mod stream;
@@ -17,8 +17,8 @@ mod stream;
 pub(crate) use self::{
     carried::{Carried, key_of},
     grammar::{Usual, Wanted},
-    keys::Reader,
     kept::Kept,
+    keys::Reader,
     members::Members,
     row::{Reading, Row},
     stream::{Lines, Next, Seen, survey},

@@ -33,9 +33,8 @@ impl Reading {
     /// Reads line `number`: who it is and what it carries along, and the row if it is one.
     pub(crate) fn row(self, line: &[u8], number: usize) -> (Carried, Result<Row, BadInput>) {
         let content = lines::content(line);
-        let members = std::str::from_utf8(content)
-            .map_err(|_| BadInput::new("not UTF-8"))
-            .and_then(Members::read);
+        let members =
+            std::str::from_utf8(content).map_err(|_| BadInput::new("not UTF-8")).and_then(Members::read);
         let mut members = match members {
             Ok(members) => members,
             Err(error) => {
@@ -89,7 +88,8 @@ impl Row {
             (Some(text), _) => Ok(text),
             (None, Some(error)) => Err(BadInput::new(format!("there is no text: {error}"))),
             (None, None) => {
-                Err(BadInput::new("there is no text").hint("a row looks like {\"id\": \"a\", \"text\": \"..\"}"))
+                Err(BadInput::new("there is no text")
+                    .hint("a row looks like {\"id\": \"a\", \"text\": \"..\"}"))
             }
         }
     }

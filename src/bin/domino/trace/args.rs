@@ -58,8 +58,12 @@ pub(crate) struct LowTrace {
     /// What is known of the grammar's terminals when it is compiled.
     #[arg(long, value_name = "STATE", value_enum, default_value_t)]
     tables: Tables,
-    /// The texts: {"grammar": .., "vocab": .., "eos": 2, "traces": [{"text": .., "tokens": [..]}]}; - is
-    /// standard input.
+    /// Read lines of JSON with a text each, such as `generate --batch` writes (docs/batch.md), in place of a
+    /// file of traces. Their tokens are those of token_ids, or else those that the tokenizer makes.
+    #[arg(long)]
+    batch: bool,
+    /// The texts: {"grammar": .., "vocab": .., "eos": 2, "traces": [{"text": .., "tokens": [..]}]}, or rows
+    /// with --batch; - is standard input.
     #[arg(value_name = "TRACES.json")]
     traces: PathBuf,
 }
@@ -77,6 +81,8 @@ pub(crate) struct Trace {
     pub(crate) threads: usize,
     pub(crate) reach: Reach,
     pub(crate) traces: Input,
+    /// Are the texts those of rows?
+    pub(crate) batch: bool,
     pub(crate) json: bool,
 }
 
@@ -100,6 +106,7 @@ impl LowTrace {
             threads: times(self.threads),
             reach: self.reach.resolve(),
             traces,
+            batch: self.batch,
             json,
         })
     }

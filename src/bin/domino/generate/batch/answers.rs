@@ -100,9 +100,9 @@ impl Answers {
                 out.flush()?;
                 Ok(())
             }
-            Self::File(file, path) | Self::Device(file, path) => file
-                .write_all(line.as_bytes())
-                .with_context(|| format!("cannot write {}", path.display())),
+            Self::File(file, path) | Self::Device(file, path) => {
+                file.write_all(line.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+            }
         }
     }
 }
@@ -136,7 +136,8 @@ fn read(file: &File, path: &Path) -> Result<(Earlier, u64, usize), BadInput> {
             .read_until(b'\n', &mut line)
             .map_err(|error| BadInput::new(format!("cannot read {name}: {error}")))?;
         if line.last() != Some(&b'\n') {
-            let (line, begin) = (&line[..length.min(BEGINNING.len())], &BEGINNING[..length.min(BEGINNING.len())]);
+            let (line, begin) =
+                (&line[..length.min(BEGINNING.len())], &BEGINNING[..length.min(BEGINNING.len())]);
             return if line == begin { Ok((earlier, whole, length)) } else { Err(other(number)) };
         }
         whole += length as u64;
@@ -147,9 +148,8 @@ fn read(file: &File, path: &Path) -> Result<(Earlier, u64, usize), BadInput> {
         let mut members = Members::read(text).map_err(|_| other(number))?;
         let (has_text, failed) = (members.has("text"), members.has("error"));
         let key = key_of(&mut members).filter(|_| has_text || failed).ok_or_else(|| other(number))?;
-        seen.note(key.clone(), &format!("id {key}"), number).map_err(|error| {
-            error.about(&name.to_string()).hint("take one of the two lines out")
-        })?;
+        seen.note(key.clone(), &format!("id {key}"), number)
+            .map_err(|error| error.about(&name.to_string()).hint("take one of the two lines out"))?;
         earlier.failed += usize::from(failed);
         earlier.done.insert(key);
     }

@@ -32,7 +32,7 @@ use super::{
     usual_tokens,
 };
 use crate::{
-    failure::{self, BadInput, Exit, note},
+    failure::{self, BadInput, Exit},
     interrupt, progress,
     rows::{Carried, Lines, Next, Reader, Reading, Row, Seen, survey},
     runner::tell_idle_quantising,
@@ -63,8 +63,8 @@ pub(super) fn run(
     let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
     interrupt::watch();
     let maker = Maker { command, compiler, folder, tokenizer: &tokenizer };
-    let usual = usual
-        .map(|(grammar, capturing)| maker.kit(command.grammar.as_ref(), grammar, capturing, Vec::new()));
+    let usual =
+        usual.map(|(grammar, capturing)| maker.kit(command.grammar.as_ref(), grammar, capturing, Vec::new()));
     let mut batch = Batch {
         decoder,
         vocabulary,
@@ -187,7 +187,7 @@ impl Batch<'_> {
     fn twice(&mut self, carried: &Carried, error: &BadInput) -> anyhow::Result<()> {
         let told = failure::told(error);
         if self.answers.can_go_on() {
-            self.tally.beside(true, || note!("{}", told.line()));
+            self.tally.beside(true, || told.print());
             self.tally.wrong();
             return Ok(());
         }
@@ -215,17 +215,12 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn start(
-        &mut self,
-        carried: &Carried,
-        row: &Row,
-        index: usize,
-    ) -> Result<(SequenceId, Running), String> {
+    fn start(&mut self, carried: &Carried, row: &Row, index: usize) -> Result<(SequenceId, Running), String> {
         let options = row.drawing.options(self.defaults, index);
         let mut options = options.resolve().map_err(|error| failure::told(&error).line())?;
         let prompt = row.prompt.as_deref().unwrap_or_default();
-        let prompt = prompt_tokens(self.tokenizer, prompt, &self.vocabulary)
-            .map_err(|error| format!("{error:#}"))?;
+        let prompt =
+            prompt_tokens(self.tokenizer, prompt, &self.vocabulary).map_err(|error| format!("{error:#}"))?;
         let kit = self.grammars.of(row)?;
         let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
         // Without a grammar there is nothing to complete.
