@@ -61,13 +61,15 @@ fn wrong_values_are_told_with_their_key() {
 fn meta_and_kept_columns_are_copied() {
     let folder = tempfile::tempdir().unwrap();
     write_model(folder.path());
-    let row = r#"{"id": "a", "regex": "x", "meta": {"price": 1.10, "n": 12345678901234567890123}, "tag": [null, "\u00e9"], "split":"dev"}"#;
-    let run = batch(folder.path(), &["--keep-fields"], row);
+    let columns =
+        r#""meta":{"price": 1.10, "n": 12345678901234567890123},"tag":[null, "\u00e9"],"split":"dev""#;
+    let row = format!("{{\"regex\": \"x\", \"id\": \"a\", {columns}}}");
+    let run = batch(folder.path(), &["--keep-fields"], &row);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let head = r#"{"id":"a","meta":{"price": 1.10, "n": 12345678901234567890123},"tag":[null, "\u00e9"],"split":"dev","text":"x","#;
-    assert!(run.stdout.starts_with(head), "{}", run.stdout);
+    let head = format!("{{\"id\":\"a\",{columns},\"text\":\"x\",");
+    assert!(run.stdout.starts_with(&head), "{}", run.stdout);
     // An error carries them too, and without the flag only `meta` may be there.
-    let run = batch(folder.path(), &[], row);
+    let run = batch(folder.path(), &[], &row);
     let answer = &answers(&run)["\"a\""];
     assert!(answer["error"].as_str().unwrap().contains("unknown key `tag`"), "{answer}");
     assert_eq!(answer["meta"]["price"], json!(1.1));

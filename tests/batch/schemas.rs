@@ -8,7 +8,7 @@ use crate::{
     cli_generate::write_model,
 };
 
-/// A flag and its key, a schema, and a text that is in the language only with it. The flag's value is the key's.
+/// A key and its value, which are also a flag, a schema, and a text that is in the language only with it.
 fn cases() -> Vec<(&'static str, Value, Value, &'static str)> {
     let object =
         json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}});

@@ -96,7 +96,7 @@ fn tools_come_in_rows_and_calls_are_taken_apart() {
     for (row, flags, name) in [
         (json!({"tools": tools, "tool_choice": "add"}), &hermes[..], "add"),
         (json!({"tools": tools, "tool_choice": add}), &hermes, "add"),
-        (json!({"tools": tools.to_string(), "tool_choice": "now", "tool_spelling": "llama3"}), &[], "now"),
+        (json!({"tools": tools.to_string(), "tool_choice": "now", "tool_spelling": "hermes"}), &[], "now"),
         (json!({"tools": [tools[1]], "tool_choice": "required", "tool_spelling": "hermes"}), &[], "now"),
         (json!({"tool_choice": "now"}), &usual, "now"),
         (json!({"tools": tools}), &["--tool-spelling", "hermes", "--tool-choice", "add"], "add"),

@@ -74,11 +74,11 @@ pub(crate) struct LowGenerate {
     engine: Engine,
     /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
     ///
-    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object), grammar (a
-    /// name or a file; with syntax its text), regex or tools; the flags about these, and seed, max_tokens and the
-    /// like, under their names; n (texts of the row, told apart by index). See docs/batch.md. For each text a
-    /// line is printed as soon as it has ended: what --json prints, with its id, or {"id": .., "error": ..}.
-    /// Exit code 1 says that some rows failed.
+    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object), grammar
+    /// (a name or a file; with syntax its text), regex or tools; the flags about these, and seed, max_tokens
+    /// and the like, under their names; n (texts of the row, told apart by index). See docs/batch.md. For each
+    /// text a line is printed as soon as it has ended: what --json prints, with its id, or {"id": ..,
+    /// "error": ..}. Exit code 1 says that some rows failed.
     #[arg(
         long,
         value_name = "FILE",
@@ -87,8 +87,8 @@ pub(crate) struct LowGenerate {
     batch: Option<PathBuf>,
     /// Where the text goes, or with --json the object, or the lines of --batch, in place of standard output.
     ///
-    /// With --batch a run goes on where an earlier one has ended, however that was: what is in the file stays,
-    /// and is not made again.
+    /// With --batch a run goes on where an earlier one has ended, however that was: what is in the file
+    /// stays, and is not made again.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
     /// With --batch: copy columns that are not known to the answers, which otherwise are refused.

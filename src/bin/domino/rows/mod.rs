@@ -2,9 +2,9 @@
 //! (docs/batch.md).
 //!
 //! [`row`] is that format. It takes a line apart by [`members`], whose values keep their text; [`keys`] lists
-//! which keys there are and who reads them; [`grammar`] is what a row says of its grammar, and [`carried`] what
-//! goes from a row into its answer. [`stream`] has the lines of an input, and [`kept`] the
-//! compiled grammars that were used last.
+//! which keys there are and who reads them; [`grammar`] is what a row says of its grammar, and [`carried`]
+//! what goes from a row into its answer. [`stream`] has the lines of an input, and [`kept`] the compiled
+//! grammars that were used last.
 
 mod carried;
 mod grammar;

@@ -12,8 +12,8 @@ use crate::{
     rows::{Reader, Reading, Row},
 };
 
-/// The traces of all rows, as a file of traces has them. The tokens of a text are those of the row, where they
-/// spell it, or else those that the tokenizer makes of it.
+/// The traces of all rows, as a file of traces has them. The tokens of a text are those of the row, where
+/// they spell it, or else those that the tokenizer makes of it.
 pub(super) fn read(command: &Trace, tokenizer: &Path) -> Result<Vec<u8>, BadInput> {
     let vocab = tokenizer.display().to_string();
     let bad = |error: VocabularyError| BadInput::new(error.to_string());

@@ -17,9 +17,6 @@ use crate::{
     stdout,
 };
 
-/// How every line of such a file begins.
-const BEGINNING: &[u8] = b"{\"id\":";
-
 /// Where answers go, a line each.
 #[derive(Debug)]
 pub(super) enum Answers {
@@ -136,9 +133,7 @@ fn read(file: &File, path: &Path) -> Result<(Earlier, u64, usize), BadInput> {
             .read_until(b'\n', &mut line)
             .map_err(|error| BadInput::new(format!("cannot read {name}: {error}")))?;
         if line.last() != Some(&b'\n') {
-            let (line, begin) =
-                (&line[..length.min(BEGINNING.len())], &BEGINNING[..length.min(BEGINNING.len())]);
-            return if line == begin { Ok((earlier, whole, length)) } else { Err(other(number)) };
+            return if is_part(&line) { Ok((earlier, whole, length)) } else { Err(other(number)) };
         }
         whole += length as u64;
         if lines::content(&line).is_empty() {
@@ -154,4 +149,15 @@ fn read(file: &File, path: &Path) -> Result<(Earlier, u64, usize), BadInput> {
         earlier.done.insert(key);
     }
     Ok((earlier, whole, 0))
+}
+
+/// Can it be the beginning of a line of such a file? That of another file must not be dropped.
+fn is_part(line: &[u8]) -> bool {
+    const BEGINNING: &[u8] = b"{\"id\":";
+    let length = line.len().min(BEGINNING.len());
+    if line[..length] != BEGINNING[..length] || line.get(length).is_some_and(u8::is_ascii_whitespace) {
+        return false;
+    }
+    let members = std::str::from_utf8(line).ok().and_then(|text| Members::read(text).ok());
+    members.is_none_or(|members| members.has("text") || members.has("error"))
 }

@@ -56,7 +56,6 @@ impl Maker<'_> {
         let parsed = text.read()?;
         let compiled = text.compile_parsed(&parsed.grammar, &self.compiler)?;
         let capturing = Capturing::of(&source.name(), parsed.grammar, &self.command.captured)?;
-        compiled.explore_in_background();
         Ok(self.kit(Some(source), compiled, capturing, relaxed_as_json(&parsed.relaxed)))
     }
 }
