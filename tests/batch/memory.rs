@@ -9,8 +9,8 @@ use crate::{cli::program, cli_generate::write_model};
 
 /// Bytes that each row carries along; they are copied, so that the answers have them too.
 const CARRIED: usize = 20_000;
-/// Rows are held against so many grammars.
-const GRAMMARS: usize = 20;
+/// Rows are held against so many grammars, more than are kept.
+const GRAMMARS: usize = 150;
 
 /// The most memory that a batch of so many rows takes, in bytes, and the answers.
 fn peak(rows: usize, folder: &Path) -> (usize, String) {

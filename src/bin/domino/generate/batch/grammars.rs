@@ -56,6 +56,8 @@ impl Maker<'_> {
         let parsed = text.read()?;
         let compiled = text.compile_parsed(&parsed.grammar, &self.compiler)?;
         let capturing = Capturing::of(&source.name(), parsed.grammar, &self.command.captured)?;
+        // Masks are not explored ahead: where each row has a grammar of its own, that costs more time than all
+        // else, and memory that grows with the rows.
         Ok(self.kit(Some(source), compiled, capturing, relaxed_as_json(&parsed.relaxed)))
     }
 }
