@@ -15,7 +15,7 @@ use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange};
 
 use crate::{
     compile::CompiledGrammar,
-    grammar::{GrammarBuilder, Pattern, Span, regular::RawDfa},
+    grammar::{GrammarBuilder, Pattern, Span, regular::RawDfa, spelled::Unfolded},
     ids::ExprId,
     limits::{Budget, LimitExceeded, Limits},
     lower::{Cfg, List, NonterminalId, Slot},

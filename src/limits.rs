@@ -34,8 +34,9 @@ pub struct Limits {
     pub nfa_bytes: usize,
     /// Symbols in all productions of the context-free grammar. Default 4,000,000. About 16 bytes each.
     pub symbols: usize,
-    /// Memory of the automata of a grammar's terminals, in bytes, and of those that it is written with before
-    /// it is compiled. Default 144 MiB.
+    /// Memory of the automata of a grammar's terminals, in bytes, with the states that are numbered as texts
+    /// come to them, as those of patterns with large counts are; and of the automata that it is written with
+    /// before it is compiled. Default 144 MiB. A numbered state takes about 30.
     pub terminal_bytes: usize,
     /// Memory of the Earley sets that a compiled grammar keeps, in bytes. Default 128 MiB. A set takes about 100, and 8 for each further way to read the text; a level of nesting is a set or two.
     pub parser_bytes: usize,

@@ -63,6 +63,8 @@ mod model;
 mod model_batch;
 mod natural;
 mod notations;
+#[cfg(feature = "cli")]
+mod pages;
 #[cfg(feature = "oracle")]
 mod promises;
 mod regex_dialects;

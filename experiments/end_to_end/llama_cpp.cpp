@@ -5,8 +5,8 @@
 //     llama_cpp texts free|gbnf|llguidance
 //
 // `rows` reads token ids, a text a line, and writes the logits of every position of every text as 32-bit
-// floats. `texts` is a program of `domino experiment` (docs/speculation.md has the lines it reads and writes):
-// without a grammar, by llama.cpp's own grammars, or by llguidance's. Loading and reading the grammar are not
+// floats. `texts` is a program of `domino experiment` (docs/speculation-reference.md has the lines it reads and
+// writes): without a grammar, by llama.cpp's own grammars, or by llguidance's. Loading and reading the grammar are not
 // in the times. As in llama.cpp's programs a token is drawn freely first, and again from what the grammar
 // allows if it does not allow that one.
 

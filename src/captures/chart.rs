@@ -13,7 +13,7 @@ use super::{
     network::{Network, Node, NodeId, PartId},
 };
 use crate::{
-    grammar::{Measured, Spelled, any_order::Chosen},
+    grammar::{Measured, Spelled, any_order::Chosen, spelled::TextAt},
     limits::{Budget, LimitExceeded},
 };
 
@@ -286,7 +286,7 @@ impl Reader<'_, '_> {
         next: NodeId,
     ) -> Result<(), LimitExceeded> {
         let by = (|state| measured.accepts(state), |state, byte| measured.step(state, byte));
-        self.string(id, item, by, next)
+        self.string((id, item), 0, by, next)
     }
 
     /// Reads a string whose spelling is made as texts come to it.
@@ -297,21 +297,20 @@ impl Reader<'_, '_> {
         spelled: &Spelled,
         next: NodeId,
     ) -> Result<(), LimitExceeded> {
-        let by = (|state| spelled.accepts(state), |state, byte| spelled.step(state, byte));
-        self.string(id, item, by, next)
+        let by = (|at| at == TextAt::End, |at, byte| spelled.follow(at, byte));
+        self.string((id, item), TextAt::Start, by, next)
     }
 
-    /// Reads a string by what ends it and what a byte does. It ends with the closing quote, so no text of it
-    /// is the beginning of another.
-    fn string(
+    /// Reads a string from its first state on, by what ends it and what a byte does. It ends with the closing
+    /// quote, so no text of it is the beginning of another.
+    fn string<S: Copy>(
         &mut self,
-        id: ItemId,
-        item: Item,
-        (accepts, step): (impl Fn(u32) -> bool, impl Fn(u32, u8) -> Option<u32>),
+        (id, item): (ItemId, Item),
+        mut state: S,
+        (accepts, step): (impl Fn(S) -> bool, impl Fn(S, u8) -> Option<S>),
         next: NodeId,
     ) -> Result<(), LimitExceeded> {
         let rest = &self.text[self.here as usize..];
-        let mut state = 0;
         for length in 0.. {
             if accepts(state) {
                 return self.go(id, item, next, length);

@@ -288,10 +288,7 @@ impl Constraint {
         let scanner = &self.program.lowered.scanner;
         let mut boundary = machine.boundary(state).into_iter();
         boundary.any(|set| machine.parser().accepts(set).iter().next().is_some())
-            || machine
-                .threads(state)
-                .iter()
-                .any(|thread| (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some()))
+            || machine.threads(state).iter().any(|thread| scanner.goes_on(thread.scan))
     }
 
     /// Where the text is in the grammar, with the stack forgotten; the same in every run. Nothing is told of a text

@@ -75,25 +75,22 @@ impl Machine {
         let start = states.intern(&[], Some(parser.start()))?;
         let maker = MaskMaker::new(shared);
         let masks = MaskCache::new(shared.limits.mask_bytes);
-        let (contexts, threads, ended) = (Contexts::default(), Vec::new(), Vec::new());
-        let (walks, widened, after_repeats) = (VecDeque::new(), HashMap::new(), HashMap::new());
-        let (ways, unended) = (HashMap::new(), HashMap::new());
         Ok(Self {
             parser,
             states,
             maker,
-            walks,
+            walks: VecDeque::new(),
             masks,
-            widened,
-            contexts,
-            after_repeats,
+            widened: HashMap::new(),
+            contexts: Contexts::default(),
+            after_repeats: HashMap::new(),
             refusals: Refusals::default(),
-            ways,
-            unended,
+            ways: HashMap::new(),
+            unended: HashMap::new(),
             start,
             rehearses: true,
-            threads,
-            ended,
+            threads: Vec::new(),
+            ended: Vec::new(),
         })
     }
 
@@ -201,15 +198,19 @@ impl Machine {
         let scanner = &shared.lowered.scanner;
         let mut threads = std::mem::take(&mut self.threads);
         threads.clear();
-        let step = |set: SetId, scan: ScanStateId| Some(Thread { set, scan: scanner.step(scan, byte)? });
+        let step = |threads: &mut Vec<Thread>, set: SetId, scan: ScanStateId| {
+            let to = scanner.step(scan, byte).map_err(|limit| *limit)?;
+            threads.extend(to.map(|scan| Thread { set, scan }));
+            Ok::<_, LimitExceeded>(())
+        };
         let from = self.states.threads(state);
         let mut tried = from.len();
-        threads.extend(from.iter().filter_map(|thread| step(thread.set, thread.scan)));
+        from.iter().try_for_each(|thread| step(&mut threads, thread.set, thread.scan))?;
         let goes_on = shared.lowered.greedy && !threads.is_empty();
         if let Some(set) = self.states.boundary(state).filter(|_| !goes_on) {
             let accepts = self.parser.accepts(set);
             tried += accepts.len();
-            threads.extend(accepts.iter().filter_map(|&terminal| step(set, scanner.start(terminal))));
+            accepts.iter().try_for_each(|&terminal| step(&mut threads, set, scanner.start(terminal)))?;
         }
         threads.sort_unstable();
         threads.dedup();
@@ -238,8 +239,7 @@ impl Machine {
         let accepts = self.parser.accepts(set);
         work.spend(lookup_work(shared) * accepts.len() + 4)?;
         let left = if accepts.iter().any(|terminal| after_new[terminal.index()]) {
-            let goes_on =
-                |thread: &&Thread| (0..=u8::MAX).any(|byte| scanner.step(thread.scan, byte).is_some());
+            let goes_on = |thread: &&Thread| scanner.goes_on(thread.scan);
             let mut threads: Vec<Thread> =
                 self.states.threads(state).iter().filter(goes_on).copied().collect();
             let others = accepts.iter().filter(|terminal| !after_new[terminal.index()]);

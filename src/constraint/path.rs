@@ -112,19 +112,21 @@ impl Machine {
         work: &mut Work,
     ) -> Result<Vec<Counted>, LimitExceeded> {
         let (scanner, cfg) = (&shared.lowered.scanner, &shared.lowered.cfg);
-        let takes = |&(Thread { scan, .. }, _): &Counted| scanner.step(scan, byte).is_some();
+        let takes = |&(Thread { scan, .. }, _): &Counted| scanner.takes(scan, byte);
         let inside = first.unwrap_or(threads.len());
         let goes_on = shared.lowered.greedy && threads[..inside].iter().any(takes);
         let threads = if goes_on { &threads[..inside] } else { threads };
         let mut next: HashMap<Thread, u32> = HashMap::new();
-        let mut reach = |set, scan, further| {
-            let Some(scan) = scanner.step(scan, byte) else { return };
-            let least = next.entry(Thread { set, scan }).or_insert(further);
-            *least = further.min(*least);
+        let mut reach = |set, scan, further| -> Result<(), LimitExceeded> {
+            if let Some(scan) = scanner.step(scan, byte).map_err(|limit| *limit)? {
+                let least = next.entry(Thread { set, scan }).or_insert(further);
+                *least = further.min(*least);
+            }
+            Ok(())
         };
         for &(Thread { set, scan }, further) in threads {
             work.spend(4)?;
-            reach(set, scan, further);
+            reach(set, scan, further)?;
             if goes_on || first.is_some() || further == most || !scanner.accepts(scan) {
                 continue;
             }
@@ -133,7 +135,9 @@ impl Machine {
             };
             let starts = self.parser().accepts(set);
             work.spend(2 * starts.len())?;
-            starts.iter().for_each(|&terminal| reach(set, scanner.start(terminal), further + 1));
+            for &terminal in starts {
+                reach(set, scanner.start(terminal), further + 1)?;
+            }
         }
         let mut next: Vec<Counted> = next.into_iter().collect();
         next.sort_unstable();

@@ -44,7 +44,7 @@ pub(crate) struct Program {
 /// The tables, each once, with those of strings that they count beside.
 fn distinct(tables: &[Arc<TerminalTable>]) -> impl Iterator<Item = &Arc<TerminalTable>> {
     let mut met = HashSet::with_capacity(tables.len());
-    let all = tables.iter().flat_map(|table| [Some(table), table.unbounded()]).flatten();
+    let all = tables.iter().flat_map(|table| [Some(table), table.of_any_length()]).flatten();
     all.filter(move |table| met.insert(Arc::as_ptr(table)))
 }
 
@@ -77,8 +77,7 @@ impl Program {
     pub(super) fn goes_on_by(&self, state: ScanStateId, rest: &[u8]) -> bool {
         let scanner = &self.lowered.scanner;
         let dfa = scanner.dfa(scanner.terminal(state));
-        let mut bytes = rest.iter().chain(b"\"");
-        bytes.try_fold(scanner.local(state), |state, &byte| dfa.step(state, byte)).is_some()
+        dfa.takes(scanner.local(state), rest.iter().chain(b"\"").copied())
     }
 
     /// The key terminals that can run out; `None` if no key can. Computed on first use.
@@ -89,7 +88,7 @@ impl Program {
 
     /// Can a terminal that begins with a colon follow this one?
     pub(super) fn is_before_colon(&self, terminal: TerminalId) -> bool {
-        self.follow.of(terminal).any(|next| self.lowered.scanner.dfa(next).step(0, b':').is_some())
+        self.follow.of(terminal).any(|next| self.lowered.scanner.dfa(next).takes(0, [b':']))
     }
 
     /// A program without trees. Terminals may have much in common with those of the tables `common`.
@@ -103,7 +102,8 @@ impl Program {
     ) -> Self {
         let count = lowered.scanner.terminal_count();
         let follow = || Follow::new(&lowered.cfg, count);
-        let make = || lowered.scanner.dfas().iter().map(|dfa| tables.of(dfa, common)).collect();
+        let room = limits.terminal_bytes;
+        let make = || lowered.scanner.dfas().iter().map(|dfa| tables.of_within(dfa, common, room)).collect();
         let (own, follow): (Vec<Arc<TerminalTable>>, _) =
             if count >= WORTH_A_THREAD { cores::beside(make, follow) } else { (make(), follow()) };
         lowered.scanner.share(own.iter().map(|table| Arc::clone(table.dfa())));

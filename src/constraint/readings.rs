@@ -112,24 +112,26 @@ impl Machine {
         let mut layer = Layer { threads: Vec::new(), edges: Vec::new() };
         let mut known: HashMap<Thread, usize> = HashMap::new();
         let mut reach = |from: Option<usize>, begins: bool, thread: Thread| {
-            let Some(scan) = scanner.step(thread.scan, byte) else { return };
+            let scan = scanner.step(thread.scan, byte).map_err(|limit| *limit)?;
+            let Some(scan) = scan else { return Ok::<(), LimitExceeded>(()) };
             let next = Thread { set: thread.set, scan };
             let to = *known.entry(next).or_insert_with(|| {
                 layer.threads.push(next);
                 layer.threads.len() - 1
             });
             layer.edges.push(Edge { from, to, begins });
+            Ok(())
         };
         if let Some(set) = boundary.and_then(|state| self.boundary(state)) {
             let starts = self.parser().accepts(set);
             work.spend(2 * starts.len())?;
-            starts.iter().for_each(|&terminal| {
-                reach(None, true, Thread { set, scan: scanner.start(terminal) });
-            });
+            for &terminal in starts {
+                reach(None, true, Thread { set, scan: scanner.start(terminal) })?;
+            }
         }
         for (from, &thread) in before.iter().enumerate() {
             work.spend(4)?;
-            reach(Some(from), false, thread);
+            reach(Some(from), false, thread)?;
             if !scanner.accepts(thread.scan) {
                 continue;
             }
@@ -137,9 +139,9 @@ impl Machine {
             let Some(set) = ended else { continue };
             let starts = self.parser().accepts(set);
             work.spend(2 * starts.len())?;
-            starts.iter().for_each(|&terminal| {
-                reach(Some(from), true, Thread { set, scan: scanner.start(terminal) });
-            });
+            for &terminal in starts {
+                reach(Some(from), true, Thread { set, scan: scanner.start(terminal) })?;
+            }
         }
         Ok(layer)
     }
@@ -275,10 +277,12 @@ mod tests {
         impl Walk<'_> {
             fn from(&mut self, at: usize, set: crate::ids::SetId, spans: &mut Reading) {
                 let work = &mut Work::unlimited();
+                let program = self.program;
+                let step = |scan, byte| program.lowered.scanner.step(scan, byte).unwrap();
                 for terminal in self.machine.parser().accepts(set).to_vec() {
                     let mut scan = self.program.lowered.scanner.start(terminal);
                     for end in at..self.text.len() {
-                        let Some(to) = self.program.lowered.scanner.step(scan, self.text[end]) else { break };
+                        let Some(to) = step(scan, self.text[end]) else { break };
                         scan = to;
                         spans.push((terminal, at..end + 1));
                         let accepts = self.program.lowered.scanner.accepts(scan);

@@ -42,6 +42,10 @@ impl ScarceKeys {
 /// Is the key, in quotes, a text of the terminal, with a prefix that few of its texts share?
 fn may_run_out_along(table: &TerminalTable, key: &str) -> bool {
     let (dfa, mut are_few) = (table.dfa(), false);
+    if dfa.spelled().is_some() {
+        // How many there are is not known there. Behind the closing quote all texts end.
+        return dfa.takes(0, std::iter::once(b'"').chain(key.bytes()).chain([b'"']));
+    }
     let Some(mut state) = dfa.step(0, b'"') else { return false };
     for byte in key.bytes().chain([b'"']) {
         are_few = are_few || !table.strings(state).are_many();

@@ -131,7 +131,7 @@ impl Machine {
     ) -> impl Iterator<Item = ScanStateId> + 'a {
         let scanner = &program.lowered.scanner;
         let next = self.boundary(state).into_iter().flat_map(|set| self.parser().accepts(set));
-        let ends = |scan: &ScanStateId| (0..=u8::MAX).all(|byte| scanner.step(*scan, byte).is_none());
+        let ends = |scan: &ScanStateId| !scanner.goes_on(*scan);
         let is_boundary = self.boundary(state).is_some();
         let here = self.threads(state).iter().map(|thread| thread.scan);
         here.filter(move |scan| !(is_boundary && ends(scan))).chain(next.map(|&next| scanner.start(next)))

@@ -14,6 +14,10 @@ use super::{
 use crate::{ids::TokenId, model::KeptRows, vocab::TokenSet};
 
 /// Draws tokens; each draw is keyed by seed, position and token, not by how often anything was called.
+///
+/// The position of a token is its index in the whole sequence, prompt included: the first token after a
+/// prompt of `n` tokens has position `n`. A loop that counts so writes the same text by the same seed as a
+/// [`Decoder`](super::Decoder) and as a [`BatchDecoder`](super::BatchDecoder).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {
     sampling: Sampling,
@@ -69,7 +73,8 @@ impl Sampler {
         self.sampling
     }
 
-    /// What a draw adds to the logit over the temperature of `token` at `position`; nothing when greedy.
+    /// What a draw adds to the logit over the temperature of `token` at `position` (its index in the whole
+    /// sequence, prompt included); nothing when greedy.
     #[must_use]
     pub fn noise(&self, position: usize, token: TokenId) -> f64 {
         if self.sampling.is_greedy() {

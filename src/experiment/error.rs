@@ -201,7 +201,7 @@ impl ExperimentError {
             }
             Self::NoPrograms(_) => "run the definition by `domino experiment`, or leave the method out",
             Self::Program { .. } => {
-                "it must answer each line by a line of JSON; docs/speculation.md has their keys"
+                "it must answer each line by a line of JSON; docs/speculation-reference.md has their keys"
             }
             Self::Peer { .. } => "give the grammar in Lark, as a JSON Schema or as a regular expression",
             Self::DraftModel { source, .. } => source.hint(),

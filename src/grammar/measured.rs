@@ -14,16 +14,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use hashbrown::{HashMap, HashSet, hash_map::Entry};
-
 use super::{
     automaton::{Automaton, Edge, State},
     json_characters::{Place, places},
+    spelled::{Unfolded, WayOn},
 };
-use crate::{
-    grouped::Grouped,
-    limits::{Budget, LimitExceeded},
-};
+use crate::grouped::Grouped;
 
 /// States of the automaton times counts: a grammar has numbers for 500 such terminals.
 const MAX_NUMBERS: usize = 1 << 23;
@@ -192,86 +188,6 @@ impl Measured {
         self.0.distances.get_or_init(|| self.0.sweep(&rule, usize::MAX).unwrap_or_default())
     }
 
-    /// A shortest text; the least of these.
-    pub(crate) fn shortest(&self) -> Vec<u8> {
-        let (mut text, mut state) = (Vec::new(), 0);
-        while let Some(left) = self.distance(state).checked_sub(1) {
-            let nearer =
-                |byte: u8| Some((byte, self.step(state, byte).filter(|&to| self.distance(to) == left)?));
-            let Some((byte, to)) = (0..=u8::MAX).find_map(nearer) else { break };
-            text.push(byte);
-            state = to;
-        }
-        text
-    }
-
-    /// Is every text at most `bytes` long? As many steps as states are met, for each byte.
-    pub(crate) fn is_within(&self, bytes: usize) -> bool {
-        let mut states = vec![0_u32];
-        for _ in 0..=bytes {
-            let mut next: Vec<u32> = states.iter().flat_map(|&state| self.targets(state)).collect();
-            next.sort_unstable();
-            next.dedup();
-            states = next;
-        }
-        states.is_empty()
-    }
-
-    /// The edges of a state, to live states.
-    fn edges(&self, state: u32) -> impl Iterator<Item = Edge> {
-        let edges = &self.0.automaton.states()[self.place(state).0 as usize].edges;
-        edges.iter().filter_map(move |edge| Some(Edge { to: self.after(state, edge.to)?, ..*edge }))
-    }
-
-    fn targets(&self, state: u32) -> impl Iterator<Item = u32> {
-        self.edges(state).map(|edge| edge.to)
-    }
-
-    /// All states that texts come to, the start first; `None` if there are more than `most`. Linear.
-    pub(crate) fn reached(&self, most: usize) -> Option<Vec<u32>> {
-        let mut met: HashSet<u32> = HashSet::from_iter([0]);
-        let (mut order, mut next) = (vec![0], 0);
-        while let Some(&state) = order.get(next) {
-            next += 1;
-            order.extend(self.targets(state).filter(|&to| met.insert(to)));
-            if order.len() > most {
-                return None;
-            }
-        }
-        Some(order)
-    }
-
-    /// The product with the counter, for those who need all states at once. Linear in it.
-    ///
-    /// # Errors
-    /// If it has more than `most` states.
-    pub(crate) fn product(&self, most: usize) -> Result<Automaton, LimitExceeded> {
-        let too_many = || LimitExceeded::new(Budget::DfaStates, "states of a measured string", most);
-        let mut numbers: HashMap<u32, u32> = HashMap::from_iter([(0, 0)]);
-        let mut order = vec![0_u32];
-        let mut states: Vec<State> = Vec::new();
-        while let Some(&state) = order.get(states.len()) {
-            let mut made = State { accepts: self.accepts(state), edges: Vec::new() };
-            for edge in self.edges(state) {
-                // At most `most` and what one state leads to, so numbers fit.
-                let fresh = u32::try_from(order.len()).unwrap_or(u32::MAX);
-                let to = match numbers.entry(edge.to) {
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(free) => {
-                        order.push(edge.to);
-                        *free.insert(fresh)
-                    }
-                };
-                made.edges.push(Edge { to, ..edge });
-            }
-            if order.len() > most {
-                return Err(too_many());
-            }
-            states.push(made);
-        }
-        Automaton::new(states).map_err(|_| too_many())
-    }
-
     /// The counts around `count` at which the same states of the automaton are live.
     pub(crate) fn alike(&self, count: u32) -> RangeInclusive<u32> {
         self.0.live.around(count)
@@ -307,6 +223,28 @@ impl Measured {
         let late = distances.get().map_or(0, Levels::bytes) + self.0.free.get().map_or(0, |free| free.len());
         let numbers = [order, ends, tight].map(|list| size_of_val(&**list)).iter().sum::<usize>();
         size_of::<Inner>() + size_of_val(&**places) + numbers + live.bytes() + late
+    }
+}
+
+impl Unfolded for Measured {
+    type At = u32;
+
+    fn start(&self) -> u32 {
+        0
+    }
+
+    fn ends_at(&self, state: u32) -> bool {
+        self.accepts(state)
+    }
+
+    fn ways(&self, state: u32) -> Vec<WayOn<u32>> {
+        let edges = &self.0.automaton.states()[self.place(state).0 as usize].edges;
+        let live = |edge: &Edge| Some((edge.first, edge.last, self.after(state, edge.to)?));
+        edges.iter().filter_map(live).collect()
+    }
+
+    fn distance_at(&self, state: u32) -> u32 {
+        self.distance(state)
     }
 }
 

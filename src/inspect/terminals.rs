@@ -2,9 +2,12 @@
 
 use super::Inspection;
 use crate::{
-    grammar::Span,
-    ids::{RuleId, ScanStateId, TerminalId, TrieNodeId},
-    scanner::Scanner,
+    grammar::{
+        Span,
+        spelled::{MayNumber, Unfolded},
+    },
+    ids::{RuleId, TerminalId, TrieNodeId},
+    scanner::TerminalDfa,
     vocab::{ByteTrie, TokenSet},
 };
 
@@ -62,24 +65,26 @@ impl Inspection {
         if terminal.index() >= scanner.terminal_count() {
             return None;
         }
-        let (start, dfa) = (scanner.start(terminal).raw(), scanner.dfa(terminal));
+        let dfa = &*scanner.dfa(terminal).of_a_walk();
         let states: Vec<u32> = match (dfa.measured(), dfa.spelled()) {
             (Some((measured, _)), _) => measured.reached(MAX_STEPS / 256)?,
-            (_, Some((spelled, _))) => spelled.reached(MAX_STEPS / 256)?,
+            (_, Some((spelled, _))) => {
+                let number = |at| spelled.number(at, MayNumber::Yes).ok();
+                spelled.reached(MAX_STEPS / 256)?.into_iter().map(number).collect::<Option<_>>()?
+            }
             // What is a substring behind another is one by itself.
             _ => (0..).take(if dfa.is_table() { dfa.len() } else { 1 }).collect(),
         };
-        let all: Vec<ScanStateId> = states.into_iter().map(|state| ScanStateId::new(start + state)).collect();
-        inside(scanner, self.program().vocabulary.trie(), all, self.program().vocabulary.size())
+        inside(dfa, self.program().vocabulary.trie(), states, self.program().vocabulary.size())
     }
 }
 
 /// The tokens that any of the states of one terminal can take wholly: one walk of the trie with all states at once,
 /// which soon become few.
-fn inside(scanner: &Scanner, trie: &ByteTrie, all: Vec<ScanStateId>, size: usize) -> Option<TokenSet> {
+fn inside(dfa: &TerminalDfa, trie: &ByteTrie, all: Vec<u32>, size: usize) -> Option<TokenSet> {
     let mut tokens = TokenSet::empty(size);
     let last = trie.end(ByteTrie::ROOT);
-    let mut path: Vec<(TrieNodeId, Vec<ScanStateId>)> = vec![(last, all)];
+    let mut path: Vec<(TrieNodeId, Vec<u32>)> = vec![(last, all)];
     let mut node = TrieNodeId::new(ByteTrie::ROOT.raw() + 1);
     let mut steps = 0;
     while node < last {
@@ -92,8 +97,7 @@ fn inside(scanner: &Scanner, trie: &ByteTrie, all: Vec<ScanStateId>, size: usize
             return None;
         }
         let byte = trie.byte(node);
-        let mut next: Vec<ScanStateId> =
-            states.iter().filter_map(|&state| scanner.step(state, byte)).collect();
+        let mut next: Vec<u32> = states.iter().filter_map(|&state| dfa.step(state, byte)).collect();
         next.sort_unstable();
         next.dedup();
         if next.is_empty() {

@@ -119,7 +119,7 @@ pub(crate) fn lower(
     let rules =
         provenance::rules(&work, &notes, &reduced.numbers, |nonterminal| cfg.only_terminal(nonterminal));
     clock.lap("reduction");
-    let scanner = Scanner::new(reduced.terminals).ok_or_else(|| {
+    let scanner = Scanner::new(reduced.terminals, limits.terminal_bytes).ok_or_else(|| {
         CompileError::limit(crate::limits::LimitExceeded::new(
             crate::limits::Budget::Fixed,
             "scanner states",

@@ -3,7 +3,7 @@
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::{
-    grammar::{Bounds, Measured, PatternKind, Spelled},
+    grammar::{Bounds, Measured, PatternKind, Spelled, spelled::Unfolded},
     scanner::TerminalDfa,
 };
 

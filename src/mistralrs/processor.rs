@@ -58,9 +58,10 @@ impl GrammarLogitsProcessor {
         }
     }
 
-    /// Draws by itself instead of leaving it to the engine, whose draws depend on what else it has drawn: the same seed then
-    /// gives the same text again. `first` is the position of the text's first token, for instance the number of tokens
-    /// of the prompt (as domino's own runner counts), or 0. Of the engine's sampling only the penalties are left.
+    /// Draws by itself instead of leaving it to the engine, whose draws depend on what else it has drawn: the
+    /// same seed then gives the same text again. `first` is the position of the text's first token: the number
+    /// of tokens of the prompt, for the texts of domino's own runner. Of the engine's sampling only the
+    /// penalties are left.
     #[must_use]
     pub fn draw_by(self, sampler: Sampler, first: usize) -> Self {
         Self { draws: Some(Draws { sampler, first }), ..self }

@@ -15,7 +15,7 @@ use regex_syntax::{
 
 use super::OracleError;
 use crate::{
-    grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind},
+    grammar::{AnyOrder, Automaton, Expr, Grammar, PatternKind, spelled::Unfolded},
     ids::ExprId,
     limits::{Budget, LimitExceeded},
 };

@@ -145,7 +145,7 @@ mod tests {
         let mut parser = Parser::new(cfg, &limits, work).unwrap();
         let mut set = parser.start();
         for byte in *b"(a" {
-            let begins = |terminal: &&_| scanner.step(scanner.start(**terminal), byte).is_some();
+            let begins = |terminal: &&_| scanner.takes(scanner.start(**terminal), byte);
             let terminal = *parser.accepts(set).iter().find(begins).unwrap();
             set = parser.shift(cfg, set, terminal, work).unwrap().unwrap();
         }

@@ -17,7 +17,7 @@ use std::{
 use super::{intervals::Intervals, substrings::Substrings, unlisted::Unlisted};
 pub(crate) use crate::{grammar::regular::RawDfa, hopcroft::NONE};
 use crate::{
-    grammar::{Measured, Spelled, automaton::Automaton},
+    grammar::{Measured, Spelled, automaton::Automaton, spelled::MayNumber},
     hopcroft::{self, Table, mix},
     store::Writer,
 };
@@ -88,12 +88,13 @@ impl TerminalDfa {
     /// The DFA of strings of an automaton over characters, made as it is needed. As costly as to tell the
     /// classes of bytes apart.
     pub(crate) fn of_spelled(spelled: &Spelled) -> Self {
+        let spelled = spelled.afresh();
         let (classes, class_count) = spelled.byte_classes();
         let unbounded = spelled.unbounded().map(|unbounded| Arc::new(Self::of_spelled(&unbounded)));
-        Self::made_as_needed(classes, class_count, Unlisted::Spelled(spelled.clone(), unbounded))
+        Self::made_as_needed(classes, class_count, Unlisted::Spelled(spelled, unbounded))
     }
 
-    fn made_as_needed(classes: Box<[u8; 256]>, class_count: usize, unlisted: Unlisted) -> Self {
+    pub(super) fn made_as_needed(classes: Box<[u8; 256]>, class_count: usize, unlisted: Unlisted) -> Self {
         let mut made = Self::new(classes, class_count, Box::default(), Box::default());
         made.hash = mix(made.hash, unlisted.hash());
         made.unlisted = Some(unlisted);
@@ -122,7 +123,7 @@ impl TerminalDfa {
         }
     }
 
-    /// What there is in place of a table.
+    /// The automaton in place of a table.
     pub(super) fn unlisted(&self) -> Option<&Unlisted> {
         self.unlisted.as_ref()
     }
@@ -132,7 +133,7 @@ impl TerminalDfa {
         self.unlisted.as_ref().map(|unlisted| unlisted.distance(state))
     }
 
-    /// What tells a state from others, in every run.
+    /// A name that tells a state from others, in every run.
     pub(crate) fn name(&self, state: u32) -> u64 {
         self.unlisted.as_ref().map_or(u64::from(state), |unlisted| unlisted.name(state))
     }
@@ -142,10 +143,11 @@ impl TerminalDfa {
         self.hash
     }
 
-    /// The state after one more byte, if the terminal can go on with it.
+    /// The state after one more byte, if the terminal can go on with it. For automata whose states all have
+    /// numbers, as those of tables and [of a walk](Self::of_a_walk) have; of others by [`go`](Self::go).
     pub(crate) fn step(&self, state: u32, byte: u8) -> Option<u32> {
         if let Some(unlisted) = &self.unlisted {
-            return unlisted.step(state, byte);
+            return unlisted.step(state, byte, MayNumber::Yes).ok().flatten();
         }
         let class = usize::from(self.classes[usize::from(byte)]);
         let to = self.transitions[state as usize * self.class_count + class];

@@ -4,6 +4,7 @@ mod build;
 mod dfa;
 mod distance;
 mod intervals;
+mod numbered;
 #[expect(clippy::module_inception, reason = "the stage's main type lives in the file of its name")]
 mod scanner;
 mod strings;

@@ -5,7 +5,11 @@
 use std::sync::Arc;
 
 use super::dfa::{NONE, TerminalDfa};
-use crate::ids::{ScanStateId, TerminalId};
+use crate::{
+    grammar::spelled::MayNumber,
+    ids::{ScanStateId, TerminalId},
+    limits::LimitExceeded,
+};
 
 /// The DFAs of all terminals, in one numbering of states.
 #[derive(Debug)]
@@ -18,14 +22,17 @@ pub(crate) struct Scanner {
     /// The terminals whose states are made as needed, ascending by their first states, which come after those
     /// of tables.
     made_as_needed: Vec<TerminalId>,
+    /// Memory that the automata may take, and what they took before any text, in bytes.
+    room: (usize, usize),
     /// Joint classes: bytes of one class are treated alike by every terminal.
     byte_class: Box<[u8; 256]>,
     byte_class_count: usize,
 }
 
 impl Scanner {
-    /// The scanner of these terminals, or `None` if there are over 2^32 states.
-    pub(crate) fn new(dfas: Vec<Arc<TerminalDfa>>) -> Option<Self> {
+    /// The scanner of these terminals, whose automata may take `most` bytes with the states that are made as
+    /// needed. `None` if there are over 2^32 states.
+    pub(crate) fn new(dfas: Vec<Arc<TerminalDfa>>, most: usize) -> Option<Self> {
         let mut starts = vec![0; dfas.len()];
         let (mut terminals, mut made_as_needed) = (Vec::new(), Vec::new());
         for (index, dfa) in dfas.iter().enumerate() {
@@ -44,7 +51,8 @@ impl Scanner {
         }
         u32::try_from(states).ok().filter(|&count| count < NONE)?;
         let (byte_class, byte_class_count) = joint_classes(&dfas);
-        Some(Self { dfas, starts, terminals, made_as_needed, byte_class, byte_class_count })
+        let room = (most, dfas.iter().map(|dfa| dfa.bytes()).sum());
+        Some(Self { dfas, starts, terminals, made_as_needed, room, byte_class, byte_class_count })
     }
 
     /// Number of terminals.
@@ -105,7 +113,7 @@ impl Scanner {
         })
     }
 
-    /// What tells the state from others of its terminal, in every run.
+    /// A name that tells the state from others of its terminal, in every run.
     pub(crate) fn name(&self, state: ScanStateId) -> u64 {
         self.dfas[self.terminal(state).index()].name(self.local(state))
     }
@@ -115,11 +123,47 @@ impl Scanner {
         state.raw() - self.starts[self.terminal(state).index()]
     }
 
-    /// The state after one more byte, if the terminal can go on with it.
-    pub(crate) fn step(&self, state: ScanStateId, byte: u8) -> Option<ScanStateId> {
+    /// The state after one more byte, if the terminal can go on with it. Errors are boxed, as this is the
+    /// innermost step of texts.
+    ///
+    /// # Errors
+    /// If the state is made as needed, and there is no room for it, or no number.
+    pub(crate) fn step(
+        &self,
+        state: ScanStateId,
+        byte: u8,
+    ) -> Result<Option<ScanStateId>, Box<LimitExceeded>> {
         let terminal = self.terminal(state).index();
         let (dfa, start) = (&self.dfas[terminal], self.starts[terminal]);
-        dfa.step(state.raw() - start, byte).map(|to| ScanStateId::new(start + to))
+        let local = state.raw() - start;
+        let to = match dfa.go(local, byte, MayNumber::No) {
+            Ok(to) => to,
+            Err(_) => {
+                self.has_room()?;
+                dfa.go(local, byte, MayNumber::Yes).map_err(|full| Box::new(full.into()))?
+            }
+        };
+        Ok(to.map(|to| ScanStateId::new(start + to)))
+    }
+
+    /// Can the terminal go on with a byte?
+    pub(crate) fn takes(&self, state: ScanStateId, byte: u8) -> bool {
+        self.dfas[self.terminal(state).index()].takes(self.local(state), [byte])
+    }
+
+    /// Can the terminal go on at all?
+    pub(crate) fn goes_on(&self, state: ScanStateId) -> bool {
+        self.dfas[self.terminal(state).index()].goes_on(self.local(state))
+    }
+
+    /// An error if the automata with the states that texts have come to take more memory than they may.
+    fn has_room(&self) -> Result<(), Box<LimitExceeded>> {
+        let (most, before) = self.room;
+        let met = self.made_as_needed.iter().map(|terminal| self.dfas[terminal.index()].met_bytes());
+        if before + met.sum::<usize>() <= most {
+            return Ok(());
+        }
+        Err(Box::new(LimitExceeded::of_terminals(most)))
     }
 
     /// May the terminal end here?

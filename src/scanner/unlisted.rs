@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use super::{dfa::TerminalDfa, substrings::Substrings};
 use crate::{
-    grammar::{Measured, Spelled},
+    grammar::{
+        Measured, Spelled,
+        spelled::{MayNumber, OutOfNumbers, Unfolded},
+    },
     hopcroft::mix,
     store::Writer,
 };
 
-/// What there is in place of a table.
+/// An automaton in place of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unlisted {
     /// The substrings of a text.
@@ -24,11 +27,50 @@ pub(super) enum Unlisted {
 
 impl Unlisted {
     /// The state after one more byte.
-    pub(super) fn step(&self, state: u32, byte: u8) -> Option<u32> {
+    ///
+    /// # Errors
+    /// If it has no number yet, and may get none.
+    pub(super) fn step(&self, state: u32, byte: u8, fresh: MayNumber) -> Result<Option<u32>, OutOfNumbers> {
         match self {
-            Self::Substrings(substrings) => substrings.step(state, byte),
-            Self::Measured(measured, dfa) => measured.after(state, dfa.step(measured.place(state).0, byte)?),
-            Self::Spelled(spelled, _) => spelled.step(state, byte),
+            Self::Substrings(substrings) => Ok(substrings.step(state, byte)),
+            Self::Measured(measured, dfa) => {
+                let to = dfa.step(measured.place(state).0, byte);
+                Ok(to.and_then(|to| measured.after(state, to)))
+            }
+            Self::Spelled(spelled, _) => spelled.step(state, byte, fresh),
+        }
+    }
+
+    /// May the terminal go on with these bytes? Gives no number to any state.
+    pub(super) fn takes(&self, state: u32, mut bytes: impl Iterator<Item = u8>) -> bool {
+        match self {
+            Self::Spelled(spelled, _) => {
+                bytes.try_fold(spelled.at(state), |at, byte| spelled.follow(at, byte)).is_some()
+            }
+            _ => {
+                // The others have numbers for all states.
+                let step = |state, byte| self.step(state, byte, MayNumber::Yes).ok().flatten();
+                bytes.try_fold(state, step).is_some()
+            }
+        }
+    }
+
+    /// The same automaton for a walk over a vocabulary, where this one gives numbers to states that texts
+    /// come to.
+    pub(super) fn of_a_walk(&self) -> Option<Self> {
+        match self {
+            Self::Spelled(spelled, _) => Some(Self::Spelled(spelled.of_a_walk()?, None)),
+            Self::Substrings(_) | Self::Measured(..) => None,
+        }
+    }
+
+    /// Memory of the states that have got numbers as texts came to them, in bytes.
+    pub(super) fn met_bytes(&self) -> usize {
+        match self {
+            Self::Spelled(spelled, unbounded) => {
+                spelled.met_bytes() + unbounded.as_ref().map_or(0, |unbounded| unbounded.met_bytes())
+            }
+            Self::Substrings(_) | Self::Measured(..) => 0,
         }
     }
 
@@ -50,7 +92,7 @@ impl Unlisted {
         }
     }
 
-    /// What tells the state from others, whatever was met first.
+    /// A name that tells the state from others, whatever was met first.
     pub(super) fn name(&self, state: u32) -> u64 {
         match self {
             Self::Substrings(substrings) => substrings.name(state),

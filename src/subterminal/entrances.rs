@@ -142,10 +142,11 @@ impl TerminalTable {
         entered: impl Iterator<Item = (u32, u32)>,
         work: &mut Work,
     ) -> Result<Reach, LimitExceeded> {
-        let mut crossing = Crossing::new(trie, self.dfa(), self.loops());
+        let dfa = self.dfa().of_a_walk();
+        let mut crossing = Crossing::new(trie, &dfa, self.loops());
         let mut paid = 0;
         for (node, state) in entered {
-            crossing.at(TrieNodeId::new(node), state);
+            crossing.at(TrieNodeId::new(node), dfa.same_as(self.dfa(), state));
             let walked = walking(crossing.walked);
             work.spend(walked - paid)?;
             paid = walked;

@@ -19,6 +19,18 @@ pub(super) fn dfa(pattern: &str) -> Arc<TerminalDfa> {
     Arc::new(scanner::build(&hir, 10_000, &Limits::default()).unwrap().unwrap())
 }
 
+/// The trie of these tokens, which are numbered in their order.
+pub(super) fn trie(tokens: &[String]) -> ByteTrie {
+    let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
+    ByteTrie::new(tokens.len(), ids)
+}
+
+/// The exits with tokens below, which alone matter.
+pub(super) fn inner(trie: &ByteTrie, reach: &Reach) -> Vec<u32> {
+    let nodes = reach.exits().iter().flatten();
+    nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
+}
+
 /// Characters of strings, in which nearly every byte leads on, as it has to for a terminal to be held
 /// against another.
 const CHAR: &str = r#"(?:[^"\\é]|é|\\[n"])"#;

@@ -161,8 +161,9 @@ impl TerminalTable {
     ) -> Result<Arc<Reach>, LimitExceeded> {
         let make = || {
             let Some((row, room)) = known else { return self.walk(trie, state) };
-            let mut crossing = Crossing::new(trie, self.dfa(), self.loops()).knowing(room + 1);
-            crossing.root(state);
+            let dfa = self.dfa().of_a_walk();
+            let mut crossing = Crossing::new(trie, &dfa, self.loops()).knowing(room + 1);
+            crossing.root(dfa.same_as(self.dfa(), state));
             let (walked, taken) = (crossing.walked, std::mem::take(&mut crossing.taken));
             let theirs = (row.tokens(), row.exits());
             let reach = Reach::spliced(trie, (crossing.stays, crossing.exits), &taken, theirs);
@@ -185,10 +186,9 @@ mod tests {
     use super::*;
     use crate::{
         Limits,
-        grammar::{Automaton, Expr, Grammar, PatternKind, Syntax},
-        ids::TokenId,
+        grammar::{Automaton, Expr, Grammar, PatternKind, Syntax, spelled::Unfolded},
         scanner::TerminalDfa,
-        subterminal::kin_tests::dfa,
+        subterminal::kin_tests::{dfa, inner, trie},
     };
 
     const PATTERNS: [&str; 8] = [
@@ -218,11 +218,6 @@ mod tests {
 
     fn dfa_of(automaton: &Automaton) -> Arc<TerminalDfa> {
         Arc::new(TerminalDfa::from_minimal(automaton).unwrap())
-    }
-
-    fn trie(tokens: &[String]) -> ByteTrie {
-        let ids = tokens.iter().zip(0..).map(|(token, id)| (token.as_bytes(), TokenId::new(id)));
-        ByteTrie::new(tokens.len(), ids)
     }
 
     /// Tables with and without that of the strings of any length, the latter, and what they are of; beside
@@ -263,19 +258,15 @@ mod tests {
             if backwards {
                 states.reverse();
             }
-            let inner = |reach: &Reach| -> Vec<u32> {
-                let nodes = reach.exits().iter().flatten();
-                nodes.filter(|&node| trie.has_children(TrieNodeId::new(node))).collect()
-            };
             for state in states {
                 let rows = [&table, &alone].map(|table| table.row(&trie, state, work).unwrap());
                 let place = measured.place(state);
                 prop_assert!(rows[0].tokens().iter().eq(rows[1].tokens().iter()), "tokens at {:?}", place);
-                prop_assert_eq!(inner(&rows[0]), inner(&rows[1]), "exits at {:?}", place);
+                prop_assert_eq!(inner(&trie, &rows[0]), inner(&trie, &rows[1]), "exits at {:?}", place);
                 let crossed =
                     [&table, &alone].map(|table| table.crossing(&trie, state, &comma, work).unwrap());
                 prop_assert!(crossed[0].tokens().iter().eq(crossed[1].tokens().iter()), "into {:?}", place);
-                prop_assert_eq!(inner(&crossed[0]), inner(&crossed[1]));
+                prop_assert_eq!(inner(&trie, &crossed[0]), inner(&trie, &crossed[1]));
             }
         }
     }

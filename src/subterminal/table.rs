@@ -275,13 +275,14 @@ impl TerminalTable {
 
     /// What a state does to all tokens, and how many trie nodes it took to find out.
     pub(super) fn walk(&self, trie: &ByteTrie, state: u32) -> (Arc<Reach>, usize) {
-        let mut crossing = Crossing::new(trie, &self.dfa, self.loops());
-        if state == 0 {
+        let dfa = self.dfa.of_a_walk();
+        let mut crossing = Crossing::new(trie, &dfa, self.loops());
+        if state == 0 && self.spelling.is_none() {
             // Most terminals begin with few bytes.
             let enter = |&(byte, to): &(u8, u32)| Some((trie.root_child(byte)?, to));
             self.first.iter().filter_map(enter).for_each(|(node, to)| crossing.at(node, to));
         } else {
-            crossing.root(state);
+            crossing.root(dfa.same_as(&self.dfa, state));
         }
         let walked = crossing.walked;
         let reach = Arc::new(Reach::new(trie, crossing.stays, crossing.exits));
@@ -324,9 +325,8 @@ impl TerminalTable {
         self.dfa.classes().iter().filter(|class| row[usize::from(**class)] != NONE).count()
     }
 
-    /// What the terminal of `into` does to the tokens that go on into it where this one, begun in `state`,
-    /// may end. Kept
-    /// for other grammars. Where the row is a common terminal's, in part or as a whole, so is this.
+    /// The tokens that go on into the terminal of `into` where this one, begun in `state`, may end, with what
+    /// it does to them. Kept for other grammars. Where the row is a common terminal's, so is this.
     pub(super) fn crossing(
         &self,
         trie: &ByteTrie,

@@ -27,6 +27,8 @@ struct Known {
     tables: HashMap<Arc<TerminalDfa>, Arc<TerminalTable>>,
     /// Those that notations have in common, the oldest first.
     common: Vec<(Automaton, Arc<TerminalTable>)>,
+    /// Those that grammars use, and others were made in place of.
+    replaced: Vec<Arc<TerminalTable>>,
     /// Tables added since memory was last looked at, and memory of their automata, in bytes.
     added: usize,
     added_bytes: usize,
@@ -83,7 +85,7 @@ impl Known {
             }
             _ => {
                 // Those that some byte begins as well.
-                let begins = |byte: u8| dfa.step(0, byte).is_some();
+                let begins = |byte: u8| dfa.takes(0, [byte]);
                 let alike = |table: &&Arc<TerminalTable>| table.first().iter().any(|&(byte, _)| begins(byte));
                 let common = common.iter().filter(|table| dfa.is_table() && alike(table)).cloned();
                 TerminalTable::new(Arc::clone(dfa), common)
@@ -100,9 +102,25 @@ impl Known {
         self.common.iter().any(|(_, common)| Arc::ptr_eq(common, table))
     }
 
+    /// Makes way for a new table of a terminal if texts have come to so many of its states that they take
+    /// more than `most` bytes. Grammars that use the old one go on with it.
+    fn renew(&mut self, dfa: &Arc<TerminalDfa>, most: usize) {
+        if dfa.spelled().is_none() || self.tables.get(dfa).is_none_or(|table| table.dfa().met_bytes() <= most)
+        {
+            return;
+        }
+        self.replaced.extend(self.tables.remove(dfa));
+        self.forget_replaced();
+    }
+
+    /// Drops tables that others were made in place of, if nobody uses them any more.
+    fn forget_replaced(&mut self) {
+        self.replaced.retain(|table| Arc::strong_count(table) > 1);
+    }
+
     fn weights(&self) -> Weights {
         let mut weights = Weights::default();
-        for table in self.tables.values() {
+        for table in self.tables.values().chain(&self.replaced) {
             let bytes = table.bytes();
             weights.all += bytes;
             match table.users() {
@@ -119,6 +137,7 @@ impl Known {
     /// Drops tables that nobody uses, the one that was asked for longest ago first, until those that are left
     /// of them take no more than `most` bytes.
     fn trim(&mut self, most: usize) {
+        self.forget_replaced();
         // What a table used that goes may go after it.
         for _ in 0..2 {
             let is_idle = |table: &Arc<TerminalTable>| Arc::strong_count(table) == 1;
@@ -163,6 +182,19 @@ impl Tables {
     /// uses any more are kept for the next one, until all tables together take more than [`TABLE_BYTES`].
     pub(crate) fn of(&self, dfa: &Arc<TerminalDfa>, common: &[Arc<TerminalTable>]) -> Arc<TerminalTable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).of(dfa, common)
+    }
+
+    /// The table of a terminal of a grammar, whose automata may take `room` bytes: a new one, if states that
+    /// earlier texts have come to would take much of that.
+    pub(crate) fn of_within(
+        &self,
+        dfa: &Arc<TerminalDfa>,
+        common: &[Arc<TerminalTable>],
+        room: usize,
+    ) -> Arc<TerminalTable> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.renew(dfa, room / 4);
+        known.of(dfa, common)
     }
 
     /// Memory of all tables. Linear in their number.

@@ -3,6 +3,8 @@
 mod batch;
 mod draw;
 mod kept;
+#[cfg(all(feature = "candle", feature = "tokenizers"))]
+mod numbering;
 mod options;
 mod replay;
 mod run;

@@ -106,10 +106,8 @@ async fn run(prompt: &str, params: SamplingParams, what: SpeculativeRequest) -> 
     (watch, answer)
 }
 
-/// The stock engine under the same draws.
-async fn stock(prompt: &str, params: SamplingParams, grammar: &CompiledGrammar, seed: u64) -> Answer {
-    let processor =
-        GrammarLogitsProcessor::new(grammar.constraint()).draw_by(Sampler::new(own(&params), seed), 0);
+/// The stock engine under the draws of `processor`, which are numbered from the prompt on as in the decoder.
+async fn stock(prompt: &str, params: SamplingParams, processor: GrammarLogitsProcessor) -> Answer {
     let watch = processor.watch();
     let plain = SamplingParams { temperature: Some(0.0), top_k: Some(1), top_p: None, min_p: None, ..params };
     let (mut request, receiver) = STOCK.request(prompt, plain);
@@ -141,7 +139,8 @@ fn texts_are_the_same_with_and_without() {
             let (prompt, params) = (PROMPTS[number / 2 % PROMPTS.len()], sampling(number / 3, 32));
             let seed = number as u64;
             let what = || SpeculativeRequest::new(kind.grammar.constraint()).seed(seed);
-            let (_, plain) = run(prompt, params.clone(), what()).await;
+            let (watch, plain) = run(prompt, params.clone(), what()).await;
+            let (sampler, first) = (Sampler::new(own(&params), seed), watch.stats().prompt_tokens);
             assert!(complete(&kind.grammar, &plain.text).is_some(), "{}: {plain:?}", kind.name);
             // The first run learns, the second one knows what comes.
             for _ in 0..2 {
@@ -155,7 +154,8 @@ fn texts_are_the_same_with_and_without() {
                     flips.push(format!("{} {number}: {plain:?} / {found:?}", kind.name));
                 }
             }
-            let found = stock(prompt, params, &kind.grammar, seed).await;
+            let draws = GrammarLogitsProcessor::new(kind.grammar.constraint()).draw_by(sampler, first);
+            let found = stock(prompt, params, draws).await;
             if found != plain {
                 stock_flips.push(format!("{} {number}: {plain:?} / {found:?}", kind.name));
             }

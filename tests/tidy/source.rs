@@ -9,7 +9,7 @@ use std::{
 use super::lexer::{Lexed, closing, lex};
 
 /// Folders with Rust files that are ours.
-const RUST: [&str; 5] = ["src", "tests", "benches", "fuzz", "experiments"];
+const RUST: [&str; 6] = ["src", "tests", "benches", "examples", "fuzz", "experiments"];
 /// Folders with Markdown, and those of the root.
 const MARKDOWN: [&str; 5] = ["docs", "experiments", "fuzz", "models", "benches"];
 

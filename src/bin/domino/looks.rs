@@ -114,7 +114,7 @@ impl Look {
             .hint(self.advice())
     }
 
-    /// What it is, with an article.
+    /// A name of the kind of file, with an article.
     fn name(self) -> &'static str {
         match self {
             Self::Grammar(notation) => notation.in_words(),
@@ -126,7 +126,7 @@ impl Look {
         }
     }
 
-    /// What to do with it.
+    /// Advice to whoever gave such a file.
     fn advice(self) -> String {
         match self {
             Self::Grammar(Notation::JsonSchema) => {

@@ -154,7 +154,7 @@ impl RawDefinition {
             // What is meant says more than a list of all keys there are.
             let message = error.message().replace('\n', " ");
             let hint = suggest::known_key(&message)
-                .unwrap_or_else(|| "docs/speculation.md lists the keys of a definition".to_owned());
+                .unwrap_or_else(|| "docs/speculation-reference.md lists the keys of a definition".to_owned());
             let said = match message.split_once(", expected") {
                 Some((said, _)) if message.starts_with("unknown field") => said.to_owned(),
                 _ => message,

@@ -1,8 +1,8 @@
 //! Programs of a definition as methods: other engines, which answer lines of JSON by lines of JSON.
 //!
 //! A program is started once for each model and grammar. The first line that it reads says what texts will be
-//! written, and each further one asks for a text; it answers each line by one. docs/speculation.md has their
-//! keys.
+//! written, and each further one asks for a text; it answers each line by one. docs/speculation-reference.md
+//! has their keys.
 
 use std::{
     io::{self, BufRead, BufReader, Write},

@@ -19,11 +19,11 @@ pub enum Numbers {
     /// As the parsers of typed languages read them (`serde`, Go, strict pydantic).
     ///
     /// A set of whole numbers is written in digits alone, of what 64 bits hold, signed or not. Other sets
-    /// have decimal fractions without zeros at their end, and one digit other than 0, a fraction and an
-    /// exponent other than 0 and without zeros before it, of what an `f64` holds. Where the schema itself
-    /// names a number past 64 bits, whole numbers are those that an `f64` holds, and where it names one past
-    /// that, there is no bound. A number that stands alone, as those of `enum` and `const` do, has one text.
-    /// There is no `-0`.
+    /// have decimal fractions, which end in a 0 within two digits alone (`19.90`, `2.0`), and one digit other
+    /// than 0, a fraction and an exponent other than 0 and without zeros before it, of what an `f64` holds.
+    /// Where the schema itself names a number past 64 bits, whole numbers are those that an `f64` holds, and
+    /// where it names one past that, there is no bound. A number that stands alone, as those of `enum` and
+    /// `const` do, has one text. There is no `-0`.
     #[default]
     Plain,
     /// In all ways that JSON has, such as `2.00e+0000`.

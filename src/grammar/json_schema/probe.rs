@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use regex_syntax::hir::HirKind;
 
 use crate::{
-    grammar::{Expr, Grammar, GrammarBuilder, Measured, PatternKind, Span, automaton::Automaton},
+    grammar::{
+        Expr, Grammar, GrammarBuilder, Measured, PatternKind, Span, automaton::Automaton, spelled::Unfolded,
+    },
     ids::ExprId,
     limits::Limits,
 };

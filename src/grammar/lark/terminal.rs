@@ -2,7 +2,8 @@
 
 use crate::{
     grammar::{
-        GrammarError, Pattern, PatternKind, error::quoted, regex, regular::Language, source::Span, substring,
+        GrammarError, Pattern, PatternKind, error::quoted, regex, regular::Language, source::Span,
+        spelled::Unfolded, substring,
     },
     ids::ExprId,
     limits::{Budget, LimitExceeded},

@@ -6,25 +6,27 @@
 
 use hashbrown::HashMap;
 
+use super::lengths::leading_to;
 use crate::{
     grouped::Grouped,
     hopcroft::{NONE, Table},
 };
 
-/// Bytes of a text from which on it is long: few tokens of a vocabulary are.
+/// Bytes of a text from which on it is long, as few tokens of a vocabulary are.
 pub(crate) const LONG: u32 = 32;
 
-/// By state the least state that does the same.
+/// The least state that does the same as each state.
 #[derive(Debug)]
 pub(crate) struct Alike {
-    /// To all texts.
+    /// The least states that do the same to all texts.
     all: Box<[u32]>,
-    /// To texts of at most [`LONG`] characters.
+    /// The least states that do the same to texts of at most [`LONG`] characters.
     short: Box<[u32]>,
 }
 
 impl Alike {
-    /// For texts of at most `longest` characters. Linear in the table, and in what each round tells apart.
+    /// Compares the states of a table by texts of at most `longest` characters. Linear in the table, and
+    /// in what each round tells apart.
     pub(super) fn new(table: &Table, longest: u32) -> Self {
         let mut parts = Parts::new(table);
         let mut short = None;
@@ -61,35 +63,33 @@ impl Alike {
 struct Parts {
     part_of: Vec<u32>,
     /// Members of each part.
-    sizes: Vec<u32>,
+    sizes: Vec<usize>,
+    /// The number of the part that is made next.
+    next: u32,
     /// States whose part the last round made.
     changed: Vec<u32>,
     back: Grouped,
 }
 
 impl Parts {
-    /// By what may come first: which classes, and the end.
+    /// Parts states by what may come first: which classes, and the end.
     fn new(table: &Table) -> Self {
-        let width = u32::try_from(table.width).unwrap_or(u32::MAX);
-        let cells = u32::try_from(table.transitions.len()).unwrap_or(u32::MAX);
-        let leads = |cell: u32| Some((table.transitions[cell as usize], cell / width));
-        let back = Grouped::new(table.accepting.len(), || {
-            (0..cells).filter_map(leads).filter(|(to, _)| *to != NONE)
-        });
         let mut known: HashMap<Vec<bool>, u32> = HashMap::new();
-        let (mut part_of, mut sizes): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        let (mut part_of, mut sizes): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
+        // There are no more parts than states, which have numbers.
+        let mut next = 0;
         for (row, &ends) in table.transitions.chunks_exact(table.width).zip(&table.accepting) {
             let signature: Vec<bool> = row.iter().map(|to| *to != NONE).chain([ends]).collect();
-            let fresh = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
-            let part = *known.entry(signature).or_insert(fresh);
-            if part == fresh {
+            let part = *known.entry(signature).or_insert(next);
+            if part == next {
                 sizes.push(0);
+                next += 1;
             }
             sizes[part as usize] += 1;
             part_of.push(part);
         }
         let changed = (0..).take(part_of.len()).collect();
-        Self { part_of, sizes, changed, back }
+        Self { part_of, sizes, next, changed, back: leading_to(table) }
     }
 
     /// One round: states are told apart whose successors the last round told apart.
@@ -112,25 +112,24 @@ impl Parts {
         self.changed.clear();
         for of_part in groups.chunk_by(|one, other| one.0[0] == other.0[0]) {
             let part = of_part[0].0[0];
-            let mut whole = self.sizes[part as usize] as usize == of_part.len();
+            let mut whole = self.sizes[part as usize] == of_part.len();
             for group in of_part.chunk_by(|one, other| one.0 == other.0) {
                 // If all of a part were looked at, the first group keeps its number.
                 if std::mem::take(&mut whole) {
                     continue;
                 }
-                let fresh = u32::try_from(self.sizes.len()).unwrap_or(u32::MAX);
-                let count = u32::try_from(group.len()).unwrap_or(u32::MAX);
-                self.sizes.push(count);
-                self.sizes[part as usize] -= count;
+                self.sizes.push(group.len());
+                self.sizes[part as usize] -= group.len();
                 for &(_, state) in group {
-                    self.part_of[state as usize] = fresh;
+                    self.part_of[state as usize] = self.next;
                     self.changed.push(state);
                 }
+                self.next += 1;
             }
         }
     }
 
-    /// By state the least of its part.
+    /// The least state of each state's part.
     fn firsts(&self) -> Box<[u32]> {
         let mut first = vec![NONE; self.sizes.len()];
         let least = |(state, part): (u32, &u32)| {

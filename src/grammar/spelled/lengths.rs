@@ -6,7 +6,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, ops::RangeInclusive};
 
-use super::lexer::Lexer;
+use super::{lexer::Lexer, place::NO_END};
 use crate::{
     grouped::Grouped,
     hopcroft::{NONE, Table},
@@ -20,9 +20,9 @@ const MAX_DISTANCES: usize = 1 << 22;
 /// Bounds on the number of characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bounds {
-    /// At least so many.
+    /// The least number of characters.
     pub min: u32,
-    /// At most so many, if there is a bound.
+    /// The greatest number, if there is a bound.
     pub max: Option<u32>,
 }
 
@@ -36,19 +36,19 @@ impl Bounds {
     }
 }
 
-/// Live states by count.
+/// The live states at each count.
 #[derive(Debug)]
 pub(super) struct Lengths {
     bounds: Bounds,
-    /// By state the fewest characters to an end.
+    /// The fewest characters from each state to an end.
     shortest: Box<[u32]>,
-    /// The greatest of these.
+    /// The most of these, of all states.
     farthest: u32,
-    /// Below the least length: by count which of `levels`.
+    /// The number of the level of each count below the least length.
     level_of: Box<[u32]>,
     /// The least count of each level.
     firsts: Box<[u32]>,
-    /// `level * states + state`.
+    /// The states that are live at each level: `level * states + state`.
     levels: Box<[bool]>,
     distances: Option<Distances>,
 }
@@ -56,11 +56,11 @@ pub(super) struct Lengths {
 /// The fewest bytes to an end, where there are bounds.
 #[derive(Debug)]
 struct Distances {
-    /// Without bounds.
+    /// The fewest bytes where there are no bounds.
     free: Box<[u32]>,
-    /// Where few characters are left, `left * states + state`.
+    /// The fewest bytes where few characters are left: `left * states + state`.
     near: Box<[u32]>,
-    /// Below the least length, `count * states + state`.
+    /// The fewest bytes below the least length: `count * states + state`.
     below: Box<[u32]>,
 }
 
@@ -71,15 +71,11 @@ struct Back {
 }
 
 impl Back {
-    fn new(table: &Table) -> Self {
-        let (width, states) = (u32_of(table.width), u32_of(table.accepting.len()));
-        let ways = || {
-            (0..states * width).filter_map(|cell| {
-                let to = table.transitions[cell as usize];
-                (to != NONE).then_some((to, cell))
-            })
-        };
-        Self { from: Grouped::new(table.accepting.len(), ways), width }
+    /// Groups the ways of a table by where they lead; it has so many classes.
+    fn new(table: &Table, width: u32) -> Self {
+        let cells = (0..).zip(&table.transitions).map(|(cell, &to)| (to, cell));
+        let ways: Vec<(u32, u32)> = cells.filter(|(to, _)| *to != NONE).collect();
+        Self { from: Grouped::new(table.accepting.len(), || ways.iter().copied()), width }
     }
 
     /// The states that lead to one, each with the class that does.
@@ -88,18 +84,21 @@ impl Back {
     }
 }
 
-fn u32_of(number: usize) -> u32 {
-    // Tables have some millions of cells.
-    u32::try_from(number).unwrap_or(u32::MAX)
+/// The states that lead to each.
+pub(super) fn leading_to(table: &Table) -> Grouped {
+    let states = (0..).zip(table.transitions.chunks_exact(table.width));
+    let ways = states.flat_map(|(state, row)| row.iter().map(move |&to| (to, state)));
+    let ways: Vec<(u32, u32)> = ways.filter(|(to, _)| *to != NONE).collect();
+    Grouped::new(table.accepting.len(), || ways.iter().copied())
 }
 
-/// By state the fewest characters to an end. Breadth-first, linear.
+/// The fewest characters from each state to an end. Breadth-first, linear.
 fn shortest(table: &Table, back: &Back) -> Box<[u32]> {
-    let mut found = vec![u32::MAX; table.accepting.len()];
+    let mut found = vec![NO_END; table.accepting.len()];
     let mut now: Vec<u32> =
         (0..).zip(&table.accepting).filter(|(_, ends)| **ends).map(|(at, _)| at).collect();
     for length in 0.. {
-        now.retain(|&state| found[state as usize] == u32::MAX);
+        now.retain(|&state| found[state as usize] == NO_END);
         now.iter().for_each(|&state| found[state as usize] = length);
         now = now.iter().flat_map(|&state| back.of(state)).map(|(from, _)| from).collect();
         if now.is_empty() {
@@ -109,11 +108,11 @@ fn shortest(table: &Table, back: &Back) -> Box<[u32]> {
     found.into()
 }
 
-/// By state the fewest bytes to an end, quote included, and the fewest characters of a text of so few.
+/// The fewest bytes from each state to an end, quote included, and the fewest characters of a text of so few.
 /// Dijkstra's algorithm.
 fn fewest_bytes(table: &Table, lexer: &Lexer, back: &Back) -> Vec<(u32, u32)> {
     let costs = class_costs(table.width, lexer);
-    let mut found = vec![(u32::MAX, u32::MAX); table.accepting.len()];
+    let mut found = vec![(NO_END, NO_END); table.accepting.len()];
     let mut open = BinaryHeap::new();
     for (state, _) in (0_u32..).zip(&table.accepting).filter(|(_, ends)| **ends) {
         found[state as usize] = (1, 0);
@@ -134,31 +133,34 @@ fn fewest_bytes(table: &Table, lexer: &Lexer, back: &Back) -> Vec<(u32, u32)> {
     found
 }
 
-/// By class the fewest bytes of a character.
+/// The fewest bytes of a character of each class.
 fn class_costs(width: usize, lexer: &Lexer) -> Vec<u32> {
-    let mut costs = vec![u32::MAX; width];
+    let mut costs = vec![NO_END; width];
     for &(class, bytes) in lexer.ends_of(0) {
         costs[class as usize] = u32::from(bytes);
     }
     costs
 }
 
-/// By state the fewest bytes to an end, quote included, whatever the number of characters.
+/// The fewest bytes from each state to an end, quote included, whatever the number of characters.
 pub(super) fn free_distances(table: &Table, lexer: &Lexer) -> Box<[u32]> {
-    fewest_bytes(table, lexer, &Back::new(table)).into_iter().map(|(bytes, _)| bytes).collect()
+    fewest_bytes(table, lexer, &Back::new(table, lexer.classes()))
+        .into_iter()
+        .map(|(bytes, _)| bytes)
+        .collect()
 }
 
 /// Are there finitely many texts? States from which texts of any length are read are on a cycle, or lead to
 /// one: Kahn's algorithm. Linear.
 pub(super) fn is_finite(table: &Table) -> bool {
-    let back = Back::new(table);
+    let back = leading_to(table);
     let ways = |row: &[u32]| row.iter().filter(|to| **to != NONE).count();
     let mut left: Vec<usize> = table.transitions.chunks_exact(table.width).map(ways).collect();
     let mut open: Vec<u32> = (0..).zip(&left).filter(|(_, left)| **left == 0).map(|(at, _)| at).collect();
     let mut taken = 0;
     while let Some(state) = open.pop() {
         taken += 1;
-        for (from, _) in back.of(state) {
+        for &from in back.of(state) {
             left[from as usize] -= 1;
             if left[from as usize] == 0 {
                 open.push(from);
@@ -169,9 +171,10 @@ pub(super) fn is_finite(table: &Table) -> bool {
 }
 
 impl Lengths {
-    /// Of a table all states of which lead to an end. `None` if it would take too long, or too much memory.
+    /// Finds the live states of a table all states of which lead to an end. `None` if it would take too long,
+    /// or too much memory.
     pub(super) fn new(table: &Table, lexer: &Lexer, bounds: Bounds) -> Option<Self> {
-        let back = Back::new(table);
+        let back = Back::new(table, lexer.classes());
         let shortest = shortest(table, &back);
         let farthest = shortest.iter().copied().max().unwrap_or(0);
         let mut lengths = Self {
@@ -243,20 +246,20 @@ impl Lengths {
         let step = |next: &dyn Fn(u32) -> u32, state: usize| {
             let row = table.transitions[state * table.width..][..table.width].iter().zip(&costs);
             let ways = row.filter(|(to, _)| **to != NONE);
-            ways.map(|(&to, &cost)| next(to).saturating_add(cost)).min().unwrap_or(u32::MAX)
+            ways.map(|(&to, &cost)| next(to).saturating_add(cost)).min().unwrap_or(NO_END)
         };
-        let ends = |state: usize| if table.accepting[state] { 1 } else { u32::MAX };
+        let ends = |state: usize| if table.accepting[state] { 1 } else { NO_END };
         let mut near: Vec<u32> = Vec::with_capacity(near_levels * states);
         for left in 0..near_levels {
             for state in 0..states {
                 let before = left.checked_sub(1).map(|left| left * states);
                 let go_on = before.map(|at| step(&|to| near[at + to as usize], state));
-                near.push(ends(state).min(go_on.unwrap_or(u32::MAX)));
+                near.push(ends(state).min(go_on.unwrap_or(NO_END)));
             }
         }
         distances.near = near.into();
         let min = self.bounds.min as usize;
-        let mut below = vec![u32::MAX; min * states];
+        let mut below = vec![NO_END; min * states];
         for count in (0..min).rev() {
             for state in 0..states {
                 let after = |to: u32| match count + 1 < min {
@@ -271,20 +274,20 @@ impl Lengths {
         Some(distances)
     }
 
-    /// The fewest bytes from a state to an end, from the least length on; `u32::MAX` if there is none.
+    /// The fewest bytes from a state to an end, from the least length on; [`NO_END`] if there is none.
     fn above(&self, distances: &Distances, state: u32, count: u32) -> u32 {
         let free = distances.free[state as usize];
         let Some(max) = self.bounds.max else { return free };
-        let Some(left) = max.checked_sub(count) else { return u32::MAX };
+        let Some(left) = max.checked_sub(count) else { return NO_END };
         let near = (left as usize).saturating_mul(self.shortest.len()).saturating_add(state as usize);
         match distances.near.get(near) {
             Some(&near) => near,
             None if self.shortest[state as usize] <= left => free,
-            None => u32::MAX,
+            None => NO_END,
         }
     }
 
-    /// As [`fewest_bytes`], for a state after a number of characters; `None` without bounds.
+    /// The fewest bytes from a state to an end after a number of characters; `None` without bounds.
     pub(super) fn distance(&self, state: u32, count: u32) -> Option<u32> {
         let distances = self.distances.as_ref()?;
         Some(if count < self.bounds.min {
@@ -330,14 +333,14 @@ impl Lengths {
         max.checked_sub(count)?.checked_sub(self.farthest)
     }
 
-    /// Below the least length, are all states live?
+    /// Are all states live at a count, which is below the least length?
     pub(super) fn are_all_live(&self, count: u32) -> bool {
         let states = self.shortest.len();
         let level = self.level_of.get(count as usize).map(|level| *level as usize * states);
         level.is_some_and(|level| self.levels[level..][..states].iter().all(|live| *live))
     }
 
-    /// Below the least length, the counts at which the same states are live.
+    /// The counts at which the same states are live as at one below the least length.
     pub(super) fn alike(&self, count: u32) -> Option<RangeInclusive<u32>> {
         let level = *self.level_of.get(count as usize)? as usize;
         let end = self.firsts.get(level + 1).copied().unwrap_or(self.bounds.min);

@@ -1,4 +1,4 @@
-//! How characters are written: a byte automaton from between characters to the class of the one read.
+//! The writing of characters: a byte automaton from between characters to the class of the one read.
 
 use crate::grammar::automaton::{Edge, State};
 
@@ -20,18 +20,18 @@ struct Node {
     ends: Box<[(u32, u8)]>,
 }
 
-/// What a byte does.
+/// The effect of a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Read {
-    /// It ends a character of this class.
+    /// The end of a character of this class.
     Class(u32),
-    /// It leads to a node inside of one.
+    /// A way to this node inside of a character.
     Inside(u32),
 }
 
 impl Lexer {
-    /// Of the edges of the first byte and of the states inside of a character. An edge to a number below
-    /// `classes` ends a character of that class; others lead to a state, by its place in `inside` plus
+    /// Makes one of the edges of the first byte and of the states inside of a character. An edge to a number
+    /// below `classes` ends a character of that class; others lead to a state, by its place in `inside` plus
     /// `classes`, and to none that comes later. Linear in the edges times the classes.
     pub(super) fn new(classes: u32, first: Vec<Edge>, inside: &[State]) -> Self {
         let mut lexer = Self { classes, nodes: Box::default() };
@@ -69,12 +69,17 @@ impl Lexer {
         ends.into()
     }
 
+    /// Number of classes.
+    pub(super) fn classes(&self) -> u32 {
+        self.classes
+    }
+
     /// Number of nodes.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// What a byte does at a node. A binary search.
+    /// The effect of a byte at a node. A binary search.
     pub(super) fn read(&self, node: u32, byte: u8) -> Option<Read> {
         let edges = &self.nodes[node as usize].edges;
         let at = edges.partition_point(|edge| edge.last < byte);
@@ -85,7 +90,7 @@ impl Lexer {
         to.checked_sub(self.classes).map_or(Read::Class(to), Read::Inside)
     }
 
-    /// The ways out of a node: first and last byte, and what they do.
+    /// The ways out of a node: first and last byte, and their effect.
     pub(super) fn edges(&self, node: u32) -> impl Iterator<Item = (u8, u8, Read)> {
         self.nodes[node as usize].edges.iter().map(|edge| (edge.first, edge.last, self.of(edge.to)))
     }
@@ -107,15 +112,20 @@ impl Lexer {
                 }
             }
         }
+        // Each class is known by its least byte, and there is one for the next class that is new.
         let (mut known, mut classes) = (Vec::new(), Box::new([0_u8; 256]));
+        let signature = |byte: u8| (byte == b'"', signatures[usize::from(byte)]);
         for byte in 0..=u8::MAX {
-            let signature = (byte == b'"', signatures[usize::from(byte)]);
-            let class = known.iter().position(|one| *one == signature).unwrap_or_else(|| {
-                known.push(signature);
-                known.len() - 1
-            });
-            // There are at most 256.
-            classes[usize::from(byte)] = u8::try_from(class).unwrap_or(u8::MAX);
+            let of = (0..=u8::MAX).zip(&known).find(|(_, least)| signature(**least) == signature(byte));
+            classes[usize::from(byte)] = match of {
+                Some((class, _)) => class,
+                None => {
+                    known.push(byte);
+                    // A new class has a number above that of all bytes before, and there are as many numbers.
+                    let before = classes[..usize::from(byte)].iter().max();
+                    before.map_or(0, |last| last + 1)
+                }
+            };
         }
         (classes, known.len())
     }
@@ -127,7 +137,7 @@ impl Lexer {
         edges.map(word).fold(u64::from(self.classes), crate::hopcroft::mix)
     }
 
-    /// All that tells it from others, as numbers.
+    /// All the numbers that tell it from others.
     pub(super) fn words(&self) -> impl Iterator<Item = u32> {
         let edges = |node: &'_ Node| {
             let bytes = |edge: &Edge| u32::from(edge.first) << 8 | u32::from(edge.last);

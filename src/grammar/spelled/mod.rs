@@ -6,60 +6,59 @@
 //! state is a state of characters beside a node of the automaton that reads one character, and a count of
 //! characters where their number is bounded. None of this is listed.
 //!
-//! Invariant: `step` leads to live states only, and the start is live.
+//! What a byte does is worked out from places. Who has to keep a place, as texts do, asks for its number;
+//! numbers may run out, and that is an error, not an end of the text.
+//!
+//! Invariant: a byte leads to live places only, and the start is live.
 
 mod alike;
 mod lengths;
 mod lexer;
 mod numbers;
+mod place;
+mod unfolded;
 
 use std::sync::{Arc, OnceLock};
-
-use hashbrown::{HashMap, HashSet, hash_map::Entry};
 
 pub(crate) use alike::{Alike, LONG};
 pub use lengths::Bounds;
 use lengths::{Lengths, free_distances};
 use lexer::{Lexer, Read};
 use numbers::{FIRST, Numbers};
+pub(crate) use numbers::{MayNumber, OutOfNumbers};
+use place::NO_END;
+pub(crate) use place::{Place, TextAt};
+pub(crate) use unfolded::{Unfolded, WayOn};
 
-use super::automaton::{Automaton, Edge, State};
-use crate::{
-    hopcroft::{NONE, Table, mix},
-    limits::{Budget, LimitExceeded},
-};
+use super::automaton::{Edge, State};
+use crate::hopcroft::{NONE, Table, mix};
 
-/// The start, in front of the opening quote, and the end, behind the closing one.
+/// Numbers of the start, in front of the opening quote, and of the end, behind the closing one.
 const START: u32 = 0;
 const END: u32 = 1;
 
 /// JSON strings, given by an automaton over characters and by how each character is written. An escape or a
 /// pair of escaped surrogates is one character. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Spelled(Arc<Inner>);
+pub struct Spelled {
+    language: Arc<SpelledStrings>,
+    numbers: Arc<Numbers>,
+}
 
+/// The strings themselves, whatever numbers their states have.
 #[derive(Debug)]
-struct Inner {
+struct SpelledStrings {
     lexer: Arc<Lexer>,
     table: Arc<Table>,
     lengths: Lengths,
-    numbers: Numbers,
     hash: u64,
     /// Fewest bytes to an end by state where lengths are free; made when they are first asked for.
     distances: OnceLock<Box<[u32]>>,
 }
 
-/// A state of characters, how many of them have come, and where in the next one the text is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Place {
-    pub(crate) state: u32,
-    pub(crate) count: u32,
-    pub(crate) node: u32,
-}
-
 impl PartialEq for Spelled {
     fn eq(&self, other: &Self) -> bool {
-        let (one, other) = (&*self.0, &*other.0);
+        let (one, other) = (&*self.language, &*other.language);
         one.hash == other.hash
             && one.lengths.bounds() == other.lengths.bounds()
             && one.table == other.table
@@ -71,11 +70,11 @@ impl Eq for Spelled {}
 
 impl std::hash::Hash for Spelled {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0.hash);
+        state.write_u64(self.language.hash);
     }
 }
 
-/// How characters are written: the edges of the first byte, and the states inside of a character. See
+/// The ways to write characters: the edges of the first byte, and the states inside of a character. See
 /// [`Spelled::new`].
 #[derive(Debug)]
 pub(crate) struct Characters {
@@ -108,9 +107,28 @@ impl Spelled {
         let numbers = Numbers::new(table.accepting.len(), counts, lexer.len())?;
         let hash = table.transitions.iter().fold(lexer.hash(), |hash, &to| mix(hash, u64::from(to)));
         let hash = table.accepting.iter().fold(hash, |hash, &ends| mix(hash, u64::from(ends)));
-        let hash = mix(hash, u64::from(bounds.min) << 32 | u64::from(bounds.max.unwrap_or(u32::MAX)));
-        let inner = Inner { lexer, table, lengths, numbers, hash, distances: OnceLock::new() };
-        Some(Self(Arc::new(inner)))
+        let hash = mix(hash, u64::from(bounds.min) << 32 | u64::from(bounds.last()));
+        let hash = mix(hash, u64::from(bounds.max.is_some()));
+        let language = SpelledStrings { lexer, table, lengths, hash, distances: OnceLock::new() };
+        Some(Self { language: Arc::new(language), numbers: Arc::new(numbers) })
+    }
+
+    /// The same strings, with numbers that are given anew where they are given as texts come.
+    pub(crate) fn afresh(&self) -> Self {
+        Self { language: Arc::clone(&self.language), numbers: Arc::new(self.numbers.afresh()) }
+    }
+
+    /// The same strings with numbers for a walk over a vocabulary, which do not run out; `None` where all
+    /// states have numbers anyway.
+    pub(crate) fn of_a_walk(&self) -> Option<Self> {
+        let numbers = Arc::new(self.numbers.of_a_walk()?);
+        Some(Self { language: Arc::clone(&self.language), numbers })
+    }
+
+    /// The same strings with room for a few numbers.
+    #[cfg(test)]
+    pub(crate) fn with_few_numbers(&self, places: u32) -> Self {
+        Self { language: Arc::clone(&self.language), numbers: Arc::new(Numbers::of_few(places)) }
     }
 
     /// The strings of any length; `None` if these are.
@@ -118,67 +136,94 @@ impl Spelled {
         if self.bounds() == Bounds::NONE {
             return None;
         }
-        Self::of_parts(Arc::clone(&self.0.table), Arc::clone(&self.0.lexer), Bounds::NONE)
+        Self::of_parts(Arc::clone(&self.language.table), Arc::clone(&self.language.lexer), Bounds::NONE)
     }
 
     /// The bounds on the number of characters, beside what the automaton says.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
-        self.0.lengths.bounds()
+        self.language.lengths.bounds()
     }
 
     /// Number of states of the automaton over characters.
     #[must_use]
     pub fn states(&self) -> usize {
-        self.0.table.accepting.len()
+        self.language.table.accepting.len()
     }
 
     /// States are numbered below this; the start is 0.
     pub(crate) fn bound(&self) -> usize {
-        self.0.numbers.bound() as usize
+        self.numbers.bound() as usize
     }
 
     /// The place of a state; `None` of the start and the end.
     pub(crate) fn place(&self, state: u32) -> Option<Place> {
-        (state >= FIRST).then(|| self.0.numbers.place(state))
+        (state >= FIRST).then(|| self.numbers.place(state))
     }
 
-    /// The state of a place; `None` if there are no more numbers.
-    pub(crate) fn state(&self, place: Place) -> Option<u32> {
-        self.0.numbers.of(place)
+    /// The state of a place.
+    ///
+    /// # Errors
+    /// If it has no number yet, and none is left.
+    pub(crate) fn state(&self, place: Place) -> Result<u32, OutOfNumbers> {
+        self.numbers.of(place, MayNumber::Yes)
     }
 
-    /// The state after one more byte.
-    pub(crate) fn step(&self, state: u32, byte: u8) -> Option<u32> {
+    /// The point of a text that is in a state.
+    pub(crate) fn at(&self, state: u32) -> TextAt {
         match state {
-            START => (byte == b'"').then(|| self.state(Place::default()))?,
-            END => None,
-            _ => {
-                let place = self.0.numbers.place(state);
-                match self.0.lexer.read(place.node, byte) {
-                    Some(read) => self.after(place, read),
-                    None => (byte == b'"' && self.may_end(place)).then_some(END),
-                }
+            START => TextAt::Start,
+            END => TextAt::End,
+            _ => TextAt::In(self.numbers.place(state)),
+        }
+    }
+
+    /// The state at a point of a text.
+    ///
+    /// # Errors
+    /// If it has no number yet, and may get none.
+    pub(crate) fn number(&self, at: TextAt, fresh: MayNumber) -> Result<u32, OutOfNumbers> {
+        match at {
+            TextAt::Start => Ok(START),
+            TextAt::In(place) => self.numbers.of(place, fresh),
+            TextAt::End => Ok(END),
+        }
+    }
+
+    /// The state after one more byte, if there is a way on.
+    ///
+    /// # Errors
+    /// If it has no number yet, and may get none.
+    pub(crate) fn step(&self, state: u32, byte: u8, fresh: MayNumber) -> Result<Option<u32>, OutOfNumbers> {
+        self.follow(self.at(state), byte).map(|to| self.number(to, fresh)).transpose()
+    }
+
+    /// The point after one more byte, if there is a way on.
+    pub(crate) fn follow(&self, at: TextAt, byte: u8) -> Option<TextAt> {
+        match at {
+            TextAt::Start => (byte == b'"').then_some(TextAt::In(Place::default())),
+            TextAt::In(place) => match self.language.lexer.read(place.node, byte) {
+                Some(read) => self.after(place, read).map(TextAt::In),
+                None => (byte == b'"' && self.may_end(place)).then_some(TextAt::End),
+            },
+            TextAt::End => None,
+        }
+    }
+
+    /// The place after what a byte has read, if it is live.
+    fn after(&self, place: Place, read: Read) -> Option<Place> {
+        match read {
+            Read::Class(class) => self.next(place, class),
+            Read::Inside(node) => {
+                let mut ends = self.language.lexer.ends_of(node).iter();
+                ends.any(|&(class, _)| self.next(place, class).is_some()).then_some(Place { node, ..place })
             }
         }
     }
 
-    /// The state after what a byte has read, if it is live.
-    fn after(&self, place: Place, read: Read) -> Option<u32> {
-        let to = match read {
-            Read::Class(class) => self.next(place, class)?,
-            Read::Inside(node) => {
-                let mut ends = self.0.lexer.ends_of(node).iter();
-                ends.any(|&(class, _)| self.next(place, class).is_some())
-                    .then_some(Place { node, ..place })?
-            }
-        };
-        self.state(to)
-    }
-
     /// The place after a character of a class, if it is live.
     fn next(&self, place: Place, class: u32) -> Option<Place> {
-        let Inner { table, lengths, .. } = &*self.0;
+        let SpelledStrings { table, lengths, .. } = &*self.language;
         let state = table.transitions[place.state as usize * table.width + class as usize];
         if state == NONE {
             return None;
@@ -189,7 +234,8 @@ impl Spelled {
 
     /// May the closing quote come?
     fn may_end(&self, place: Place) -> bool {
-        place.node == 0 && self.0.table.accepting[place.state as usize] && self.0.lengths.may_end(place.count)
+        let SpelledStrings { table, lengths, .. } = &*self.language;
+        place.node == 0 && table.accepting[place.state as usize] && lengths.may_end(place.count)
     }
 
     /// May the text end here?
@@ -199,137 +245,46 @@ impl Spelled {
 
     /// The fewest bytes after which the text may end. The first use finds them for all states.
     pub(crate) fn distance(&self, state: u32) -> u32 {
-        match state {
-            START => self.distance_of(Place::default()).saturating_add(1),
-            END => 0,
-            _ => self.distance_of(self.0.numbers.place(state)),
-        }
+        self.distance_at(self.at(state))
     }
 
     fn distance_of(&self, place: Place) -> u32 {
         if place.node == 0 {
             return self.between(place.state, place.count);
         }
-        let ends = self.0.lexer.ends_of(place.node).iter();
+        let ends = self.language.lexer.ends_of(place.node).iter();
         let after = |&(class, bytes): &(u32, u8)| {
             let to = self.next(place, class)?;
             Some(self.between(to.state, to.count).saturating_add(bytes.into()))
         };
-        ends.filter_map(after).min().unwrap_or(u32::MAX)
+        ends.filter_map(after).min().unwrap_or(NO_END)
     }
 
     fn between(&self, state: u32, count: u32) -> u32 {
-        let Inner { table, lexer, lengths, distances, .. } = &*self.0;
+        let SpelledStrings { table, lexer, lengths, distances, .. } = &*self.language;
         lengths
             .distance(state, count)
             .unwrap_or_else(|| distances.get_or_init(|| free_distances(table, lexer))[state as usize])
     }
 
-    /// A shortest text; the least of these.
-    pub(crate) fn shortest(&self) -> Vec<u8> {
-        let (mut text, mut state) = (Vec::new(), START);
-        while let Some(left) = self.distance(state).checked_sub(1) {
-            let mut edges = self.edges(state);
-            edges.sort_unstable();
-            let Some(edge) = edges.into_iter().find(|edge| self.distance(edge.to) == left) else { break };
-            text.push(edge.first);
-            state = edge.to;
-        }
-        text
-    }
-
-    /// The edges of a state, to live states.
-    pub(crate) fn edges(&self, state: u32) -> Vec<Edge> {
-        let quote = |to: u32| Edge { first: b'"', last: b'"', to };
-        match state {
-            START => self.step(START, b'"').map(quote).into_iter().collect(),
-            END => Vec::new(),
-            _ => {
-                let place = self.0.numbers.place(state);
-                let edges = self.0.lexer.edges(place.node).filter_map(|(first, last, read)| {
-                    Some(Edge { first, last, to: self.after(place, read)? })
-                });
-                edges.chain(self.may_end(place).then(|| quote(END))).collect()
-            }
-        }
-    }
-
-    /// Is every text at most `bytes` long? As many steps as states are met, for each byte.
-    pub(crate) fn is_within(&self, bytes: usize) -> bool {
-        let mut states = vec![START];
-        for _ in 0..=bytes {
-            let mut next: Vec<u32> =
-                states.iter().flat_map(|&state| self.edges(state)).map(|edge| edge.to).collect();
-            next.sort_unstable();
-            next.dedup();
-            states = next;
-        }
-        states.is_empty()
-    }
-
-    /// All states that texts come to, the start first; `None` if there are more than `most`. Linear.
-    pub(crate) fn reached(&self, most: usize) -> Option<Vec<u32>> {
-        let mut met: HashSet<u32> = HashSet::from_iter([START]);
-        let (mut order, mut next) = (vec![START], 0);
-        while let Some(&state) = order.get(next) {
-            next += 1;
-            order.extend(self.edges(state).into_iter().map(|edge| edge.to).filter(|&to| met.insert(to)));
-            if order.len() > most {
-                return None;
-            }
-        }
-        Some(order)
-    }
-
-    /// All of its states, for those who need them at once. Linear in them.
-    ///
-    /// # Errors
-    /// If there are more than `most`.
-    pub(crate) fn product(&self, most: usize) -> Result<Automaton, LimitExceeded> {
-        let too_many = || LimitExceeded::new(Budget::DfaStates, "states of a string with counts", most);
-        let mut numbers: HashMap<u32, u32> = HashMap::from_iter([(START, 0)]);
-        let mut order = vec![START];
-        let mut states: Vec<State> = Vec::new();
-        while let Some(&state) = order.get(states.len()) {
-            let mut made = State { accepts: self.accepts(state), edges: Vec::new() };
-            for edge in self.edges(state) {
-                // At most `most` and what one state leads to, so numbers fit.
-                let fresh = u32::try_from(order.len()).unwrap_or(NONE);
-                let to = match numbers.entry(edge.to) {
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(free) => {
-                        order.push(edge.to);
-                        *free.insert(fresh)
-                    }
-                };
-                made.edges.push(Edge { to, ..edge });
-            }
-            if order.len() > most {
-                return Err(too_many());
-            }
-            states.push(made);
-        }
-        Automaton::new(states).map_err(|_| too_many())
-    }
-
     /// States of characters that do the same to texts of some length.
     pub(crate) fn alike(&self, longest: u32) -> Alike {
-        Alike::new(&self.0.table, longest)
+        Alike::new(&self.language.table, longest)
     }
 
     /// How many characters may come after a place that bounds make no difference to; `None` if they do to
     /// the first.
     pub(crate) fn room(&self, place: Place) -> Option<u32> {
-        self.0.lengths.room(place.count)
+        self.language.lengths.room(place.count)
     }
 
     /// A place of the least count at which the same states are live as at a place's, up to `longest`
     /// characters further on, and of the least state that does the same where all are live.
     pub(crate) fn least_alike(&self, place: Place, longest: u32, states: impl FnOnce(u32) -> u32) -> Place {
-        let alike = self.0.lengths.alike(place.count);
+        let alike = self.language.lengths.alike(place.count);
         let far = |end: u32| place.count.saturating_add(longest) <= end;
         match alike.filter(|alike| far(*alike.end())) {
-            Some(alike) if self.0.lengths.are_all_live(place.count) => {
+            Some(alike) if self.language.lengths.are_all_live(place.count) => {
                 Place { state: states(place.state), count: *alike.start(), ..place }
             }
             Some(alike) => Place { count: *alike.start(), ..place },
@@ -339,37 +294,42 @@ impl Spelled {
 
     /// Are there finitely many strings? Linear.
     pub(crate) fn is_finite(&self) -> bool {
-        self.bounds().max.is_some() || lengths::is_finite(&self.0.table)
+        self.bounds().max.is_some() || lengths::is_finite(&self.language.table)
     }
 
-    /// What tells a state from others, in every run.
+    /// A name that tells a state from others, in every run.
     pub(crate) fn name(&self, state: u32) -> u64 {
-        self.0.numbers.name(state)
+        self.numbers.name(state)
     }
 
     /// A class of each byte, and how many there are.
     pub(crate) fn byte_classes(&self) -> (Box<[u8; 256]>, usize) {
-        self.0.lexer.byte_classes()
+        self.language.lexer.byte_classes()
     }
 
     /// A hash of the language's automaton.
     pub(crate) fn hash(&self) -> u64 {
-        self.0.hash
+        self.language.hash
     }
 
-    /// All that tells it from others, as numbers.
+    /// All the numbers that tell it from others.
     pub(crate) fn words(&self) -> impl Iterator<Item = u32> {
-        let Inner { table, lexer, lengths, .. } = &*self.0;
+        let SpelledStrings { table, lexer, lengths, .. } = &*self.language;
         let Bounds { min, max } = lengths.bounds();
         let ends = table.accepting.iter().map(|&ends| u32::from(ends));
         let bounds = [min, max.unwrap_or(0), u32::from(max.is_some())];
         lexer.words().chain(table.transitions.iter().copied()).chain(ends).chain(bounds)
     }
 
+    /// Memory of the states that have got numbers as texts came to them, in bytes.
+    pub(crate) fn met_bytes(&self) -> usize {
+        self.numbers.bytes()
+    }
+
     /// Memory, in bytes, what was made so far included. What it shares with the strings of any length counts
     /// there.
     pub(crate) fn bytes(&self) -> usize {
-        let Inner { table, lexer, lengths, numbers, distances, .. } = &*self.0;
+        let SpelledStrings { table, lexer, lengths, distances, .. } = &*self.language;
         let shared = match lengths.bounds() {
             Bounds::NONE => {
                 table.transitions.capacity() * size_of::<u32>() + table.accepting.capacity() + lexer.bytes()
@@ -377,6 +337,42 @@ impl Spelled {
             _ => 0,
         };
         let distances = distances.get().map_or(0, |distances| size_of_val(&**distances));
-        size_of::<Inner>() + shared + lengths.bytes() + numbers.bytes() + distances
+        let kept = size_of::<SpelledStrings>() + size_of::<Numbers>() + shared + lengths.bytes() + distances;
+        kept + self.met_bytes()
+    }
+}
+
+impl Unfolded for Spelled {
+    type At = TextAt;
+
+    fn start(&self) -> TextAt {
+        TextAt::Start
+    }
+
+    fn ends_at(&self, at: TextAt) -> bool {
+        at == TextAt::End
+    }
+
+    fn ways(&self, at: TextAt) -> Vec<WayOn<TextAt>> {
+        let quote = |to: TextAt| (b'"', b'"', to);
+        match at {
+            TextAt::Start => vec![quote(TextAt::In(Place::default()))],
+            TextAt::In(place) => {
+                let edges = self.language.lexer.edges(place.node).filter_map(|(first, last, read)| {
+                    Some((first, last, TextAt::In(self.after(place, read)?)))
+                });
+                edges.chain(self.may_end(place).then(|| quote(TextAt::End))).collect()
+            }
+            TextAt::End => Vec::new(),
+        }
+    }
+
+    /// The first use finds the distances of all states.
+    fn distance_at(&self, at: TextAt) -> u32 {
+        match at {
+            TextAt::Start => self.distance_of(Place::default()).saturating_add(1),
+            TextAt::In(place) => self.distance_of(place),
+            TextAt::End => 0,
+        }
     }
 }

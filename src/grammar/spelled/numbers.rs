@@ -2,133 +2,241 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use hashbrown::HashMap;
-
-use super::Place;
+use super::place::Place;
+use crate::{
+    interner::Index,
+    limits::{Budget, LimitExceeded},
+};
 
 /// Numbers of one terminal at most: a grammar has room for 60 such terminals.
-pub(super) const MOST_NUMBERS: u32 = 1 << 26;
+const MOST_NUMBERS: u32 = 1 << 26;
 /// Places up to which they are numbered by what they are.
 const MOST_DIGITS: u32 = if cfg!(test) { 1 << 11 } else { MOST_NUMBERS };
 /// Numbers below this are of the start and of the end.
 pub(super) const FIRST: u32 = 2;
-/// Bits of a key for a node, and for a state: those of a count are the rest.
+/// Bits of a name for a node, and for a state: those of a count are the rest.
 const NODE_BITS: u32 = 14;
 const STATE_BITS: u32 = 18;
 
-/// How places are numbered.
-#[derive(Debug)]
-pub(super) enum Numbers {
-    /// By what they are: state, count and node as digits.
-    Digits { states: u32, node_bits: u32, bound: u32 },
-    /// In the order in which texts come to them, as there are too many.
-    AsMet(RwLock<Met>),
+/// No number is left for a state that a text comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OutOfNumbers;
+
+impl From<OutOfNumbers> for LimitExceeded {
+    fn from(_: OutOfNumbers) -> Self {
+        Self::new(
+            Budget::Fixed,
+            "states of one string with counts, each with a number",
+            MOST_NUMBERS as usize,
+        )
+    }
 }
 
+/// May numbers be given to states that have none?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MayNumber {
+    Yes,
+    No,
+}
+
+/// A numbering of places.
+#[derive(Debug)]
+pub(super) enum Numbers {
+    /// The number of a place is made of its state, count and node as digits.
+    Digits { states: u32, node_bits: u32, bound: u32 },
+    /// Places are numbered in the order in which texts come to them, as there are too many.
+    AsMet { met: RwLock<MetPlaces>, bound: u32 },
+}
+
+/// The places that have a number.
 #[derive(Debug, Default)]
-pub(super) struct Met {
-    known: HashMap<u64, u32>,
-    keys: Vec<u64>,
+pub(super) struct MetPlaces {
+    places: Vec<Place>,
+    index: Index,
+}
+
+impl MetPlaces {
+    fn find(&self, hash: u32, place: Place) -> Option<u32> {
+        let number = self.index.find(hash, |number| self.places.get(at(number)) == Some(&place));
+        number.map(|number| number + FIRST)
+    }
+}
+
+/// The index of a number that is counted without those of the start and the end.
+fn at(number: u32) -> usize {
+    number as usize
 }
 
 impl Numbers {
-    /// For so many states, counts and nodes. `None` if there are more states or nodes than a key can tell
-    /// apart.
+    /// The numbering for so many states, counts and nodes. `None` if there are more states or nodes than a
+    /// name can tell apart.
     pub(super) fn new(states: usize, counts: u64, nodes: usize) -> Option<Self> {
         let states = u32::try_from(states).ok().filter(|&states| states < 1 << STATE_BITS)?;
         let nodes = u32::try_from(nodes).ok().filter(|&nodes| nodes <= 1 << NODE_BITS)?;
         let node_bits = nodes.max(1).next_power_of_two().ilog2();
-        let all = u64::from(states).checked_mul(counts)?.checked_shl(node_bits)?.checked_add(FIRST.into())?;
-        let bound = u32::try_from(all).ok().filter(|&bound| bound <= MOST_DIGITS);
         // A product that does not fit is not one of few.
-        let fits = u64::from(states).saturating_mul(counts) <= u64::from(MOST_NUMBERS);
-        Some(match bound.filter(|_| fits) {
+        let few = u64::from(states).checked_mul(counts).filter(|places| *places <= u64::from(MOST_NUMBERS));
+        let bound = few.and_then(|places| u32::try_from((places << node_bits) + u64::from(FIRST)).ok());
+        Some(match bound.filter(|&bound| bound <= MOST_DIGITS) {
             Some(bound) => Self::Digits { states, node_bits, bound },
-            None => Self::AsMet(RwLock::default()),
+            None => Self::as_met(MOST_NUMBERS),
         })
     }
 
-    /// Numbers are below this.
-    pub(super) fn bound(&self) -> u32 {
-        match self {
-            Self::Digits { bound, .. } => *bound,
-            Self::AsMet(_) => MOST_NUMBERS,
+    /// A numbering without places, of numbers below `bound`.
+    fn as_met(bound: u32) -> Self {
+        Self::AsMet { met: RwLock::default(), bound }
+    }
+
+    /// The same numbering without places, where places are numbered as they are met.
+    pub(super) fn afresh(&self) -> Self {
+        match *self {
+            Self::Digits { states, node_bits, bound } => Self::Digits { states, node_bits, bound },
+            Self::AsMet { bound, .. } => Self::as_met(bound),
         }
     }
 
-    /// The number of a place; `None` if there are no more.
-    pub(super) fn of(&self, place: Place) -> Option<u32> {
+    /// A numbering for a walk over a vocabulary, if places are numbered as they are met. It does not run out:
+    /// a walk comes to fewer places than there are trie nodes, which are below the largest index.
+    pub(super) fn of_a_walk(&self) -> Option<Self> {
+        matches!(self, Self::AsMet { .. }).then(|| Self::as_met(u32::MAX - 1))
+    }
+
+    /// A numbering of so many places in the order in which they are met.
+    #[cfg(test)]
+    pub(super) fn of_few(places: u32) -> Self {
+        Self::as_met(FIRST + places)
+    }
+
+    /// All numbers are below this.
+    pub(super) fn bound(&self) -> u32 {
         match self {
-            Self::Digits { states, node_bits, .. } => {
-                Some(((place.count * states + place.state) << node_bits | place.node) + FIRST)
-            }
-            Self::AsMet(met) => {
-                let key = key(place);
-                if let Some(&known) = met.read().unwrap_or_else(PoisonError::into_inner).known.get(&key) {
-                    return Some(known);
-                }
-                let mut met = met.write().unwrap_or_else(PoisonError::into_inner);
-                let fresh = u32::try_from(met.keys.len()).ok()?.checked_add(FIRST)?;
-                let Met { known, keys } = &mut *met;
-                if let Some(&known) = known.get(&key) {
-                    return Some(known);
-                }
-                if fresh >= MOST_NUMBERS {
-                    return None;
-                }
-                known.insert(key, fresh);
-                keys.push(key);
-                Some(fresh)
-            }
+            Self::Digits { bound, .. } | Self::AsMet { bound, .. } => *bound,
         }
+    }
+
+    /// The number of a place.
+    ///
+    /// # Errors
+    /// If it has none, and none may be given to it or is left.
+    pub(super) fn of(&self, place: Place, fresh: MayNumber) -> Result<u32, OutOfNumbers> {
+        let (met, bound) = match self {
+            Self::Digits { states, node_bits, .. } => {
+                return Ok(((place.count * states + place.state) << node_bits | place.node) + FIRST);
+            }
+            Self::AsMet { met, bound } => (met, *bound),
+        };
+        let reading = met.read().unwrap_or_else(PoisonError::into_inner);
+        let hash = reading.index.hash(&place);
+        if let Some(known) = reading.find(hash, place) {
+            return Ok(known);
+        }
+        drop(reading);
+        if fresh == MayNumber::No {
+            return Err(OutOfNumbers);
+        }
+        let mut met = met.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = met.find(hash, place) {
+            return Ok(known);
+        }
+        let next = u32::try_from(met.places.len()).map_err(|_| OutOfNumbers)?;
+        let number = next.checked_add(FIRST).filter(|&number| number < bound).ok_or(OutOfNumbers)?;
+        met.index.insert(hash, next);
+        met.places.push(place);
+        Ok(number)
     }
 
     /// The place of a number from [`FIRST`] on.
     pub(super) fn place(&self, number: u32) -> Place {
-        let at = number - FIRST;
+        let number = number - FIRST;
         match self {
             Self::Digits { states, node_bits, .. } => {
-                let rest = at >> node_bits;
-                Place { state: rest % states, count: rest / states, node: at & ((1 << node_bits) - 1) }
+                let rest = number >> node_bits;
+                Place { state: rest % states, count: rest / states, node: number & ((1 << node_bits) - 1) }
             }
-            Self::AsMet(met) => {
+            Self::AsMet { met, .. } => {
                 let met = met.read().unwrap_or_else(PoisonError::into_inner);
-                met.keys.get(at as usize).copied().map_or_else(Place::default, place_of)
+                met.places.get(at(number)).copied().unwrap_or_default()
             }
         }
     }
 
-    /// What tells a place from others, whatever was met first.
+    /// A name that tells a place from others, whatever was met first.
     pub(super) fn name(&self, number: u32) -> u64 {
         match self {
-            Self::AsMet(_) if number >= FIRST => key(self.place(number)) + u64::from(FIRST),
+            Self::AsMet { .. } if number >= FIRST => name(self.place(number)) + u64::from(FIRST),
             _ => u64::from(number),
         }
     }
 
-    /// Memory, in bytes.
+    /// Memory of the places that were met, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Digits { .. } => 0,
-            Self::AsMet(met) => {
+            Self::AsMet { met, .. } => {
                 let met = met.read().unwrap_or_else(PoisonError::into_inner);
-                met.known.allocation_size() + met.keys.capacity() * size_of::<u64>()
+                met.places.capacity() * size_of::<Place>() + met.index.bytes()
             }
         }
     }
 }
 
-fn key(place: Place) -> u64 {
+/// The parts of a place side by side.
+fn name(place: Place) -> u64 {
     u64::from(place.count) << (STATE_BITS + NODE_BITS)
         | u64::from(place.state) << NODE_BITS
         | u64::from(place.node)
 }
 
-fn place_of(key: u64) -> Place {
-    let part = |shift: u32, bits: u32| u32::try_from(key >> shift & ((1 << bits) - 1)).unwrap_or(u32::MAX);
-    Place {
-        state: part(NODE_BITS, STATE_BITS),
-        count: part(STATE_BITS + NODE_BITS, 32),
-        node: part(0, NODE_BITS),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> impl Iterator<Item = Place> {
+        let nodes = |state, count| (0..3).map(move |node| Place { state, count, node });
+        (0..5).flat_map(move |state| (0..7).flat_map(move |count| nodes(state, count)))
+    }
+
+    /// Either way a number is that of one place, which it gives back, and its name is that of no other.
+    #[test]
+    fn places_have_numbers_and_names() {
+        for numbers in [Numbers::new(5, 7, 3).unwrap(), Numbers::of_few(200)] {
+            let given: Vec<u32> = places().map(|place| numbers.of(place, MayNumber::Yes).unwrap()).collect();
+            let mut names: Vec<u64> = given.iter().map(|&number| numbers.name(number)).collect();
+            for (place, &number) in places().zip(&given) {
+                assert_eq!(numbers.place(number), place);
+                assert_eq!(numbers.of(place, MayNumber::No), Ok(number));
+                assert!((FIRST..numbers.bound()).contains(&number));
+            }
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), given.len());
+        }
+    }
+
+    /// What has a number keeps it, and what has none gets none.
+    #[test]
+    fn numbers_run_out() {
+        let numbers = Numbers::of_few(10);
+        let given: Vec<Result<u32, OutOfNumbers>> =
+            places().map(|place| numbers.of(place, MayNumber::Yes)).collect();
+        assert!(given[..10].iter().all(Result::is_ok));
+        assert!(given[10..].iter().all(|one| *one == Err(OutOfNumbers)));
+        let again: Vec<_> = places().map(|place| numbers.of(place, MayNumber::No)).collect();
+        assert_eq!(given, again);
+        assert_eq!(numbers.afresh().of(Place::default(), MayNumber::No), Err(OutOfNumbers));
+        let walk = numbers.of_a_walk().unwrap();
+        assert!(places().all(|place| walk.of(place, MayNumber::Yes).is_ok()));
+        assert!(numbers.bytes() > 0 && walk.bytes() > numbers.bytes());
+    }
+
+    /// Many places, and any that a product of 64 bits cannot count, are numbered as they are met.
+    #[test]
+    fn many_places_are_not_digits() {
+        for (states, counts) in [(1 << 10, 1 << 20), ((1 << 18) - 1, u64::from(u32::MAX)), (3, u64::MAX)] {
+            assert!(matches!(Numbers::new(states, counts, 9), Some(Numbers::AsMet { .. })));
+        }
+        assert!(Numbers::new(1 << STATE_BITS, 1, 1).is_none());
+        assert!(Numbers::new(1, 1, (1 << NODE_BITS) + 1).is_none());
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    grammar::spelled::Unfolded,
     lower::{Cfg, Dot, List, Lowered, NEVER, NonterminalId, Slot, Uses, shortest},
     scanner::TerminalDfa,
 };
@@ -215,7 +216,7 @@ fn contexts(cfg: &Cfg, terminals: &[u64], shortest: &[(u64, Dot)]) -> Vec<Option
 fn shortest_text(dfa: &TerminalDfa, state: u32) -> Option<Vec<u8>> {
     match (dfa.measured(), dfa.spelled()) {
         (Some((measured, _)), _) if state == 0 => Some(measured.shortest()),
-        (_, Some((spelled, _))) if state == 0 => Some(spelled.shortest()),
+        (_, Some((spelled, _))) => Some(spelled.shortest_from(spelled.at(state))),
         _ => path(dfa, state, |state| dfa.accepts(state)),
     }
 }

@@ -162,8 +162,8 @@ pub(super) struct Guesser {
 #[derive(Debug, Clone)]
 pub(super) struct Draws {
     pub(super) sampler: Sampler,
-    /// Position of the text's first token, as draws count.
-    pub(super) first: usize,
+    /// Position of the text's first token, as draws count; of itself the prompt's number of tokens.
+    pub(super) first: Option<usize>,
     /// Tokens of the prompt.
     pub(super) prompt: usize,
 }
@@ -171,7 +171,7 @@ pub(super) struct Draws {
 impl Draws {
     /// As draws count, the position of the token at this index of the sequence.
     pub(super) fn position(&self, index: usize) -> usize {
-        self.first + index.saturating_sub(self.prompt)
+        self.first.unwrap_or(self.prompt) + index.saturating_sub(self.prompt)
     }
 
     fn noise(&self, index: usize, token: TokenId) -> f64 {
@@ -276,7 +276,7 @@ mod tests {
         text: &[TokenId],
     ) -> Vec<(f64, usize)> {
         let mut guesser = guesses.guesser(15, DraftLength::Auto, cost);
-        let draws = Draws { sampler: Sampler::new(Sampling::greedy(), 1), first: 0, prompt: 1 };
+        let draws = Draws { sampler: Sampler::new(Sampling::greedy(), 1), first: None, prompt: 1 };
         let mut constraint = grammar.constraint();
         let (mut sequence, mut passes, mut left) = (vec![TokenId::new(0)], Vec::new(), text);
         while !left.is_empty() {

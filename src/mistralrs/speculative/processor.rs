@@ -38,8 +38,8 @@ pub(super) struct Job {
     pub(super) constraint: Option<Constraint>,
     pub(super) guesser: Guesser,
     pub(super) sampler: Sampler,
-    /// Position of the text's first token.
-    pub(super) first: usize,
+    /// Position of the text's first token; of itself the prompt's number of tokens.
+    pub(super) first: Option<usize>,
     /// Most tokens of the text.
     pub(super) most: usize,
     pub(super) stop: Stop,

@@ -48,7 +48,7 @@ pub struct SpeculativeRequest {
     guesses: Option<Guesses>,
     seed: Option<u64>,
     sampler: Option<Sampler>,
-    first: usize,
+    first: Option<usize>,
 }
 
 impl SpeculativeRequest {
@@ -70,18 +70,19 @@ impl SpeculativeRequest {
         Self { guesses: Some(guesses.clone()), ..self }
     }
 
-    /// Key of the random numbers: the same gives the same text again, with or without drafts. Default: another one for
-    /// each request.
+    /// Key of the random numbers: the same gives the same text again, with or without drafts, and the one that
+    /// domino's own runner writes. Default: another one for each request.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self }
     }
 
-    /// Draws by this instead of as the engine's request says. `first` is the position of the text's first token, for
-    /// instance the number of tokens of the prompt (as domino's own runner counts), or 0.
+    /// Draws by this instead of as the engine's request says. `first` is the position of the text's first
+    /// token. The number of tokens of the prompt, which is also the default, gives the texts of domino's own
+    /// runner.
     #[must_use]
     pub fn draw_by(self, sampler: Sampler, first: usize) -> Self {
-        Self { sampler: Some(sampler), first, ..self }
+        Self { sampler: Some(sampler), first: Some(first), ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::{Crossed, MOST_CROSSINGS, TerminalTable};
 
-/// Who uses a table.
+/// Users of a table.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     /// Compiled grammars.

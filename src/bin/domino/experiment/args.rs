@@ -9,7 +9,8 @@ use crate::failure::BadInput;
 
 /// Run an experiment by its definition: grammars, models, methods and settings, in turns, a record a run.
 ///
-/// A definition is a file in TOML; experiments/definitions has some, and docs/speculation.md lists its keys.
+/// A definition is a file in TOML; experiments/definitions has some, and docs/speculation-reference.md lists
+/// its keys.
 /// Records go to a folder: header.json (definition, command, commit, models, machine), rows.jsonl and
 /// rows.csv (a line a run), and summary.md, summary.csv and summary.json (what they add up to, with 95%
 /// intervals). The paper's tables and figure are made of these: report.html, a page that needs nothing but a

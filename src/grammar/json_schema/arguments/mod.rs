@@ -251,7 +251,7 @@ impl Maker<'_> {
         let reading = reading.unwrap_or_default();
         let shape = algebra.expand(member.value)?;
         let texts = self.writer.texts(&shape.strings, &reading);
-        let texts = algebra.fitting(texts)?;
+        let texts = algebra.fitting_strings(texts)?;
         let json = if reading.has_others() {
             match emit(algebra, member.value, &mut self.keys, self.limits) {
                 Ok(grammar) => Some(grammar),

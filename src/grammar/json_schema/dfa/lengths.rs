@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{CHARS, CharClass, CharDfa, MAX_STATES, NONE, Row, explore, incoming, too_many_states};
+use super::{
+    CHARS, CharClass, CharDfa, MAX_CELLS, MAX_STATES, NONE, Row, explore, incoming, too_many_states,
+};
 use crate::grammar::json_schema::leaf::LeafError;
 
 /// Steps of following all states at once, in states visited. A few ns each.
@@ -135,6 +137,9 @@ impl CharDfa {
             return Ok(self.clone());
         }
         let count = Counted::new(self, min, max);
+        if count.has_more_than(MAX_STATES.min(MAX_CELLS / self.alphabet().classes().max(1))) {
+            return Err(too_many_states(MAX_STATES));
+        }
         explore(self.alphabet().clone(), count.start(), |&at| {
             let to = self.row(at.0).iter().map(|&to| count.step(at, to)).collect();
             Ok(Row { accepts: count.accepts(at), to })
@@ -240,6 +245,40 @@ impl<'a> Counted<'a> {
     /// Before the first character.
     pub(in crate::grammar::json_schema) fn start(&self) -> Place {
         self.blurred(0, 0)
+    }
+
+    /// Are there more than `most` places that strings come to? Goes through as many, by length.
+    pub(in crate::grammar::json_schema) fn has_more_than(&self, most: usize) -> bool {
+        let mut free = vec![false; self.dfa.len()];
+        let mut last_met = vec![None; self.dfa.len()];
+        let (mut now, mut open, mut met) = (Vec::new(), Vec::new(), 1);
+        match self.start() {
+            (state, None) => open.push(state),
+            place => now.push(place),
+        }
+        let index = |state: u32| state as usize;
+        open.iter().for_each(|&state| free[index(state)] = true);
+        while !now.is_empty() || !open.is_empty() {
+            let places = std::mem::take(&mut now).into_iter();
+            for place in places.chain(std::mem::take(&mut open).into_iter().map(|state| (state, None))) {
+                for to in self.dfa.row(place.0).iter().filter_map(|&to| self.step(place, to)) {
+                    let is_new = match to {
+                        (state, None) => !std::mem::replace(&mut free[index(state)], true),
+                        (state, length) => std::mem::replace(&mut last_met[index(state)], length) != length,
+                    };
+                    met += usize::from(is_new);
+                    match to {
+                        _ if !is_new => {}
+                        (state, None) => open.push(state),
+                        place => now.push(place),
+                    }
+                }
+                if met > most {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     fn blurred(&self, state: u32, length: u64) -> Place {

@@ -305,5 +305,6 @@ fn ascii(dfa: &CharDfa) -> Result<Automaton, LeafError> {
     let states: Vec<State> = states.collect();
     let states = if states.is_empty() { vec![State::default()] } else { states };
     let limit = crate::limits::AUTOMATON_STATES;
-    Automaton::new(states).map_err(|_| LeafError::Budget { what: "states of numbers", limit })
+    // A language over characters has no two states that mean the same, nor one from which no text ends.
+    Automaton::trimmed(states).map_err(|_| LeafError::Budget { what: "states of numbers", limit })
 }

@@ -1,8 +1,10 @@
 //! The texts of numbers that parsers of typed languages read.
 //!
 //! A set of whole numbers is written in digits alone. Other sets have decimal fractions, and one digit, a
-//! fraction and an exponent, without zeros that say nothing; and a number that stands alone, as those of
-//! `enum` and `const` do, has the one text that ECMAScript writes. No text is of a number that 64 bits or an
+//! fraction and an exponent, without zeros that say nothing but in a fraction of one or two digits: a price is
+//! `19.90`, and writers of typed languages mark a float by `.0`. A model that means `19.90` comes to `19.9`
+//! first, and were the 0 refused at the end, it would have to go on to another number. A number that stands
+//! alone, as those of `enum` and `const` do, has the one text that ECMAScript writes. No text is of a number that 64 bits or an
 //! `f64` do not hold, unless the set asks for it ([`Edges`]).
 //!
 //! In draft 4 a number written without fraction and exponent is another thing than the same number with one;
@@ -109,12 +111,12 @@ fn bounded(texts: CharDfa, within: &CharDfa) -> Result<CharDfa, LeafError> {
 fn fractions(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let (alone, others) = reals.alone()?;
     let others = match texts::language(&others, automata)? {
-        Language::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(short))?,
+        Language::Listed(numbers) => CharDfa::of(numbers.iter().flat_map(usual))?,
         Language::Texts(texts) => {
             // Remainders times digits that are counted are a large automaton.
             let exponents_alone = others.has_divisors();
             let edges = Edges::of(&others, false);
-            let cut = || edges.cut(&texts::short(automata)?, exponents_alone, automata);
+            let cut = || edges.cut(&texts::usual(automata)?, exponents_alone, automata);
             texts.and(&match edges == Edges::of_floats() {
                 true => automata.language(Within::Floats { exponents_alone }, cut)?,
                 false => cut()?,
@@ -134,9 +136,15 @@ fn one(number: &Decimal) -> String {
     }
 }
 
-/// All texts of a number without zeros that say nothing.
-fn short(number: &Decimal) -> Vec<String> {
-    let mut found = vec![fixed(number)];
+/// All texts of a number without zeros that say nothing, but for those of a fraction of one or two digits.
+fn usual(number: &Decimal) -> Vec<String> {
+    let shortest = fixed(number);
+    let mut found = match shortest.split_once('.') {
+        None => vec![format!("{shortest}.0"), format!("{shortest}.00")],
+        Some((_, fraction)) if fraction.len() == 1 => vec![format!("{shortest}0")],
+        Some(_) => Vec::new(),
+    };
+    found.push(shortest);
     if !number.is_zero() && parts(number).2 != 0 {
         for (letter, plus) in [("e", ""), ("e", "+"), ("E", ""), ("E", "+")] {
             found.push(scientific(number, letter, plus));

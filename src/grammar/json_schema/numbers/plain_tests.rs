@@ -85,9 +85,15 @@ fn other_numbers_are_short_and_finite() {
         &all,
         &["0", "2", "-2.5", "0.001", "1e5", "1.5E+300", "2e-7", "-5e-324", "1.7976931348623157e308", "1e22"],
         &[
-            "2.0", "2.50", "-0", "-0.0", "0.0", "0e5", "1e05", "1e+05", "1e-07", "1e0", "1.50e3", "12e3",
-            "0.5e1",
+            "2.000", "2.500", "-0", "-0.0", "-0.00", "0.000", "0e5", "1e05", "1e+05", "1e-07", "1e0",
+            "1.50e3", "1.0e3", "12e3", "0.5e1",
         ],
+    );
+    // As prices and the floats of typed languages are written.
+    all_are(
+        &all,
+        &["0.0", "0.00", "2.0", "-2.0", "2.00", "2.50", "19.90", "-0.50", "100.00"],
+        &["2.5000", "19.900", "00.0", "0.000"],
     );
     all_are(
         &all,
@@ -96,7 +102,7 @@ fn other_numbers_are_short_and_finite() {
     );
     all_are(&all, &[&"9".repeat(308)], &[&"9".repeat(309), &"1".repeat(310)]);
     let steps = plain(&NumberSet::multiples_of(&parsed("0.25")).unwrap());
-    all_are(&steps, &["0.25", "-7.5", "2e300", &"4".repeat(400)], &["0.250", "1e309", "1e0", "0.3", "-0"]);
+    all_are(&steps, &["0.25", "-7.5", "-7.50", "3.0", "2e300", &"4".repeat(400)], &["0.250", "1e309", "1e0", "0.3", "0.30", "-0"]);
     all_are(&all, &[&format!("0.{}1", "0".repeat(400))], &[]);
     let tiny = plain(&of(&[("1e-400", false), ("1e-390", true)]));
     all_are(&tiny, &["1e-400", "1.5e-395"], &["1e-401", "1e-5"]);
@@ -136,31 +142,35 @@ fn integers_of_draft_4_may_need_a_point() {
     let others = plain_integers.complement().unwrap();
     all_are(
         &plain(&others),
-        &["1.0", "-2.0", "0.0", "1.5", "1e2"],
-        &["1", "1.00", "1.50", "0", "-0.0", "1e0"],
+        &["1.0", "-2.0", "0.0", "1.5", "1.50", "1e2"],
+        &["1", "1.000", "1.500", "0", "-0.0", "1e0"],
     );
     let one = others.intersect(&NumberSet::of([parsed("1")])).unwrap();
     all_are(&plain(&one), &["1.0"], &["1", "1e0", "1.00"]);
 }
 
 /// What a text is, by its looks.
-fn is_short(text: &str) -> bool {
+fn is_usual(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, power) = unsigned.split_once(['e', 'E']).map_or((unsigned, None), |(m, p)| (m, Some(p)));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(w, f)| (w, Some(f)));
     let no_zeros_lead = digits(whole) && (whole == "0" || !whole.starts_with('0'));
-    let no_zeros_end = fraction.is_none_or(|fraction| digits(fraction) && !fraction.ends_with('0'));
+    let no_zeros_end = fraction.is_none_or(|fraction| {
+        let may_end_in_zeros = power.is_none() && fraction.len() <= 2;
+        digits(fraction) && (may_end_in_zeros || !fraction.ends_with('0'))
+    });
     let one_digit = power.is_none_or(|_| whole.len() == 1 && whole != "0");
-    let power = power.is_none_or(|power| {
+    let has_power = power.is_none_or(|power| {
         let power = power.strip_prefix(['-', '+']).unwrap_or(power);
         digits(power) && !power.starts_with('0')
     });
-    no_zeros_lead && no_zeros_end && one_digit && power && text != "-0"
+    let negative_zero = text.starts_with('-') && power.is_none() && !mantissa.contains(|c| matches!(c, '1'..='9'));
+    no_zeros_lead && no_zeros_end && one_digit && has_power && !negative_zero
 }
 
 fn is_digits(text: &str) -> bool {
-    is_short(text) && !text.contains(['.', 'e', 'E'])
+    is_usual(text) && !text.contains(['.', 'e', 'E'])
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -188,7 +198,7 @@ proptest! {
             if number.abs() == f64::MAX || number.abs() == f64::from_bits(1) {
                 continue;
             }
-            prop_assert_eq!(all.contains(text), is_short(text) && held, "{}", text);
+            prop_assert_eq!(all.contains(text), is_usual(text) && held, "{}", text);
             let held = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
             prop_assert_eq!(whole.contains(text), is_digits(text) && held, "{}", text);
         }
@@ -209,7 +219,7 @@ proptest! {
         }
     }
 
-    /// Every float has its texts in the fewest digits, as Rust and `serde_json` write them but for a `.0`.
+    /// Every float has its texts in the fewest digits, as Rust and `serde_json` write them.
     #[test]
     fn floats_have_their_shortest_texts(
         bits: u64, near in -1e3..1e3_f64, bound: f64, least in any::<bool>(),
@@ -220,12 +230,11 @@ proptest! {
         });
         for float in [f64::from_bits(bits), near].into_iter().filter(|float| float.is_finite()) {
             let serde = serde_json::to_string(&float).unwrap();
-            let serde = serde.strip_suffix(".0").unwrap_or(&serde);
             let scientific = format!("{float:e}");
             for set in bounded.iter().chain([&NumberSet::all()]) {
                 let texts = plain(set);
-                for text in [&*format!("{float}"), serde, &scientific] {
-                    let (text, needless) = (text, text == "-0" || text.ends_with("e0"));
+                for text in [&*format!("{float}"), &serde, &scientific] {
+                    let needless = ["-0", "-0.0"].contains(&text) || text.ends_with("e0");
                     let wanted = set.contains(&parsed(text)) && !needless;
                     prop_assert_eq!(texts.contains(text), wanted, "{}", text);
                 }

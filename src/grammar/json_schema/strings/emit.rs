@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use super::{
     StringSet,
     common::{BLOCK, Common, any_string, block, common},
+    counts::size::is_too_large,
     spelling::{Style, quoted, spell},
 };
 use crate::{
@@ -30,9 +31,7 @@ use crate::{
 /// Least length of otherwise unbounded strings up to which they are one automaton.
 const COUNTED_BY_STATES: u64 = 32;
 /// Strings of a finite set that is spelled in several automata.
-const MAX_STRINGS: usize = 100_000;
-/// Characters of a string that is too long for one automaton, by piece.
-const PIECE_CHARS: usize = 256;
+pub(super) const MAX_STRINGS: usize = 100_000;
 /// States of an automaton from which on it is worth a try to count without them.
 const COUNTED_STATES: usize = 64;
 /// Greatest length that is counted beside the automaton of a pattern.
@@ -92,7 +91,9 @@ impl StringSet {
             }
             // The product would have more states than the pattern alone.
             let is_long = max.is_some_and(|max| max > COUNTED_STATES as u64) && dfa.longest().is_none();
-            if is_long && emitter.measured(|| quoted(dfa, style), (min, max))? {
+            if emitter.is_spelled(dfa, (min, max))?
+                || is_long && emitter.measured(|| quoted(dfa, style), (min, max))?
+            {
                 continue;
             }
             let counted = match max {
@@ -102,10 +103,7 @@ impl StringSet {
                 }
                 _ => dfa.within(min, max),
             };
-            let is_large = counted.as_ref().map_or(true, |part| {
-                part.len() > COUNTED_STATES.max(dfa.len()) && part.one_class().is_none()
-            });
-            if is_large && !is_long && emitter.measured(|| quoted(dfa, style), (min, max))? {
+            if !is_long && is_large(&counted, dfa) && emitter.measured(|| quoted(dfa, style), (min, max))? {
                 continue;
             }
             match counted {
@@ -138,6 +136,12 @@ impl StringSet {
     }
 }
 
+/// Has the part of the strings of `dfa` within bounds more states than they are worth, or too many?
+fn is_large(counted: &Result<CharDfa, LeafError>, dfa: &CharDfa) -> bool {
+    let is_more = |part: &CharDfa| part.len() > COUNTED_STATES.max(dfa.len()) && part.one_class().is_none();
+    counted.as_ref().map_or(true, is_more)
+}
+
 impl StringSet {
     /// Spells a large set on another core, so that [`emit`](Self::emit) finds it done or waits for the rest.
     pub(in super::super) fn spell_ahead(&self, spelling: Spelling) {
@@ -147,7 +151,7 @@ impl StringSet {
             let dfa = dfa.clone();
             cores::start(move || {
                 // Whoever asks for it is told what went wrong.
-                let _ = quoted(&dfa, Style::All);
+                let _ = (!is_too_large(&dfa, Style::All)).then(|| quoted(&dfa, Style::All));
             });
         }
     }
@@ -163,11 +167,11 @@ pub(super) struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    fn pattern(&mut self, automaton: Automaton) -> Result<ExprId, LeafError> {
+    pub(super) fn pattern(&mut self, automaton: Automaton) -> Result<ExprId, LeafError> {
         Ok(self.builder.pattern(Pattern::automaton(automaton), self.span)?)
     }
 
-    fn automaton(&mut self, automaton: Automaton) -> Result<(), LeafError> {
+    pub(super) fn automaton(&mut self, automaton: Automaton) -> Result<(), LeafError> {
         let part = self.pattern(automaton)?;
         self.parts.push(part);
         Ok(())
@@ -190,7 +194,7 @@ impl Emitter<'_> {
         Ok(true)
     }
 
-    fn quote(&mut self) -> Result<ExprId, LeafError> {
+    pub(super) fn quote(&mut self) -> Result<ExprId, LeafError> {
         Ok(self.builder.pattern(Pattern::literal(b"\""), self.span)?)
     }
 
@@ -347,36 +351,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// These strings, in several automata. Sorted strings share their beginnings, so neighbours go together.
-    fn strings(&mut self, strings: &[String]) -> Result<(), LeafError> {
-        let mut open = vec![strings];
-        while let Some(strings) = open.pop() {
-            if let Ok(automaton) = CharDfa::of(strings).and_then(|dfa| quoted(&dfa, self.style)) {
-                self.automaton(automaton)?;
-            } else if let [only] = strings {
-                self.long(only)?;
-            } else {
-                let (before, after) = strings.split_at(strings.len() / 2);
-                open.extend([after, before]);
-            }
-        }
-        Ok(())
-    }
-
-    /// One string in pieces.
-    fn long(&mut self, string: &str) -> Result<(), LeafError> {
-        let characters: Vec<char> = string.chars().collect();
-        let mut row = vec![self.quote()?];
-        for piece in characters.chunks(PIECE_CHARS) {
-            let piece = CharDfa::of([piece.iter().collect::<String>()])?;
-            row.push(self.pattern(spell(&piece, self.style, (false, false))?)?);
-        }
-        row.push(self.quote()?);
-        let whole = self.builder.sequence(row, self.span)?;
-        self.parts.push(whole);
-        Ok(())
-    }
-
     /// The strings of `dfa` within the bounds, where their automaton is too large for one terminal: a
     /// right-linear grammar over characters, of states beside counts. What does not depend on the count is an
     /// automaton again.
@@ -388,6 +362,9 @@ impl Emitter<'_> {
     ) -> Result<(), LeafError> {
         let Err(error) = self.last_loops(dfa, bounds, error) else { return Ok(()) };
         let count = Counted::new(dfa, bounds.0, bounds.1);
+        if count.has_more_than(MAX_COUNTED) {
+            return Err(error);
+        }
         let ways: Vec<Vec<(u32, CharClass)>> =
             (0..u32::try_from(dfa.len()).unwrap_or(u32::MAX)).map(|state| dfa.ways(state)).collect();
         let mut places = HashMap::from([(count.start(), None::<ExprId>)]);
@@ -464,7 +441,7 @@ impl Emitter<'_> {
     /// The strings of `dfa` of `min` to `max` characters, where its only cycles are loops at single states,
     /// and no string goes through two of them: a few characters, then counted ones of a class, then a few
     /// characters. Otherwise `error`.
-    fn last_loops(
+    pub(super) fn last_loops(
         &mut self,
         dfa: &CharDfa,
         (min, max): (u64, Option<u64>),

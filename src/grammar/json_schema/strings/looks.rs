@@ -15,10 +15,10 @@ use crate::grammar::json_schema::{
 
 /// Counts from which on a bound by look-ahead stands beside the rest of its pattern.
 const LONG_LOOK: u32 = 65;
-/// The same for all that is behind look-ahead.
+/// Counts from which on a bound on all that is behind look-ahead stands beside it.
 const LONG_REST: u32 = 1_000;
 
-/// So many characters of a class, to the end.
+/// A number of characters of a class up to the end, as a part of a pattern says.
 struct Whole {
     class: CharClass,
     min: u32,
@@ -26,19 +26,20 @@ struct Whole {
 }
 
 impl Whole {
-    /// Of the last parts of a sequence.
+    /// Reads one from the last parts of a sequence, if its count is `least` or more.
     fn of(parts: &[Node], least: u32) -> Option<Self> {
         let [Node::Repeat { node, min, max }, Node::Assert(Assertion::End)] = parts else { return None };
         let Node::Class(class) = &**node else { return None };
         (max.unwrap_or(*min) >= least).then(|| Self { class: class.clone(), min: *min, max: *max })
     }
 
-    /// The same without the count.
+    /// The parts of a pattern that say this without the count.
     fn of_any_length(&self) -> Vec<Node> {
         let class = Box::new(Node::Class(self.class.clone()));
         vec![Node::Repeat { node: class, min: 0, max: None }, Node::Assert(Assertion::End)]
     }
 
+    /// The strings of this.
     fn set(&self) -> Result<StringSet, LeafError> {
         let any = StringSet::regular(CharDfa::repeated(&self.class, 0, None));
         any.with_length(self.min.into(), self.max.map(u64::from))

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     StringSet,
+    counts::listed::{distances, step},
     spelling::{Style, quoted},
 };
 use crate::grammar::{
@@ -14,6 +15,7 @@ use crate::grammar::{
         leaf::Spelling,
         probe::{accepts, grammar},
     },
+    spelled::Unfolded,
 };
 
 /// The automaton of a pattern, and that of its strings within bounds.
@@ -22,26 +24,6 @@ fn automata(pattern: &str, (min, max): (u32, u32), style: Style) -> (Automaton, 
     let (.., dfa) = set.windows().last().unwrap();
     let within = dfa.within(u64::from(min), Some(u64::from(max))).unwrap();
     (quoted(dfa, style).unwrap(), quoted(&within, style).unwrap())
-}
-
-fn step(automaton: &Automaton, state: u32, byte: u8) -> Option<u32> {
-    let edges = &automaton.states()[state as usize].edges;
-    edges.iter().find(|edge| (edge.first..=edge.last).contains(&byte)).map(|edge| edge.to)
-}
-
-/// By state the fewest bytes to an end, by a fixed point.
-fn distances(automaton: &Automaton) -> Vec<u32> {
-    let mut distances = vec![u32::MAX; automaton.states().len()];
-    loop {
-        let before = distances.clone();
-        for (at, state) in automaton.states().iter().enumerate().rev() {
-            let next = state.edges.iter().map(|edge| distances[edge.to as usize].saturating_add(1)).min();
-            distances[at] = if state.accepts { 0 } else { next.unwrap_or(u32::MAX) };
-        }
-        if distances == before {
-            return distances;
-        }
-    }
 }
 
 /// Bytes of a longest text of a finite language.

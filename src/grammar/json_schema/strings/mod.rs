@@ -10,12 +10,11 @@ mod changed;
 mod classes;
 mod common;
 mod counts;
-#[cfg(test)]
-mod counts_tests;
 mod digits;
 mod ecma;
 mod emit;
 mod formats;
+mod lists;
 mod looks;
 #[cfg(test)]
 mod measured_tests;
@@ -29,7 +28,7 @@ mod tests;
 mod word;
 
 #[cfg(test)]
-pub(crate) use counts_tests::pattern_as_spelled;
+pub(crate) use counts::tests::pattern_as_spelled;
 pub use formats::{FORMATS, Format, Precision};
 
 pub(super) use word::word;

@@ -1,4 +1,4 @@
-//! What may be a regular expression: all strings but those that surely are none.
+//! The strings that may be regular expressions: all but those that surely are none.
 //!
 //! Brackets nest, so no automaton knows all regular expressions. This one counts groups up to
 //! [`MOST_OPEN`] levels, past which it takes anything, and knows what may not stand where: repeats with
@@ -13,30 +13,31 @@ use super::super::{
 /// Groups open at once that are counted.
 const MOST_OPEN: u8 = 8;
 
-/// Where in an expression a text is.
+/// The part of an expression that a text is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Mode {
-    /// Where there is nothing that could be repeated.
+    /// The start, or a place behind something that cannot be repeated.
     Nothing,
-    /// Behind something that can.
+    /// The place behind something that can be repeated.
     Atom,
-    /// Behind a repeat, which may still be lazy.
+    /// The place behind a repeat, which may still be lazy.
     Repeated,
-    /// Behind a backslash.
+    /// The place behind a backslash.
     Escape,
-    /// Behind `(`, `(?`, `(?<`, and in a name or in flags.
+    /// The places behind `(`, `(?` and `(?<`, and those in a name or in flags.
     Open,
     Question,
     Less,
     Name,
     Flags,
-    /// Behind `[`, and where a part of a class may begin.
+    /// The places behind `[`, and where a part of a class may begin.
     ClassOpen,
     Class,
-    /// Behind one character of a class, if it is a letter or a digit, and behind a `-` after it.
+    /// The places behind one character of a class, which is kept if it is a letter or a digit, and behind a
+    /// `-` after it.
     After(Option<char>),
     Dash(Option<char>),
-    /// Behind a backslash in a class, and in one at the end of a range.
+    /// The places behind a backslash in a class, and behind one at the end of a range.
     ClassEscape,
     RangeEscape,
 }
@@ -121,7 +122,7 @@ fn outside(open: u8, mode: Mode, character: char) -> Option<State> {
     Some(Some((open, mode)))
 }
 
-/// Digits, and letters of each case.
+/// A number for digits, and one for letters of each case.
 fn kind(character: char) -> Option<u8> {
     match character {
         '0'..='9' => Some(0),

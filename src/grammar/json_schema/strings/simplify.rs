@@ -4,10 +4,10 @@
 
 use super::{super::dfa::CharClass, ecma::Node};
 
-/// A count: at least so many times, and at most.
+/// A count: the fewest times, and the most if there is a bound.
 type Count = (u32, Option<u32>);
 
-/// The same expression with joined counts. Recursion is as deep as groups are nested.
+/// An expression of the same language with joined counts. Recursion is as deep as groups are nested.
 pub(super) fn simplified(node: Node) -> Node {
     match node {
         Node::Sequence(parts) => {
@@ -67,7 +67,7 @@ fn counted(node: &Node) -> Option<(&CharClass, Count)> {
     }
 }
 
-/// One count after another; `None` if it is too large.
+/// The sum of two counts, one after the other; `None` if it is too large.
 fn sum(one: Count, other: Count) -> Option<Count> {
     let max = match (one.1, other.1) {
         (Some(one), Some(other)) => Some(one.checked_add(other)?),
@@ -76,7 +76,7 @@ fn sum(one: Count, other: Count) -> Option<Count> {
     Some((one.0.checked_add(other.0)?, max))
 }
 
-/// A count as many times as another says, if that leaves no gaps.
+/// The product of a count and the times it is repeated, if no length in between is left out.
 fn times((min, max): Count, (from, to): Count) -> Option<Count> {
     // Between so many times and once more there must be no length that neither has: the gap is the widest
     // after the fewest times.

@@ -1,9 +1,19 @@
 //! Sets of strings whose automaton over bytes would be too large: the one over characters is spelled as texts
 //! come to it.
 
+#[cfg(test)]
+mod limit_tests;
+#[cfg(test)]
+pub(super) mod listed;
+pub(super) mod size;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use size::is_too_large;
+
 use super::{
-    emit::Emitter,
-    spelling::{Plan, Style, code_points},
+    emit::{Emitter, MAX_STRINGS},
+    spelling::{MAX_SPELLED, Plan, Style, code_points},
 };
 use crate::{
     grammar::{
@@ -15,8 +25,31 @@ use crate::{
 };
 
 impl Emitter<'_> {
-    /// What `other` emits, or if that is over its budget the strings of `dfa` within the bounds, spelled as
-    /// texts come to them.
+    /// Emits the strings of `dfa` if there are no bounds on their length and their automaton over bytes is
+    /// surely too large, so that none is tried: by their last loops, or spelled as texts come to them.
+    pub(super) fn is_spelled(
+        &mut self,
+        dfa: &CharDfa,
+        bounds: (u64, Option<u64>),
+    ) -> Result<bool, LeafError> {
+        if bounds != (0, None)
+            || !is_too_large(dfa, self.style)
+            || dfa.one_class().is_some()
+            || dfa.count(MAX_STRINGS) <= MAX_STRINGS
+        {
+            return Ok(false);
+        }
+        let error =
+            LeafError::Budget { what: "states of the automaton of a JSON string", limit: MAX_SPELLED };
+        match self.or_spelled(dfa, bounds, |one| one.last_loops(dfa, bounds, error)) {
+            Ok(()) => Ok(true),
+            Err(LeafError::Budget { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Emits what `other` does, or if that is over its budget the strings of `dfa` within the bounds, spelled
+    /// as texts come to them.
     pub(super) fn or_spelled(
         &mut self,
         dfa: &CharDfa,
@@ -42,8 +75,8 @@ pub(super) fn spelled(dfa: &CharDfa, style: Style, (min, max): (u64, Option<u64>
     // Where all strings are shorter there is nothing to count.
     let max = max.filter(|max| longest.is_none_or(|longest| longest > *max));
     let min = if dfa.shortest()? >= min { 0 } else { min };
-    let bounds =
-        Bounds { min: u32::try_from(min).ok()?, max: max.map(|max| u32::try_from(max).unwrap_or(u32::MAX)) };
+    let max = max.map(|max| u32::try_from(max.min(u64::from(u32::MAX)))).transpose().ok()?;
+    let bounds = Bounds { min: u32::try_from(min).ok()?, max };
     let (table, classes) = without_dead_classes(dfa.table());
     let intervals = dfa.alphabet().intervals();
     let ways: Vec<(u32, u32, u32)> =

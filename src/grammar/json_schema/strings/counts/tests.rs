@@ -5,20 +5,24 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::{
-    StringSet,
-    counts::spelled,
-    spelling::{Style, quoted},
+    super::{
+        StringSet,
+        spelling::{Style, quoted},
+    },
+    listed::{distances, index, step},
+    size, spelled,
 };
 use crate::{
     Compiler, Constraint, Grammar, TokenId, Vocabulary,
     grammar::{
         Automaton, Pattern, Span, Spelled,
         json_schema::{dfa::CharDfa, probe::grammar},
+        spelled::{MayNumber, Unfolded},
     },
 };
 
 /// Counts that stand alone, overlap, nest, and meet look-ahead.
-const PATTERNS: [&str; 16] = [
+pub(super) const PATTERNS: [&str; 16] = [
     r"^x[^\n]{0,9}$",
     r"^\p{L}{1,4} \p{L}{1,3}$",
     "^a{1,5}a{1,5}$",
@@ -43,14 +47,14 @@ fn dfa(pattern: &str) -> CharDfa {
     dfa.clone()
 }
 
-type Lengths = (u64, Option<u64>);
+pub(super) type Lengths = (u64, Option<u64>);
 
-/// The strings of a pattern and of so many characters.
+/// The strings that match a pattern and have a number of characters within the bounds.
 pub(crate) fn pattern_as_spelled(pattern: &str, lengths: Lengths) -> Spelled {
     spelled(&dfa(pattern), Style::All, lengths).unwrap()
 }
 
-fn lengths() -> impl Strategy<Value = Lengths> {
+pub(super) fn lengths() -> impl Strategy<Value = Lengths> {
     prop_oneof![
         Just((0, None)),
         (0..4_u64, prop::option::of(0..6_u64)).prop_map(|(min, more)| (min, more.map(|more| min + more))),
@@ -60,34 +64,14 @@ fn lengths() -> impl Strategy<Value = Lengths> {
     ]
 }
 
-/// The same strings in both ways; `None` if there are none.
-fn both(pattern: &str, lengths: Lengths, style: Style) -> Option<(Spelled, Automaton)> {
+/// Strings of a pattern in both ways; `None` if there are none.
+pub(super) fn both(pattern: &str, lengths: Lengths, style: Style) -> Option<(Spelled, Automaton)> {
     let dfa = dfa(pattern);
     // Ends that are out of reach of these tests make no difference to the strings that are tried.
     let within = dfa.within(lengths.0, lengths.1.filter(|max| *max < 1 << 20)).unwrap();
     let made = spelled(&dfa, style, lengths);
     assert_eq!(made.is_some(), !within.is_empty(), "{pattern} {lengths:?}");
     Some((made?, quoted(&within, style).unwrap()))
-}
-
-fn step(automaton: &Automaton, state: u32, byte: u8) -> Option<u32> {
-    let edges = &automaton.states()[state as usize].edges;
-    edges.iter().find(|edge| (edge.first..=edge.last).contains(&byte)).map(|edge| edge.to)
-}
-
-/// By state the fewest bytes to an end, by a fixed point.
-fn distances(automaton: &Automaton) -> Vec<u32> {
-    let mut distances = vec![u32::MAX; automaton.states().len()];
-    loop {
-        let before = distances.clone();
-        for (at, state) in automaton.states().iter().enumerate().rev() {
-            let next = state.edges.iter().map(|edge| distances[edge.to as usize].saturating_add(1)).min();
-            distances[at] = if state.accepts { 0 } else { next.unwrap_or(u32::MAX) };
-        }
-        if distances == before {
-            return distances;
-        }
-    }
 }
 
 proptest! {
@@ -102,16 +86,17 @@ proptest! {
         let mut states = HashSet::new();
         while let Some((one, other)) = open.pop() {
             states.insert(one);
-            prop_assert_eq!(spelled.accepts(one), listed.states()[other as usize].accepts);
-            prop_assert_eq!(spelled.distance(one), distances[other as usize], "{:?}", spelled.place(one));
+            prop_assert_eq!(spelled.accepts(one), listed.states()[index(other)].accepts);
+            prop_assert_eq!(spelled.distance(one), distances[index(other)], "{:?}", spelled.place(one));
             prop_assert!((one as usize) < spelled.bound());
-            let edges = spelled.edges(one);
+            let ways = spelled.ways(spelled.at(one));
             for byte in 0..=u8::MAX {
-                let to = (spelled.step(one, byte), step(&listed, other, byte));
+                let to = spelled.step(one, byte, MayNumber::Yes).unwrap();
+                let to = (to, step(&listed, other, byte));
                 prop_assert_eq!(to.0.is_some(), to.1.is_some(), "{:?} {}", spelled.place(one), byte);
-                let mut edge = edges.iter().filter(|edge| (edge.first..=edge.last).contains(&byte));
-                prop_assert_eq!(edge.next().map(|edge| edge.to), to.0);
-                prop_assert!(edge.next().is_none());
+                let mut way = ways.iter().filter(|(first, last, _)| (*first..=*last).contains(&byte));
+                prop_assert_eq!(way.next().map(|way| way.2), to.0.map(|to| spelled.at(to)));
+                prop_assert!(way.next().is_none());
                 // Without an end within reach states go on and on.
                 let is_near = |(one, _): &(u32, u32)| {
                     spelled.place(*one).is_none_or(|place| lengths.1 < Some(1 << 20) || place.count < 20)
@@ -126,7 +111,8 @@ proptest! {
         prop_assert_eq!(Some(spelled.shortest()), listed.shortest());
         if lengths.1.is_none_or(|max| max < 1 << 20) {
             let reached = spelled.reached(1 << 20).unwrap();
-            prop_assert_eq!(reached.into_iter().collect::<HashSet<_>>(), states);
+            let states = states.into_iter().map(|state| spelled.at(state));
+            prop_assert_eq!(reached.into_iter().collect::<HashSet<_>>(), states.collect());
             prop_assert_eq!(
                 Pattern::automaton(spelled.product(1 << 20).unwrap()).as_literal().is_some(), false);
             prop_assert!(spelled.product(1).is_err());
@@ -137,7 +123,7 @@ proptest! {
     }
 }
 
-fn compiler(words: &[String]) -> Compiler {
+pub(super) fn compiler(words: &[String]) -> Compiler {
     let mut vocabulary = Vocabulary::builder();
     for byte in 0..=u8::MAX {
         vocabulary = vocabulary.token(TokenId::new(u32::from(byte)), [byte]);
@@ -149,7 +135,7 @@ fn compiler(words: &[String]) -> Compiler {
 }
 
 /// A string in an array beside a number, so that tokens go on behind it.
-fn in_array(pattern: &Pattern) -> Grammar {
+pub(super) fn in_array(pattern: &Pattern) -> Grammar {
     grammar(|builder| {
         let [open, close] = [&b"["[..], b",1]"].map(Pattern::literal);
         let parts =
@@ -158,7 +144,7 @@ fn in_array(pattern: &Pattern) -> Grammar {
     })
 }
 
-fn constraint(compiler: &Compiler, pattern: &Pattern) -> Constraint {
+pub(super) fn constraint(compiler: &Compiler, pattern: &Pattern) -> Constraint {
     compiler.compile(&in_array(pattern)).unwrap().constraint()
 }
 
@@ -171,7 +157,10 @@ proptest! {
         pattern in prop::sample::select(&PATTERNS[..]),
         lengths in lengths(),
         words in prop::collection::vec(
-            r#"[a-cA-C]{1,9}"?|["\[][a-cx_]{0,3}|\\u00(61|e9|2d)|\\(n|"|\\)|😀|é{1,3}|[0-9-]{1,4}|",1|[a, .]{2,40}|\\ud83d"#,
+            concat!(
+                r#"[a-cA-C]{1,9}"?|["\[][a-cx_]{0,3}|\\u00(61|e9|2d)|\\(n|"|\\)|😀|é{1,3}|"#,
+                r#"[0-9-]{1,4}|",1|[a, .]{2,40}|\\ud83d"#,
+            ),
             1..60,
         ),
         draws in prop::collection::vec(any::<u16>(), 1..30),
@@ -192,6 +181,23 @@ proptest! {
             for session in &mut sessions {
                 session.advance(token).unwrap();
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(80))]
+
+    /// The number of states that is known without making them is never above that there are.
+    #[test]
+    fn sizes_are_lower_bounds(pattern in prop::sample::select(&PATTERNS[..]), lengths in lengths()) {
+        let set = StringSet::from_pattern(pattern).unwrap();
+        let (.., dfa) = set.windows().last().unwrap();
+        let (min, max) = lengths;
+        let within = dfa.within(min, max.filter(|max| *max < 1 << 20)).unwrap();
+        for style in [Style::All, Style::Usual, Style::Minimal] {
+            let states = quoted(&within, style).unwrap().states().len();
+            prop_assert!(!size::is_above(&within, style, states), "{:?}: {}", style, states);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Patterns and formats with large counts and lengths, look-ahead beside them, and the drafts' own schemas,
 //! through the engine.
 
+mod places;
+
 use super::{SchemaError, SchemaErrorKind, SchemaOptions};
 use crate::{CompiledGrammar, Compiler, Limits, TokenId, Vocabulary};
 
