@@ -27,7 +27,7 @@ use crate::{
     retokenize::{LowRetokenize, Retokenize},
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
-    tokenizer::{LowVocabulary, Tokens},
+    tokenizer::{LowVocabulary, TokensOf},
     tools::LowTools,
     trace::args::{LowTrace, Trace},
 };
@@ -202,8 +202,9 @@ struct LowCheck {
     /// Before the texts, list every keyword of the JSON Schema and what becomes of it.
     ///
     /// It is enforced, annotation, unknown (it restricts nothing, and no draft knows it), relaxed (--lenient)
-    /// or refused, and why; also of the schemas of --tools. No text need be given then. With --json one object: grammar, counts, keywords (pointer, keyword,
-    /// status, note) and error, or functions with these. With --batch the answers have it as schema_report.
+    /// or refused, and why; also of the schemas of --tools. No text need be given then. With --json one
+    /// object: grammar, counts, keywords (pointer, keyword, status, note) and error, or functions with these.
+    /// With --batch the answers have it as schema_report.
     #[arg(long)]
     report: bool,
     /// Read lines of JSON with a grammar and a text each.
@@ -300,7 +301,7 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 pub(crate) struct Mask {
     pub(crate) grammar: GrammarSource,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokensOf,
     pub(crate) text: String,
     pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,

@@ -72,8 +72,8 @@ pub(crate) struct LowGenerate {
     engine: Engine,
     /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
     ///
-    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with
-    /// syntax its text) or regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty,
+    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, grammar (a name or a file;
+    /// with syntax its text) or regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty,
     /// repeat_last_n, presence_penalty, frequency_penalty, stop (a list), finish, logprobs. For each a line
     /// is printed as soon as it has ended: what --json prints, with its id, or {"id": .., "error": ..}. A
     /// byte order mark is passed over. Exit code 0 says that all lines were answered.
@@ -83,7 +83,7 @@ pub(crate) struct LowGenerate {
         conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare", "draft_model"]
     )]
     batch: Option<PathBuf>,
-    /// Where the text goes, or with --json the object, in place of standard output.
+    /// Write the text, or with --json the object, to this file in place of standard output.
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "batch")]
     out: Option<PathBuf>,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
@@ -245,9 +245,7 @@ impl LowGenerate {
         let load = self.device.load_options()?;
         let card = self.device.resolve();
         self.reach.refuse_idle(constrained)?;
-        if !batch {
-            self.options.tell_idle();
-        }
+        self.options.tell_idle(batch);
         if let Some(way) = way {
             if grammar.is_none() && !batch {
                 let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";

@@ -33,11 +33,9 @@ pub(super) fn run(
     options: &DecodeOptions,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
-    let text = prompt_text(prompt)?;
-    let destination = Destination::of(command)?;
+    let (text, destination) = (prompt_text(prompt)?, Destination::of(command.out.as_deref())?);
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &[])?.unzip();
-    let capturing = capturing.flatten();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let mut fixed = None;
     if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
@@ -78,7 +76,7 @@ pub(super) fn run(
         Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
     }
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
-    let captures = capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text));
+    let captures = capturing.flatten().map_or_else(Map::new, |capturing| capturing.fields(&generation.text));
     let ended = Ended {
         end: if interrupt::pressed() { End::Interrupted } else { End::Finished(generation.finish) },
         generation,

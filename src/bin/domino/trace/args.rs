@@ -14,7 +14,7 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
-    tokenizer::{LowVocabulary, Tokens},
+    tokenizer::{LowVocabulary, TokensOf},
 };
 
 /// Measure masks and steps along given texts.
@@ -68,7 +68,7 @@ pub(crate) struct LowTrace {
 #[derive(Debug)]
 pub(crate) struct Trace {
     pub(crate) grammar: GrammarSource,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokensOf,
     pub(crate) out: Option<PathBuf>,
     pub(crate) expected: Option<Input>,
     pub(crate) passes: Passes,
