@@ -160,7 +160,7 @@ impl LowGrammar {
     }
 
     /// The same with these options where flags say nothing.
-    fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
+    pub(crate) fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
         self.resolve_beside(defaults)?.ok_or_else(|| {
             let hint = "give --grammar FILE, --grammar json, --schema FILE, or --regex REGEX";
             BadInput::new("no grammar given").hint(hint)

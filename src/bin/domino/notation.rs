@@ -130,8 +130,10 @@ impl Notation {
         let inside = SchemaOptions::default();
         match self {
             Self::JsonSchema => options.clone(),
-            Self::StructuralTag => inside.with_order(options.order).with_numbers(options.numbers),
-            Self::Lark => inside.with_numbers(options.numbers),
+            Self::StructuralTag => {
+                inside.with_order(options.order).with_numbers(options.numbers).with_escapes(options.escapes)
+            }
+            Self::Lark => inside.with_numbers(options.numbers).with_escapes(options.escapes),
             Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
         }
     }
@@ -256,8 +258,10 @@ impl GrammarSource {
     pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
         match self {
             Self::File(_, Notation::JsonSchema, _) => None,
-            Self::File(_, Notation::StructuralTag, _) | Self::Tools(..) => Some(&["--order", "--numbers"]),
-            Self::File(_, Notation::Lark, _) => Some(&["--numbers"]),
+            Self::File(_, Notation::StructuralTag, _) | Self::Tools(..) => {
+                Some(&["--order", "--escapes", "--numbers"])
+            }
+            Self::File(_, Notation::Lark, _) => Some(&["--escapes", "--numbers"]),
             Self::File(..) | Self::Shipped(_) | Self::Regex(_) => Some(&[]),
         }
     }

@@ -14,6 +14,7 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
+    schema,
     tokenizer::{LowVocabulary, TokensOf},
 };
 
@@ -90,7 +91,7 @@ impl LowTrace {
         }
         let times = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Trace {
-            grammar: self.grammar.required()?,
+            grammar: self.grammar.required_beside(schema::for_comparing())?,
             tokens: self.tokens.resolve(),
             out: self.out,
             expected,
