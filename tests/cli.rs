@@ -37,7 +37,7 @@ pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run 
 /// The program, which must know nothing of the user's settings and cache.
 pub(crate) fn program() -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_domino"));
-    for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR"] {
+    for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR", "DOMINO_MODEL"] {
         program.env_remove(variable);
     }
     program.env("DOMINO_NO_CACHE", "1");

@@ -83,4 +83,6 @@ mod tidy;
 mod tokenizers;
 mod tool_arguments;
 mod tools;
+#[cfg(feature = "cli")]
+mod usage;
 mod vocabulary_cache;

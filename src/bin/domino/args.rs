@@ -28,7 +28,7 @@ use crate::{
     rows::Usual,
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
-    tokenizer::{LowVocabulary, Tokens},
+    tokenizer::{LowVocabulary, TokensOf},
     tools::LowTools,
     trace::args::{LowTrace, Trace},
 };
@@ -168,7 +168,7 @@ impl LowGrammar {
     }
 
     /// The same with these options where flags say nothing.
-    fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
+    pub(crate) fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
         self.resolve_beside(defaults, false)?.source.ok_or_else(|| {
             let hint = "give --grammar FILE, --grammar json, --schema FILE, or --regex REGEX";
             BadInput::new("no grammar given").hint(hint)
@@ -211,8 +211,9 @@ struct LowCheck {
     /// Before the texts, list every keyword of the JSON Schema and what becomes of it.
     ///
     /// It is enforced, annotation, unknown (it restricts nothing, and no draft knows it), relaxed (--lenient)
-    /// or refused, and why; also of the schemas of --tools. No text need be given then. With --json one object: grammar, counts, keywords (pointer, keyword,
-    /// status, note) and error, or functions with these. With --batch the answers have it as schema_report.
+    /// or refused, and why; also of the schemas of --tools. No text need be given then. With --json one
+    /// object: grammar, counts, keywords (pointer, keyword, status, note) and error, or functions with these.
+    /// With --batch the answers have it as schema_report.
     #[arg(long)]
     report: bool,
     /// Read lines of JSON with a text each, and a grammar where it is not that of the flags.
@@ -316,7 +317,7 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 pub(crate) struct Mask {
     pub(crate) grammar: GrammarSource,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokensOf,
     pub(crate) text: String,
     pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,

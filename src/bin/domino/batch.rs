@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     args::Batch,
-    check::{byte_vocabulary, extend, judge},
+    check::{byte_vocabulary, explained, explained_field, extend, judge},
     failure::{self, BadInput, Exit, note},
     lines,
     notation::{GrammarSource, relaxed_as_json},
@@ -126,6 +126,9 @@ impl Judge<'_> {
         if let Some(found) = verdict.leaving().filter(|_| !accepted) {
             answer["message"] = found.what.clone().into();
             extend(&mut answer, found.fields());
+            let loaded = source.load().ok();
+            let schema = loaded.as_ref().and_then(|text| text.schema());
+            extend(&mut answer, explained_field(&explained(schema, &verdict, text.as_bytes())));
         }
         let mut answer = warned::with(answer, grammar.grammar_warnings());
         if !relaxed.is_empty() {

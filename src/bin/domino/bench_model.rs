@@ -32,7 +32,13 @@ pub(crate) struct LowBenchModel {
     random: Option<String>,
     /// The number format of random weights: f32, f16, bf16, q8_0, q4_0, q4_k and others.
     // The flag of the same name for JSON Schemas stands in another section of help.
-    #[arg(id = "random_format", long, value_name = "FORMAT", default_value = "f32", requires = "random")]
+    #[arg(
+        id = "random_format",
+        long = "format",
+        value_name = "FORMAT",
+        default_value = "f32",
+        requires = "random"
+    )]
     format: Format,
     /// Multiply quantised weights with inputs as they are, in place of inputs rounded to eight bits: slower.
     #[arg(long)]

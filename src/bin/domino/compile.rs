@@ -20,7 +20,7 @@ use crate::{
     progress,
     reach::LowTerminals,
     stdout,
-    tokenizer::{LowVocabulary, Tokens},
+    tokenizer::{LowVocabulary, TokensOf},
 };
 
 /// Grow all subterminal trees of a grammar for a vocabulary ahead of their use, and keep them in a file.
@@ -51,7 +51,7 @@ pub(crate) struct LowCompile {
 #[derive(Debug)]
 pub(crate) struct Compile {
     grammar: GrammarSource,
-    tokens: Tokens,
+    tokens: TokensOf,
     terminals: Terminals,
     out: PathBuf,
     force: bool,

@@ -13,8 +13,8 @@ const DEFAULT_MODEL: &str = "models/domino-small";
 /// The variable that names a model where no flag does.
 const VARIABLE: &str = "DOMINO_MODEL";
 
-/// Where the files of the model `name` lie, fetched from the hub if need be. If there is no name, of the model
-/// that the variable `DOMINO_MODEL` names, or else of the default model.
+/// Finds the files of the model `name`, fetched from the hub if need be. If there is no name, it is the model
+/// that the variable `DOMINO_MODEL` names, or else the default model.
 pub(crate) fn locate(name: Option<&Path>) -> Result<PathBuf, BadInput> {
     // As all variables, one that is set to nothing is not set.
     let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
@@ -25,7 +25,7 @@ pub(crate) fn locate(name: Option<&Path>) -> Result<PathBuf, BadInput> {
     }
 }
 
-/// Where the files of the model `path` lie.
+/// Finds the files of the model `path`.
 fn locate_named(path: &Path) -> Result<PathBuf, BadInput> {
     let is_gguf = is_gguf(path);
     if path.is_dir() {
@@ -105,9 +105,9 @@ pub(crate) fn default_model() -> Result<PathBuf, BadInput> {
         .ok_or_else(|| {
             BadInput::new(format!("no model given, and no folder {DEFAULT_MODEL} here or beside the program"))
                 .hint(format!(
-                    "name one with --model or DOMINO_MODEL: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub, such as \
-                     Qwen/Qwen2.5-0.5B-Instruct; or get the folder {DEFAULT_MODEL} from domino's repository: it \
-                     is not in the package"
+                    "name one with --model or DOMINO_MODEL: a folder, a GGUF file, or OWNER/NAME on the \
+                     Hugging Face hub, such as Qwen/Qwen2.5-0.5B-Instruct; or get the folder \
+                     {DEFAULT_MODEL} from domino's repository: it is not in the package"
                 ))
         })
 }

@@ -136,8 +136,10 @@ impl Notation {
         let inside = SchemaOptions::default();
         match self {
             Self::JsonSchema => options.clone(),
-            Self::StructuralTag => inside.with_order(options.order).with_numbers(options.numbers),
-            Self::Lark => inside.with_numbers(options.numbers),
+            Self::StructuralTag => {
+                inside.with_order(options.order).with_numbers(options.numbers).with_escapes(options.escapes)
+            }
+            Self::Lark => inside.with_numbers(options.numbers).with_escapes(options.escapes),
             Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
         }
     }
@@ -264,8 +266,8 @@ impl GrammarSource {
     pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
         match self.notation() {
             Notation::JsonSchema => None,
-            Notation::StructuralTag => Some(&["--order", "--numbers"]),
-            Notation::Lark => Some(&["--numbers"]),
+            Notation::StructuralTag => Some(&["--order", "--escapes", "--numbers"]),
+            Notation::Lark => Some(&["--escapes", "--numbers"]),
             Notation::Gbnf | Notation::Regex | Notation::LarkGreedy | Notation::Ebnf => Some(&[]),
         }
     }

@@ -8,7 +8,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-/// So many things of this name, in English: "1 token", "2 tokens", "2 guesses".
+/// Counts things of this name, in English: "1 token", "2 tokens", "2 guesses".
 pub(crate) fn count(number: impl ToString, name: &str) -> String {
     let number = number.to_string();
     let ending = match &*number {

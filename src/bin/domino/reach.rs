@@ -25,8 +25,8 @@ pub(crate) struct LowReach {
 pub(crate) struct LowTerminals {
     /// Which parts of the grammar are terminals: the largest regular ones, or those of a lexer.
     ///
-    /// folded: the largest regular parts. written: those that a lexer written for the grammar would have, that
-    /// is literals, classes, and token-like rules such as string, number, name and ws. Without --lookahead the
+    /// folded: the largest regular parts. written: those that a lexer written for the grammar would have:
+    /// literals, classes, and token-like rules such as string, number, name and ws. Without --lookahead the
     /// text is the same, and folded is faster; with it only written counts as the DOMINO paper does. `domino
     /// inspect terminals` lists them. Default: folded.
     #[arg(long, value_name = "WHICH", value_enum)]

@@ -30,7 +30,8 @@ pub(crate) struct LowSchema {
     /// Whether an object may have a key twice that the schema does not list. Default: refuse.
     #[arg(long, value_name = "WHETHER")]
     duplicate_keys: Option<LowDuplicateKeys>,
-    /// Ways to write a character: all that JSON has, or escapes only where they must be. Default: all.
+    /// Ways to write a character: escapes only where they must be, or all that JSON has. Default: minimal; all
+    /// for `check` and `trace`.
     #[arg(long, value_name = "WHICH")]
     escapes: Option<LowEscapes>,
     /// Ways to write a number: plain, as typed readers read it (whole numbers in digits, others without
@@ -163,13 +164,27 @@ pub(crate) fn refuse_idle(
             .hint("give --grammar FILE.json, or --syntax json_schema for other endings"));
     }
     Err(BadInput::new(format!("{flag} is for a JSON Schema that is a grammar by itself"))
-        .hint(format!("schemas inside of this grammar take {}", taken.join(" and "))))
+        .hint(format!("schemas inside of this grammar take {}", listed(taken))))
+}
+
+/// Names with commas, and "and" before the last.
+fn listed(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// The options for judging texts that others wrote.
 pub(crate) fn for_checking() -> SchemaOptions {
     let options = SchemaOptions::default().with_white_space(WhiteSpace::Any);
-    options.with_order(Order::Any).with_numbers(Numbers::Any)
+    options.with_order(Order::Any).with_numbers(Numbers::Any).with_escapes(Escapes::All)
+}
+
+/// The options for measuring along texts by which engines are compared: others escape what they like.
+pub(crate) fn for_comparing() -> SchemaOptions {
+    SchemaOptions::default().with_escapes(Escapes::All)
 }
 
 impl RowOptions {

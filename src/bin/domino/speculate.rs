@@ -169,8 +169,7 @@ impl LowSpeculate {
         let proposer = self.proposer.unwrap_or_default();
         let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
         let Self { prior, compare, draft, .. } = self;
-        let draft = draft.resolve();
-        Ok(Speculation { how, proposer, threshold, prior, learning, compare, asked, draft })
+        Ok(Speculation { how, proposer, threshold, prior, learning, compare, asked, draft: draft.resolve() })
     }
 
     /// How long drafts are, with what the proposer and its threshold say of it.
@@ -452,12 +451,8 @@ fn tell_apart(prior: &Prior, file: &Path, grammar: &CompiledGrammar) {
     }
     let was = reach::in_words(prior.lookahead(), prior.terminals());
     let is = reach::in_words(grammar.lookahead(), grammar.terminals());
-    let paint = Paint::for_stderr();
-    note!(
-        "{} {} was learnt with {was}, and this is {is}: its guesses may be worse",
-        paint.cyan("note:"),
-        file.display()
-    );
+    let (note, file) = (Paint::for_stderr().cyan("note:"), file.display());
+    note!("{note} {file} was learnt with {was}, and this is {is}: its guesses may be worse");
 }
 
 /// The prior of a file.

@@ -1,4 +1,4 @@
-//! Where vocabularies come from: a tokenizer's files, a model, or the cache.
+//! Reads vocabularies: of a tokenizer's files, of a model, or from the cache.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use domino::{Vocabulary, store::CacheFolder};
 
 use crate::{failure::BadInput, model, progress};
 
-/// Whose tokens, for commands that run no model.
+/// Flags that say whose tokens are meant, for commands that run no model.
 #[derive(Debug, Args)]
 pub(crate) struct LowVocabulary {
     /// A tokenizer.json, a folder with one, or a GGUF file.
@@ -20,30 +20,30 @@ pub(crate) struct LowVocabulary {
     model: Option<PathBuf>,
 }
 
-/// Whose tokens.
+/// A tokenizer or a model whose tokens are meant.
 #[derive(Debug)]
-pub(crate) enum Tokens {
-    /// Those of a tokenizer's files.
+pub(crate) enum TokensOf {
+    /// A tokenizer's files.
     Tokenizer(PathBuf),
-    /// Those of a model; `None`: of the default model.
+    /// A model; `None`: the default model.
     Model(Option<PathBuf>),
 }
 
 impl LowVocabulary {
-    /// Whose tokens are meant; those of the default model if nothing was said.
-    pub(crate) fn resolve(self) -> Tokens {
-        self.given().unwrap_or(Tokens::Model(None))
+    /// Takes what was given, or else the default model.
+    pub(crate) fn resolve(self) -> TokensOf {
+        self.given().unwrap_or(TokensOf::Model(None))
     }
 
-    /// Whose tokens are meant, if that was said.
-    pub(crate) fn given(self) -> Option<Tokens> {
-        let model = self.model.map(|model| Tokens::Model(Some(model)));
-        self.tokenizer.map(Tokens::Tokenizer).or(model)
+    /// Takes what was given.
+    pub(crate) fn given(self) -> Option<TokensOf> {
+        let model = self.model.map(|model| TokensOf::Model(Some(model)));
+        self.tokenizer.map(TokensOf::Tokenizer).or(model)
     }
 }
 
-impl Tokens {
-    /// Where their files lie. Those of a model on the hub are fetched if need be.
+impl TokensOf {
+    /// Finds their files. Those of a model on the hub are fetched if need be.
     pub(crate) fn locate(&self) -> Result<PathBuf, BadInput> {
         match self {
             Self::Tokenizer(path) => Ok(path.clone()),

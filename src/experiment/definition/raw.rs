@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 use super::{
     super::row::K,
     ExperimentError, Turns,
-    one_or_more::{list_or_one, some_or_one},
+    one_or_more::{Listed, list_or_one, some_or_one},
 };
 use crate::grammar::suggest;
 
@@ -109,6 +109,11 @@ pub(super) struct RawTask {
     pub(super) answer: Option<String>,
 }
 
+impl Listed for RawTask {
+    const EXPECTED: &'static str =
+        "the name of a grammar or a table with its name and file, or a list of these";
+}
+
 /// A notation, by the names that flags have.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -159,7 +164,7 @@ impl RawDefinition {
                 Some((said, _)) if message.starts_with("unknown field") => said.to_owned(),
                 _ => message,
             };
-            ExperimentError::definition(place, said.replace("unknown field", "unknown key")).with_hint(hint)
+            ExperimentError::definition(place, said).with_hint(hint)
         })
     }
 }
@@ -174,7 +179,7 @@ fn position(text: &str, byte: usize) -> (usize, usize) {
 
 /// A table or something simpler in its place, with errors that name what is wrong inside.
 macro_rules! simple_or_table {
-    ($type:ty, $expecting:literal, $($simple:ident => $from_simple:expr),+; $table:ty => $from_table:expr) => {
+    ($type:ty, $expecting:literal, $($simple:ident => $of:expr),+; $table:ty => $from_table:expr) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Visitor;
@@ -186,7 +191,7 @@ macro_rules! simple_or_table {
                         f.write_str($expecting)
                     }
 
-                    $(simple_or_table!(@ $simple $type, $from_simple);)+
+                    $(simple_or_table!(@ $simple $type, $of);)+
 
                     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<$type, A::Error> {
                         let table = <$table>::deserialize(de::value::MapAccessDeserializer::new(map))?;

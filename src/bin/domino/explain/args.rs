@@ -93,7 +93,7 @@ impl LowExplain {
         let mut options = self.options.resolve()?;
         let grammar = self.grammar.resolve()?;
         self.reach.refuse_idle(grammar.is_some())?;
-        self.options.tell_idle();
+        self.options.tell_idle(false);
         if options.close && grammar.is_none() {
             return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
         }

@@ -85,10 +85,10 @@ pub(crate) struct LowGenerate {
         conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare", "draft_model"]
     )]
     batch: Option<PathBuf>,
-    /// Where the text goes, or with --json the object, or the lines of --batch, in place of standard output.
+    /// Write the text, or with --json the object, or the lines of --batch, to this file.
     ///
-    /// With --batch a run goes on where an earlier one has ended, however that was: what is in the file
-    /// stays, and is not made again.
+    /// It takes the place of standard output. With --batch a run goes on where an earlier one has ended,
+    /// however that was: what is in the file stays, and is not made again.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
     /// With --batch: copy columns that are not known to the answers, which otherwise are refused.
@@ -263,9 +263,7 @@ impl LowGenerate {
         let load = self.device.load_options()?;
         let card = self.device.resolve();
         self.reach.refuse_idle(constrained)?;
-        if !batch {
-            self.options.tell_idle();
-        }
+        self.options.tell_idle(batch);
         if let Some(way) = way {
             if grammar.is_none() && !batch {
                 let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";

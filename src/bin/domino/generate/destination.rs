@@ -1,19 +1,18 @@
-//! Where a text goes: to standard output as it comes, or to the file of `--out` when it is whole.
+//! Writes a text to standard output as it comes, or to the file of `--out` when it is whole.
 
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 use serde_json::Value;
 
-use super::args::Generate;
 use crate::{failure::BadInput, output::Output, stdout};
 
-/// Where a text goes.
+/// Standard output, or a file.
 pub(super) struct Destination<'a>(Option<Output<'a>>);
 
 impl<'a> Destination<'a> {
-    /// That of the command. A file that cannot be written is told of before any work.
-    pub(super) fn of(command: &'a Generate) -> Result<Self, BadInput> {
-        command.out.as_deref().map(Output::prepare).transpose().map(Self)
+    /// Takes the file of `--out`, if there is one. A file that cannot be written is told of before any work.
+    pub(super) fn of(file: Option<&'a Path>) -> Result<Self, BadInput> {
+        file.map(Output::prepare).transpose().map(Self)
     }
 
     /// Is it a file?

@@ -31,8 +31,7 @@ pub(super) fn run(
     options: &DecodeOptions,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
-    let text = prompt_text(prompt)?;
-    let destination = Destination::of(command)?;
+    let (text, destination) = (prompt_text(prompt)?, Destination::of(command.out.as_deref())?);
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &[])?.unzip();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());

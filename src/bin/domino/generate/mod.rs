@@ -71,7 +71,7 @@ fn one(
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
     let text = prompt_text(prompt)?;
-    let destination = Destination::of(command)?;
+    let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
     let mut prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
@@ -214,7 +214,8 @@ fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
     // A budget has said where it ended.
     let place = error.chain().find_map(|cause| cause.downcast_ref::<StepError>()).and_then(StepError::place);
     if place.is_none() {
-        told.sentence += &format!("; {} of text made", count(steps.text().len(), "byte"));
+        let were = if steps.text().len() == 1 { "was" } else { "were" };
+        told.sentence += &format!("; {} of text {were} made", count(steps.text().len(), "byte"));
     }
     if place.is_none_or(|place| place.rules.is_empty()) {
         told.sentence += &steps.constraint().map(failure::in_terminals).unwrap_or_default();

@@ -19,7 +19,7 @@ const LAST: usize = 64;
 /// How to draw, and when to end.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LowOptions {
-    /// How evenly tokens are drawn: 0 takes the likeliest, 1 draws as the model says.
+    /// Draw tokens more or less evenly: 0 takes the likeliest, 1 draws as the model says.
     ///
     /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
     #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
@@ -77,8 +77,8 @@ pub(crate) struct LowOptions {
 }
 
 impl LowOptions {
-    /// Warns of flags that change nothing beside others.
-    pub(crate) fn tell_idle(&self) {
+    /// Warns of flags that change nothing beside others, unless `others` may come with the rows of a batch.
+    pub(crate) fn tell_idle(&self, others: bool) {
         let greedy = self.temperature == 0.0;
         let penalised =
             self.repeat_penalty != 1.0 || self.presence_penalty != 0.0 || self.frequency_penalty != 0.0;
@@ -89,7 +89,7 @@ impl LowOptions {
             (!penalised && self.repeat_last_n != LAST, "--repeat-last-n", "there are no penalties"),
         ];
         let paint = Paint::for_stderr();
-        for (_, flag, why) in idle.into_iter().filter(|(idle, ..)| *idle) {
+        for (_, flag, why) in idle.into_iter().filter(|(idle, ..)| *idle && !others) {
             note!("{} {flag} changes nothing: {why}", paint.cyan("warning:"));
         }
     }

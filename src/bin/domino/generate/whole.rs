@@ -65,7 +65,7 @@ pub(super) fn run(
     (prompt, options, way): (&Prompt, &DecodeOptions, Way),
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
-    let destination = Destination::of(command)?;
+    let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
     let prompt = prompt_tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;

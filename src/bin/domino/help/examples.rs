@@ -1,6 +1,6 @@
 //! Examples and exit codes at the end of the help of the whole program.
 
-/// For `domino -h`.
+/// Examples for `domino -h`.
 pub(crate) const SHORT: &str = "\
 Examples:
   domino generate --grammar json --prompt 'A JSON file describing a person: '
@@ -8,7 +8,7 @@ Examples:
   domino check --schema person.json document.json
 The ten usual flags of a command: domino COMMAND -h";
 
-/// For `domino --help`.
+/// Examples and exit codes for `domino --help`.
 pub(crate) const LONG: &str = "\
 Examples:
   domino generate --grammar json --prompt 'A JSON file describing a person: '

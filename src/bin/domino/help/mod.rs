@@ -1,8 +1,8 @@
-//! What help shows: the flags that most runs need by `-h`, all of them in sections by `--help`.
+//! Arranges help: the flags that most runs need stand in `-h`, all of them in sections in `--help`.
 //!
 //! Flags are declared beside what they mean. Where help shows them is said here alone, by two tables, so that
-//! a section of one command is the same in all others, and ends where it ends. A flag that neither table names
-//! stands under "Options" in `--help`, and not in `-h`.
+//! a section of one command is the same in all others, and ends where it ends. A flag that neither table
+//! names stands under "Options" in `--help`, and not in `-h`.
 
 pub(crate) mod examples;
 

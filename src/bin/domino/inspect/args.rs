@@ -11,7 +11,7 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::LowTerminals,
-    tokenizer::{LowVocabulary, Tokens},
+    tokenizer::{LowVocabulary, TokensOf},
 };
 
 const EXAMPLES: &str = "\
@@ -53,8 +53,8 @@ Examples:
 /// schema: every keyword of a JSON Schema, or of the schemas of --tools, with its pointer: enforced,
 /// annotation, unknown, relaxed or refused, and why. Exit code 2 if the schema cannot be used.
 ///
-/// Tokens are those of --tokenizer or --model, and without either the 256 bytes, also where DOMINO_MODEL names a
-/// model.
+/// Tokens are those of --tokenizer or --model, and without either the 256 bytes, also where DOMINO_MODEL
+/// names a model.
 ///
 /// Without a stage: sizes, memory and times of all of them, and warnings: where the grammar is written in a
 /// way that costs, on which text that shows, and how to write it instead. Of a JSON Schema also its shapes,
@@ -123,7 +123,7 @@ pub(crate) struct Inspect {
     pub(crate) stage: Stage,
     pub(crate) grammar: GrammarSource,
     /// `None`: the 256 bytes.
-    pub(crate) tokens: Option<Tokens>,
+    pub(crate) tokens: Option<TokensOf>,
     pub(crate) terminals: Terminals,
     pub(crate) text: Text,
     pub(crate) rule: Option<String>,

@@ -95,7 +95,7 @@ const BY_GENERATE: [&str; 37] = [
 ];
 
 /// Keys of the lines that `check` writes, besides.
-const BY_CHECK: [&str; 12] = [
+const BY_CHECK: [&str; 13] = [
     "accepted",
     "message",
     "offset",
@@ -107,6 +107,7 @@ const BY_CHECK: [&str; 12] = [
     "terminals",
     "rules",
     "pointer",
+    "schema_errors",
     "schema_report",
 ];
 

@@ -14,7 +14,8 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
-    tokenizer::{LowVocabulary, Tokens},
+    schema,
+    tokenizer::{LowVocabulary, TokensOf},
 };
 
 /// Measure masks and steps along given texts.
@@ -72,7 +73,7 @@ pub(crate) struct LowTrace {
 #[derive(Debug)]
 pub(crate) struct Trace {
     pub(crate) grammar: GrammarSource,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: TokensOf,
     pub(crate) out: Option<PathBuf>,
     pub(crate) expected: Option<Input>,
     pub(crate) passes: Passes,
@@ -96,7 +97,7 @@ impl LowTrace {
         }
         let times = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Trace {
-            grammar: self.grammar.required()?,
+            grammar: self.grammar.required_beside(schema::for_comparing())?,
             tokens: self.tokens.resolve(),
             out: self.out,
             expected,
