@@ -37,7 +37,7 @@ pub(crate) fn domino_in(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Run 
 /// The program, which must know nothing of the user's settings and cache.
 pub(crate) fn program() -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_domino"));
-    for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR"] {
+    for variable in ["CARGO_MANIFEST_DIR", "RUST_LOG", "DOMINO_CACHE_DIR", "DOMINO_MODEL"] {
         program.env_remove(variable);
     }
     program.env("DOMINO_NO_CACHE", "1");
@@ -64,8 +64,10 @@ pub(crate) fn last_line(run: &Run) -> Value {
 
 fn batch(rows: &str) -> Vec<Value> {
     let run = domino(&["check", "--batch", "-"], rows.as_bytes());
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let answers: Vec<Value> = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let unanswered = answers.iter().any(|answer| answer["accepted"].is_null());
+    assert_eq!(run.code, Some(i32::from(unanswered)), "{}", run.stderr);
+    answers
 }
 
 #[test]
@@ -200,7 +202,7 @@ fn batch_answers_every_line() {
         r#"{"id": 9, "syntax": "gbnf", "grammar": "root ::= \"a\""}"#,
         r#"{"id": 10, "syntax": "gbnf", "grammar": "root ::= \"a\"", "text": 7}"#,
         "",
-        r#"{"id": {"a": [null]}, "syntax": "regex", "grammar": "a*", "text": "", "more": 1}"#,
+        r#"{"id": {"a": [null]}, "syntax": "regex", "grammar": "a*", "text": ""}"#,
         r#"{"id": 12, "syntax": "gbnf", "grammar": "root ::= root", "text": ""}"#,
         r#"{"id": 13, "syntax": "regex", "grammar": "a", "text": "\ud800"}"#,
     ];
@@ -215,7 +217,7 @@ fn batch_answers_every_line() {
         ("5", json!(false)),
         ("6", json!(null)),
         ("7", json!(null)),
-        ("null", json!(null)),
+        ("8", json!(null)),
         ("9", json!(null)),
         ("10", json!(null)),
         ("{\"a\":[null]}", json!(true)),

@@ -125,7 +125,7 @@ fn files_of_another_kind_are_recognised() {
     let lark = "start: WORD\nWORD: /[a-z]+/\n";
     for (name, content, looks, hint) in [
         ("noext-json", schema, "a JSON Schema", "`--syntax json_schema`"),
-        ("person.schema", schema, "a JSON Schema", "`--syntax json_schema`"),
+        ("person.grammar", schema, "a JSON Schema", "`--schema FILE`"),
         ("person.txt", schema, "a JSON Schema", "`--syntax json_schema`"),
         (
             "person.JSON5",

@@ -1,9 +1,9 @@
 //! One test binary: every integration test is a module of it.
 
 #[cfg(feature = "cli")]
-mod cli;
+mod batch;
 #[cfg(feature = "cli")]
-mod cli_batch;
+mod cli;
 #[cfg(feature = "cli")]
 mod cli_bench_model;
 #[cfg(feature = "cli")]
@@ -83,4 +83,6 @@ mod tidy;
 mod tokenizers;
 mod tool_arguments;
 mod tools;
+#[cfg(feature = "cli")]
+mod usage;
 mod vocabulary_cache;

@@ -4,7 +4,7 @@ use std::{env, path::Path, time::Instant};
 
 use domino::{
     CompiledGrammar, Compiler, Limits, TokenId, Vocabulary,
-    grammar::json_schema::{Numbers, Order, SchemaOptions},
+    grammar::json_schema::{Escapes, Numbers, Order, SchemaOptions},
 };
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ pub(super) fn measure(shipped: &Vocabulary) {
         let instance = &complaint.instance;
         let tokens = super::tokens(vocabulary, &instance.to_string());
         let text = complaint.schema.to_string();
-        let any = SchemaOptions::default().with_numbers(Numbers::Any);
+        let any = SchemaOptions::default().with_numbers(Numbers::Any).with_escapes(Escapes::All);
         let options = any.clone().with_order(complaint.order);
         let [taken, beside] =
             [(&options, &text), (&any, &plain(instance).to_string())].map(|(options, schema)| {

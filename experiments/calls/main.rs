@@ -110,7 +110,7 @@ fn main() -> anyhow::Result<()> {
 impl Bench {
     /// Replays the valid instances of a schema.
     fn replay(&self, case: &Case, spelling: Spelling, sums: &mut Sums) -> anyhow::Result<()> {
-        let mut options = SchemaOptions::default().with_numbers(Numbers::Any);
+        let mut options = SchemaOptions::default().with_numbers(Numbers::Any).with_escapes(Escapes::All);
         if spelling == Spelling::Strict {
             options = options.with_white_space(WhiteSpace::Compact).with_escapes(Escapes::Minimal);
         }

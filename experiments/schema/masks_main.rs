@@ -27,7 +27,7 @@ use std::{
 
 use domino::{
     CompiledGrammar, Compiler, Constraint, Limits, Lookahead, TokenId,
-    grammar::json_schema::{Format, Numbers, Order, SchemaOptions},
+    grammar::json_schema::{Escapes, Format, Numbers, Order, SchemaOptions},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -68,6 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .with_order(if has("any") { Order::Any } else { Order::Schema })
         .with_lenient(has("--lenient"))
         .with_numbers(Numbers::Any)
+        .with_escapes(Escapes::All)
         .with_format(if has("--annotate") { Format::Annotate } else { Format::Assert });
     let mut lines = std::io::stdin().lock().lines();
     let mut out = std::io::stdout().lock();

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, error::Error, path::Path, time::Duration};
 
-use domino::grammar::json_schema::{Draft, Format, Numbers, Order, SchemaOptions, WhiteSpace};
+use domino::grammar::json_schema::{Draft, Escapes, Format, Numbers, Order, SchemaOptions, WhiteSpace};
 use suites::{Case, Counts, Decider, Outcome};
 
 #[path = "../../tests/schema/suites.rs"]
@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let given = |index: usize| arguments.get(index).map(String::as_str);
     let file = |index| given(index).map(Path::new).ok_or("a file is missing");
-    let mut options = SchemaOptions::default().with_white_space(WhiteSpace::Any).with_numbers(Numbers::Any);
+    let options = SchemaOptions::default().with_white_space(WhiteSpace::Any).with_numbers(Numbers::Any);
+    let mut options = options.with_escapes(Escapes::All);
     if std::env::var_os("ANY_ORDER").is_some() {
         options = options.with_order(Order::Any);
     }

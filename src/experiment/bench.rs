@@ -25,7 +25,10 @@ use super::{
 use crate::{
     compile::{CompiledGrammar, Compiler},
     decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling},
-    grammar::Grammar,
+    grammar::{
+        AutomataCache, Grammar,
+        json_schema::{Escapes, SchemaOptions},
+    },
     ids::TokenId,
     limits::Limits,
     lower::Terminals,
@@ -51,7 +54,11 @@ pub(super) struct Grammars {
 
 impl Grammars {
     pub(super) fn new(task: &Task, vocabulary: &Vocabulary) -> Result<Self, ExperimentError> {
-        let read = Grammar::parse(task.syntax, &task.grammar, &Limits::default());
+        // Other engines take any character of a schema's strings as `\uXXXX` too; all methods write the same
+        // language.
+        let schemas = SchemaOptions::default().with_escapes(Escapes::All);
+        let (limits, automata) = (Limits::default(), AutomataCache::new());
+        let read = Grammar::parse_by(task.syntax, &task.grammar, &schemas, &limits, &automata);
         let grammar = read.map_err(|source| ExperimentError::Grammar { name: task.name.clone(), source })?;
         let (name, vocabulary) = (task.name.clone(), vocabulary.clone());
         Ok(Self { grammar, name, vocabulary, compiled: HashMap::new() })

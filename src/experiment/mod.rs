@@ -23,8 +23,8 @@ pub mod summary;
 mod tokens;
 
 pub use definition::{
-    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, Program, Prompt, ShippedGrammars, Task, Turns,
-    Variant,
+    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, GrammarTexts, Program, Prompt, ShippedGrammars,
+    Task, Turns, Variant,
 };
 pub use error::ExperimentError;
 pub use header::{Header, Machine, ModelRecord, date, model_hash};

@@ -67,6 +67,14 @@ impl<'de> Deserialize<'de> for K {
                 u32::try_from(number).map(K::Terminals).map_err(|_| unexpected())
             }
 
+            // TOML has a number of that name.
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<K, E> {
+                if number == f64::INFINITY {
+                    return Ok(K::Infinite);
+                }
+                Err(E::invalid_value(serde::de::Unexpected::Float(number), &self))
+            }
+
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<K, E> {
                 match text {
                     "infinite" | "infinity" | "inf" => Ok(K::Infinite),

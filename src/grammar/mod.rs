@@ -9,6 +9,7 @@ pub mod ir;
 pub mod json_schema;
 pub mod pattern;
 pub mod source;
+pub mod suggest;
 pub mod tools;
 
 mod ask;
@@ -36,7 +37,6 @@ mod rust_types;
 pub(crate) mod spelled;
 mod structural;
 mod substring;
-pub(crate) mod suggest;
 mod token_numbers;
 mod warning;
 

@@ -1,12 +1,22 @@
-//! "Did you mean": the name nearest to one that is not there.
+//! "Did you mean": the name nearest to one that is not there, by Damerau-Levenshtein distance (optimal string
+//! alignment).
 //!
 //! Bounded: long names and all but the first ten thousand candidates are not looked at.
+//!
+//! ```
+//! use domino::grammar::suggest;
+//!
+//! let hint = suggest::did_you_mean("xml_persn", ["json", "xml_person"].into_iter());
+//! assert_eq!(hint.as_deref(), Some("did you mean `xml_person`?"));
+//! ```
 
 const LONGEST_NAME: usize = 64;
 const MOST_CANDIDATES: usize = 10_000;
 
 /// The candidate nearest to `name` if it is near: at most a third of the characters differ.
-pub(crate) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+///
+/// Case makes no difference, and neither do `-` and `_`. Quadratic in the length of the names.
+pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = folded(name);
     if wanted.len() > LONGEST_NAME {
         return None;
@@ -19,6 +29,38 @@ pub(crate) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>)
         .filter(|&(distance, _)| distance <= most)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// A hint with the candidate nearest to `name`, if there is a near one.
+pub fn did_you_mean<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<String> {
+    nearest(name, candidates).map(|near| format!("did you mean `{near}`?"))
+}
+
+/// A hint for an error of serde about a key that a struct does not have: the nearest of the keys that it has,
+/// or else all of them. `message` is the error's own text; `None` where it is about something else.
+///
+/// # Examples
+/// ```
+/// use domino::grammar::suggest;
+///
+/// let message = "unknown field `prmpt`, expected one of `id`, `prompt`, `seed`";
+/// assert_eq!(suggest::known_key(message).as_deref(), Some("did you mean `prompt`?"));
+/// let message = "unknown field `colour`, expected `id` or `prompt`";
+/// assert_eq!(suggest::known_key(message).as_deref(), Some("the keys here are `id`, `prompt`"));
+/// ```
+pub fn known_key(message: &str) -> Option<String> {
+    let (_, about) = message.split_once("unknown field `")?;
+    let (name, known) = about.split_once("`, expected ")?;
+    // Names stand between back ticks, whatever is between them: every second part.
+    let known: Vec<&str> = known.lines().next()?.split('`').skip(1).step_by(2).collect();
+    if known.is_empty() {
+        return None;
+    }
+    let all = || {
+        let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+        format!("the keys here are {}", known.join(", "))
+    };
+    Some(did_you_mean(name, known.iter().copied()).unwrap_or_else(all))
 }
 
 /// Case and the kind of dash make no difference between names.
@@ -58,5 +100,45 @@ mod tests {
         assert_eq!(find("w"), Some("ws"));
         assert_eq!(find("number"), None);
         assert_eq!(find(&"x".repeat(1000)), None);
+        assert_eq!(did_you_mean("vlaue", names.into_iter()).as_deref(), Some("did you mean `value`?"));
+        assert_eq!(did_you_mean("number", names.into_iter()), None);
+    }
+
+    /// The words are those that serde has, so its own errors are what is read.
+    #[test]
+    fn keys_that_serde_does_not_know_are_told_of() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "only the names count")]
+        struct Row {
+            prompt: Option<String>,
+            max_tokens: Option<u32>,
+            seed: Option<u64>,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "only the names count")]
+        struct One {
+            id: Option<u32>,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Empty {}
+        let hint = |row: &str| known_key(&serde_json::from_str::<Row>(row).unwrap_err().to_string());
+        for (row, expected) in [
+            (r#"{"promt": ""}"#, Some("did you mean `prompt`?")),
+            (r#"{"Prompt": ""}"#, Some("did you mean `prompt`?")),
+            (r#"{"max-tokens": 1}"#, Some("did you mean `max_tokens`?")),
+            (r#"{"seeds": 1}"#, Some("did you mean `seed`?")),
+            (r#"{"tokens": 1}"#, Some("the keys here are `prompt`, `max_tokens`, `seed`")),
+            (r#"{"seed": "x"}"#, None),
+            (r#"{"seed": 1"#, None),
+        ] {
+            assert_eq!(hint(row).as_deref(), expected, "{row}");
+        }
+        let one = serde_json::from_str::<One>(r#"{"idd": 1}"#).unwrap_err().to_string();
+        assert_eq!(known_key(&one).as_deref(), Some("did you mean `id`?"));
+        let none = serde_json::from_str::<Empty>(r#"{"idd": 1}"#).unwrap_err().to_string();
+        assert_eq!(known_key(&none), None);
     }
 }

@@ -2,13 +2,13 @@
 
 use domino::{
     CompiledGrammar, Compiler, Limits, TokenId, Vocabulary,
-    grammar::json_schema::{Numbers, Order, SchemaError, SchemaOptions, WhiteSpace},
+    grammar::json_schema::{Escapes, Numbers, Order, SchemaError, SchemaOptions, WhiteSpace},
 };
 
 /// How texts that others wrote are judged.
 pub(crate) fn checking() -> SchemaOptions {
     let options = SchemaOptions::default().with_white_space(WhiteSpace::Any);
-    options.with_order(Order::Any).with_numbers(Numbers::Any)
+    options.with_order(Order::Any).with_numbers(Numbers::Any).with_escapes(Escapes::All)
 }
 
 /// A schema, compiled for a vocabulary of bytes.

@@ -17,15 +17,18 @@ use crate::{
     explain::args::{Explain, LowExplain},
     failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},
+    help,
     input::Input,
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
-    notation::{GrammarSource, Notation, SHIPPED, Shipped},
+    notation::{self, GrammarSource, Notation, SHIPPED, Shipped},
     numbers,
     reach::{LowReach, Reach},
     retokenize::{LowRetokenize, Retokenize},
+    rows::Usual,
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
+    tokenizer::{LowVocabulary, TokensOf},
     tools::LowTools,
     trace::args::{LowTrace, Trace},
 };
@@ -33,36 +36,22 @@ use crate::{
 /// Bytes that `check` reads of a text.
 const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
-const EXAMPLES: &str = "\
-Examples:
-  domino generate --grammar json --prompt 'A JSON file describing a person: '
-  domino check --grammar rfc8259 document.json
-  domino compile --grammar json --tokenizer tokenizer.json --out json.trees
-  domino mask --grammar json --tokenizer tokenizer.json --text '{\"a\": '
-  domino trace --grammar json --tokenizer tokenizer.json traces.json --out cell.json
-  domino inspect --grammar my.gbnf
-  domino experiment experiments/definitions/quick.toml --quick     (feature `experiments`)
-
-Exit codes:
-  0    done; the text is in the language
-  1    the text is not in the language, or (not check) the work failed
-  2    flags, a grammar, a tokenizer or a model that cannot be used
-  3    generate: the text was cut, by --max-tokens, or by --stop before it was in the language,
-       without --finish
-  4    no answer: a budget of work, time or memory was used up; check: also past --max-bytes,
-       or the work failed
-  130  ended by Ctrl-C
-  141  whoever read standard output went away
-
-Warnings go to standard error, and logs when RUST_LOG is set, for example RUST_LOG=domino=debug.";
-
 /// Make a language model write only text of a given grammar, and bend it as little as possible.
 #[derive(Debug, Parser)]
-#[command(name = "domino", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(
+    name = "domino",
+    version,
+    after_help = help::examples::SHORT,
+    after_long_help = help::examples::LONG,
+    max_term_width = 100
+)]
 pub(crate) struct LowArgs {
     /// Print JSON on standard output instead of text for people.
     #[arg(long, global = true)]
     json: bool,
+    /// Say nothing on standard error but errors: no warnings, notes, progress and summaries.
+    #[arg(long, short = 'q', global = true)]
+    quiet: bool,
     #[command(flatten)]
     cache: LowCacheFlags,
     #[command(flatten)]
@@ -92,11 +81,16 @@ enum LowVerb {
 /// Which grammar.
 #[derive(Debug, Args)]
 pub(crate) struct LowGrammar {
-    /// The grammar: a file (its notation by its ending, .gbnf, .regex, .lark, .ebnf, .tags.json, or .json
-    /// for a JSON Schema), or the name of a grammar that comes with the program (see `domino grammars`).
+    /// The grammar: a file, or the name of a grammar that comes with the program (`domino grammars`).
+    ///
+    /// The notation of a file is known by its ending: .gbnf, .regex, .lark, .ebnf, .tags.json, or .json,
+    /// .jsonschema or .schema for a JSON Schema.
     // Derived groups leave out the fields of structs that have flags of other structs.
     #[arg(long, short = 'g', value_name = "FILE|NAME", group = "LowGrammar")]
     grammar: Option<PathBuf>,
+    /// A file with a JSON Schema, whatever its ending, instead of a grammar.
+    #[arg(long, value_name = "FILE", group = "LowGrammar", conflicts_with_all = ["grammar", "regex"])]
+    schema: Option<PathBuf>,
     /// A regular expression that the whole text must match, instead of a grammar.
     ///
     /// The dialect is that of Rust's `regex` crate, Unicode on, without look-around and
@@ -128,7 +122,7 @@ pub(crate) struct LowGrammar {
     #[arg(long, value_name = "SYNTAX", requires = "grammar")]
     syntax: Option<Notation>,
     #[command(flatten)]
-    schema: LowSchema,
+    schemas: LowSchema,
     #[command(flatten)]
     tools: LowTools,
 }
@@ -136,23 +130,36 @@ pub(crate) struct LowGrammar {
 impl LowGrammar {
     /// The grammar, if one was given.
     pub(crate) fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
-        self.resolve_beside(SchemaOptions::default())
+        Ok(self.resolve_beside(SchemaOptions::default(), false)?.source)
     }
 
-    /// The grammar, if one was given, with these options where flags say nothing.
-    fn resolve_beside(self, defaults: SchemaOptions) -> Result<Option<GrammarSource>, BadInput> {
-        let given = self.schema.given();
-        let options = self.schema.resolve(defaults)?;
-        let source = match (self.grammar, self.regex) {
-            (None, None) => {
-                let tools = self.tools.resolve()?;
-                tools.map(|(file, calling)| GrammarSource::Tools(file, Box::new(calling), Box::new(options)))
+    /// The grammar, if one was given, with these options where flags say nothing; with `rows`, what rows are
+    /// read beside: there no flag is idle, since rows may bring the grammars that it is for.
+    pub(crate) fn resolve_beside(self, defaults: SchemaOptions, rows: bool) -> Result<Usual, BadInput> {
+        let given = self.schemas.given();
+        let options = self.schemas.resolve(defaults)?;
+        // Clap lets a flag pass that needs another one where a third one excludes that.
+        if self.grammar.is_none() && self.syntax.is_some() {
+            return Err(BadInput::new("--syntax is for the file of --grammar").hint("leave --syntax out"));
+        }
+        if !rows {
+            self.tools.refuse_idle()?;
+        }
+        let (tools, calling) = self.tools.resolve()?;
+        let boxed = Box::new(options.clone());
+        let source = match (self.grammar, self.schema, self.regex, tools) {
+            (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, *boxed)?),
+            (None, Some(schema), ..) => Some(GrammarSource::schema(schema, *boxed)?),
+            (None, None, Some(regex), _) => Some(GrammarSource::Regex(regex)),
+            (None, None, None, Some(tools)) => {
+                Some(GrammarSource::Tools(tools, Box::new(calling.calling()?), boxed))
             }
-            (Some(grammar), _) => Some(GrammarSource::resolve(&grammar, self.syntax, options)?),
-            (None, Some(regex)) => Some(GrammarSource::Regex(regex)),
+            (None, None, None, None) => None,
         };
-        schema::refuse_idle(&given, source.as_ref().map(GrammarSource::schema_flags))?;
-        Ok(source)
+        if !rows {
+            schema::refuse_idle(&given, source.as_ref().map(GrammarSource::schema_flags))?;
+        }
+        Ok(Usual { source, options, calling })
     }
 
     /// The grammar, which must have been given.
@@ -161,9 +168,10 @@ impl LowGrammar {
     }
 
     /// The same with these options where flags say nothing.
-    fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
-        self.resolve_beside(defaults)?.ok_or_else(|| {
-            BadInput::new("no grammar given").hint("give --grammar FILE, --grammar json, or --regex REGEX")
+    pub(crate) fn required_beside(self, defaults: SchemaOptions) -> Result<GrammarSource, BadInput> {
+        self.resolve_beside(defaults, false)?.source.ok_or_else(|| {
+            let hint = "give --grammar FILE, --grammar json, --schema FILE, or --regex REGEX";
+            BadInput::new("no grammar given").hint(hint)
         })
     }
 }
@@ -184,32 +192,39 @@ impl LowGrammar {
 /// language also offset (in bytes), line and column (in characters), character, expected, more_expected (how
 /// many more there are) and terminals; where a budget ends line, column, rules and terminals.
 ///
-/// With --batch the one input is lines of JSON, {"id": .., "syntax": "gbnf", "grammar": "..", "text": "..",
-/// "prefix": false} (syntaxes as for --syntax), with the flags for JSON Schemas as further keys if need be
-/// ("order": "schema", "max_depth": 3), and for each a line {"id": .., "accepted": true|false|null, "error":
-/// ..} is printed at once; accepted is null, with an error, where there is no answer, such as for a grammar
-/// that is wrong. Where it is false, the line also has message, offset, line, column and so on, as with
-/// --json. Equal grammars are compiled once. The exit code is then 0 if all lines were read.
+/// With --batch the one input is lines of JSON (docs/batch.md), {"id": .., "text": "..", "prefix": false},
+/// such as `generate --batch` writes; with schema, grammar and syntax, regex or tools where the grammar is not
+/// that of the flags, and flags for JSON Schemas as further keys ("order": "schema", "max_depth": 3). For each
+/// a line {"id": .., "accepted": true|false|null, "error": ..} is printed at once; accepted is null, with an
+/// error, where there is no answer, such as for a grammar that is wrong. Where it is false, the line also has
+/// message, offset, line, column and so on, as with --json. Equal grammars are compiled once. The exit code
+/// is then 0 if all rows had an answer, whatever it is, and 1 if some had none.
 #[derive(Debug, Args)]
 struct LowCheck {
     #[command(flatten)]
     grammar: LowGrammar,
     /// Ask whether the text can still be completed, not whether it is complete.
-    #[arg(long, conflicts_with = "batch")]
+    #[arg(long)]
     prefix: bool,
     #[command(flatten)]
     capture: LowCapture,
-    /// Before the texts, list every keyword of the JSON Schema, or of the schemas of --tools: enforced,
-    /// annotation, unknown (it restricts nothing, and no draft knows it), relaxed (--lenient) or refused, and
-    /// why. No text need be given then. With --json one object: grammar, counts, keywords (pointer, keyword,
-    /// status, note) and error, or functions with these. With --batch the answers have it as schema_report.
+    /// Before the texts, list every keyword of the JSON Schema and what becomes of it.
+    ///
+    /// It is enforced, annotation, unknown (it restricts nothing, and no draft knows it), relaxed (--lenient)
+    /// or refused, and why; also of the schemas of --tools. No text need be given then. With --json one
+    /// object: grammar, counts, keywords (pointer, keyword, status, note) and error, or functions with these.
+    /// With --batch the answers have it as schema_report.
     #[arg(long)]
     report: bool,
-    /// Read lines of JSON with a grammar and a text each.
-    #[arg(long, conflicts_with_all = ["grammar", "regex", "syntax", "rules"])]
+    /// Read lines of JSON with a text each, and a grammar where it is not that of the flags.
+    #[arg(long, conflicts_with = "rules")]
     batch: bool,
-    /// Read no more than this of a text, or of a line with --batch. A longer text that has not left the
-    /// language by then has no answer (exit code 4).
+    /// With --batch: copy columns that are not known to the answers, which otherwise are refused.
+    #[arg(long, requires = "batch")]
+    keep_fields: bool,
+    /// Read no more than this of a text, or of a line with --batch.
+    ///
+    /// A longer text that has not left the language by then has no answer (exit code 4).
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_BYTES)]
     max_bytes: u64,
     /// The texts; - is standard input. With --batch at most one, and standard input if none.
@@ -222,16 +237,16 @@ struct LowCheck {
 struct LowMask {
     #[command(flatten)]
     grammar: LowGrammar,
-    /// A tokenizer.json, or a model's folder with one.
-    #[arg(long, short = 't', value_name = "DIR|FILE")]
-    tokenizer: PathBuf,
+    #[command(flatten)]
+    tokens: LowVocabulary,
     /// The text so far.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, default_value = "")]
     text: String,
     #[command(flatten)]
     reach: LowReach,
-    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else
-    /// is made again.
+    /// Take the trees from this file of `domino compile`.
+    ///
+    /// One that is damaged or was made for something else is made again.
     #[arg(long, value_name = "FILE")]
     trees: Option<PathBuf>,
     /// Print all allowed tokens, not only the first.
@@ -288,8 +303,12 @@ pub(crate) struct Batch {
     pub(crate) input: Input,
     /// Of a line.
     pub(crate) max_bytes: u64,
-    /// How schemas are read where rows do not say.
-    pub(crate) options: SchemaOptions,
+    /// What rows are read beside.
+    pub(crate) usual: Usual,
+    /// Are columns copied that are not known?
+    pub(crate) keep: bool,
+    /// Are texts to be beginnings, where rows do not say?
+    pub(crate) prefix: bool,
     /// Are the keywords of schemas listed?
     pub(crate) report: bool,
 }
@@ -298,7 +317,7 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 pub(crate) struct Mask {
     pub(crate) grammar: GrammarSource,
-    pub(crate) tokenizer: PathBuf,
+    pub(crate) tokens: TokensOf,
     pub(crate) text: String,
     pub(crate) reach: Reach,
     pub(crate) trees: Option<PathBuf>,
@@ -316,10 +335,15 @@ pub(crate) struct Grammars {
 impl LowArgs {
     /// The flags of this run. Ends the program where they make no sense, and for `--help` and `--version`.
     pub(crate) fn from_command_line() -> Self {
-        let mut command = numbers::may_be_negative(Self::command());
+        let mut command = help::arranged(numbers::may_be_negative(Self::command()));
         let matches = command.try_get_matches_from_mut(std::env::args_os());
         let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
         args.unwrap_or_else(|error| numbers::explained(error, &mut command).exit())
+    }
+
+    /// Is nothing but errors to be said on standard error?
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Was `--json` given?
@@ -375,9 +399,9 @@ impl LowCheck {
         }
         match (inputs.pop().unwrap_or(Input::Stdin), inputs.is_empty()) {
             (input, true) => {
-                let options = self.grammar.schema.resolve(schema::for_checking())?;
-                let Self { max_bytes, report, .. } = self;
-                Ok(Command::Batch(Batch { input, max_bytes, options, report }))
+                let usual = self.grammar.resolve_beside(schema::for_checking(), true)?;
+                let Self { max_bytes, keep_fields: keep, prefix, report, .. } = self;
+                Ok(Command::Batch(Batch { input, max_bytes, usual, keep, prefix, report }))
             }
             _ => Err(BadInput::new("--batch takes one file of JSON lines, or - for standard input")),
         }
@@ -388,8 +412,8 @@ impl LowMask {
     fn resolve(self, json: bool) -> Result<Mask, BadInput> {
         let grammar = self.grammar.required()?;
         let reach = self.reach.resolve();
-        let Self { tokenizer, text, trees, all, .. } = self;
-        Ok(Mask { grammar, tokenizer, text, reach, trees, all, json })
+        let Self { tokens, text, trees, all, .. } = self;
+        Ok(Mask { grammar, tokens: tokens.resolve(), text, reach, trees, all, json })
     }
 }
 
@@ -397,7 +421,7 @@ impl LowGrammars {
     fn resolve(self, json: bool) -> Result<Grammars, BadInput> {
         let find = |name: String| {
             SHIPPED.iter().find(|shipped| shipped.name == name).ok_or_else(|| {
-                BadInput::new(format!("no grammar {name:?}")).hint("`domino grammars` lists them")
+                BadInput::new(format!("no grammar {name:?}")).hint(notation::shipped_hint(&name))
             })
         };
         Ok(Grammars { show: self.name.map(find).transpose()?, json })
@@ -411,5 +435,7 @@ mod tests {
     #[test]
     fn flags_fit_together() {
         super::LowArgs::command().debug_assert();
+        crate::help::arranged(super::LowArgs::command()).debug_assert();
+        crate::help::check_tables(&super::LowArgs::command());
     }
 }

@@ -1,120 +1,46 @@
 //! `domino check --batch`: lines of JSON in, one line of JSON out for each, whatever is in them.
 
 use std::{
-    collections::HashMap,
     io::{BufRead, Read, Write},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
 use anyhow::Context;
-use domino::{CompiledGrammar, Compiler, grammar::json_schema::SchemaOptions};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use domino::{CompiledGrammar, Compiler};
+use serde_json::{Map, Value, json};
 
 use crate::{
     args::Batch,
-    check::{Verdict, byte_vocabulary, judge},
-    failure::{self, BadInput, Exit},
-    keywords::Reports,
+    check::{byte_vocabulary, explained, explained_field, extend, judge},
+    failure::{self, BadInput, Exit, note},
     lines,
-    notation::{Notation, relaxed_as_json},
-    schema::RowOptions,
+    notation::{GrammarSource, relaxed_as_json},
+    rows::{Kept, Reader, Reading, Row, Wanted},
     stdout, warned,
 };
 
-/// Compiled grammars kept. A batch that repeats more grammars than this, far apart, compiles some again.
-const MOST_KEPT: usize = 4096;
-
-/// One line in.
-#[derive(Debug, Deserialize)]
-struct Row {
-    #[serde(default)]
-    id: Value,
-    syntax: String,
-    grammar: String,
-    text: String,
-    prefix: Option<bool>,
-    /// Are the keywords of the schema listed?
-    report: Option<bool>,
-    #[serde(flatten)]
-    options: RowOptions,
-}
-
-/// Saves the id of a line that is otherwise wrong.
-#[derive(Debug, Deserialize)]
-struct OnlyId {
-    #[serde(default)]
-    id: Value,
-}
-
-/// One line out.
-#[derive(Debug, Serialize)]
-struct Answer {
-    id: Value,
-    /// `None`: there is no answer, and `error` says why.
-    accepted: Option<bool>,
-    error: Option<String>,
-    /// Where the text leaves the language and what could follow there, if it is not accepted.
-    #[serde(flatten)]
-    leaving: Map<String, Value>,
-    /// The grammar's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    grammar_warnings: Option<Value>,
-    /// What the grammar allows beyond its schema.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    relaxed: Vec<Value>,
-    /// What becomes of the keywords of its schema, if that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    schema_report: Option<Map<String, Value>>,
-}
-
-impl Answer {
-    fn without(id: Value, error: String) -> Self {
-        Self {
-            id,
-            accepted: None,
-            error: Some(error),
-            leaving: Map::new(),
-            grammar_warnings: None,
-            relaxed: Vec::new(),
-            schema_report: None,
-        }
-    }
-
-    fn of(id: Value, verdict: &Verdict, prefix: bool, compiled: Compiled) -> Self {
-        let (grammar, relaxed) = compiled;
-        let accepted = verdict.accepted(prefix);
-        let mut leaving = Map::new();
-        if let Some(found) = verdict.leaving().filter(|_| !accepted) {
-            leaving.insert("message".to_owned(), found.what.clone().into());
-            leaving.extend(found.fields());
-        }
-        let warnings = grammar.grammar_warnings();
-        let grammar_warnings = (!warnings.is_empty()).then(|| warned::list(warnings));
-        Self {
-            id,
-            accepted: Some(accepted),
-            error: None,
-            leaving,
-            grammar_warnings,
-            relaxed,
-            schema_report: None,
-        }
-    }
-}
+/// Compiled grammars kept: those used last.
+const MOST_KEPT: usize = 1024;
 
 /// A grammar ready to judge, and what it allows beyond its schema.
 type Compiled = (CompiledGrammar, Vec<Value>);
 
+/// What was answered.
+#[derive(Debug, Default)]
+struct Tally {
+    accepted: usize,
+    refused: usize,
+    unanswered: usize,
+}
+
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
     let compiler = crate::budgets::compiler(byte_vocabulary()?).any_special();
-    let (options, report) = (command.options.clone(), command.report);
-    let mut judge = Judge { compiler, compiled: HashMap::new(), options, report };
-    let mut lines = command.input.open()?;
-    let mut out = stdout::lock();
-    let mut line = Vec::new();
-    loop {
+    let mut judge = Judge { command, compiler, compiled: Kept::new(MOST_KEPT) };
+    let reading = Reading { reader: Reader::Check, keep: command.keep };
+    let (mut lines, mut out) = (command.input.open()?, stdout::lock());
+    let (mut tally, mut line) = (Tally::default(), Vec::new());
+    for number in 1.. {
         line.clear();
         let length = lines
             .by_ref()
@@ -122,95 +48,99 @@ pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
             .read_until(b'\n', &mut line)
             .with_context(|| format!("cannot read {}", command.input.name()))?;
         if length == 0 {
-            return Ok(Exit::Success);
+            break;
         }
         if length as u64 > command.max_bytes {
             let error =
                 format!("{}: a line is longer than {} bytes", command.input.name(), command.max_bytes);
             return Err(BadInput::new(error).hint("--max-bytes says how long lines may be").into());
         }
-        let row = lines::content(&line);
-        if row.is_empty() {
+        if lines::content(&line).is_empty() {
             continue;
         }
-        let answer = judge.answer(row);
-        serde_json::to_writer(&mut out, &answer).map_err(std::io::Error::from)?;
-        out.write_all(b"\n")?;
+        let (carried, row) = reading.row(&line, number);
+        let answer = row.map_or_else(|error| unanswered(&error), |row| judge.answer(&row));
+        match answer["accepted"].as_bool() {
+            Some(true) => tally.accepted += 1,
+            Some(false) => tally.refused += 1,
+            None => tally.unanswered += 1,
+        }
+        out.write_all(carried.line(&answer).as_bytes())?;
         out.flush()?;
     }
+    let Tally { accepted, refused, unanswered } = tally;
+    note!("[done; {accepted} in the language, {refused} not, {unanswered} without an answer]");
+    Ok(if unanswered > 0 { Exit::Failure } else { Exit::Success })
 }
 
-struct Judge {
+/// The answer where there is none.
+fn unanswered(error: &BadInput) -> Value {
+    json!({ "accepted": null, "error": failure::told(error).line() })
+}
+
+struct Judge<'a> {
+    command: &'a Batch,
     compiler: Compiler,
-    /// By notation, text and options, which only schemas have.
-    compiled: HashMap<(Notation, String, SchemaOptions), Result<Compiled, String>>,
-    /// How schemas are read where rows do not say.
-    options: SchemaOptions,
-    /// Are their keywords listed where rows do not say?
-    report: bool,
+    compiled: Kept<Wanted, Result<Compiled, String>>,
 }
 
-impl Judge {
-    /// The answer to one line.
-    fn answer(&mut self, line: &[u8]) -> Answer {
-        let row: Row = match serde_json::from_slice(line) {
-            Ok(row) => row,
-            Err(error) => {
-                let id = serde_json::from_slice(line).map_or(Value::Null, |row: OnlyId| row.id);
-                return Answer::without(id, format!("not a row: {error}"));
-            }
-        };
-        let (id, prefix) = (row.id.clone(), row.prefix.unwrap_or(false));
-        let schema_report = self.report(&row);
+impl Judge<'_> {
+    /// The answer to one row.
+    fn answer(&mut self, row: &Row) -> Value {
         // A mistake in the program must not cost the rest of the batch.
-        let verdict = catch_unwind(AssertUnwindSafe(|| self.verdict(row)))
+        let answer = catch_unwind(AssertUnwindSafe(|| self.verdict(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
-        let answer = match verdict {
-            Ok((verdict, compiled)) => Answer::of(id, &verdict, prefix, compiled),
-            Err(error) => Answer::without(id, error),
-        };
-        Answer { schema_report, ..answer }
+        let mut answer = answer.unwrap_or_else(|error| json!({ "accepted": null, "error": error }));
+        if let Some(report) = self.report(row) {
+            answer["schema_report"] = Value::Object(report);
+        }
+        answer
     }
 
     /// What becomes of the keywords of a row's schema, if that is asked for and there is one.
     fn report(&self, row: &Row) -> Option<Map<String, Value>> {
-        let is_schema = Notation::by_name(&row.syntax).ok() == Some(Notation::JsonSchema);
-        if !row.report.unwrap_or(self.report) || !is_schema {
+        if !row.report.unwrap_or(self.command.report) {
             return None;
         }
-        let options = row.options.beside(&self.options).ok()?;
-        let made = || options.report(&row.grammar, &crate::budgets::limits()).ok();
-        let report = catch_unwind(AssertUnwindSafe(made)).ok()??;
-        Some(Reports { list: vec![(None, report)] }.fields())
+        let (_, source) = row.grammar.resolve(&self.command.usual).ok()??;
+        let made = || source.load().and_then(|text| text.reports()).ok();
+        Some(catch_unwind(AssertUnwindSafe(made)).ok()??.fields())
     }
 
-    /// What the row's grammar says about its text, and the grammar.
-    fn verdict(&mut self, row: Row) -> Result<(Verdict, Compiled), String> {
-        let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
-        let options = notation.options_inside(&row.options.beside(&self.options)?);
-        let compiled = self.compile(notation, row.grammar, options)?;
-        let verdict =
-            judge(&compiled.0, row.text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
-        Ok((verdict, compiled))
-    }
-
-    fn compile(
-        &mut self,
-        notation: Notation,
-        text: String,
-        options: SchemaOptions,
-    ) -> Result<Compiled, String> {
-        if self.compiled.len() >= MOST_KEPT {
-            self.compiled.clear();
-        }
+    /// What the row's grammar says about its text.
+    fn verdict(&mut self, row: &Row) -> Result<Value, String> {
+        let told = |error: BadInput| failure::told(&error).line();
+        let text = row.text().map_err(told)?;
+        let (wanted, source) = row.grammar.resolve(&self.command.usual).map_err(told)?.ok_or_else(|| {
+            told(
+                BadInput::new("there is no grammar")
+                    .hint("give the row a schema or a grammar, or the command --grammar"),
+            )
+        })?;
         let compiler = &self.compiler;
-        let entry = self.compiled.entry((notation, text, options));
-        let compile = |(notation, text, options): &(Notation, String, SchemaOptions)| {
-            let parsed =
-                notation.read(text.as_bytes(), options).map_err(|error| failure::told(&error).line())?;
-            let compiled = compiler.compile(&parsed.grammar).map_err(|error| failure::told(&error).line())?;
-            Ok((compiled, relaxed_as_json(&parsed.relaxed)))
-        };
-        entry.or_insert_with_key(compile).clone()
+        let compile = |_: &Wanted| compile(&source, compiler).map_err(told);
+        let (grammar, relaxed) = self.compiled.get_or_make(wanted, compile)?;
+        let verdict = judge(&grammar, text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
+        let accepted = verdict.accepted(row.prefix.unwrap_or(self.command.prefix));
+        let mut answer = json!({ "accepted": accepted, "error": null });
+        if let Some(found) = verdict.leaving().filter(|_| !accepted) {
+            answer["message"] = found.what.clone().into();
+            extend(&mut answer, found.fields());
+            let loaded = source.load().ok();
+            let schema = loaded.as_ref().and_then(|text| text.schema());
+            extend(&mut answer, explained_field(&explained(schema, &verdict, text.as_bytes())));
+        }
+        let mut answer = warned::with(answer, grammar.grammar_warnings());
+        if !relaxed.is_empty() {
+            answer["relaxed"] = Value::Array(relaxed);
+        }
+        Ok(answer)
     }
+}
+
+fn compile(source: &GrammarSource, compiler: &Compiler) -> Result<Compiled, BadInput> {
+    let text = source.load()?;
+    let parsed = text.read()?;
+    let compiled = text.compile_parsed(&parsed.grammar, compiler)?;
+    Ok((compiled, relaxed_as_json(&parsed.relaxed)))
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::{
     failure::{BadInput, Exit},
     interrupt, model, progress,
-    runner::{Card, LowDevice, Runner},
+    runner::{Card, LowDevice, Runner, tell_idle_quantising},
     stdout,
 };
 
@@ -24,14 +24,21 @@ use crate::{
 /// the repeats are printed.
 #[derive(Debug, Args)]
 pub(crate) struct LowBenchModel {
-    /// The model, as for `domino generate`. Default: the shipped model.
+    /// The model, as for `domino generate`.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID", conflicts_with = "random")]
     model: Option<PathBuf>,
     /// Random weights of a shape instead: 13m, 110m, 1b or 7b.
     #[arg(long, value_name = "SHAPE")]
     random: Option<String>,
     /// The number format of random weights: f32, f16, bf16, q8_0, q4_0, q4_k and others.
-    #[arg(long, value_name = "FORMAT", default_value = "f32", requires = "random")]
+    // The flag of the same name for JSON Schemas stands in another section of help.
+    #[arg(
+        id = "random_format",
+        long = "format",
+        value_name = "FORMAT",
+        default_value = "f32",
+        requires = "random"
+    )]
     format: Format,
     /// Multiply quantised weights with inputs as they are, in place of inputs rounded to eight bits: slower.
     #[arg(long)]
@@ -152,7 +159,9 @@ fn load(source: &Source, options: &LoadOptions, card: Card) -> anyhow::Result<(R
             let path = model::locate(name.as_deref())?;
             let name = path.display().to_string();
             let loaded = progress::during(format!("loading {name}"), || Runner::load(&path, options, card));
-            Ok((loaded.map_err(|error| bad(&error))?, name))
+            let loaded = loaded.map_err(|error| bad(&error))?;
+            tell_idle_quantising(&path, options);
+            Ok((loaded, name))
         }
         Source::Random(random, name) => {
             let made = progress::during("making weights", || Runner::random(random, options, card));

@@ -10,14 +10,15 @@ use crate::failure::BadInput;
 /// How long a step may take, and how much memory a grammar. For all commands that compile grammars.
 #[derive(Debug, Args)]
 pub(crate) struct LowBudgetFlags {
-    /// Give a step (a mask, or a token of text) this many seconds before it ends in an error. Default: a fixed amount
-    /// of work, the same on every machine, which takes one or two seconds; `serve` gives a step 2 s and the long steps
-    /// of a text 30 s besides.
+    /// Give a step (a mask, or a token of text) this many seconds before it ends in an error.
+    ///
+    /// Default: a fixed amount of work, the same on every machine, which takes one or two seconds; `serve`
+    /// gives a step 2 s and the long steps of a text 30 s besides.
     #[arg(long, global = true, value_name = "SECONDS")]
     max_step_seconds: Option<f64>,
-    /// Let a grammar take this much memory: its automata, and what its texts share (parser sets, states,
-    /// trees, masks).
-    /// Default: 432 MiB.
+    /// Let a grammar take this much memory. Default: 432 MiB.
+    ///
+    /// It is that of its automata, and of what its texts share (parser sets, states, trees, masks).
     #[arg(long, global = true, value_name = "MIB")]
     max_memory: Option<u64>,
 }

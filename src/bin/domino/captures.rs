@@ -9,9 +9,10 @@ use crate::{failure, failure::BadInput};
 /// Which rules are captured, besides what the grammar names itself.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct LowCapture {
-    /// With --json: list which bytes of the text the rule of this name has matched, in the field captures;
-    /// can be given more than once. Named groups of regular expressions and rules that the grammar marks
-    /// (`rule[capture]` in Lark) are listed without it.
+    /// With --json: list which bytes of the text the rule of this name has matched.
+    ///
+    /// They are in the field captures. Can be given more than once. Named groups of regular expressions and
+    /// rules that the grammar marks (`rule[capture]` in Lark) are listed without it.
     #[arg(long = "capture", value_name = "RULE")]
     rules: Vec<String>,
 }

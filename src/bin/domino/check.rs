@@ -3,17 +3,29 @@
 //! Tokens do not matter here: the vocabulary is the 256 bytes. Texts are read in pieces, so that an answer
 //! comes as soon as there is one, whatever else may follow.
 
+mod begun;
+mod compare;
+mod explain;
+mod references;
+mod walk;
+mod words;
+
 use std::{
-    io::{BufRead, Write},
+    io::{BufRead, Read, Write},
     time::{Duration, Instant},
 };
 
-use domino::{CompiledGrammar, TokenId, Vocabulary, VocabularyError, grammar::GrammarWarning};
+use domino::{
+    CompiledGrammar, TokenId, Vocabulary, VocabularyError,
+    grammar::{GrammarWarning, json_schema::SchemaOptions},
+};
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::walk::Fault;
 use crate::{
     advice,
     args::Check,
+    budgets,
     captures::Capturing,
     failure::{self, BadInput, Exit, Paint, Told},
     input::Input,
@@ -21,7 +33,7 @@ use crate::{
     notation::{Parsed, relaxed_as_json},
     progress,
     reading::{End, Leaving, Reading, Unanswered},
-    stdout, warned,
+    schema, stdout, warned,
 };
 
 /// A text that takes longer makes one ask what is wrong with the grammar.
@@ -73,6 +85,38 @@ enum Trouble {
     TooLong(u64),
 }
 
+/// Bytes of a text that are looked at to say in the schema's words what is wrong with it.
+const EXPLAINED: u64 = 1 << 20;
+
+/// Says in the words of a schema what is wrong with a text that was refused, as far as that can be told.
+/// `schema`: its text and how it is read, if the grammar is one.
+pub(crate) fn explained(
+    schema: Option<(&str, &SchemaOptions)>,
+    verdict: &Verdict,
+    text: &[u8],
+) -> Vec<Fault> {
+    let Some((schema, options)) = schema else { return Vec::new() };
+    let ended = match verdict {
+        Verdict::Complete => return Vec::new(),
+        Verdict::Incomplete(_) => true,
+        Verdict::Left(_) => false,
+    };
+    let text = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let engine = |schema: &str, instance: &str| {
+        let options = schema::for_checking().with_format(options.format);
+        let parsed = options.parse_with(schema, &budgets::limits(), budgets::automata()).ok()?;
+        let compiled = budgets::compiler(byte_vocabulary().ok()?).compile(&parsed.grammar).ok()?;
+        judge(&compiled, instance.as_bytes()).ok().map(|verdict| verdict.accepted(false))
+    };
+    explain::explain(schema, options, text, ended, &engine)
+}
+
+/// The field of JSON about what is wrong by a schema; none where nothing was found.
+pub(crate) fn explained_field(faults: &[Fault]) -> Map<String, Value> {
+    let list = (!faults.is_empty()).then(|| ("schema_errors".to_owned(), explain::list(faults)));
+    Map::from_iter(list)
+}
+
 /// Holds `text` against a grammar compiled for [`byte_vocabulary`].
 pub(crate) fn judge(grammar: &CompiledGrammar, text: &[u8]) -> Result<Verdict, Box<Unanswered>> {
     let mut reading = Reading::new(grammar.constraint());
@@ -93,12 +137,12 @@ fn finish(mut reading: Reading) -> Result<Verdict, Box<Unanswered>> {
     })
 }
 
-/// Reads an input until there is a verdict, and keeps what was read if that is asked for.
+/// Reads an input until there is a verdict, and keeps up to `keep` bytes of it.
 fn answer(
     grammar: &CompiledGrammar,
     input: &Input,
     most: u64,
-    mut kept: Option<&mut Vec<u8>>,
+    (kept, keep): (&mut Vec<u8>, u64),
 ) -> Result<Verdict, Trouble> {
     let unread = |error| Trouble::Unread(BadInput::new(format!("cannot read {}: {error}", input.name())));
     let mut source = input.open().map_err(Trouble::Unread)?;
@@ -119,13 +163,19 @@ fn answer(
             return Err(Trouble::TooLong(most));
         }
         let taken = piece.len();
-        if let Some(kept) = &mut kept {
-            kept.extend_from_slice(piece);
-        }
-        if let Some(found) = reading.push(piece).map_err(Trouble::Unanswered)? {
+        let room = usize::try_from(keep.saturating_sub(kept.len() as u64)).unwrap_or(taken);
+        kept.extend_from_slice(&piece[..taken.min(room)]);
+        let found = reading.push(piece).map_err(Trouble::Unanswered)?;
+        source.consume(taken);
+        if let Some(found) = found {
+            // Of a file there is more to be told; whoever writes to a pipe need not be waited for.
+            let is_file = matches!(input, Input::File(path) if path.is_file());
+            if is_file && keep > 0 {
+                let more = keep.saturating_sub(kept.len() as u64);
+                source.take(more).read_to_end(kept).map_err(unread)?;
+            }
             return Ok(Verdict::Left(found));
         }
-        source.consume(taken);
         left -= taken as u64;
     }
 }
@@ -143,13 +193,20 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
         true => Capturing::of(&command.grammar.name(), parsed, &command.captured)?,
         false => None,
     };
+    let source = command.grammar.load()?;
+    let schema = source.schema();
+    let keep = match (&capturing, schema) {
+        (Some(_), _) => u64::MAX,
+        (None, Some(_)) => EXPLAINED,
+        (None, None) => 0,
+    };
     let mut exits = Vec::new();
     let mut advised = false;
     for input in &command.inputs {
         let start = Instant::now();
         let mut text = Vec::new();
         let judged = progress::during(format!("checking {}", input.name()), || {
-            answer(&grammar, input, command.max_bytes, capturing.is_some().then_some(&mut text))
+            answer(&grammar, input, command.max_bytes, (&mut text, keep))
         });
         let costly = matches!(judged, Err(Trouble::Unanswered(_))) || start.elapsed() > PATIENCE;
         if !advised && costly {
@@ -161,7 +218,9 @@ pub(crate) fn run(command: &Check) -> anyhow::Result<Exit> {
                 let accepted = verdict.accepted(command.prefix);
                 let captures = capturing.as_ref().filter(|_| accepted);
                 let captures = captures.map_or_else(Map::new, |capturing| capturing.fields(&text));
-                tell(command, input, &verdict, grammar.grammar_warnings(), (&relaxed, captures))?;
+                let faults = if accepted { Vec::new() } else { explained(schema, &verdict, &text) };
+                let warnings = grammar.grammar_warnings();
+                tell(command, input, (&verdict, &faults), warnings, (&relaxed, captures))?;
                 if accepted { Exit::Success } else { Exit::Failure }
             }
             Err(trouble) => no_verdict(trouble, input, command.json)?,
@@ -217,7 +276,7 @@ fn no_verdict(trouble: Trouble, input: &Input, json: bool) -> anyhow::Result<Exi
 fn tell(
     command: &Check,
     input: &Input,
-    verdict: &Verdict,
+    (verdict, faults): (&Verdict, &[Fault]),
     warnings: &[GrammarWarning],
     (relaxed, captures): (&[Value], Map<String, Value>),
 ) -> anyhow::Result<()> {
@@ -232,6 +291,7 @@ fn tell(
         });
         if let Some(leaving) = wrong {
             extend(&mut object, leaving.fields());
+            extend(&mut object, explained_field(faults));
         }
         extend(&mut object, captures);
         writeln!(out, "{}", warned::with(object, warnings))?;
@@ -245,7 +305,7 @@ fn tell(
     };
     let what = paint.red(&format!("not in the language: {}", leaving.what));
     writeln!(out, "{name}:{}:{}: {what}", leaving.line, leaving.column)?;
-    for line in leaving.lines() {
+    for line in faults.iter().map(explain::line).chain(leaving.lines()) {
         writeln!(out, "  {line}")?;
     }
     Ok(())

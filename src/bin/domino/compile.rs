@@ -19,7 +19,8 @@ use crate::{
     output::Output,
     progress,
     reach::LowTerminals,
-    stdout, tokenizer,
+    stdout,
+    tokenizer::{LowVocabulary, TokensOf},
 };
 
 /// Grow all subterminal trees of a grammar for a vocabulary ahead of their use, and keep them in a file.
@@ -34,9 +35,8 @@ use crate::{
 pub(crate) struct LowCompile {
     #[command(flatten)]
     grammar: LowGrammar,
-    /// A tokenizer.json, or a model's folder with one.
-    #[arg(long, short = 't', value_name = "DIR|FILE")]
-    tokenizer: PathBuf,
+    #[command(flatten)]
+    tokens: LowVocabulary,
     #[command(flatten)]
     terminals: LowTerminals,
     /// Where the trees go.
@@ -51,7 +51,7 @@ pub(crate) struct LowCompile {
 #[derive(Debug)]
 pub(crate) struct Compile {
     grammar: GrammarSource,
-    tokenizer: PathBuf,
+    tokens: TokensOf,
     terminals: Terminals,
     out: PathBuf,
     force: bool,
@@ -60,9 +60,9 @@ pub(crate) struct Compile {
 
 impl LowCompile {
     pub(crate) fn resolve(self, json: bool) -> Result<Compile, BadInput> {
-        let Self { grammar, tokenizer, terminals, out, force } = self;
+        let Self { grammar, tokens, terminals, out, force } = self;
         let (grammar, terminals) = (grammar.required()?, terminals.resolve());
-        Ok(Compile { grammar, tokenizer, terminals, out, force, json })
+        Ok(Compile { grammar, tokens: tokens.resolve(), terminals, out, force, json })
     }
 }
 
@@ -78,7 +78,7 @@ enum Before {
 
 /// Compiles a grammar and keeps its trees.
 pub(crate) fn run(command: &Compile, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let vocabulary = tokenizer::vocabulary(&command.tokenizer, cache)?;
+    let vocabulary = command.tokens.vocabulary(cache)?;
     // What is to be made anew is not to be found.
     let known = if command.force { CacheFolder::none() } else { cache.clone() };
     let compiler = crate::budgets::compiler(vocabulary).terminals(command.terminals).cache(known);

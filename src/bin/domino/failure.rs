@@ -8,6 +8,7 @@ use std::{
     fmt,
     io::{self, IsTerminal, Write},
     process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use domino::{
@@ -65,12 +66,27 @@ impl Exit {
     }
 }
 
-/// Prints a line on standard error. Whoever closed it wants to read no more: that is not the program's
-/// failure.
+/// Was `--quiet` given?
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Has nothing said on standard error from now on but errors, if that is wanted.
+pub(crate) fn be_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Is nothing but errors to be said on standard error?
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints a line on standard error, not with `--quiet`. Whoever closed it wants to read no more: that is not
+/// the program's failure.
 macro_rules! note {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($words)*);
+        if !$crate::failure::is_quiet() {
+            let _ = writeln!(std::io::stderr(), $($words)*);
+        }
     }};
 }
 pub(crate) use note;
@@ -104,6 +120,11 @@ impl BadInput {
         Self { message: sentence, hint }
     }
 
+    /// Says what it is about.
+    pub(crate) fn about(self, name: &str) -> Self {
+        Self { message: format!("{name}: {}", self.message), ..self }
+    }
+
     /// Says what to do about it.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -132,9 +153,10 @@ impl Told {
     /// Prints it on standard error.
     pub(crate) fn print(&self) {
         let paint = Paint::for_stderr();
-        note!("{} {}", paint.red("error:"), self.sentence);
+        // As for notes, a reader who has gone is no failure.
+        let _ = writeln!(io::stderr(), "{} {}", paint.red("error:"), self.sentence);
         if let Some(hint) = &self.hint {
-            note!("{} {hint}", paint.cyan("hint:"));
+            let _ = writeln!(io::stderr(), "{} {hint}", paint.cyan("hint:"));
         }
     }
 

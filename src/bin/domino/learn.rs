@@ -24,6 +24,7 @@ use crate::{
     input::Input,
     interrupt, model,
     notation::GrammarSource,
+    numbers::count,
     output::Output,
     progress,
     reach::{self, LowReach, Reach},
@@ -43,7 +44,7 @@ use crate::{
 pub(crate) struct LowLearn {
     #[command(flatten)]
     grammar: LowGrammar,
-    /// The model, as for `domino generate`. Default: the shipped model. With texts only its tokenizer is used.
+    /// The model, as for `domino generate`. With texts only its tokenizer is used.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
     /// A text to go on from; can be given more than once.
@@ -312,9 +313,9 @@ fn show(summary: &PriorSummary, json: bool) -> io::Result<()> {
     }
     writeln!(out, "{label}")?;
     writeln!(out, "grammar {grammar:.16}, vocabulary {vocabulary:.16}")?;
-    writeln!(out, "learnt from {observed} tokens, {contexts} contexts")?;
+    writeln!(out, "learnt from {}, {}", count(observed, "token"), count(contexts, "context"))?;
     writeln!(out, "learnt with {}", reach::in_words(lookahead, terminals))?;
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
     let share = 100.0 * *right as f64 / (*guesses).max(1) as f64;
-    writeln!(out, "{share:.0}% of {guesses} guesses right while it learnt")
+    writeln!(out, "{share:.0}% of {} right while it learnt", count(guesses, "guess"))
 }

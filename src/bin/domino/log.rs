@@ -10,7 +10,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use crate::failure::Paint;
+use crate::failure::{self, Paint};
 
 /// Without `RUST_LOG`.
 const DEFAULT: &str = "error,domino=warn";
@@ -19,10 +19,11 @@ const DEFAULT: &str = "error,domino=warn";
 pub(crate) fn install() {
     let paint = Paint::for_stderr();
     let asked = env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
+    let usual = if failure::is_quiet() { "error" } else { DEFAULT };
     let subscriber = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(paint.is_on());
     match asked {
         Some(_) => subscriber.with_env_filter(EnvFilter::from_default_env()).init(),
-        None => subscriber.with_env_filter(EnvFilter::new(DEFAULT)).event_format(Plain { paint }).init(),
+        None => subscriber.with_env_filter(EnvFilter::new(usual)).event_format(Plain { paint }).init(),
     }
 }
 

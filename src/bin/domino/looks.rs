@@ -35,6 +35,8 @@ pub(crate) enum Look {
     Grammar(Notation),
     /// A list of functions, as OpenAI's API has it, or MCP.
     Tools,
+    /// Functions that stand in no list: one alone, or the answer of an MCP server.
+    LooseTools,
     /// A `response_format` of OpenAI's API with a schema in it.
     ResponseFormat,
     /// A `tokenizer.json`.
@@ -59,13 +61,6 @@ impl Look {
     }
 
     fn of_list(list: &[Value]) -> Option<Self> {
-        let is_tool = |one: &Value| {
-            let function = one.get("function").unwrap_or(one);
-            let has = |key| function.get(key).is_some();
-            has("name")
-                && (one.get("function").is_some()
-                    || ["parameters", "inputSchema", "input_schema", "description"].into_iter().any(has))
-        };
         (!list.is_empty() && list.iter().all(is_tool)).then_some(Self::Tools)
     }
 
@@ -88,7 +83,13 @@ impl Look {
         if (has("openapi") || has("swagger")) && (has("paths") || has("components") || has("info")) {
             return Some(Self::OpenApi);
         }
-        object.get("tools").and_then(Value::as_array).and_then(|list| Self::of_list(list))
+        let list = |object: &Value| Self::of_list(object.get("tools")?.as_array()?);
+        if let Some(look) = object.get("tools").and_then(Value::as_array).and_then(|list| Self::of_list(list))
+        {
+            return Some(look);
+        }
+        let is_loose = object.get("result").and_then(list).is_some() || is_tool_of(object);
+        is_loose.then_some(Self::LooseTools)
     }
 
     /// Is it surely no JSON Schema, although every object can be read as one?
@@ -118,6 +119,7 @@ impl Look {
         match self {
             Self::Grammar(notation) => notation.in_words(),
             Self::Tools => "a list of functions (tools)",
+            Self::LooseTools => "functions (tools) that stand in no list",
             Self::ResponseFormat => "a `response_format` of OpenAI's API",
             Self::Tokenizer => "a tokenizer",
             Self::OpenApi => "a description of an API",
@@ -127,8 +129,14 @@ impl Look {
     /// Advice to whoever gave such a file.
     fn advice(self) -> String {
         match self {
+            Self::Grammar(Notation::JsonSchema) => {
+                "pass it by `--schema FILE`, or with `--syntax json_schema`".to_owned()
+            }
             Self::Grammar(notation) => format!("pass `--syntax {}`", notation.name()),
             Self::Tools => "pass the list by `--tools FILE`, with `--tool-spelling NAME`".to_owned(),
+            Self::LooseTools => "write them as a list, `[{..}]`, and pass that by `--tools FILE`, with \
+                                 `--tool-spelling NAME`"
+                .to_owned(),
             Self::ResponseFormat => "the schema is under `json_schema`, `schema`: pass that".to_owned(),
             Self::Tokenizer => "tokenizers are given by `--tokenizer FILE`".to_owned(),
             Self::OpenApi => {
@@ -138,6 +146,20 @@ impl Look {
             }
         }
     }
+}
+
+/// Is it a function that a model may call?
+fn is_tool(one: &Value) -> bool {
+    one.as_object().is_some_and(is_tool_of)
+}
+
+fn is_tool_of(one: &Map<String, Value>) -> bool {
+    let named = |function: &Map<String, Value>| function.contains_key("name");
+    if let Some(function) = one.get("function").and_then(Value::as_object) {
+        return named(function);
+    }
+    let told = ["parameters", "inputSchema", "input_schema", "description"];
+    named(one) && told.into_iter().any(|key| one.contains_key(key))
 }
 
 /// A schema with a mistake in its JSON, such as a comment or a last comma.
@@ -184,6 +206,11 @@ mod tests {
             ("[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]", Some(Look::Tools)),
             ("[{\"name\": \"f\", \"inputSchema\": {}}]", Some(Look::Tools)),
             ("{\"tools\": [{\"name\": \"f\", \"parameters\": {}}]}", Some(Look::Tools)),
+            ("{\"type\": \"function\", \"function\": {\"name\": \"f\"}}", Some(Look::LooseTools)),
+            ("{\"name\": \"f\", \"parameters\": {\"type\": \"object\"}}", Some(Look::LooseTools)),
+            ("{\"name\": \"f\", \"input_schema\": {}}", Some(Look::LooseTools)),
+            ("{\"result\": {\"tools\": [{\"name\": \"f\", \"inputSchema\": {}}]}}", Some(Look::LooseTools)),
+            ("{\"type\": \"object\", \"name\": \"f\", \"parameters\": {}}", Some(schema)),
             ("{\"type\": \"json_schema\", \"json_schema\": {\"schema\": {}}}", Some(Look::ResponseFormat)),
             ("{\"version\": \"1.0\", \"added_tokens\": [], \"model\": {}}", Some(Look::Tokenizer)),
             ("{\"openapi\": \"3.0.0\", \"info\": {}, \"paths\": {}}", Some(Look::OpenApi)),

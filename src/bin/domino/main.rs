@@ -27,6 +27,7 @@ mod failure;
 mod files;
 mod generate;
 mod grammars;
+mod help;
 mod input;
 mod inspect;
 mod interrupt;
@@ -45,6 +46,7 @@ mod proposer;
 mod reach;
 mod reading;
 mod retokenize;
+mod rows;
 mod runner;
 mod schema;
 mod serve;
@@ -67,6 +69,7 @@ use crate::{
 fn main() -> ExitCode {
     allocator::keep_memory();
     let args = LowArgs::from_command_line();
+    failure::be_quiet(args.quiet());
     log::install();
     interrupt::install();
     let json = args.json();

@@ -12,7 +12,7 @@ use crate::{
     failure::{self, Exit, Told, note},
     progress,
     reading::{Leaving, Reading},
-    stdout, tokenizer, warned,
+    stdout, warned,
 };
 
 /// Tokens and threads shown unless all are asked for.
@@ -20,7 +20,7 @@ const MOST_SHOWN: usize = 50;
 
 /// Advances by the text and shows the state.
 pub(crate) fn run(command: &Mask, cache: &CacheFolder) -> anyhow::Result<Exit> {
-    let vocabulary = tokenizer::vocabulary(&command.tokenizer, cache)?;
+    let vocabulary = command.tokens.vocabulary(cache)?;
     let compiler = command.reach.compiler(vocabulary.clone(), cache);
     let compiled = command.grammar.compile(&compiler)?;
     if let Some(file) = &command.trees {

@@ -1,22 +1,32 @@
 //! `--model`: a folder, a GGUF file or a model on the hub -> where its files lie.
 
-use std::{
-    io::{self, IsTerminal},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use domino::model::hub::{HubModel, HubOptions, HubProgress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::failure::BadInput;
+use crate::{failure::BadInput, progress};
 
 /// The model that is used if none is named, and found in the places of [`default_model`].
 const DEFAULT_MODEL: &str = "models/domino-small";
 
-/// Where the files of the model `name` lie, fetched from the hub if need be; of the default model if there
-/// is no name.
+/// The variable that names a model where no flag does.
+const VARIABLE: &str = "DOMINO_MODEL";
+
+/// Finds the files of the model `name`, fetched from the hub if need be. If there is no name, it is the model
+/// that the variable `DOMINO_MODEL` names, or else the default model.
 pub(crate) fn locate(name: Option<&Path>) -> Result<PathBuf, BadInput> {
-    let Some(path) = name else { return default_model() };
+    // As all variables, one that is set to nothing is not set.
+    let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+    match (name, named) {
+        (Some(name), _) => locate_named(name),
+        (None, Some(name)) => locate_named(&name).map_err(|error| error.about(VARIABLE)),
+        (None, None) => default_model(),
+    }
+}
+
+/// Finds the files of the model `path`.
+fn locate_named(path: &Path) -> Result<PathBuf, BadInput> {
     let is_gguf = is_gguf(path);
     if path.is_dir() {
         return Ok(only_gguf(path).unwrap_or_else(|| path.to_owned()));
@@ -54,7 +64,7 @@ fn only_gguf(folder: &Path) -> Option<PathBuf> {
 /// The model's place in the hub's cache.
 fn fetch(model: &HubModel) -> Result<PathBuf, BadInput> {
     let mut bar: Option<(String, ProgressBar)> = None;
-    let people = io::stderr().is_terminal();
+    let people = progress::wanted();
     let mut show = |progress: &HubProgress| {
         if !people {
             return;
@@ -83,7 +93,7 @@ fn fetch(model: &HubModel) -> Result<PathBuf, BadInput> {
 
 /// The first folder `models/domino-small` there is: in the current folder, beside the program or up to
 /// three folders above it, or in the package when run by cargo.
-fn default_model() -> Result<PathBuf, BadInput> {
+pub(crate) fn default_model() -> Result<PathBuf, BadInput> {
     let program = std::env::current_exe().ok();
     let above = program.iter().flat_map(|program| program.ancestors().skip(1).take(4)).map(Path::to_path_buf);
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
@@ -95,9 +105,9 @@ fn default_model() -> Result<PathBuf, BadInput> {
         .ok_or_else(|| {
             BadInput::new(format!("no model given, and no folder {DEFAULT_MODEL} here or beside the program"))
                 .hint(format!(
-                    "name one with --model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub, such as \
-                     Qwen/Qwen2.5-0.5B-Instruct; or get the folder {DEFAULT_MODEL} from domino's repository: it \
-                     is not in the package"
+                    "name one with --model or DOMINO_MODEL: a folder, a GGUF file, or OWNER/NAME on the \
+                     Hugging Face hub, such as Qwen/Qwen2.5-0.5B-Instruct; or get the folder \
+                     {DEFAULT_MODEL} from domino's repository: it is not in the package"
                 ))
         })
 }

@@ -1,5 +1,7 @@
 //! Where grammars come from: a file, the command line, or the program itself.
 
+mod inline;
+
 use std::{
     borrow::Cow,
     path::{Path, PathBuf},
@@ -10,6 +12,7 @@ use domino::{
     CompiledGrammar, Compiler, Grammar, GrammarError, Syntax,
     grammar::{
         json_schema::{Relaxed, SchemaError, SchemaOptions},
+        suggest,
         tools::{Calling, Tools},
     },
 };
@@ -70,8 +73,9 @@ impl Notation {
         <Self as ValueEnum>::from_str(name, false).map_err(|_| {
             let known: Vec<_> = Self::value_variants().iter().filter_map(Self::to_possible_value).collect();
             let known: Vec<&str> = known.iter().map(|value| value.get_name()).collect();
+            let near = suggest::did_you_mean(name, known.iter().copied());
             BadInput::new(format!("unknown syntax {name:?}"))
-                .hint(format!("the syntaxes are {}", known.join(", ")))
+                .hint(near.unwrap_or_else(|| format!("the syntaxes are {}", known.join(", "))))
         })
     }
 
@@ -98,7 +102,7 @@ impl Notation {
         match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
             "regex" | "re" => Self::Regex,
             "json" if name.ends_with(".tags.json") => Self::StructuralTag,
-            "json" => Self::JsonSchema,
+            "json" | "jsonschema" | "schema" => Self::JsonSchema,
             "lark" => Self::Lark,
             "ebnf" => Self::Ebnf,
             _ => Self::Gbnf,
@@ -119,6 +123,10 @@ impl Notation {
     }
 
     /// Reads a grammar in this notation, a schema with default options.
+    #[cfg_attr(
+        not(feature = "serve"),
+        expect(dead_code, reason = "only the server has texts without options")
+    )]
     pub(crate) fn parse(self, text: &[u8]) -> Result<Grammar, GrammarError> {
         Ok(self.read(text, &SchemaOptions::default())?.grammar)
     }
@@ -128,8 +136,10 @@ impl Notation {
         let inside = SchemaOptions::default();
         match self {
             Self::JsonSchema => options.clone(),
-            Self::StructuralTag => inside.with_order(options.order).with_numbers(options.numbers),
-            Self::Lark => inside.with_numbers(options.numbers),
+            Self::StructuralTag => {
+                inside.with_order(options.order).with_numbers(options.numbers).with_escapes(options.escapes)
+            }
+            Self::Lark => inside.with_numbers(options.numbers).with_escapes(options.escapes),
             Self::Gbnf | Self::Regex | Self::LarkGreedy | Self::Ebnf => inside,
         }
     }
@@ -184,6 +194,25 @@ pub(crate) const SHIPPED: &[Shipped] = shipped![
     "arithmetic" "sql_select" "call" "csv" "email" "iso8601"
 ];
 
+/// Refuses YAML, which many schemas are kept in and no notation is.
+fn refuse_yaml(name: &Path, notation: Option<Notation>) -> Result<(), BadInput> {
+    let ending = name.extension().map(|ending| ending.to_ascii_lowercase());
+    let is_yaml = ending.is_some_and(|ending| ending == "yaml" || ending == "yml");
+    if !is_yaml || notation.is_some_and(|notation| notation != Notation::JsonSchema) || !name.exists() {
+        return Ok(());
+    }
+    let hint = "write it as JSON, for example: python3 -c 'import json, sys, yaml; \
+                print(json.dumps(yaml.safe_load(sys.stdin)))' < FILE > schema.json";
+    Err(BadInput::new(format!("{}: YAML is not read", name.display())).hint(hint))
+}
+
+/// What may help where no grammar has this name.
+pub(crate) fn shipped_hint(name: &str) -> String {
+    let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+    let near = suggest::did_you_mean(name, names.iter().copied());
+    near.unwrap_or_else(|| format!("grammars that need no file: {}", names.join(", ")))
+}
+
 /// A grammar as named on the command line.
 #[derive(Debug, Clone)]
 pub(crate) enum GrammarSource {
@@ -195,6 +224,8 @@ pub(crate) enum GrammarSource {
     Regex(String),
     /// Functions that the model may call, in a file.
     Tools(PathBuf, Box<Calling>, Box<SchemaOptions>),
+    /// A text that has no file of its own.
+    Text(Box<GrammarText>),
 }
 
 impl GrammarSource {
@@ -204,25 +235,40 @@ impl GrammarSource {
         notation: Option<Notation>,
         options: SchemaOptions,
     ) -> Result<Self, BadInput> {
+        refuse_yaml(name, notation)?;
         if !name.exists() {
             let shipped = SHIPPED.iter().find(|shipped| name.as_os_str() == shipped.name);
-            return shipped.map(Self::Shipped).ok_or_else(|| {
-                let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+            let shipped = shipped.map(Self::Shipped).ok_or_else(|| {
                 BadInput::new(format!("no grammar {}: no such file", name.display()))
-                    .hint(format!("grammars that need no file: {}", names.join(", ")))
-            });
+                    .hint(shipped_hint(&name.to_string_lossy()))
+            })?;
+            return match notation {
+                Some(other) if other != Notation::Gbnf => Err(BadInput::new(format!(
+                    "{}: it comes with the program and is GBNF, not {}",
+                    name.display(),
+                    other.in_words()
+                ))
+                .hint("leave --syntax out: it is for files")),
+                _ => Ok(shipped),
+            };
         }
         let notation = notation.unwrap_or_else(|| Notation::of_file(name));
         Ok(Self::File(name.to_path_buf(), notation, Box::new(options)))
     }
 
+    /// The schema of `--schema FILE`, whatever its ending.
+    pub(crate) fn schema(file: PathBuf, options: SchemaOptions) -> Result<Self, BadInput> {
+        refuse_yaml(&file, Some(Notation::JsonSchema))?;
+        Ok(Self::File(file, Notation::JsonSchema, Box::new(options)))
+    }
+
     /// The flags for schemas that it takes; `None` if all.
     pub(crate) fn schema_flags(&self) -> Option<&'static [&'static str]> {
-        match self {
-            Self::File(_, Notation::JsonSchema, _) => None,
-            Self::File(_, Notation::StructuralTag, _) | Self::Tools(..) => Some(&["--order", "--numbers"]),
-            Self::File(_, Notation::Lark, _) => Some(&["--numbers"]),
-            Self::File(..) | Self::Shipped(_) | Self::Regex(_) => Some(&[]),
+        match self.notation() {
+            Notation::JsonSchema => None,
+            Notation::StructuralTag => Some(&["--order", "--escapes", "--numbers"]),
+            Notation::Lark => Some(&["--escapes", "--numbers"]),
+            Notation::Gbnf | Notation::Regex | Notation::LarkGreedy | Notation::Ebnf => Some(&[]),
         }
     }
 
@@ -233,13 +279,13 @@ impl GrammarSource {
             Self::Shipped(shipped) => shipped.name.to_owned(),
             Self::Regex(_) => "--regex".to_owned(),
             Self::Tools(path, ..) => path.display().to_string(),
+            Self::Text(text) => text.name.clone(),
         }
     }
 
     /// Its text.
     pub(crate) fn load(&self) -> Result<GrammarText, BadInput> {
         let mut schema = SchemaOptions::default();
-        let mut tools = None;
         let (notation, text) = match self {
             Self::File(path, notation, options) => {
                 schema = (**options).clone();
@@ -257,16 +303,13 @@ impl GrammarSource {
             Self::Shipped(shipped) => (Notation::Gbnf, Cow::Borrowed(shipped.text.as_bytes())),
             Self::Regex(text) => (Notation::Regex, Cow::Owned(text.clone().into_bytes())),
             Self::Tools(path, calling, options) => {
-                schema = (**options).clone();
                 let list = files::read_text(path)?;
-                let tag = Tools::parse(&list).and_then(|tools| tools.structural_tag(calling));
-                let tag = tag.map_err(|error| BadInput::in_file(&self.name(), &error))?;
-                tools = Some((list, (**calling).clone()));
-                (Notation::StructuralTag, Cow::Owned(tag.into_bytes()))
+                return GrammarText::of_tools(&self.name(), list, calling, (**options).clone());
             }
+            Self::Text(text) => return Ok((**text).clone()),
         };
         let is_file = matches!(self, Self::File(..));
-        Ok(GrammarText { name: self.name(), notation, text, schema, tools, is_file })
+        Ok(GrammarText { name: self.name(), notation, text, schema, tools: None, is_file })
     }
 
     /// Refuses what surely is another kind of file, although any object can be read as a schema.
@@ -300,7 +343,7 @@ impl GrammarSource {
 }
 
 /// The text of a grammar, read but not yet understood.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct GrammarText {
     name: String,
     notation: Notation,

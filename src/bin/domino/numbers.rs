@@ -1,10 +1,23 @@
 //! Numbers on the command line: one below zero is the value of its option, and not an option that nobody
 //! knows.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use clap::{
     Arg, Command, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
+
+/// Counts things of this name, in English: "1 token", "2 tokens", "2 guesses".
+pub(crate) fn count(number: impl ToString, name: &str) -> String {
+    let number = number.to_string();
+    let ending = match &*number {
+        "1" => "",
+        _ if name.ends_with(['s', 'x']) => "es",
+        _ => "s",
+    };
+    format!("{number} {name}{ending}")
+}
 
 /// Has all options of all commands take numbers below zero as values; what they make of them is their matter.
 pub(crate) fn may_be_negative(command: Command) -> Command {
@@ -15,7 +28,8 @@ pub(crate) fn may_be_negative(command: Command) -> Command {
     command.mut_args(option).mut_subcommands(may_be_negative)
 }
 
-/// Says of a number below zero that it is that, and not that it has a wrong digit.
+/// Says of a number that must be above 0 that it must, and of one below zero that it is that, and not that it
+/// has a wrong digit.
 pub(crate) fn explained(error: Error, command: &mut Command) -> Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -26,8 +40,23 @@ pub(crate) fn explained(error: Error, command: &mut Command) -> Error {
             let message = format!("invalid value '{value}' for '{option}': it must not be below zero");
             command.error(ErrorKind::ValueValidation, message)
         }
+        (ErrorKind::ValueValidation, Some(option), Some(value)) if refuses_zero(&error) => {
+            let flag = option.split(' ').next().unwrap_or_default();
+            let leave = match flag {
+                "--threads" => " (leave it out for as many threads as there are cores)",
+                _ => "",
+            };
+            let message = format!("invalid value '{value}' for '{option}': it must be at least 1{leave}");
+            command.error(ErrorKind::ValueValidation, message)
+        }
         _ => error,
     }
+}
+
+/// Is it the error of the standard library's numbers that are not 0?
+fn refuses_zero(error: &Error) -> bool {
+    let number = std::error::Error::source(error).and_then(|source| source.downcast_ref::<ParseIntError>());
+    number.is_some_and(|error| *error.kind() == IntErrorKind::Zero)
 }
 
 /// Is it a whole number below zero?

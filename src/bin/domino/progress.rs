@@ -9,15 +9,22 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::failure;
+
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Does a person read standard error, who wants to hear more than errors?
+pub(crate) fn wanted() -> bool {
+    io::stderr().is_terminal() && !failure::is_quiet()
+}
 
 /// Shows `message` with a spinner on standard error while `work` runs, if it runs long and standard error
 /// is a terminal.
 pub(crate) fn during<T>(message: impl Into<String>, work: impl FnOnce() -> T) -> T {
     let message = message.into();
     tracing::debug!("{message}");
-    let spinner = io::stderr().is_terminal().then(|| Spinner::start(message));
+    let spinner = wanted().then(|| Spinner::start(message));
     let result = work();
     drop(spinner);
     result
@@ -33,27 +40,32 @@ impl Steps {
     /// `length` parts are to be done.
     pub(crate) fn start(message: impl Into<String>, length: usize) -> Self {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
-        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+        let bar = ProgressBar::with_draw_target(Some(length), target());
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}, {eta} left");
         let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         Self { bar: bar.with_message(message.into()) }
     }
 
+    /// It is not known how many parts are to be done.
+    pub(crate) fn without_end(message: impl Into<String>) -> Self {
+        let bar = ProgressBar::with_draw_target(None, target());
+        let style = ProgressStyle::with_template("{spinner} {msg} {pos} in {elapsed}");
+        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Self { bar: bar.with_message(message.into()) }
+    }
+
+    /// Does `work` while the bar is away: prints beside it on the same terminal.
+    pub(crate) fn beside<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.bar.suspend(work)
+    }
+
     /// So many parts were done before; the time that is left is reckoned without them.
-    #[cfg_attr(
-        not(feature = "experiments"),
-        expect(dead_code, reason = "only experiments go on where they were")
-    )]
     pub(crate) fn skip(&self, parts: usize) {
         self.bar.set_position(u64::try_from(parts).unwrap_or(u64::MAX));
         self.bar.reset_eta();
     }
 
     /// Another part is begun.
-    #[cfg_attr(
-        not(feature = "experiments"),
-        expect(dead_code, reason = "only experiments have parts with names")
-    )]
     pub(crate) fn say(&self, message: String) {
         self.bar.set_message(message);
     }
@@ -68,6 +80,10 @@ impl Drop for Steps {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+fn target() -> ProgressDrawTarget {
+    if failure::is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
 }
 
 struct Spinner {
@@ -104,7 +120,7 @@ impl Drop for Spinner {
 
 /// A bar of `length` steps on standard error, if people read that.
 pub(crate) fn bar(length: usize, message: &'static str) -> ProgressBar {
-    let target = match io::stderr().is_terminal() {
+    let target = match wanted() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
     };

@@ -5,14 +5,15 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use domino::{Compiler, Lookahead, Terminals, Vocabulary, store::CacheFolder};
 
-use crate::failure::{Paint, note};
+use crate::failure::{BadInput, Paint, note};
 
 /// How far masks look ahead.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LowReach {
-    /// How many terminals past the current one a token may reach. Fewer allow fewer tokens and bend the model
-    /// more; which parts of the grammar are terminals is said by --terminals. Default: infinite, that is, any
-    /// number, which bends it least.
+    /// How many terminals past the current one a token may reach. Default: infinite.
+    ///
+    /// Fewer allow fewer tokens and bend the model more; infinite, that is, any number, bends it least. Which
+    /// parts of the grammar are terminals is said by --terminals.
     #[arg(short = 'k', long, value_name = "K|infinite")]
     lookahead: Option<Count>,
     #[command(flatten)]
@@ -22,10 +23,12 @@ pub(crate) struct LowReach {
 /// Which parts of a grammar are terminals.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LowTerminals {
-    /// Which parts of the grammar are terminals: the largest regular ones (folded), or those that a lexer
-    /// written for it would have (written): literals, classes, and token-like rules such as string, number,
-    /// name and ws. Without --lookahead the text is the same, and folded is faster; with it only written
-    /// counts as the DOMINO paper does. `domino inspect terminals` lists them. Default: folded.
+    /// Which parts of the grammar are terminals: the largest regular ones, or those of a lexer.
+    ///
+    /// folded: the largest regular parts. written: those that a lexer written for the grammar would have:
+    /// literals, classes, and token-like rules such as string, number, name and ws. Without --lookahead the
+    /// text is the same, and folded is faster; with it only written counts as the DOMINO paper does. `domino
+    /// inspect terminals` lists them. Default: folded.
     #[arg(long, value_name = "WHICH", value_enum)]
     terminals: Option<Which>,
 }
@@ -65,6 +68,18 @@ pub(crate) struct Reach {
 }
 
 impl LowReach {
+    /// Refuses the flags where there is no grammar that they could say something of.
+    pub(crate) fn refuse_idle(self, constrained: bool) -> Result<(), BadInput> {
+        let flags =
+            [(self.lookahead.is_some(), "--lookahead"), (self.terminals.terminals.is_some(), "--terminals")];
+        match flags.into_iter().find(|(given, _)| *given && !constrained) {
+            Some((_, flag)) => {
+                Err(BadInput::new(format!("{flag} needs a grammar")).hint("give --grammar or --regex"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What was asked for. Says on standard error which terminals a lookahead counts, if it was not told.
     pub(crate) fn resolve(self) -> Reach {
         let lookahead = self.lookahead.map_or(Lookahead::Unbounded, |Count(lookahead)| lookahead);

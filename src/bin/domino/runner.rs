@@ -14,7 +14,7 @@ use domino::{
     },
 };
 
-use crate::failure::BadInput;
+use crate::failure::{BadInput, Paint, note};
 
 /// Where to run the model.
 #[derive(Debug, Args)]
@@ -28,13 +28,16 @@ pub(crate) struct LowDevice {
     /// a card would answer.
     #[arg(long, value_name = "P")]
     precision: Option<Precision>,
-    /// Threads that share the work of a pass on the CPU. Default: what RAYON_NUM_THREADS says, or as many as there are
-    /// cores.
+    /// Threads that share the work of a pass on the CPU.
+    ///
+    /// Default: what RAYON_NUM_THREADS says, or as many as there are cores.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Quantise float matrices while loading: q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k. Rows that are
-    /// no whole blocks of it (256 numbers in the K formats) become q8_0. Less memory, quicker passes, other
-    /// texts.
+    /// Quantise float matrices while loading: q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k.
+    ///
+    /// Rows that are no whole blocks of it (256 numbers in the K formats) become q8_0. Less memory, quicker
+    /// passes, other texts. Matrices that are quantised already, as those of most GGUF files are, stay as they
+    /// are.
     #[arg(long, value_name = "FORMAT", conflicts_with = "precision")]
     quantize: Option<Format>,
     /// Keep keys and values in this format: f32 (default), f16 or q8_0. Long contexts then take a half or a
@@ -79,6 +82,24 @@ impl LowDevice {
         let tensors = self.is_of_tensors();
         let Self { device, precision, .. } = self;
         tensors.then(|| device.with_precision(precision.unwrap_or(device.precision)))
+    }
+}
+
+/// Warns where `--quantize` has changed nothing: matrices that are quantised already, as those of most GGUF
+/// files are, stay as they are. Reads the heads of the weights once more.
+pub(crate) fn tell_idle_quantising(path: &Path, options: &LoadOptions) {
+    let Some(format) = options.quantize else { return };
+    let mut plain = options.clone();
+    plain.quantize = None;
+    let sizes = [options, &plain].map(|options| CandleModel::estimate(path, options));
+    // The same bytes are the same formats: blocks of any format are smaller than floats.
+    if let [Ok(quantised), Ok(stored)] = sizes
+        && quantised.weights == stored.weights
+    {
+        let paint = Paint::for_stderr();
+        let (path, warning) = (path.display(), paint.cyan("warning:"));
+        note!("{warning} --quantize {format} changes nothing: the matrices of {path} are quantised already");
+        note!("{} leave it out, or name a model in floats", paint.cyan("hint:"));
     }
 }
 

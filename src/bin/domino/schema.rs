@@ -12,7 +12,6 @@ use crate::{failure::BadInput, files};
 
 /// Flags for grammars that are JSON Schemas.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "JSON Schema")]
 pub(crate) struct LowSchema {
     /// The draft of a schema that names none: 4, 6, 7, 2019-09 or 2020-12. Default: 2020-12, with the older
     /// spellings that it does not have.
@@ -31,13 +30,13 @@ pub(crate) struct LowSchema {
     /// Whether an object may have a key twice that the schema does not list. Default: refuse.
     #[arg(long, value_name = "WHETHER")]
     duplicate_keys: Option<LowDuplicateKeys>,
-    /// Ways to write a character: all that JSON has, or escapes only where they must be. Default: all.
+    /// Ways to write a character: escapes only where they must be, or all that JSON has. Default: minimal; all
+    /// for `check` and `trace`.
     #[arg(long, value_name = "WHICH")]
     escapes: Option<LowEscapes>,
     /// Ways to write a number: plain, as typed readers read it (whole numbers in digits, others without
     /// needless zeros, none that 64 bits or an f64 do not hold), or any that JSON has. Default: plain; any
-    /// for
-    /// `check`.
+    /// for `check`.
     #[arg(long, value_name = "WHICH")]
     numbers: Option<LowNumbers>,
     /// Forbid keys that the schema does not mention, where it says nothing of additional keys.
@@ -165,18 +164,31 @@ pub(crate) fn refuse_idle(
             .hint("give --grammar FILE.json, or --syntax json_schema for other endings"));
     }
     Err(BadInput::new(format!("{flag} is for a JSON Schema that is a grammar by itself"))
-        .hint(format!("schemas inside of this grammar take {}", taken.join(" and "))))
+        .hint(format!("schemas inside of this grammar take {}", listed(taken))))
+}
+
+/// Names with commas, and "and" before the last.
+fn listed(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// The options for judging texts that others wrote.
 pub(crate) fn for_checking() -> SchemaOptions {
     let options = SchemaOptions::default().with_white_space(WhiteSpace::Any);
-    options.with_order(Order::Any).with_numbers(Numbers::Any)
+    options.with_order(Order::Any).with_numbers(Numbers::Any).with_escapes(Escapes::All)
+}
+
+/// The options for measuring along texts by which engines are compared: others escape what they like.
+pub(crate) fn for_comparing() -> SchemaOptions {
+    SchemaOptions::default().with_escapes(Escapes::All)
 }
 
 impl RowOptions {
     /// The names of its fields.
-    #[cfg(feature = "serve")]
     pub(crate) const NAMES: [&str; 10] = [
         "draft",
         "format",

@@ -30,10 +30,11 @@ use crate::{
 /// How to speculate. Part of the flags of `domino generate` and `domino explain`.
 #[derive(Debug, Args)]
 pub(crate) struct LowSpeculate {
-    /// Guess tokens ahead and verify several in one pass of the model: auto (drafts as long as pays, none
-    /// where none does), N (drafts of up to N tokens) or off. The text is the same, the time is not. Default:
-    /// auto; without a prior for the grammar and the model only text that the grammar forces, but for white
-    /// space and escapes, is guessed, and with --engine mistralrs nothing.
+    /// Guess tokens ahead and verify several in one pass of the model: auto, N tokens, or off.
+    ///
+    /// auto: drafts as long as pays, none where none does. N: drafts of up to N tokens. The text is the same,
+    /// the time is not. Default: auto; without a prior for the grammar and the model only text that the
+    /// grammar forces, but for white space and escapes, is guessed, and with --engine mistralrs nothing.
     #[arg(long, value_name = "auto|N|off")]
     speculate: Option<Speculate>,
     /// What guesses: shipped (counts of what came at such a place of the grammar and after such tokens, text
@@ -116,6 +117,8 @@ pub(crate) struct Speculation {
     learning: Learning,
     /// Compare the run with others?
     pub(crate) compare: bool,
+    /// Did anybody ask for drafts?
+    pub(crate) asked: bool,
     /// A model that guesses too.
     draft: Option<WantedDraft>,
 }
@@ -162,11 +165,11 @@ impl LowSpeculate {
         if self.has_draft_model() && self.speculate == Some(Speculate::Off) {
             return Err(BadInput::new("--draft-model has nothing to do with --speculate off"));
         }
-        let how = self.length()?;
+        let (how, asked) = (self.length()?, self.asks() && self.speculate != Some(Speculate::Off));
         let proposer = self.proposer.unwrap_or_default();
         let threshold = self.threshold.unwrap_or_else(|| proposer.threshold());
         let Self { prior, compare, draft, .. } = self;
-        Ok(Speculation { how, proposer, threshold, prior, learning, compare, draft: draft.resolve() })
+        Ok(Speculation { how, proposer, threshold, prior, learning, compare, asked, draft: draft.resolve() })
     }
 
     /// How long drafts are, with what the proposer and its threshold say of it.
@@ -448,12 +451,8 @@ fn tell_apart(prior: &Prior, file: &Path, grammar: &CompiledGrammar) {
     }
     let was = reach::in_words(prior.lookahead(), prior.terminals());
     let is = reach::in_words(grammar.lookahead(), grammar.terminals());
-    let paint = Paint::for_stderr();
-    eprintln!(
-        "{} {} was learnt with {was}, and this is {is}: its guesses may be worse",
-        paint.cyan("note:"),
-        file.display()
-    );
+    let (note, file) = (Paint::for_stderr().cyan("note:"), file.display());
+    note!("{note} {file} was learnt with {was}, and this is {is}: its guesses may be worse");
 }
 
 /// The prior of a file.

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::grammar::tools::{Calling, Choice, Reasoning, Spelling};
+use domino::grammar::{
+    suggest,
+    tools::{Calling, Choice, Reasoning, Spelling},
+};
 use serde_json::Value;
 
 use crate::{failure::BadInput, files};
@@ -11,27 +14,34 @@ use crate::{failure::BadInput, files};
 /// Which functions, and how they are called.
 #[derive(Debug, Args)]
 pub(crate) struct LowTools {
-    /// Functions that the model may call, instead of a grammar: a file with a list as OpenAI's API has it
-    /// (`tools`), or an MCP server. The grammar is that of free text with calls in it, spelled as the model
-    /// spells them; see docs/tools.md.
-    #[arg(long, value_name = "FILE", group = "LowGrammar", conflicts_with_all = ["grammar", "regex"])]
+    /// Functions that the model may call, instead of a grammar: a file with a list of them.
+    ///
+    /// A list as OpenAI's API has it (`tools`), or an MCP server. The grammar is that of free text with calls
+    /// in it, spelled as the model spells them; see docs/tools.md.
+    #[arg(
+        long,
+        value_name = "FILE",
+        group = "LowGrammar",
+        conflicts_with_all = ["grammar", "schema", "regex"]
+    )]
     tools: Option<PathBuf>,
     /// How the model writes calls: hermes (Qwen 2.5 and 3 too), qwen3-coder, llama3, mistral, mistral-v11,
     /// deepseek, deepseek-v3.1 or harmony.
-    #[arg(long, value_name = "NAME", requires = "tools")]
+    #[arg(long, value_name = "NAME")]
     tool_spelling: Option<String>,
     /// The model's chat template, which shows how it writes calls: a file in Jinja, or tokenizer_config.json.
-    #[arg(long, value_name = "FILE", requires = "tools", conflicts_with = "tool_spelling")]
+    #[arg(long, value_name = "FILE", conflicts_with = "tool_spelling")]
     chat_template: Option<PathBuf>,
     /// Which functions are called: auto (any or none), required (one at least), none, or one by its name.
-    #[arg(long, value_name = "CHOICE", requires = "tools", default_value = "auto")]
-    tool_choice: String,
+    /// Default: auto.
+    #[arg(long, value_name = "CHOICE")]
+    tool_choice: Option<String>,
     /// Allow one call at most.
-    #[arg(long, requires = "tools")]
+    #[arg(long)]
     one_tool_call: bool,
-    /// May the model think before it answers?
-    #[arg(long, value_name = "WHERE", requires = "tools", default_value = "off")]
-    reasoning: Thinking,
+    /// May the model think before it answers? Default: off.
+    #[arg(long, value_name = "WHERE")]
+    reasoning: Option<Thinking>,
 }
 
 /// What an answer may begin with.
@@ -45,38 +55,121 @@ enum Thinking {
     Open,
 }
 
-impl LowTools {
-    /// The file and how its functions are called, if one was given.
-    pub(crate) fn resolve(self) -> Result<Option<(PathBuf, Calling)>, BadInput> {
-        let Some(file) = self.tools else { return Ok(None) };
-        let spelling = match (&self.tool_spelling, &self.chat_template) {
-            (Some(name), _) => Spelling::named(name).ok_or_else(|| unknown(name))?,
-            (None, Some(template)) => of_template(template)?,
-            (None, None) => {
-                return Err(BadInput::new("--tools needs to know how the model writes calls")
-                    .hint("give --tool-spelling NAME, or --chat-template FILE"));
-            }
-        };
-        let choice = match self.tool_choice.as_str() {
-            "auto" => Choice::Auto,
-            "none" => Choice::None,
-            "required" => Choice::Required,
-            name => Choice::Named(name.to_owned()),
-        };
-        let reasoning = match self.reasoning {
-            Thinking::Off => Reasoning::Off,
-            Thinking::Optional => Reasoning::Optional,
-            Thinking::Open => Reasoning::Open,
-        };
-        let calling = Calling::new(spelling).choice(choice).parallel(!self.one_tool_call);
-        Ok(Some((file, calling.reasoning(reasoning))))
+/// How functions are called, as far as flags or a row of a batch say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CallingParts {
+    pub(crate) spelling: Option<Spelling>,
+    pub(crate) choice: Option<Choice>,
+    /// Is one call allowed at most?
+    pub(crate) one: Option<bool>,
+    pub(crate) reasoning: Option<Reasoning>,
+}
+
+impl CallingParts {
+    /// Is nothing said?
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
+
+    /// What is said here, or else there.
+    pub(crate) fn beside(&self, other: &Self) -> Self {
+        Self {
+            spelling: self.spelling.or(other.spelling),
+            choice: self.choice.clone().or_else(|| other.choice.clone()),
+            one: self.one.or(other.one),
+            reasoning: self.reasoning.or(other.reasoning),
+        }
+    }
+
+    /// How functions are called; what is not said is as usual, but for the spelling, which must be said.
+    pub(crate) fn calling(&self) -> Result<Calling, BadInput> {
+        let spelling = self.spelling.ok_or_else(|| {
+            BadInput::new("--tools needs to know how the model writes calls")
+                .hint("give --tool-spelling NAME, or --chat-template FILE")
+        })?;
+        let calling = Calling::new(spelling).choice(self.choice.clone().unwrap_or_default());
+        let calling = calling.parallel(!self.one.unwrap_or_default());
+        Ok(calling.reasoning(self.reasoning.unwrap_or_default()))
+    }
+}
+
+impl LowTools {
+    /// Refuses flags that say something of tools where there are none.
+    pub(crate) fn refuse_idle(&self) -> Result<(), BadInput> {
+        if self.tools.is_some() {
+            return Ok(());
+        }
+        let flags = [
+            (self.tool_spelling.is_some(), "--tool-spelling"),
+            (self.chat_template.is_some(), "--chat-template"),
+            (self.tool_choice.is_some(), "--tool-choice"),
+            (self.one_tool_call, "--one-tool-call"),
+            (self.reasoning.is_some(), "--reasoning"),
+        ];
+        match flags.into_iter().find(|(given, _)| *given) {
+            Some((_, flag)) => {
+                Err(BadInput::new(format!("{flag} says how functions are called, and there are none"))
+                    .hint(format!("give them by --tools FILE, or leave {flag} out")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The file, if one was given, and how functions are called, also those that rows bring.
+    pub(crate) fn resolve(self) -> Result<(Option<PathBuf>, CallingParts), BadInput> {
+        let spelling = match (&self.tool_spelling, &self.chat_template) {
+            (Some(name), _) => Some(spelling(name)?),
+            (None, Some(template)) => Some(of_template(template)?),
+            (None, None) => None,
+        };
+        let parts = CallingParts {
+            spelling,
+            choice: self.tool_choice.as_deref().map(choice),
+            one: self.one_tool_call.then_some(true),
+            reasoning: self.reasoning.map(Thinking::meaning),
+        };
+        Ok((self.tools, parts))
+    }
+}
+
+impl Thinking {
+    fn meaning(self) -> Reasoning {
+        match self {
+            Self::Off => Reasoning::Off,
+            Self::Optional => Reasoning::Optional,
+            Self::Open => Reasoning::Open,
+        }
+    }
+}
+
+/// What `--tool-spelling` means.
+pub(crate) fn spelling(name: &str) -> Result<Spelling, BadInput> {
+    Spelling::named(name).ok_or_else(|| unknown(name))
+}
+
+/// What `--tool-choice` means.
+pub(crate) fn choice(name: &str) -> Choice {
+    match name {
+        "auto" => Choice::Auto,
+        "none" => Choice::None,
+        "required" => Choice::Required,
+        name => Choice::Named(name.to_owned()),
+    }
+}
+
+/// What `--reasoning` means.
+pub(crate) fn reasoning(name: &str) -> Result<Reasoning, BadInput> {
+    let known = <Thinking as ValueEnum>::from_str(name, false);
+    known
+        .map(Thinking::meaning)
+        .map_err(|_| BadInput::new(format!("`reasoning` is {name:?}")).hint("it is off, optional or open"))
 }
 
 fn unknown(name: &str) -> BadInput {
     let known: Vec<String> = Spelling::all().map(|spelling| spelling.to_string()).collect();
+    let near = suggest::did_you_mean(name, known.iter().map(String::as_str));
     BadInput::new(format!("no way to write calls is named {name:?}"))
-        .hint(format!("there are {}", known.join(", ")))
+        .hint(near.unwrap_or_else(|| format!("there are {}", known.join(", "))))
 }
 
 /// A chat template; of `tokenizer_config.json`, the one inside.

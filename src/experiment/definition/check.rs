@@ -6,6 +6,7 @@ use super::{
     AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, ExperimentError, K, MethodName, Program, Prompt,
     ShippedGrammars, Syntax, Task,
     raw::{RawDefinition, RawDraft, RawProgram, RawPromptFile, RawPrompts, RawQuick, RawSyntax, RawTask},
+    shipped,
 };
 use crate::{decode::Sampling, experiment::methods::Refinement, proposer::DraftLength};
 
@@ -94,7 +95,7 @@ pub(super) fn resolve(
         temperatures: raw.temperatures.unwrap_or_else(|| vec![1.0]),
         seeds: raw.seeds.map_or_else(|| vec![0], |seeds| seeds.0),
         max_tokens: raw.max_tokens.unwrap_or(MAX_TOKENS),
-        warm_ups: raw.warm_ups.map_or_else(|| vec![WARM_UPS], |counts| counts.0),
+        warm_ups: raw.warm_ups.unwrap_or_else(|| vec![WARM_UPS]),
         passes: raw.passes,
         enumerate: raw.enumerate,
         retokenize: raw.retokenize,
@@ -183,7 +184,7 @@ fn lessen(source: Source<'_>, definition: &mut Definition, quick: RawQuick) -> R
     set(&mut definition.temperatures, quick.temperatures);
     set(&mut definition.seeds, quick.seeds.map(|seeds| seeds.0));
     set(&mut definition.max_tokens, quick.max_tokens);
-    set(&mut definition.warm_ups, quick.warm_ups.map(|counts| counts.0));
+    set(&mut definition.warm_ups, quick.warm_ups);
     Ok(())
 }
 
@@ -326,14 +327,12 @@ fn task(source: Source<'_>, raw: RawTask, prompts: Option<&RawPrompts>) -> Resul
             let syntax = syntax.map_or_else(|| of_ending(&path), notation);
             (syntax, text_of_grammar(syntax, &path)?)
         }
-        (None, None) => match (source.shipped)(&name) {
-            Some(text) => (Syntax::Gbnf, text.to_owned()),
-            None => {
-                return Err(source
-                    .wrong(format!("there is no grammar {name:?}"))
-                    .with_hint("`domino grammars` lists them; or give it a `file`"));
-            }
-        },
+        (None, None) => {
+            let unknown = || source.wrong(format!("there is no grammar {name:?}"));
+            let text = source.shipped.text(&name);
+            let text = text.ok_or_else(|| unknown().with_hint(shipped::advice(source.shipped, &name)))?;
+            (Syntax::Gbnf, text.to_owned())
+        }
         (None, Some(_)) => {
             return Err(source.wrong(format!("grammar {name:?} has a `syntax`, and no `file` that is in it")));
         }

@@ -4,21 +4,21 @@
 //! files that it names were read.
 
 mod check;
+mod one_or_more;
 mod raw;
+mod shipped;
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use self::raw::RawDefinition;
+pub use self::shipped::{GrammarTexts, ShippedGrammars};
 use super::{error::ExperimentError, methods::MethodName, row::K};
 use crate::grammar::Syntax;
 
 /// What definitions call the model that comes with the program.
 pub const DEFAULT_MODEL: &str = "domino-small";
-
-/// Grammars that need no file, by name.
-pub type ShippedGrammars<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
 /// An experiment.
 #[derive(Debug, Clone, PartialEq)]

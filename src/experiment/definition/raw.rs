@@ -4,7 +4,12 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::{super::row::K, ExperimentError, Turns};
+use super::{
+    super::row::K,
+    ExperimentError, Turns,
+    one_or_more::{Listed, list_or_one, some_or_one},
+};
+use crate::grammar::suggest;
 
 /// A definition file.
 #[derive(Debug, Deserialize)]
@@ -13,21 +18,29 @@ pub(super) struct RawDefinition {
     pub(super) name: String,
     #[serde(default)]
     pub(super) about: String,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) models: Option<Vec<String>>,
     pub(super) draft_model: Option<RawDraft>,
     pub(super) mistralrs_model: Option<String>,
+    #[serde(deserialize_with = "list_or_one")]
     pub(super) grammars: Vec<RawTask>,
+    #[serde(deserialize_with = "list_or_one")]
     pub(super) methods: Vec<String>,
     #[serde(default)]
     pub(super) programs: BTreeMap<String, RawProgram>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) k: Option<Vec<K>>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) s: Option<Vec<usize>>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) threshold: Option<Vec<f64>>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) temperatures: Option<Vec<f64>>,
     pub(super) seeds: Option<RawSeeds>,
     pub(super) prompts: Option<RawPrompts>,
     pub(super) max_tokens: Option<usize>,
-    pub(super) warm_ups: Option<RawCounts>,
+    #[serde(default, deserialize_with = "some_or_one")]
+    pub(super) warm_ups: Option<Vec<usize>>,
     pub(super) passes: Option<usize>,
     pub(super) enumerate: Option<usize>,
     #[serde(default)]
@@ -42,18 +55,26 @@ pub(super) struct RawDefinition {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawQuick {
     /// Names of those that stay.
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) grammars: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) models: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) methods: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) k: Option<Vec<K>>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) s: Option<Vec<usize>>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) threshold: Option<Vec<f64>>,
+    #[serde(default, deserialize_with = "some_or_one")]
     pub(super) temperatures: Option<Vec<f64>>,
     pub(super) seeds: Option<RawSeeds>,
     /// Prompts of each grammar that stay, from the first on.
     pub(super) prompts: Option<usize>,
     pub(super) max_tokens: Option<usize>,
-    pub(super) warm_ups: Option<RawCounts>,
+    #[serde(default, deserialize_with = "some_or_one")]
+    pub(super) warm_ups: Option<Vec<usize>>,
 }
 
 /// A program that is a method.
@@ -88,6 +109,11 @@ pub(super) struct RawTask {
     pub(super) answer: Option<String>,
 }
 
+impl Listed for RawTask {
+    const EXPECTED: &'static str =
+        "the name of a grammar or a table with its name and file, or a list of these";
+}
+
 /// A notation, by the names that flags have.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -105,41 +131,7 @@ pub(super) enum RawSyntax {
 #[derive(Debug, Clone)]
 pub(super) struct RawSeeds(pub(super) Vec<u64>);
 
-/// A number, or a list of numbers.
-#[derive(Debug, Clone)]
-pub(super) struct RawCounts(pub(super) Vec<usize>);
-
-impl<'de> Deserialize<'de> for RawCounts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-
-        impl<'de> de::Visitor<'de> for Visitor {
-            type Value = RawCounts;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, or a list of numbers")
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<RawCounts, E> {
-                let unexpected = || E::invalid_value(de::Unexpected::Unsigned(number), &self);
-                usize::try_from(number).map(|number| RawCounts(vec![number])).map_err(|_| unexpected())
-            }
-
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<RawCounts, E> {
-                let unexpected = || E::invalid_value(de::Unexpected::Signed(number), &self);
-                usize::try_from(number).map(|number| RawCounts(vec![number])).map_err(|_| unexpected())
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<RawCounts, A::Error> {
-                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(RawCounts)
-            }
-        }
-
-        deserializer.deserialize_any(Visitor)
-    }
-}
-
-/// Prompts: a list, or a file.
+/// Prompts: a list, one, or a file.
 #[derive(Debug, Clone)]
 pub(super) enum RawPrompts {
     Inline(Vec<String>),
@@ -164,8 +156,15 @@ impl RawDefinition {
             let place = error.span().map(|span| position(text, span.start));
             let place =
                 place.map_or_else(|| name.to_owned(), |(line, column)| format!("{name}:{line}:{column}"));
-            ExperimentError::definition(place, error.message().replace('\n', " "))
-                .with_hint("docs/speculation-reference.md lists the keys of a definition")
+            // What is meant says more than a list of all keys there are.
+            let message = error.message().replace('\n', " ");
+            let hint = suggest::known_key(&message)
+                .unwrap_or_else(|| "docs/speculation-reference.md lists the keys of a definition".to_owned());
+            let said = match message.split_once(", expected") {
+                Some((said, _)) if message.starts_with("unknown field") => said.to_owned(),
+                _ => message,
+            };
+            ExperimentError::definition(place, said).with_hint(hint)
         })
     }
 }
@@ -180,7 +179,7 @@ fn position(text: &str, byte: usize) -> (usize, usize) {
 
 /// A table or something simpler in its place, with errors that name what is wrong inside.
 macro_rules! simple_or_table {
-    ($type:ty, $expecting:literal, $simple:ident => $from_simple:expr, $table:ty => $from_table:expr) => {
+    ($type:ty, $expecting:literal, $($simple:ident => $of:expr),+; $table:ty => $from_table:expr) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Visitor;
@@ -192,7 +191,7 @@ macro_rules! simple_or_table {
                         f.write_str($expecting)
                     }
 
-                    simple_or_table!(@ $simple $type, $from_simple);
+                    $(simple_or_table!(@ $simple $type, $of);)+
 
                     fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<$type, A::Error> {
                         let table = <$table>::deserialize(de::value::MapAccessDeserializer::new(map))?;
@@ -226,7 +225,7 @@ struct SeedRange {
 
 simple_or_table!(
     RawSeeds, "a list of seeds, or { from = 0, count = 20 }",
-    list => RawSeeds,
+    list => RawSeeds;
     SeedRange => |SeedRange { from, count }| match from.checked_add(count) {
         Some(end) if count <= 1_000_000 => Ok(RawSeeds((from..end).collect())),
         _ => Err(de::Error::custom("more than a million seeds")),
@@ -236,6 +235,7 @@ simple_or_table!(
 simple_or_table!(
     RawPrompts, "a list of prompts, or { file = \"prompts.jsonl\", form = \"json\" }",
     list => RawPrompts::Inline,
+    text => |prompt| RawPrompts::Inline(vec![prompt]);
     RawPromptFile => |file| Ok(RawPrompts::File(file))
 );
 
@@ -245,7 +245,7 @@ struct TaskTable {
     name: String,
     file: Option<String>,
     syntax: Option<RawSyntax>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "list_or_one")]
     also: Vec<String>,
     prompts: Option<RawPrompts>,
     answer: Option<String>,
@@ -255,7 +255,7 @@ simple_or_table!(
     RawTask, "the name of a grammar that comes with the program, or a table with its name and file",
     text => |name| {
         RawTask { name, file: None, syntax: None, also: Vec::new(), prompts: None, answer: None }
-    },
+    };
     TaskTable => |TaskTable { name, file, syntax, also, prompts, answer }| {
         Ok(RawTask { name, file, syntax, also, prompts, answer })
     }
@@ -271,6 +271,6 @@ struct DraftTable {
 
 simple_or_table!(
     RawDraft, "a model, or { model = \"..\", quantize = \"q4_0\", kv = \"f16\" }",
-    text => |model| RawDraft { model, quantize: None, kv: None },
+    text => |model| RawDraft { model, quantize: None, kv: None };
     DraftTable => |DraftTable { model, quantize, kv }| Ok(RawDraft { model, quantize, kv })
 );

@@ -130,6 +130,84 @@ fn little_is_needed() {
     assert_ne!(cut.hash(), parse(WHOLE, false).unwrap().hash());
 }
 
+#[test]
+fn one_thing_is_a_list_of_it() {
+    let listed = "name = \"a\"\ngrammars = [\"json\"]\nmethods = [\"paper\"]\nprompts = [\"x\"]\nk = [1]\n\
+        s = [4]\nthreshold = [0.5]\ntemperatures = [1]\nmodels = [\"m\"]\nwarm_ups = [3]\n[quick]\nk = [0]\n\
+        methods = [\"paper\"]\ngrammars = [\"json\"]\n";
+    let alone = listed.replace(['[', ']'], "").replace("quick\n", "[quick]\n");
+    for quick in [false, true] {
+        let (listed, alone) = (parse(listed, quick).unwrap(), parse(&alone, quick).unwrap());
+        assert_eq!(listed, alone);
+        assert_eq!(listed.hash(), alone.hash());
+    }
+    let infinite = |k: &str| parse(&listed.replace("k = [1]", k), false).unwrap().k;
+    for k in ["k = inf", "k = \"infinite\"", "k = [inf]", "k = [\"inf\"]"] {
+        assert_eq!(infinite(k), [K::Infinite], "{k}");
+    }
+    let table = "name = \"a\"\ngrammars = { name = \"digits\", file = \"digits.regex\" }\n\
+        methods = \"masks\"\nprompts = \"x\"";
+    assert_eq!(parse(table, false).unwrap().tasks[0].name, "digits");
+    for (old, new, said) in [
+        ("k = [1]", "k = true", "a number of terminals"),
+        ("k = [1]", "k = -inf", "a number of terminals"),
+        ("k = [1]", "k = nan", "a number of terminals"),
+        ("s = [4]", "s = \"4\"", "invalid type: string"),
+        ("s = [4]", "s = 1.5", "invalid type: floating point"),
+        ("temperatures = [1]", "temperatures = \"hot\"", "invalid type: string"),
+        ("methods = [\"paper\"]\np", "methods = 3\np", "invalid type: integer"),
+    ] {
+        let (message, _) = parse(&listed.replacen(old, new, 1), false).unwrap_err();
+        assert!(message.contains(said), "{new}: {message}");
+    }
+}
+
+#[test]
+fn the_nearest_key_and_name_are_told() {
+    let names = Named;
+    let folder = folder();
+    let hint = |old: &str, new: &str| {
+        let text = WHOLE.replacen(old, new, 1);
+        assert_ne!(text, WHOLE, "{old}");
+        let read = Definition::parse(&text, "d.toml", folder.path(), false, &names);
+        let error = read.unwrap_err();
+        (error.to_string(), error.hint().unwrap_or_default())
+    };
+    for (old, new, meant) in [
+        ("max_tokens = 20", "max_token = 20", "max_tokens"),
+        ("max_tokens = 20", "max-tokens = 20", "max_tokens"),
+        ("temperatures = [0, 1]", "temperature = [0, 1]", "temperatures"),
+        ("threshold = [0.2]", "treshold = [0.2]", "threshold"),
+        ("warm_ups = 2", "warmups = 2", "warm_ups"),
+        ("seeds = { from = 5, count = 3 }", "seeds = { form = 5, count = 3 }", "from"),
+        ("[quick]\n", "[quick]\nmodles = [\"a\"]\n", "models"),
+    ] {
+        let (message, hint) = hint(old, new);
+        assert_eq!(hint, format!("did you mean `{meant}`?"), "{message}");
+        // The list of all keys is not in the way.
+        assert!(message.len() < 80, "{message}");
+    }
+    assert!(hint("max_tokens = 20", "colour = 20").1.starts_with("the keys here are `name`, "));
+    assert_eq!(hint("\"paper\",", "\"papr\",").1, "did you mean `paper`?");
+    let grammar = |name: &str| hint("    \"json\",", &format!("    \"{name}\",")).1;
+    assert_eq!(grammar("jsn"), "did you mean `json`?");
+    assert!(grammar("my.gbnf").contains("file = \"my.gbnf\""));
+    assert!(grammar("nothing").contains("domino grammars"));
+}
+
+/// Grammars whose names can be listed.
+struct Named;
+
+impl super::GrammarTexts for Named {
+    fn text(&self, name: &str) -> Option<&'static str> {
+        shipped(name)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        vec!["c", "json"]
+    }
+}
+
 /// What is put in place of what, and what is said then.
 #[test]
 fn wrong_definitions_are_refused() {
@@ -220,7 +298,7 @@ fn answers_are_compared_as_numbers() {
 fn programs_are_methods() {
     let read = |rest: &str| {
         let text = format!("name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"A\"]\n{rest}");
-        Definition::parse(&text, "a", Path::new(""), false, &|_| Some("root ::= \"a\""))
+        Definition::parse(&text, "a", Path::new(""), false, &|_: &str| Some("root ::= \"a\""))
     };
     let whole = read(
         "methods = [\"masks\", \"them\", \"free-them\"]\nprograms.them.command = [\"./them\"]\n\

@@ -6,7 +6,7 @@
 use std::{fmt, num::NonZeroU8, str::FromStr, sync::Arc};
 
 use super::HostWay;
-use crate::{experiment::Program, proposer::Counting};
+use crate::{experiment::Program, grammar::suggest, proposer::Counting};
 
 /// A way to generate a text of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -278,6 +278,9 @@ impl UnknownMethod {
     #[must_use]
     pub fn hint(&self) -> String {
         let names: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
+        if let Some(near) = suggest::did_you_mean(&self.0, names.iter().copied()) {
+            return near;
+        }
         let refinements: Vec<&str> = Refinement::ALL.iter().map(|(_, name)| *name).collect();
         format!(
             "the methods are {}, and {CONDITIONAL}8 for 8 particles, up to 255; paper takes refinements, as \

@@ -298,7 +298,7 @@ ws ::= [ \t\n]*"#;
     std::fs::write(folder.path().join("t.gbnf"), grammar).unwrap();
     let definition = "name = \"t\"\ngrammars = [{ name = \"t\", file = \"t.gbnf\" }]\nprompts = [\"A: \"]\n\
         seeds = { from = 0, count = 8 }\nmethods = [\"templates\", \"templates-flexible\"]";
-    let definition = Definition::parse(definition, "", folder.path(), false, &|_| None).unwrap();
+    let definition = Definition::parse(definition, "", folder.path(), false, &|_: &str| None).unwrap();
     let made = rows_of(definition, &folder.path().join("out"));
     let (tokenizer, vocabulary) = tokenizer();
     let alone = |text: &str| tokenizer.alone(&vocabulary, text.as_bytes()).unwrap();

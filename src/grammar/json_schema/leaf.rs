@@ -6,10 +6,11 @@ use crate::limits::LimitExceeded;
 /// Which escapes a JSON string may be written with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Escapes {
-    /// All that JSON allows: any character as `\uXXXX`, and `\/`.
-    #[default]
+    /// All that JSON allows: any character as `\uXXXX`, and `\/`: for texts that others wrote.
     All,
-    /// Only where JSON requires one, as `serde_json` and `JSON.stringify` write.
+    /// Only where JSON requires one, as `serde_json` and `JSON.stringify` write: for text that a model writes,
+    /// since a model that may write `q\u0074y` for `qty` sometimes does.
+    #[default]
     Minimal,
 }
 

@@ -36,7 +36,7 @@ const SCHEMA_NAMES: [&str; 3] = ["parameters", "inputSchema", "input_schema"];
 const LONGEST_NAME: usize = 64;
 
 /// Which functions an answer calls.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Choice {
     /// None.
@@ -51,7 +51,7 @@ pub enum Choice {
 }
 
 /// What an answer may begin with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Reasoning {
     /// With the answer at once.
@@ -64,7 +64,7 @@ pub enum Reasoning {
 }
 
 /// How functions are called.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Calling {
     /// How the model writes calls.

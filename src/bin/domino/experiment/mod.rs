@@ -14,8 +14,8 @@ use std::{
 
 use domino::{
     experiment::{
-        self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, Header, Loaded, ModelRecord,
-        Others, Part, Plan, Records, Row, Watch,
+        self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
+        ModelRecord, Others, Part, Plan, Records, Row, Watch,
         methods::Programs,
         outputs::{Beside, Outputs},
         summary::{self, Line},
@@ -38,6 +38,19 @@ use crate::{
 /// Where records go if nobody says.
 const RECORDS: &str = "experiments/records";
 
+/// The grammars of the program.
+struct OfProgram;
+
+impl GrammarTexts for OfProgram {
+    fn text(&self, name: &str) -> Option<&'static str> {
+        SHIPPED.iter().find(|shipped| shipped.name == name).map(|shipped| shipped.text)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        SHIPPED.iter().map(|shipped| shipped.name).collect()
+    }
+}
+
 /// Runs an experiment, or puts the shards of one together.
 pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<Exit> {
     match command {
@@ -55,9 +68,7 @@ pub(crate) fn run(command: &Experiment, cache: &CacheFolder) -> anyhow::Result<E
 
 impl Run {
     fn run(&self, cache: &CacheFolder) -> anyhow::Result<Exit> {
-        let shipped =
-            |name: &str| SHIPPED.iter().find(|shipped| shipped.name == name).map(|shipped| shipped.text);
-        let definition = Definition::read(&self.definition, self.quick, &shipped).map_err(failed)?;
+        let definition = Definition::read(&self.definition, self.quick, &OfProgram).map_err(failed)?;
         let models = self.models(&definition)?;
         let draft = definition.draft_model.as_ref().map(|draft| self.draft(draft)).transpose()?;
         let other = definition.mistralrs_model.as_ref().map(|name| self.locate(name)).transpose()?;
@@ -124,7 +135,7 @@ impl Run {
             return Ok(beside);
         }
         if name == DEFAULT_MODEL && !Path::new(name).exists() {
-            return model::locate(None);
+            return model::default_model();
         }
         model::locate(Some(Path::new(name)))
     }

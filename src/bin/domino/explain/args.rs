@@ -50,7 +50,7 @@ pub(crate) struct LowExplain {
     /// A file with the text to go on from; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
-    /// The model, as for `domino generate`: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub, as for `domino generate`.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
     #[command(flatten)]
@@ -92,6 +92,8 @@ impl LowExplain {
     pub(crate) fn resolve(self, json: bool) -> Result<Explain, BadInput> {
         let mut options = self.options.resolve()?;
         let grammar = self.grammar.resolve()?;
+        self.reach.refuse_idle(grammar.is_some())?;
+        self.options.tell_idle(false);
         if options.close && grammar.is_none() {
             return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
         }

@@ -8,6 +8,7 @@ use domino::{
 };
 
 use super::watch::Pass;
+use crate::numbers::count;
 
 /// A text and all that is known of it.
 pub(super) struct Facts {
@@ -207,8 +208,11 @@ impl Facts {
         let Self { passes, accepted, drafted, .. } = self;
         let complete = if self.complete { "complete" } else { "not complete" };
         format!(
-            "{tokens} tokens, {complete}; {interventions} interventions; {passes} passes, {accepted} of \
-            {drafted} drafted tokens accepted"
+            "{}, {complete}; {}; {}, {accepted} of {} accepted",
+            count(tokens, "token"),
+            count(interventions, "intervention"),
+            count(*passes, "pass"),
+            count(*drafted, "drafted token"),
         )
     }
 }

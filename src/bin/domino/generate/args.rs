@@ -5,6 +5,7 @@ use std::{num::NonZeroUsize, path::PathBuf};
 use clap::{Args, ValueEnum};
 use domino::{
     decode::{DecodeOptions, Masking},
+    grammar::json_schema::SchemaOptions,
     model::candle::LoadOptions,
 };
 
@@ -16,6 +17,7 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
+    rows::Usual,
     runner::{Card, LowDevice},
     speculate::{LowSpeculate, Speculation},
 };
@@ -56,9 +58,11 @@ pub(crate) struct LowGenerate {
     /// A file with the text to go on from; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
-    /// The model's folder (config.json, tokenizer.json, *.safetensors), a GGUF file (*.gguf), or a model on
-    /// the Hugging Face hub, OWNER/NAME, OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf, which is fetched once
-    /// and kept in the hub's cache (HF_HOME). Default: models/domino-small in the current folder, beside the
+    /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    ///
+    /// A folder has config.json, tokenizer.json and *.safetensors. A model on the hub, OWNER/NAME,
+    /// OWNER/NAME@REVISION or OWNER/NAME:FILE.gguf, is fetched once and kept in the hub's cache (HF_HOME).
+    /// Default: that of the variable DOMINO_MODEL; else models/domino-small in the current folder, beside the
     /// program or up to three folders above it, or in the package when run by cargo.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
@@ -68,18 +72,28 @@ pub(crate) struct LowGenerate {
     /// build with the feature mistralrs; one text at a time, on the CPU).
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Own, conflicts_with = "batch")]
     engine: Engine,
-    /// Generate a text for each of the lines of JSON in this file (- is standard input), several at once:
-    /// {"id": .., "prompt": ".."} and, where they differ from the flags, grammar (a name or a file; with
-    /// syntax its text) or regex, seed, max_tokens, temperature, top_k, top_p, min_p, repeat_penalty,
-    /// repeat_last_n, presence_penalty, frequency_penalty, stop (a list), finish, logprobs. For each a line
-    /// is printed as soon as it has ended: what --json prints, with its id, or {"id": .., "error": ..}. A
-    /// byte order mark is passed over. Exit code 0 says that all lines were answered.
+    /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
+    ///
+    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object), grammar
+    /// (a name or a file; with syntax its text), regex or tools; the flags about these, and seed, max_tokens
+    /// and the like, under their names; n (texts of the row, told apart by index). See docs/batch.md. For each
+    /// text a line is printed as soon as it has ended: what --json prints, with its id, or {"id": ..,
+    /// "error": ..}. Exit code 1 says that some rows failed.
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = ["prompt", "prompt_file", "prior", "learn", "compare", "draft_model"]
     )]
     batch: Option<PathBuf>,
+    /// Write the text, or with --json the object, or the lines of --batch, to this file.
+    ///
+    /// It takes the place of standard output. With --batch a run goes on where an earlier one has ended,
+    /// however that was: what is in the file stays, and is not made again.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// With --batch: copy columns that are not known to the answers, which otherwise are refused.
+    #[arg(long, requires = "batch")]
+    keep_fields: bool,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
     #[arg(long, value_name = "N", default_value = "4", requires = "batch")]
     parallel: NonZeroUsize,
@@ -87,8 +101,9 @@ pub(crate) struct LowGenerate {
     options: LowOptions,
     #[command(flatten)]
     reach: LowReach,
-    /// Take the trees from this file of `domino compile`. One that is damaged or was made for something else
-    /// is made again.
+    /// Take the trees from this file of `domino compile`.
+    ///
+    /// One that is damaged or was made for something else is made again.
     #[arg(long, value_name = "FILE", requires = "LowGrammar")]
     trees: Option<PathBuf>,
     /// Let tokens cross the end of the prompt: its last tokens are taken back where a longer token begins as
@@ -157,6 +172,8 @@ pub(crate) struct Generate {
     pub(crate) work: Work,
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
+    /// `None`: standard output.
+    pub(crate) out: Option<PathBuf>,
     pub(crate) card: Card,
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) load: LoadOptions,
@@ -181,10 +198,19 @@ pub(crate) enum Work {
         options: Box<DecodeOptions>,
         way: Way,
     },
-    Batch {
-        requests: Input,
-        parallel: NonZeroUsize,
-    },
+    Batch(Box<Rows>),
+}
+
+/// What `--batch` asks for.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) requests: Input,
+    /// Texts that are written at once.
+    pub(crate) parallel: NonZeroUsize,
+    /// Are columns copied that are not known?
+    pub(crate) keep: bool,
+    /// What rows are read beside.
+    pub(crate) usual: Usual,
 }
 
 /// The text to go on from.
@@ -225,8 +251,9 @@ impl LowGenerate {
         let options = self.options.resolve()?;
         let way = self.way()?;
         let prompt = Prompt::of(self.prompt, self.prompt_file);
-        let grammar = self.grammar.resolve()?;
         let batch = self.batch.is_some();
+        let usual = self.grammar.resolve_beside(SchemaOptions::default(), batch)?;
+        let grammar = usual.source.clone();
         let constrained = grammar.is_some() || batch;
         let captured = self.capture.resolve(json || batch)?;
         if !captured.is_empty() && !constrained {
@@ -235,18 +262,16 @@ impl LowGenerate {
         let threads = self.device.threads();
         let load = self.device.load_options()?;
         let card = self.device.resolve();
+        self.reach.refuse_idle(constrained)?;
+        self.options.tell_idle(batch);
         if let Some(way) = way {
-            let this = match way {
-                Way::Conditional(_) => "--sampling conditional",
-                Way::Canonical => "--tokenization canonical",
-            };
             if grammar.is_none() && !batch {
                 let hint = "give --grammar or --regex; --regex '(?s:.)*' allows everything";
-                return Err(BadInput::new(format!("{this} needs a grammar")).hint(hint));
+                return Err(BadInput::new(format!("{} needs a grammar", way.flag())).hint(hint));
             }
             let by_particles = matches!(way, Way::Conditional(_));
             refuse(
-                this,
+                way.flag(),
                 &[
                     (batch, "--batch"),
                     (self.heal, "--heal"),
@@ -262,11 +287,11 @@ impl LowGenerate {
             check_mistralrs(&options, own, self.heal, &self.speculate)?;
         }
         let work = match self.batch {
-            Some(_) if card.is_some() => {
-                return Err(BadInput::new("--batch runs on the CPU only, with weights as they are stored")
-                    .hint("leave --device and --precision out"));
+            Some(_) if card.is_some() => return Err(not_on_a_card()),
+            Some(file) => {
+                let (requests, parallel, keep) = (Input::new(file), self.parallel, self.keep_fields);
+                Work::Batch(Box::new(Rows { requests, parallel, keep, usual }))
             }
-            Some(file) => Work::Batch { requests: Input::new(file), parallel: self.parallel },
             None if options.close && grammar.is_none() => {
                 return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
             }
@@ -283,6 +308,7 @@ impl LowGenerate {
             heal: self.heal,
             work,
             model: self.model,
+            out: self.out,
             card,
             threads,
             load,
@@ -295,6 +321,11 @@ impl LowGenerate {
             json,
         })
     }
+}
+
+fn not_on_a_card() -> BadInput {
+    BadInput::new("--batch runs on the CPU only, with weights as they are stored")
+        .hint("leave --device and --precision out")
 }
 
 /// Refuses what mistral.rs' engine cannot do, or does otherwise.

@@ -1,6 +1,6 @@
 //! `domino generate --engine mistralrs`: the same job in mistral.rs' engine.
 
-use std::{io::Write, path::Path, time::Instant};
+use std::{path::Path, time::Instant};
 
 use domino::{
     decode::DecodeOptions,
@@ -8,11 +8,11 @@ use domino::{
     store::CacheFolder,
 };
 
-use serde_json::Map;
-
 use super::{
     args::{Generate, Prompt},
-    compiler, forced_bytes, grammar, prompt_text, prompt_tokens,
+    compiler,
+    destination::Destination,
+    forced_bytes, grammar, parsed, prompt_text, prompt_tokens,
     report::{End, Ended},
     screen::Screen,
 };
@@ -20,7 +20,7 @@ use crate::{
     failure::{BadInput, Exit},
     interrupt,
     output::Output,
-    progress, stdout, tokenizer, warned,
+    progress, tokenizer, warned,
 };
 
 /// Generates one text.
@@ -31,10 +31,9 @@ pub(super) fn run(
     options: &DecodeOptions,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
-    let text = prompt_text(prompt)?;
+    let (text, destination) = (prompt_text(prompt)?, Destination::of(command.out.as_deref())?);
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &[])?.unzip();
-    let capturing = capturing.flatten();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let mut fixed = None;
     if let Some((source, grammar)) = command.grammar.as_ref().zip(grammar.as_ref()) {
@@ -60,14 +59,14 @@ pub(super) fn run(
     let begun = Instant::now();
     let generation = runner.generate(&prompt, constraint.as_ref(), guesses.as_ref(), options, |tokens| {
         // What may become a stop string comes at the end or never.
-        if !command.json && options.stop.is_empty() {
+        if !command.json && !destination.is_file() && options.stop.is_empty() {
             broken = screen.show(&vocabulary.concat(tokens));
         }
         if broken.is_err() || interrupt::pressed() { GoOn::No } else { GoOn::Yes }
     })?;
     let seconds = begun.elapsed().as_secs_f64();
     broken?;
-    if !command.json {
+    if !command.json && !destination.is_file() {
         screen.show(&generation.text)?;
         screen.finish()?;
     }
@@ -75,7 +74,8 @@ pub(super) fn run(
         Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
     }
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
-    let captures = capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text));
+    let reading = parsed::Reading::of(command.grammar.as_ref());
+    let captures = parsed::fields(&reading, capturing.flatten().as_ref(), &generation);
     let ended = Ended {
         end: if interrupt::pressed() { End::Interrupted } else { End::Finished(generation.finish) },
         generation,
@@ -90,9 +90,10 @@ pub(super) fn run(
         comparison: None,
     };
     if command.json {
-        writeln!(stdout::lock(), "{}", warned::with(ended.object(), &warnings))?;
+        destination.object(&warned::with(ended.object(), &warnings))?;
     } else {
-        ended.summary();
+        destination.text(&ended.generation.text)?;
+        ended.summary(command.speculation.asked);
     }
     Ok(ended.exit())
 }

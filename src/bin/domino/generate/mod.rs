@@ -3,29 +3,33 @@
 pub(crate) mod args;
 mod batch;
 mod compare;
+mod destination;
+pub(crate) mod drawing;
 #[cfg(feature = "mistralrs")]
 mod mistralrs;
 pub(crate) mod options;
+mod parsed;
 mod report;
-mod request;
 mod screen;
 pub(crate) mod whole;
 
-use std::{io::Write, path::Path, time::Instant};
+use std::{path::Path, time::Instant};
 
 use anyhow::Context;
 use domino::{
     CompiledGrammar, Compiler, StepError, TokenId, Vocabulary,
     decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Healing, Steps},
+    grammar::GrammarWarning,
     model::candle::{LoadOptions, join_threads},
     proposer::ForcedText,
     store::CacheFolder,
     vocab::Tokenizer,
 };
-use serde_json::{Map, json};
+use serde_json::json;
 
 use self::{
     args::{Generate, Prompt, Work},
+    destination::Destination,
     report::{End, Ended},
     screen::Screen,
 };
@@ -36,10 +40,11 @@ use crate::{
     failure::{self, BadInput, Exit},
     files, interrupt, model,
     notation::{GrammarSource, Parsed},
+    numbers::count,
     progress, reach,
-    runner::{Card, Runner},
+    runner::{self, Card, Runner},
     speculate::Keeper,
-    stdout, tokenizer, warned,
+    tokenizer, warned,
 };
 
 /// Generates one text, or one for each request of a batch.
@@ -53,7 +58,7 @@ pub(crate) fn run(command: &Generate, cache: &CacheFolder) -> anyhow::Result<Exi
     match &command.work {
         Work::One(prompt, options) => one(command, &folder, prompt, options, cache),
         Work::Whole { prompt, options, way } => whole::run(command, &folder, (prompt, options, *way), cache),
-        Work::Batch { requests, parallel } => batch::run(command, &folder, requests, *parallel, cache),
+        Work::Batch(rows) => batch::run(command, &folder, rows, cache),
     }
 }
 
@@ -66,6 +71,7 @@ fn one(
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
     let text = prompt_text(prompt)?;
+    let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
     let mut prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
@@ -75,7 +81,6 @@ fn one(
         prompt.truncate(healing.kept);
     }
     let (grammar, capturing) = grammar(command, &compiler(command, &vocabulary, cache), &healed)?.unzip();
-    let capturing = capturing.flatten();
     let warnings = grammar.as_ref().map_or_else(Vec::new, |grammar| grammar.grammar_warnings().to_vec());
     let loaded = load(folder, &command.load, command.card)?;
     let mut builder = Decoder::builder(loaded).vocabulary(vocabulary).options(options.clone());
@@ -103,11 +108,13 @@ fn one(
     let vocabulary = decoder.vocabulary().clone();
     let begun = Instant::now();
     let mut steps = decoder.steps(&prompt);
-    let ended = stream(&mut steps, command.json, options.close, healed.len())?;
+    let quiet = command.json || destination.is_file();
+    let ended = stream(&mut steps, quiet, options.close, healed.len())?;
     let mut generation = steps.into_generation();
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     generation.text.drain(..healed.len().min(generation.text.len()));
-    let captures = capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text));
+    let reading = parsed::Reading::of(command.grammar.as_ref());
+    let captures = parsed::fields(&reading, capturing.flatten().as_ref(), &generation);
     let ended = Ended {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,
@@ -121,24 +128,38 @@ fn one(
         captures,
         comparison,
     };
-    if command.json {
-        let mut object = ended.object();
-        if let Some((lookahead, terminals)) = keeper.as_ref().map(Keeper::learnt_at) {
-            let lookahead = reach::lookahead_number(lookahead);
-            object["prior"] =
-                json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
-        }
-        writeln!(stdout::lock(), "{}", warned::with(object, &warnings))?;
-    }
-    ended.tell_failure();
-    if !command.json {
-        ended.summary();
-    }
+    tell(command, &ended, &destination, keeper.as_ref(), &warnings)?;
     // Last, so that a file that cannot be written costs nobody the text.
     if let Some(keeper) = keeper {
         keeper.keep()?;
     }
     Ok(ended.exit())
+}
+
+/// Tells how a run has ended, and puts its text or its object where it goes.
+fn tell(
+    command: &Generate,
+    ended: &Ended<'_>,
+    destination: &Destination<'_>,
+    keeper: Option<&Keeper>,
+    warnings: &[GrammarWarning],
+) -> anyhow::Result<()> {
+    if command.json {
+        let mut object = ended.object();
+        if let Some((lookahead, terminals)) = keeper.map(Keeper::learnt_at) {
+            let lookahead = reach::lookahead_number(lookahead);
+            object["prior"] =
+                json!({ "lookahead": lookahead, "terminals": reach::terminals_name(terminals) });
+        }
+        destination.object(&warned::with(object, warnings))?;
+    } else {
+        destination.text(&ended.generation.text)?;
+    }
+    ended.tell_failure();
+    if !command.json {
+        ended.summary(command.speculation.asked);
+    }
+    Ok(())
 }
 
 /// How many bytes of a text that was generated its grammar forced, but for their spelling; for machines,
@@ -193,7 +214,8 @@ fn failed(error: &anyhow::Error, steps: &Steps<'_, Runner>) -> End {
     // A budget has said where it ended.
     let place = error.chain().find_map(|cause| cause.downcast_ref::<StepError>()).and_then(StepError::place);
     if place.is_none() {
-        told.sentence += &format!("; {} bytes of text were made", steps.text().len());
+        let were = if steps.text().len() == 1 { "was" } else { "were" };
+        told.sentence += &format!("; {} of text {were} made", count(steps.text().len(), "byte"));
     }
     if place.is_none_or(|place| place.rules.is_empty()) {
         told.sentence += &steps.constraint().map(failure::in_terminals).unwrap_or_default();
@@ -211,8 +233,11 @@ pub(crate) fn step_error(error: DecodeError) -> anyhow::Error {
 
 /// The model of a folder.
 pub(crate) fn load(folder: &Path, options: &LoadOptions, card: Card) -> Result<Runner, BadInput> {
-    progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, card))
-        .map_err(|error| bad_model(&error))
+    let runner =
+        progress::during(format!("loading {}", folder.display()), || Runner::load(folder, options, card))
+            .map_err(|error| bad_model(&error))?;
+    runner::tell_idle_quantising(folder, options);
+    Ok(runner)
 }
 
 pub(crate) fn bad_model(error: &dyn std::error::Error) -> BadInput {
@@ -256,7 +281,7 @@ fn grammar(
     }
     compiled.explore_in_background();
     // Only JSON has captures.
-    let capturing = match command.json || matches!(command.work, Work::Batch { .. }) {
+    let capturing = match command.json || matches!(command.work, Work::Batch(_)) {
         true => Capturing::of(&grammar.name(), parsed.grammar, &command.captured)?,
         false => None,
     };

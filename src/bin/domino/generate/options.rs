@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use domino::decode::{DecodeOptions, Masking, Penalties, Sampling, StopStrings};
 
-use crate::failure::BadInput;
+use crate::failure::{BadInput, Paint, note};
 
 /// When a mask is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -13,9 +13,14 @@ pub(crate) enum Mask {
     Opportunistic,
 }
 
+/// Tokens that penalties look at, unless said otherwise.
+const LAST: usize = 64;
+
 /// How to draw, and when to end.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LowOptions {
+    /// Draw tokens more or less evenly: 0 takes the likeliest, 1 draws as the model says.
+    ///
     /// 0 always takes the likeliest token; 1 draws as likely as the model says; more is more even.
     #[arg(long, short = 't', value_name = "T", default_value_t = 1.0)]
     pub(super) temperature: f64,
@@ -33,7 +38,7 @@ pub(crate) struct LowOptions {
     #[arg(long, value_name = "R", default_value_t = 1.0)]
     pub(super) repeat_penalty: f64,
     /// How many last tokens, prompt included, the three penalties look at; 0 means none.
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = LAST)]
     pub(super) repeat_last_n: usize,
     /// Subtract this from the logits of tokens that are among the last ones.
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_hyphen_values = true)]
@@ -72,6 +77,23 @@ pub(crate) struct LowOptions {
 }
 
 impl LowOptions {
+    /// Warns of flags that change nothing beside others, unless `others` may come with the rows of a batch.
+    pub(crate) fn tell_idle(&self, others: bool) {
+        let greedy = self.temperature == 0.0;
+        let penalised =
+            self.repeat_penalty != 1.0 || self.presence_penalty != 0.0 || self.frequency_penalty != 0.0;
+        let idle = [
+            (greedy && self.top_k > 0, "--top-k", "at temperature 0 the likeliest token is taken"),
+            (greedy && self.top_p < 1.0, "--top-p", "at temperature 0 the likeliest token is taken"),
+            (greedy && self.min_p > 0.0, "--min-p", "at temperature 0 the likeliest token is taken"),
+            (!penalised && self.repeat_last_n != LAST, "--repeat-last-n", "there are no penalties"),
+        ];
+        let paint = Paint::for_stderr();
+        for (_, flag, why) in idle.into_iter().filter(|(idle, ..)| *idle && !others) {
+            note!("{} {flag} changes nothing: {why}", paint.cyan("warning:"));
+        }
+    }
+
     /// How to draw, and when to end.
     pub(crate) fn resolve(&self) -> Result<DecodeOptions, BadInput> {
         let mut options = DecodeOptions::default();

@@ -11,6 +11,7 @@ use crate::{
     check::extend,
     draft_model,
     failure::{Exit, Paint, Told, note},
+    numbers::count,
 };
 
 /// How a run has ended.
@@ -192,8 +193,8 @@ impl Ended<'_> {
         }
     }
 
-    /// Says on standard error what the run cost.
-    pub(super) fn summary(&self) {
+    /// Says on standard error what the run cost, and what became of drafts if somebody asked for them.
+    pub(super) fn summary(&self, drafts_asked: bool) {
         let stats = &self.generation.stats;
         let paint = Paint::for_stderr();
         let end = match self.end {
@@ -209,26 +210,23 @@ impl Ended<'_> {
             End::Failed(..) => paint.red("failed"),
         };
         let end = match &self.generation.completion {
-            Some(completion) => format!("{end}, finished by {} more bytes", completion.bytes.len()),
+            Some(completion) => format!("{end}, finished by {}", count(completion.bytes.len(), "more byte")),
             None => end,
         };
-        let (tokens, rate) = (stats.tokens, self.rate());
+        let (tokens, rate) = (count(stats.tokens, "token"), self.rate());
         let interventions =
-            self.interventions().map(|count| format!(", {count} interventions")).unwrap_or_default();
+            self.interventions().map(|made| format!(", {}", count(made, "intervention"))).unwrap_or_default();
         let masks = stats.mask_time.as_secs_f64() * 1e3;
         note!(
-            "[{end}; {tokens} tokens, {rate:.1} tokens/s{interventions}, {masks:.1} ms in masks of {:.2} s]",
+            "[{end}; {tokens}, {rate:.1} tokens/s{interventions}, {masks:.1} ms in masks of {:.2} s]",
             self.seconds
         );
-        if self.speculative {
-            let (accepted, drafted) = (stats.accepted, stats.drafted);
-            note!(
-                "[{accepted} of {drafted} drafted tokens accepted, {:.2} tokens a pass]",
-                tokens_per_pass(stats)
-            );
+        if self.speculative && drafts_asked {
+            let (accepted, drafted) = (stats.accepted, count(stats.drafted, "drafted token"));
+            note!("[{accepted} of {drafted} accepted, {:.2} tokens a pass]", tokens_per_pass(stats));
         }
         if let Some(DraftTally { judged, right, .. }) = self.draft {
-            note!("[{right} of {judged} guesses of the draft model right]");
+            note!("[{right} of {} of the draft model right]", count(judged, "guess"));
         }
         if let Some(comparison) = &self.comparison {
             comparison.summary();

@@ -1,7 +1,7 @@
 //! Texts that come as a whole: `domino generate --sampling conditional`, which draws one of several, and
 //! `--tokenization canonical`, which takes tokens back.
 
-use std::{io::Write, num::NonZeroUsize, path::Path};
+use std::{num::NonZeroUsize, path::Path};
 
 use anyhow::Context;
 use domino::{
@@ -11,11 +11,13 @@ use domino::{
     store::CacheFolder,
     vocab::Tokenizer,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     args::{Generate, Prompt},
-    bad_model, compiler, forced_bytes, grammar, load, prompt_text, prompt_tokens, read_tokenizer,
+    bad_model, compiler,
+    destination::Destination,
+    forced_bytes, grammar, load, parsed, prompt_text, prompt_tokens, read_tokenizer,
     report::{End, Ended},
     screen::Screen,
     step_error,
@@ -23,7 +25,11 @@ use super::{
 use crate::{
     check::extend,
     failure::{BadInput, Exit, note},
-    interrupt, progress, stdout, tokenizer, warned,
+    interrupt,
+    numbers::count,
+    progress,
+    runner::tell_idle_quantising,
+    tokenizer, warned,
 };
 
 /// How such a text is written.
@@ -33,6 +39,16 @@ pub(crate) enum Way {
     Conditional(NonZeroUsize),
     /// In tokens that the tokenizer would make of it.
     Canonical,
+}
+
+impl Way {
+    /// The flag that asks for it.
+    pub(super) fn flag(self) -> &'static str {
+        match self {
+            Self::Conditional(_) => "--sampling conditional",
+            Self::Canonical => "--tokenization canonical",
+        }
+    }
 }
 
 /// A text, and what there is to say of how it was written: fields of the object, and a note for people.
@@ -49,6 +65,7 @@ pub(super) fn run(
     (prompt, options, way): (&Prompt, &DecodeOptions, Way),
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
+    let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
     let prompt = prompt_tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;
@@ -59,9 +76,10 @@ pub(super) fn run(
         Way::Conditional(particles) => conditional(command, from, &start, options, particles)?,
         Way::Canonical => canonical(command, from, &start, options, &tokenizer)?,
     };
+    let reading = parsed::Reading::of(command.grammar.as_ref());
     let ended = Ended {
         forced: forced_bytes(Some(&grammar).filter(|_| command.json), &generation),
-        captures: capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text)),
+        captures: parsed::fields(&reading, capturing.as_ref(), &generation),
         end: match interrupt::pressed() {
             true => End::Interrupted,
             false => End::Finished(generation.finish),
@@ -78,12 +96,16 @@ pub(super) fn run(
     if command.json {
         let mut object = ended.object();
         extend(&mut object, fields.as_object().cloned().unwrap_or_default());
-        writeln!(stdout::lock(), "{}", warned::with(object, grammar.grammar_warnings()))?;
+        destination.object(&warned::with(object, grammar.grammar_warnings()))?;
     } else {
-        let mut screen = Screen::new(0);
-        screen.show(&ended.generation.text)?;
-        screen.finish()?;
-        ended.summary();
+        if destination.is_file() {
+            destination.text(&ended.generation.text)?;
+        } else {
+            let mut screen = Screen::new(0);
+            screen.show(&ended.generation.text)?;
+            screen.finish()?;
+        }
+        ended.summary(false);
         note!("[{note}]");
     }
     Ok(ended.exit())
@@ -101,6 +123,7 @@ fn conditional(
         CandleBatch::load(folder, particles, &command.load)
     });
     let model = model.map_err(|error| bad_model(&error))?;
+    tell_idle_quantising(folder, &command.load);
     let mut decoder = ConditionalDecoder::new(model, start, options).map_err(|error| {
         BadInput::new(error.to_string()).hint("give a temperature above 0, and leave such options out")
     })?;
@@ -112,8 +135,11 @@ fn conditional(
             "effective": drawn.effective, "resamplings": drawn.resamplings, "fed": drawn.fed,
         }),
         note: format!(
-            "{particles} particles, {:.1} effective, drawn anew {} times, {} tokens fed",
-            drawn.effective, drawn.resamplings, drawn.fed
+            "{}, {:.1} effective, drawn anew {}, {} fed",
+            count(particles.get(), "particle"),
+            drawn.effective,
+            count(drawn.resamplings, "time"),
+            count(drawn.fed, "token")
         ),
         generation: drawn.generation,
     })

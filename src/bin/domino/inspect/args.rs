@@ -6,14 +6,19 @@ use clap::{Args, ValueEnum};
 use domino::Terminals;
 
 use crate::{
-    args::LowGrammar, failure::BadInput, input::Input, notation::GrammarSource, reach::LowTerminals,
+    args::LowGrammar,
+    failure::BadInput,
+    input::Input,
+    notation::GrammarSource,
+    reach::LowTerminals,
+    tokenizer::{LowVocabulary, TokensOf},
 };
 
 const EXAMPLES: &str = "\
 Examples:
   domino inspect --grammar my.gbnf
   domino inspect rules --grammar my.gbnf --rule value
-  domino inspect terminals --grammar json --tokenizer models/domino-small
+  domino inspect terminals --grammar json --model models/domino-small
   domino inspect terminals --grammar json --terminals written
   domino inspect trees --grammar json --tokenizer models/domino-small
   domino inspect sets --grammar my.gbnf --text '{\"a\": '
@@ -48,6 +53,9 @@ Examples:
 /// schema: every keyword of a JSON Schema, or of the schemas of --tools, with its pointer: enforced,
 /// annotation, unknown, relaxed or refused, and why. Exit code 2 if the schema cannot be used.
 ///
+/// Tokens are those of --tokenizer or --model, and without either the 256 bytes, also where DOMINO_MODEL
+/// names a model.
+///
 /// Without a stage: sizes, memory and times of all of them, and warnings: where the grammar is written in a
 /// way that costs, on which text that shows, and how to write it instead. Of a JSON Schema also its shapes,
 /// the sets of values it speaks of by their JSON pointers, and the pointers and keywords that its largest
@@ -61,9 +69,8 @@ pub(crate) struct LowInspect {
     stage: Stage,
     #[command(flatten)]
     grammar: LowGrammar,
-    /// A tokenizer.json, or a model's folder with one. Default: a vocabulary of the 256 bytes.
-    #[arg(long, short = 't', value_name = "DIR|FILE")]
-    tokenizer: Option<PathBuf>,
+    #[command(flatten)]
+    tokens: LowVocabulary,
     #[command(flatten)]
     terminals: LowTerminals,
     /// For sets: the text so far. For masks: the text.
@@ -116,7 +123,7 @@ pub(crate) struct Inspect {
     pub(crate) stage: Stage,
     pub(crate) grammar: GrammarSource,
     /// `None`: the 256 bytes.
-    pub(crate) tokenizer: Option<PathBuf>,
+    pub(crate) tokens: Option<TokensOf>,
     pub(crate) terminals: Terminals,
     pub(crate) text: Text,
     pub(crate) rule: Option<String>,
@@ -176,7 +183,7 @@ impl LowInspect {
             text,
             stage: self.stage,
             grammar: self.grammar.required()?,
-            tokenizer: self.tokenizer,
+            tokens: self.tokens.given(),
             terminals: self.terminals.resolve(),
             rule: self.rule,
             terminal: self.terminal,

@@ -39,7 +39,7 @@ use crate::{
     progress,
     reach::terminals_name,
     reading::{Leaving, Reading},
-    stdout, tokenizer, warned,
+    stdout, warned,
 };
 
 /// Everything that the stages show from.
@@ -85,13 +85,13 @@ pub(crate) fn run(command: &Inspect, cache: &CacheFolder) -> anyhow::Result<Exit
     if command.stage == Stage::Schema {
         return keywords(command);
     }
-    let vocabulary = match &command.tokenizer {
-        Some(path) => tokenizer::vocabulary(path, cache)?,
+    let vocabulary = match &command.tokens {
+        Some(tokens) => tokens.vocabulary(cache)?,
         None => byte_vocabulary()?,
     };
     let compiler = crate::budgets::compiler(vocabulary.clone()).terminals(command.terminals);
     // Without a tokenizer there are no tokens to be wrong about.
-    let compiler = if command.tokenizer.is_none() { compiler.any_special() } else { compiler };
+    let compiler = if command.tokens.is_none() { compiler.any_special() } else { compiler };
     let text = command.grammar.load()?;
     let start = Instant::now();
     let grammar = text.parse()?;

@@ -43,7 +43,7 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
     writeln!(out, "  number  states  classes  {}rules that use it; terminal", tokens_head(subject))?;
     for row in &rows {
         let terminal = &row.terminal;
-        let tokens = match (subject.command.tokenizer.is_some(), row.tokens) {
+        let tokens = match (subject.command.tokens.is_some(), row.tokens) {
             (false, _) => String::new(),
             (true, Some(tokens)) => format!("{tokens:>13}  "),
             (true, None) => format!("{:>13}  ", "too many"),
@@ -68,12 +68,12 @@ pub(super) fn show(subject: &Subject<'_>, out: &mut impl Write) -> io::Result<()
 }
 
 fn tokens_head(subject: &Subject<'_>) -> &'static str {
-    if subject.command.tokenizer.is_some() { "tokens inside  " } else { "" }
+    if subject.command.tokens.is_some() { "tokens inside  " } else { "" }
 }
 
 fn row(subject: &Subject<'_>, terminal: TerminalView) -> Row {
     let tokens =
-        subject.command.tokenizer.as_ref().and_then(|_| subject.inspection.tokens_inside(terminal.terminal));
+        subject.command.tokens.as_ref().and_then(|_| subject.inspection.tokens_inside(terminal.terminal));
     // The longest say most.
     let mut longest: Vec<_> = tokens.iter().flat_map(|tokens| tokens.iter()).collect();
     longest.sort_by_key(|&token| std::cmp::Reverse(subject.vocabulary.bytes(token).map_or(0, <[u8]>::len)));

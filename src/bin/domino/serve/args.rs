@@ -30,7 +30,7 @@ use crate::{
 /// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type
 /// json_schema takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
 /// "duplicate_keys", "escapes", "numbers", "closed", "max_depth", "lenient"); what it leaves out, and a
-/// response format, is as the flags say. Of structural tags "order" and "numbers" can be chosen. A schema is
+/// response format, is as the flags say. Of structural tags "order", "escapes" and "numbers" can be chosen. A schema is
 /// never ignored: with "strict": false it is as binding as with true, and what cannot be had
 /// exactly is refused, or with --lenient allowed and listed in the field "relaxed" of the answer (of its
 /// first event, in a stream). Keywords that nobody knows are in "grammar_warnings", and with
@@ -51,9 +51,10 @@ use crate::{
 /// --json one object is printed when the server is ready: address, model.
 #[derive(Debug, Args)]
 pub(crate) struct LowServe {
-    /// The model's folder (config.json, tokenizer.json, tokenizer_config.json, *.safetensors), a GGUF file,
-    /// or a model on the Hugging Face hub, as for `generate`. Default: models/domino-small, as for
-    /// `generate`.
+    /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
+    ///
+    /// A folder has config.json, tokenizer.json, tokenizer_config.json and *.safetensors. Default: that of
+    /// the variable DOMINO_MODEL, or models/domino-small, as for `generate`.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
     /// The address to listen on. 0.0.0.0 is all of this machine's.
@@ -69,7 +70,9 @@ pub(crate) struct LowServe {
     /// Can be given several times.
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// Guess tokens ahead by the grammar and verify several in one pass of the model. The texts are the same.
+    /// Guess tokens ahead by the grammar and verify several in one pass of the model.
+    ///
+    /// The texts are the same.
     #[arg(long)]
     grammar_speculate: bool,
     /// Tokens of a guess: N, or auto. Default: auto, and 10 with --proposer paper.
@@ -91,13 +94,17 @@ pub(crate) struct LowServe {
     /// Default: 0, and 0.5 with --proposer paper.
     #[arg(long, value_name = "SHARE", value_parser = threshold, requires = "grammar_speculate")]
     threshold: Option<f64>,
-    /// Guess by the counts in this file of `domino learn`, for the grammar it was made for, or in the files
-    /// NAME.prior of this folder, for the named grammars. Default: the folder priors of the model.
+    /// Guess by the counts in this file of `domino learn`, or in a folder's files NAME.prior.
+    ///
+    /// A file is for the grammar it was made for, the files of a folder are for the named grammars. Default:
+    /// the folder priors of the model.
     #[arg(long, value_name = "FILE|DIR", requires = "grammar_speculate")]
     prior: Option<PathBuf>,
-    /// Serve the grammars in this folder (*.gbnf, *.regex, *.lark, *.ebnf, *.tags.json, *.json for JSON
-    /// Schemas) by their names: what comes before the ending, also before .schema.json. A file that is
-    /// changed or added is seen by the next request.
+    /// Serve the grammars in this folder by their names.
+    ///
+    /// They are *.gbnf, *.regex, *.lark, *.ebnf, *.tags.json, and *.json for JSON Schemas; a name is what
+    /// comes before the ending, also before .schema.json. A file that is changed or added is seen by the next
+    /// request.
     #[arg(long, value_name = "DIR")]
     grammar_dir: Option<PathBuf>,
     /// Quantise the weights while loading, by mistral.rs: 4, 8, q4k, q8_0, ...
@@ -109,8 +116,10 @@ pub(crate) struct LowServe {
     /// A chat template (*.jinja, or *.json with chat_template), instead of the model's.
     #[arg(long, value_name = "FILE")]
     chat_template: Option<PathBuf>,
-    /// How the model writes calls of functions (`tools` in requests): a name as in docs/tools.md, or off,
-    /// which leaves `tools` to mistral.rs, without a grammar. Default: as the chat template shows.
+    /// How the model writes calls of functions (`tools` in requests): a name, or off.
+    ///
+    /// docs/tools.md has the names; off leaves `tools` to mistral.rs, without a grammar. Default: as the chat
+    /// template shows.
     #[arg(long, value_name = "NAME|off", value_parser = spelling)]
     tool_spelling: Option<ToolSpelling>,
     /// Texts written at once; others wait. Only 1 for now: on the CPU mistral.rs 0.8.1 mixes up texts of the
@@ -145,7 +154,7 @@ pub(crate) struct LowServe {
     drain_timeout: Duration,
     /// Take schemas with "strict": true that OpenAI refuses: with objects that are open, or with properties
     /// that are not required.
-    #[arg(long, help_heading = "JSON Schema")]
+    #[arg(long)]
     lenient_strict: bool,
     #[command(flatten)]
     schema: LowSchema,

@@ -82,7 +82,7 @@ impl Reading<'_> {
             return Ok(GrammarAsked::Schema(self.bounded(text, "grammar")?, options));
         }
         if kind == "structural_tag" {
-            fields::of_object(object, "grammar", &["type", "value", "order", "numbers"])?;
+            fields::of_object(object, "grammar", &["type", "value", "order", "escapes", "numbers"])?;
             let options = schemas::options(object, "grammar", &["type", "value"], &self.schemas.options)?;
             let text = schemas::text_of(value, self.bytes, &["grammar", "value"])
                 .ok_or_else(|| wrong("`grammar.value` must be structural tags, or their text".to_owned()))?;

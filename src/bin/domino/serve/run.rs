@@ -131,7 +131,7 @@ async fn serve(
     if command.json {
         writeln!(io::stdout(), "{}", json!({ "address": address.to_string(), "model": server.engine.name }))?;
     }
-    eprintln!("{} {} on http://{address}/v1", paint.green("serving"), server.engine.name);
+    note!("{} {} on http://{address}/v1", paint.green("serving"), server.engine.name);
     if !address.ip().is_loopback() && command.api_key.is_none() {
         tracing::warn!("the server is open to the network without --api-key");
     }

@@ -14,6 +14,8 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
+    schema,
+    tokenizer::{LowVocabulary, TokensOf},
 };
 
 /// Measure masks and steps along given texts.
@@ -31,9 +33,8 @@ use crate::{
 pub(crate) struct LowTrace {
     #[command(flatten)]
     grammar: LowGrammar,
-    /// A tokenizer.json, or a model's folder with one.
-    #[arg(long, short = 't', value_name = "DIR|FILE")]
-    tokenizer: PathBuf,
+    #[command(flatten)]
+    tokens: LowVocabulary,
     /// Where the times of all steps go.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
@@ -58,8 +59,12 @@ pub(crate) struct LowTrace {
     /// What is known of the grammar's terminals when it is compiled.
     #[arg(long, value_name = "STATE", value_enum, default_value_t)]
     tables: Tables,
-    /// The texts: {"grammar": .., "vocab": .., "eos": 2, "traces": [{"text": .., "tokens": [..]}]}; - is
-    /// standard input.
+    /// Read lines of JSON with a text each, such as `generate --batch` writes (docs/batch.md), in place of a
+    /// file of traces. Their tokens are those of token_ids, or else those that the tokenizer makes.
+    #[arg(long)]
+    batch: bool,
+    /// The texts: {"grammar": .., "vocab": .., "eos": 2, "traces": [{"text": .., "tokens": [..]}]}, or rows
+    /// with --batch; - is standard input.
     #[arg(value_name = "TRACES.json")]
     traces: PathBuf,
 }
@@ -68,7 +73,7 @@ pub(crate) struct LowTrace {
 #[derive(Debug)]
 pub(crate) struct Trace {
     pub(crate) grammar: GrammarSource,
-    pub(crate) tokenizer: PathBuf,
+    pub(crate) tokens: TokensOf,
     pub(crate) out: Option<PathBuf>,
     pub(crate) expected: Option<Input>,
     pub(crate) passes: Passes,
@@ -77,6 +82,8 @@ pub(crate) struct Trace {
     pub(crate) threads: usize,
     pub(crate) reach: Reach,
     pub(crate) traces: Input,
+    /// Are the texts those of rows?
+    pub(crate) batch: bool,
     pub(crate) json: bool,
 }
 
@@ -90,8 +97,8 @@ impl LowTrace {
         }
         let times = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Trace {
-            grammar: self.grammar.required()?,
-            tokenizer: self.tokenizer,
+            grammar: self.grammar.required_beside(schema::for_comparing())?,
+            tokens: self.tokens.resolve(),
             out: self.out,
             expected,
             passes: Passes { fresh: times(self.fresh), all: times(self.passes) },
@@ -100,6 +107,7 @@ impl LowTrace {
             threads: times(self.threads),
             reach: self.reach.resolve(),
             traces,
+            batch: self.batch,
             json,
         })
     }

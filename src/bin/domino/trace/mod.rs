@@ -10,6 +10,7 @@ mod engine;
 mod input;
 mod measure;
 mod memory;
+mod rows;
 mod spread;
 mod summary;
 mod walk;
@@ -50,15 +51,20 @@ impl From<Malformed> for BadInput {
 pub(crate) fn run(command: &Trace) -> anyhow::Result<Exit> {
     // Everything that can be wrong is looked at before the first clock starts.
     let output = command.out.as_deref().map(Output::prepare).transpose()?;
-    let traces = Traces::parse(&command.traces.read()?, &command.traces.name()).map_err(BadInput::from)?;
+    let tokenizer = command.tokens.locate()?;
+    let traces = match command.batch {
+        true => rows::read(command, &tokenizer)?,
+        false => command.traces.read()?,
+    };
+    let traces = Traces::parse(&traces, &command.traces.name()).map_err(BadInput::from)?;
     let expected = command.expected.as_ref().map(|file| expected(file, &traces)).transpose()?;
     let grammar = command.grammar.load()?;
     engine::at_most(command.threads);
 
     let mut memory = Memory::at_start();
     let begun = Instant::now();
-    let vocabulary = progress::during(format!("reading {}", command.tokenizer.display()), || {
-        Vocabulary::from_tokenizer_file(&command.tokenizer)
+    let vocabulary = progress::during(format!("reading {}", tokenizer.display()), || {
+        Vocabulary::from_tokenizer_file(&tokenizer)
     })
     .map_err(|error| BadInput::new(error.to_string()))?;
     let vocab_ms = begun.elapsed().as_secs_f64() * 1e3;

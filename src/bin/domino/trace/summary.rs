@@ -9,6 +9,7 @@ use super::{
     spread::{Spread, microseconds},
 };
 use crate::failure::Paint;
+use crate::numbers::count;
 
 /// What a person reads.
 #[derive(Debug)]
@@ -64,12 +65,12 @@ impl<'a> Summary<'a> {
     pub(crate) fn to_text(&self, paint: Paint) -> String {
         let cell = self.cell;
         let mut text = format!(
-            "{}, {}: {} traces, {} masks, {} passes{}\n",
+            "{}, {}: {}, {}, {}{}\n",
             cell.grammar,
             cell.vocab,
-            cell.traces.len(),
-            self.masks(),
-            cell.passes,
+            count(cell.traces.len(), "trace"),
+            count(self.masks(), "mask"),
+            count(cell.passes, "pass"),
             if self.compared { "; every mask is as expected" } else { "" },
         );
         let _ = writeln!(text, "{:<20}{:>11}{:>11}{:>11}{:>11}  us", "", "mean", "p50", "p99", "max");

@@ -1,29 +1,14 @@
-//! `domino generate --batch` with a model of random weights.
+//! Requests of a batch: each is answered as if it were alone, and what is wrong with one is its answer.
 
-use std::{collections::BTreeMap, fmt::Write, path::Path};
+use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use super::{answers, batch};
 use crate::{
-    cli::{Run, domino, last_line},
+    cli::{domino, last_line},
     cli_generate::write_model,
 };
-
-fn batch(folder: &Path, arguments: &[&str], lines: &str) -> Run {
-    let model = folder.to_str().unwrap();
-    domino(&[&["generate", "--model", model, "--batch", "-"], arguments].concat(), lines.as_bytes())
-}
-
-/// The answers by id.
-fn answers(run: &Run) -> BTreeMap<String, Value> {
-    let line = |line: &str| {
-        let answer: Value = serde_json::from_str(line).unwrap();
-        (answer["id"].to_string(), answer)
-    };
-    let answers: BTreeMap<String, Value> = run.stdout.lines().map(line).collect();
-    assert_eq!(answers.len(), run.stdout.lines().count(), "{}", run.stdout);
-    answers
-}
 
 /// What does not depend on time.
 fn facts(answer: &Value) -> Vec<Value> {
@@ -32,11 +17,9 @@ fn facts(answer: &Value) -> Vec<Value> {
     names.map(|name| answer[name].clone()).to_vec()
 }
 
-#[test]
-fn each_request_is_answered_as_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    write_model(folder.path());
-    let requests = [
+/// Requests, and the flags that say the same.
+fn requests() -> Vec<(Value, Vec<&'static str>)> {
+    vec![
         (json!({"prompt": "One: "}), vec!["-p", "One: "]),
         (
             json!({"prompt": "A somewhat longer prompt: ", "seed": 7}),
@@ -52,24 +35,20 @@ fn each_request_is_answered_as_alone() {
         ),
         (
             json!({"regex": "[a-z]{30}", "top_k": 5, "top_p": 0.9, "min_p": 0.01, "repeat_penalty": 1.2}),
-            vec![
-                "-r",
-                "[a-z]{30}",
-                "--top-k",
-                "5",
-                "--top-p",
-                "0.9",
-                "--min-p",
-                "0.01",
-                "--repeat-penalty",
-                "1.2",
-            ],
+            "-r [a-z]{30} --top-k 5 --top-p 0.9 --min-p 0.01 --repeat-penalty 1.2".split(' ').collect(),
         ),
         (
             json!({"presence_penalty": 2, "frequency_penalty": 1, "repeat_last_n": 8}),
             vec!["--presence-penalty", "2", "--frequency-penalty", "1", "--repeat-last-n", "8"],
         ),
-    ];
+    ]
+}
+
+#[test]
+fn each_request_is_answered_as_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    write_model(folder.path());
+    let requests = requests();
     let mut lines = String::new();
     for (number, (request, _)) in requests.iter().enumerate() {
         let mut request = request.clone();
@@ -77,19 +56,14 @@ fn each_request_is_answered_as_alone() {
         writeln!(lines, "{request}\n").unwrap();
     }
     let model = folder.path().to_str().unwrap();
-    let alone: Vec<Value> = requests
-        .iter()
-        .map(|(_, flags)| {
-            let usual = ["generate", "--model", model, "--json", "--opportunistic"];
-            let grammar: &[&str] = if flags.iter().any(|flag| ["-g", "-r"].contains(flag)) {
-                &[]
-            } else {
-                &["--regex", "[ -~]{20,40}"]
-            };
-            let most: &[&str] = if flags.contains(&"-n") { &[] } else { &["-n", "25"] };
-            last_line(&domino(&[&usual, grammar, most, flags].concat(), b""))
-        })
-        .collect();
+    let alone = |(_, flags): &(Value, Vec<&str>)| {
+        let usual = ["generate", "--model", model, "--json", "--opportunistic"];
+        let own = flags.iter().any(|flag| ["-g", "-r"].contains(flag));
+        let grammar: &[&str] = if own { &[] } else { &["--regex", "[ -~]{20,40}"] };
+        let most: &[&str] = if flags.contains(&"-n") { &[] } else { &["-n", "25"] };
+        last_line(&domino(&[&usual, grammar, most, flags].concat(), b""))
+    };
+    let alone: Vec<Value> = requests.iter().map(alone).collect();
     for (parallel, speculate) in [("1", "off"), ("2", "auto"), ("5", "off"), ("3", "2"), ("1", "4")] {
         let usual = ["--parallel", parallel, "--opportunistic", "--regex", "[ -~]{20,40}", "-n", "25"];
         let run = batch(folder.path(), &[&usual[..], &["--speculate", speculate]].concat(), &lines);
@@ -121,7 +95,8 @@ fn what_is_wrong_with_a_request_is_its_answer() {
         json!({"id": "last", "regex": "cd", "logprobs": 1}).to_string(),
     ];
     let run = batch(folder.path(), &["--parallel", "2"], &lines.join("\n"));
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("2 texts, 8 failed") && run.stderr.lines().count() == 1, "{}", run.stderr);
     let answers = answers(&run);
     assert_eq!(answers.len(), lines.len());
     for (id, answer) in &answers {
@@ -134,7 +109,8 @@ fn what_is_wrong_with_a_request_is_its_answer() {
             _ => assert!(answer["error"].is_string(), "{answer}"),
         }
     }
-    assert!(answers["9"]["error"].as_str().unwrap().contains("promt"));
+    let error = answers["9"]["error"].as_str().unwrap();
+    assert!(error.contains("line 7") && error.contains("promt") && error.contains("did you mean `prompt`?"));
     // A file that is not there, and flags that do not go together.
     let model = folder.path().to_str().unwrap();
     for flags in [&["--batch", "nosuch.jsonl"][..], &["--batch", "-", "-p", "x"], &["--parallel", "2"]] {
@@ -146,52 +122,4 @@ fn what_is_wrong_with_a_request_is_its_answer() {
     }
     assert_eq!(batch(folder.path(), &["--parallel", "0"], "").code, Some(2));
     assert_eq!(batch(folder.path(), &[], "").code, Some(0));
-}
-
-/// Ctrl-C ends all texts that are being written, and completes those for which that was asked.
-#[cfg(unix)]
-#[test]
-fn interrupted() {
-    use std::{
-        io::{BufRead, BufReader, Write as _},
-        process::{Command, Stdio},
-    };
-
-    use crate::cli::program;
-
-    let folder = tempfile::tempdir().unwrap();
-    write_model(folder.path());
-    let mut child = program()
-        .args(["generate", "--batch", "-", "--parallel", "3", "-n", "100000", "--model"])
-        .arg(folder.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    for request in [
-        json!({"id": "finished", "regex": "a{100000}", "finish": true}),
-        json!({"id": "cut", "regex": "a{100000}"}),
-        json!({"id": "short", "regex": "aaa"}),
-    ] {
-        writeln!(stdin, "{request}").unwrap();
-    }
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next =
-        || -> Option<Value> { lines.next().map(|line| serde_json::from_str(&line.unwrap()).unwrap()) };
-    // The others have begun then.
-    assert_eq!(next().unwrap()["id"], "short");
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let [finished, cut] = [next().unwrap(), next().unwrap()];
-    assert_eq!((&finished["id"], &finished["finish"]), (&json!("finished"), &json!("interrupted")));
-    assert_eq!((&finished["finished_by"], &finished["complete"]), (&json!("completion"), &json!(true)));
-    assert_eq!(finished["text"].as_str().unwrap().len(), 100_000);
-    assert_eq!(
-        (&cut["id"], &cut["finish"], &cut["complete"]),
-        (&json!("cut"), &json!("interrupted"), &json!(false))
-    );
-    assert!(cut.get("appended").is_none() && cut["text"].as_str().unwrap().len() < 100_000);
-    assert!(next().is_none());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

@@ -1,0 +1,166 @@
+//! A JSON text that ends early, or is left early -> the value that it has begun.
+
+use serde_json::Value;
+
+/// What a text has begun.
+#[derive(Debug)]
+pub(super) struct Begun {
+    /// The value, with all that was open closed.
+    pub(super) value: Value,
+    /// The JSON pointers to what was open, the outermost first, with its kind.
+    pub(super) open: Vec<(String, &'static str)>,
+}
+
+/// An array or an object that is open.
+struct Level {
+    is_object: bool,
+    /// The key that a value follows, or the number of the item.
+    key: String,
+    item: usize,
+    /// Is the next string a value, since a colon came?
+    valued: bool,
+    /// Where the text would be cut to end behind the last whole member.
+    cut: usize,
+}
+
+/// What the text has begun; `None` where it is no beginning of JSON. A text that is whole has nothing open.
+/// Linear.
+pub(super) fn begun(text: &str) -> Option<Begun> {
+    if let Ok(value) = serde_json::from_str(text) {
+        return Some(Begun { value, open: Vec::new() });
+    }
+    let mut levels: Vec<Level> = Vec::new();
+    let mut at = 0;
+    let bytes = text.as_bytes();
+    let mut scalar = None;
+    while at < bytes.len() {
+        match bytes[at] {
+            byte @ (b'{' | b'[') => {
+                let is_object = byte == b'{';
+                let (key, cut) = (String::new(), at + 1);
+                levels.push(Level { is_object, key, item: 0, valued: !is_object, cut });
+                at += 1;
+            }
+            b'}' | b']' => {
+                levels.pop()?;
+                at += 1;
+                set_cut(&mut levels, at);
+            }
+            b',' => {
+                let level = levels.last_mut()?;
+                level.item += 1;
+                level.valued = !level.is_object;
+                at += 1;
+            }
+            b'"' => {
+                let Some(end) = end_of_string(text, at) else {
+                    scalar = Some(at);
+                    break;
+                };
+                match levels.last_mut().filter(|level| !level.valued) {
+                    Some(level) => level.key = serde_json::from_str(&text[at..end]).ok()?,
+                    None => set_cut(&mut levels, end),
+                }
+                at = end;
+            }
+            b':' => {
+                levels.last_mut()?.valued = true;
+                at += 1;
+            }
+            b' ' | b'\n' | b'\r' | b'\t' => at += 1,
+            _ => {
+                let rest = &bytes[at..];
+                let length = rest.iter().position(|byte| b",]} \n\r\t".contains(byte));
+                let Some(length) = length else {
+                    scalar = Some(at);
+                    break;
+                };
+                at += length;
+                set_cut(&mut levels, at);
+            }
+        }
+    }
+    closed(text, &levels, scalar)
+}
+
+/// Notes that the innermost open level has a whole member or item before `at`.
+fn set_cut(levels: &mut [Level], at: usize) {
+    if let Some(level) = levels.last_mut() {
+        level.cut = at;
+    }
+}
+
+/// The text with what is open closed.
+fn closed(text: &str, levels: &[Level], scalar: Option<usize>) -> Option<Begun> {
+    let brackets: String = levels.iter().rev().map(|level| if level.is_object { '}' } else { ']' }).collect();
+    let cut = levels.last()?.cut;
+    // A number or a word at the end may be whole; a string is made so, where it is no key.
+    let with_scalar = scalar.and_then(|_| {
+        let value = serde_json::from_str(&format!("{text}{brackets}"));
+        value.or_else(|_| serde_json::from_str(&format!("{text}\"{brackets}"))).ok()
+    });
+    let has_scalar = with_scalar.is_some();
+    let value = match with_scalar {
+        Some(value) => value,
+        None => serde_json::from_str(&format!("{}{brackets}", &text[..cut])).ok()?,
+    };
+    let mut open = Vec::new();
+    let mut pointer = String::new();
+    for level in levels {
+        open.push((pointer.clone(), if level.is_object { "object" } else { "array" }));
+        let step = match level.is_object {
+            true => level.key.replace('~', "~0").replace('/', "~1"),
+            false => level.item.to_string(),
+        };
+        pointer = format!("{pointer}/{step}");
+    }
+    if has_scalar {
+        open.push((pointer, "value"));
+    }
+    Some(Begun { value, open })
+}
+
+/// Behind the quote that ends the string at `start`.
+fn end_of_string(text: &str, start: usize) -> Option<usize> {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(start + 1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_open_is_closed() {
+        for (text, value, open) in [
+            ("{\"a\": 1", json!({"a": 1}), &["", "/a"][..]),
+            ("{\"a\": 1,", json!({"a": 1}), &[""]),
+            ("{\"a\": 1, \"b\"", json!({"a": 1}), &[""]),
+            ("{\"a\": 1, \"b\":", json!({"a": 1}), &[""]),
+            ("{\"a\": [1, {\"b/c\": [", json!({"a": [1, {"b/c": []}]}), &["", "/a", "/a/1", "/a/1/b~1c"]),
+            ("[\"x", json!(["x"]), &["", "/0"]),
+            ("[tr", json!([]), &[""]),
+            ("[true", json!([true]), &["", "/0"]),
+            ("[[1], 2, ", json!([[1], 2]), &[""]),
+            ("[", json!([]), &[""]),
+            ("{\"a\": {}}", json!({"a": {}}), &[]),
+        ] {
+            let begun = begun(text).unwrap_or_else(|| panic!("{text}"));
+            let pointers: Vec<&str> = begun.open.iter().map(|(pointer, _)| pointer.as_str()).collect();
+            assert_eq!((&begun.value, &*pointers), (&value, open), "{text}");
+        }
+        for text in ["", "tr", "]", "{]", "[1}", "\"a"] {
+            assert!(begun(text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Says in the words of a JSON Schema why the engine has refused a text.
+//!
+//! It is asked only then. What it says is beside the character that cannot follow, and not in its place, and
+//! it says nothing where it finds nothing wrong: a text may be refused for its white space, for the order of
+//! its members, or for a keyword that is not looked at here.
+
+use std::cell::Cell;
+
+use domino::grammar::json_schema::{Draft, Format, SchemaOptions};
+use serde_json::{Value, json};
+
+use super::{
+    begun::begun,
+    references::References,
+    walk::{Fault, Walk},
+};
+
+/// Faults that are told of one text.
+const MOST: usize = 8;
+
+/// Asks the engine whether the text of an instance is of a schema, both in JSON.
+pub(super) type Engine<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
+
+/// What is wrong with a text by its schema, as far as that can be told. `ended`: the text ends too early, so
+/// that only what is not there yet can be wrong.
+pub(super) fn explain(
+    schema: &str,
+    options: &SchemaOptions,
+    text: &str,
+    ended: bool,
+    engine: Engine<'_>,
+) -> Vec<Fault> {
+    let (Ok(schema), Some(begun)) = (serde_json::from_str::<Value>(schema), begun(text)) else {
+        return Vec::new();
+    };
+    let ask = |schema: &Value, instance: &Value| engine(&schema.to_string(), &instance.to_string());
+    let draft = draft(&schema, options);
+    let walk = Walk {
+        references: References::new(&schema, draft.is_some_and(|draft| draft <= Draft::Draft7)),
+        only_digits: draft == Some(Draft::Draft4),
+        closed: options.closed,
+        formats: options.format == Format::Assert,
+        engine: &ask,
+        steps: Cell::new(0),
+    };
+    let mut faults = walk.whole(&begun.value).faults;
+    if !begun.open.is_empty() {
+        // More text may mend what is open: what is not there yet is told where the text ends, and whatever is
+        // wrong with a value that is only begun is not.
+        let is_open = |fault: &Fault| begun.open.iter().any(|(pointer, _)| *pointer == fault.instance);
+        let whole = |fault: &Fault| {
+            let of_begun = begun.open.last().is_some_and(|(pointer, kind)| {
+                *kind == "value" && fault.instance == *pointer && !is_about_kind(fault)
+            });
+            !of_begun && (ended || !(fault.lacks && is_open(fault)))
+        };
+        faults.retain(whole);
+        if ended {
+            faults.retain(|fault| fault.lacks);
+        }
+    }
+    faults.truncate(MOST);
+    faults
+}
+
+/// Is it about what a value is at all?
+fn is_about_kind(fault: &Fault) -> bool {
+    fault.schema.ends_with("/type")
+}
+
+/// The draft that a schema is of, if anything says so.
+fn draft(schema: &Value, options: &SchemaOptions) -> Option<Draft> {
+    let named = schema.get("$schema").and_then(Value::as_str);
+    let by_name = |name: &str| match name.trim_end_matches('#').rsplit_once("json-schema.org/")?.1 {
+        "draft-04/schema" => Some(Draft::Draft4),
+        "draft-06/schema" => Some(Draft::Draft6),
+        "draft-07/schema" => Some(Draft::Draft7),
+        "draft/2019-09/schema" => Some(Draft::Draft201909),
+        _ => Some(Draft::Draft202012),
+    };
+    named.and_then(by_name).or(options.draft)
+}
+
+/// A fault as a line for people.
+pub(crate) fn line(fault: &Fault) -> String {
+    let Fault { message, instance, schema, .. } = fault;
+    let place = if instance.is_empty() { "at the top".to_owned() } else { format!("at {instance}") };
+    format!("by the schema: {message}, {place} (#{schema})")
+}
+
+/// Faults as JSON.
+pub(crate) fn list(faults: &[Fault]) -> Value {
+    let one = |fault: &Fault| {
+        let Fault { message, instance, schema, .. } = fault;
+        json!({ "message": message, "instance": instance, "schema": format!("#{schema}") })
+    };
+    faults.iter().map(one).collect()
+}

@@ -1,0 +1,322 @@
+//! `domino generate --batch`: rows in, texts out as they end, several at a time.
+//!
+//! Rows are read while texts are written, and at most a few wait. [`answers`] is where texts go, and knows
+//! those that were there before; [`grammars`] has what they are held against, [`tally`] how far all is.
+
+mod answers;
+mod grammars;
+mod tally;
+
+use std::{collections::HashMap, path::Path, rc::Rc};
+
+use domino::{
+    Constraint, Vocabulary,
+    decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
+    model::candle::CandleBatch,
+    store::CacheFolder,
+    vocab::Tokenizer,
+};
+use serde_json::{Value, json};
+
+use self::{
+    answers::{Answers, Earlier},
+    grammars::{Grammars, Kit, Maker},
+    tally::Tally,
+};
+use super::{
+    args::{Generate, Rows},
+    bad_model, compiler, grammar,
+    options::LowOptions,
+    parsed, prompt_tokens, read_tokenizer,
+    report::{End, Ended},
+    usual_tokens,
+};
+use crate::{
+    failure::{self, BadInput, Exit},
+    interrupt, progress,
+    rows::{Carried, Lines, Next, Reader, Reading, Row, Seen, survey},
+    runner::tell_idle_quantising,
+    tokenizer, warned,
+};
+
+/// Answers all lines.
+pub(super) fn run(
+    command: &Generate,
+    folder: &Path,
+    rows: &Rows,
+    cache: &CacheFolder,
+) -> anyhow::Result<Exit> {
+    // What can be wrong with files is told before the model is loaded.
+    let reading = Reading { reader: Reader::Generate, keep: rows.keep };
+    let all = survey(&rows.requests, reading)?;
+    let (answers, earlier) = Answers::open(command.out.as_deref(), &rows.requests)?;
+    let lines = Lines::read(&rows.requests, rows.parallel.get())?;
+    let vocabulary = tokenizer::vocabulary(folder, cache)?;
+    let compiler = compiler(command, &vocabulary, cache);
+    let usual = grammar(command, &compiler, &[])?;
+    let tokenizer = read_tokenizer(folder)?;
+    let model = progress::during(format!("loading {}", folder.display()), || {
+        CandleBatch::load(folder, rows.parallel, &command.load)
+    })
+    .map_err(|error| bad_model(&error))?;
+    tell_idle_quantising(folder, &command.load);
+    let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
+    interrupt::watch();
+    let maker = Maker { command, compiler, folder, tokenizer: &tokenizer };
+    let usual =
+        usual.map(|(grammar, capturing)| maker.kit(command.grammar.as_ref(), grammar, capturing, Vec::new()));
+    let mut batch = Batch {
+        decoder,
+        vocabulary,
+        tokenizer: &tokenizer,
+        grammars: Grammars::new(maker, &rows.usual, usual),
+        defaults: &command.options,
+        reading,
+        seen: all.is_none().then(Seen::default),
+        running: HashMap::new(),
+        row: None,
+        tally: Tally::start(all, earlier.failed),
+        answers,
+        earlier,
+    };
+    batch.answer_all(&lines, 2 * rows.parallel.get())?;
+    Ok(batch.tally.finish(batch.decoder.passes(), batch.answers.can_go_on()))
+}
+
+/// A text that was asked for.
+struct Running {
+    carried: Carried,
+    options: DecodeOptions,
+    kit: Option<Kit>,
+    /// What its text is held against, at the beginning.
+    constraint: Option<Constraint>,
+    /// Has it a token?
+    begun: bool,
+}
+
+/// A row whose texts are begun one after the other.
+struct Begun {
+    carried: Carried,
+    row: Rc<Row>,
+    /// The text to be begun next.
+    next: usize,
+}
+
+struct Batch<'a> {
+    decoder: BatchDecoder<CandleBatch>,
+    vocabulary: Vocabulary,
+    tokenizer: &'a Tokenizer,
+    grammars: Grammars<'a>,
+    defaults: &'a LowOptions,
+    reading: Reading,
+    /// The ids so far, if they were not looked at before.
+    seen: Option<Seen>,
+    running: HashMap<SequenceId, Running>,
+    row: Option<Begun>,
+    tally: Tally,
+    answers: Answers,
+    earlier: Earlier,
+}
+
+impl Batch<'_> {
+    /// Adds texts as they are asked for, up to `ahead` at a time, and writes what ends.
+    fn answer_all(&mut self, lines: &Lines, ahead: usize) -> anyhow::Result<()> {
+        let mut more = true;
+        while !interrupt::pressed() && (more || self.row.is_some() || !self.decoder.is_empty()) {
+            while self.decoder.len() < ahead && !interrupt::pressed() {
+                if let Some(row) = self.row.take() {
+                    self.begin(row)?;
+                    continue;
+                }
+                if !more {
+                    break;
+                }
+                match lines.next(self.decoder.is_empty())? {
+                    Next::Line(number, line) => self.read(number, &line)?,
+                    Next::NotYet => break,
+                    Next::End => more = false,
+                }
+            }
+            for event in self.decoder.step() {
+                self.tell(event)?;
+            }
+        }
+        self.interrupted()
+    }
+
+    /// After Ctrl-C. Nothing is written of texts that have not begun, and nothing into a file that a later
+    /// run goes on with. Otherwise the others are told as far as they are, and completed where --finish was
+    /// given.
+    fn interrupted(&mut self) -> anyhow::Result<()> {
+        let mut left: Vec<(SequenceId, bool)> = Vec::new();
+        for (&sequence, running) in &self.running {
+            match (running.begun, self.answers.can_go_on()) {
+                (false, _) => {}
+                (true, true) => self.tally.dropped(),
+                (true, false) => left.push((sequence, running.options.close)),
+            }
+        }
+        left.sort_unstable();
+        for (sequence, close) in left {
+            if close {
+                self.decoder.close(sequence).map_or(Ok(()), |event| self.tell(event))?;
+            } else if let Some(generation) = self.decoder.cancel(sequence) {
+                self.ended(sequence, generation, End::Interrupted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the row of a line, or answers what is wrong with it.
+    fn read(&mut self, number: usize, line: &[u8]) -> anyhow::Result<()> {
+        let (carried, row) = self.reading.row(line, number);
+        if let Some(seen) = &mut self.seen
+            && let Err(error) = seen.note(carried.key(), &carried.name(), number)
+        {
+            return self.twice(&carried, &error);
+        }
+        match row {
+            Ok(row) => self.row = Some(Begun { carried, row: Rc::new(row), next: 0 }),
+            Err(_) if self.earlier.has(&carried.key()) => self.tally.skipped(),
+            Err(error) => self.wrong(&carried, &failure::told(&error).line())?,
+        }
+        Ok(())
+    }
+
+    /// Answers a row with the id of another one. In a file there would then be two lines with one id.
+    fn twice(&mut self, carried: &Carried, error: &BadInput) -> anyhow::Result<()> {
+        let told = failure::told(error);
+        if self.answers.can_go_on() {
+            self.tally.beside(true, || told.print());
+            self.tally.wrong();
+            return Ok(());
+        }
+        self.wrong(carried, &told.line())
+    }
+
+    /// Begins the next text of a row, if it is not there.
+    fn begin(&mut self, begun: Begun) -> anyhow::Result<()> {
+        let Begun { carried: whole, row, next } = begun;
+        let carried = match row.drawing.texts {
+            Some(_) => whole.clone().with_index(next),
+            None => whole.clone(),
+        };
+        if self.earlier.has(&carried.key()) {
+            self.tally.skipped();
+        } else {
+            match self.start(&carried, &row, next) {
+                Ok((sequence, running)) => {
+                    self.running.insert(sequence, running);
+                }
+                Err(error) => self.wrong(&carried, &error)?,
+            }
+        }
+        self.row = (next + 1 < row.texts()).then_some(Begun { carried: whole, row, next: next + 1 });
+        Ok(())
+    }
+
+    fn start(&mut self, carried: &Carried, row: &Row, index: usize) -> Result<(SequenceId, Running), String> {
+        let options = row.drawing.options(self.defaults, index);
+        let mut options = options.resolve().map_err(|error| failure::told(&error).line())?;
+        let prompt = row.prompt.as_deref().unwrap_or_default();
+        let prompt =
+            prompt_tokens(self.tokenizer, prompt, &self.vocabulary).map_err(|error| format!("{error:#}"))?;
+        let kit = self.grammars.of(row)?;
+        let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
+        // Without a grammar there is nothing to complete.
+        options.close &= constraint.is_some();
+        let sequence = match kit.as_ref().and_then(|kit| kit.shared.as_ref()) {
+            Some(shared) => {
+                self.decoder.add_with_drafter(&prompt, constraint.clone(), &options, shared.drafter())
+            }
+            None => self.decoder.add(&prompt, constraint.clone(), &options),
+        };
+        let sequence = sequence.map_err(|error| error.to_string())?;
+        let carried = carried.clone();
+        Ok((sequence, Running { carried, options, kit, constraint, begun: false }))
+    }
+
+    fn tell(&mut self, event: BatchEvent) -> anyhow::Result<()> {
+        match event {
+            BatchEvent::Token { sequence, .. } => {
+                if let Some(running) = self.running.get_mut(&sequence) {
+                    running.begun = true;
+                }
+                Ok(())
+            }
+            BatchEvent::Finished { sequence, generation } => {
+                let end = match generation.finish {
+                    // Only Ctrl-C closes a text.
+                    Finish::Closed => End::Interrupted,
+                    finish => End::Finished(finish),
+                };
+                self.ended(sequence, generation, end)
+            }
+            BatchEvent::Failed { sequence, error, mut generation } => {
+                let error = super::step_error(error);
+                let end = End::Failed(failure::told(error.as_ref()), Exit::of(&error));
+                let running = self.running.get(&sequence).filter(|running| running.options.close);
+                if let Some(constraint) = running.and_then(|running| running.constraint.clone()) {
+                    complete(&mut generation, constraint);
+                }
+                self.ended(sequence, generation, end)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a text that has ended.
+    fn ended(&mut self, sequence: SequenceId, generation: Generation, end: End) -> anyhow::Result<()> {
+        let Some(Running { carried, options, kit, .. }) = self.running.remove(&sequence) else {
+            return Ok(());
+        };
+        self.tally.ended(&end, generation.complete, generation.stats.tokens);
+        let drafted = generation.stats.drafted > 0;
+        let reading = kit.as_ref().map_or(parsed::Reading::Text, |kit| kit.reading.clone());
+        let capturing = kit.as_ref().and_then(|kit| kit.capturing.as_deref());
+        let ended = Ended {
+            appended: usual_tokens(self.tokenizer, &self.vocabulary, &generation),
+            seconds: generation.stats.total_time.as_secs_f64(),
+            captures: parsed::fields(&reading, capturing, &generation),
+            generation,
+            end,
+            vocabulary: &self.vocabulary,
+            options: &options,
+            speculative: drafted,
+            draft: None,
+            // It would keep the other texts waiting.
+            forced: None,
+            comparison: None,
+        };
+        let warnings = kit.as_ref().map_or(&[][..], |kit| kit.grammar.grammar_warnings());
+        let mut answer = warned::with(ended.object(), warnings);
+        if let Some(kit) = kit.filter(|kit| !kit.relaxed.is_empty()) {
+            answer["relaxed"] = Value::Array(kit.relaxed);
+        }
+        self.write(&carried.line(&answer))
+    }
+
+    /// Answers what is wrong with a row.
+    fn wrong(&mut self, carried: &Carried, error: &str) -> anyhow::Result<()> {
+        self.tally.wrong();
+        self.write(&carried.line(&json!({ "error": error })))
+    }
+
+    fn write(&mut self, line: &str) -> anyhow::Result<()> {
+        let (tally, answers) = (&self.tally, &mut self.answers);
+        tally.beside(answers.are_seen(), || answers.write(line))
+    }
+}
+
+/// Completes the text of a run that failed, if it is not complete and a completion can be found.
+fn complete(generation: &mut Generation, mut constraint: Constraint) {
+    let followed = constraint.advance_bytes(&generation.text);
+    if generation.complete || generation.completion.is_some() || followed != Ok(generation.text.len()) {
+        return;
+    }
+    if let Ok(completion) = constraint.shortest_completion() {
+        generation.text.extend_from_slice(&completion.bytes);
+        generation.completion = Some(completion);
+        generation.complete = true;
+    }
+}

@@ -1,0 +1,141 @@
+//! How far a batch is: a bar for people while it runs, and a line at its end.
+
+use std::time::Instant;
+
+use domino::decode::Finish;
+
+use super::super::report::End;
+use crate::{
+    failure::{Exit, Paint, note},
+    interrupt,
+    numbers::count,
+    progress::Steps,
+};
+
+/// What has become of the texts.
+pub(super) struct Tally {
+    begun: Instant,
+    bar: Option<Steps>,
+    /// Written.
+    texts: usize,
+    /// Of rows that are wrong, or that failed while they were written.
+    failed: usize,
+    /// Among the texts, by the limit of tokens and the like.
+    cut: usize,
+    /// There before, and those among them that failed.
+    there: usize,
+    failed_before: usize,
+    /// Begun, and dropped when Ctrl-C was pressed.
+    dropped: usize,
+    tokens: usize,
+}
+
+impl Tally {
+    /// Begins to count; `all`: how many texts there will be, if that is known.
+    pub(super) fn start(all: Option<usize>, failed_before: usize) -> Self {
+        let bar = match all {
+            Some(all) => Steps::start("writing", all),
+            None => Steps::without_end("writing"),
+        };
+        Self {
+            begun: Instant::now(),
+            bar: Some(bar),
+            texts: 0,
+            failed: 0,
+            cut: 0,
+            there: 0,
+            failed_before,
+            dropped: 0,
+            tokens: 0,
+        }
+    }
+
+    /// One that was there before.
+    pub(super) fn skipped(&mut self) {
+        self.there += 1;
+        if let Some(bar) = &self.bar {
+            bar.skip(self.there + self.texts + self.failed);
+        }
+    }
+
+    /// A row that is wrong.
+    pub(super) fn wrong(&mut self) {
+        self.failed += 1;
+        self.one_more();
+    }
+
+    /// A text that has ended.
+    pub(super) fn ended(&mut self, end: &End, complete: bool, tokens: usize) {
+        self.tokens += tokens;
+        match end {
+            End::Failed(..) => self.failed += 1,
+            End::Finished(finish) => {
+                self.texts += 1;
+                self.cut += usize::from(!complete && *finish != Finish::Stop);
+            }
+            End::Interrupted => self.texts += 1,
+        }
+        self.one_more();
+    }
+
+    /// A text that had begun when Ctrl-C was pressed, and is not written.
+    pub(super) fn dropped(&mut self) {
+        self.dropped += 1;
+    }
+
+    fn one_more(&self) {
+        if let Some(bar) = &self.bar {
+            if self.failed > 0 {
+                bar.say(format!("writing, {} failed", self.failed));
+            }
+            bar.one_more();
+        }
+    }
+
+    /// Does `work` beside the bar: prints what a person sees on the same terminal.
+    pub(super) fn beside<T>(&self, seen: bool, work: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) if seen => bar.beside(work),
+            _ => work(),
+        }
+    }
+
+    /// Says on standard error what all of it cost and how it has ended, and how the program ends.
+    pub(super) fn finish(mut self, passes: usize, goes_on: bool) -> Exit {
+        self.bar = None;
+        let seconds = self.begun.elapsed().as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+        let rate = if seconds > 0.0 { self.tokens as f64 / seconds } else { 0.0 };
+        let paint = Paint::for_stderr();
+        let pressed = interrupt::pressed();
+        let end = if pressed { paint.red("interrupted") } else { "done".to_owned() };
+        let mut parts = vec![count(self.texts, "text")];
+        let failed = self.failed + self.failed_before;
+        if failed > 0 {
+            let before = match self.failed_before {
+                0 => String::new(),
+                before => format!(", {before} of them in an earlier run"),
+            };
+            parts.push(paint.red(&format!("{failed} failed{before}")));
+        }
+        for (number, what) in [(self.cut, "cut"), (self.there, "there before")] {
+            if number > 0 {
+                parts.push(format!("{number} {what}"));
+            }
+        }
+        if self.dropped > 0 {
+            parts.push(format!("{} begun and dropped", self.dropped));
+        }
+        let (tokens, passes) = (count(self.tokens, "token"), count(passes, "pass"));
+        let more = if pressed && goes_on { "; the same command goes on" } else { "" };
+        note!(
+            "[{end}; {}, {tokens} in {passes}, {rate:.1} tokens/s, {seconds:.2} s{more}]",
+            parts.join(", ")
+        );
+        match (pressed, failed) {
+            (true, _) => Exit::Interrupted,
+            (false, 0) => Exit::Success,
+            (false, _) => Exit::Failure,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a row says of how its texts are drawn and when they end.
+
+use std::num::NonZeroUsize;
+
+use super::options::LowOptions;
+use crate::{failure::BadInput, rows::members::Members};
+
+/// Keys under the names of the flags; what is absent is as the flags say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Drawing {
+    /// Texts of the row, each with a seed of its own.
+    pub(crate) texts: Option<NonZeroUsize>,
+    temperature: Option<f64>,
+    top_k: Option<usize>,
+    top_p: Option<f64>,
+    min_p: Option<f64>,
+    repeat_penalty: Option<f64>,
+    repeat_last_n: Option<usize>,
+    presence_penalty: Option<f64>,
+    frequency_penalty: Option<f64>,
+    seed: Option<u64>,
+    max_tokens: Option<usize>,
+    stop: Option<Vec<String>>,
+    finish: Option<bool>,
+    logprobs: Option<usize>,
+}
+
+impl Drawing {
+    /// Takes the keys.
+    pub(crate) fn take(members: &mut Members<'_>) -> Result<Self, BadInput> {
+        Ok(Self {
+            texts: members.take("n")?,
+            temperature: members.take("temperature")?,
+            top_k: members.take("top_k")?,
+            top_p: members.take("top_p")?,
+            min_p: members.take("min_p")?,
+            repeat_penalty: members.take("repeat_penalty")?,
+            repeat_last_n: members.take("repeat_last_n")?,
+            presence_penalty: members.take("presence_penalty")?,
+            frequency_penalty: members.take("frequency_penalty")?,
+            seed: members.take("seed")?,
+            max_tokens: members.take("max_tokens")?,
+            stop: members.take("stop")?,
+            finish: members.take("finish")?,
+            logprobs: members.take("logprobs")?,
+        })
+    }
+
+    /// The flags with what the row changes, for its text number `index`: that has the seed of the row and
+    /// `index` more.
+    pub(crate) fn options(&self, flags: &LowOptions, index: usize) -> LowOptions {
+        let flags = flags.clone();
+        let further = u64::try_from(index).unwrap_or_default();
+        LowOptions {
+            temperature: self.temperature.unwrap_or(flags.temperature),
+            top_k: self.top_k.unwrap_or(flags.top_k),
+            top_p: self.top_p.unwrap_or(flags.top_p),
+            min_p: self.min_p.unwrap_or(flags.min_p),
+            repeat_penalty: self.repeat_penalty.unwrap_or(flags.repeat_penalty),
+            repeat_last_n: self.repeat_last_n.unwrap_or(flags.repeat_last_n),
+            presence_penalty: self.presence_penalty.unwrap_or(flags.presence_penalty),
+            frequency_penalty: self.frequency_penalty.unwrap_or(flags.frequency_penalty),
+            seed: self.seed.unwrap_or(flags.seed).wrapping_add(further),
+            max_tokens: self.max_tokens.unwrap_or(flags.max_tokens),
+            stop: self.stop.clone().unwrap_or(flags.stop),
+            finish: self.finish.unwrap_or(flags.finish),
+            logprobs: self.logprobs.or(flags.logprobs),
+            ..flags
+        }
+    }
+}

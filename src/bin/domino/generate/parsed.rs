@@ -1,0 +1,94 @@
+//! What a text is, beside its characters: a value of JSON, or calls of functions.
+
+use std::rc::Rc;
+
+use domino::{
+    decode::Generation,
+    grammar::tools::{Reasoning, Tools, calls},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    captures::Capturing,
+    notation::{GrammarSource, Notation},
+};
+
+/// Grammars of the program whose texts are documents in JSON.
+const JSON: [&str; 2] = ["json", "rfc8259"];
+
+/// How texts of a grammar are read.
+#[derive(Debug, Clone)]
+pub(super) enum Reading {
+    /// As JSON, if they are objects or lists.
+    Text,
+    /// As JSON.
+    Json,
+    /// As an answer that may call functions.
+    Calls(Rc<calls::Reader>),
+}
+
+impl Reading {
+    /// How texts of this grammar are read.
+    pub(super) fn of(source: Option<&GrammarSource>) -> Self {
+        let Some(source) = source else { return Self::Text };
+        if let Some(calling) = source.calling()
+            && let Ok(text) = source.load()
+            && let Some((list, _)) = text.tools()
+            && let Ok(tools) = Tools::parse(list)
+        {
+            let reader = calls::Reader::new(calling.spelling, &tools);
+            let open = calling.reasoning == Reasoning::Open;
+            return Self::Calls(Rc::new(if open { reader.open() } else { reader }));
+        }
+        match source {
+            GrammarSource::Shipped(shipped) if JSON.contains(&shipped.name) => Self::Json,
+            source if source.notation() == Notation::JsonSchema => Self::Json,
+            _ => Self::Text,
+        }
+    }
+
+    /// `value`: a complete text in JSON as what it stands for. `content`, `reasoning_content` and
+    /// `tool_calls`: an answer that may call functions, as in a message of OpenAI's API, as far as it goes.
+    pub(super) fn fields(&self, text: &[u8], complete: bool) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let text = String::from_utf8_lossy(text);
+        match self {
+            Self::Calls(reader) => calls_of(reader, &text, &mut fields),
+            Self::Json | Self::Text if complete => {
+                let value = serde_json::from_str(&text).ok();
+                let is_structure = |value: &Value| value.is_object() || value.is_array();
+                if let Some(value) = value.filter(|value| matches!(self, Self::Json) || is_structure(value)) {
+                    fields.insert("value".to_owned(), value);
+                }
+            }
+            Self::Json | Self::Text => {}
+        }
+        fields
+    }
+}
+
+fn calls_of(reader: &calls::Reader, text: &str, fields: &mut Map<String, Value>) {
+    let answer = reader.read(text, true);
+    fields.insert("content".to_owned(), answer.content.into());
+    if !answer.reasoning.is_empty() {
+        fields.insert("reasoning_content".to_owned(), answer.reasoning.into());
+    }
+    let call = |(number, call): (usize, &calls::Call)| {
+        json!({
+            "id": format!("call_{number}"), "type": "function",
+            "function": { "name": call.name, "arguments": call.arguments },
+        })
+    };
+    fields.insert("tool_calls".to_owned(), answer.calls.iter().enumerate().map(call).collect());
+}
+
+/// What is told of a text of a grammar beside its characters: what it is, and what is captured of it.
+pub(super) fn fields(
+    reading: &Reading,
+    capturing: Option<&Capturing>,
+    generation: &Generation,
+) -> Map<String, Value> {
+    let mut fields = reading.fields(&generation.text, generation.complete);
+    fields.extend(capturing.map_or_else(Map::new, |capturing| capturing.fields(&generation.text)));
+    fields
+}

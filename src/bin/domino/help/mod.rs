@@ -1,0 +1,277 @@
+//! Arranges help: the flags that most runs need stand in `-h`, all of them in sections in `--help`.
+//!
+//! Flags are declared beside what they mean. Where help shows them is said here alone, by two tables, so that
+//! a section of one command is the same in all others, and ends where it ends. A flag that neither table
+//! names stands under "Options" in `--help`, and not in `-h`.
+
+pub(crate) mod examples;
+
+use clap::{Arg, Command, builder::StyledStr};
+
+/// Sections of `--help` in their order, with the flags of each. No flag is in two.
+const SECTIONS: &[(&str, &[&str])] = &[
+    ("Grammar", &["grammar", "schema", "regex", "syntax", "rules"]),
+    (
+        "JSON Schema",
+        &[
+            "draft",
+            "format",
+            "whitespace",
+            "order",
+            "duplicate_keys",
+            "escapes",
+            "numbers",
+            "closed",
+            "max_depth",
+            "lenient",
+            "documents",
+        ],
+    ),
+    ("Tools", &["tools", "tool_spelling", "chat_template", "tool_choice", "one_tool_call", "reasoning"]),
+    (
+        "Model",
+        &["model", "tokenizer", "device", "precision", "threads", "quantize", "kv", "engine", "isq", "dtype"],
+    ),
+    (
+        "Sampling",
+        &[
+            "max_tokens",
+            "temperature",
+            "seed",
+            "top_k",
+            "top_p",
+            "min_p",
+            "repeat_penalty",
+            "repeat_last_n",
+            "presence_penalty",
+            "frequency_penalty",
+            "stop",
+            "finish",
+            "logprobs",
+            "mask",
+            "opportunistic",
+            "sampling",
+            "particles",
+            "tokenization",
+        ],
+    ),
+    (
+        "Speculation",
+        &[
+            "speculate",
+            "grammar_speculate",
+            "s",
+            "proposer",
+            "threshold",
+            "prior",
+            "learn",
+            "compare",
+            "draft_model",
+            "draft_mask",
+        ],
+    ),
+    ("Lookahead", &["lookahead", "terminals", "trees"]),
+    (
+        "Limits of the server",
+        &[
+            "max_seqs",
+            "max_queue",
+            "max_body",
+            "read_timeout",
+            "max_grammar",
+            "grammar_cache",
+            "compile_timeout",
+            "stall_timeout",
+            "drain_timeout",
+        ],
+    ),
+    ("Cache and budgets", &["cache_dir", "no_cache", "max_step_seconds", "max_memory"]),
+];
+
+/// The flags of a command that `-h` shows; it shows all of a command that is not here.
+const USUAL: &[(&str, &[&str])] = &[
+    ("domino", &["json", "quiet"]),
+    (
+        "generate",
+        &[
+            "prompt",
+            "batch",
+            "out",
+            "grammar",
+            "schema",
+            "regex",
+            "model",
+            "max_tokens",
+            "temperature",
+            "seed",
+        ],
+    ),
+    (
+        "explain",
+        &[
+            "prompt",
+            "out",
+            "grammar",
+            "schema",
+            "regex",
+            "model",
+            "max_tokens",
+            "temperature",
+            "seed",
+            "speculate",
+        ],
+    ),
+    (
+        "learn",
+        &["prompt", "text", "out", "runs", "show", "grammar", "schema", "regex", "model", "max_tokens"],
+    ),
+    (
+        "serve",
+        &[
+            "model",
+            "host",
+            "port",
+            "api_key",
+            "allow_origin",
+            "grammar_dir",
+            "tool_spelling",
+            "chat_template",
+            "grammar_speculate",
+            "prior",
+        ],
+    ),
+    (
+        "check",
+        &[
+            "prefix",
+            "report",
+            "batch",
+            "max_bytes",
+            "grammar",
+            "schema",
+            "regex",
+            "rules",
+            "documents",
+            "tools",
+        ],
+    ),
+    (
+        "mask",
+        &[
+            "text",
+            "all",
+            "grammar",
+            "schema",
+            "regex",
+            "model",
+            "tokenizer",
+            "lookahead",
+            "terminals",
+            "trees",
+        ],
+    ),
+    ("compile", &["out", "force", "grammar", "schema", "regex", "model", "tokenizer", "terminals"]),
+    (
+        "inspect",
+        &["text", "along", "rule", "limit", "dot", "grammar", "schema", "regex", "model", "tokenizer"],
+    ),
+    (
+        "bench-model",
+        &["most", "context", "prompt", "repeats", "random", "random_format", "model", "threads", "quantize"],
+    ),
+    ("retokenize", &["text", "prompt", "prompt_file", "model", "threads"]),
+    (
+        "trace",
+        &[
+            "out",
+            "expected",
+            "passes",
+            "grammar",
+            "schema",
+            "regex",
+            "model",
+            "tokenizer",
+            "lookahead",
+            "threads",
+        ],
+    ),
+];
+
+/// Flags of all commands, behind those of one.
+const LAST: &[&str] = &["json", "quiet"];
+
+/// The command and those in it with their flags in their sections, and those that few runs need out of `-h`.
+pub(crate) fn arranged(command: Command) -> Command {
+    let usual = usual_of(&command);
+    let command = command.mut_args(|arg| in_its_place(arg, usual));
+    let command = if usual.is_some() { with_pointer(command) } else { command };
+    command.mut_subcommands(arranged)
+}
+
+/// The flags that `-h` shows of a command; `None`: all.
+fn usual_of(command: &Command) -> Option<&'static [&'static str]> {
+    USUAL.iter().find(|(name, _)| *name == command.get_name()).map(|&(_, flags)| flags)
+}
+
+/// A flag in its section, hidden in `-h` unless it is usual. What a command takes without a flag stays.
+fn in_its_place(arg: Arg, usual: Option<&[&str]>) -> Arg {
+    if arg.is_positional() {
+        return arg;
+    }
+    let id = arg.get_id().as_str().to_owned();
+    let in_section = |(_, flags): &&(&str, &[&str])| flags.contains(&id.as_str());
+    let arg = match SECTIONS.iter().find(in_section) {
+        Some((heading, flags)) => {
+            let place = flags.iter().position(|flag| *flag == id);
+            arg.help_heading(*heading).display_order(place.unwrap_or_default())
+        }
+        None if LAST.contains(&id.as_str()) => arg.display_order(usize::MAX / 2),
+        None => arg,
+    };
+    match usual {
+        Some(usual) => arg.hide_short_help(!usual.contains(&id.as_str())),
+        None => arg,
+    }
+}
+
+/// The command whose `-h` says at its end where the other flags are told.
+fn with_pointer(command: Command) -> Command {
+    let name = match command.get_name() {
+        "domino" => String::new(),
+        name => format!(" {name}"),
+    };
+    let (short, long) = (command.get_after_help().cloned(), command.get_after_long_help().cloned());
+    let pointer = format!("All flags, in sections: domino{name} --help");
+    let shown = match &short {
+        Some(examples) => format!("{examples}\n\n{pointer}"),
+        None => pointer,
+    };
+    let long = long.or(short).unwrap_or_else(StyledStr::new);
+    command.after_help(shown).after_long_help(long)
+}
+
+/// Checks that all names that the tables have are those of flags, and that no flag is in two sections.
+#[cfg(test)]
+pub(crate) fn check_tables(whole: &Command) {
+    use std::collections::BTreeSet;
+
+    let commands = std::iter::once(whole).chain(whole.get_subcommands());
+    let all: BTreeSet<&str> =
+        commands.flat_map(Command::get_arguments).map(|arg| arg.get_id().as_str()).collect();
+    let mut seen = BTreeSet::new();
+    for (heading, flags) in SECTIONS {
+        for flag in *flags {
+            assert!(all.contains(flag), "{heading}: {flag}");
+            assert!(seen.insert(*flag), "{heading}: {flag} is in another section too");
+        }
+    }
+    for (name, usual) in USUAL {
+        let command = if *name == whole.get_name() { Some(whole) } else { whole.find_subcommand(name) };
+        let command = command.unwrap_or_else(|| panic!("there is no command {name}"));
+        let own: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        assert!(usual.len() <= 10, "{name} has {} usual flags", usual.len());
+        for flag in *usual {
+            assert!(own.contains(flag), "{name} has no {flag}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What goes from a row into its answer: who it is, and what it carries along.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::members::Members;
+
+/// The id of a row, and columns that are copied as they were written.
+#[derive(Debug, Clone)]
+pub(crate) struct Carried {
+    /// The id, in JSON.
+    id: String,
+    /// Which of several texts of one row, in JSON.
+    index: Option<String>,
+    /// Further members, each after a comma.
+    more: String,
+}
+
+impl Carried {
+    /// What every row carries: its id, which is its line if it has none, and `meta`.
+    pub(super) fn take(members: &mut Members<'_>, number: usize) -> Self {
+        let mut carried = Self::line_number(number);
+        if let Some(id) = members.take_text("id") {
+            id.clone_into(&mut carried.id);
+        }
+        if let Some(meta) = members.take_text("meta") {
+            carried.copy("meta", meta);
+        }
+        carried
+    }
+
+    /// A line that cannot be read has no other name.
+    pub(super) fn line_number(number: usize) -> Self {
+        Self { id: number.to_string(), index: None, more: String::new() }
+    }
+
+    /// Says which of several texts of its row it is.
+    pub(crate) fn with_index(mut self, index: impl ToString) -> Self {
+        self.index = Some(index.to_string());
+        self
+    }
+
+    /// Carries a further column along.
+    pub(super) fn copy(&mut self, key: &str, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.more, ",{}:{text}", Value::from(key));
+    }
+
+    /// Who it is: the same for equal ids however they are written.
+    pub(crate) fn key(&self) -> String {
+        let plain = |text: &str| {
+            serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string())
+        };
+        match &self.index {
+            Some(index) => format!("{} {}", plain(&self.id), plain(index)),
+            None => plain(&self.id),
+        }
+    }
+
+    /// Its id and index, for people.
+    pub(crate) fn name(&self) -> String {
+        match &self.index {
+            Some(index) => format!("id {}, index {index}", self.id),
+            None => format!("id {}", self.id),
+        }
+    }
+
+    /// The line of its answer: these columns, then the members of `answer`.
+    pub(crate) fn line(&self, answer: &Value) -> String {
+        let index = self.index.as_ref().map_or_else(String::new, |index| format!(",\"index\":{index}"));
+        let answer = answer.to_string();
+        let members = answer.strip_prefix('{').unwrap_or("}");
+        let comma = if members == "}" { "" } else { "," };
+        format!("{{\"id\":{}{index}{}{comma}{members}\n", self.id, self.more)
+    }
+}
+
+/// Who a line is about, if it says so.
+pub(crate) fn key_of(members: &mut Members<'_>) -> Option<String> {
+    if !members.has("id") {
+        return None;
+    }
+    let carried = Carried::take(members, 0);
+    Some(match members.take_text("index") {
+        Some(index) => carried.with_index(index).key(),
+        None => carried.key(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn answers_carry_what_rows_bring() {
+        let mut members = Members::read(r#"{"id": "\u0061", "meta": {"x": 1.10}, "k\n": [1e400]}"#).unwrap();
+        let mut carried = Carried::take(&mut members, 7);
+        for (key, text) in members.rest() {
+            carried.copy(&key, text);
+        }
+        let line = carried.clone().with_index(2).line(&json!({ "text": "t" }));
+        assert_eq!(
+            line,
+            "{\"id\":\"\\u0061\",\"index\":2,\"meta\":{\"x\": 1.10},\"k\\n\":[1e400],\"text\":\"t\"}\n"
+        );
+        assert_eq!((carried.key(), carried.with_index(0).key()), ("\"a\"".into(), "\"a\" 0".into()));
+        let carried = Carried::take(&mut Members::read(r#"{"id": null, "meta": null}"#).unwrap(), 7);
+        assert_eq!((carried.key(), carried.line(&json!({}))), ("7".into(), "{\"id\":7}\n".into()));
+    }
+}

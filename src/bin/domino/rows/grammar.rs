@@ -1,0 +1,241 @@
+//! What a row says of its grammar, beside the flags.
+
+use std::path::Path;
+
+use domino::grammar::{
+    json_schema::SchemaOptions,
+    tools::{Calling, Choice},
+};
+use serde_json::Value;
+
+use super::members::Members;
+use crate::{
+    failure::BadInput,
+    notation::{GrammarSource, GrammarText, Notation},
+    schema::RowOptions,
+    tools::CallingParts,
+};
+
+/// The grammar that flags say, and how those of rows are read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Usual {
+    /// The grammar of rows that bring none.
+    pub(crate) source: Option<GrammarSource>,
+    /// How schemas are read where rows do not say.
+    pub(crate) options: SchemaOptions,
+    /// How functions are called where rows do not say.
+    pub(crate) calling: CallingParts,
+}
+
+/// A grammar; equal ones are compiled once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wanted {
+    what: What,
+    options: SchemaOptions,
+    calling: Option<Calling>,
+}
+
+/// Where a grammar comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum What {
+    /// From the command line.
+    Usual,
+    /// A file, or a grammar of the program.
+    Named(String),
+    /// It is this text.
+    Text(Notation, String),
+    /// It is made of this list of functions.
+    Tools(String),
+}
+
+/// What a row says.
+#[derive(Debug, Default)]
+pub(crate) struct RowGrammar {
+    what: Option<What>,
+    options: RowOptions,
+    /// The keys that the options came from.
+    keys: Vec<&'static str>,
+    calling: CallingParts,
+}
+
+impl RowGrammar {
+    /// Takes the keys.
+    pub(super) fn take(members: &mut Members<'_>) -> Result<Self, BadInput> {
+        let keys = ["grammar", "regex", "schema", "tools"];
+        let mut given = keys.into_iter().filter(|key| members.has(key));
+        if let (Some(one), Some(other)) = (given.next(), given.next()) {
+            return Err(BadInput::new(format!("a row has one grammar, and this has `{one}` and `{other}`")));
+        }
+        let syntax: Option<String> = members.take("syntax")?;
+        let syntax = syntax.map(|name| Notation::by_name(&name)).transpose()?;
+        let mut what = None;
+        if let Some(regex) = members.take("regex")? {
+            what = Some(What::Text(Notation::Regex, regex));
+        } else if let Some(schema) = text(members, "schema")? {
+            what = Some(What::Text(Notation::JsonSchema, schema));
+        } else if let Some(tools) = text(members, "tools")? {
+            what = Some(What::Tools(tools));
+        }
+        match (syntax, what.is_some() || !members.has("grammar")) {
+            (None, true) => {}
+            (Some(_), true) => {
+                return Err(BadInput::new("`syntax` says how `grammar` is read, and there is none"));
+            }
+            (Some(Notation::JsonSchema | Notation::StructuralTag), false) => {
+                what = text(members, "grammar")?.zip(syntax).map(|(text, syntax)| What::Text(syntax, text));
+            }
+            (Some(syntax), false) => what = members.take("grammar")?.map(|text| What::Text(syntax, text)),
+            (None, false) => {
+                let name = members.take("grammar").map_err(|error| {
+                    error.hint("it is a name or a file, or with `syntax` a text; `schema` takes an object")
+                })?;
+                what = name.map(What::Named);
+            }
+        }
+        let (options, keys) = options(members)?;
+        Ok(Self { what, options, keys, calling: calling(members)? })
+    }
+
+    /// Does the row say anything of its grammar?
+    pub(crate) fn is_own(&self) -> bool {
+        self.what.is_some() || !self.keys.is_empty() || !self.calling.is_empty()
+    }
+
+    /// The grammar of the row, beside what flags say, and where it comes from; none if neither says any.
+    pub(crate) fn resolve(&self, usual: &Usual) -> Result<Option<(Wanted, GrammarSource)>, BadInput> {
+        let options = self.options.beside(&usual.options).map_err(BadInput::new)?;
+        let calling = || self.calling.beside(&usual.calling).calling();
+        let (mut wanted, source) = match (&self.what, &usual.source) {
+            (None, None) => return self.nothing().map(|()| None),
+            (None, Some(source)) => {
+                let wanted = Wanted { what: What::Usual, options: options.clone(), calling: None };
+                let source = match source {
+                    GrammarSource::File(path, notation, _) => {
+                        GrammarSource::File(path.clone(), *notation, Box::new(options))
+                    }
+                    GrammarSource::Tools(path, ..) => {
+                        GrammarSource::Tools(path.clone(), Box::new(calling()?), Box::new(options))
+                    }
+                    other => other.clone(),
+                };
+                (wanted, source)
+            }
+            (Some(what), _) => {
+                let wanted = Wanted { what: what.clone(), options: options.clone(), calling: None };
+                let source = match what {
+                    What::Tools(list) => {
+                        let text = GrammarText::of_tools("tools", list.clone(), &calling()?, options)?;
+                        GrammarSource::Text(Box::new(text))
+                    }
+                    What::Text(notation, text) => {
+                        let text = GrammarText::inline(*notation, text.clone(), options);
+                        GrammarSource::Text(Box::new(text))
+                    }
+                    What::Named(name) => GrammarSource::resolve(Path::new(name), None, options)?,
+                    What::Usual => return self.nothing().map(|()| None),
+                };
+                (wanted, source)
+            }
+        };
+        wanted.calling = source.calling().cloned();
+        self.refuse_idle(&source)?;
+        Ok(Some((wanted, source)))
+    }
+
+    /// Refuses keys for a grammar where there is none.
+    fn nothing(&self) -> Result<(), BadInput> {
+        let hint = "give the row a `schema`, a `grammar` or `tools`, or the command --grammar or --tools";
+        match (self.keys.first(), self.calling.is_empty()) {
+            (None, true) => Ok(()),
+            (Some(key), _) => {
+                Err(BadInput::new(format!("`{key}` is for a schema, and there is none")).hint(hint))
+            }
+            (None, false) => Err(BadInput::new("there are no `tools` to be called").hint(hint)),
+        }
+    }
+
+    /// Refuses keys that the grammar does not take.
+    fn refuse_idle(&self, source: &GrammarSource) -> Result<(), BadInput> {
+        if source.calling().is_none() && !self.calling.is_empty() {
+            return Err(BadInput::new("there are no `tools` to be called")
+                .hint("the row has another grammar: leave out `tool_choice` and the like"));
+        }
+        let Some(taken) = source.schema_flags() else { return Ok(()) };
+        let takes = |key: &str| taken.iter().any(|flag| flag[2..].replace('-', "_") == key);
+        match self.keys.iter().find(|key| !takes(key)) {
+            None => Ok(()),
+            Some(key) if taken.is_empty() => {
+                Err(BadInput::new(format!("`{key}` is for a JSON Schema, and the row's grammar is none")))
+            }
+            Some(key) => {
+                Err(BadInput::new(format!("`{key}` is for a JSON Schema that is a grammar by itself"))
+                    .hint(format!("schemas inside of this grammar take {}", taken.join(" and "))))
+            }
+        }
+    }
+}
+
+impl Wanted {
+    /// That of the command line as the flags say it.
+    pub(crate) fn usual(usual: &Usual) -> Option<Self> {
+        let row = RowGrammar::default().resolve(usual).ok()??;
+        Some(row.0)
+    }
+}
+
+/// A text that is there as a string, or as the object itself.
+fn text(members: &mut Members<'_>, key: &str) -> Result<Option<String>, BadInput> {
+    let Some(text) = members.take_text(key) else { return Ok(None) };
+    match text.as_bytes().first() {
+        Some(b'"') => {
+            serde_json::from_str(text).map(Some).map_err(|error| BadInput::new(format!("`{key}`: {error}")))
+        }
+        Some(b'{' | b'[' | b't' | b'f') => Ok(Some(text.to_owned())),
+        _ => Err(BadInput::new(format!("`{key}` is {text}, and no object or text"))),
+    }
+}
+
+/// The options of schemas, and the keys that were there.
+fn options(members: &mut Members<'_>) -> Result<(RowOptions, Vec<&'static str>), BadInput> {
+    let (mut keys, mut all) = (Vec::new(), Vec::new());
+    for key in RowOptions::NAMES {
+        let Some(text) = members.take_text(key) else { continue };
+        let one = format!("{{\"{key}\":{text}}}");
+        // One at a time, so that a mistake has a name.
+        serde_json::from_str::<RowOptions>(&one)
+            .map_err(|error| error.to_string())
+            .and_then(|row| row.beside(&SchemaOptions::default()).map(drop))
+            .map_err(|error| {
+                let said = error.split(" at line ").next().unwrap_or_default();
+                BadInput::new(format!("`{key}`: {said}"))
+            })?;
+        keys.push(key);
+        all.push(one[1..one.len() - 1].to_owned());
+    }
+    let options = serde_json::from_str(&format!("{{{}}}", all.join(",")));
+    Ok((options.map_err(|error| BadInput::new(error.to_string()))?, keys))
+}
+
+/// How functions are called: under the names of the flags, `tool_choice` also as OpenAI's API has it.
+fn calling(members: &mut Members<'_>) -> Result<CallingParts, BadInput> {
+    let mut parts = CallingParts::default();
+    if let Some(name) = members.take::<String>("tool_spelling")? {
+        parts.spelling = Some(crate::tools::spelling(&name)?);
+    }
+    if let Some(choice) = members.take::<Value>("tool_choice")? {
+        let name = choice.pointer("/function/name").or_else(|| choice.get("name")).and_then(Value::as_str);
+        parts.choice = Some(match (choice.as_str(), name) {
+            (Some(choice), _) => crate::tools::choice(choice),
+            (None, Some(name)) => Choice::Named(name.to_owned()),
+            (None, None) => {
+                return Err(BadInput::new("`tool_choice` names no function")
+                    .hint("it is auto, none, required or a function's name"));
+            }
+        });
+    }
+    parts.one = members.take("one_tool_call")?;
+    if let Some(name) = members.take::<String>("reasoning")? {
+        parts.reasoning = Some(crate::tools::reasoning(&name)?);
+    }
+    Ok(parts)
+}

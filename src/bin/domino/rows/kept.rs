@@ -1,0 +1,58 @@
+//! A cache of the things used last (LRU).
+
+use std::{collections::HashMap, hash::Hash};
+
+/// At most so many values; the one that was not used for longest goes first.
+#[derive(Debug)]
+pub(crate) struct Kept<K, V> {
+    most: usize,
+    /// With the time of their last use, counted in uses.
+    values: HashMap<K, (u64, V)>,
+    uses: u64,
+}
+
+impl<K: Eq + Hash + Clone, V: Clone> Kept<K, V> {
+    /// Room for `most` values, at least one.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(1), values: HashMap::new(), uses: 0 }
+    }
+
+    /// The value of a key, made if it is not there. Making one where all room is taken is linear in the room.
+    pub(crate) fn get_or_make(&mut self, key: K, make: impl FnOnce(&K) -> V) -> V {
+        self.uses += 1;
+        if let Some((used, value)) = self.values.get_mut(&key) {
+            *used = self.uses;
+            return value.clone();
+        }
+        while self.values.len() >= self.most
+            && let Some(oldest) = self.values.iter().min_by_key(|(_, (used, _))| *used)
+        {
+            let oldest = oldest.0.clone();
+            self.values.remove(&oldest);
+        }
+        let value = make(&key);
+        self.values.insert(key, (self.uses, value.clone()));
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_last_stays() {
+        let mut kept = Kept::new(2);
+        let mut made = Vec::new();
+        for key in [1, 2, 1, 3, 1, 2, 3, 3] {
+            assert_eq!(
+                kept.get_or_make(key, |&key| {
+                    made.push(key);
+                    key * 10
+                }),
+                key * 10
+            );
+        }
+        assert_eq!(made, [1, 2, 3, 2, 3]);
+    }
+}

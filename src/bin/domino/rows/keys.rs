@@ -1,0 +1,227 @@
+//! The keys of rows: which there are, and which command reads or writes them.
+
+use domino::grammar::suggest;
+
+use super::members::Members;
+use crate::{failure::BadInput, schema::RowOptions};
+
+/// Who reads rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// `domino generate --batch`.
+    Generate,
+    /// `domino check --batch`.
+    Check,
+    /// `domino trace --batch`.
+    Trace,
+}
+
+/// Keys of any row, but for the options of schemas.
+const ANY: [&str; 11] = [
+    "id",
+    "meta",
+    "grammar",
+    "syntax",
+    "regex",
+    "schema",
+    "tools",
+    "tool_choice",
+    "tool_spelling",
+    "one_tool_call",
+    "reasoning",
+];
+
+/// Keys that `generate` reads.
+const OF_GENERATE: [&str; 15] = [
+    "prompt",
+    "n",
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "repeat_penalty",
+    "repeat_last_n",
+    "presence_penalty",
+    "frequency_penalty",
+    "seed",
+    "max_tokens",
+    "stop",
+    "finish",
+    "logprobs",
+];
+
+/// Keys that `check` and `trace` read.
+const OF_TEXTS: [&str; 4] = ["text", "token_ids", "prefix", "report"];
+
+/// Keys of the lines that `generate` writes, and does not read.
+const BY_GENERATE: [&str; 37] = [
+    "index",
+    "tokens",
+    "value",
+    "content",
+    "tool_calls",
+    "reasoning_content",
+    "tokens_per_second",
+    "interventions",
+    "mask_seconds",
+    "seconds",
+    "complete",
+    "finished_by",
+    "prompt_tokens",
+    "masks",
+    "passes",
+    "model_seconds",
+    "error",
+    "hint",
+    "drafted",
+    "accepted",
+    "acceptance",
+    "tokens_per_pass",
+    "draft_seconds",
+    "draft_model",
+    "prior",
+    "compare",
+    "forced_bytes",
+    "forced_share",
+    "captures",
+    "captures_error",
+    "appended",
+    "appended_bytes",
+    "appended_token_ids",
+    "grammar_warnings",
+    "relaxed",
+    "canonical",
+    "redraws",
+];
+
+/// Keys of the lines that `check` writes, besides.
+const BY_CHECK: [&str; 13] = [
+    "accepted",
+    "message",
+    "offset",
+    "line",
+    "column",
+    "character",
+    "expected",
+    "more_expected",
+    "terminals",
+    "rules",
+    "pointer",
+    "schema_errors",
+    "schema_report",
+];
+
+impl Reader {
+    /// Its name as a command.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Generate => "generate",
+            Self::Check => "check",
+            Self::Trace => "trace",
+        }
+    }
+
+    /// The keys that it would write itself, so that a row cannot carry them along.
+    fn writes(self, key: &str) -> bool {
+        match self {
+            Self::Generate => BY_GENERATE.contains(&key),
+            Self::Check => BY_CHECK.contains(&key),
+            Self::Trace => false,
+        }
+    }
+
+    /// Keys that it reads, or passes over since they are another command's.
+    fn knows(self, key: &str) -> bool {
+        let written = self != Self::Generate && BY_GENERATE.contains(&key);
+        written || asked(key)
+    }
+
+    /// The columns that are carried along (`keep`: all that are not known), of what is left of a row.
+    pub(super) fn columns(self, members: Members<'_>, keep: bool) -> Result<Vec<(String, &str)>, BadInput> {
+        let mut columns = Vec::new();
+        for (key, text) in members.rest() {
+            // `accepted` is a count of drafted tokens in what `generate` writes, which `check` reads.
+            if self.knows(&key) {
+                continue;
+            }
+            if self.writes(&key) {
+                let error = format!("`{key}` is a column that {} writes itself", self.name());
+                return Err(BadInput::new(error).hint("give it another name, or put it in `meta`"));
+            }
+            if !keep {
+                return Err(unknown(&key));
+            }
+            columns.push((key, text));
+        }
+        Ok(columns)
+    }
+}
+
+/// Is it a key of what can be asked for?
+fn asked(key: &str) -> bool {
+    requests().any(|known| known == key)
+}
+
+fn requests() -> impl Iterator<Item = &'static str> {
+    let own = ANY.into_iter().chain(OF_GENERATE).chain(OF_TEXTS);
+    own.chain(RowOptions::NAMES)
+}
+
+fn unknown(key: &str) -> BadInput {
+    let hint = suggest::did_you_mean(key, requests()).unwrap_or_else(|| {
+        "--keep-fields copies columns that are not known, and `meta` holds anything".to_owned()
+    });
+    BadInput::new(format!("unknown key `{key}`")).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(reader: Reader, line: &str, keep: bool) -> Result<Vec<String>, BadInput> {
+        let columns = reader.columns(Members::read(line).unwrap(), keep)?;
+        Ok(columns.into_iter().map(|(key, _)| key).collect())
+    }
+
+    #[test]
+    fn every_key_stands_in_one_list() {
+        let mut all: Vec<&str> = requests().chain(BY_GENERATE).collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_with_the_nearest_or_kept() {
+        use crate::failure::told;
+        for (key, near) in [
+            ("promt", "`prompt`"),
+            ("Temperature", "`temperature`"),
+            ("max-tokens", "`max_tokens`"),
+            ("sead", "`seed`"),
+            ("tool_choise", "`tool_choice`"),
+            ("shema", "`schema`"),
+            ("whitspace", "`whitespace`"),
+            ("colour", "--keep-fields"),
+        ] {
+            let line = format!("{{\"{key}\": 1}}");
+            let error = columns(Reader::Generate, &line, false).unwrap_err();
+            let told = told(&error).line();
+            assert!(told.contains(key) && told.contains(near), "{told}");
+            assert_eq!(columns(Reader::Check, &line, true).unwrap(), [key]);
+        }
+    }
+
+    #[test]
+    fn what_a_command_writes_itself_cannot_be_carried() {
+        for keep in [false, true] {
+            assert!(columns(Reader::Generate, r#"{"tokens": 1}"#, keep).is_err());
+            assert!(columns(Reader::Check, r#"{"expected": 1}"#, keep).is_err());
+            // What `generate` wrote, and keys of other commands, are passed over.
+            let line = r#"{"tokens": 1, "accepted": 3, "prompt": 7, "finish": "stop"}"#;
+            assert!(columns(Reader::Check, line, keep).unwrap().is_empty());
+            assert!(columns(Reader::Generate, r#"{"text": "a", "prefix": 7}"#, keep).unwrap().is_empty());
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A row: a line of JSON that asks for a text, or has one.
+
+use super::{carried::Carried, grammar::RowGrammar, keys::Reader, members::Members};
+use crate::{failure::BadInput, generate::drawing::Drawing, lines};
+
+/// What a row says to the command that reads it.
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    pub(crate) grammar: RowGrammar,
+    /// The text to go on from.
+    pub(crate) prompt: Option<String>,
+    pub(crate) drawing: Drawing,
+    pub(crate) text: Option<String>,
+    /// The tokens of the text.
+    pub(crate) token_ids: Option<Vec<u32>>,
+    /// Is the text to be the beginning of one?
+    pub(crate) prefix: Option<bool>,
+    /// Are the keywords of the schema listed?
+    pub(crate) report: Option<bool>,
+    /// Why there is no text.
+    error: Option<String>,
+}
+
+/// How rows are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    pub(crate) reader: Reader,
+    /// Are columns copied that are not known?
+    pub(crate) keep: bool,
+}
+
+impl Reading {
+    /// Reads line `number`: who it is and what it carries along, and the row if it is one.
+    pub(crate) fn row(self, line: &[u8], number: usize) -> (Carried, Result<Row, BadInput>) {
+        let content = lines::content(line);
+        let members =
+            std::str::from_utf8(content).map_err(|_| BadInput::new("not UTF-8")).and_then(Members::read);
+        let mut members = match members {
+            Ok(members) => members,
+            Err(error) => {
+                return (Carried::line_number(number), Err(error.about(&format!("line {number}"))));
+            }
+        };
+        let mut carried = Carried::take(&mut members, number);
+        let row = self.take(members, &mut carried);
+        (carried, row.map_err(|error| error.about(&format!("line {number}"))))
+    }
+
+    fn take(self, mut members: Members<'_>, carried: &mut Carried) -> Result<Row, BadInput> {
+        let mut row = Row { grammar: RowGrammar::take(&mut members)?, ..Row::default() };
+        match self.reader {
+            Reader::Generate => {
+                row.prompt = members.take("prompt")?;
+                row.drawing = Drawing::take(&mut members)?;
+            }
+            Reader::Check | Reader::Trace => {
+                if let Some(index) = members.take_text("index") {
+                    *carried = carried.clone().with_index(index);
+                }
+                row.text = members.take("text")?;
+                row.error = members.take("error")?;
+            }
+        }
+        match self.reader {
+            Reader::Generate => {}
+            Reader::Check => {
+                row.prefix = members.take("prefix")?;
+                row.report = members.take("report")?;
+            }
+            Reader::Trace => row.token_ids = members.take("token_ids")?,
+        }
+        for (key, text) in self.reader.columns(members, self.keep)? {
+            carried.copy(&key, text);
+        }
+        Ok(row)
+    }
+}
+
+impl Row {
+    /// How many texts it asks for.
+    pub(crate) fn texts(&self) -> usize {
+        self.drawing.texts.map_or(1, std::num::NonZeroUsize::get)
+    }
+
+    /// Its text, or why it has none.
+    pub(crate) fn text(&self) -> Result<&str, BadInput> {
+        match (&self.text, &self.error) {
+            (Some(text), _) => Ok(text),
+            (None, Some(error)) => Err(BadInput::new(format!("there is no text: {error}"))),
+            (None, None) => {
+                Err(BadInput::new("there is no text")
+                    .hint("a row looks like {\"id\": \"a\", \"text\": \"..\"}"))
+            }
+        }
+    }
+}

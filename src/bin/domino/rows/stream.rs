@@ -1,0 +1,121 @@
+//! The lines of an input, as they come; and a look at all of them ahead where the input is a file.
+
+use std::{
+    collections::HashMap,
+    io::{self, BufRead},
+    sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
+    time::Duration,
+};
+
+use anyhow::Context;
+
+use super::row::Reading;
+use crate::{failure::BadInput, input::Input, lines};
+
+/// How often Ctrl-C is looked for while there is nothing to do.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The lines of the input, read by a thread of their own: who writes them may wait for answers first.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    lines: Receiver<io::Result<(usize, Vec<u8>)>>,
+    name: String,
+}
+
+/// What there is to read at the moment.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A line and its number, from 1.
+    Line(usize, Vec<u8>),
+    NotYet,
+    End,
+}
+
+impl Lines {
+    /// Reads up to `ahead` lines before they are asked for.
+    pub(crate) fn read(input: &Input, ahead: usize) -> Result<Self, BadInput> {
+        // Standard input is locked by the thread that reads it.
+        if let Input::File(_) = input {
+            drop(input.open()?);
+        }
+        let (sender, lines) = mpsc::sync_channel(ahead);
+        let (source, name) = (input.clone(), input.name());
+        std::thread::spawn(move || match source.open() {
+            Ok(reader) => send_lines(reader, &sender),
+            Err(error) => drop(sender.send(Err(io::Error::other(error)))),
+        });
+        Ok(Self { lines, name })
+    }
+
+    /// The next line; waits a little for it if there is nothing else to do.
+    pub(crate) fn next(&self, idle: bool) -> anyhow::Result<Next> {
+        let patience = if idle { PATIENCE } else { Duration::ZERO };
+        match self.lines.recv_timeout(patience) {
+            Ok(Ok((number, line))) => Ok(Next::Line(number, line)),
+            Ok(Err(error)) => Err(error).with_context(|| format!("cannot read {}", self.name)),
+            Err(RecvTimeoutError::Timeout) => Ok(Next::NotYet),
+            Err(RecvTimeoutError::Disconnected) => Ok(Next::End),
+        }
+    }
+}
+
+/// Sends all lines that are not blank, with their numbers from 1, until nobody wants them any more.
+fn send_lines(mut reader: Box<dyn BufRead>, lines: &SyncSender<io::Result<(usize, Vec<u8>)>>) {
+    for number in 1.. {
+        let mut line = Vec::new();
+        let sent = match reader.read_until(b'\n', &mut line) {
+            Ok(0) => return,
+            Ok(_) if lines::content(&line).is_empty() => continue,
+            Ok(_) => lines.send(Ok((number, line))),
+            Err(error) => lines.send(Err(error)),
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+/// The ids that rows had so far, with their lines.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    lines: HashMap<String, usize>,
+}
+
+impl Seen {
+    /// Takes note of the row of line `number`. Another line with its id is an error that names both.
+    pub(crate) fn note(&mut self, key: String, name: &str, number: usize) -> Result<(), BadInput> {
+        match self.lines.insert(key, number) {
+            None => Ok(()),
+            Some(first) => Err(BadInput::new(format!("lines {first} and {number} have the same {name}"))
+                .hint("an id names one row; a row without one has the number of its line as its id")),
+        }
+    }
+}
+
+/// How many texts the rows of a file ask for; refuses a file in which two have one id. `None` for what can be
+/// read only once. Reads the file, and holds the ids.
+pub(crate) fn survey(input: &Input, reading: Reading) -> Result<Option<usize>, BadInput> {
+    let Input::File(path) = input else { return Ok(None) };
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let mut reader = input.open()?;
+    let (mut seen, mut texts) = (Seen::default(), 0_usize);
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let length = reader
+            .read_until(b'\n', &mut line)
+            .map_err(|error| BadInput::new(format!("cannot read {}: {error}", input.name())))?;
+        if length == 0 {
+            break;
+        }
+        if lines::content(&line).is_empty() {
+            continue;
+        }
+        let (carried, row) = reading.row(&line, number);
+        texts = texts.saturating_add(row.map_or(1, |row| row.texts()));
+        seen.note(carried.key(), &carried.name(), number).map_err(|error| error.about(&input.name()))?;
+    }
+    Ok(Some(texts))
+}

@@ -1,0 +1,63 @@
+//! Rows of a batch as traces: the texts of lines of JSON, such as `domino generate --batch` writes.
+
+use std::{io::BufRead, path::Path};
+
+use domino::{TokenId, Vocabulary, VocabularyError, vocab::Tokenizer};
+use serde_json::json;
+
+use super::args::Trace;
+use crate::{
+    failure::BadInput,
+    lines,
+    rows::{Reader, Reading, Row},
+};
+
+/// The traces of all rows, as a file of traces has them. The tokens of a text are those of the row, where
+/// they spell it, or else those that the tokenizer makes of it.
+pub(super) fn read(command: &Trace, tokenizer: &Path) -> Result<Vec<u8>, BadInput> {
+    let vocab = tokenizer.display().to_string();
+    let bad = |error: VocabularyError| BadInput::new(error.to_string());
+    let vocabulary = Vocabulary::from_tokenizer_file(tokenizer).map_err(bad)?;
+    let tokenizer = Tokenizer::from_tokenizer_file(tokenizer).map_err(bad)?;
+    let reading = Reading { reader: Reader::Trace, keep: true };
+    let (name, mut reader) = (command.traces.name(), command.traces.open()?);
+    let (mut line, mut traces) = (Vec::new(), Vec::new());
+    for number in 1.. {
+        line.clear();
+        let length = reader
+            .read_until(b'\n', &mut line)
+            .map_err(|error| BadInput::new(format!("cannot read {name}: {error}")))?;
+        if length == 0 {
+            break;
+        }
+        if lines::content(&line).is_empty() {
+            continue;
+        }
+        let place = |error: BadInput| error.about(&name);
+        let in_line = |error: BadInput| error.about(&format!("{name}: line {number}"));
+        let row = reading.row(&line, number).1.map_err(place)?;
+        if row.grammar.is_own() {
+            let error = BadInput::new("the row has a grammar of its own");
+            return Err(in_line(error.hint("trace measures one grammar, that of the command line")));
+        }
+        let text = row.text().map_err(in_line)?;
+        let tokens = match spelt(&row, text, &vocabulary) {
+            Some(tokens) => tokens,
+            None => {
+                tokenizer.encode(text, false).map_err(|error| in_line(BadInput::new(error.to_string())))?
+            }
+        };
+        let tokens: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
+        traces.push(json!({ "text": text, "tokens": tokens }));
+    }
+    Ok(json!({ "grammar": command.grammar.name(), "vocab": vocab, "traces": traces })
+        .to_string()
+        .into_bytes())
+}
+
+/// The tokens of the row, if they spell its text.
+fn spelt(row: &Row, text: &str, vocabulary: &Vocabulary) -> Option<Vec<TokenId>> {
+    let tokens: Vec<TokenId> = row.token_ids.as_ref()?.iter().copied().map(TokenId::new).collect();
+    let known = tokens.iter().all(|token| vocabulary.bytes(*token).is_some());
+    (known && vocabulary.concat(&tokens) == text.as_bytes()).then_some(tokens)
+}
