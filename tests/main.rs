@@ -1,5 +1,6 @@
 //! One test binary: every integration test is a module of it.
 
+mod chat;
 #[cfg(feature = "cli")]
 mod batch;
 #[cfg(feature = "cli")]
