@@ -50,9 +50,8 @@ impl Budget {
     /// The budget of a rendering with these inputs.
     pub(super) fn of(inputs: &Json) -> Self {
         let (values, bytes) = size(inputs);
-        let values_long = u64::try_from(values).unwrap_or(u64::MAX / FUEL_EACH);
         let state = State {
-            fuel: FUEL.saturating_add(values_long.saturating_mul(FUEL_EACH)),
+            fuel: FUEL.saturating_add((values as u64).saturating_mul(FUEL_EACH)),
             most_value: VALUE.saturating_add((values + bytes).saturating_mul(VALUE_EACH)),
             most_items: ITEMS.saturating_add(values + bytes),
             most_output: OUTPUT.saturating_add(bytes.saturating_mul(OUTPUT_EACH)),

@@ -119,11 +119,14 @@ impl LowTools {
         }
         let flags = [
             (self.tool_spelling.is_some(), "--tool-spelling"),
-            (self.chat_template.is_some() && !self.chat, "--chat-template"),
             (self.tool_choice.is_some(), "--tool-choice"),
             (self.one_tool_call, "--one-tool-call"),
             (self.reasoning.is_some(), "--reasoning"),
         ];
+        if self.chat_template.is_some() && !self.chat {
+            return Err(BadInput::new("--chat-template is for --tools and for --chat, and neither is given")
+                .hint("give --tools FILE or --chat, or leave --chat-template out"));
+        }
         match flags.into_iter().find(|(given, _)| *given) {
             Some((_, flag)) => {
                 Err(BadInput::new(format!("{flag} says how functions are called, and there are none"))

@@ -233,8 +233,8 @@ impl Told {
 }
 
 /// A number with commas between thousands.
-fn grouped(number: impl TryInto<u64>) -> String {
-    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
+fn grouped(number: impl ToString) -> String {
+    let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
