@@ -10,7 +10,7 @@ use minijinja::{
 
 use super::{
     admission::{HELD, HELD_INSIDE},
-    budget::Budget,
+    budget::{Budget, passed},
     date,
     methods::{self, joined, replaced},
     python::{self, Layout},
@@ -94,9 +94,8 @@ fn functions(env: &mut Environment<'static>, budget: &Budget, date: Option<u64>)
         let Some(size) = step.checked_abs().filter(|&size| size > 0) else {
             return Err(Error::new(ErrorKind::InvalidOperation, "range: the step is 0"));
         };
-        let count = usize::try_from(distance.max(0))
-            .unwrap_or(usize::MAX)
-            .div_ceil(usize::try_from(size).unwrap_or(1));
+        let count = usize::try_from(distance.max(0).cast_unsigned().div_ceil(size.cast_unsigned()));
+        let count = count.map_err(|_| passed("a list of the template is too long"))?;
         own.list(count)?;
         own.work(count)?;
         Ok(Value::from((0..).map(|n: i64| Value::from(start + n * step)).take(count).collect::<Vec<_>>()))
@@ -122,6 +121,7 @@ fn counted(env: &mut Environment<'static>, budget: &Budget) {
 
 fn filters(env: &mut Environment<'static>, budget: &Budget) {
     counted(env, budget);
+    number_filters(env);
     let own = budget.clone();
     env.add_filter(HELD, move |value: &Value| own.held(value, true));
     let own = budget.clone();
@@ -172,6 +172,13 @@ fn filters(env: &mut Environment<'static>, budget: &Budget) {
             }),
         });
     }
+    let own = budget.clone();
+    env.add_filter("indent", move |value: &Value, places: Rest<Value>, names: Kwargs| {
+        indented(&python::text(value, &own)?, &places, &names, &own)
+    });
+}
+
+fn number_filters(env: &mut Environment<'static>) {
     env.add_filter("int", |value: &Value, default: Option<Value>| {
         let float = number(value).filter(|number| number.abs() < 1e18);
         let whole = value.as_i64().or_else(|| value.as_str()?.trim().parse().ok());
@@ -181,10 +188,6 @@ fn filters(env: &mut Environment<'static>, budget: &Budget) {
     });
     env.add_filter("float", |value: &Value, default: Option<Value>| {
         number(value).map(Value::from).or(default).unwrap_or_else(|| Value::from(0.0))
-    });
-    let own = budget.clone();
-    env.add_filter("indent", move |value: &Value, places: Rest<Value>, names: Kwargs| {
-        indented(&python::text(value, &own)?, &places, &names, &own)
     });
 }
 

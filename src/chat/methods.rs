@@ -80,26 +80,10 @@ fn of_list(value: &Value, method: &str, arguments: &[Value], budget: &Budget) ->
 }
 
 fn of_text(text: &str, method: &str, arguments: &[Value], budget: &Budget) -> Result<Value, Error> {
-    let every = |test: fn(char) -> bool| {
-        let () = from_args(arguments)?;
-        Ok(Value::from(!text.is_empty() && text.chars().all(test)))
-    };
-    let cased = |own: fn(char) -> bool, other: fn(char) -> bool| {
-        let () = from_args(arguments)?;
-        Ok(Value::from(text.chars().any(own) && !text.chars().any(other)))
-    };
+    if let Some(answer) = of_letters(text, method) {
+        return from_args(arguments).map(|()| answer);
+    }
     match method {
-        "upper" => from_args(arguments).map(|()| Value::from(text.to_uppercase())),
-        "lower" => from_args(arguments).map(|()| Value::from(text.to_lowercase())),
-        "title" => from_args(arguments).map(|()| Value::from(titled(text, true))),
-        "capitalize" => from_args(arguments).map(|()| Value::from(titled(text, false))),
-        "isdigit" | "isnumeric" | "isdecimal" => every(char::is_numeric),
-        "isalpha" => every(char::is_alphabetic),
-        "isalnum" => every(char::is_alphanumeric),
-        "isspace" => every(char::is_whitespace),
-        "isascii" => from_args(arguments).map(|()| Value::from(text.is_ascii())),
-        "isupper" => cased(char::is_uppercase, char::is_lowercase),
-        "islower" => cased(char::is_lowercase, char::is_uppercase),
         "strip" | "lstrip" | "rstrip" => {
             let (chars,): (Option<String>,) = from_args(arguments)?;
             stripped(text, method, chars.as_deref())
@@ -143,6 +127,28 @@ fn of_text(text: &str, method: &str, arguments: &[Value], budget: &Budget) -> Re
         }
         _ => Err(unknown(&Value::from(text), method)),
     }
+}
+
+/// Methods without arguments: what letters there are, and the text in other ones.
+fn of_letters(text: &str, method: &str) -> Option<Value> {
+    let every = |test: fn(char) -> bool| Value::from(!text.is_empty() && text.chars().all(test));
+    let cased = |own: fn(char) -> bool, other: fn(char) -> bool| {
+        Value::from(text.chars().any(own) && !text.chars().any(other))
+    };
+    Some(match method {
+        "upper" => Value::from(text.to_uppercase()),
+        "lower" => Value::from(text.to_lowercase()),
+        "title" => Value::from(titled(text, true)),
+        "capitalize" => Value::from(titled(text, false)),
+        "isdigit" | "isnumeric" | "isdecimal" => every(char::is_numeric),
+        "isalpha" => every(char::is_alphabetic),
+        "isalnum" => every(char::is_alphanumeric),
+        "isspace" => every(char::is_whitespace),
+        "isascii" => Value::from(text.is_ascii()),
+        "isupper" => cased(char::is_uppercase, char::is_lowercase),
+        "islower" => cased(char::is_lowercase, char::is_uppercase),
+        _ => return None,
+    })
 }
 
 /// Each word, or the text, with a capital at its start and small letters behind it.
@@ -196,11 +202,17 @@ pub(super) fn replaced(
     count: Option<i64>,
     budget: &Budget,
 ) -> Result<String, Error> {
-    let most =
-        count.filter(|&count| count >= 0).map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(0));
+    let most = match count {
+        Some(count) if count >= 0 => usize::try_from(count).ok(),
+        _ => None,
+    };
     let places = if old.is_empty() { text.chars().count() + 1 } else { text.matches(old).count() };
-    budget.text(places.min(most).checked_mul(new.len()).and_then(|more| more.checked_add(text.len())))?;
-    Ok(text.replacen(old, new, most))
+    let places = most.map_or(places, |most| places.min(most));
+    budget.text(places.checked_mul(new.len()).and_then(|more| more.checked_add(text.len())))?;
+    Ok(match most {
+        Some(most) => text.replacen(old, new, most),
+        None => text.replace(old, new),
+    })
 }
 
 /// `between.join(parts)`; parts that are no strings as Python's `str` writes them.
@@ -225,10 +237,10 @@ fn split(text: &str, from_end: bool, arguments: &[Value], budget: &Budget) -> Re
     let between = between.or(names.get("sep")?).filter(|between| !between.is_none());
     let most: Option<i64> = most.or(names.get("maxsplit")?);
     names.assert_all_used()?;
-    let most =
-        most.and_then(|most| usize::try_from(most).ok()).map_or(usize::MAX, |most| most.saturating_add(1));
+    // Parts, one more than cuts; `None`: all.
+    let most = most.and_then(|most| usize::try_from(most).ok()?.checked_add(1));
     let Some(between) = between else {
-        if from_end && most < usize::MAX {
+        if from_end && most.is_some() {
             return Err(Error::new(
                 ErrorKind::InvalidOperation,
                 "rsplit without a separator is not supported",
@@ -240,18 +252,25 @@ fn split(text: &str, from_end: bool, arguments: &[Value], budget: &Budget) -> Re
     let between = between.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "split: empty separator"))?;
     budget.work(text.len())?;
     if from_end {
-        let mut parts: Vec<&str> = text.rsplitn(most, between).collect();
+        let mut parts: Vec<&str> = match most {
+            Some(most) => text.rsplitn(most, between).collect(),
+            None => text.rsplit(between).collect(),
+        };
         parts.reverse();
         return list(parts, budget);
     }
-    list(text.splitn(most, between).collect(), budget)
+    let parts = match most {
+        Some(most) => text.splitn(most, between).collect(),
+        None => text.split(between).collect(),
+    };
+    list(parts, budget)
 }
 
 /// At most so many parts between runs of white space.
-fn by_spaces(text: &str, most: usize) -> Vec<&str> {
+fn by_spaces(text: &str, most: Option<usize>) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), text.trim_start());
     while !rest.is_empty() {
-        if parts.len() + 1 == most {
+        if most == Some(parts.len() + 1) {
             parts.push(rest);
             break;
         }

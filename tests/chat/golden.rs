@@ -83,7 +83,7 @@ fn families_are_told_by_their_marks() {
     assert_eq!(ChatTemplate::parse("{{ messages[0].content }}").unwrap().family(), None);
 }
 
-/// Every golden template is told from the others by its texts: a renderer that ignores its template would fail.
+/// Templates are told from one another by their texts: a renderer that ignores its template would fail.
 #[test]
 fn goldens_differ() {
     let golden = golden();

@@ -56,7 +56,8 @@ fn texts_that_grow_are_stopped() {
             Limit,
         ),
         (
-            "{% for a in ['ab'] %}{% for b in [a ~ a] %}{% for c in range(4000) %}{% set a = b ~ b ~ c %}{{ a }}\
+            "{% for a in ['ab'] %}{% for b in [a ~ a] %}{% for c in range(4000) %}\
+             {% set a = b ~ b ~ c %}{{ a }}\
       {% endfor %}{% endfor %}{% endfor %}{{ range(4000)|join(range(4000)|join) }}",
             Limit,
         ),
@@ -89,7 +90,8 @@ fn values_in_values_are_stopped() {
 fn work_without_end_is_stopped() {
     all_end(&[
         (
-            "{% for a in range(4000) %}{% for b in range(4000) %}{% for c in range(4000) %}{% endfor %}{% endfor %}\
+            "{% for a in range(4000) %}{% for b in range(4000) %}{% for c in range(4000) %}\
+             {% endfor %}{% endfor %}\
       {% endfor %}",
             Limit,
         ),

@@ -125,8 +125,9 @@ fn tools_are_shown_and_spelled_as_the_template_says() {
     let chat = object(folder.path(), &[&arguments[..], &["--chat"]].concat());
     let raw = object(folder.path(), &arguments);
     let tokenizer = Tokenizer::from_tokenizer_file(shipped()).unwrap();
-    let shown = r#"{"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}<tool_call>The time: "#;
-    assert_eq!(chat["prompt_tokens"], tokenizer.encode(shown, true).unwrap().len());
+    let function = r#"{"name": "now", "parameters": {"type": "object", "properties": {}}}"#;
+    let shown = format!(r#"{{"type": "function", "function": {function}}}<tool_call>The time: "#);
+    assert_eq!(chat["prompt_tokens"], tokenizer.encode(&shown, true).unwrap().len());
     assert_eq!(raw["prompt_tokens"], tokenizer.encode("The time: ", true).unwrap().len());
     for text in [&chat["text"], &raw["text"]] {
         assert!(text.as_str().unwrap().contains("<tool_call>"), "{text}");
@@ -145,12 +146,15 @@ fn tools_are_shown_and_spelled_as_the_template_says() {
 fn rows_have_messages() {
     let folder = model(INSTRUCT);
     let file = folder.path().join("rows.jsonl");
-    let rows = r#"{"id": "m", "messages": [{"role": "user", "content": "A"}, {"role": "assistant", "content": "B"}, {"role": "user", "content": "C"}]}
-{"id": "p", "prompt": "A"}
-{"id": "both", "prompt": "A", "messages": []}
-{"id": "none", "messages": 3}
-"#;
-    fs::write(&file, rows).unwrap();
+    let message = |role: &str, content: &str| json!({ "role": role, "content": content });
+    let messages = [message("user", "A"), message("assistant", "B"), message("user", "C")];
+    let rows = [
+        json!({ "id": "m", "messages": messages }),
+        json!({ "id": "p", "prompt": "A" }),
+        json!({ "id": "both", "prompt": "A", "messages": [] }),
+        json!({ "id": "none", "messages": 3 }),
+    ];
+    fs::write(&file, rows.map(|row| format!("{row}\n")).concat()).unwrap();
     let answers = |more: &[&str]| -> Vec<Value> {
         let arguments = [&["generate", "--batch", file.to_str().unwrap(), "--parallel", "1"], more].concat();
         let run = run(folder.path(), &arguments);

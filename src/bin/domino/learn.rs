@@ -22,9 +22,9 @@ use crate::{
     chat::{
         Prompts,
         args::{Chat, LowChat},
+        prompt_tokens,
     },
     failure::{BadInput, Exit},
-    generate::prompt_tokens,
     input::Input,
     interrupt, model,
     notation::GrammarSource,
@@ -131,7 +131,8 @@ impl LowLearn {
         if !self.text.is_empty() {
             self.chat.refuse_idle("texts are learnt without one")?;
         }
-        let chat = self.chat.resolve(&mut self.grammar, self.model.as_deref());
+        let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
+        let chat = self.chat.resolve(template);
         let prompts = if self.prompt.is_empty() { vec![String::new()] } else { self.prompt };
         Ok(Learn::From(Box::new(Lesson {
             grammar: self.grammar.required()?,

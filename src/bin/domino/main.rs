@@ -105,7 +105,7 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Retokenize(command) => retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
         Command::Experiment(command) => experiment::run(command, cache),
-        Command::Completions(command) => shell::completions::run(command),
-        Command::Man(command) => shell::man::run(command),
+        Command::Completions(command) => shell::completions::run(command, LowArgs::arranged()),
+        Command::Man(command) => shell::man::run(command, LowArgs::arranged()),
     }
 }

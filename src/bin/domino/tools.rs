@@ -12,7 +12,7 @@ use domino::{
 };
 use serde_json::Value;
 
-use crate::{chat::bad_template, failure::BadInput, files, model};
+use crate::{failure::BadInput, files, model};
 
 /// Which functions, and how they are called.
 #[derive(Debug, Args)]
@@ -214,7 +214,7 @@ pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
 
 /// How a model writes calls, as its own chat template shows it; `None` if it does not.
 fn of_model(model: Option<&Path>) -> Result<Option<Spelling>, BadInput> {
-    let template = ChatTemplate::of_model(model::locate(model)?, true).map_err(bad_template)?;
+    let template = ChatTemplate::of_model(model::locate(model)?, true).map_err(BadInput::from)?;
     Ok(template.and_then(|template| Spelling::of_chat_template(template.source())))
 }
 

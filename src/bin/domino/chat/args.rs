@@ -1,10 +1,10 @@
 //! Flags of prompts that a chat template makes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::{args::LowGrammar, failure::BadInput};
+use crate::failure::BadInput;
 
 /// How a prompt is put to the model.
 #[derive(Debug, Clone, Args)]
@@ -30,10 +30,13 @@ pub(crate) struct Chat {
 }
 
 impl LowChat {
-    /// What was asked for; `None`: prompts stay as they are. Tells the flags of the grammar which model they
-    /// are for.
-    pub(crate) fn resolve(self, grammar: &mut LowGrammar, model: Option<&Path>) -> Option<Chat> {
-        let template = grammar.is_for(model, self.chat);
+    /// Are prompts to be put into a template?
+    pub(crate) fn is_asked(&self) -> bool {
+        self.chat
+    }
+
+    /// What was asked for, with the template of this file if there is one; `None`: prompts stay as they are.
+    pub(crate) fn resolve(self, template: Option<PathBuf>) -> Option<Chat> {
         self.chat.then_some(Chat { system: self.system, template })
     }
 

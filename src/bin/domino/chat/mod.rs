@@ -8,9 +8,10 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use anyhow::Context;
 use domino::{
     TokenId, Vocabulary,
-    chat::{ChatError, ChatTemplate, Conversation},
+    chat::{ChatTemplate, Conversation},
     vocab::Tokenizer,
 };
 use serde_json::Value;
@@ -19,7 +20,6 @@ use self::args::Chat;
 use crate::{
     failure::{self, BadInput, Paint, note},
     files,
-    generate::prompt_tokens,
     notation::GrammarSource,
 };
 
@@ -76,14 +76,14 @@ impl Prompts {
         let file = self.chat.as_ref().and_then(|chat| chat.template.as_deref());
         let template = match file {
             Some(file) => {
-                ChatTemplate::of_file(file, Some(&self.folder), with_tools).map_err(bad_template)?
+                ChatTemplate::of_file(file, Some(&self.folder), with_tools).map_err(BadInput::from)?
             }
-            None => {
-                ChatTemplate::of_model(&self.folder, with_tools).map_err(bad_template)?.ok_or_else(|| {
+            None => ChatTemplate::of_model(&self.folder, with_tools).map_err(BadInput::from)?.ok_or_else(
+                || {
                     BadInput::new(format!("{} has no chat template", self.folder.display()))
                         .hint("give --chat-template FILE; or leave --chat out, and the prompt stays as it is")
-                })?
-            }
+                },
+            )?,
         };
         Ok(cell.get_or_init(|| template))
     }
@@ -104,7 +104,7 @@ impl Prompts {
             None => conversation,
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        template.render(&conversation.with_tools(tools).with_date(now)).map_err(bad_template)
+        template.render(&conversation.with_tools(tools).with_date(now)).map_err(BadInput::from)
     }
 
     /// The prompt's tokens, as the model gets them.
@@ -157,6 +157,20 @@ impl Prompts {
     }
 }
 
+/// The prompt's tokens with those that the tokenizer puts around a text. A model needs at least one token
+/// to go on from: if there is none, the end of an earlier text.
+pub(crate) fn prompt_tokens(
+    tokenizer: &Tokenizer,
+    text: &str,
+    vocabulary: &Vocabulary,
+) -> anyhow::Result<Vec<TokenId>> {
+    let mut tokens = tokenizer.encode(text, true).context("the prompt cannot be turned into tokens")?;
+    if tokens.is_empty() {
+        tokens.extend(vocabulary.end_of_text().first());
+    }
+    Ok(tokens)
+}
+
 /// The tokens of a text that a template wrote; at least one.
 fn written(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> anyhow::Result<Vec<TokenId>> {
     let mut tokens = tokenizer
@@ -168,18 +182,9 @@ fn written(tokenizer: &Tokenizer, text: &str, vocabulary: &Vocabulary) -> anyhow
     Ok(tokens)
 }
 
-/// The functions of a list in JSON, or of the member `tools` of an object. What is wrong with it is told where
-/// the grammar is made.
+/// The functions of a list in JSON, or of the member `tools` of an object. What is wrong with it is told
+/// where the grammar is made.
 fn functions(text: &str) -> Vec<Value> {
     let list: Value = serde_json::from_str(text).unwrap_or_default();
     list.get("tools").unwrap_or(&list).as_array().cloned().unwrap_or_default()
-}
-
-/// A template that cannot be used is the user's input.
-pub(crate) fn bad_template(error: ChatError) -> BadInput {
-    let bad = BadInput::new(error.to_string());
-    match error.hint() {
-        Some(hint) => bad.hint(hint),
-        None => bad,
-    }
 }

@@ -96,7 +96,8 @@ impl LowExplain {
     /// What was asked for.
     pub(crate) fn resolve(mut self, json: bool) -> Result<Explain, BadInput> {
         let mut options = self.options.resolve()?;
-        let chat = self.chat.resolve(&mut self.grammar, self.model.as_deref());
+        let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
+        let chat = self.chat.resolve(template);
         let grammar = self.grammar.resolve()?;
         self.reach.refuse_idle(grammar.is_some())?;
         self.options.tell_idle(false);

@@ -10,13 +10,16 @@ use domino::{
     Vocabulary,
     chat::ChatTemplate,
     grammar::tools::Spelling,
-    model::candle::{KvFormat, ModelDescription, available_memory},
+    model::candle::{KvFormat, ModelDescription, ModelError, available_memory},
     store::CacheFolder,
 };
 use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
-use crate::{failure::Exit, generate::bad_model, model, stdout, tokenizer};
+use crate::{
+    failure::{BadInput, Exit},
+    model, stdout, tokenizer,
+};
 
 /// Special tokens that people are shown.
 const SHOWN: usize = 8;
@@ -27,14 +30,15 @@ const CACHES: [KvFormat; 3] = [KvFormat::F32, KvFormat::F16, KvFormat::Q8_0];
 
 /// Show what a model is: its shape, formats, vocabulary, chat template, context and memory.
 ///
-/// Nothing but the heads of its files is read. Shares of formats are of the parameters. The memory of a run is
-/// that of the weights and of the cache, and some more for the passes.
+/// Nothing but the heads of its files is read. Shares of formats are of the parameters. The memory of a run
+/// is that of the weights and of the cache, and some more for the passes.
 ///
 /// With --json one object is printed: model, architecture, name, parameters, layers, hidden, intermediate,
 /// heads, kv_heads, head_dim, context, window (null: layers see all), tied_embeddings, formats (a list of
-/// format, parameters, share and bytes), vocabulary (size, rows of the output product, special: a list of id
-/// and name, end_of_text: ids, bos: a name or null), chat_template (null, or family, tools, tool_spelling and
-/// bytes, or error), and memory (weights, cache: by --kv for 1,000 tokens, available; all in bytes).
+/// format, parameters, share and bytes), vocabulary (size, rows of the output product, special: a list of
+/// id and name, end_of_text: ids, bos: a name or null), chat_template (null, or family, tools,
+/// tool_spelling and bytes, or error), and memory (weights, cache: by --kv for 1,000 tokens, available; all
+/// in bytes).
 #[derive(Debug, Args)]
 pub(crate) struct LowModel {
     /// The model, as for `domino generate`: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
@@ -72,7 +76,7 @@ pub(crate) fn run(command: &Facts, cache: &CacheFolder) -> anyhow::Result<Exit> 
     let folder = model::locate(command.model.as_deref())?;
     let told = Told {
         name: command.model.as_deref().unwrap_or_else(|| short(&folder)).display().to_string(),
-        description: ModelDescription::of_model(&folder).map_err(|error| bad_model(&error))?,
+        description: ModelDescription::of_model(&folder).map_err(bad_model)?,
         vocabulary: tokenizer::vocabulary(&folder, cache)?,
         template: ChatTemplate::of_model(&folder, false).map_err(|error| error.to_string()),
     };
@@ -88,6 +92,10 @@ pub(crate) fn run(command: &Facts, cache: &CacheFolder) -> anyhow::Result<Exit> 
     Ok(Exit::Success)
 }
 
+fn bad_model(error: ModelError) -> BadInput {
+    BadInput::new(error.to_string())
+}
+
 /// The last part of a path: where the default model lies is nobody's business.
 fn short(folder: &Path) -> &Path {
     folder.file_name().map_or(folder, Path::new)
@@ -100,16 +108,18 @@ impl Told {
         let tied = if self.description.tied { ", embeddings tied" } else { "" };
         let architecture = self.description.architecture.as_deref().unwrap_or("unknown");
         let named = self.description.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-        let caches =
-            CACHES.map(|kv| format!("{} ({kv})", BinaryBytes(self.description.cache(kv, TOKENS)))).join(", ");
+        let caches = CACHES.map(|kv| match self.description.cache(kv, TOKENS) {
+            Some(bytes) => format!("{} ({kv})", BinaryBytes(bytes)),
+            None => format!("too much ({kv})"),
+        });
         vec![
             ("architecture", format!("{architecture}{named}")),
             ("parameters", grouped(self.description.parameters())),
             (
                 "shape",
                 format!(
-                    "{layers} layers, hidden {hidden}, intermediate {intermediate}, {heads} heads of {head_dim} \
-                     ({kv_heads} of keys and values){tied}"
+                    "{layers} layers, hidden {hidden}, intermediate {intermediate}, {heads} heads of \
+                     {head_dim} ({kv_heads} of keys and values){tied}"
                 ),
             ),
             ("formats", self.formats()),
@@ -118,7 +128,11 @@ impl Told {
             ("chat template", self.template()),
             (
                 "memory",
-                format!("weights {}, and for 1,000 tokens {caches}", BinaryBytes(self.description.memory)),
+                format!(
+                    "weights {}, and for 1,000 tokens {}",
+                    BinaryBytes(self.description.memory),
+                    caches.join(", ")
+                ),
             ),
         ]
     }

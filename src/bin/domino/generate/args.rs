@@ -257,7 +257,8 @@ impl LowGenerate {
         let way = self.way()?;
         let prompt = Prompt::of(self.prompt, self.prompt_file);
         let batch = self.batch.is_some();
-        let chat = self.chat.resolve(&mut self.grammar, self.model.as_deref());
+        let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
+        let chat = self.chat.resolve(template);
         let usual = self.grammar.resolve_beside(SchemaOptions::default(), batch)?;
         let grammar = usual.source.clone();
         let constrained = grammar.is_some() || batch;

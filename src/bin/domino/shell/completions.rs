@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::{args::LowArgs, failure::Exit, stdout};
+use crate::{failure::Exit, stdout};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,11 +22,11 @@ pub(crate) struct LowCompletions {
     shell: Shell,
 }
 
-/// Prints it.
-pub(crate) fn run(command: &LowCompletions) -> anyhow::Result<Exit> {
+/// Prints it for these commands and flags.
+pub(crate) fn run(command: &LowCompletions, mut program: Command) -> anyhow::Result<Exit> {
     // Into memory first: where nobody reads on, writing is no failure.
     let mut script = Vec::new();
-    clap_complete::generate(command.shell, &mut LowArgs::arranged(), "domino", &mut script);
+    clap_complete::generate(command.shell, &mut program, "domino", &mut script);
     stdout::lock().write_all(&script)?;
     Ok(Exit::Success)
 }

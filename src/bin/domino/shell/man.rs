@@ -3,11 +3,10 @@
 use std::{io::Write, path::PathBuf};
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, Command};
 use clap_mangen::Man;
 
 use crate::{
-    args::LowArgs,
     failure::{BadInput, Exit},
     stdout,
 };
@@ -31,8 +30,8 @@ pub(crate) struct LowMan {
 }
 
 /// Prints a page, or writes them all.
-pub(crate) fn run(command: &LowMan) -> anyhow::Result<Exit> {
-    let mut whole = LowArgs::arranged().disable_help_subcommand(true);
+pub(crate) fn run(command: &LowMan, program: Command) -> anyhow::Result<Exit> {
+    let mut whole = program.disable_help_subcommand(true);
     whole.build();
     let pages = std::iter::once(&whole).chain(whole.get_subcommands());
     if let Some(folder) = &command.out {
@@ -54,14 +53,14 @@ pub(crate) fn run(command: &LowMan) -> anyhow::Result<Exit> {
 }
 
 /// What a page is called: `domino-generate`.
-fn title(command: &clap::Command) -> String {
+fn title(command: &Command) -> String {
     match command.get_name() {
         "domino" => "domino".to_owned(),
         name => format!("domino-{name}"),
     }
 }
 
-fn rendered(command: &clap::Command) -> anyhow::Result<Vec<u8>> {
+fn rendered(command: &Command) -> anyhow::Result<Vec<u8>> {
     let mut page = Vec::new();
     Man::new(command.clone()).title(title(command)).render(&mut page)?;
     Ok(page)

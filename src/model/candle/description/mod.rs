@@ -111,19 +111,18 @@ impl ModelDescription {
         self.formats.iter().fold(0, |sum, share| sum.saturating_add(share.parameters))
     }
 
-    /// Bytes that keys and values of so many tokens of one text take.
+    /// Bytes that keys and values of so many tokens of one text take; `None` if there are too many to count.
     #[must_use]
-    pub fn cache(&self, kv: KvFormat, tokens: usize) -> u64 {
+    pub fn cache(&self, kv: KvFormat, tokens: usize) -> Option<u64> {
         let factors =
             [Some(2), Some(self.layers), Some(self.kv_heads), kv.bytes(self.head_dim), Some(tokens)];
-        let sizes = factors.map(|factor| factor.and_then(|factor| u64::try_from(factor).ok()));
-        sizes.into_iter().fold(Some(1_u64), |bytes, factor| bytes?.checked_mul(factor?)).unwrap_or(u64::MAX)
+        factors.into_iter().try_fold(1_u64, |bytes, factor| bytes.checked_mul(u64::try_from(factor?).ok()?))
     }
 }
 
 fn bounded(size: usize) -> Result<u64, ModelErrorKind> {
-    u64::try_from(size)
-        .map_err(|_| ModelErrorKind::InvalidMetadata(format!("a tensor of {size} rows or columns")))
+    let wrong = |_| ModelErrorKind::InvalidMetadata(format!("a tensor of {size} rows or columns"));
+    u64::try_from(size).map_err(wrong)
 }
 
 /// The architecture and the name that the files say.
