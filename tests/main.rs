@@ -1,8 +1,8 @@
 //! One test binary: every integration test is a module of it.
 
-mod chat;
 #[cfg(feature = "cli")]
 mod batch;
+mod chat;
 #[cfg(feature = "cli")]
 mod cli;
 #[cfg(feature = "cli")]
