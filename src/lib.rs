@@ -61,6 +61,7 @@
 //! * `gguf`: what a GGUF file says before its tensors.
 //! * `special`: special tokens in grammars, as byte strings that no text has.
 //! * [`vocab`]: `tokenizer.json` or GGUF -> tokens and their bytes, as a byte trie.
+//! * `chat` (feature `chat`): messages -> prompts, by a model's chat template.
 //! * [`grammar`]: notations -> IR. One file per notation, no analysis.
 //! * `oracle` (feature `oracle`): a slow, obvious decider that shares only the IR with the engine.
 //! * `scanner`: patterns -> minimal byte DFAs.
@@ -81,7 +82,7 @@
 //!
 //! # Features
 //!
-//! `cli` and `candle` are on by default, and turn on what they need of `hub`, `tokenizers` (prompts to
+//! `cli` and `candle` are on by default, and turn on what they need of `chat`, `hub`, `tokenizers` (prompts to
 //! tokens), `simd` and `threads`. Without any the library has some 40 crates, the same masks and the same
 //! draws, all made by the calling
 //! thread, and it runs on `wasm32-unknown-unknown`. `docs/library.md` has all features.
@@ -133,6 +134,9 @@ pub mod store;
 mod gguf;
 
 pub mod vocab;
+
+#[cfg(feature = "chat")]
+pub mod chat;
 
 pub mod grammar;
 

@@ -57,6 +57,11 @@ fn token_trace() {
 }
 
 #[test]
+fn chat_template() {
+    replay("chat_template", checks::chat_template::check);
+}
+
+#[test]
 fn json_schema() {
     replay("json_schema", checks::json_schema::check);
 }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "cli")]
 mod batch;
+mod chat;
 #[cfg(feature = "cli")]
 mod cli;
 #[cfg(feature = "cli")]

@@ -4,6 +4,7 @@
 
 pub mod artefact;
 pub mod bytes;
+pub mod chat_template;
 pub mod grammar_text;
 pub mod json_schema;
 pub mod lark;

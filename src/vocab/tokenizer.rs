@@ -75,6 +75,22 @@ impl Tokenizer {
         Ok(encoding.get_ids().iter().map(to_file).collect())
     }
 
+    /// The tokens of a text in which special tokens are written out, such as one that a chat template wrote.
+    /// What the tokenizer puts before a text, such as a begin-of-text token, comes once, whether the text
+    /// begins with it or not, and nothing is put behind the text. Names of special tokens become those tokens.
+    ///
+    /// # Errors
+    /// If the tokenizer has no tokens for a part of the text.
+    pub fn encode_written(&self, text: &str) -> Result<Vec<TokenId>, VocabularyError> {
+        let (around, alone) = (self.encode("a", true)?, self.encode("a", false)?);
+        let before = around.windows(alone.len().max(1)).position(|window| window == alone).unwrap_or(0);
+        let mut tokens = self.encode(text, false)?;
+        if !tokens.starts_with(&around[..before]) {
+            tokens.splice(..0, around[..before].iter().copied());
+        }
+        Ok(tokens)
+    }
+
     /// The text of `tokens`, as the tokenizer shows it: without special tokens, and with U+FFFD for bytes
     /// that are not UTF-8. The exact bytes are [`Vocabulary::concat`].
     ///

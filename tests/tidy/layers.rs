@@ -8,7 +8,7 @@ use super::{
 };
 
 /// All modules right in `src`, in the order in which data flows. The map in `src/lib.rs` has the same order.
-const LAYERS: [&str; 28] = [
+const LAYERS: [&str; 29] = [
     "clock",
     "cores",
     "byte_set",
@@ -21,6 +21,7 @@ const LAYERS: [&str; 28] = [
     "gguf",
     "special",
     "vocab",
+    "chat",
     "grammar",
     "oracle",
     "scanner",

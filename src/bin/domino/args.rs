@@ -2,7 +2,7 @@
 //!
 //! Invariant: a [`Command`] needs no further look at flags; what can be wrong with them alone was said.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use domino::{grammar::json_schema::SchemaOptions, store::CacheFolder};
@@ -15,19 +15,22 @@ use crate::{
     compile::{Compile, LowCompile},
     experiment::{Experiment, LowExperiment},
     explain::args::{Explain, LowExplain},
+    facts::{Facts, LowModel},
     failure::{BadInput, Exit},
     generate::args::{Generate, LowGenerate},
+    grammars::{Grammars, LowGrammars},
     help,
     input::Input,
     inspect::args::{Inspect, LowInspect},
     learn::{Learn, LowLearn},
-    notation::{self, GrammarSource, Notation, SHIPPED, Shipped},
+    notation::{GrammarSource, Notation},
     numbers,
     reach::{LowReach, Reach},
     retokenize::{LowRetokenize, Retokenize},
     rows::Usual,
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
+    shell::{completions::LowCompletions, man::LowMan},
     tokenizer::{LowVocabulary, TokensOf},
     tools::LowTools,
     trace::args::{LowTrace, Trace},
@@ -72,10 +75,13 @@ enum LowVerb {
     Inspect(LowInspect),
     Grammars(LowGrammars),
     Cache(LowCache),
+    Model(LowModel),
     BenchModel(LowBenchModel),
     Retokenize(LowRetokenize),
     Trace(LowTrace),
     Experiment(LowExperiment),
+    Completions(LowCompletions),
+    Man(LowMan),
 }
 
 /// Which grammar.
@@ -128,6 +134,12 @@ pub(crate) struct LowGrammar {
 }
 
 impl LowGrammar {
+    /// Says which model it is for, and whether prompts are put into its chat template: a chat template may
+    /// then be given without tools, and tools without a spelling. Gives the file of that template.
+    pub(crate) fn is_for(&mut self, model: Option<&Path>, chat: bool) -> Option<PathBuf> {
+        self.tools.is_for(model, chat)
+    }
+
     /// The grammar, if one was given.
     pub(crate) fn resolve(self) -> Result<Option<GrammarSource>, BadInput> {
         Ok(self.resolve_beside(SchemaOptions::default(), false)?.source)
@@ -145,7 +157,7 @@ impl LowGrammar {
         if !rows {
             self.tools.refuse_idle()?;
         }
-        let (tools, calling) = self.tools.resolve()?;
+        let (tools, calling) = self.tools.resolve(rows)?;
         let boxed = Box::new(options.clone());
         let source = match (self.grammar, self.schema, self.regex, tools) {
             (Some(grammar), ..) => Some(GrammarSource::resolve(&grammar, self.syntax, *boxed)?),
@@ -254,14 +266,6 @@ struct LowMask {
     all: bool,
 }
 
-/// List the grammars that come with the program.
-#[derive(Debug, Args)]
-struct LowGrammars {
-    /// Print the grammar of this name instead.
-    #[arg(value_name = "NAME")]
-    name: Option<String>,
-}
-
 /// A command with all it needs.
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -276,10 +280,13 @@ pub(crate) enum Command {
     Inspect(Inspect),
     Grammars(Grammars),
     Cache(Cache),
+    Model(Facts),
     BenchModel(BenchModel),
     Retokenize(Retokenize),
     Trace(Box<Trace>),
     Experiment(Experiment),
+    Completions(LowCompletions),
+    Man(LowMan),
 }
 
 /// `domino check`.
@@ -325,20 +332,18 @@ pub(crate) struct Mask {
     pub(crate) json: bool,
 }
 
-/// `domino grammars`.
-#[derive(Debug)]
-pub(crate) struct Grammars {
-    pub(crate) show: Option<&'static Shipped>,
-    pub(crate) json: bool,
-}
-
 impl LowArgs {
     /// The flags of this run. Ends the program where they make no sense, and for `--help` and `--version`.
     pub(crate) fn from_command_line() -> Self {
-        let mut command = help::arranged(numbers::may_be_negative(Self::command()));
+        let mut command = Self::arranged();
         let matches = command.try_get_matches_from_mut(std::env::args_os());
         let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
         args.unwrap_or_else(|error| numbers::explained(error, &mut command).exit())
+    }
+
+    /// All commands and flags, as help shows them.
+    pub(crate) fn arranged() -> clap::Command {
+        help::arranged(numbers::may_be_negative(Self::command()))
     }
 
     /// Is nothing but errors to be said on standard error?
@@ -380,10 +385,13 @@ impl LowArgs {
             LowVerb::Inspect(low) => low.resolve(json).map(Command::Inspect),
             LowVerb::Grammars(low) => low.resolve(json).map(Command::Grammars),
             LowVerb::Cache(low) => Ok(Command::Cache(low.resolve(json))),
+            LowVerb::Model(low) => Ok(Command::Model(low.resolve(json))),
             LowVerb::BenchModel(low) => low.resolve(json).map(Command::BenchModel),
             LowVerb::Retokenize(low) => low.resolve(json).map(Command::Retokenize),
             LowVerb::Trace(low) => low.resolve(json).map(Box::new).map(Command::Trace),
             LowVerb::Experiment(low) => low.resolve(json).map(Command::Experiment),
+            LowVerb::Completions(low) => Ok(Command::Completions(low)),
+            LowVerb::Man(low) => Ok(Command::Man(low)),
         }
     }
 }
@@ -414,17 +422,6 @@ impl LowMask {
         let reach = self.reach.resolve();
         let Self { tokens, text, trees, all, .. } = self;
         Ok(Mask { grammar, tokens: tokens.resolve(), text, reach, trees, all, json })
-    }
-}
-
-impl LowGrammars {
-    fn resolve(self, json: bool) -> Result<Grammars, BadInput> {
-        let find = |name: String| {
-            SHIPPED.iter().find(|shipped| shipped.name == name).ok_or_else(|| {
-                BadInput::new(format!("no grammar {name:?}")).hint(notation::shipped_hint(&name))
-            })
-        };
-        Ok(Grammars { show: self.name.map(find).transpose()?, json })
     }
 }
 

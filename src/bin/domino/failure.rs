@@ -13,6 +13,7 @@ use std::{
 
 use domino::{
     Budget, Constraint, LimitExceeded, StepError, StepErrorKind, TextPlace,
+    chat::ChatError,
     decode::{DecodeError, DecodeErrorKind},
 };
 
@@ -147,6 +148,12 @@ pub(crate) struct Told {
     pub(crate) sentence: String,
     /// What to do about it.
     pub(crate) hint: Option<String>,
+}
+
+impl From<ChatError> for BadInput {
+    fn from(error: ChatError) -> Self {
+        Self { message: error.to_string(), hint: error.hint().map(str::to_owned) }
+    }
 }
 
 impl Told {

@@ -2,9 +2,40 @@
 
 use std::io::Write;
 
+use clap::Args;
 use serde_json::json;
 
-use crate::{args::Grammars, failure::Exit, notation::SHIPPED, stdout};
+use crate::{
+    failure::{BadInput, Exit},
+    notation::{self, SHIPPED, Shipped},
+    stdout,
+};
+
+/// List the grammars that come with the program.
+#[derive(Debug, Args)]
+pub(crate) struct LowGrammars {
+    /// Print the grammar of this name instead.
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// `domino grammars`.
+#[derive(Debug)]
+pub(crate) struct Grammars {
+    show: Option<&'static Shipped>,
+    json: bool,
+}
+
+impl LowGrammars {
+    pub(crate) fn resolve(self, json: bool) -> Result<Grammars, BadInput> {
+        let find = |name: String| {
+            SHIPPED.iter().find(|shipped| shipped.name == name).ok_or_else(|| {
+                BadInput::new(format!("no grammar {name:?}")).hint(notation::shipped_hint(&name))
+            })
+        };
+        Ok(Grammars { show: self.name.map(find).transpose()?, json })
+    }
+}
 
 /// Lists them, or prints one.
 pub(crate) fn run(command: &Grammars) -> anyhow::Result<Exit> {

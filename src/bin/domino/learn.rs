@@ -6,10 +6,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use anyhow::Context;
 use clap::Args;
 use domino::{
-    CompiledGrammar, TokenId,
+    CompiledGrammar,
     decode::{Decoder, Sampling},
     model::candle::{CandleModel, LoadOptions, join_threads},
     proposer::{CountProposer, DraftLength, Drafter, Learning, Prior, PriorSummary, Propose, Seen, Site},
@@ -20,6 +19,11 @@ use serde_json::json;
 
 use crate::{
     args::LowGrammar,
+    chat::{
+        Prompts,
+        args::{Chat, LowChat},
+        prompt_tokens,
+    },
     failure::{BadInput, Exit},
     input::Input,
     interrupt, model,
@@ -50,6 +54,8 @@ pub(crate) struct LowLearn {
     /// A text to go on from; can be given more than once.
     #[arg(long, short = 'p', value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Vec<String>,
+    #[command(flatten)]
+    chat: LowChat,
     /// Runs of the model, which take turns with the prompts.
     #[arg(long, value_name = "N", default_value_t = 10)]
     runs: usize,
@@ -96,6 +102,7 @@ pub(crate) struct Lesson {
     grammar: GrammarSource,
     model: Option<PathBuf>,
     prompts: Vec<String>,
+    chat: Option<Chat>,
     runs: usize,
     max_tokens: usize,
     sampling: Sampling,
@@ -109,7 +116,7 @@ pub(crate) struct Lesson {
 }
 
 impl LowLearn {
-    pub(crate) fn resolve(self, json: bool) -> Result<Learn, BadInput> {
+    pub(crate) fn resolve(mut self, json: bool) -> Result<Learn, BadInput> {
         if let Some(file) = self.show {
             return Ok(Learn::Show { file, json });
         }
@@ -121,11 +128,17 @@ impl LowLearn {
                 "nothing to learn: --runs, --max-tokens and --contexts must be at least 1",
             ));
         }
+        if !self.text.is_empty() {
+            self.chat.refuse_idle("texts are learnt without one")?;
+        }
+        let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
+        let chat = self.chat.resolve(template);
         let prompts = if self.prompt.is_empty() { vec![String::new()] } else { self.prompt };
         Ok(Learn::From(Box::new(Lesson {
             grammar: self.grammar.required()?,
             model: self.model,
             prompts,
+            chat,
             runs: self.runs,
             max_tokens: self.max_tokens,
             sampling,
@@ -216,7 +229,8 @@ impl Lesson {
             .drafter(drafter)
             .build()
             .map_err(|error| BadInput::new(error.to_string()))?;
-        let prompts = self.prompts.iter().map(|prompt| tokens(tokenizer, grammar, prompt));
+        let chat = Prompts::open(self.chat.as_ref(), folder, Some(&self.grammar), self.json)?;
+        let prompts = self.prompts.iter().map(|prompt| chat.tokens(tokenizer, prompt, grammar.vocabulary()));
         let prompts = prompts.collect::<anyhow::Result<Vec<_>>>()?;
         let bar = progress::Steps::start("learning", self.runs);
         for (seed, prompt) in (self.seed..).zip(prompts.iter().cycle()).take(self.runs) {
@@ -252,7 +266,7 @@ impl Lesson {
             };
             let text = str::from_utf8(&bytes).map_err(|error| outside(error.valid_up_to()))?;
             let mut constraint = grammar.constraint();
-            let mut sequence = tokens(tokenizer, grammar, "")?;
+            let mut sequence = prompt_tokens(tokenizer, "", grammar.vocabulary())?;
             let mut at = 0;
             for token in tokenizer.encode(text, false)? {
                 // Some tokenizers put a space before a text, which is not there.
@@ -277,15 +291,6 @@ impl Lesson {
         }
         Ok(known(&learner))
     }
-}
-
-/// The tokens of a prompt; at least one.
-fn tokens(tokenizer: &Tokenizer, grammar: &CompiledGrammar, text: &str) -> anyhow::Result<Vec<TokenId>> {
-    let mut tokens = tokenizer.encode(text, true).context("a prompt cannot be turned into tokens")?;
-    if tokens.is_empty() {
-        tokens.extend(grammar.vocabulary().end_of_text().first());
-    }
-    Ok(tokens)
 }
 
 /// The last part of a path.

@@ -11,6 +11,7 @@ mod bench_model;
 mod budgets;
 mod cache;
 mod captures;
+mod chat;
 mod check;
 mod compile;
 mod describe;
@@ -23,6 +24,7 @@ mod experiment;
 #[path = "experiment/absent.rs"]
 mod experiment;
 mod explain;
+mod facts;
 mod failure;
 mod files;
 mod generate;
@@ -50,6 +52,7 @@ mod rows;
 mod runner;
 mod schema;
 mod serve;
+mod shell;
 mod speculate;
 mod stdout;
 mod tokenizer;
@@ -97,9 +100,12 @@ fn run(command: &Command, cache: &CacheFolder) -> anyhow::Result<Exit> {
         Command::Inspect(command) => inspect::run(command, cache),
         Command::Grammars(command) => grammars::run(command),
         Command::Cache(command) => cache::run(command, cache),
+        Command::Model(command) => facts::run(command, cache),
         Command::BenchModel(command) => bench_model::run(command),
         Command::Retokenize(command) => retokenize::run(command, cache),
         Command::Trace(command) => trace::run(command),
         Command::Experiment(command) => experiment::run(command, cache),
+        Command::Completions(command) => shell::completions::run(command, LowArgs::arranged()),
+        Command::Man(command) => shell::man::run(command, LowArgs::arranged()),
     }
 }

@@ -13,9 +13,10 @@ use domino::{
 use serde_json::{Value, json};
 
 use crate::{
+    chat::prompt_tokens,
     describe,
     failure::{BadInput, Exit},
-    generate::{args::Prompt, bad_model, load, prompt_text, prompt_tokens, read_tokenizer, step_error},
+    generate::{args::Prompt, bad_model, load, prompt_text, read_tokenizer, step_error},
     model, progress,
     runner::{Card, LowDevice, Runner},
     stdout, tokenizer,

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use domino::grammar::{
-    suggest,
-    tools::{Calling, Choice, Reasoning, Spelling},
+use domino::{
+    chat::ChatTemplate,
+    grammar::{
+        suggest,
+        tools::{Calling, Choice, Reasoning, Spelling},
+    },
 };
 use serde_json::Value;
 
-use crate::{failure::BadInput, files};
+use crate::{failure::BadInput, files, model};
 
 /// Which functions, and how they are called.
 #[derive(Debug, Args)]
@@ -29,8 +32,10 @@ pub(crate) struct LowTools {
     /// deepseek, deepseek-v3.1 or harmony.
     #[arg(long, value_name = "NAME")]
     tool_spelling: Option<String>,
-    /// The model's chat template, which shows how it writes calls: a file in Jinja, or tokenizer_config.json.
-    #[arg(long, value_name = "FILE", conflicts_with = "tool_spelling")]
+    /// The chat template in place of the model's own: a file in Jinja, or tokenizer_config.json.
+    ///
+    /// It shows how the model writes calls, and with --chat it makes the prompt.
+    #[arg(long, value_name = "FILE")]
     chat_template: Option<PathBuf>,
     /// Which functions are called: auto (any or none), required (one at least), none, or one by its name.
     /// Default: auto.
@@ -42,6 +47,12 @@ pub(crate) struct LowTools {
     /// May the model think before it answers? Default: off.
     #[arg(long, value_name = "WHERE")]
     reasoning: Option<Thinking>,
+    /// The model whose template shows how it writes calls, if no flag says it.
+    #[arg(skip)]
+    model: Option<Option<PathBuf>>,
+    /// Are prompts put into a chat template?
+    #[arg(skip)]
+    chat: bool,
 }
 
 /// What an answer may begin with.
@@ -84,8 +95,9 @@ impl CallingParts {
     /// How functions are called; what is not said is as usual, but for the spelling, which must be said.
     pub(crate) fn calling(&self) -> Result<Calling, BadInput> {
         let spelling = self.spelling.ok_or_else(|| {
-            BadInput::new("--tools needs to know how the model writes calls")
-                .hint("give --tool-spelling NAME, or --chat-template FILE")
+            BadInput::new("--tools needs to know how the model writes calls").hint(
+                "give --tool-spelling NAME, or --chat-template FILE; a model's own template may show it",
+            )
         })?;
         let calling = Calling::new(spelling).choice(self.choice.clone().unwrap_or_default());
         let calling = calling.parallel(!self.one.unwrap_or_default());
@@ -94,6 +106,12 @@ impl CallingParts {
 }
 
 impl LowTools {
+    /// See [`LowGrammar::is_for`](crate::args::LowGrammar::is_for).
+    pub(crate) fn is_for(&mut self, model: Option<&Path>, chat: bool) -> Option<PathBuf> {
+        (self.model, self.chat) = (Some(model.map(Path::to_path_buf)), chat);
+        self.chat_template.clone()
+    }
+
     /// Refuses flags that say something of tools where there are none.
     pub(crate) fn refuse_idle(&self) -> Result<(), BadInput> {
         if self.tools.is_some() {
@@ -101,11 +119,14 @@ impl LowTools {
         }
         let flags = [
             (self.tool_spelling.is_some(), "--tool-spelling"),
-            (self.chat_template.is_some(), "--chat-template"),
             (self.tool_choice.is_some(), "--tool-choice"),
             (self.one_tool_call, "--one-tool-call"),
             (self.reasoning.is_some(), "--reasoning"),
         ];
+        if self.chat_template.is_some() && !self.chat {
+            return Err(BadInput::new("--chat-template is for --tools and for --chat, and neither is given")
+                .hint("give --tools FILE or --chat, or leave --chat-template out"));
+        }
         match flags.into_iter().find(|(given, _)| *given) {
             Some((_, flag)) => {
                 Err(BadInput::new(format!("{flag} says how functions are called, and there are none"))
@@ -116,11 +137,16 @@ impl LowTools {
     }
 
     /// The file, if one was given, and how functions are called, also those that rows bring.
-    pub(crate) fn resolve(self) -> Result<(Option<PathBuf>, CallingParts), BadInput> {
-        let spelling = match (&self.tool_spelling, &self.chat_template) {
-            (Some(name), _) => Some(spelling(name)?),
-            (None, Some(template)) => Some(of_template(template)?),
-            (None, None) => None,
+    ///
+    /// With `rows`, these may bring functions.
+    pub(crate) fn resolve(self, rows: bool) -> Result<(Option<PathBuf>, CallingParts), BadInput> {
+        let wanted = self.tools.is_some() || rows;
+        let spelling = match (&self.tool_spelling, &self.chat_template, &self.model) {
+            (Some(name), ..) => Some(spelling(name)?),
+            (None, Some(template), _) if self.tools.is_some() || !self.chat => Some(of_template(template)?),
+            (None, Some(template), _) => Spelling::of_chat_template(&template_of(template)?),
+            (None, None, Some(model)) if wanted => of_model(model.as_deref())?,
+            (None, None, _) => None,
         };
         let parts = CallingParts {
             spelling,
@@ -184,6 +210,12 @@ pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
         }
         _ => text,
     })
+}
+
+/// How a model writes calls, as its own chat template shows it; `None` if it does not.
+fn of_model(model: Option<&Path>) -> Result<Option<Spelling>, BadInput> {
+    let template = ChatTemplate::of_model(model::locate(model)?, true).map_err(BadInput::from)?;
+    Ok(template.and_then(|template| Spelling::of_chat_template(template.source())))
 }
 
 fn of_template(path: &Path) -> Result<Spelling, BadInput> {

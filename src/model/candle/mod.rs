@@ -12,6 +12,7 @@ mod config;
 mod config_gguf;
 mod config_json;
 mod cpu_cache;
+mod description;
 mod error;
 mod exp;
 mod format;
@@ -42,6 +43,7 @@ mod weights;
 use std::{num::NonZeroUsize, path::Path};
 
 pub use batch::CandleBatch;
+pub use description::{FormatShare, ModelDescription};
 pub use error::{ModelError, ModelErrorKind};
 pub use format::Format;
 pub use integer::Instructions;

@@ -7,6 +7,7 @@ use domino::{decode::DecodeOptions, model::candle::LoadOptions};
 
 use crate::{
     args::LowGrammar,
+    chat::args::{Chat, LowChat},
     failure::BadInput,
     generate::{args::Prompt, options::LowOptions},
     notation::GrammarSource,
@@ -50,6 +51,8 @@ pub(crate) struct LowExplain {
     /// A file with the text to go on from; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
+    #[command(flatten)]
+    chat: LowChat,
     /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub, as for `domino generate`.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
@@ -72,6 +75,8 @@ pub(crate) struct Explain {
     /// `None`: anything goes.
     pub(crate) grammar: Option<GrammarSource>,
     pub(crate) prompt: Prompt,
+    /// `None`: the prompt stays as it is.
+    pub(crate) chat: Option<Chat>,
     /// `None`: the default model.
     pub(crate) model: Option<PathBuf>,
     pub(crate) card: Card,
@@ -89,8 +94,10 @@ pub(crate) struct Explain {
 
 impl LowExplain {
     /// What was asked for.
-    pub(crate) fn resolve(self, json: bool) -> Result<Explain, BadInput> {
+    pub(crate) fn resolve(mut self, json: bool) -> Result<Explain, BadInput> {
         let mut options = self.options.resolve()?;
+        let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
+        let chat = self.chat.resolve(template);
         let grammar = self.grammar.resolve()?;
         self.reach.refuse_idle(grammar.is_some())?;
         self.options.tell_idle(false);
@@ -111,6 +118,7 @@ impl LowExplain {
         let load = self.device.load_options()?;
         Ok(Explain {
             prompt: Prompt::of(self.prompt, self.prompt_file),
+            chat,
             model: self.model,
             card: self.device.resolve(),
             threads,

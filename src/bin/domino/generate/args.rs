@@ -13,6 +13,7 @@ use super::{options::LowOptions, whole::Way};
 use crate::{
     args::LowGrammar,
     captures::LowCapture,
+    chat::args::{Chat, LowChat},
     failure::BadInput,
     input::Input,
     notation::GrammarSource,
@@ -58,6 +59,8 @@ pub(crate) struct LowGenerate {
     /// A file with the text to go on from; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
+    #[command(flatten)]
+    chat: LowChat,
     /// The model: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
     ///
     /// A folder has config.json, tokenizer.json and *.safetensors. A model on the hub, OWNER/NAME,
@@ -167,6 +170,8 @@ const PARTICLES: NonZeroUsize = NonZeroUsize::new(8).expect("it is not 0");
 pub(crate) struct Generate {
     /// `None`: anything goes.
     pub(crate) grammar: Option<GrammarSource>,
+    /// `None`: prompts stay as they are.
+    pub(crate) chat: Option<Chat>,
     /// May tokens cross the end of the prompt?
     pub(crate) heal: bool,
     pub(crate) work: Work,
@@ -247,11 +252,13 @@ impl LowGenerate {
     }
 
     /// What was asked for.
-    pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
+    pub(crate) fn resolve(mut self, json: bool) -> Result<Generate, BadInput> {
         let options = self.options.resolve()?;
         let way = self.way()?;
         let prompt = Prompt::of(self.prompt, self.prompt_file);
         let batch = self.batch.is_some();
+        let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
+        let chat = self.chat.resolve(template);
         let usual = self.grammar.resolve_beside(SchemaOptions::default(), batch)?;
         let grammar = usual.source.clone();
         let constrained = grammar.is_some() || batch;
@@ -305,6 +312,7 @@ impl LowGenerate {
         };
         Ok(Generate {
             grammar,
+            chat,
             heal: self.heal,
             work,
             model: self.model,

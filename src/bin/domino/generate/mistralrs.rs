@@ -12,11 +12,12 @@ use super::{
     args::{Generate, Prompt},
     compiler,
     destination::Destination,
-    forced_bytes, grammar, parsed, prompt_text, prompt_tokens,
+    forced_bytes, grammar, parsed, prompt_text,
     report::{End, Ended},
     screen::Screen,
 };
 use crate::{
+    chat::Prompts,
     failure::{BadInput, Exit},
     interrupt,
     output::Output,
@@ -48,7 +49,8 @@ pub(super) fn run(
             .hint("use domino's own runner")
             .into());
     }
-    let prompt = prompt_tokens(runner.tokenizer(), &text, &vocabulary)?;
+    let prompts = Prompts::open(command.chat.as_ref(), folder, command.grammar.as_ref(), command.json)?;
+    let prompt = prompts.tokens(runner.tokenizer(), &text, &vocabulary)?;
     let file = fixed.as_ref().and_then(|fixed| fixed.file.clone());
     let guesses =
         grammar.as_ref().zip(fixed).map(|(grammar, fixed)| fixed.guesses(grammar, runner.tokenizer()));

@@ -15,7 +15,6 @@ pub(crate) mod whole;
 
 use std::{path::Path, time::Instant};
 
-use anyhow::Context;
 use domino::{
     CompiledGrammar, Compiler, StepError, TokenId, Vocabulary,
     decode::{DecodeError, DecodeErrorKind, DecodeOptions, Decoder, Generation, Healing, Steps},
@@ -36,6 +35,7 @@ use self::{
 use crate::{
     advice,
     captures::Capturing,
+    chat::Prompts,
     compile, draft_model,
     failure::{self, BadInput, Exit},
     files, interrupt, model,
@@ -74,7 +74,8 @@ fn one(
     let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
-    let mut prompt = prompt_tokens(&tokenizer, &text, &vocabulary)?;
+    let prompts = Prompts::open(command.chat.as_ref(), folder, command.grammar.as_ref(), command.json)?;
+    let mut prompt = prompts.tokens(&tokenizer, &text, &vocabulary)?;
     let healing = if command.heal { Healing::of(&vocabulary, &prompt) } else { Healing::default() };
     let healed = healing.bytes;
     if !healed.is_empty() {
@@ -307,20 +308,6 @@ fn after(
 pub(crate) fn read_tokenizer(folder: &Path) -> Result<Tokenizer, BadInput> {
     progress::during("reading the tokenizer", || Tokenizer::from_tokenizer_file(folder))
         .map_err(|error| bad_model(&error))
-}
-
-/// The prompt's tokens with those that the tokenizer puts around a text. A model needs at least one token
-/// to go on from: if there is none, the end of an earlier text.
-pub(crate) fn prompt_tokens(
-    tokenizer: &Tokenizer,
-    text: &str,
-    vocabulary: &Vocabulary,
-) -> anyhow::Result<Vec<TokenId>> {
-    let mut tokens = tokenizer.encode(text, true).context("the prompt cannot be turned into tokens")?;
-    if tokens.is_empty() {
-        tokens.extend(vocabulary.end_of_text().first());
-    }
-    Ok(tokens)
 }
 
 /// The tokens that the tokenizer makes of the completion by itself, if there is one and they spell it.

@@ -17,12 +17,13 @@ use super::{
     args::{Generate, Prompt},
     bad_model, compiler,
     destination::Destination,
-    forced_bytes, grammar, load, parsed, prompt_text, prompt_tokens, read_tokenizer,
+    forced_bytes, grammar, load, parsed, prompt_text, read_tokenizer,
     report::{End, Ended},
     screen::Screen,
     step_error,
 };
 use crate::{
+    chat::Prompts,
     check::extend,
     failure::{BadInput, Exit, note},
     interrupt,
@@ -68,7 +69,8 @@ pub(super) fn run(
     let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
-    let prompt = prompt_tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;
+    let prompts = Prompts::open(command.chat.as_ref(), folder, command.grammar.as_ref(), command.json)?;
+    let prompt = prompts.tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;
     let compiled = grammar(command, &compiler(command, &vocabulary, cache), &[])?;
     let (grammar, capturing) = compiled.context("there is no grammar")?;
     let (start, from) = (grammar.constraint(), (folder, &*prompt));

@@ -27,6 +27,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
             "documents",
         ],
     ),
+    ("Chat", &["chat", "system"]),
     ("Tools", &["tools", "tool_spelling", "chat_template", "tool_choice", "one_tool_call", "reasoning"]),
     (
         "Model",

@@ -96,6 +96,14 @@ impl RowGrammar {
         Ok(Self { what, options, keys, calling: calling(members)? })
     }
 
+    /// The functions that the row brings, in JSON.
+    pub(crate) fn tools(&self) -> Option<&str> {
+        match &self.what {
+            Some(What::Tools(list)) => Some(list),
+            _ => None,
+        }
+    }
+
     /// Does the row say anything of its grammar?
     pub(crate) fn is_own(&self) -> bool {
         self.what.is_some() || !self.keys.is_empty() || !self.calling.is_empty()

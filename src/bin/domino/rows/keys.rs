@@ -32,8 +32,9 @@ const ANY: [&str; 11] = [
 ];
 
 /// Keys that `generate` reads.
-const OF_GENERATE: [&str; 15] = [
+const OF_GENERATE: [&str; 16] = [
     "prompt",
+    "messages",
     "n",
     "temperature",
     "top_k",

@@ -1,5 +1,7 @@
 //! A row: a line of JSON that asks for a text, or has one.
 
+use serde_json::Value;
+
 use super::{carried::Carried, grammar::RowGrammar, keys::Reader, members::Members};
 use crate::{failure::BadInput, generate::drawing::Drawing, lines};
 
@@ -9,6 +11,8 @@ pub(crate) struct Row {
     pub(crate) grammar: RowGrammar,
     /// The text to go on from.
     pub(crate) prompt: Option<String>,
+    /// A conversation to go on with, in the model's chat template.
+    pub(crate) messages: Option<Vec<Value>>,
     pub(crate) drawing: Drawing,
     pub(crate) text: Option<String>,
     /// The tokens of the text.
@@ -51,6 +55,10 @@ impl Reading {
         match self.reader {
             Reader::Generate => {
                 row.prompt = members.take("prompt")?;
+                row.messages = members.take("messages")?;
+                if row.prompt.is_some() && row.messages.is_some() {
+                    return Err(BadInput::new("a row has a prompt or messages, not both"));
+                }
                 row.drawing = Drawing::take(&mut members)?;
             }
             Reader::Check | Reader::Trace => {

@@ -27,11 +27,12 @@ use super::{
     args::{Generate, Rows},
     bad_model, compiler, grammar,
     options::LowOptions,
-    parsed, prompt_tokens, read_tokenizer,
+    parsed, read_tokenizer,
     report::{End, Ended},
     usual_tokens,
 };
 use crate::{
+    chat::Prompts,
     failure::{self, BadInput, Exit},
     interrupt, progress,
     rows::{Carried, Lines, Next, Reader, Reading, Row, Seen, survey},
@@ -55,6 +56,7 @@ pub(super) fn run(
     let compiler = compiler(command, &vocabulary, cache);
     let usual = grammar(command, &compiler, &[])?;
     let tokenizer = read_tokenizer(folder)?;
+    let prompts = Prompts::open(command.chat.as_ref(), folder, command.grammar.as_ref(), command.json)?;
     let model = progress::during(format!("loading {}", folder.display()), || {
         CandleBatch::load(folder, rows.parallel, &command.load)
     })
@@ -69,6 +71,7 @@ pub(super) fn run(
         decoder,
         vocabulary,
         tokenizer: &tokenizer,
+        prompts,
         grammars: Grammars::new(maker, &rows.usual, usual),
         defaults: &command.options,
         reading,
@@ -106,6 +109,7 @@ struct Batch<'a> {
     decoder: BatchDecoder<CandleBatch>,
     vocabulary: Vocabulary,
     tokenizer: &'a Tokenizer,
+    prompts: Prompts,
     grammars: Grammars<'a>,
     defaults: &'a LowOptions,
     reading: Reading,
@@ -218,9 +222,16 @@ impl Batch<'_> {
     fn start(&mut self, carried: &Carried, row: &Row, index: usize) -> Result<(SequenceId, Running), String> {
         let options = row.drawing.options(self.defaults, index);
         let mut options = options.resolve().map_err(|error| failure::told(&error).line())?;
-        let prompt = row.prompt.as_deref().unwrap_or_default();
-        let prompt =
-            prompt_tokens(self.tokenizer, prompt, &self.vocabulary).map_err(|error| format!("{error:#}"))?;
+        let prompt = match (&row.prompt, &row.messages) {
+            (None, Some(messages)) => {
+                let tools = row.grammar.tools();
+                self.prompts.of_messages(self.tokenizer, messages, tools, &self.vocabulary)
+            }
+            (prompt, _) => {
+                self.prompts.tokens(self.tokenizer, prompt.as_deref().unwrap_or_default(), &self.vocabulary)
+            }
+        };
+        let prompt = prompt.map_err(|error| failure::told(error.as_ref()).line())?;
         let kit = self.grammars.of(row)?;
         let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
         // Without a grammar there is nothing to complete.

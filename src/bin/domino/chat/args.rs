@@ -1,0 +1,50 @@
+//! Flags of prompts that a chat template makes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::failure::BadInput;
+
+/// How a prompt is put to the model.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LowChat {
+    /// Put the prompt into the model's chat template, as what a user says. Without, it stays as it is.
+    ///
+    /// An instruct model answers well only what is put to it as it was trained. The template is the model's
+    /// own, in its GGUF file or beside its tokenizer, or that of --chat-template; with --tools it shows the
+    /// model the functions too. See docs/chat.md.
+    #[arg(long)]
+    chat: bool,
+    /// With --chat: what the system says before the user does.
+    #[arg(long, value_name = "TEXT", requires = "chat", allow_hyphen_values = true)]
+    system: Option<String>,
+}
+
+/// Prompts are put into a chat template.
+#[derive(Debug, Clone)]
+pub(crate) struct Chat {
+    pub(super) system: Option<String>,
+    /// Where the template is; `None`: it is the model's.
+    pub(super) template: Option<PathBuf>,
+}
+
+impl LowChat {
+    /// Are prompts to be put into a template?
+    pub(crate) fn is_asked(&self) -> bool {
+        self.chat
+    }
+
+    /// What was asked for, with the template of this file if there is one; `None`: prompts stay as they are.
+    pub(crate) fn resolve(self, template: Option<PathBuf>) -> Option<Chat> {
+        self.chat.then_some(Chat { system: self.system, template })
+    }
+
+    /// Refuses the flags where there is no prompt.
+    pub(crate) fn refuse_idle(&self, reason: &str) -> Result<(), BadInput> {
+        match self.chat {
+            true => Err(BadInput::new(format!("--chat is for prompts, and {reason}")).hint("leave it out")),
+            false => Ok(()),
+        }
+    }
+}

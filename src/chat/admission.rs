@@ -1,0 +1,246 @@
+//! What of Jinja is let in, and a template rewritten so that its work can be bounded.
+//!
+//! minijinja counts instructions, but one instruction can double a text, and a chain of operators is
+//! parsed and dropped by recursion. So chains are short; what could make a value of any size by itself (`*`)
+//! or pass one on unseen (`with`, `call`, recursive loops) is refused; and each value that outlives its
+//! expression, because it is assigned, looped over or given to a macro, goes through the filter
+//! [`HELD`], which measures it. Long text between tags becomes an expression, so that it counts as output
+//! inside of captures too. Rewriting keeps lines, so that errors name those of the template.
+
+use super::{
+    error::{ChatError, ChatErrorKind},
+    lexer::{self, Kind, Piece, Tag, Token},
+};
+
+/// The filter that measures a value. A template that names it itself is only measured once more.
+pub(super) const HELD: &str = "held_value";
+/// The same where the value becomes an attribute of a namespace, which must not hold namespaces.
+pub(super) const HELD_INSIDE: &str = "held_attribute";
+
+/// Most bytes of a template.
+pub(super) const TEMPLATE_BYTES: usize = 256 << 10;
+/// Most tokens of a tag: operators nest as deep as that.
+const TAG_TOKENS: usize = 1_000;
+/// Most operators of a tag that can make a longer value from shorter ones.
+const TAG_JOINS: usize = 64;
+/// Most `elif` of a template: they nest.
+const ELIFS: usize = 256;
+/// Text between tags that is longer becomes an expression.
+const PLAIN_TEXT: usize = 64;
+/// Most white space in a row between tags.
+const BLANKS: usize = 1_024;
+
+/// Statements that are let in.
+const STATEMENTS: [&str; 16] = [
+    "for",
+    "endfor",
+    "if",
+    "elif",
+    "else",
+    "endif",
+    "set",
+    "endset",
+    "macro",
+    "endmacro",
+    "break",
+    "continue",
+    "filter",
+    "endfilter",
+    "generation",
+    "endgeneration",
+];
+
+/// The template as minijinja gets it.
+///
+/// # Errors
+/// If it is too long or not well-formed, or uses what is not let in.
+pub(super) fn admit(source: &str) -> Result<String, ChatError> {
+    if source.len() > TEMPLATE_BYTES {
+        let message = format!("the chat template has {} bytes, more than {TEMPLATE_BYTES}", source.len());
+        return Err(ChatError::new(ChatErrorKind::Limit, message));
+    }
+    let pieces = lexer::pieces(source)?;
+    let out = String::with_capacity(source.len() * 2);
+    let mut writer = Writer { source, out, elifs: 0, captures: Vec::new() };
+    for piece in &pieces {
+        match piece {
+            Piece::Text(range) => writer.text(&source[range.clone()])?,
+            Piece::Comment(range) => writer.out.push_str(&source[range.clone()]),
+            Piece::Tag(tag) => writer.tag(tag)?,
+        }
+    }
+    Ok(writer.out)
+}
+
+struct Writer<'s> {
+    source: &'s str,
+    out: String,
+    elifs: usize,
+    /// The names that open `set` blocks assign to; nothing for a `set` that has no block.
+    captures: Vec<String>,
+}
+
+impl Writer<'_> {
+    /// Writes text between tags; white space at its ends stays outside, where tags may strip it.
+    fn text(&mut self, text: &str) -> Result<(), ChatError> {
+        let blanks = text.split(|c: char| !c.is_whitespace()).map(str::len).max().unwrap_or(0);
+        if blanks > BLANKS {
+            let line = lexer::lines(&self.out) + 1;
+            let message = format!("{blanks} bytes of white space in a row are more than {BLANKS}");
+            return Err(ChatError::syntax(line, message));
+        }
+        let inner = text.trim();
+        if inner.len() <= PLAIN_TEXT {
+            self.out.push_str(text);
+            return Ok(());
+        }
+        let start = text.len() - text.trim_start().len();
+        self.out.push_str(&text[..start]);
+        self.out.push_str("{{ '");
+        for c in inner.chars() {
+            if matches!(c, '\\' | '\'') {
+                self.out.push('\\');
+            }
+            self.out.push(c);
+        }
+        self.out.push_str("' }}");
+        self.out.push_str(&text[start + inner.len()..]);
+        Ok(())
+    }
+
+    fn tag(&mut self, tag: &Tag) -> Result<(), ChatError> {
+        self.check(tag)?;
+        let name = tag.tokens.first().filter(|token| tag.is_statement && token.kind == Kind::Name);
+        match name.map(|name| self.word(name)) {
+            None if tag.is_statement => Err(ChatError::syntax(tag.line, "a statement has no name")),
+            None => {
+                self.out.push_str(&self.source[tag.range.clone()]);
+                Ok(())
+            }
+            Some(name) => self.statement(tag, name.to_owned().as_str()),
+        }
+    }
+
+    fn word(&self, token: &Token) -> &str {
+        &self.source[token.range.clone()]
+    }
+
+    /// Refuses what cannot be bounded.
+    fn check(&self, tag: &Tag) -> Result<(), ChatError> {
+        let wrong = |message: String| ChatError::syntax(tag.line, message);
+        if tag.tokens.len() > TAG_TOKENS {
+            return Err(wrong(format!("a tag of {} tokens is longer than {TAG_TOKENS}", tag.tokens.len())));
+        }
+        let mut joins = 0;
+        for token in tag.tokens.iter().filter(|token| token.kind == Kind::Sign) {
+            match self.word(token) {
+                sign @ ("*" | "**") => {
+                    return Err(wrong(format!("`{sign}` is not supported in chat templates")).with_hint(
+                        "it could make a text of any length; write the product out, or use a loop",
+                    ));
+                }
+                "~" | "+" => joins += 1,
+                _ => {}
+            }
+        }
+        if joins > TAG_JOINS {
+            return Err(wrong(format!("{joins} joins in one tag are more than {TAG_JOINS}")));
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, tag: &Tag, name: &str) -> Result<(), ChatError> {
+        if !STATEMENTS.contains(&name) {
+            return Err(ChatError::syntax(tag.line, format!("`{name}` is not supported in chat templates"))
+                .with_hint("statements are for, if, set, macro, filter, break and continue"));
+        }
+        self.elifs += usize::from(name == "elif");
+        if self.elifs > ELIFS {
+            return Err(ChatError::syntax(tag.line, format!("more than {ELIFS} `elif`")));
+        }
+        let body = tag.range.start..tag.close;
+        let (source, close) = (self.source, &self.source[tag.close..tag.range.end]);
+        match name {
+            // Marks for training, which change no text.
+            "generation" | "endgeneration" => {
+                let first = &tag.tokens[0].range;
+                self.out.push_str(&source[body.start..first.start]);
+                self.out.push_str(if name == "generation" { "if true" } else { "endif" });
+                self.out.push_str(&source[first.end..tag.range.end]);
+            }
+            "set" => match self.sign(tag, "=") {
+                Some(at) => {
+                    let is_attribute = tag.tokens[..at].iter().any(|token| self.word(token) == ".");
+                    let filter = if is_attribute { HELD_INSIDE } else { HELD };
+                    self.hold(tag, tag.tokens[at].range.end, tag.close, filter);
+                }
+                None => {
+                    let end = self.sign(tag, "|").map_or(tag.close, |at| tag.tokens[at].range.start);
+                    let start = tag.tokens[0].range.end.min(end);
+                    self.captures.push(source[start..end].to_owned());
+                    self.out.push_str(&source[tag.range.clone()]);
+                }
+            },
+            "endset" => {
+                self.out.push_str(&source[tag.range.clone()]);
+                if let Some(name) = self.captures.pop() {
+                    self.out.push_str(&format!("{{% set {name} = ({name})|{HELD} {close}"));
+                }
+            }
+            "for" => self.loop_over(tag)?,
+            "macro" => {
+                self.out.push_str(&source[tag.range.clone()]);
+                for parameter in self.parameters(tag) {
+                    self.out.push_str(&format!("{{% set {parameter} = ({parameter})|{HELD} {close}"));
+                }
+            }
+            _ => self.out.push_str(&source[tag.range.clone()]),
+        }
+        Ok(())
+    }
+
+    /// The first such sign outside of brackets.
+    fn sign(&self, tag: &Tag, sign: &str) -> Option<usize> {
+        tag.tokens.iter().position(|token| token.depth == 0 && self.word(token) == sign)
+    }
+
+    fn loop_over(&mut self, tag: &Tag) -> Result<(), ChatError> {
+        let outside = |word: &str| {
+            let is_it =
+                |token: &&Token| token.depth == 0 && token.kind == Kind::Name && self.word(token) == word;
+            tag.tokens.iter().find(is_it).map(|token| token.range.clone())
+        };
+        if outside("recursive").is_some() {
+            return Err(ChatError::syntax(tag.line, "recursive loops are not supported in chat templates"));
+        }
+        let Some(start) = outside("in") else {
+            return Err(ChatError::syntax(tag.line, "a loop without `in`"));
+        };
+        let end = outside("if").map_or(tag.close, |range| range.start);
+        if end < start.end {
+            return Err(ChatError::syntax(tag.line, "a loop whose `if` comes before `in`"));
+        }
+        self.hold(tag, start.end, end, HELD);
+        Ok(())
+    }
+
+    /// Writes the tag with the expression at `start..end` measured.
+    fn hold(&mut self, tag: &Tag, start: usize, end: usize, filter: &str) {
+        let source = self.source;
+        self.out.push_str(&source[tag.range.start..start]);
+        self.out.push_str(" (");
+        self.out.push_str(&source[start..end]);
+        self.out.push_str(")|");
+        self.out.push_str(filter);
+        self.out.push(' ');
+        self.out.push_str(&source[end..tag.range.end]);
+    }
+
+    /// The names of a macro's parameters.
+    fn parameters(&self, tag: &Tag) -> Vec<String> {
+        let pairs = tag.tokens.iter().zip(tag.tokens.iter().skip(1));
+        let begins = |before: &Token| matches!((self.word(before), before.depth), ("(", 0) | (",", 1));
+        let names = pairs.filter(|(before, name)| begins(before) && name.kind == Kind::Name);
+        names.map(|(_, name)| self.word(name).to_owned()).collect()
+    }
+}

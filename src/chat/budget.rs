@@ -1,0 +1,214 @@
+//! Bounds on what a template does: work, the size of a value, output.
+//!
+//! Work is counted in bytes and values that are looked at, beside the instructions that minijinja counts.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use minijinja::{
+    Error, ErrorKind, Value,
+    value::{ValueIter, ValueKind},
+};
+use serde_json::Value as Json;
+
+/// Instructions for a template, and for each value of its messages and tools.
+const FUEL: u64 = 200_000;
+const FUEL_EACH: u64 = 500;
+/// Bytes and values looked at, whatever the messages, and for each byte of theirs.
+const WORK: usize = 16 << 20;
+const WORK_EACH: usize = 1_000;
+/// Bytes and values that one value may have, whatever the messages, and for each byte of theirs.
+const VALUE: usize = 64 << 10;
+const VALUE_EACH: usize = 4;
+/// Bytes of output, whatever the messages, and for each byte of theirs.
+const OUTPUT: usize = 1 << 20;
+const OUTPUT_EACH: usize = 16;
+/// Depth to which values are nested.
+const DEPTH: usize = 64;
+/// Values of a list or a mapping, beside as many as the messages have.
+pub(super) const ITEMS: usize = 4_096;
+
+/// What one rendering may still do.
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    fuel: u64,
+    most_value: usize,
+    most_items: usize,
+    most_output: usize,
+    work: AtomicUsize,
+    output: AtomicUsize,
+}
+
+impl Budget {
+    /// The budget of a rendering with these inputs.
+    pub(super) fn of(inputs: &Json) -> Self {
+        let (values, bytes) = size(inputs);
+        let state = State {
+            fuel: FUEL.saturating_add((values as u64).saturating_mul(FUEL_EACH)),
+            most_value: VALUE.saturating_add((values + bytes).saturating_mul(VALUE_EACH)),
+            most_items: ITEMS.saturating_add(values + bytes),
+            most_output: OUTPUT.saturating_add(bytes.saturating_mul(OUTPUT_EACH)),
+            work: AtomicUsize::new(WORK.saturating_add((values + bytes).saturating_mul(WORK_EACH))),
+            output: AtomicUsize::new(0),
+        };
+        Self { state: Arc::new(state) }
+    }
+
+    /// Instructions for minijinja.
+    pub(super) fn fuel(&self) -> u64 {
+        self.state.fuel
+    }
+
+    /// Most bytes of the text that is rendered.
+    pub(super) fn most_text(&self) -> usize {
+        self.state.most_output
+    }
+
+    /// Takes work off.
+    ///
+    /// # Errors
+    /// If none is left.
+    pub(super) fn work(&self, amount: usize) -> Result<(), Error> {
+        let take = |left: usize| left.checked_sub(amount);
+        let taken = self.state.work.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.map(drop).map_err(|_| passed("the template does more work than the messages are worth"))
+    }
+
+    /// Checks that a text of this length may be made, and takes its work off.
+    ///
+    /// # Errors
+    /// If it is longer than a value may be, or no work is left.
+    pub(super) fn text(&self, length: Option<usize>) -> Result<(), Error> {
+        self.fits(length)?;
+        self.work(length.unwrap_or(0))
+    }
+
+    /// Checks that a text of this length may be made; `None` is longer than can be counted.
+    ///
+    /// # Errors
+    /// If it is longer than a value may be.
+    pub(super) fn fits(&self, length: Option<usize>) -> Result<(), Error> {
+        match length {
+            Some(length) if length <= self.state.most_value => Ok(()),
+            _ => Err(passed("a value of the template grows without bound")),
+        }
+    }
+
+    /// Counts output, that of captures too.
+    ///
+    /// # Errors
+    /// If there is too much of it.
+    pub(super) fn output(&self, length: usize) -> Result<(), Error> {
+        let before = self.state.output.fetch_add(length, Ordering::Relaxed);
+        if before.saturating_add(length) > self.state.most_output {
+            return Err(passed("the template writes without end"));
+        }
+        self.work(length)
+    }
+
+    /// Measures a value that is kept, and makes a list of what is only a way to go through one.
+    ///
+    /// # Errors
+    /// If it is too large or nested too deeply, or holds a namespace, which could hold it in turn. One by
+    /// itself is let through if `namespaces` says so.
+    pub(super) fn held(&self, value: &Value, namespaces: bool) -> Result<Value, Error> {
+        let kept = self.listed(value)?;
+        let mut left = self.state.most_value;
+        if is_namespace(value) && !namespaces {
+            return Err(nested());
+        }
+        self.measure(&kept, 0, &mut left)?;
+        self.work(self.state.most_value - left)?;
+        Ok(kept)
+    }
+
+    /// The items of an iterable as a list; any other value as it is.
+    fn listed(&self, value: &Value) -> Result<Value, Error> {
+        if value.kind() != ValueKind::Iterable {
+            return Ok(value.clone());
+        }
+        Ok(Value::from(self.items(value)?))
+    }
+
+    /// The items of a list, or the keys of a mapping.
+    ///
+    /// # Errors
+    /// If it is none, or there are too many.
+    pub(super) fn items(&self, value: &Value) -> Result<Vec<Value>, Error> {
+        let items: Vec<Value> = value.try_iter()?.take(self.state.most_items.saturating_add(1)).collect();
+        self.list(items.len())?;
+        self.work(items.len())?;
+        Ok(items)
+    }
+
+    /// Checks that a list may have so many items.
+    ///
+    /// # Errors
+    /// If it may not.
+    pub(super) fn list(&self, items: usize) -> Result<(), Error> {
+        match items <= self.state.most_items {
+            true => Ok(()),
+            false => Err(passed("a list of the template is too long")),
+        }
+    }
+
+    fn measure(&self, value: &Value, depth: usize, left: &mut usize) -> Result<(), Error> {
+        if depth > DEPTH {
+            return Err(passed("values are nested too deeply"));
+        }
+        let is_map = value.kind() == ValueKind::Map;
+        let size = value.as_str().map_or(1, |text| text.len() + 1);
+        *left =
+            left.checked_sub(size).ok_or_else(|| passed("a value of the template grows without bound"))?;
+        let inside: ValueIter = match value.kind() {
+            ValueKind::Map | ValueKind::Seq | ValueKind::Iterable => value.try_iter()?,
+            _ => return Ok(()),
+        };
+        for item in inside {
+            let of_key = if is_map { Some(value.get_item(&item)?) } else { None };
+            for part in std::iter::once(&item).chain(&of_key) {
+                if is_namespace(part) {
+                    return Err(nested());
+                }
+                self.measure(part, depth + 1, left)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Values and bytes of texts.
+fn size(value: &Json) -> (usize, usize) {
+    let sum = |sizes: &mut dyn Iterator<Item = (usize, usize)>| {
+        sizes.fold((1, 0), |(values, bytes), size| (values + size.0, bytes + size.1))
+    };
+    match value {
+        Json::String(text) => (1, text.len()),
+        Json::Array(items) => sum(&mut items.iter().map(size)),
+        Json::Object(members) => sum(&mut members.iter().map(|(name, value)| {
+            let (values, bytes) = size(value);
+            (values, bytes + name.len())
+        })),
+        _ => (1, 8),
+    }
+}
+
+fn is_namespace(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| object.type_name().ends_with("Namespace"))
+}
+
+/// An error of a bound. `OutOfFuel` is the kind that says so.
+pub(super) fn passed(message: &'static str) -> Error {
+    Error::new(ErrorKind::OutOfFuel, message)
+}
+
+fn nested() -> Error {
+    Error::new(ErrorKind::InvalidOperation, "a namespace inside of another value is not supported")
+}

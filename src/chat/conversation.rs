@@ -1,0 +1,124 @@
+//! What a template is asked to write: messages, tools, and further variables.
+
+use serde_json::{Map, Value as Json, json};
+
+/// Names under which messages have what was thought; the first is the usual one.
+const THOUGHTS: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
+
+/// Messages and tools, as a chat template takes them.
+///
+/// ```
+/// use domino::chat::{ChatTemplate, Conversation};
+///
+/// let template = "{% for message in messages %}<{{ message.role }}>{{ message.content }}\n{% endfor %}\
+///                 {% if add_generation_prompt %}<assistant>{% endif %}";
+/// let template = ChatTemplate::parse(template)?;
+/// let text = template.render(&Conversation::of_prompt(Some("Be brief."), "Who are you?"))?;
+/// assert_eq!(text, "<system>Be brief.\n<user>Who are you?\n<assistant>");
+/// # Ok::<(), domino::chat::ChatError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conversation {
+    pub(super) messages: Vec<Json>,
+    pub(super) tools: Vec<Json>,
+    pub(super) variables: Map<String, Json>,
+    pub(super) generation_prompt: bool,
+    pub(super) date: Option<u64>,
+}
+
+impl Conversation {
+    /// A conversation of messages, each an object with at least `role` and `content`, that the model is to go
+    /// on with.
+    #[must_use]
+    pub fn new(messages: Vec<Json>) -> Self {
+        Self { messages, tools: Vec::new(), variables: Map::new(), generation_prompt: true, date: None }
+    }
+
+    /// A question by a user, behind what the system says if that is given.
+    #[must_use]
+    pub fn of_prompt(system: Option<&str>, prompt: &str) -> Self {
+        let system = system.map(|text| json!({ "role": "system", "content": text }));
+        let user = json!({ "role": "user", "content": prompt });
+        Self::new(system.into_iter().chain([user]).collect())
+    }
+
+    /// Puts what the system says first, unless a message of the system is there.
+    #[must_use]
+    pub fn with_system(mut self, system: &str) -> Self {
+        let first = self.messages.first().and_then(|message| message["role"].as_str());
+        if !matches!(first, Some("system" | "developer")) {
+            self.messages.insert(0, json!({ "role": "system", "content": system }));
+        }
+        self
+    }
+
+    /// Sets the functions that the model may call: what is a function of OpenAI's API stays as it is, others
+    /// (of MCP, of Anthropic's API, or without the `function` around them) get its form.
+    #[must_use]
+    pub fn with_tools(mut self, tools: &[Json]) -> Self {
+        self.tools = tools.iter().map(as_function).collect();
+        self
+    }
+
+    /// Sets a further variable of the template, such as `enable_thinking`.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<String>, value: Json) -> Self {
+        self.variables.insert(name.into(), value);
+        self
+    }
+
+    /// Sets whether the text ends with what begins the model's answer. It does unless this says otherwise.
+    #[must_use]
+    pub fn with_generation_prompt(mut self, generation_prompt: bool) -> Self {
+        self.generation_prompt = generation_prompt;
+        self
+    }
+
+    /// Sets the date that a template can ask for (`strftime_now`), in seconds since 1970 began, in UTC.
+    /// Without one the function is not there, and templates that look for it first take a date of their own.
+    #[must_use]
+    pub fn with_date(mut self, unix: u64) -> Self {
+        self.date = Some(unix);
+        self
+    }
+
+    /// The messages as templates get them from transformers: without members that are null, and with what was
+    /// thought under all names that templates have for it.
+    pub(super) fn normalised(&self) -> Vec<Json> {
+        let normalised = |message: &Json| {
+            let Json::Object(members) = message else { return message.clone() };
+            let mut members = members.clone();
+            members.retain(|_, value| !value.is_null());
+            let thoughts = THOUGHTS.iter().find_map(|name| members.get(*name)).cloned();
+            if let Some(thoughts) = thoughts {
+                members.entry("thinking").or_insert_with(|| thoughts.clone());
+                members.insert(THOUGHTS[0].to_owned(), thoughts);
+            }
+            Json::Object(members)
+        };
+        self.messages.iter().map(normalised).collect()
+    }
+
+    /// The messages.
+    #[must_use]
+    pub fn messages(&self) -> &[Json] {
+        &self.messages
+    }
+}
+
+/// A function in the form of OpenAI's API.
+fn as_function(tool: &Json) -> Json {
+    let function = match tool.get("function") {
+        Some(function) if function.is_object() && tool.get("type").is_some() => return tool.clone(),
+        Some(function) if function.is_object() => function,
+        _ => tool,
+    };
+    let mut own = function.as_object().cloned().unwrap_or_default();
+    own.shift_remove("type");
+    for other in ["inputSchema", "input_schema"] {
+        if let Some(schema) = own.shift_remove(other) {
+            own.entry("parameters").or_insert(schema);
+        }
+    }
+    json!({ "type": "function", "function": own })
+}

@@ -1,0 +1,88 @@
+//! What can be wrong with a chat template and its texts.
+
+use std::fmt;
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChatErrorKind {
+    /// A file cannot be read.
+    Io,
+    /// A file that should have a template is damaged, or has something else in its place.
+    Malformed,
+    /// The template is no Jinja, or uses a part of it that is not supported.
+    Syntax,
+    /// The template itself refuses the messages, by `raise_exception`.
+    Refused,
+    /// The template fails on these messages, for instance at a value that is not there.
+    Failed,
+    /// A bound on size, work, depth or output is passed.
+    Limit,
+}
+
+/// A chat template that cannot be used, or does not take these messages.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ChatError {
+    kind: ChatErrorKind,
+    message: String,
+    place: Option<String>,
+    line: Option<usize>,
+    hint: Option<&'static str>,
+}
+
+impl ChatError {
+    pub(super) fn new(kind: ChatErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), place: None, line: None, hint: None }
+    }
+
+    pub(super) fn syntax(line: usize, message: impl Into<String>) -> Self {
+        Self::new(ChatErrorKind::Syntax, message).on_line(line)
+    }
+
+    /// Names the file, unless one is named.
+    pub(super) fn at(mut self, place: &dyn fmt::Display) -> Self {
+        self.place.get_or_insert_with(|| place.to_string());
+        self
+    }
+
+    /// Sets the line of the template, from 1.
+    pub(super) fn on_line(mut self, line: usize) -> Self {
+        self.line = Some(line);
+        self
+    }
+
+    pub(super) fn with_hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// What is wrong, for programs.
+    #[must_use]
+    pub fn kind(&self) -> ChatErrorKind {
+        self.kind
+    }
+
+    /// The line of the template, from 1, if it is known.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// What to do about it, if there is anything to say.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        self.hint
+    }
+}
+
+impl fmt::Display for ChatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
+        match self.line {
+            Some(line) => write!(f, "chat template, line {line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Chat templates: how an instruct model is prompted (feature `chat`).
+//!
+//! A model comes with a template in Jinja that writes a [`Conversation`] as the model was trained to read
+//! it ([`ChatTemplate`]). It runs in minijinja, with the functions, filters and methods that transformers
+//! offers, and writes what transformers' `apply_chat_template` writes. Knows nothing of models and grammars.
+//!
+//! A template comes from strangers. Invariants: it reaches no file; steps, work, depth, the size of each
+//! value and the output are bounded, in proportion to the messages; what is wrong is an error with the line.
+
+mod admission;
+mod budget;
+mod conversation;
+mod date;
+mod error;
+mod family;
+mod files;
+mod filters;
+mod lexer;
+mod methods;
+mod python;
+mod template;
+mod values;
+
+pub use conversation::Conversation;
+pub use error::{ChatError, ChatErrorKind};
+pub use template::ChatTemplate;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! Values as Python writes them: `str` and `repr`, and JSON as its `json.dumps`.
+
+use minijinja::{
+    Error, ErrorKind, Value,
+    value::{Kwargs, ValueKind},
+};
+
+use super::budget::{Budget, passed};
+
+/// Depth to which values are written.
+const DEPTH: usize = 64;
+
+/// What an expression writes: `str(value)`, nothing for an undefined one.
+///
+/// # Errors
+/// If the value is too large or nested too deeply.
+pub(super) fn text(value: &Value, budget: &Budget) -> Result<String, Error> {
+    let mut out = String::new();
+    match value.as_str() {
+        Some(text) => {
+            budget.text(Some(text.len()))?;
+            out.push_str(text);
+        }
+        None if value.is_undefined() => {}
+        None => Writer { out: &mut out, budget }.repr(value, 0)?,
+    }
+    Ok(out)
+}
+
+/// How JSON is written.
+pub(super) struct Layout {
+    ascii: bool,
+    sorted: bool,
+    /// Written once for each level before an item; `None`: all on one line.
+    indent: Option<String>,
+    separators: [String; 2],
+}
+
+impl Layout {
+    /// The arguments of `tojson` as transformers has it: `ensure_ascii`, `indent`, `separators`, `sort_keys`,
+    /// also by their places.
+    ///
+    /// # Errors
+    /// If there are others, or one is no such value.
+    pub(super) fn of(places: &[Value], names: &Kwargs) -> Result<Self, Error> {
+        let given = |name: &'static str, place: usize| -> Result<Option<Value>, Error> {
+            let named: Option<Value> = names.get(name)?;
+            Ok(named.or_else(|| places.get(place).cloned()).filter(|value| !value.is_none()))
+        };
+        let is_true = |value: Option<Value>| value.is_some_and(|value| value.is_true());
+        let indent = match given("indent", 1)? {
+            None => None,
+            Some(value) if value.as_str().is_some() => value.as_str().map(str::to_owned),
+            Some(value) => {
+                let wrong = || Error::new(ErrorKind::InvalidOperation, "tojson: `indent` is no small number");
+                let width = value.as_i64().ok_or_else(wrong)?;
+                Some(" ".repeat(
+                    usize::try_from(width.max(0)).ok().filter(|&width| width <= 16).ok_or_else(wrong)?,
+                ))
+            }
+        };
+        let separators = match given("separators", 2)? {
+            Some(pair) => {
+                let part = |index| pair.get_item_by_index(index).map(|part| part.to_string());
+                [part(0)?, part(1)?]
+            }
+            None => [if indent.is_some() { "," } else { ", " }.to_owned(), ": ".to_owned()],
+        };
+        let layout = Self {
+            ascii: is_true(given("ensure_ascii", 0)?),
+            sorted: is_true(given("sort_keys", 3)?),
+            indent,
+            separators,
+        };
+        names.assert_all_used()?;
+        Ok(layout)
+    }
+}
+
+/// `json.dumps(value)`.
+///
+/// # Errors
+/// If the value has no form in JSON, is too large or nested too deeply.
+pub(super) fn json(value: &Value, layout: &Layout, budget: &Budget) -> Result<String, Error> {
+    let mut out = String::new();
+    Writer { out: &mut out, budget }.json(value, layout, 0)?;
+    Ok(out)
+}
+
+struct Writer<'a> {
+    out: &'a mut String,
+    budget: &'a Budget,
+}
+
+impl Writer<'_> {
+    /// Takes the work of a value off, and refuses a text that has grown too long.
+    fn enter(&self, value: &Value, depth: usize) -> Result<(), Error> {
+        if depth > DEPTH {
+            return Err(passed("values are nested too deeply"));
+        }
+        self.budget.work(1 + value.as_str().map_or(0, str::len))?;
+        self.budget.fits(Some(self.out.len()))
+    }
+
+    fn repr(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
+        self.enter(value, depth)?;
+        match value.kind() {
+            ValueKind::Bool => self.out.push_str(if value.is_true() { "True" } else { "False" }),
+            ValueKind::None => self.out.push_str("None"),
+            ValueKind::Undefined => self.out.push_str("Undefined"),
+            ValueKind::String => quoted(self.out, value.as_str().unwrap_or_default()),
+            ValueKind::Number => self.out.push_str(&number(value)),
+            ValueKind::Seq | ValueKind::Iterable => {
+                self.out.push('[');
+                for (index, item) in self.budget.items(value)?.iter().enumerate() {
+                    self.out.push_str(if index > 0 { ", " } else { "" });
+                    self.repr(item, depth + 1)?;
+                }
+                self.out.push(']');
+            }
+            ValueKind::Map => {
+                self.out.push('{');
+                for (index, key) in self.budget.items(value)?.iter().enumerate() {
+                    self.out.push_str(if index > 0 { ", " } else { "" });
+                    self.repr(key, depth + 1)?;
+                    self.out.push_str(": ");
+                    self.repr(&value.get_item(key)?, depth + 1)?;
+                }
+                self.out.push('}');
+            }
+            // A function or a macro: nobody writes these on purpose.
+            _ => self.out.push_str("<object>"),
+        }
+        Ok(())
+    }
+
+    fn json(&mut self, value: &Value, layout: &Layout, depth: usize) -> Result<(), Error> {
+        self.enter(value, depth)?;
+        match value.kind() {
+            ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
+            ValueKind::None => self.out.push_str("null"),
+            ValueKind::String => json_string(self.out, value.as_str().unwrap_or_default(), layout.ascii),
+            ValueKind::Number => {
+                self.out.push_str(&number(value).replace("inf", "Infinity").replace("nan", "NaN"))
+            }
+            ValueKind::Seq | ValueKind::Iterable => {
+                let items = self.budget.items(value)?;
+                self.brackets(['[', ']'], layout, depth, items, |writer, item| {
+                    writer.json(&item, layout, depth + 1)
+                })?;
+            }
+            ValueKind::Map => {
+                let mut keys = self.budget.items(value)?;
+                if layout.sorted {
+                    keys.sort();
+                }
+                self.brackets(['{', '}'], layout, depth, keys, |writer, key| {
+                    let name = match key.kind() {
+                        ValueKind::Bool => key.to_string(),
+                        ValueKind::None => "null".to_owned(),
+                        _ => key.as_str().map_or_else(|| number(&key), str::to_owned),
+                    };
+                    json_string(writer.out, &name, layout.ascii);
+                    writer.out.push_str(&layout.separators[1]);
+                    writer.json(&value.get_item(&key)?, layout, depth + 1)
+                })?;
+            }
+            kind => {
+                return Err(Error::new(
+                    ErrorKind::InvalidOperation,
+                    format!("tojson: {kind} has no form in JSON"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes items between brackets, each by `write`.
+    fn brackets(
+        &mut self,
+        [open, close]: [char; 2],
+        layout: &Layout,
+        depth: usize,
+        items: Vec<Value>,
+        mut write: impl FnMut(&mut Self, Value) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let line = |out: &mut String, depth: usize| {
+            if let Some(indent) = &layout.indent {
+                out.push('\n');
+                (0..depth).for_each(|_| out.push_str(indent));
+            }
+        };
+        self.out.push(open);
+        let is_empty = items.is_empty();
+        for (index, item) in items.into_iter().enumerate() {
+            self.out.push_str(if index > 0 { &layout.separators[0] } else { "" });
+            line(self.out, depth + 1);
+            write(self, item)?;
+        }
+        if !is_empty {
+            line(self.out, depth);
+        }
+        self.out.push(close);
+        Ok(())
+    }
+}
+
+/// A number as Python writes it: floats with the fewest digits that tell them apart, with an exponent from
+/// 1e16 on and below 1e-4.
+fn number(value: &Value) -> String {
+    if value.is_integer() {
+        return value.to_string();
+    }
+    let Ok(float) = f64::try_from(value.clone()) else { return value.to_string() };
+    if !float.is_finite() {
+        return if float.is_nan() {
+            "nan"
+        } else if float > 0.0 {
+            "inf"
+        } else {
+            "-inf"
+        }
+        .to_owned();
+    }
+    let size = float.abs();
+    if size != 0.0 && !(1e-4..1e16).contains(&size) {
+        let text = format!("{float:e}");
+        return match text.split_once('e') {
+            Some((digits, exponent)) => {
+                let (sign, exponent) = match exponent.strip_prefix('-') {
+                    Some(rest) => ('-', rest),
+                    None => ('+', exponent),
+                };
+                format!("{digits}e{sign}{exponent:0>2}")
+            }
+            None => text,
+        };
+    }
+    let text = float.to_string();
+    if text.contains('.') { text } else { text + ".0" }
+}
+
+/// `repr` of a string.
+fn quoted(out: &mut String, text: &str) {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    out.push(quote);
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\\' => out.push_str("\\\\"),
+            c if c == quote => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if u32::from(c) < 0x20 || u32::from(c) == 0x7f => {
+                out.push_str(&format!("\\x{:02x}", u32::from(c)))
+            }
+            c => out.push(c),
+        }
+    }
+    out.push(quote);
+}
+
+/// A string in JSON.
+fn json_string(out: &mut String, text: &str, ascii: bool) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            c if u32::from(c) < 0x20 || ascii && !c.is_ascii() => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}

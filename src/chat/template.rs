@@ -1,0 +1,217 @@
+//! A chat template, rendered.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use minijinja::{Error, ErrorKind, Value};
+use serde_json::{Value as Json, json};
+
+use super::{
+    admission::admit,
+    budget::Budget,
+    conversation::Conversation,
+    error::{ChatError, ChatErrorKind},
+    family,
+    filters::{Refusal, environment},
+    values,
+};
+
+/// What minijinja calls the template.
+const NAME: &str = "chat template";
+
+/// A model's chat template: what makes a prompt of messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatTemplate {
+    source: String,
+    /// As minijinja gets it.
+    admitted: String,
+    /// Special tokens by the names that templates have for them, such as `bos_token`.
+    tokens: BTreeMap<String, String>,
+    /// Where it is from.
+    place: Option<String>,
+}
+
+impl ChatTemplate {
+    /// Reads a template in Jinja. Linear.
+    ///
+    /// # Errors
+    /// If it is too long, no Jinja, or uses a part of it that is not supported; with the line.
+    pub fn parse(source: impl Into<String>) -> Result<Self, ChatError> {
+        let source = source.into();
+        // As Jinja2 reads it.
+        let admitted = admit(&source.replace("\r\n", "\n").replace('\r', "\n"))?;
+        let budget = Budget::of(&Json::Null);
+        let parsed = catch_unwind(AssertUnwindSafe(|| {
+            environment(&budget, None).template_from_named_str(NAME, &admitted).map(drop)
+        }));
+        parsed.map_err(|_| panicked())?.map_err(|error| told(&error))?;
+        Ok(Self { source, admitted, tokens: BTreeMap::new(), place: None })
+    }
+
+    /// Sets what a template writes for the name of a special token, such as `bos_token`.
+    #[must_use]
+    pub fn with_token(mut self, name: impl Into<String>, token: impl Into<String>) -> Self {
+        self.tokens.insert(name.into(), token.into());
+        self
+    }
+
+    pub(super) fn from_place(mut self, place: String) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// The template as it was read.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The special token that a name such as `bos_token` stands for.
+    #[must_use]
+    pub fn token(&self, name: &str) -> Option<&str> {
+        self.tokens.get(name).map(String::as_str)
+    }
+
+    /// The family of prompts that it writes, such as ChatML, by its marks; `None` if it is of no known one.
+    #[must_use]
+    pub fn family(&self) -> Option<&'static str> {
+        family::of(&self.source)
+    }
+
+    /// True if it looks at the functions that may be called, so that the model is shown them.
+    #[must_use]
+    pub fn shows_tools(&self) -> bool {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        self.source.split(|c| !is_part(c)).any(|word| word == "tools")
+    }
+
+    /// The prompt of a conversation. A text of special tokens in it is meant to become these tokens, whoever
+    /// wrote it, as transformers and llama.cpp have it.
+    ///
+    /// Takes time in proportion to what the template does, which is bounded by its length and that of the
+    /// messages. A template reaches no files and sees nothing but the conversation.
+    ///
+    /// # Errors
+    /// If the template refuses the messages, fails on them, or does too much; with the line.
+    pub fn render(&self, conversation: &Conversation) -> Result<String, ChatError> {
+        let rendered = catch_unwind(AssertUnwindSafe(|| self.rendered(conversation)));
+        let rendered = rendered.unwrap_or_else(|_| Err(panicked()));
+        rendered.map_err(|error| match &self.place {
+            Some(place) => error.at(place),
+            None => error,
+        })
+    }
+
+    fn rendered(&self, conversation: &Conversation) -> Result<String, ChatError> {
+        let Conversation { tools, variables, generation_prompt, date, .. } = conversation;
+        let tools = if tools.is_empty() { Json::Null } else { Json::from(tools.clone()) };
+        let mut inputs = json!({
+            "messages": conversation.normalised(), "tools": tools, "documents": null,
+            "add_generation_prompt": generation_prompt,
+        });
+        for (name, token) in &self.tokens {
+            inputs[name] = Json::from(token.as_str());
+        }
+        for (name, value) in variables {
+            inputs[name] = value.clone();
+        }
+        let budget = Budget::of(&inputs);
+        let env = environment(&budget, *date);
+        let template = env.template_from_named_str(NAME, &self.admitted).map_err(|error| told(&error))?;
+        let context: BTreeMap<String, Value> = inputs
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.clone(), values::value(value, &budget)))
+            .collect();
+        let mut out = Bounded { text: Vec::new(), most: budget.most_text() };
+        let rendered = template.render_captured_to(context, &mut out);
+        rendered.map_err(|error| told(&error))?;
+        String::from_utf8(out.text).map_err(|_| panicked())
+    }
+}
+
+/// A text that does not grow without bound: plain text of the template does not go through its formatter.
+struct Bounded {
+    text: Vec<u8>,
+    most: usize,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.text.len() + bytes.len() > self.most {
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, "the template writes without end"));
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn panicked() -> ChatError {
+    ChatError::new(ChatErrorKind::Failed, "the chat template could not be read to its end")
+}
+
+/// What minijinja says, with the line.
+fn told(error: &Error) -> ChatError {
+    let line = error.line();
+    let mut causes =
+        std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
+    let refusal = causes.find_map(|cause| cause.downcast_ref::<Refusal>());
+    if let Some(Refusal(message)) = refusal {
+        let told =
+            ChatError::new(ChatErrorKind::Refused, format!("the template refuses the messages: {message}"));
+        return placed(
+            told.with_hint("models differ in the roles and the order of messages that they take"),
+            line,
+        );
+    }
+    let deepest =
+        std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
+    let is_quota = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::QuotaExceeded)
+    };
+    let is_quota = deepest.into_iter().any(is_quota);
+    let said = match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    };
+    let says = |part: &str| error.detail().is_some_and(|detail| detail.contains(part));
+    let told = match error.kind() {
+        _ if is_quota => ChatError::new(ChatErrorKind::Limit, "the template writes without end"),
+        ErrorKind::OutOfFuel => {
+            let detail =
+                error.detail().unwrap_or("the template takes more steps than the messages are worth");
+            ChatError::new(ChatErrorKind::Limit, detail)
+        }
+        ErrorKind::SyntaxError if says("maximum recursion") => {
+            ChatError::new(ChatErrorKind::Limit, "tags or brackets are nested too deeply")
+        }
+        _ if says("recursion limit") => {
+            ChatError::new(ChatErrorKind::Limit, "macros call one another too deeply")
+        }
+        ErrorKind::SyntaxError | ErrorKind::BadEscape => ChatError::new(ChatErrorKind::Syntax, said),
+        ErrorKind::UnknownFilter
+        | ErrorKind::UnknownTest
+        | ErrorKind::UnknownMethod
+        | ErrorKind::UnknownFunction => {
+            ChatError::new(ChatErrorKind::Syntax, format!("not supported in chat templates: {said}"))
+        }
+        _ => ChatError::new(ChatErrorKind::Failed, said)
+            .with_hint("the template may look for something that these messages do not have"),
+    };
+    placed(told, line)
+}
+
+fn placed(error: ChatError, line: Option<usize>) -> ChatError {
+    match line.filter(|&line| line > 0) {
+        Some(line) => error.on_line(line),
+        None => error,
+    }
+}
