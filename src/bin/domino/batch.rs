@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     args::Batch,
-    check::{Verdict, byte_vocabulary, judge},
+    check::{Fault, Verdict, byte_vocabulary, explained, explained_field, judge},
     failure::{self, BadInput, Exit},
     keywords::Reports,
     lines,
@@ -166,7 +166,13 @@ impl Judge {
         let verdict = catch_unwind(AssertUnwindSafe(|| self.verdict(row)))
             .unwrap_or_else(|_| Err("internal error: the row could not be decided".to_owned()));
         let answer = match verdict {
-            Ok((verdict, compiled)) => Answer::of(id, &verdict, prefix, compiled),
+            Ok((verdict, compiled, faults)) => {
+                let mut answer = Answer::of(id, &verdict, prefix, compiled);
+                if answer.accepted == Some(false) {
+                    answer.leaving.extend(explained_field(&faults));
+                }
+                answer
+            }
             Err(error) => Answer::without(id, error),
         };
         Answer { schema_report, ..answer }
@@ -185,13 +191,15 @@ impl Judge {
     }
 
     /// What the row's grammar says about its text, and the grammar.
-    fn verdict(&mut self, row: Row) -> Result<(Verdict, Compiled), String> {
+    fn verdict(&mut self, row: Row) -> Result<(Verdict, Compiled, Vec<Fault>), String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
         let options = notation.options_inside(&row.options.beside(&self.options)?);
-        let compiled = self.compile(notation, row.grammar, options)?;
-        let verdict =
-            judge(&compiled.0, row.text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
-        Ok((verdict, compiled))
+        let compiled = self.compile(notation, row.grammar.clone(), options.clone())?;
+        let text = row.text.as_bytes();
+        let verdict = judge(&compiled.0, text).map_err(|unanswered| unanswered.told().line())?;
+        let schema = (notation == Notation::JsonSchema).then_some((&*row.grammar, &options));
+        let faults = explained(schema, &verdict, text);
+        Ok((verdict, compiled, faults))
     }
 
     fn compile(
