@@ -1,5 +1,6 @@
 //! Uses of the program: its help, flags in place of others, and what it says to mistakes.
 
+mod explained;
 mod forms;
 mod help;
 mod idle;

@@ -5,8 +5,11 @@
 
 mod begun;
 mod compare;
+mod doubled;
 mod explain;
 mod references;
+#[cfg(test)]
+mod tests;
 mod walk;
 mod words;
 

@@ -6,11 +6,12 @@
 
 use std::cell::Cell;
 
-use domino::grammar::json_schema::{Draft, Format, SchemaOptions};
+use domino::grammar::json_schema::{Draft, DuplicateKeys, Format, SchemaOptions};
 use serde_json::{Value, json};
 
 use super::{
     begun::begun,
+    doubled::doubled,
     references::References,
     walk::{Fault, Walk},
 };
@@ -42,30 +43,22 @@ pub(super) fn explain(
         formats: options.format == Format::Assert,
         engine: &ask,
         steps: Cell::new(0),
+        open: &begun.open,
+        ended,
     };
     let mut faults = walk.whole(&begun.value).faults;
-    if !begun.open.is_empty() {
-        // More text may mend what is open: what is not there yet is told where the text ends, and whatever is
-        // wrong with a value that is only begun is not.
-        let is_open = |fault: &Fault| begun.open.iter().any(|(pointer, _)| *pointer == fault.instance);
-        let whole = |fault: &Fault| {
-            let of_begun = begun.open.last().is_some_and(|(pointer, kind)| {
-                *kind == "value" && fault.instance == *pointer && !is_about_kind(fault)
-            });
-            !of_begun && (ended || !(fault.lacks && is_open(fault)))
-        };
-        faults.retain(whole);
-        if ended {
-            faults.retain(|fault| fault.lacks);
-        }
+    if options.duplicate_keys == DuplicateKeys::Refuse
+        && let Some((instance, key)) = doubled(text)
+    {
+        let message = format!("the key `{key}` comes twice");
+        faults.insert(0, Fault { message, instance, schema: String::new(), lacks: false });
+    }
+    if ended {
+        // All that is there can follow.
+        faults.retain(|fault| fault.lacks);
     }
     faults.truncate(MOST);
     faults
-}
-
-/// Is it about what a value is at all?
-fn is_about_kind(fault: &Fault) -> bool {
-    fault.schema.ends_with("/type")
 }
 
 /// The draft that a schema is of, if anything says so.

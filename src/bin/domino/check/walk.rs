@@ -61,6 +61,11 @@ impl Found {
         self.faults.is_empty() && self.sure
     }
 
+    /// Could more text mend it?
+    fn lacks(&self) -> bool {
+        self.faults.iter().all(|fault| fault.lacks)
+    }
+
     fn and(mut self, other: Self) -> Self {
         self.sure &= other.sure;
         self.faults.extend(other.faults);
@@ -128,7 +133,30 @@ pub(super) struct Walk<'a> {
     /// Asks the engine whether an instance is one of a small schema.
     pub(super) engine: &'a dyn Fn(&Value, &Value) -> Option<bool>,
     pub(super) steps: Cell<usize>,
+    /// Values that are only begun: more may follow in them.
+    pub(super) open: &'a [(String, &'static str)],
+    /// Does the text end there, so that what is not there is missing?
+    pub(super) ended: bool,
 }
+
+/// Keywords that no more text mends: what they forbid is there.
+const LASTING: &[&str] = &[
+    "$ref",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "propertyNames",
+    "maxProperties",
+    "prefixItems",
+    "items",
+    "additionalItems",
+    "maxItems",
+];
+/// Keywords that ask for something which more text may bring.
+const LACKING: &[&str] = &["required", "dependentRequired", "minProperties", "minItems"];
 
 impl Walk<'_> {
     /// What is wrong with an instance of the whole schema.
@@ -151,7 +179,11 @@ impl Walk<'_> {
         if let Some(reference) = schema.get("$ref").filter(|_| self.references.alone) {
             return self.reference(reference, instance, &place.under("$ref"));
         }
+        let begun = self.begun(place);
         let kind = self.kind(schema, instance, place);
+        if begun == Some("value") && !kind.is_wrong() {
+            return Found::unknown();
+        }
         if kind.is_wrong() {
             // What else a schema says is about values of its types.
             return kind;
@@ -159,9 +191,18 @@ impl Walk<'_> {
         let mut found = kind;
         for (keyword, value) in schema {
             let here = place.under(keyword);
-            found = found.and(self.keyword(schema, (keyword, value), instance, &here));
+            let lasts = LASTING.contains(&&**keyword) || (self.ended && LACKING.contains(&&**keyword));
+            found = found.and(match begun.is_none() || lasts {
+                true => self.keyword(schema, (keyword, value), instance, &here),
+                false => Found::unknown(),
+            });
         }
         found
+    }
+
+    /// Is the value of a place only begun, and what is it?
+    fn begun(&self, place: &Place) -> Option<&'static str> {
+        self.open.iter().find(|(pointer, _)| *pointer == place.instance).map(|&(_, kind)| kind)
     }
 
     fn reference(&self, reference: &Value, instance: &Value, place: &Place) -> Found {
@@ -229,10 +270,17 @@ impl Walk<'_> {
         };
         let nullable = instance.is_null() && schema.get("nullable") == Some(&Value::Bool(true));
         let loose = schema.get("x-kubernetes-int-or-string").is_some();
-        if nullable || loose || names.iter().any(|name| self.is_of(instance, name)) {
+        // Of a number more digits may come.
+        let number = instance.is_number() && self.begun(place).is_some() && names.contains(&"integer");
+        if nullable || loose || number || names.iter().any(|name| self.is_of(instance, name)) {
             return if loose { Found::unknown() } else { Found::valid() };
         }
-        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let article = |name: &str| match name {
+            "null" => name.to_owned(),
+            "integer" | "array" | "object" => format!("an {name}"),
+            _ => format!("a {name}"),
+        };
+        let names: Vec<String> = names.into_iter().map(article).collect();
         let message =
             format!("{} is {}, and must be {}", shown(instance), kind(instance), alternatives(&names));
         place.under("type").fault(message)
@@ -297,12 +345,17 @@ impl Walk<'_> {
             return here.fault(message);
         }
         if !found.iter().all(|(_, found)| found.is_wrong()) {
-            let decided = found.iter().all(|(_, found)| found.sure);
-            return Found { faults: Vec::new(), sure: decided || (keyword == "anyOf" && !right.is_empty()) };
+            let decided = match keyword {
+                "anyOf" => !right.is_empty(),
+                _ => found.iter().all(|(_, found)| found.sure || found.is_wrong()),
+            };
+            return Found { faults: Vec::new(), sure: decided };
         }
         let total = found.len();
         // One branch of its own is told as if it stood there.
-        let Some((place, nearest)) = found.into_iter().min_by_key(|(_, found)| distance(found, here)) else {
+        let Some((place, nearest)) =
+            found.into_iter().min_by_key(|(_, found)| (self.ended && !found.lacks(), distance(found, here)))
+        else {
             return here.fault(format!("{} is not allowed: `{keyword}` is empty", shown(instance)));
         };
         if total == 1 {
@@ -310,7 +363,7 @@ impl Walk<'_> {
         }
         let message =
             format!("{} fits none of {total} alternatives; #{} is nearest", shown(instance), place.schema);
-        let lacks = nearest.faults.iter().all(|fault| fault.lacks);
+        let lacks = nearest.lacks();
         let mut outer = here.fault(message);
         outer.faults.iter_mut().for_each(|fault| fault.lacks = lacks);
         outer.and(nearest)
