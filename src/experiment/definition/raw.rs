@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::{super::row::K, ExperimentError, Turns};
+use super::{parts::Turns, prompt::WarmUpPrompts};
+use crate::experiment::{error::ExperimentError, row::K};
 
 /// A definition file.
 #[derive(Debug, Deserialize)]
@@ -28,6 +29,11 @@ pub(super) struct RawDefinition {
     pub(super) prompts: Option<RawPrompts>,
     pub(super) max_tokens: Option<usize>,
     pub(super) warm_ups: Option<RawCounts>,
+    pub(super) warm_up_prompts: Option<RawWarmUps>,
+    #[serde(default)]
+    pub(super) stop: Vec<String>,
+    #[serde(default)]
+    pub(super) first_value: bool,
     pub(super) passes: Option<usize>,
     pub(super) enumerate: Option<usize>,
     #[serde(default)]
@@ -85,6 +91,7 @@ pub(super) struct RawTask {
     pub(super) syntax: Option<RawSyntax>,
     pub(super) also: Vec<String>,
     pub(super) prompts: Option<RawPrompts>,
+    pub(super) warm_up_prompts: Option<RawWarmUps>,
     pub(super) answer: Option<String>,
 }
 
@@ -144,6 +151,46 @@ impl<'de> Deserialize<'de> for RawCounts {
 pub(super) enum RawPrompts {
     Inline(Vec<String>),
     File(RawPromptFile),
+}
+
+/// Prompts of warm-ups: the name of a way, or prompts.
+#[derive(Debug, Clone)]
+pub(super) enum RawWarmUps {
+    /// The name of a way to choose them.
+    Way(WarmUpPrompts),
+    /// Prompts of their own.
+    Own(RawPrompts),
+}
+
+impl<'de> Deserialize<'de> for RawWarmUps {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = RawWarmUps;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"apart\", \"measured\", a list of prompts, or { file = \"prompts.jsonl\" }")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<RawWarmUps, E> {
+                let name = de::value::StrDeserializer::<E>::new(name);
+                WarmUpPrompts::deserialize(name).map(RawWarmUps::Way)
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<RawWarmUps, A::Error> {
+                let list = Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))?;
+                Ok(RawWarmUps::Own(RawPrompts::Inline(list)))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RawWarmUps, A::Error> {
+                let file = RawPromptFile::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(RawWarmUps::Own(RawPrompts::File(file)))
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
 }
 
 /// Prompts in lines of JSON.
@@ -248,16 +295,18 @@ struct TaskTable {
     #[serde(default)]
     also: Vec<String>,
     prompts: Option<RawPrompts>,
+    warm_up_prompts: Option<RawWarmUps>,
     answer: Option<String>,
 }
 
 simple_or_table!(
     RawTask, "the name of a grammar that comes with the program, or a table with its name and file",
     text => |name| {
-        RawTask { name, file: None, syntax: None, also: Vec::new(), prompts: None, answer: None }
+        let (also, prompts, warm_up_prompts) = (Vec::new(), None, None);
+        RawTask { name, file: None, syntax: None, also, prompts, warm_up_prompts, answer: None }
     },
-    TaskTable => |TaskTable { name, file, syntax, also, prompts, answer }| {
-        Ok(RawTask { name, file, syntax, also, prompts, answer })
+    TaskTable => |TaskTable { name, file, syntax, also, prompts, warm_up_prompts, answer }| {
+        Ok(RawTask { name, file, syntax, also, prompts, warm_up_prompts, answer })
     }
 );
 
