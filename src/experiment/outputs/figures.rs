@@ -140,8 +140,9 @@ fn by_length(group: &Group<'_>) -> Vec<Figure> {
                 id: format!("{id}-by-s-{}{}", number + 1, group.suffix),
                 title: format!("{} by s and k, {name}{}", heading(base), group.title),
                 about: format!(
-                    "{axis} by the most tokens of a draft, a panel for each grammar and a colour for each k; \
-                     dashed are methods without drafts, at the largest k. Bars are 95% intervals."
+                    "{} by the most tokens of a draft, a panel for each grammar and a colour for each k; \
+                     dashed are methods without drafts, at the largest k. Bars are 95% intervals.",
+                    numbers(base)
                 ),
                 axis: axis.to_owned(),
                 across: "s, the most tokens of a draft".to_owned(),
@@ -156,6 +157,10 @@ fn by_length(group: &Group<'_>) -> Vec<Figure> {
 
 fn heading(base: Option<f64>) -> &'static str {
     if base.is_some() { "Throughput" } else { "Tokens a second" }
+}
+
+fn numbers(base: Option<f64>) -> &'static str {
+    if base.is_some() { "Tokens a second relative to unconstrained" } else { "Tokens a second" }
 }
 
 /// The panels of sweeps over s.

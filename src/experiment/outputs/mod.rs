@@ -161,7 +161,10 @@ impl Outputs {
         for figure in &self.figures {
             text += &format!(
                 "\n## {}\n\n{}\n\n![{}](figures/{}.svg)\n",
-                figure.title, figure.about, figure.title, figure.id
+                figure.title,
+                wrapped(&figure.about),
+                figure.title,
+                figure.id
             );
         }
         text

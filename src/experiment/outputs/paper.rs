@@ -24,12 +24,12 @@ const MODELS: [&str; 2] = ["paper: Mistral 7B", "paper: Llama-2 13B"];
 /// ours that is the same or nearest, and throughput relative to unconstrained by model.
 type Throughput = (&'static str, &'static str, Option<&'static str>, [f64; 2]);
 
-const LLAMA_CPP: &str = "llama.cpp, grammar";
-const TEMPLATE: &str = "Guidance, template";
-const GUIDANCE: &str = "Guidance, grammar";
+const LLAMA_CPP: &str = "llama.cpp (grammar)";
+const TEMPLATE: &str = "Guidance (template)";
+const GUIDANCE: &str = "Guidance (grammar)";
 const DOMINO: &str = "Domino";
-const OPPORTUNISTIC: &str = "Domino, opportunistic";
-const DRAFTS: &str = "Domino, s = 10";
+const OPPORTUNISTIC: &str = "Domino (opportunistic)";
+const DRAFTS: &str = "Domino (s = 10)";
 
 /// The paper's table 3. Its column "accelerated" is of two methods, the better one of each cell: opportunistic
 /// masking or drafts of 10 tokens.
@@ -62,7 +62,7 @@ const THROUGHPUT: [Throughput; 22] = [
 /// well-formed, perplexity and throughput.
 type Quality = (&'static str, usize, &'static str, Option<&'static str>, [f64; 4]);
 
-const SPACES: &str = "Guidance, white space";
+const SPACES: &str = "Guidance (white space)";
 
 /// The paper's table 2: GSM8K, and named entities of CoNLL-2003, five examples in the prompt, 400 questions.
 const QUALITY: [Quality; 20] = [
@@ -149,7 +149,8 @@ fn quality(group: &Group<'_>) -> Option<Table> {
     let mut rows = Vec::new();
     for &(task, model, theirs, method, printed_there) in &QUALITY {
         // Without answers there is nothing to compare with.
-        if !lines.iter().any(|line| line.grammar == task && line.correct.is_some()) {
+        let answers = |line: &&Line| line.grammar == task && line.correct.is_some();
+        if !lines.iter().any(|line| answers(line) && line.method != UNCONSTRAINED) {
             continue;
         }
         let [accuracy, well_formed, perplexity, throughput] = printed_there;
@@ -200,7 +201,7 @@ fn lookahead(group: &Group<'_>) -> Option<Table> {
         }
         for (k, [one, other]) in LOOKAHEAD {
             // Texts hang on `k` alone, so any method that has them all will do: the first.
-            let line = lines.iter().find(|line| line.k == k);
+            let line = lines.iter().find(|line| line.k == k && (k.is_some() || line.method == UNCONSTRAINED));
             let mut row =
                 vec![text(task), text(&k.map_or_else(|| UNCONSTRAINED.to_owned(), |k| k.to_string()))];
             row.extend([printed(one, 3), printed(other, 3), Cell::shown(line.map(|line| &line.method))]);

@@ -96,7 +96,7 @@ fn warm_ups_do_not_see_what_is_measured() {
         let (rows, before) = noted(rest);
         assert_eq!(rows.len(), 2 * measured, "{rest}");
         // The last prompts before the first row are its own, once to write it and then to measure it.
-        let own = before.iter().rev().take_while(|prompt| prompt.starts_with("A: ")).count();
+        let own = before.iter().rev().take_while(|prompt| prompt.starts_with("A:")).count();
         let warm_ups = if learnt.contains(&"A: ") { &before[..] } else { &before[..before.len() - own] };
         for prompt in learnt {
             assert!(warm_ups.iter().any(|given| given.starts_with(prompt)), "{rest}: {before:?}");

@@ -186,7 +186,8 @@ fn particles_draw_what_masks_keep() {
 /// and what counts and model agree on is between nothing and all.
 #[test]
 fn sizes_of_the_prior_are_swept() {
-    let definition = DEFINITION.replace("warm_ups = 2", "warm_ups = [1, 6]").replace("[0, 1]", "[1]");
+    let measured = DEFINITION.replace(r#"warm_up_prompts = ["Warm: "]"#, r#"warm_up_prompts = "measured""#);
+    let definition = measured.replace("warm_ups = 2", "warm_ups = [1, 6]").replace("[0, 1]", "[1]");
     let folder = tempfile::tempdir().unwrap();
     let made = rows(&definition, folder.path());
     let of = |method: &'static str, texts: Option<usize>| {

@@ -160,39 +160,52 @@ fn legend(
     Ok(())
 }
 
+/// Names of places that fit below an axis.
+const MOST_TICKS: f64 = 12.0;
+
+/// The places that are at least so far apart, the smallest first.
+fn apart(mut places: Vec<f64>, least: f64) -> Vec<f64> {
+    places.sort_by(f64::total_cmp);
+    let mut found: Vec<f64> = Vec::new();
+    for place in places {
+        if found.last().is_none_or(|last| place - last > least.max(0.25)) {
+            found.push(place);
+        }
+    }
+    found
+}
+
 /// The axes of all panels.
 struct Scale<'a> {
     figure: &'a Figure,
     first: f64,
     last: f64,
     top: f64,
+    /// Places that are named below the axis.
+    places: Vec<f64>,
 }
 
 impl<'a> Scale<'a> {
     fn of(figure: &'a Figure, panels: &[Panel]) -> Self {
         let series = || panels.iter().flat_map(|panel| &panel.series);
         let places = || series().flat_map(|one| one.points.iter().map(|(at, _)| number(*at)));
+        let (first, last) =
+            (places().fold(f64::INFINITY, f64::min), places().fold(f64::NEG_INFINITY, f64::max));
         let levels = panels.iter().flat_map(|panel| panel.levels.iter().map(|(_, level)| level));
         let points = series().flat_map(|one| one.points.iter().map(|(_, estimate)| estimate));
         Self {
             figure,
-            first: places().fold(f64::INFINITY, f64::min),
-            last: places().fold(f64::NEG_INFINITY, f64::max),
+            first,
+            last,
             top: largest(points.chain(levels)),
+            places: apart(places().collect(), (last - first) / MOST_TICKS),
         }
     }
 
     fn tick(&self, at: f64) -> String {
-        if at.fract() != 0.0 {
-            return String::new();
-        }
-        match &self.figure.ticks[..] {
-            [] => format!("{at:.0}"),
-            names => {
-                let is_it = |(place, _): &(usize, &String)| (number(*place) - at).abs() < 0.25;
-                names.iter().enumerate().find(is_it).map_or_else(String::new, |(_, name)| name.clone())
-            }
-        }
+        let is_it = |(place, _): &(usize, &String)| (number(*place) - at).abs() < 0.25;
+        let name = self.figure.ticks.iter().enumerate().find(is_it);
+        name.map_or_else(|| format!("{at:.0}"), |(_, name)| name.clone())
     }
 
     /// Lines with intervals, side by side so that no interval hides another, and levels across.
@@ -213,15 +226,20 @@ impl<'a> Scale<'a> {
             .bold_line_style(GRID_COLOUR)
             .light_line_style(TRANSPARENT)
             .axis_style(INK_COLOUR)
-            .label_style(font(12))
-            .axis_desc_style(font(12))
-            .x_labels(20)
+            .label_style(font(13))
+            .axis_desc_style(font(13))
+            .x_labels(0)
             .y_labels(6)
-            .x_label_formatter(&|at| self.tick(*at))
             .y_label_formatter(&|y| format!("{y:.figures$}"))
             .x_desc(self.figure.across.as_str())
             .y_desc(self.figure.axis.as_str())
             .draw()?;
+        for at in &self.places {
+            let (x, y) = chart.backend_coord(&(*at, 0.0));
+            area.draw(&PathElement::new([(x, y), (x, y + 5)], INK_COLOUR))?;
+            let style = font(13).pos(Pos::new(HPos::Center, VPos::Top));
+            area.draw_text(&self.tick(*at), &style, (x, y + 8))?;
+        }
         if let Some(base) = self.figure.base {
             chart.draw_series([PathElement::new([(left, base), (right, base)], INK_COLOUR)])?;
         }

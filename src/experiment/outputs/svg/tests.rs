@@ -141,6 +141,24 @@ fn without_intervals_there_are_points() {
 fn places_that_are_no_numbers_have_names() {
     let mut named = figure(2, 2, true);
     named.ticks = ["0", "1", "2", "3", "4", "infinite"].map(str::to_owned).to_vec();
-    assert!(draw(&named).unwrap().contains("\ninfinite\n"));
+    let drawing = draw(&named).unwrap();
+    for panel in groups(&drawing, "panel") {
+        for name in ["1", "2", "3", "4", "infinite"] {
+            assert_eq!(panel.inside.matches(&format!("\n{name}\n")).count(), 1, "{name}");
+        }
+    }
     assert!(!draw(&figure(2, 2, true)).unwrap().contains("infinite"));
+}
+
+/// However many places there are, their names do not run into one another.
+#[test]
+fn names_of_places_have_room() {
+    let mut crowded = figure(1, 1, true);
+    let Marks::Lines(panels) = &mut crowded.marks else { panic!("no lines") };
+    panels[0].series[0].points = [1, 2, 3, 10, 11, 30, 100].map(|at| (at, estimate(1.0, true))).to_vec();
+    let drawing = draw(&crowded).unwrap();
+    let inside = groups(&drawing, "panel")[0].inside;
+    let shown: Vec<bool> =
+        [1, 2, 3, 10, 11, 30, 100].map(|at| inside.contains(&format!("\n{at}\n"))).to_vec();
+    assert_eq!(shown, [true, false, false, true, false, true, true]);
 }

@@ -78,7 +78,7 @@ fn tables_are_those_of_the_paper() {
         "texts",
         "throughput",
         "paper-throughput",
-        "paper-lookahead",
+        "paper-texts",
         "lookahead",
         "draft-length",
         "k-by-s-1",
@@ -205,11 +205,10 @@ fn figures_without_numbers_are_left_out() {
         (row.run.warm_ups, row.drafted, row.accepted) = (Some(3), 0, 0);
     }
     let found = outputs(&all);
-    assert!(
-        !found.figures.iter().any(|figure| matches!(figure.marks, Marks::Lines(_))),
-        "{:?}",
-        found.figures
-    );
+    // What is not relative to anything can be drawn.
+    let lines = found.figures.iter().filter(|figure| matches!(figure.marks, Marks::Lines(_)));
+    let ids: Vec<&str> = lines.map(|figure| figure.id.as_str()).collect();
+    assert_eq!(ids, ["tokens-per-second-by-s-1"]);
     assert!(found.figures.iter().all(|figure| svg::draw(figure).is_ok()));
 }
 
