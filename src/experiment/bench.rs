@@ -187,15 +187,12 @@ impl<M: Model + 'static> Bench<'_, M> {
             let cut = Cuts::new(self.decoder, &meter, prompt, &outcome, measures.canonical.as_deref());
             cuts = cut.map_err(failed(id.key()))?;
         }
-        let judged = outcome.text.get(measures.judged.part.clone()).unwrap_or_default();
-        let judged = String::from_utf8_lossy(judged).into_owned();
-        let prompt = &self.task.prompts[round.prompt];
-        let correct = self.task.answer.as_ref().and_then(|place| prompt.is_answered(place, &judged));
+        let (judged, correct) = self.answer(round, &outcome, &measures);
         let definition = self.definition().name.clone();
-        let (seen, partial) = (self.seen(variant, round), self.judging().is_partial());
+        let seen = self.seen(variant, round);
         Ok(Row {
             seen,
-            judged: Some(judged).filter(|_| partial),
+            judged,
             canonical_nll: cuts.canonical_nll,
             preferred: cuts.preferred,
             preferred_tokens: cuts.preferred_tokens,
@@ -206,6 +203,20 @@ impl<M: Model + 'static> Bench<'_, M> {
             definition,
             ..row(id, &outcome, measures)
         })
+    }
+
+    /// The part of a text that is judged, where that is a part, and whether it has the right answer.
+    fn answer(
+        &self,
+        round: &Round,
+        outcome: &Outcome,
+        measures: &Measures,
+    ) -> (Option<String>, Option<bool>) {
+        let judged = outcome.text.get(measures.judged.part.clone()).unwrap_or_default();
+        let judged = String::from_utf8_lossy(judged).into_owned();
+        let prompt = &self.task.prompts[round.prompt];
+        let correct = self.task.answer.as_ref().and_then(|place| prompt.is_answered(place, &judged));
+        (Some(judged).filter(|_| self.judging().is_partial()), correct)
     }
 
     /// Lists all texts behind the prompts of these rounds, with their probabilities, if the definition asks
@@ -363,8 +374,8 @@ impl<M: Model + 'static> Bench<'_, M> {
         })
     }
 
-    /// Learns from warm-ups, as the paper does (section 4): texts with seeds of their own, on prompts of their
-    /// own unless the definition asks for the paper's, which are the measured ones.
+    /// Learns from warm-ups, as the paper does (section 4): texts with seeds of their own, on prompts of
+    /// their own unless the definition asks for the paper's, which are the measured ones.
     fn warm_up(
         &mut self,
         grammar: &CompiledGrammar,

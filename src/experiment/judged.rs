@@ -56,7 +56,7 @@ impl Judging {
         Ok(Judged { part: found.unwrap_or(blank..end), well_formed, stopped })
     }
 
-    /// Where the first stop string begins.
+    /// Place at which the first stop string begins.
     fn cut(&self, text: &[u8]) -> Option<usize> {
         let mut search = self.stop.search();
         text.iter().enumerate().find_map(|(at, byte)| search.push(*byte).map(|length| at + 1 - length))

@@ -150,7 +150,7 @@ pub fn read(folder: &Path) -> Result<(Header, Vec<Row>), ExperimentError> {
     Ok((header, rows))
 }
 
-/// What was measured beside the runs of shards, once each.
+/// Curves and distributions that were measured beside the runs of shards, once each.
 fn measured_beside(folders: &[PathBuf]) -> Result<(Vec<PassCurve>, Vec<Distribution>), ExperimentError> {
     let (mut curves, mut distributions): (Vec<PassCurve>, Vec<Distribution>) = Default::default();
     for folder in folders {

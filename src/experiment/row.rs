@@ -160,8 +160,8 @@ pub struct Row {
     pub complete: bool,
     /// Is the judged text in the language of the grammar, whether a constraint was there or not?
     pub well_formed: bool,
-    /// The part of the text that is judged, where the definition has `stop` or `first_value`; `None` where the
-    /// whole text is.
+    /// The part of the text that is judged, where the definition has `stop` or `first_value`; `None` where
+    /// the whole text is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<String>,
     /// Is the whole text a prefix of one in the language?
@@ -275,8 +275,8 @@ pub(super) fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Fills [`Row::reproduced`] from the unconstrained rows among them. Where parts of texts are judged, these are
-/// compared, otherwise the tokens.
+/// Fills [`Row::reproduced`] from the unconstrained rows among them. Where parts of texts are judged, these
+/// are compared, otherwise the tokens.
 pub fn fill_reproduced(rows: &mut [Row]) {
     let place = |run: &RunId| {
         let RunId { model, grammar, prompt, temperature, seed, .. } = run;

@@ -1,8 +1,8 @@
 //! Means with intervals, by the bootstrap over prompts (Efron's percentile method).
 //!
 //! Texts of one prompt are alike, so prompts are drawn again, each with all of its texts; where there is one
-//! prompt only, there is no interval, as its texts tell nothing of other prompts. Everything is a ratio of two
-//! sums over texts, so that a mean over tokens is one too.
+//! prompt only, there is no interval, as its texts tell nothing of other prompts. Everything is a ratio of
+//! two sums over texts, so that a mean over tokens is one too.
 //!
 //! Invariant: the same rows give the same intervals: the resamples have a fixed seed.
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How often prompts are drawn again.
+/// Number of times that prompts are drawn again.
 pub const RESAMPLES: usize = 1000;
 /// Their seed.
 const SEED: u64 = 0x5eed;

@@ -42,18 +42,13 @@ pub(super) fn resolve(
     let warm_ups = (raw.warm_ups.is_some(), raw.warm_up_prompts.is_some() || own);
     let given = (raw.k.is_some(), raw.s.is_some() || raw.threshold.is_some(), warm_ups);
     // The whole is checked even where a part of it is to be run.
-    let quicker = match (quick, &raw.quick) {
-        (true, None) => {
-            return Err(source
-                .wrong("there is no table [quick]")
-                .with_hint("leave --quick out, or say in [quick] what a quick run has less of"));
-        }
-        (true, Some(_)) => true,
-        (false, _) => false,
-    };
-    let programs = raw.programs.into_iter();
-    let programs: Vec<Program> =
-        programs.map(|(name, RawProgram { command, grammar })| Program { name, command, grammar }).collect();
+    if quick && raw.quick.is_none() {
+        return Err(source
+            .wrong("there is no table [quick]")
+            .with_hint("leave --quick out, or say in [quick] what a quick run has less of"));
+    }
+    let program = |(name, RawProgram { command, grammar })| Program { name, command, grammar };
+    let programs: Vec<Program> = raw.programs.into_iter().map(program).collect();
     check_programs(source, &programs, &raw.methods)?;
     let methods = methods(source, &raw.methods, &programs)?;
     let warm_ups = raw.warm_ups.map_or_else(|| vec![WARM_UPS], |counts| counts.0);
@@ -64,11 +59,7 @@ pub(super) fn resolve(
         about: raw.about,
         models: raw.models.unwrap_or_else(|| vec![DEFAULT_MODEL.to_owned()]),
         mistralrs_model: raw.mistralrs_model,
-        draft_model: raw.draft_model.map(|RawDraft { model, quantize, kv }| DraftSource {
-            model,
-            quantize,
-            kv,
-        }),
+        draft_model: raw.draft_model.map(draft),
         tasks: tasks(source, raw.grammars, raw.prompts.as_ref(), apart)?,
         methods,
         programs,
@@ -93,7 +84,7 @@ pub(super) fn resolve(
         let whole = definition.clone();
         lessen(source, &mut definition, quick)?;
         check(source, &definition)?;
-        if !quicker {
+        if !quick {
             definition = whole;
         }
     }
@@ -102,6 +93,10 @@ pub(super) fn resolve(
         definition.warm_up_prompts = WarmUpPrompts::Measured;
     }
     Ok(definition)
+}
+
+fn draft(RawDraft { model, quantize, kv }: RawDraft) -> DraftSource {
+    DraftSource { model, quantize, kv }
 }
 
 /// Refuses programs that cannot be methods, or are none.

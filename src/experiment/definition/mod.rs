@@ -65,8 +65,8 @@ pub struct Definition {
     pub warm_up_prompts: WarmUpPrompts,
     /// Texts of which the first one that comes ends a text. It is cut, and judged, before it.
     pub stop: Vec<String>,
-    /// Is the first complete text of the language judged, white space before it left out, and what comes behind
-    /// it not? Otherwise the whole text is.
+    /// Is the first complete text of the language judged, white space before it left out, and what comes
+    /// behind it not? Otherwise the whole text is.
     pub first_value: bool,
     /// Most new tokens of the passes whose cost is measured before all runs, if it is to be.
     pub passes: Option<usize>,

@@ -43,7 +43,7 @@ pub enum Turns {
     /// Another one is first each time, so that what a machine does over time falls on all alike.
     #[default]
     Rotate,
-    /// In the order of the definition.
+    /// Turns are in the order of the definition.
     Fixed,
 }
 

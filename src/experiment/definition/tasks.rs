@@ -16,7 +16,7 @@ use crate::{experiment::error::ExperimentError, grammar::Syntax};
 pub(super) struct Apart<'a> {
     /// Most texts that a method learns from; 0 if none learns.
     pub(super) warm_ups: usize,
-    /// What the definition says for all grammars.
+    /// Prompts that the definition has for all grammars.
     pub(super) prompts: Option<&'a RawWarmUps>,
 }
 

@@ -5,8 +5,9 @@
 //! but one, so it can also be climbed down.
 //!
 //! What `paper` files its counts under (alpha) is where the scanner is: its states, and at a border of
-//! terminals those that may come next. The paper has the subterminal that was read last there, which tells less
-//! at borders and more about the way that led there; and it does not print its threshold, so that it is ours.
+//! terminals those that may come next. The paper has the subterminal that was read last there, which tells
+//! less at borders and more about the way that led there; and it does not print its threshold, so that it is
+//! ours.
 
 use std::{fmt, num::NonZeroU8, str::FromStr, sync::Arc};
 

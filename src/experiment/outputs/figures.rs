@@ -17,7 +17,7 @@ use crate::experiment::{
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its name in file names and addresses.
+    /// Name in file names and addresses.
     pub id: String,
     /// Its title.
     pub title: String,
@@ -47,7 +47,7 @@ pub enum Marks {
 /// A part of a figure, for one grammar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// Its title.
+    /// Title of the panel.
     pub name: String,
     /// Lines.
     pub series: Vec<Series<usize>>,
@@ -189,7 +189,7 @@ fn panels(group: &Group<'_>, sweeps: &[&Vec<&Line>], ks: bool, rate: Of, relativ
     panels
 }
 
-/// What lengths of drafts are compared with; unconstrained texts are the base of what is relative to them.
+/// Methods without drafts, to compare lengths with; unconstrained texts are the base of what is relative.
 fn levels(group: &Group<'_>, grammar: &str, rate: Of, relative: bool) -> Vec<(String, Estimate)> {
     let lines = compared(group, grammar);
     let level = |method: &&str| {

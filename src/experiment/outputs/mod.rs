@@ -72,7 +72,7 @@ pub struct Outputs {
     pub wrong: usize,
     /// Prompts of a line of the summary: the fewest and the most.
     pub prompts: (usize, usize),
-    /// How the methods were warmed up, in a sentence; nothing if none learns.
+    /// A sentence on how methods were warmed up; nothing if none learns.
     pub warm_ups: Option<String>,
     /// Greedy texts whose methods had learnt from warm-ups on the same prompts: from the very texts.
     pub known_before: usize,
@@ -180,7 +180,7 @@ impl Outputs {
         self.header.definition.get("about").and_then(|about| about.as_str()).unwrap_or_default()
     }
 
-    /// What intervals are made by.
+    /// A sentence on intervals.
     fn intervals(&self) -> String {
         let (fewest, most) = self.prompts;
         let number = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
@@ -256,7 +256,7 @@ impl Outputs {
     }
 }
 
-/// How the methods of a definition were warmed up; nothing if none learns.
+/// A sentence on how the methods of a definition were warmed up; nothing if none learns.
 fn warm_ups(definition: &Definition) -> Option<String> {
     if !definition.methods.iter().any(MethodName::warms_up) {
         return None;

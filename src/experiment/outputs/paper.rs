@@ -10,11 +10,11 @@ use crate::experiment::{
 };
 
 /// What differs between the paper's figures and ours.
-pub(super) const DIFFERS: &str = "Paper: its figures are of 7B and 13B models on a GPU, ours of the model and \
-    machine above: neither ratios nor absolute numbers are comparable in hardware, and a small model's \
+pub(super) const DIFFERS: &str = "Paper: its figures are of 7B and 13B models on a GPU, ours of the model \
+    and machine above: neither ratios nor absolute numbers are comparable in hardware, and a small model's \
     passes gain more from masks that are known before.";
 
-/// What the paper's numbers were measured with.
+/// Models and cards of the paper's numbers.
 const CARD: &str = "Mistral 7B and Llama-2 13B on an NVIDIA A100 40 GB or H100 80 GB (the paper does not say \
     which of the two for a number)";
 /// The paper's models, as heads of columns.
@@ -31,8 +31,8 @@ const DOMINO: &str = "Domino";
 const OPPORTUNISTIC: &str = "Domino (opportunistic)";
 const DRAFTS: &str = "Domino (s = 10)";
 
-/// The paper's table 3. Its column "accelerated" is of two methods, the better one of each cell: opportunistic
-/// masking or drafts of 10 tokens.
+/// The paper's table 3. Its column "accelerated" is of two methods, the better one of each cell:
+/// opportunistic masking or drafts of 10 tokens.
 const THROUGHPUT: [Throughput; 22] = [
     ("json", LLAMA_CPP, None, [0.79, 0.83]),
     ("json", TEMPLATE, Some("templates"), [1.03, 1.03]),
@@ -168,8 +168,8 @@ fn quality(group: &Group<'_>) -> Option<Table> {
         rows.push(row);
     }
     let about = format!(
-        "What the paper's table 2 prints, of {CARD}, five examples in the prompt, 400 questions; and ours, of \
-         the method that is the same or nearest. The paper's named entities are of CoNLL-2003. {DIFFERS}"
+        "What the paper's table 2 prints, of {CARD}, five examples in the prompt, 400 questions; and ours, \
+         of the method that is the same or nearest. The paper's named entities are of CoNLL-2003. {DIFFERS}"
     );
     let head = [
         "task",

@@ -48,12 +48,12 @@ impl Cell {
         value.map_or(Self::None, |value| Self::Text(value.to_string()))
     }
 
-    /// The same with a mark behind it.
+    /// Puts a mark behind the cell.
     pub(super) fn marked(self, mark: &'static str) -> Self {
         Self::Marked(Box::new(self), mark)
     }
 
-    /// Its mark.
+    /// Mark of the cell.
     pub(super) fn mark(&self) -> Option<&'static str> {
         match self {
             Self::Marked(_, mark) => Some(mark),

@@ -39,7 +39,7 @@ pub struct Line {
     /// Tokens a second, the prompt's pass and the first token left out, relative to unconstrained runs of the
     /// same model, grammar and temperature.
     pub throughput: Option<Estimate>,
-    /// The same relative to runs with masks and no drafts, which save rows of the output product too: what
+    /// Throughput relative to runs with masks and no drafts, which save rows of the output product too: what
     /// drafts alone bring. Masks of the same `k`, where there are such.
     #[serde(default)]
     pub over_masks: Option<Estimate>,
@@ -138,8 +138,8 @@ impl Line {
         }
     }
 
-    /// True if most of the texts ran to the limit of tokens, so that their throughput is that of whatever they
-    /// ran on with.
+    /// True if most of the texts ran to the limit of tokens, so that their throughput is that of whatever
+    /// they ran on with.
     #[must_use]
     pub fn runs_away(&self) -> bool {
         self.ended.is_some_and(|ended| ended.value < MOSTLY)
@@ -197,7 +197,7 @@ pub fn summarise(rows: &[Row]) -> Vec<Line> {
     cells.iter().map(|(_, (_, cell))| line(cell, rows)).collect()
 }
 
-/// What tells cells apart.
+/// Name that tells cells apart.
 fn cell_of(row: &Row) -> String {
     let mut run = row.run.clone();
     (run.prompt, run.seed) = (0, 0);

@@ -1,4 +1,4 @@
-//! What rows add up to: a line for each model, grammar, method and setting, and how lines are shown.
+//! Summaries of rows: a line for each model, grammar, method and setting, and how lines are shown.
 
 mod cells;
 mod lines;

@@ -33,8 +33,8 @@ ws ::= [ \t\n]*"#;
     assert!(made.iter().any(|row| !row.text.contains(",\"bc\":")));
 }
 
-/// Of the fixed text before a hole the last token is drawn again, so that tokens may cross that border; without
-/// healing none does. Behind the last hole nothing is left open, and there all is as it was.
+/// Of the fixed text before a hole the last token is drawn again, so that tokens may cross that border;
+/// without healing none does. Behind the last hole nothing is left open, and there all is as it was.
 #[test]
 fn tokens_are_healed_at_borders() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Lines over numbers: a panel for each grammar, with the same axes and colours, and a legend below them all.
 //!
-//! Invariant: a name has one colour in all panels, and no other name has it; the legend shares no place with a
-//! panel. Each panel and the legend is a group of its own, by class.
+//! Invariant: a name has one colour in all panels, and no other name has it; the legend shares no place with
+//! a panel. Each panel and the legend is a group of its own, by class.
 
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ struct Layout {
     size: (u32, u32),
     panels: Vec<Frame>,
     legend: Frame,
-    /// Where the entries of the legend begin, from its corner.
+    /// Places of the entries of the legend, from its corner.
     entries: Vec<(u32, u32)>,
 }
 
@@ -124,7 +124,7 @@ fn grouped(class: &str, Frame { at: (x, y), size: (width, height) }: Frame, part
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// What is drawn into a frame, without the element around it.
+/// Draws into a frame; the element around it is left out.
 fn part(frame: Frame, draw: impl FnOnce(&Area<'_>) -> Result<(), DrawError>) -> Result<String, DrawError> {
     let mut drawing = String::new();
     {

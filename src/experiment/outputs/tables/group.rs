@@ -6,15 +6,15 @@ use crate::experiment::{
     summary::{Line, PlainNames},
 };
 
-/// How [`best`] chooses, for readers.
+/// Words on how [`best`] chooses, for readers.
 pub(in crate::experiment::outputs) const CHOICE: &str = "Each method is shown at the largest k; of several s \
     and thresholds the fastest is, which makes its throughput look a little better than it is.";
 
-/// Behind throughput of texts most of which ran to the limit.
+/// Mark of throughput where most texts ran to the limit.
 const RUNAWAY: &str = "†";
-/// Behind methods that had seen prompts of texts that are drawn greedily.
+/// Mark of methods that had seen prompts of texts that are drawn greedily.
 const KNOWN: &str = "‡";
-/// What marks in cells mean.
+/// Marks of cells and their meaning.
 const MARKS: [(&str, &str); 2] = [
     (
         RUNAWAY,
@@ -34,9 +34,9 @@ pub(in crate::experiment::outputs) const PACE: [&str; 4] =
 
 /// Lines of one model and temperature, which are comparable.
 pub(in crate::experiment::outputs) struct Group<'a> {
-    /// For file names: different for different groups, empty if there is but one.
+    /// Ending of file names: different for different groups, empty if there is but one.
     pub(in crate::experiment::outputs) suffix: String,
-    /// For titles.
+    /// Ending of titles.
     pub(in crate::experiment::outputs) title: String,
     pub(in crate::experiment::outputs) lines: Vec<&'a Line>,
 }

@@ -57,9 +57,9 @@ pub(super) fn by_length(group: &Group<'_>) -> Option<Table> {
         lines.extend(sweep);
     }
     let rows: Vec<Vec<Cell>> = lines.into_iter().map(row).collect();
-    let about = "The form of the paper's figure 5: tokens a second, the same relative to unconstrained, tokens \
-        for each pass and accepted among drafted tokens, by the most tokens s of a draft; and of each grammar \
-        first what there is to compare with, methods without drafts.";
+    let about = "The form of the paper's figure 5: tokens a second, the same relative to unconstrained, \
+        tokens for each pass and accepted among drafted tokens, by the most tokens s of a draft; and of each \
+        grammar first what there is to compare with, methods without drafts.";
     let head = [&["tokens/s", "tokens/s, ended"][..], &PACE, &["tokens/pass", "acceptance"]].concat();
     (!rows.is_empty()).then(|| table(group, "draft-length", "Throughput by s", about, &heads(&head), rows))
 }
@@ -101,8 +101,8 @@ pub(super) fn by_threshold(group: &Group<'_>) -> Option<Table> {
         cells.extend(pace(line));
         cells
     };
-    let about = "A token is drafted if its share of the counts is at least the threshold. The paper has such a \
-        threshold and does not say which: these values are ours. Of several s the fastest is shown.";
+    let about = "A token is drafted if its share of the counts is at least the threshold. The paper has such \
+        a threshold and does not say which: these values are ours. Of several s the fastest is shown.";
     let head = heads(&[&["acceptance", "tokens/pass"][..], &PACE].concat());
     let rows = lines.iter().map(row).collect();
     Some(table(group, "threshold", "Throughput by threshold", about, &head, rows))

@@ -1,4 +1,5 @@
-//! What constraining does to texts, by method and by lookahead: the forms of the paper's tables 2 and 4.
+//! Tables of what constraining does to texts, by method and by lookahead: the forms of the paper's tables 2
+//! and 4.
 
 use super::group::{CHOICE, Group, PACE, best, heads, pace, same_method, setting, table, throughput};
 use crate::experiment::{
@@ -50,8 +51,8 @@ pub(super) fn by_lookahead(group: &Group<'_>) -> Option<Table> {
         cells.extend(pace(line));
         cells
     };
-    let about = "The form of the paper's table 4. Fewer terminals ahead allow fewer tokens and bend the model \
-        more. Texts do not depend on s; of several lengths and thresholds the fastest is shown.";
+    let about = "The form of the paper's table 4. Fewer terminals ahead allow fewer tokens and bend the \
+        model more. Texts do not depend on s; of several lengths and thresholds the fastest is shown.";
     let more = ["accuracy", "well-formed", "perplexity", "interventions/token", "non-canonical", "log kept"];
     let rows: Vec<Vec<Cell>> = chosen.iter().map(row).collect();
     let head = heads(&[&more[..], &PACE].concat());

@@ -1,4 +1,4 @@
-//! Marks, numbers of the paper, panels and words about intervals and warm-ups: what a reader can hold numbers by.
+//! Marks, numbers of the paper, panels, and words about intervals and warm-ups.
 
 use super::*;
 
@@ -150,7 +150,8 @@ fn warm_ups_are_told() {
     let said = |definition: serde_json::Value| {
         let mut header = header("made-up");
         let name = serde_json::json!({
-            "name": "a", "models": ["m"], "grammars": [{ "name": "json", "prompts": [1, 2] }], "k": ["infinite"],
+            "name": "a", "models": ["m"], "grammars": [{ "name": "json", "prompts": [1, 2] }],
+            "k": ["infinite"],
             "s": [4], "threshold": [0.5], "temperatures": [1.0], "seeds": [0], "turns": "rotate",
         });
         header.definition = name;

@@ -117,7 +117,7 @@ fn tables_are_those_of_the_paper() {
     close(estimate(grid, &["json", "infinite", "0.5"], "s = 1"), 1.1);
 }
 
-/// Of a language of two sequences: texts that are cut are none of them, and prompts count alike.
+/// A language of two sequences: texts that are cut are none of them, and prompts count alike.
 #[test]
 fn distances_are_means_over_prompts() {
     let mut all = rows();
