@@ -39,10 +39,11 @@ fn one(group: &Group<'_>, rows: &[Row]) -> Option<Table> {
         cells.push(row);
     }
     let about = "The comparison of the paper's figure 2. Each text was cut again: as the tokenizer cuts it, \
-        and into the tokens that the model by itself would choose greedily if it had to write just this text behind the prompt (the paper's \
-        algorithm 3). Share of texts whose tokens the latter are; negative log-likelihoods in nats, of the \
-        tokens as written and of the two cuts; and what the text lost at least by its tokens alone: the \
-        difference between its tokens and the likeliest of the three.";
+        and into the tokens that the model by itself would choose greedily if it had to write just \
+        this text behind the prompt (the paper's algorithm 3). Share of texts whose tokens the \
+        latter are; negative log-likelihoods in nats, of the tokens as written and of the two cuts; \
+        and what the text lost at least by its tokens alone: the difference between its tokens and \
+        the likeliest of the three.";
     let head =
         heads(&["cut like algorithm 3", "nats as written", "by the tokenizer", "by algorithm 3", "lost"]);
     let title = "Tokens of texts beside the model's own";

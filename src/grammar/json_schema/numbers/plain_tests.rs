@@ -102,7 +102,11 @@ fn other_numbers_are_short_and_finite() {
     );
     all_are(&all, &[&"9".repeat(308)], &[&"9".repeat(309), &"1".repeat(310)]);
     let steps = plain(&NumberSet::multiples_of(&parsed("0.25")).unwrap());
-    all_are(&steps, &["0.25", "-7.5", "-7.50", "3.0", "2e300", &"4".repeat(400)], &["0.250", "1e309", "1e0", "0.3", "0.30", "-0"]);
+    all_are(
+        &steps,
+        &["0.25", "-7.5", "-7.50", "3.0", "2e300", &"4".repeat(400)],
+        &["0.250", "1e309", "1e0", "0.3", "0.30", "-0"],
+    );
     all_are(&all, &[&format!("0.{}1", "0".repeat(400))], &[]);
     let tiny = plain(&of(&[("1e-400", false), ("1e-390", true)]));
     all_are(&tiny, &["1e-400", "1.5e-395"], &["1e-401", "1e-5"]);
@@ -165,7 +169,8 @@ fn is_usual(text: &str) -> bool {
         let power = power.strip_prefix(['-', '+']).unwrap_or(power);
         digits(power) && !power.starts_with('0')
     });
-    let negative_zero = text.starts_with('-') && power.is_none() && !mantissa.contains(|c| matches!(c, '1'..='9'));
+    let negative_zero =
+        text.starts_with('-') && power.is_none() && !mantissa.contains(|c| matches!(c, '1'..='9'));
     no_zeros_lead && no_zeros_end && one_digit && has_power && !negative_zero
 }
 
