@@ -80,9 +80,9 @@ pub(super) fn resolve(
     };
     check(source, &definition)?;
     without_effect(source, &definition, given)?;
-    if let Some(quick) = raw.quick {
+    if let Some(changes) = raw.quick {
         let whole = definition.clone();
-        lessen(source, &mut definition, quick)?;
+        lessen(source, &mut definition, changes)?;
         check(source, &definition)?;
         if !quick {
             definition = whole;
