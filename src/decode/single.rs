@@ -10,6 +10,7 @@ use super::{
     run::{Finish, Generation},
     sampler::Sampler,
     stats::{DecodeStats, timed},
+    stop::StopSearch,
 };
 use crate::{
     clock::Instant,
@@ -58,8 +59,9 @@ pub(crate) struct Written {
     pub(crate) inserted: usize,
 }
 
-/// A text of tokens that `choose` chooses. Of the options it heeds sampling, seed and length. `go_on` is
-/// asked before each pass; where it says no, the text is cut as by length.
+/// A text of tokens that `choose` chooses. Of the options it heeds sampling, seed, length and stop strings,
+/// the latter if no token is taken back. `go_on` is asked before each pass; where it says no, the text is cut
+/// as by length.
 pub(crate) fn write<M: Model>(
     model: &mut M,
     constraint: Constraint,
@@ -72,23 +74,21 @@ pub(crate) fn write<M: Model>(
     let mut constraint = constraint.patient_unless_told(Patience::whole());
     let vocabulary = constraint.vocabulary().clone();
     DecodeError::check_prompt(prompt.len(), model.context())?;
-    let mut text = Text { sequence: prompt.to_vec(), prompt: prompt.len(), bytes: Vec::new() };
+    let mut text = Text::new(prompt, options.stop.search());
     let mut stats = DecodeStats { prompt_tokens: prompt.len(), ..DecodeStats::default() };
     let start = Instant::now();
     let (mut first, mut inserted, mut end_of_text) = (None, 0, None);
     model.truncate(0).map_err(DecodeError::model)?;
     let finish = loop {
-        let fixed = timed(&mut stats.mask_time, || choose.fixed(&constraint, &text));
-        for token in fixed {
-            if text.sequence.len() >= model.context() || stats.tokens >= most {
-                break;
-            }
-            if timed(&mut stats.mask_time, || constraint.advance(token)).is_err() {
-                break;
-            }
-            text.push(token, &vocabulary);
-            stats.tokens += 1;
-            inserted += 1;
+        let fixed = match text.stopped {
+            true => Vec::new(),
+            false => timed(&mut stats.mask_time, || choose.fixed(&constraint, &text)),
+        };
+        let room = model.context().saturating_sub(text.sequence.len()).min(most.saturating_sub(stats.tokens));
+        inserted += timed(&mut stats.mask_time, || text.insert(&fixed, room, &mut constraint));
+        stats.tokens = text.tokens().len();
+        if text.stopped {
+            break Finish::StopString;
         }
         if timed(&mut stats.mask_time, || constraint.is_complete() && !constraint.can_go_on()) {
             break Finish::Stop;
@@ -141,6 +141,9 @@ pub(crate) struct Text {
     prompt: usize,
     /// The bytes of the text.
     pub(crate) bytes: Vec<u8>,
+    stop: StopSearch,
+    /// Was a stop string found, and the text cut before it?
+    stopped: bool,
 }
 
 impl Text {
@@ -154,6 +157,27 @@ impl Text {
         self.sequence.len()
     }
 
+    fn new(prompt: &[TokenId], stop: StopSearch) -> Self {
+        Self { sequence: prompt.to_vec(), prompt: prompt.len(), bytes: Vec::new(), stop, stopped: false }
+    }
+
+    /// Appends tokens without a draw, as many as there is room for and the constraint allows.
+    fn insert(&mut self, tokens: &[TokenId], room: usize, constraint: &mut Constraint) -> usize {
+        let vocabulary = constraint.vocabulary().clone();
+        let mut inserted = 0;
+        for &token in tokens.iter().take(room) {
+            if constraint.advance(token).is_err() {
+                break;
+            }
+            self.push(token, &vocabulary);
+            inserted += 1;
+            if self.stopped {
+                break;
+            }
+        }
+        inserted
+    }
+
     fn pop(&mut self, vocabulary: &Vocabulary) {
         let last = self.sequence.pop().and_then(|token| vocabulary.bytes(token));
         self.bytes.truncate(self.bytes.len() - last.map_or(0, <[u8]>::len));
@@ -161,6 +185,13 @@ impl Text {
 
     fn push(&mut self, token: TokenId, vocabulary: &Vocabulary) {
         self.sequence.push(token);
-        self.bytes.extend_from_slice(vocabulary.bytes(token).unwrap_or_default());
+        for &byte in vocabulary.bytes(token).unwrap_or_default() {
+            self.bytes.push(byte);
+            if let Some(length) = self.stop.push(byte) {
+                self.bytes.truncate(self.bytes.len() - length);
+                self.stopped = true;
+                return;
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ use super::{
     definition::{Definition, Task, Variant},
     enumeration::{self, Distribution},
     error::ExperimentError,
+    judged::Judging,
     measures::{Measures, Meter},
     methods::{
         ByHost, ByPeer, HostJob, HostWay, Lessons, Method, MethodError, MethodName, Outcome, Refinements,
@@ -19,12 +20,12 @@ use super::{
     },
     plan::{Plan, Round},
     records::Records,
-    row::{K, Row, RunId},
+    row::{End, K, Row, RunId},
     run::{Load, Loaded, Others, Part, Watch},
 };
 use crate::{
     compile::{CompiledGrammar, Compiler},
-    decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling},
+    decode::{DecodeError, Decoder, DraftModel, Masking, Sampler, Sampling, StopStrings},
     grammar::{
         AutomataCache, Grammar,
         json_schema::{Escapes, SchemaOptions},
@@ -87,6 +88,8 @@ pub(super) struct Bench<'a, M: Model> {
     pub(super) plan: &'a Plan,
     pub(super) task: &'a Task,
     pub(super) prompts: Vec<Vec<TokenId>>,
+    /// What warm-ups go on from: prompts of their own, or the measured ones.
+    pub(super) warm_up_prompts: Vec<Vec<TokenId>>,
     pub(super) tokenizer: &'a Tokenizer,
     pub(super) grammars: Grammars,
     /// What was learnt, by what decides it: lookahead, refinements, temperature and number of texts.
@@ -179,7 +182,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         let coupled = ready.counts.as_ref().map(|counts| Coupled::new(counts.another(), sampler, prompt));
         self.methods.insert((index, round.temperature.to_bits()), ready);
         let (exact, _) = self.grammars.get(K::Infinite, Terminals::Folded)?;
-        let meter = Meter::new(tokenizer, &exact);
+        let meter = Meter::new(tokenizer, &exact, self.judging());
         let constraint = grammar.as_ref().map(CompiledGrammar::constraint);
         let model = self.decoder.model_mut();
         let measures = meter
@@ -191,11 +194,12 @@ impl<M: Model + 'static> Bench<'_, M> {
             let cut = Cuts::new(self.decoder, &meter, prompt, &outcome, measures.canonical.as_deref());
             cuts = cut.map_err(failed(id.key()))?;
         }
-        let text = String::from_utf8_lossy(&outcome.text).into_owned();
-        let prompt = &self.task.prompts[round.prompt];
-        let correct = self.task.answer.as_ref().and_then(|place| prompt.is_answered(place, &text));
+        let (judged, correct) = self.answer(round, &outcome, &measures);
         let definition = self.definition().name.clone();
+        let seen = self.seen(variant, round);
         Ok(Row {
+            seen,
+            judged,
             canonical_nll: cuts.canonical_nll,
             preferred: cuts.preferred,
             preferred_tokens: cuts.preferred_tokens,
@@ -204,8 +208,22 @@ impl<M: Model + 'static> Bench<'_, M> {
             compile_seconds,
             turn,
             definition,
-            ..row(id, text, &outcome, measures)
+            ..row(id, &outcome, measures)
         })
+    }
+
+    /// The part of a text that is judged, where that is a part, and whether it has the right answer.
+    fn answer(
+        &self,
+        round: &Round,
+        outcome: &Outcome,
+        measures: &Measures,
+    ) -> (Option<String>, Option<bool>) {
+        let judged = outcome.text.get(measures.judged.part.clone()).unwrap_or_default();
+        let judged = String::from_utf8_lossy(judged).into_owned();
+        let prompt = &self.task.prompts[round.prompt];
+        let correct = self.task.answer.as_ref().and_then(|place| prompt.is_answered(place, &judged));
+        (Some(judged).filter(|_| self.judging().is_partial()), correct)
     }
 
     /// Lists all texts behind the prompts of these rounds, with their probabilities, if the definition asks
@@ -248,8 +266,30 @@ impl<M: Model + 'static> Bench<'_, M> {
         self.plan.definition()
     }
 
-    /// Sets how the next run draws. What the definition says of temperatures was checked.
+    /// Ways to judge texts. What the definition says of stop strings was checked.
+    fn judging(&self) -> Judging {
+        let Definition { stop, first_value, .. } = self.definition();
+        let stop = StopStrings::new(stop.iter().map(String::as_str)).unwrap_or_default();
+        Judging { stop, first_value: *first_value }
+    }
+
+    /// The number of texts that a method learns from before it is measured, if it learns from any.
+    fn texts_learnt(&self, variant: &Variant) -> Option<usize> {
+        let texts = variant.warm_ups.or(self.definition().warm_ups.first().copied()).unwrap_or(0);
+        Some(texts).filter(|_| matches!(variant.lessons(), Lessons::WarmUps(_)))
+    }
+
+    /// True if the method had learnt from warm-ups on the prompt of a round.
+    fn seen(&self, variant: &Variant, round: &Round) -> Option<bool> {
+        let texts = self.texts_learnt(variant)?;
+        let prompt = &self.prompts[round.prompt];
+        Some(self.warm_up_prompts.iter().take(texts).any(|warm_up| warm_up == prompt))
+    }
+
+    /// Sets how the next run draws, and where it stops. What the definition says of temperatures was checked.
     fn options(&mut self, temperature: f64, seed: u64, max_tokens: usize) {
+        let stop = self.judging().stop;
+        self.decoder.options_mut().stop = stop;
         let options = self.decoder.options_mut();
         options.sampling = Sampling::with_temperature(temperature).unwrap_or_default();
         options.seed = seed;
@@ -266,7 +306,7 @@ impl<M: Model + 'static> Bench<'_, M> {
     ) -> Result<Ready<M>, ExperimentError> {
         let prior = match (grammar, variant.k, variant.lessons()) {
             (Some(grammar), Some(k), Lessons::WarmUps(refinements)) => {
-                let texts = variant.warm_ups.or(self.definition().warm_ups.first().copied()).unwrap_or(0);
+                let texts = self.texts_learnt(variant).unwrap_or(0);
                 let key = (k, refinements, temperature.to_bits(), texts);
                 if !self.priors.contains_key(&key) {
                     watch.doing(&format!("{}: warm-ups for {}", self.task.name, variant.method));
@@ -287,7 +327,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         let mut stage = Stage { decoder: &mut *self.decoder, grammar, tokenizer };
         let run = format!("{} {}, a run that is not counted", self.task.name, variant.method);
         ready.method.prepare(&mut stage).map_err(failed(&*run))?;
-        ready.method.generate(&mut stage, &self.prompts[0]).map_err(failed(run))?;
+        ready.method.generate(&mut stage, &self.warm_up_prompts[0]).map_err(failed(run))?;
         Ok(ready)
     }
 
@@ -341,7 +381,8 @@ impl<M: Model + 'static> Bench<'_, M> {
         })
     }
 
-    /// What is learnt from warm-ups: texts with seeds of their own, as the paper does (section 4).
+    /// Learns from warm-ups, as the paper does (section 4): texts with seeds of their own, on prompts of
+    /// their own unless the definition asks for the paper's, which are the measured ones.
     fn warm_up(
         &mut self,
         grammar: &CompiledGrammar,
@@ -357,7 +398,7 @@ impl<M: Model + 'static> Bench<'_, M> {
         self.decoder.set_constraint(Some(grammar.constraint()))?;
         self.decoder.set_drafter(Some(Drafter::new(Box::new(Arc::clone(&learner)), length)));
         let mut made = Ok(());
-        for (seed, prompt) in (WARM_UP_SEED..).zip(self.prompts.iter().cycle()).take(texts) {
+        for (seed, prompt) in (WARM_UP_SEED..).zip(self.warm_up_prompts.iter().cycle()).take(texts) {
             self.decoder.options_mut().seed = seed;
             made = made.and_then(|()| self.decoder.generate(prompt).map(drop));
         }
@@ -370,18 +411,21 @@ impl<M: Model + 'static> Bench<'_, M> {
 }
 
 /// What was generated and measured, but for what hangs on the definition.
-fn row(run: RunId, text: String, outcome: &Outcome, measures: Measures) -> Row {
+fn row(run: RunId, outcome: &Outcome, measures: Measures) -> Row {
     let Outcome { tokens, stats, .. } = outcome;
     Row {
         definition: String::new(),
         run,
         turn: 0,
-        text,
+        text: String::from_utf8_lossy(&outcome.text).into_owned(),
         tokens: tokens.iter().map(|token| token.raw()).collect(),
-        finish: outcome.finish.into(),
+        // A stop string ends a text also where its method, another engine's, does not know of it.
+        finish: if measures.judged.stopped { End::Stop } else { outcome.finish.into() },
         complete: outcome.complete,
-        well_formed: measures.well_formed,
+        well_formed: measures.judged.well_formed,
+        judged: None,
         prefix: measures.prefix,
+        seen: None,
         prompt_tokens: stats.prompt_tokens,
         passes: stats.passes,
         drafted: stats.drafted,

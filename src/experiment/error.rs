@@ -2,7 +2,6 @@
 
 use std::{io, path::PathBuf};
 
-use super::methods::{MethodName, PeerError};
 use crate::{
     decode::{BuildError, DecodeError, DraftModelError},
     grammar::GrammarError,
@@ -97,10 +96,10 @@ pub enum ExperimentError {
     NoPeer,
     /// A method of an engine that runs the model itself, in a program that has none.
     #[error("this program does not have mistral.rs, which the method {0} is of")]
-    NoHost(MethodName),
+    NoHost(String),
     /// A method of a program, where no programs are started.
     #[error("no programs are started here, and the method {0} is one")]
-    NoPrograms(MethodName),
+    NoPrograms(String),
     /// A program of the definition does not do its work.
     #[error("program {name}: {source}")]
     Program {
@@ -148,6 +147,11 @@ pub enum ExperimentError {
         source: DecodeError,
     },
 }
+
+/// Words of another engine on what went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PeerError(pub String);
 
 impl ExperimentError {
     /// Something wrong with a definition.

@@ -3,6 +3,7 @@
 
 use super::{
     coupling::{Coupled, Coupling},
+    judged::{Judged, Judging},
     methods::{MethodError, Outcome},
 };
 use crate::{
@@ -28,7 +29,8 @@ pub(super) struct Measures {
     pub(super) canonical: Option<Vec<TokenId>>,
     pub(super) forced_tokens: Option<usize>,
     pub(super) forced_bytes: Option<usize>,
-    pub(super) well_formed: bool,
+    /// The part of the text that counts.
+    pub(super) judged: Judged,
     pub(super) prefix: bool,
 }
 
@@ -40,12 +42,13 @@ pub(super) struct Meter<'a> {
     pub(super) possible: TokenSet,
     /// The grammar with unbounded lookahead.
     pub(super) exact: &'a CompiledGrammar,
+    pub(super) judging: Judging,
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn new(tokenizer: &'a Tokenizer, exact: &'a CompiledGrammar) -> Self {
+    pub(super) fn new(tokenizer: &'a Tokenizer, exact: &'a CompiledGrammar, judging: Judging) -> Self {
         let vocabulary = exact.vocabulary();
-        Self { vocabulary, tokenizer, possible: possible(vocabulary), exact }
+        Self { vocabulary, tokenizer, possible: possible(vocabulary), exact, judging }
     }
 
     /// Measures a text that goes on from `prompt`. `constraint`: the one it was made under, at the beginning;
@@ -79,7 +82,7 @@ impl<'a> Meter<'a> {
             canonical: self.tokenizer.alone(self.vocabulary, &outcome.text),
             forced_tokens: constrained.then(|| self.forced_tokens(&outcome.tokens)),
             forced_bytes: if constrained { ForcedText::count(&start, &outcome.text) } else { None },
-            well_formed: prefix && exact.is_complete(),
+            judged: self.judging.judge(&outcome.text, self.exact)?,
             prefix,
         })
     }

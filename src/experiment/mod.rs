@@ -10,6 +10,7 @@ mod definition;
 pub mod enumeration;
 mod error;
 mod header;
+mod judged;
 mod measures;
 pub mod methods;
 pub mod outputs;
@@ -24,7 +25,7 @@ mod tokens;
 
 pub use definition::{
     AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, GrammarTexts, Program, Prompt, ShippedGrammars,
-    Task, Turns, Variant,
+    Task, Turns, Variant, WarmUpPrompts,
 };
 pub use error::ExperimentError;
 pub use header::{Header, Machine, ModelRecord, date, model_hash};

@@ -161,6 +161,7 @@ mod tests {
 
     fn plan(shard: Option<&str>) -> Plan {
         let text = "name = \"a\"\ngrammars = [\"json\"]\nprompts = [\"x\", \"y\"]\n\
+            warm_up_prompts = [\"w\"]\n\
             seeds = { from = 0, count = 20 }\n\
             methods = [\"unconstrained\", \"masks\", \"paper\"]\ns = [1, 2]";
         let grammar = |_: &str| Some("root ::= \"a\"");

@@ -21,6 +21,7 @@ use super::{
     passes::{PassCurve, read_passes, write_passes},
     plan::Plan,
     row::{Row, fill_reproduced},
+    summary::{PlainNames, quoted},
 };
 
 /// The header's file.
@@ -149,16 +150,9 @@ pub fn read(folder: &Path) -> Result<(Header, Vec<Row>), ExperimentError> {
     Ok((header, rows))
 }
 
-/// Puts the records of the shards of one experiment together in a folder, in the order of the plan.
-///
-/// # Errors
-/// If the folders are of different definitions, commits or models, a run is missing or there twice, or the
-/// folder has something in it.
-pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentError> {
-    let mut whole: Option<Header> = None;
-    let mut rows = std::collections::HashMap::new();
-    let mut curves: Vec<PassCurve> = Vec::new();
-    let mut distributions: Vec<Distribution> = Vec::new();
+/// Curves and distributions that were measured beside the runs of shards, once each.
+fn measured_beside(folders: &[PathBuf]) -> Result<(Vec<PassCurve>, Vec<Distribution>), ExperimentError> {
+    let (mut curves, mut distributions): (Vec<PassCurve>, Vec<Distribution>) = Default::default();
     for folder in folders {
         // Of each model the first that was measured: machines differ, so curves do not add up.
         for curve in read_passes(folder)? {
@@ -174,6 +168,20 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentErro
                 distributions.push(one);
             }
         }
+    }
+    Ok((curves, distributions))
+}
+
+/// Puts the records of the shards of one experiment together in a folder, in the order of the plan.
+///
+/// # Errors
+/// If the folders are of different definitions, commits or models, a run is missing or there twice, or the
+/// folder has something in it.
+pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentError> {
+    let mut whole: Option<Header> = None;
+    let mut rows = std::collections::HashMap::new();
+    let (curves, distributions) = measured_beside(folders)?;
+    for folder in folders {
         let (header, found) = read(folder)?;
         if let Some(whole) = &mut whole {
             let differences = whole.differences_of_shards(&header);
@@ -181,6 +189,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Vec<Row>, ExperimentErro
                 return Err(ExperimentError::Differs { path: folder.clone(), differences });
             }
             whole.machines.extend(header.machines);
+            whole.begun = header.begun.min(std::mem::take(&mut whole.begun));
         } else {
             whole = Some(Header { shard: None, ..header });
         }
@@ -316,10 +325,14 @@ fn read_rows(path: &Path) -> Result<(Vec<Row>, u64), ExperimentError> {
     Ok((rows, u64::try_from(whole).unwrap_or(u64::MAX)))
 }
 
-/// Rows as comma-separated values (RFC 4180), with a head, and the number of tokens in place of the tokens.
+/// Rows as comma-separated values (RFC 4180), with a head, the number of tokens in place of the tokens, and
+/// models named without folders.
 fn csv(rows: &[Row]) -> String {
     let mut table = String::new();
+    let names = PlainNames::of(rows.iter().map(|row| row.run.model.as_str()));
     for (number, row) in rows.iter().enumerate() {
+        let mut row = row.clone();
+        row.run.model = names.get(&row.run.model).to_owned();
         let value = serde_json::to_value(row).unwrap_or_default();
         let Some(fields) = value.as_object() else { continue };
         if number == 0 {
@@ -343,15 +356,6 @@ fn cell(value: &serde_json::Value) -> String {
         other => other.to_string(),
     };
     quoted(&text)
-}
-
-/// A text as a cell of comma-separated values.
-pub(super) fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 #[cfg(test)]

@@ -166,10 +166,18 @@ pub struct Row {
     pub finish: End,
     /// Did it end in the language? Without a constraint: did it end other than by length?
     pub complete: bool,
-    /// Is the whole text in the language of the grammar, whether a constraint was there or not?
+    /// Is the judged text in the language of the grammar, whether a constraint was there or not?
     pub well_formed: bool,
-    /// Is the text a prefix of one in the language?
+    /// The part of the text that is judged, where the definition has `stop` or `first_value`; `None` where
+    /// the whole text is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<String>,
+    /// Is the whole text a prefix of one in the language?
     pub prefix: bool,
+    /// Did warm-ups that the method learnt from go on from this prompt too? `None` where it learnt from none,
+    /// and in records from before this was noted.
+    #[serde(default)]
+    pub seen: Option<bool>,
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
     /// Passes of the model, the prompt's included.
@@ -275,17 +283,21 @@ pub(super) fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-/// Fills [`Row::reproduced`] from the unconstrained rows among them.
+/// Fills [`Row::reproduced`] from the unconstrained rows among them. Where parts of texts are judged, these
+/// are compared, otherwise the tokens.
 pub fn fill_reproduced(rows: &mut [Row]) {
     let place = |run: &RunId| {
         let RunId { model, grammar, prompt, temperature, seed, .. } = run;
         (model.clone(), grammar.clone(), *prompt, temperature.to_bits(), *seed)
     };
     let free = rows.iter().filter(|row| row.run.method == UNCONSTRAINED && row.well_formed);
-    let free: std::collections::HashMap<_, Vec<u32>> =
-        free.map(|row| (place(&row.run), row.tokens.clone())).collect();
+    let written = |row: &Row| (row.judged.clone(), row.tokens.clone());
+    let free: std::collections::HashMap<_, _> = free.map(|row| (place(&row.run), written(row))).collect();
     for row in rows.iter_mut().filter(|row| row.run.method != UNCONSTRAINED) {
-        row.reproduced = free.get(&place(&row.run)).map(|tokens| *tokens == row.tokens);
+        row.reproduced = free.get(&place(&row.run)).map(|(judged, tokens)| match (judged, &row.judged) {
+            (Some(one), Some(other)) => one == other,
+            _ => *tokens == row.tokens,
+        });
     }
 }
 
@@ -318,7 +330,9 @@ pub(super) mod tests {
             finish: End::Stop,
             complete: true,
             well_formed: true,
+            judged: None,
             prefix: true,
+            seen: None,
             prompt_tokens: 4,
             passes: 3,
             drafted: 2,
@@ -410,5 +424,12 @@ pub(super) mod tests {
         fill_reproduced(&mut rows);
         let filled: Vec<_> = rows.iter().map(|row| row.reproduced).collect();
         assert_eq!(filled, [None, Some(true), Some(false), None, None, None]);
+        // What is judged is compared, whatever stands around it.
+        for (row, judged) in rows.iter_mut().zip(["{}", "{}", "[]"]) {
+            row.judged = Some(judged.to_owned());
+        }
+        rows[1].tokens = vec![9];
+        fill_reproduced(&mut rows);
+        assert_eq!((rows[1].reproduced, rows[2].reproduced), (Some(true), Some(false)));
     }
 }

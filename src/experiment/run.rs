@@ -90,10 +90,10 @@ impl Others<'_> {
             match method {
                 MethodName::Llguidance if self.peer.is_none() => return Err(ExperimentError::NoPeer),
                 MethodName::Mistralrs(_) if self.host.is_none() => {
-                    return Err(ExperimentError::NoHost(method.clone()));
+                    return Err(ExperimentError::NoHost(method.to_string()));
                 }
                 MethodName::Program(_) if self.programs.is_none() => {
-                    return Err(ExperimentError::NoPrograms(method.clone()));
+                    return Err(ExperimentError::NoPrograms(method.to_string()));
                 }
                 _ => {}
             }
@@ -148,13 +148,17 @@ pub fn run_with<M: Model + 'static>(
         let mut decoder = Decoder::builder(model).vocabulary(vocabulary.clone()).build()?;
         for of_task in of_model.chunk_by(|one, other| one.task == other.task) {
             let task = &plan.definition().tasks[of_task[0].task];
-            let prompts =
-                task.prompts.iter().map(|prompt| prompt_tokens(&tokenizer, &vocabulary, &prompt.text));
+            let tokens = |text: &str| prompt_tokens(&tokenizer, &vocabulary, text);
+            let prompts: Vec<_> =
+                task.prompts.iter().map(|prompt| tokens(&prompt.text)).collect::<Result<_, _>>()?;
+            let warm_up_prompts: Vec<_> =
+                task.warm_up_prompts.iter().map(|text| tokens(text)).collect::<Result<_, _>>()?;
             let mut bench = Bench {
                 plan,
                 model: of_task[0].model,
                 task,
-                prompts: prompts.collect::<Result<_, _>>()?,
+                warm_up_prompts: if warm_up_prompts.is_empty() { prompts.clone() } else { warm_up_prompts },
+                prompts,
                 tokenizer: &tokenizer,
                 grammars: Grammars::new(task, &vocabulary)?,
                 priors: HashMap::new(),

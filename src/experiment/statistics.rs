@@ -1,8 +1,8 @@
 //! Means with intervals, by the bootstrap over prompts (Efron's percentile method).
 //!
 //! Texts of one prompt are alike, so prompts are drawn again, each with all of its texts; where there is one
-//! prompt only, texts are. Everything is a ratio of two sums over texts, so that a mean over tokens is one
-//! too.
+//! prompt only, there is no interval, as its texts tell nothing of other prompts. Everything is a ratio of
+//! two sums over texts, so that a mean over tokens is one too.
 //!
 //! Invariant: the same rows give the same intervals: the resamples have a fixed seed.
 
@@ -10,22 +10,46 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Resamples.
-const RESAMPLES: usize = 1000;
+/// Number of times that prompts are drawn again.
+pub const RESAMPLES: usize = 1000;
 /// Their seed.
 const SEED: u64 = 0x5eed;
 
-/// An estimate with its 95% interval.
+/// An estimate with its 95% interval, if there are several prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The value for all texts.
     pub value: f64,
-    /// The 2.5% quantile of the resamples.
-    pub low: f64,
-    /// The 97.5% quantile.
-    pub high: f64,
+    /// The 2.5% quantile of the resamples; `None` for one prompt.
+    pub low: Option<f64>,
+    /// The 97.5% quantile; `None` for one prompt.
+    pub high: Option<f64>,
     /// Texts that it is about.
     pub n: usize,
+}
+
+impl Estimate {
+    /// A value that is known exactly, of `n` measurements.
+    #[must_use]
+    pub fn exact(value: f64, n: usize) -> Self {
+        Self { value, low: None, high: None, n }
+    }
+
+    /// The bounds of the interval; `None` without one.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.low.zip(self.high)
+    }
+
+    /// The words of the estimate, with so many figures behind the point: the interval stands in brackets, or
+    /// `-` in its place.
+    #[must_use]
+    pub fn words(&self, figures: usize) -> String {
+        match self.interval() {
+            Some((low, high)) => format!("{:.figures$} ({low:.figures$} to {high:.figures$})", self.value),
+            None => format!("{:.figures$} (-)", self.value),
+        }
+    }
 }
 
 /// What one text adds to the two sums of a ratio.
@@ -56,12 +80,11 @@ impl Sums {
     }
 }
 
-/// The units that are drawn again: prompts, or texts where all have the same.
+/// The units that are drawn again: prompts.
 fn units(parts: &[Part]) -> BTreeMap<usize, Sums> {
-    let one = parts.windows(2).all(|pair| pair[0].prompt == pair[1].prompt);
     let mut units: BTreeMap<usize, Sums> = BTreeMap::new();
-    for (text, Part { prompt, above, below }) in parts.iter().enumerate() {
-        let unit = units.entry(if one { text } else { *prompt }).or_default();
+    for Part { prompt, above, below } in parts {
+        let unit = units.entry(*prompt).or_default();
         *unit = unit.add(Sums { above: *above, below: *below });
     }
     units
@@ -101,6 +124,9 @@ fn estimate(n: usize, units: usize, of: impl Fn(&mut dyn Iterator<Item = usize>)
     if units == 0 || !value.is_finite() {
         return None;
     }
+    if units == 1 {
+        return Some(Estimate::exact(value, n));
+    }
     let mut random = SEED;
     let mut draw = || {
         random = random.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -114,8 +140,7 @@ fn estimate(n: usize, units: usize, of: impl Fn(&mut dyn Iterator<Item = usize>)
     values.retain(|value| value.is_finite());
     values.sort_by(f64::total_cmp);
     let quantile = |share: usize| values.get(values.len() * share / 1000).or(values.last()).copied();
-    let (low, high) = (quantile(25).unwrap_or(value), quantile(975).unwrap_or(value));
-    Some(Estimate { value, low, high, n })
+    Some(Estimate { value, low: quantile(25), high: quantile(975), n })
 }
 
 #[cfg(test)]
@@ -139,8 +164,9 @@ mod tests {
         for _ in 0..400 {
             let parts: Vec<Part> = (0..40).map(|prompt| part(prompt, noise(&mut seed))).collect();
             let found = ratio(&parts, |value| value).unwrap();
-            held += usize::from(found.low <= 0.5 && 0.5 <= found.high);
-            assert!(found.low <= found.value && found.value <= found.high);
+            let (low, high) = found.interval().unwrap();
+            held += usize::from(low <= 0.5 && 0.5 <= high);
+            assert!(low <= found.value && found.value <= high);
         }
         // 95% of 400, within three standard deviations and the bootstrap's known shortfall at n = 40.
         assert!((362..=393).contains(&held), "{held}");
@@ -150,10 +176,31 @@ mod tests {
     fn texts_of_a_prompt_go_together() {
         let alike: Vec<Part> = (0..100).map(|text| part(text / 50, f64::from(u8::from(text < 50)))).collect();
         let apart: Vec<Part> = (0..100).map(|text| part(text, f64::from(u8::from(text < 50)))).collect();
-        let width = |parts: &[Part]| ratio(parts, |value| value).map(|found| found.high - found.low).unwrap();
+        let width = |parts: &[Part]| {
+            let (low, high) = ratio(parts, |value| value).unwrap().interval().unwrap();
+            high - low
+        };
         assert!(width(&alike) > 3.0 * width(&apart));
-        let one: Vec<Part> = alike.iter().map(|part| Part { prompt: 3, ..*part }).collect();
-        assert!((width(&one) - width(&apart)).abs() < 1e-12);
+    }
+
+    /// However many texts: what they differ by tells nothing of other prompts.
+    #[test]
+    fn one_prompt_has_no_interval() {
+        for texts in [1, 2, 100] {
+            let parts: Vec<Part> =
+                (0..texts).map(|text| part(3, f64::from(u8::from(text % 2 == 0)))).collect();
+            for found in [ratio(&parts, |value| value), relative(&parts, &parts)] {
+                let found = found.unwrap();
+                assert_eq!((found.interval(), found.n), (None, parts.len()));
+                assert!(found.words(2).ends_with(" (-)"), "{}", found.words(2));
+            }
+            let mut more = parts.clone();
+            more.push(part(4, 1.0));
+            let found = ratio(&more, |value| value).unwrap();
+            assert!(found.interval().is_some() && !found.words(2).contains("(-)"));
+            // Of two methods only prompts that both have count.
+            assert_eq!(relative(&more, &parts).unwrap().interval(), None);
+        }
     }
 
     #[test]
@@ -161,7 +208,8 @@ mod tests {
         let base: Vec<Part> = (1..20_u8).map(|prompt| part(prompt.into(), f64::from(prompt))).collect();
         let twice: Vec<Part> = base.iter().map(|one| Part { above: 2.0 * one.above, ..*one }).collect();
         let found = relative(&twice, &base).unwrap();
-        assert!((found.value - 2.0).abs() < 1e-12 && (found.high - found.low).abs() < 1e-12);
+        let (low, high) = found.interval().unwrap();
+        assert!((found.value - 2.0).abs() < 1e-12 && (high - low).abs() < 1e-12);
         assert_eq!(relative(&twice, &[]), None);
         assert_eq!(ratio(&[], |value| value), None);
         assert_eq!(ratio(&[Part { prompt: 0, above: 1.0, below: 0.0 }], |value| value), None);

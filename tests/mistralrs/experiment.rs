@@ -18,6 +18,7 @@ temperatures = [0, 1]
 seeds = { from = 0, count = 2 }
 max_tokens = 48
 warm_ups = 2
+warm_up_prompts = ["Animals: "]
 "#;
 
 fn experiment(regex: &str, file: &str) -> (tempfile::TempDir, crate::cli::Run) {

@@ -1,5 +1,7 @@
 //! Proposers, priors and drafts; and that the shipped model writes the same text with them.
 
+#[cfg(feature = "experiments")]
+mod definitions;
 mod draft_model;
 mod drafts;
 mod priors;

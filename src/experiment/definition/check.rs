@@ -1,14 +1,25 @@
 //! What a definition means, and what contradicts itself in it.
 
-use std::{collections::HashSet, hash::Hash, path::Path};
+use std::path::Path;
 
 use super::{
-    AnswerPlace, DEFAULT_MODEL, Definition, DraftSource, ExperimentError, K, MethodName, Program, Prompt,
-    ShippedGrammars, Syntax, Task,
-    raw::{RawDefinition, RawDraft, RawProgram, RawPromptFile, RawPrompts, RawQuick, RawSyntax, RawTask},
-    shipped,
+    DEFAULT_MODEL, Definition,
+    parts::{DraftSource, Program},
+    prompt::WarmUpPrompts,
+    raw::{RawDefinition, RawDraft, RawProgram, RawQuick},
+    shipped::ShippedGrammars,
+    source::Source,
+    tasks::{Apart, tasks},
 };
-use crate::{decode::Sampling, experiment::methods::Refinement, proposer::DraftLength};
+use crate::{
+    decode::{Sampling, StopStrings},
+    experiment::{
+        error::ExperimentError,
+        methods::{MethodName, Refinement},
+        row::K,
+    },
+    proposer::DraftLength,
+};
 
 /// Tokens of a text, if the definition says nothing: the paper's.
 const MAX_TOKENS: usize = 128;
@@ -19,39 +30,6 @@ const DRAFT: usize = 10;
 /// Least acceptance of a guess, if the definition says nothing.
 const THRESHOLD: f64 = 0.5;
 
-/// Where a definition and its files lie.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    name: &'a str,
-    folder: &'a Path,
-    shipped: ShippedGrammars<'a>,
-}
-
-impl Source<'_> {
-    fn wrong(&self, message: impl Into<String>) -> ExperimentError {
-        ExperimentError::definition(self.name, message)
-    }
-
-    /// Refuses an empty list, and one with the same thing twice.
-    fn list<T: std::fmt::Debug, I: Eq + Hash>(
-        &self,
-        key: &str,
-        list: &[T],
-        identity: impl Fn(&T) -> I,
-    ) -> Result<(), ExperimentError> {
-        if list.is_empty() {
-            return Err(self
-                .wrong(format!("`{key}` is empty"))
-                .with_hint(format!("leave `{key}` out, or fill it")));
-        }
-        let mut seen = HashSet::new();
-        match list.iter().find(|item| !seen.insert(identity(item))) {
-            Some(twice) => Err(self.wrong(format!("`{key}` has {twice:?} twice"))),
-            None => Ok(()),
-        }
-    }
-}
-
 /// What a definition means.
 pub(super) fn resolve(
     raw: RawDefinition,
@@ -61,33 +39,30 @@ pub(super) fn resolve(
     shipped: ShippedGrammars<'_>,
 ) -> Result<Definition, ExperimentError> {
     let source = Source { name, folder, shipped };
-    let given = (raw.k.is_some(), raw.s.is_some() || raw.threshold.is_some(), raw.warm_ups.is_some());
+    let own = raw.grammars.iter().any(|task| task.warm_up_prompts.is_some());
+    let warm_ups = (raw.warm_ups.is_some(), raw.warm_up_prompts.is_some() || own);
+    let given = (raw.k.is_some(), raw.s.is_some() || raw.threshold.is_some(), warm_ups);
     // The whole is checked even where a part of it is to be run.
-    let quicker = match (quick, &raw.quick) {
-        (true, None) => {
-            return Err(source
-                .wrong("there is no table [quick]")
-                .with_hint("leave --quick out, or say in [quick] what a quick run has less of"));
-        }
-        (true, Some(_)) => true,
-        (false, _) => false,
-    };
-    let programs = raw.programs.into_iter();
-    let programs: Vec<Program> =
-        programs.map(|(name, RawProgram { command, grammar })| Program { name, command, grammar }).collect();
+    if quick && raw.quick.is_none() {
+        return Err(source
+            .wrong("there is no table [quick]")
+            .with_hint("leave --quick out, or say in [quick] what a quick run has less of"));
+    }
+    let program = |(name, RawProgram { command, grammar })| Program { name, command, grammar };
+    let programs: Vec<Program> = raw.programs.into_iter().map(program).collect();
     check_programs(source, &programs, &raw.methods)?;
+    let methods = methods(source, &raw.methods, &programs)?;
+    let warm_ups = raw.warm_ups.unwrap_or_else(|| vec![WARM_UPS]);
+    let learnt = warm_ups.iter().max().filter(|_| methods.iter().any(MethodName::warms_up));
+    let apart = Apart { warm_ups: learnt.copied().unwrap_or(0), prompts: raw.warm_up_prompts.as_ref() };
     let mut definition = Definition {
         name: raw.name,
         about: raw.about,
         models: raw.models.unwrap_or_else(|| vec![DEFAULT_MODEL.to_owned()]),
         mistralrs_model: raw.mistralrs_model,
-        draft_model: raw.draft_model.map(|RawDraft { model, quantize, kv }| DraftSource {
-            model,
-            quantize,
-            kv,
-        }),
-        tasks: tasks(source, raw.grammars, raw.prompts.as_ref())?,
-        methods: methods(source, &raw.methods, &programs)?,
+        draft_model: raw.draft_model.map(draft),
+        tasks: tasks(source, raw.grammars, raw.prompts.as_ref(), apart)?,
+        methods,
         programs,
         k: raw.k.unwrap_or_else(|| vec![K::Infinite]),
         s: raw.s.unwrap_or_else(|| vec![DRAFT]),
@@ -95,7 +70,10 @@ pub(super) fn resolve(
         temperatures: raw.temperatures.unwrap_or_else(|| vec![1.0]),
         seeds: raw.seeds.map_or_else(|| vec![0], |seeds| seeds.0),
         max_tokens: raw.max_tokens.unwrap_or(MAX_TOKENS),
-        warm_ups: raw.warm_ups.unwrap_or_else(|| vec![WARM_UPS]),
+        warm_ups,
+        warm_up_prompts: apart.way(),
+        stop: raw.stop,
+        first_value: raw.first_value,
         passes: raw.passes,
         enumerate: raw.enumerate,
         retokenize: raw.retokenize,
@@ -103,15 +81,23 @@ pub(super) fn resolve(
     };
     check(source, &definition)?;
     without_effect(source, &definition, given)?;
-    if let Some(quick) = raw.quick {
+    if let Some(changes) = raw.quick {
         let whole = definition.clone();
-        lessen(source, &mut definition, quick)?;
+        lessen(source, &mut definition, changes)?;
         check(source, &definition)?;
-        if !quicker {
+        if !quick {
             definition = whole;
         }
     }
+    // Of a single prompt nothing can be set apart, and then records are to say so.
+    if apart.warm_ups > 0 && definition.tasks.iter().any(|task| task.warm_up_prompts.is_empty()) {
+        definition.warm_up_prompts = WarmUpPrompts::Measured;
+    }
     Ok(definition)
+}
+
+fn draft(RawDraft { model, quantize, kv }: RawDraft) -> DraftSource {
+    DraftSource { model, quantize, kv }
 }
 
 /// Refuses programs that cannot be methods, or are none.
@@ -245,6 +231,12 @@ fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), Exp
             .wrong(format!("`warm_ups` is 0, and {paper} has nothing but what it learnt before"))
             .with_hint("give it some warm-ups, or leave it out"));
     }
+    greedy_warm_ups(source, definition)?;
+    if StopStrings::new(definition.stop.iter().map(String::as_str)).is_err() {
+        return Err(
+            source.wrong("`stop` has an empty text, which would end every text before its first token")
+        );
+    }
     let weighs = |method: &&MethodName| matches!(method, MethodName::Conditional { .. });
     if let Some(method) = definition.methods.iter().find(weighs)
         && definition.temperatures.contains(&0.0)
@@ -278,17 +270,38 @@ fn contradictions(source: Source<'_>, definition: &Definition) -> Result<(), Exp
     Ok(())
 }
 
+/// Refuses greedy texts that warm-ups would be, where nobody has said that they may.
+fn greedy_warm_ups(source: Source<'_>, definition: &Definition) -> Result<(), ExperimentError> {
+    let asked = definition.warm_up_prompts == WarmUpPrompts::Measured;
+    let learns = definition.methods.iter().any(MethodName::warms_up) && definition.warm_ups != [0];
+    if asked || !learns || !definition.temperatures.contains(&0.0) {
+        return Ok(());
+    }
+    match definition.tasks.iter().find(|task| task.warm_up_prompts.is_empty()) {
+        Some(task) => Err(source
+            .wrong(format!(
+                "grammar {:?} has one prompt, and at temperature 0 warm-ups on it are the measured text",
+                task.name
+            ))
+            .with_hint(
+                "give it more prompts, or warm_up_prompts = [\"..\"]; \"measured\" measures it, with a mark",
+            )),
+        None => Ok(()),
+    }
+}
+
 /// Refuses settings that no method heeds.
 fn without_effect(
     source: Source<'_>,
     definition: &Definition,
-    (k, s, warm_ups): (bool, bool, bool),
+    (k, s, warm_ups): (bool, bool, (bool, bool)),
 ) -> Result<(), ExperimentError> {
     let any = |heeds: fn(&MethodName) -> bool| definition.methods.iter().any(heeds);
     for (given, heeded, key, example) in [
         (k, any(MethodName::takes_k), "k", "masks"),
         (s, any(MethodName::takes_s), "s` or `threshold", "paper"),
-        (warm_ups, any(MethodName::warms_up), "warm_ups", "paper"),
+        (warm_ups.0, any(MethodName::warms_up), "warm_ups", "paper"),
+        (warm_ups.1, any(MethodName::warms_up), "warm_up_prompts", "paper"),
         (
             definition.draft_model.is_some(),
             any(|method| method.second().is_some()),
@@ -309,133 +322,4 @@ fn without_effect(
         }
     }
     Ok(())
-}
-
-fn tasks(
-    source: Source<'_>,
-    raw: Vec<RawTask>,
-    prompts: Option<&RawPrompts>,
-) -> Result<Vec<Task>, ExperimentError> {
-    raw.into_iter().map(|raw| task(source, raw, prompts)).collect()
-}
-
-fn task(source: Source<'_>, raw: RawTask, prompts: Option<&RawPrompts>) -> Result<Task, ExperimentError> {
-    let RawTask { name, file, syntax, also, prompts: own, answer } = raw;
-    let (syntax, grammar) = match (file, syntax) {
-        (Some(file), syntax) => {
-            let path = source.folder.join(&file);
-            let syntax = syntax.map_or_else(|| of_ending(&path), notation);
-            (syntax, text_of_grammar(syntax, &path)?)
-        }
-        (None, None) => {
-            let unknown = || source.wrong(format!("there is no grammar {name:?}"));
-            let text = source.shipped.text(&name);
-            let text = text.ok_or_else(|| unknown().with_hint(shipped::advice(source.shipped, &name)))?;
-            (Syntax::Gbnf, text.to_owned())
-        }
-        (None, Some(_)) => {
-            return Err(source.wrong(format!("grammar {name:?} has a `syntax`, and no `file` that is in it")));
-        }
-    };
-    let answer = match answer.as_deref() {
-        None => None,
-        Some("last_number") => Some(AnswerPlace::LastNumber),
-        Some(pointer) if pointer.starts_with('/') => Some(AnswerPlace::Pointer(pointer.to_owned())),
-        Some(other) => {
-            return Err(source
-                .wrong(format!("`answer` of grammar {name:?} is {other:?}"))
-                .with_hint("use a JSON pointer such as \"/answer\", or \"last_number\""));
-        }
-    };
-    let prompts = match own.as_ref().or(prompts) {
-        Some(RawPrompts::Inline(texts)) => {
-            texts.iter().map(|text| Prompt { text: text.clone(), answer: None }).collect()
-        }
-        Some(RawPrompts::File(file)) => prompts_of_file(source, file, &name)?,
-        None => {
-            return Err(source
-                .wrong(format!("grammar {name:?} has no prompts"))
-                .with_hint("give it `prompts`, or the definition, for all grammars"));
-        }
-    };
-    if answer.is_some() && prompts.iter().all(|prompt| prompt.answer.is_none()) {
-        return Err(source
-            .wrong(format!("grammar {name:?} says where answers are, and its prompts have none"))
-            .with_hint("prompts in a file can have an \"answer\""));
-    }
-    let also = also.iter().map(|file| {
-        let path = source.folder.join(file);
-        Ok::<_, ExperimentError>((of_ending(&path), text_of_grammar(of_ending(&path), &path)?))
-    });
-    Ok(Task { name, syntax, grammar, also: also.collect::<Result<_, _>>()?, prompts, answer })
-}
-
-/// The text of a grammar in a file.
-fn text_of_grammar(syntax: Syntax, path: &Path) -> Result<String, ExperimentError> {
-    let content = std::fs::read_to_string(path).map_err(ExperimentError::io("read", path))?;
-    Ok(syntax.text_of_file(&content).into_owned())
-}
-
-fn notation(syntax: RawSyntax) -> Syntax {
-    match syntax {
-        RawSyntax::Gbnf => Syntax::Gbnf,
-        RawSyntax::Regex => Syntax::Regex,
-        RawSyntax::Ebnf => Syntax::Ebnf,
-        RawSyntax::Lark => Syntax::Lark,
-        RawSyntax::LarkGreedy => Syntax::LarkGreedy,
-        RawSyntax::JsonSchema => Syntax::JsonSchema,
-        RawSyntax::StructuralTag => Syntax::StructuralTag,
-    }
-}
-
-/// The notation of a file by its ending, as the program's flags take it.
-fn of_ending(path: &Path) -> Syntax {
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("regex" | "re") => Syntax::Regex,
-        Some("ebnf") => Syntax::Ebnf,
-        Some("lark") => Syntax::Lark,
-        Some("json") if path.to_str().is_some_and(|path| path.ends_with(".tags.json")) => {
-            Syntax::StructuralTag
-        }
-        Some("json") => Syntax::JsonSchema,
-        _ => Syntax::Gbnf,
-    }
-}
-
-/// The prompts of a file of JSON lines, for this grammar.
-fn prompts_of_file(
-    source: Source<'_>,
-    file: &RawPromptFile,
-    grammar: &str,
-) -> Result<Vec<Prompt>, ExperimentError> {
-    #[derive(serde::Deserialize)]
-    struct Line {
-        #[serde(default)]
-        task: Option<String>,
-        prompt: String,
-        #[serde(default)]
-        answer: Option<serde_json::Value>,
-    }
-    let path = source.folder.join(&file.file);
-    let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
-    let form = file.form.as_deref().unwrap_or(grammar);
-    let mut prompts = Vec::new();
-    let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
-    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let Line { task, prompt, answer } = serde_json::from_str(line).map_err(|error| {
-            ExperimentError::definition(format!("{}:{number}", path.display()), error.to_string())
-        })?;
-        if task.is_none_or(|task| task == form) {
-            let answer = answer.map(|answer| match answer {
-                serde_json::Value::String(text) => text,
-                other => other.to_string(),
-            });
-            prompts.push(Prompt { text: prompt, answer });
-        }
-    }
-    prompts.truncate(file.most.unwrap_or(usize::MAX));
-    if prompts.is_empty() {
-        return Err(source.wrong(format!("{} has no prompts of the form {form:?}", path.display())));
-    }
-    Ok(prompts)
 }

@@ -4,16 +4,26 @@
 //! files that it names were read.
 
 mod check;
+mod notation;
 mod one_or_more;
+mod parts;
+mod prompt;
 mod raw;
 mod shipped;
+mod source;
+mod tasks;
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
+pub(super) use self::notation::notation;
 use self::raw::RawDefinition;
-pub use self::shipped::{GrammarTexts, ShippedGrammars};
+pub use self::{
+    parts::{DraftSource, Program, Task, Turns},
+    prompt::{AnswerPlace, Prompt, WarmUpPrompts},
+    shipped::{GrammarTexts, ShippedGrammars},
+};
 use super::{error::ExperimentError, methods::MethodName, row::K};
 use crate::grammar::Syntax;
 
@@ -54,6 +64,13 @@ pub struct Definition {
     pub max_tokens: usize,
     /// Numbers of texts that counts are learnt from before they are frozen.
     pub warm_ups: Vec<usize>,
+    /// Prompts that these texts go on from.
+    pub warm_up_prompts: WarmUpPrompts,
+    /// Texts of which the first one that comes ends a text. It is cut, and judged, before it.
+    pub stop: Vec<String>,
+    /// Is the first complete text of the language judged, white space before it left out, and what comes
+    /// behind it not? Otherwise the whole text is.
+    pub first_value: bool,
     /// Most new tokens of the passes whose cost is measured before all runs, if it is to be.
     pub passes: Option<usize>,
     /// If set, all token sequences of each grammar are [listed with their probabilities](super::enumeration),
@@ -63,79 +80,6 @@ pub struct Definition {
     pub retokenize: bool,
     /// How methods take turns.
     pub turns: Turns,
-}
-
-/// Where a draft model is from.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-#[non_exhaustive]
-pub struct DraftSource {
-    /// Its name, as one of [`Definition::models`].
-    pub model: String,
-    /// The format that its weights are quantised to while it is loaded, as `--quantize` names it.
-    pub quantize: Option<String>,
-    /// The format of its keys and values, as `--kv` names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kv: Option<String>,
-}
-
-/// A program that writes texts itself, as a method of its name.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[non_exhaustive]
-pub struct Program {
-    /// The method's name.
-    pub name: String,
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// Is it to keep texts to the grammar? Otherwise it writes without one.
-    pub grammar: bool,
-}
-
-/// How the methods of a prompt and seed take turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Turns {
-    /// Another one is first each time, so that what a machine does over time falls on all alike.
-    #[default]
-    Rotate,
-    /// In the order of the definition.
-    Fixed,
-}
-
-/// A grammar and its prompts.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Task {
-    /// What rows call it.
-    pub name: String,
-    /// Its notation.
-    pub syntax: Syntax,
-    /// The grammar.
-    pub grammar: String,
-    /// The same grammar in other notations, for engines that do not read the first one.
-    pub also: Vec<(Syntax, String)>,
-    /// What texts go on from.
-    pub prompts: Vec<Prompt>,
-    /// Where a text has its answer.
-    pub answer: Option<AnswerPlace>,
-}
-
-/// A prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Prompt {
-    /// What the text goes on from.
-    pub text: String,
-    /// The right answer, if there is one.
-    pub answer: Option<String>,
-}
-
-/// Where a text has its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnswerPlace {
-    /// The value at a JSON pointer.
-    Pointer(String),
-    /// The last number in the text.
-    LastNumber,
 }
 
 /// A method with its settings: a column of the grid.
@@ -259,6 +203,15 @@ impl Definition {
             "temperatures": self.temperatures, "seeds": self.seeds, "max_tokens": self.max_tokens,
             "warm_ups": warm_ups, "turns": self.turns,
         });
+        if self.methods.iter().any(MethodName::warms_up) {
+            value["warm_up_prompts"] = json!(self.warm_up_prompts);
+        }
+        if !self.stop.is_empty() {
+            value["stop"] = json!(self.stop);
+        }
+        if self.first_value {
+            value["first_value"] = json!(true);
+        }
         if let Some(passes) = self.passes {
             value["passes"] = json!(passes);
         }
@@ -297,6 +250,7 @@ impl Definition {
                 grammar: String::new(),
                 also: Vec::new(),
                 prompts: prompts.iter().map(|_| prompt()).collect(),
+                warm_up_prompts: Vec::new(),
                 answer: None,
             })
         };
@@ -320,6 +274,9 @@ impl Definition {
             seeds: of(value, "seeds")?,
             max_tokens: 0,
             warm_ups: of(value, "warm_ups").or_else(|| of(value, "warm_ups").map(|one| vec![one]))?,
+            warm_up_prompts: of(value, "warm_up_prompts").unwrap_or_default(),
+            stop: of(value, "stop").unwrap_or_default(),
+            first_value: of(value, "first_value").unwrap_or_default(),
             passes: of(value, "passes"),
             enumerate: of(value, "enumerate"),
             retokenize: of(value, "retokenize").unwrap_or_default(),
@@ -332,101 +289,6 @@ impl Definition {
     pub fn hash(&self) -> String {
         blake3::hash(self.to_json().to_string().as_bytes()).to_hex().to_string()
     }
-}
-
-impl Task {
-    fn to_json(&self) -> Value {
-        let prompts: Vec<Value> = self
-            .prompts
-            .iter()
-            .map(|Prompt { text, answer }| match answer {
-                Some(answer) => json!({ "prompt": text, "answer": answer }),
-                None => json!({ "prompt": text }),
-            })
-            .collect();
-        let answer = match &self.answer {
-            Some(AnswerPlace::Pointer(pointer)) => Some(pointer.as_str()),
-            Some(AnswerPlace::LastNumber) => Some("last_number"),
-            None => None,
-        };
-        let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
-        let mut value = json!({
-            "name": self.name, "syntax": notation(self.syntax), "prompts": prompts, "answer": answer,
-            "grammar": hash(&self.grammar),
-        });
-        if !self.also.is_empty() {
-            let also: Vec<Value> =
-                self.also.iter().map(|(syntax, text)| json!([notation(*syntax), hash(text)])).collect();
-            value["also"] = json!(also);
-        }
-        value
-    }
-
-    /// The grammar in all notations that there are, the one that we read first.
-    pub fn notations(&self) -> impl Iterator<Item = (Syntax, &str)> {
-        let also = self.also.iter().map(|(syntax, text)| (*syntax, text.as_str()));
-        std::iter::once((self.syntax, self.grammar.as_str())).chain(also)
-    }
-}
-
-/// What definitions and records call a notation.
-pub(super) fn notation(syntax: Syntax) -> &'static str {
-    match syntax {
-        Syntax::Gbnf => "gbnf",
-        Syntax::Regex => "regex",
-        Syntax::Ebnf => "ebnf",
-        Syntax::Lark => "lark",
-        Syntax::LarkGreedy => "lark_greedy",
-        Syntax::JsonSchema => "json_schema",
-        Syntax::StructuralTag => "structural_tag",
-    }
-}
-
-impl Prompt {
-    /// Is the answer of `text` at `place` the right one? `None` if there is no right one. Numbers are
-    /// compared as such.
-    #[must_use]
-    pub fn is_answered(&self, place: &AnswerPlace, text: &str) -> Option<bool> {
-        let right = self.answer.as_ref()?.trim();
-        let found = match place {
-            AnswerPlace::Pointer(pointer) => {
-                let value: Option<Value> = serde_json::from_str(text).ok();
-                value.as_ref().and_then(|value| value.pointer(pointer)).map(|value| match value {
-                    Value::String(text) => text.clone(),
-                    other => other.to_string(),
-                })
-            }
-            AnswerPlace::LastNumber => last_number(text),
-        };
-        let number = |text: &str| text.trim().parse::<f64>().ok();
-        Some(found.is_some_and(|found| match (number(&found), number(right)) {
-            (Some(found), Some(right)) => (found - right).abs() <= 1e-9 * right.abs().max(1.0),
-            _ => found.trim() == right,
-        }))
-    }
-}
-
-/// The last number in a text, thousands' commas left out.
-fn last_number(text: &str) -> Option<String> {
-    let mut found = None;
-    let mut number = String::new();
-    for c in text.chars().chain([' ']) {
-        match c {
-            '0'..='9' => number.push(c),
-            '.' if !number.is_empty() && !number.contains('.') => number.push(c),
-            ',' if number.ends_with(|c: char| c.is_ascii_digit()) => {}
-            _ => {
-                if number.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
-                    found = Some(number.trim_end_matches('.').to_owned());
-                }
-                number.clear();
-                if c == '-' {
-                    number.push(c);
-                }
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::{
     de::{self, IntoDeserializer, value},
 };
 
-use super::super::row::K;
+use crate::experiment::row::K;
 
 /// A thing that lists of definitions have.
 pub(super) trait Listed {

@@ -5,11 +5,14 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Deserializer, de};
 
 use super::{
-    super::row::K,
-    ExperimentError, Turns,
     one_or_more::{Listed, list_or_one, some_or_one},
+    parts::Turns,
+    prompt::WarmUpPrompts,
 };
-use crate::grammar::suggest;
+use crate::{
+    experiment::{error::ExperimentError, row::K},
+    grammar::suggest,
+};
 
 /// A definition file.
 #[derive(Debug, Deserialize)]
@@ -41,6 +44,11 @@ pub(super) struct RawDefinition {
     pub(super) max_tokens: Option<usize>,
     #[serde(default, deserialize_with = "some_or_one")]
     pub(super) warm_ups: Option<Vec<usize>>,
+    pub(super) warm_up_prompts: Option<RawWarmUps>,
+    #[serde(default)]
+    pub(super) stop: Vec<String>,
+    #[serde(default)]
+    pub(super) first_value: bool,
     pub(super) passes: Option<usize>,
     pub(super) enumerate: Option<usize>,
     #[serde(default)]
@@ -106,6 +114,7 @@ pub(super) struct RawTask {
     pub(super) syntax: Option<RawSyntax>,
     pub(super) also: Vec<String>,
     pub(super) prompts: Option<RawPrompts>,
+    pub(super) warm_up_prompts: Option<RawWarmUps>,
     pub(super) answer: Option<String>,
 }
 
@@ -136,6 +145,46 @@ pub(super) struct RawSeeds(pub(super) Vec<u64>);
 pub(super) enum RawPrompts {
     Inline(Vec<String>),
     File(RawPromptFile),
+}
+
+/// Prompts of warm-ups: the name of a way, or prompts.
+#[derive(Debug, Clone)]
+pub(super) enum RawWarmUps {
+    /// The name of a way to choose them.
+    Way(WarmUpPrompts),
+    /// Prompts of their own.
+    Own(RawPrompts),
+}
+
+impl<'de> Deserialize<'de> for RawWarmUps {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = RawWarmUps;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"apart\", \"measured\", a list of prompts, or { file = \"prompts.jsonl\" }")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<RawWarmUps, E> {
+                let name = de::value::StrDeserializer::<E>::new(name);
+                WarmUpPrompts::deserialize(name).map(RawWarmUps::Way)
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<RawWarmUps, A::Error> {
+                let list = Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))?;
+                Ok(RawWarmUps::Own(RawPrompts::Inline(list)))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RawWarmUps, A::Error> {
+                let file = RawPromptFile::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(RawWarmUps::Own(RawPrompts::File(file)))
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
 }
 
 /// Prompts in lines of JSON.
@@ -248,16 +297,18 @@ struct TaskTable {
     #[serde(default, deserialize_with = "list_or_one")]
     also: Vec<String>,
     prompts: Option<RawPrompts>,
+    warm_up_prompts: Option<RawWarmUps>,
     answer: Option<String>,
 }
 
 simple_or_table!(
     RawTask, "the name of a grammar that comes with the program, or a table with its name and file",
     text => |name| {
-        RawTask { name, file: None, syntax: None, also: Vec::new(), prompts: None, answer: None }
+        let (also, prompts, warm_up_prompts) = (Vec::new(), None, None);
+        RawTask { name, file: None, syntax: None, also, prompts, warm_up_prompts, answer: None }
     };
-    TaskTable => |TaskTable { name, file, syntax, also, prompts, answer }| {
-        Ok(RawTask { name, file, syntax, also, prompts, answer })
+    TaskTable => |TaskTable { name, file, syntax, also, prompts, warm_up_prompts, answer }| {
+        Ok(RawTask { name, file, syntax, also, prompts, warm_up_prompts, answer })
     }
 );
 

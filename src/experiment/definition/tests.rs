@@ -19,6 +19,7 @@ seeds = { from = 5, count = 3 }
 prompts = ["A: ", "B: "]
 max_tokens = 20
 warm_ups = 2
+warm_up_prompts = ["W: "]
 
 [quick]
 grammars = ["json"]
@@ -116,6 +117,91 @@ fn shipped_priors_know_no_lookahead() {
     };
     assert_eq!(of("shipped"), [Some(K::Infinite)]);
     assert_eq!(of("ours"), [Some(K::Terminals(1)), Some(K::Infinite)]);
+}
+
+/// Warm-ups go on from prompts that are never measured, unless the definition says otherwise by name.
+#[test]
+fn warm_ups_have_prompts_of_their_own() {
+    let with = |prompts: usize, rest: &str| {
+        let prompts: Vec<String> = (0..prompts).map(|number| format!("\"{number}\"")).collect();
+        let text = format!(
+            "name = \"a\"\ngrammars = [\"json\"]\nmethods = [\"paper\"]\nprompts = [{}]\n{rest}",
+            prompts.join(", ")
+        );
+        parse(&text, false)
+    };
+    for (prompts, rest, measured, apart) in [
+        (2, "", 1, 1),
+        (5, "", 4, 1),
+        (6, "", 4, 2),
+        (50, "", 40, 10),
+        (100, "", 90, 10),
+        (50, "warm_ups = 3", 47, 3),
+        (50, "warm_ups = [3, 20]", 40, 10),
+        (100, "warm_ups = [3, 20]", 80, 20),
+        (50, "temperatures = [0]", 40, 10),
+        (5, "warm_up_prompts = \"apart\"", 4, 1),
+        (5, "warm_up_prompts = [\"w\", \"v\"]", 5, 2),
+        (5, "warm_up_prompts = { file = \"p.jsonl\", form = \"digits\" }", 5, 2),
+        (5, "warm_up_prompts = \"measured\"", 5, 0),
+        (1, "", 1, 0),
+        (1, "warm_up_prompts = [\"w\"]\ntemperatures = [0]", 1, 1),
+        (1, "warm_up_prompts = \"measured\"\ntemperatures = [0]", 1, 0),
+    ] {
+        let found = with(prompts, rest).unwrap();
+        let task = &found.tasks[0];
+        assert_eq!((task.prompts.len(), task.warm_up_prompts.len()), (measured, apart), "{prompts} {rest}");
+        assert!(task.prompts.iter().all(|prompt| !task.warm_up_prompts.contains(&prompt.text)), "{rest}");
+        let way = if apart == 0 { WarmUpPrompts::Measured } else { WarmUpPrompts::Apart };
+        assert_eq!(found.warm_up_prompts, way, "{prompts} {rest}");
+        // Records know it, and those from before there was a choice did it the other way.
+        let mut json = found.to_json();
+        assert_eq!(Definition::outline(&json).unwrap().warm_up_prompts, way);
+        json.as_object_mut().unwrap().remove("warm_up_prompts");
+        assert_eq!(Definition::outline(&json).unwrap().warm_up_prompts, WarmUpPrompts::Measured);
+    }
+    // Where nothing learns nothing is set apart.
+    let plain = "name = \"a\"\ngrammars = [\"json\"]\nmethods = [\"masks\"]\nprompts = [\"1\", \"2\"]";
+    assert_eq!(parse(plain, false).unwrap().tasks[0].prompts.len(), 2);
+    for (prompts, rest, said) in [
+        (1, "temperatures = [0]", "at temperature 0 warm-ups on it are the measured text"),
+        (1, "temperatures = [1, 0]", "at temperature 0"),
+        (3, "warm_up_prompts = \"theirs\"", "unknown variant `theirs`"),
+        (3, "warm_up_prompts = []", "`warm_up_prompts` of grammar \"json\" is empty"),
+        (3, "warm_up_prompts = 4", "a list of prompts"),
+    ] {
+        let (message, hint) = with(prompts, rest).unwrap_err();
+        assert!(message.contains(said), "{rest}: {message}");
+        assert!(hint.is_none_or(|hint| !hint.contains('\n')));
+    }
+    let (message, _) = parse(&format!("{plain}\nwarm_up_prompts = [\"w\"]"), false).unwrap_err();
+    assert!(message.contains("no method heeds `warm_up_prompts`"), "{message}");
+}
+
+#[test]
+fn texts_can_be_judged_in_part() {
+    let with = |rest: &str| {
+        let text =
+            format!("name = \"a\"\ngrammars = [\"json\"]\nmethods = [\"masks\"]\nprompts = [\"1\"]\n{rest}");
+        parse(&text, false)
+    };
+    let plain = with("").unwrap();
+    assert!(plain.stop.is_empty() && !plain.first_value);
+    let found = with("stop = [\"\\n\\n\", \"Q:\"]\nfirst_value = true").unwrap();
+    assert_eq!((&found.stop[..], found.first_value), (&["\n\n".to_owned(), "Q:".to_owned()][..], true));
+    assert_ne!(found.hash(), plain.hash());
+    let outline = Definition::outline(&found.to_json()).unwrap();
+    assert_eq!((outline.stop, outline.first_value), (found.stop, true));
+    for (rest, said) in [
+        ("stop = [\"\"]", "`stop` has an empty text"),
+        ("stop = [\"a\", \"\"]", "`stop` has an empty text"),
+        ("stop = \"a\"", "stop"),
+        ("first_value = 1", "first_value"),
+        ("first_values = true", "unknown field `first_values`"),
+    ] {
+        let (message, _) = with(rest).unwrap_err();
+        assert!(message.contains(said) || message.contains("expected"), "{rest}: {message}");
+    }
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! Canonical tokenisations only, by the decoder that the library has for them.
 
 use super::{Method, MethodError, Outcome, Stage, decoded};
-use crate::{decode::CanonicalDecoder, ids::TokenId, model::Model};
+use crate::{
+    decode::{CanonicalDecoder, DecodeOptions, StopStrings},
+    ids::TokenId,
+    model::Model,
+};
 
 /// Masks of canonical tokenisations.
 #[derive(Debug)]
@@ -12,7 +16,8 @@ impl<M: Model> Method<M> for Canonical {
         let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
             return Ok(decoded(stage.decoder, prompt)?);
         };
-        let options = stage.decoder.options_mut().clone();
+        // Which tokens it takes back is not known before its end: it does not stop at strings.
+        let options = DecodeOptions { stop: StopStrings::default(), ..stage.decoder.options_mut().clone() };
         let model = stage.decoder.model_mut();
         let mut decoder = CanonicalDecoder::new(model, stage.tokenizer, &constraint, &options)?;
         let text = decoder.write(prompt, &|| true)?;

@@ -5,7 +5,7 @@ use std::num::{NonZeroU8, NonZeroUsize};
 use super::{Method, MethodError, Outcome, Stage, decoded};
 use crate::{
     constraint::Constraint,
-    decode::{ConditionalDecoder, ConditionalText, DecodeOptions},
+    decode::{ConditionalDecoder, ConditionalText, DecodeOptions, StopStrings},
     ids::TokenId,
     model::{BatchModel, InTurns, Model},
 };
@@ -21,7 +21,8 @@ impl<M: Model> Method<M> for Conditional {
         let Some(constraint) = stage.grammar.map(crate::CompiledGrammar::constraint) else {
             return Ok(decoded(stage.decoder, prompt)?);
         };
-        let options = stage.decoder.options_mut().clone();
+        // Weights are of whole texts: there is no stopping at strings.
+        let options = DecodeOptions { stop: StopStrings::default(), ..stage.decoder.options_mut().clone() };
         let model = stage.decoder.model_mut();
         let particles = NonZeroUsize::from(self.particles);
         let text = match model.as_batch(particles).map_err(crate::decode::DecodeError::model)? {

@@ -11,7 +11,10 @@ use super::{Method, MethodError, Outcome, Stage};
 use crate::{
     compile::CompiledGrammar,
     decode::{DecodeError, DecodeOptions, Generation},
-    experiment::{ExperimentError, Task, methods::PeerError},
+    experiment::{
+        Task,
+        error::{ExperimentError, PeerError},
+    },
     ids::TokenId,
     model::Model,
     proposer::Prior,

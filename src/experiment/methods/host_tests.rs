@@ -13,7 +13,8 @@ use crate::{
 };
 
 const DEFINITION: &str = "name = \"h\"\ngrammars = [\"small\"]\nprompts = [\"A: \", \"B\"]\nmax_tokens = 24\n\
-    seeds = [0, 1, 2]\nwarm_ups = 2\nmethods = [\"unconstrained\", \"masks\", \"mistralrs\", \
+    seeds = [0, 1, 2]\nwarm_ups = 2\nwarm_up_prompts = [\"W: \"]\n\
+    methods = [\"unconstrained\", \"masks\", \"mistralrs\", \
     \"mistralrs-llguidance\", \"mistralrs-masks\", \"mistralrs-drafts\"]";
 
 /// Our decoder as another engine, which notes what it was asked.

@@ -26,12 +26,13 @@ pub(super) use self::host::ByHost;
 pub use self::host::{Host, HostJob, HostWay, HostWriter};
 pub use self::name::{MethodName, Refinement, Refinements, Second, UnknownMethod};
 pub(super) use self::peer::ByPeer;
-pub use self::peer::{Peer, PeerError, PeerGrammar, PeerText};
+pub use self::peer::{Peer, PeerGrammar, PeerText};
 pub use self::program::Programs;
 use self::{
     canonical::Canonical, conditional::Conditional, drafted::Drafted, online::Online, rejection::Rejection,
     templates::Templates,
 };
+pub use super::error::PeerError;
 use super::{definition::Variant, error::ExperimentError, row::K};
 use crate::{
     compile::CompiledGrammar,
@@ -190,8 +191,8 @@ impl Variant {
             (MethodName::Always | MethodName::Naive, _) => plain(Masking::Always),
             (MethodName::Opportunistic, _) => plain(Masking::Opportunistic),
             (MethodName::Canonical, _) => Box::new(Canonical),
-            (MethodName::Templates { flexible }, Some(grammar)) => {
-                Box::new(Templates::new(tokenizer, grammar.vocabulary(), *flexible))
+            (MethodName::Templates { flexible, healed }, Some(grammar)) => {
+                Box::new(Templates::new(tokenizer, grammar.vocabulary(), *flexible, *healed))
             }
             (MethodName::Forced, Some(grammar)) => Box::new(Drafted::forced(grammar, tokenizer)),
             (method, Some(grammar)) if let Some(refinements) = method.refinements() => {

@@ -1,7 +1,13 @@
 //! The names of methods, as definitions write them.
 //!
-//! `paper` is Domino as printed, and `paper+gumbel+lookup` the same with two of our refinements on top: so a
-//! definition can climb the ladder from one to the other rung by rung.
+//! `paper` is Domino as we read the paper, and `paper+gumbel+lookup` the same with two of our refinements on
+//! top: so a definition can climb the ladder from one to the other rung by rung. `ours-gumbel` is all of them
+//! but one, so it can also be climbed down.
+//!
+//! What `paper` files its counts under (alpha) is where the scanner is: its states, and at a border of
+//! terminals those that may come next. The paper has the subterminal that was read last there, which tells
+//! less at borders and more about the way that led there; and it does not print its threshold, so that it is
+//! ours.
 
 use std::{fmt, num::NonZeroU8, str::FromStr, sync::Arc};
 
@@ -38,6 +44,8 @@ pub enum MethodName {
     Templates {
         /// White space that the grammar leaves free is drawn, in place of what was there before.
         flexible: bool,
+        /// Tokens are healed at the ends of what goes in: the last one is drawn again, with what follows.
+        healed: bool,
     },
     /// Masks of llguidance, after every pass; in programs that have it.
     Llguidance,
@@ -68,6 +76,8 @@ pub enum Second {
     Joint,
 }
 
+/// Beginning of the names of methods that have all refinements but one.
+const BUT: &str = "ours-";
 /// What the names of methods with particles begin with.
 const CONDITIONAL: &str = "conditional-";
 
@@ -125,6 +135,18 @@ impl Refinements {
         Refinement::ALL.iter().fold(Self::default(), |all, (one, _)| all.with(*one))
     }
 
+    /// All refinements but one.
+    #[must_use]
+    pub fn but(one: Refinement) -> Self {
+        Self(Self::all().0 & !one.bit())
+    }
+
+    /// The one that is missing, if it is one.
+    fn missing(self) -> Option<&'static str> {
+        let is_it = |one: &&(Refinement, &str)| Self::but(one.0) == self;
+        Refinement::ALL.iter().find(is_it).map(|(_, name)| *name)
+    }
+
     /// These and one more.
     #[must_use]
     pub fn with(self, one: Refinement) -> Self {
@@ -158,7 +180,7 @@ impl Refinements {
 }
 
 /// The names of methods without refinements.
-static NAMES: [(MethodName, &str); 22] = [
+static NAMES: [(MethodName, &str); 24] = [
     (MethodName::Unconstrained, super::super::row::UNCONSTRAINED),
     (MethodName::Masks, "masks"),
     (MethodName::Always, "always"),
@@ -176,8 +198,10 @@ static NAMES: [(MethodName, &str); 22] = [
     (MethodName::Mistralrs(HostWay::Masks), "mistralrs-masks"),
     (MethodName::Mistralrs(HostWay::Drafts), "mistralrs-drafts"),
     (MethodName::Canonical, "canonical"),
-    (MethodName::Templates { flexible: false }, "templates"),
-    (MethodName::Templates { flexible: true }, "templates-flexible"),
+    (MethodName::Templates { flexible: false, healed: true }, "templates"),
+    (MethodName::Templates { flexible: true, healed: true }, "templates-flexible"),
+    (MethodName::Templates { flexible: false, healed: false }, "templates-unhealed"),
+    (MethodName::Templates { flexible: true, healed: false }, "templates-flexible-unhealed"),
     (MethodName::DraftModel(Second::Masked), "draft_model"),
     (MethodName::DraftModel(Second::Unmasked), "draft_model-unmasked"),
     (MethodName::DraftModel(Second::Joint), "draft_model-joint"),
@@ -254,6 +278,9 @@ impl fmt::Display for MethodName {
         let plain = match self {
             Self::Conditional { particles } => return write!(f, "{CONDITIONAL}{particles}"),
             Self::Program(name) => return f.write_str(name),
+            Self::Paper(refinements) if let Some(missing) = refinements.missing() => {
+                return write!(f, "{BUT}{missing}");
+            }
             Self::Paper(_) => &Self::Paper(Refinements::default()),
             other => other,
         };
@@ -284,7 +311,7 @@ impl UnknownMethod {
         let refinements: Vec<&str> = Refinement::ALL.iter().map(|(_, name)| *name).collect();
         format!(
             "the methods are {}, and {CONDITIONAL}8 for 8 particles, up to 255; paper takes refinements, as \
-             in paper+gumbel: {}",
+             in paper+gumbel, and {BUT}gumbel is ours without it: {}",
             names.join(", "),
             refinements.join(", ")
         )
@@ -300,6 +327,10 @@ impl FromStr for MethodName {
             let method = Self::Conditional { particles: particles.parse().map_err(|_| unknown())? };
             // One spelling of a number.
             return if method.to_string() == text { Ok(method) } else { Err(unknown()) };
+        }
+        if let Some(missing) = text.strip_prefix(BUT) {
+            let (one, _) = Refinement::ALL.iter().find(|(_, name)| *name == missing).ok_or_else(unknown)?;
+            return Ok(Self::Paper(Refinements::but(*one)));
         }
         let mut parts = text.split('+');
         let base = parts.next().unwrap_or_default();
@@ -326,13 +357,25 @@ mod tests {
         for method in NAMES.iter().map(|(method, _)| method.clone()).chain(ladder).chain(conditional) {
             assert_eq!(method.to_string().parse(), Ok(method));
         }
+        for (one, name) in Refinement::ALL {
+            let but: MethodName = format!("{BUT}{name}").parse().unwrap();
+            assert_eq!(but, MethodName::Paper(Refinements::but(one)));
+            assert_eq!(but.to_string().parse(), Ok(but.clone()));
+            // Only without lengths that pay does it take `s`.
+            assert_eq!((but.takes_s(), but.warms_up()), (one == Refinement::Adaptive, true), "{name}");
+            let listed = Refinement::ALL.iter().filter(|(other, _)| *other != one);
+            let listed = listed.map(|(_, name)| format!("+{name}")).collect::<String>();
+            assert_eq!(format!("paper{listed}").parse(), Ok(but), "the same method by a longer name");
+        }
         let all = MethodName::Paper(Refinements::all());
         assert_eq!(all.to_string().parse(), Ok(all));
         assert_eq!("paper+gumbel+soft".parse::<MethodName>().unwrap().to_string(), "paper+soft+gumbel");
         for wrong in ["conditional", "conditional-0", "conditional-08", "conditional-256", "conditional-+8"] {
             assert!(wrong.parse::<MethodName>().is_err(), "{wrong}");
         }
-        for wrong in ["", "our", "ours+soft", "paper+", "paper+soft+soft", "Paper", "paper soft"] {
+        for wrong in
+            ["", "our", "ours+soft", "paper+", "paper+soft+soft", "Paper", "paper soft", "ours-", "ours-all"]
+        {
             let error = wrong.parse::<MethodName>().unwrap_err();
             assert!(error.hint().contains("masks") && error.hint().contains("gumbel"), "{wrong}");
         }

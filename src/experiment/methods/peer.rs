@@ -15,7 +15,7 @@ use crate::{
         single::{Choice, Choose, Text},
         timed,
     },
-    experiment::Task,
+    experiment::{Task, error::PeerError},
     ids::TokenId,
     model::Model,
     vocab::{TokenSet, Vocabulary},
@@ -54,11 +54,6 @@ pub trait PeerText {
     /// If the engine fails.
     fn advance(&mut self, token: TokenId) -> Result<(), PeerError>;
 }
-
-/// What another engine says went wrong.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PeerError(pub String);
 
 /// Masks of another engine after every pass.
 pub(in crate::experiment) struct ByPeer {

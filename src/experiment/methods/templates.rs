@@ -4,6 +4,12 @@
 //! The fixed text is what the grammar forces. White space that the grammar leaves free is either fixed as
 //! well, as it was before in the text, or a hole. What is fixed costs no pass; but its tokens end where it
 //! does, and not where the model's would, which is what bends the model.
+//!
+//! Token healing, which Guidance has, takes some of that back: of the fixed text before a hole the last token
+//! does not go in, and a token is drawn in its place, of those that begin with it. Borders before fixed text
+//! are not healed, nor is the one between prompt and text.
+
+use std::borrow::Cow;
 
 use super::{Method, MethodError, Outcome, Stage, chosen};
 use crate::{
@@ -16,7 +22,7 @@ use crate::{
     ids::TokenId,
     model::Model,
     proposer::{ForcedText, Site},
-    vocab::{Tokenizer, Vocabulary},
+    vocab::{TokenSet, Tokenizer, Vocabulary},
 };
 
 /// Inserts fixed text.
@@ -25,15 +31,35 @@ pub(super) struct Templates {
     forced: ForcedText,
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
+    /// Are borders healed?
+    healed: bool,
+    /// The text that the next token begins with, as it was taken back from the fixed text.
+    border: Vec<u8>,
 }
 
 impl Templates {
-    /// `flexible`: white space that the grammar leaves free is drawn.
-    pub(super) fn new(tokenizer: &Tokenizer, vocabulary: &Vocabulary, flexible: bool) -> Self {
+    /// `flexible`: white space that the grammar leaves free is drawn; `healed`: tokens are healed at borders.
+    pub(super) fn new(tokenizer: &Tokenizer, vocabulary: &Vocabulary, flexible: bool, healed: bool) -> Self {
         let forced = ForcedText::new(tokenizer.clone(), vocabulary.clone());
         let forced = if flexible { forced } else { forced.with_spellings() };
-        Self { forced, tokenizer: tokenizer.clone(), vocabulary: vocabulary.clone() }
+        let (tokenizer, vocabulary) = (tokenizer.clone(), vocabulary.clone());
+        Self { forced, tokenizer, vocabulary, healed, border: Vec::new() }
     }
+
+    /// The tokens of a mask that begin with the text at the border; all of them if none does.
+    fn healing(&self, mask: &TokenSet) -> TokenSet {
+        let mut begin = TokenSet::empty(mask.size());
+        let begins =
+            |token: &TokenId| self.vocabulary.bytes(*token).is_some_and(|all| all.starts_with(&self.border));
+        mask.iter().filter(begins).for_each(|token| begin.insert(token));
+        if begin.iter().next().is_some() { begin } else { mask.clone() }
+    }
+}
+
+/// True if nothing can come behind `text`.
+fn ends(constraint: &Constraint, text: &[u8]) -> bool {
+    let mut behind = constraint.fork();
+    behind.advance_bytes(text) == Ok(text.len()) && behind.is_complete() && !behind.can_go_on()
 }
 
 impl Choose for Templates {
@@ -47,24 +73,42 @@ impl Choose for Templates {
     ) -> Result<Choice, DecodeError> {
         let position = text.position();
         stats.masks += 1;
-        let mask = timed(&mut stats.mask_time, || constraint.mask())?;
-        let drawn = sampler.draw(row, mask, position);
+        let mask = timed(&mut stats.mask_time, || {
+            let mask = constraint.mask()?;
+            Ok::<_, DecodeError>(match &self.border[..] {
+                [] => Cow::Borrowed(mask),
+                _ => Cow::Owned(self.healing(mask)),
+            })
+        })?;
+        let drawn = sampler.draw(row, &mask, position);
+        self.border.clear();
         drawn.map(Choice::Token).map_err(|error| DecodeError::draw(error, position))
     }
 
     fn fixed(&mut self, constraint: &Constraint, text: &Text) -> Vec<TokenId> {
+        if !self.border.is_empty() {
+            return Vec::new();
+        }
         let mut sequence = text.sequence.clone();
         let site = Site::new(Some(constraint), &mut sequence, 0.0, &|_, _| 0.0);
         let fixed = self.forced.text(&site);
         if fixed.is_empty() {
             return Vec::new();
         }
-        self.tokenizer.alone(&self.vocabulary, &fixed).unwrap_or_default()
+        let mut tokens = self.tokenizer.alone(&self.vocabulary, &fixed).unwrap_or_default();
+        if self.healed
+            && !ends(constraint, &fixed)
+            && let Some(last) = tokens.pop()
+        {
+            self.border = self.vocabulary.bytes(last).unwrap_or_default().to_vec();
+        }
+        tokens
     }
 }
 
 impl<M: Model> Method<M> for Templates {
     fn generate(&mut self, stage: &mut Stage<'_, M>, prompt: &[TokenId]) -> Result<Outcome, MethodError> {
+        self.border.clear();
         chosen(stage, prompt, self)
     }
 }

@@ -10,7 +10,7 @@ use super::{
         summary::Line,
     },
     table::{Cell, Table},
-    tables::{Group, best, groups, setting, table},
+    tables::group::{Group, PACE, best, groups, heads, pace, setting, table},
 };
 
 /// The total variations of one prompt.
@@ -48,26 +48,16 @@ fn one(group: &Group<'_>, rows: &[Row], distributions: &[Distribution]) -> Optio
             number(|found| found.exact),
             number(|found| found.masked),
             Cell::of(line.log_kept, 2),
-            Cell::of(line.throughput, 2),
         ]);
+        row.extend(pace(line));
         cells.push(row);
     }
     let about = "Total variation between the model conditioned on the language, all of whose texts were \
         listed, and: the texts of the method; as many draws from the conditional distribution itself, which \
         no method can be expected to fall below; and the distribution of masks, which is known too. Means \
         over prompts.";
-    let head = [
-        "grammar",
-        "method",
-        "k",
-        "s",
-        "n",
-        "TV of texts",
-        "TV of exact draws",
-        "TV of masks",
-        "log kept",
-        "over unconstrained",
-    ];
+    let more = ["TV of texts", "TV of exact draws", "TV of masks", "log kept"];
+    let head = heads(&[&more[..], &PACE].concat());
     let title = "Distance to the conditional distribution";
     (!cells.is_empty()).then(|| table(group, "distortion", title, about, &head, cells))
 }

@@ -3,9 +3,9 @@
 
 use super::{
     super::{passes::PassCurve, statistics::Estimate, summary::Line},
-    figures::{Figure, Marks, Series},
+    figures::{Figure, Marks, Panel, Series},
     table::{Cell, Table},
-    tables::{Group, best, same_method, setting, table, text},
+    tables::group::{Group, PACE, best, heads, pace, same_method, setting, table, text},
 };
 
 /// Lines that differ in the number of warm-ups alone, fewest first, for each grammar and method that has
@@ -37,25 +37,14 @@ pub(super) fn by_prior(group: &Group<'_>) -> Option<Table> {
             Cell::of(line.acceptance, 2),
             Cell::of(line.guessed, 2),
             Cell::of(line.tokens_per_pass, 2),
-            Cell::of(line.throughput, 2),
         ]);
+        cells.extend(pace(line));
         cells
     };
     let rows: Vec<Vec<Cell>> = by_warm_ups(group).into_iter().flatten().map(row).collect();
     let about = "Accepted among drafted tokens, share of all tokens that the counts guess, tokens for each \
         pass and throughput, by the number of texts that the prior was learnt from.";
-    let head = [
-        "grammar",
-        "method",
-        "k",
-        "s",
-        "n",
-        "texts learnt",
-        "acceptance",
-        "guessed",
-        "tokens/pass",
-        "over unconstrained",
-    ];
+    let head = heads(&[&["texts learnt", "acceptance", "guessed", "tokens/pass"][..], &PACE].concat());
     let title = "Acceptance by grammar and size of the prior";
     (!rows.is_empty()).then(|| table(group, "acceptance-by-prior", title, about, &head, rows))
 }
@@ -80,8 +69,7 @@ pub(super) fn coupling(group: &Group<'_>) -> Option<Table> {
         counts is the token that came (Gumbel coupling, where guesses share the draw's noise; without it the \
         guess is the likeliest token, which can be right more often than a draw); and the accepted among \
         the tokens that were drafted, which are guesses that seemed worth it, by all proposers.";
-    let head =
-        ["grammar", "method", "k", "s", "n", "texts learnt", "1 - TV", "guessed", "acceptance of drafts"];
+    let head = heads(&["texts learnt", "1 - TV", "guessed", "acceptance of drafts"]);
     let title = "Gumbel coupling beside maximal coupling";
     (!rows.is_empty()).then(|| table(group, "coupling", title, about, &head, rows))
 }
@@ -113,8 +101,8 @@ pub(super) fn passes(curves: &[PassCurve]) -> Option<Table> {
 pub(super) fn passes_figure(curves: &[PassCurve]) -> Option<Figure> {
     let series = |curve: &PassCurve| {
         let first = curve.seconds.first().copied()?;
-        let exact = |value: f64| Estimate { value, low: value, high: value, n: curve.repeats };
-        let points = (1..).zip(&curve.seconds).map(|(n, seconds)| (n, exact(seconds / first))).collect();
+        let exact = |seconds: &f64| Estimate::exact(seconds / first, curve.repeats);
+        let points = (1..).zip(&curve.seconds).map(|(n, seconds)| (n, exact(seconds))).collect();
         Some(Series { name: curve.model.clone(), points })
     };
     let series: Vec<Series<usize>> = curves.iter().filter_map(series).collect();
@@ -124,32 +112,37 @@ pub(super) fn passes_figure(curves: &[PassCurve]) -> Option<Figure> {
         about: "The median time of a pass over n new tokens, relative to a pass over one.".to_owned(),
         axis: "t(n)/t(1)".to_owned(),
         across: "n, new tokens of a pass".to_owned(),
-        marks: Marks::Lines(series),
+        ticks: Vec::new(),
+        base: Some(1.0),
+        marks: Marks::Lines(vec![Panel { name: String::new(), series, levels: Vec::new() }]),
     })
 }
 
-/// Acceptance by the size of the prior: a figure for each method, with a line for each grammar.
-pub(super) fn prior_figures(group: &Group<'_>) -> Vec<Figure> {
-    let mut methods: Vec<(&str, Vec<Series<usize>>)> = Vec::new();
+/// Acceptance by the size of the prior: a panel for each grammar, with a line for each method.
+pub(super) fn prior_figures(group: &Group<'_>) -> Option<Figure> {
+    let mut panels: Vec<Panel> = Vec::new();
     for lines in by_warm_ups(group) {
         let Some(first) = lines.first() else { continue };
         let points = lines.iter().filter_map(|line| Some((line.warm_ups?, line.acceptance?))).collect();
-        let series = Series { name: first.grammar.clone(), points };
-        match methods.iter_mut().find(|(method, _)| *method == first.method) {
-            Some((_, all)) => all.push(series),
-            None => methods.push((&first.method, vec![series])),
+        let series = Series { name: first.method.clone(), points };
+        match panels.iter_mut().find(|panel| panel.name == first.grammar) {
+            Some(panel) => panel.series.push(series),
+            None => {
+                panels.push(Panel { name: first.grammar.clone(), series: vec![series], levels: Vec::new() })
+            }
         }
     }
-    let figure = |(number, (method, series)): (usize, (&str, Vec<Series<usize>>))| Figure {
-        id: format!("acceptance-by-prior-{}{}", number + 1, group.suffix),
-        title: format!("Acceptance by size of the prior, {method}{}", group.title),
+    (!panels.is_empty()).then(|| Figure {
+        id: format!("acceptance-by-prior{}", group.suffix),
+        title: format!("Acceptance by size of the prior{}", group.title),
         about:
-            "Accepted among drafted tokens by the number of texts that the prior was learnt from; bars are \
-            95% intervals."
+            "Accepted among drafted tokens by the number of texts that the prior was learnt from, a panel \
+            for each grammar and a colour for each method; bars are 95% intervals."
                 .to_owned(),
         axis: "accepted among drafted tokens".to_owned(),
         across: "texts that the prior was learnt from".to_owned(),
-        marks: Marks::Lines(series),
-    };
-    methods.into_iter().enumerate().map(figure).collect()
+        ticks: Vec::new(),
+        base: None,
+        marks: Marks::Lines(panels),
+    })
 }

@@ -3,7 +3,7 @@
 use super::{
     super::summary::Line,
     table::{Cell, Table},
-    tables::{best, groups, table, text},
+    tables::group::{best, groups, paced, table, text},
 };
 
 /// A table for each model and temperature in which another engine takes part: `elsewhere` names the methods
@@ -31,7 +31,9 @@ pub(super) fn tables(lines: &[Line], elsewhere: &[String]) -> Vec<Table> {
                 let found: Vec<Option<&&Line>> = grammars.iter().map(of).collect();
                 let n: usize = found.iter().flatten().map(|line| line.n).sum();
                 let mut cells = vec![text(method), Cell::shown(Some(n))];
-                cells.extend(found.iter().map(|line| Cell::of(line.and_then(|line| line.end_to_end), 0)));
+                cells.extend(
+                    found.iter().map(|line| line.map_or(Cell::None, |line| paced(line, line.end_to_end, 0))),
+                );
                 cells
             };
             let head: Vec<&str> = ["method", "n"].into_iter().chain(grammars.iter().copied()).collect();

@@ -1,15 +1,23 @@
-//! What is drawn: throughput by s, and throughput and acceptance by grammar and method.
+//! What is drawn: throughput by s and by k, and throughput and acceptance by grammar and method.
 
 use super::{
-    super::{row::UNCONSTRAINED, statistics::Estimate, summary::Line},
     drafting,
-    tables::{Group, best, groups, sweeps},
+    tables::{
+        group::{Group, best, groups, sweeps},
+        speed::{COMPARED, compared},
+        texts,
+    },
+};
+use crate::experiment::{
+    row::{K, UNCONSTRAINED},
+    statistics::Estimate,
+    summary::Line,
 };
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its name in file names and addresses.
+    /// Name in file names and addresses.
     pub id: String,
     /// Its title.
     pub title: String,
@@ -19,6 +27,10 @@ pub struct Figure {
     pub axis: String,
     /// What the places of lines are.
     pub across: String,
+    /// Names of the places 0, 1 and so on, where places are no numbers.
+    pub ticks: Vec<String>,
+    /// A number that all is measured against, which is drawn across.
+    pub base: Option<f64>,
     /// What is drawn.
     pub marks: Marks,
 }
@@ -26,10 +38,21 @@ pub struct Figure {
 /// What is drawn in a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Marks {
-    /// Lines over numbers.
-    Lines(Vec<Series<usize>>),
+    /// Panels of lines over numbers, with the same axes and colours.
+    Lines(Vec<Panel>),
     /// Points beside the names of methods.
     Points(Vec<Series<String>>),
+}
+
+/// A part of a figure, for one grammar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// Title of the panel.
+    pub name: String,
+    /// Lines.
+    pub series: Vec<Series<usize>>,
+    /// Values that do not hang on the place, with the names of their methods.
+    pub levels: Vec<(String, Estimate)>,
 }
 
 /// Estimates that belong together, each at its place.
@@ -41,11 +64,21 @@ pub struct Series<P> {
     pub points: Vec<(P, Estimate)>,
 }
 
+/// A number of a line.
+type Of = fn(&Line) -> Option<Estimate>;
+
+/// The heading of throughput, relative and not, with what stands at the axis and the base.
+const RATES: [(&str, &str, Of, Option<f64>); 2] = [
+    ("throughput", "tokens/s over unconstrained", |line| line.throughput, Some(1.0)),
+    ("tokens-per-second", "tokens/s", |line| line.tokens_per_second, None),
+];
+
 /// All figures that the lines give.
 pub(super) fn all(lines: &[Line]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for group in groups(lines) {
         figures.extend(by_length(&group));
+        figures.extend(by_lookahead(&group));
         figures.extend(by_method(
             &group,
             "throughput",
@@ -64,54 +97,141 @@ pub(super) fn all(lines: &[Line]) -> Vec<Figure> {
     }
     // Where no text has the number there is nothing to draw, and no range to draw it in.
     figures.retain_mut(|figure| match &mut figure.marks {
-        Marks::Lines(series) => {
-            series.retain(|one| !one.points.is_empty());
-            !series.is_empty()
+        Marks::Lines(panels) => {
+            panels.iter_mut().for_each(|panel| panel.series.retain(|one| !one.points.is_empty()));
+            panels.retain(|panel| !panel.series.is_empty());
+            !panels.is_empty()
         }
         Marks::Points(_) => true,
     });
     figures
 }
 
-/// Throughput by s: a figure for each method that has several, with a line for each grammar, k and threshold.
-fn by_length(group: &Group<'_>) -> Vec<Figure> {
-    let mut methods: Vec<(&str, Vec<Series<usize>>)> = Vec::new();
-    let sweeps = sweeps(&group.lines);
-    let several = |of: fn(&Line) -> Option<String>| {
-        let mut found: Vec<Option<String>> = sweeps.iter().flatten().map(|line| of(line)).collect();
-        found.sort();
-        found.dedup();
-        found.len() > 1
-    };
-    let ks = several(|line| line.k.map(|k| k.to_string()));
-    let thresholds = several(|line| line.threshold.map(|threshold| threshold.to_string()));
-    for sweep in &sweeps {
-        let Some(first) = sweep.first() else { continue };
-        let mut name = first.grammar.clone();
-        if let Some(k) = first.k.filter(|_| ks) {
-            name += &format!(", k = {k}");
-        }
-        if let Some(threshold) = first.threshold.filter(|_| thresholds) {
-            name += &format!(", threshold {threshold}");
-        }
-        let points = sweep.iter().filter_map(|line| Some((line.s?, line.throughput?))).collect();
-        let series = Series { name, points };
-        match methods.iter_mut().find(|(method, _)| *method == first.method) {
-            Some((_, all)) => all.push(series),
-            None => methods.push((&first.method, vec![series])),
+/// The values of a list that differ, in order of first mention.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
         }
     }
-    let figure = |(number, (method, series)): (usize, (&str, Vec<Series<usize>>))| Figure {
-        id: format!("throughput-by-s-{}{}", number + 1, group.suffix),
-        title: format!("Figure 5: throughput by s, {method}{}", group.title),
+    found
+}
+
+/// Throughput by s and k: a figure for each method and threshold that has several s, relative and not, with a
+/// panel for each grammar, a line of its own colour for each k, and methods without drafts across.
+fn by_length(group: &Group<'_>) -> Vec<Figure> {
+    let sweeps = sweeps(&group.lines);
+    let firsts = || sweeps.iter().filter_map(|sweep| sweep.first().copied());
+    let several = distinct(firsts().map(|line| line.threshold)).len() > 1;
+    let ks = distinct(firsts().map(|line| line.k)).len() > 1;
+    let kinds = distinct(firsts().map(|line| (line.method.as_str(), line.threshold)));
+    let mut figures = Vec::new();
+    for (number, (method, threshold)) in kinds.into_iter().enumerate() {
+        let is_it = |line: &Line| line.method == method && line.threshold == threshold;
+        let of: Vec<&Vec<&Line>> =
+            sweeps.iter().filter(|sweep| sweep.first().is_some_and(|line| is_it(line))).collect();
+        let name = match threshold.filter(|_| several) {
+            Some(threshold) => format!("{method}, threshold {threshold}"),
+            None => method.to_owned(),
+        };
+        for (id, axis, rate, base) in RATES {
+            figures.push(Figure {
+                id: format!("{id}-by-s-{}{}", number + 1, group.suffix),
+                title: format!("{} by s and k, {name}{}", heading(base), group.title),
+                about: format!(
+                    "{} by the most tokens of a draft, a panel for each grammar and a colour for each k; \
+                     dashed are methods without drafts, at the largest k. Bars are 95% intervals.",
+                    numbers(base)
+                ),
+                axis: axis.to_owned(),
+                across: "s, the most tokens of a draft".to_owned(),
+                ticks: Vec::new(),
+                base,
+                marks: Marks::Lines(panels(group, &of, ks, rate, base.is_some())),
+            });
+        }
+    }
+    figures
+}
+
+fn heading(base: Option<f64>) -> &'static str {
+    if base.is_some() { "Throughput" } else { "Tokens a second" }
+}
+
+fn numbers(base: Option<f64>) -> &'static str {
+    if base.is_some() { "Tokens a second relative to unconstrained" } else { "Tokens a second" }
+}
+
+/// The panels of sweeps over s.
+fn panels(group: &Group<'_>, sweeps: &[&Vec<&Line>], ks: bool, rate: Of, relative: bool) -> Vec<Panel> {
+    let mut panels: Vec<Panel> = Vec::new();
+    for sweep in sweeps {
+        let Some(first) = sweep.first() else { continue };
+        let mut name = match first.k.filter(|_| ks) {
+            Some(k) => format!("k = {k}"),
+            None => first.method.clone(),
+        };
+        if let Some(texts) = first.warm_ups {
+            name += &format!(", {texts} texts learnt");
+        }
+        let points = sweep.iter().filter_map(|line| Some((line.s?, rate(line)?))).collect();
+        let series = Series { name, points };
+        match panels.iter_mut().find(|panel| panel.name == first.grammar) {
+            Some(panel) => panel.series.push(series),
+            None => panels.push(Panel {
+                name: first.grammar.clone(),
+                series: vec![series],
+                levels: levels(group, &first.grammar, rate, relative),
+            }),
+        }
+    }
+    panels
+}
+
+/// Methods without drafts, to compare lengths with; unconstrained texts are the base of what is relative.
+fn levels(group: &Group<'_>, grammar: &str, rate: Of, relative: bool) -> Vec<(String, Estimate)> {
+    let lines = compared(group, grammar);
+    let level = |method: &&str| {
+        let line = lines.iter().find(|line| line.method == **method)?;
+        Some((line.method.clone(), rate(line)?))
+    };
+    COMPARED.iter().filter(|method| !relative || **method != UNCONSTRAINED).filter_map(level).collect()
+}
+
+/// Throughput by k: a panel for each grammar, a line of its own colour for each method that has several; of
+/// several lengths and thresholds the fastest.
+fn by_lookahead(group: &Group<'_>) -> Option<Figure> {
+    let lines: Vec<&Line> = texts::by_k(group).into_iter().filter(|line| line.k.is_some()).collect();
+    let mut ks: Vec<K> = lines.iter().filter_map(|line| line.k).collect();
+    ks.sort_unstable();
+    ks.dedup();
+    let mut panels: Vec<Panel> = Vec::new();
+    for grammar in distinct(lines.iter().map(|line| line.grammar.as_str())) {
+        let of: Vec<&&Line> = lines.iter().filter(|line| line.grammar == grammar).collect();
+        let series = distinct(of.iter().map(|line| line.method.as_str())).into_iter().map(|method| {
+            let place =
+                |line: &&&&Line| Some((ks.iter().position(|k| Some(*k) == line.k)?, line.throughput?));
+            let mut points: Vec<(usize, Estimate)> =
+                of.iter().filter(|line| line.method == method).filter_map(|line| place(&line)).collect();
+            points.sort_by_key(|(at, _)| *at);
+            Series { name: method.to_owned(), points }
+        });
+        panels.push(Panel { name: grammar.to_owned(), series: series.collect(), levels: Vec::new() });
+    }
+    (!panels.is_empty()).then(|| Figure {
+        id: format!("throughput-by-k{}", group.suffix),
+        title: format!("Throughput by k{}", group.title),
         about:
-            "Tokens a second relative to unconstrained by the most tokens of a draft; bars are 95% intervals."
+            "Tokens a second relative to unconstrained by lookahead, a panel for each grammar and a colour \
+            for each method; of several s and thresholds the fastest. Bars are 95% intervals."
                 .to_owned(),
         axis: "tokens/s over unconstrained".to_owned(),
-        across: "s, the most tokens of a draft".to_owned(),
-        marks: Marks::Lines(series),
-    };
-    methods.into_iter().enumerate().map(figure).collect()
+        across: "k, the terminals that a token may reach into".to_owned(),
+        ticks: ks.iter().map(ToString::to_string).collect(),
+        base: Some(1.0),
+        marks: Marks::Lines(panels),
+    })
 }
 
 /// A number by grammar and method, if several methods have it.
@@ -139,6 +259,8 @@ fn by_method(
         about: about.to_owned(),
         axis: axis.to_owned(),
         across: String::new(),
+        ticks: Vec::new(),
+        base: Some(1.0),
         marks: Marks::Points(series),
     })
 }

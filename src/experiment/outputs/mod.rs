@@ -18,20 +18,25 @@ mod tokens;
 use std::path::{Path, PathBuf};
 
 pub use self::{
-    figures::{Figure, Marks, Series},
+    figures::{Figure, Marks, Panel, Series},
     table::{Cell, Table},
 };
 use super::{
-    definition::Definition,
+    definition::{Definition, WarmUpPrompts},
     enumeration::{Distribution, read_distributions},
     error::ExperimentError,
     header::Header,
+    methods::MethodName,
     passes::{PassCurve, read_passes},
     records::write_file,
     row::Row,
-    summary::Line,
+    statistics::RESAMPLES,
+    summary::{Line, PlainNames},
 };
 use table::wrapped;
+
+/// The file of the page in a folder of records.
+pub const PAGE: &str = "report.html";
 
 /// What was measured beside runs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -65,6 +70,12 @@ pub struct Outputs {
     /// Texts that are not in the language though a constraint was there, other than by being cut: there
     /// should be none.
     pub wrong: usize,
+    /// Prompts of a line of the summary: the fewest and the most.
+    pub prompts: (usize, usize),
+    /// A sentence on how methods were warmed up; nothing if none learns.
+    pub warm_ups: Option<String>,
+    /// Greedy texts whose methods had learnt from warm-ups on the same prompts: from the very texts.
+    pub known_before: usize,
     /// The same of texts that another engine kept to the grammar by a constraint of its own.
     pub others: usize,
     /// The tables.
@@ -79,16 +90,22 @@ impl Outputs {
     pub fn new(header: &Header, rows: &[Row], lines: &[Line], beside: &Beside) -> Self {
         let Beside { passes, distributions } = beside;
         let outline = Definition::outline(&header.definition);
+        let prompts = || lines.iter().map(|line| line.prompts);
+        let known = |row: &&Row| row.run.temperature <= 0.0 && row.seen == Some(true);
         let elsewhere: Vec<String> = outline.iter().flat_map(|definition| definition.elsewhere()).collect();
         let outside = rows.iter().filter(|row| row.run.k.is_some() && !row.prefix);
         let (others, wrong): (Vec<&Row>, Vec<&Row>) =
             outside.partition(|row| elsewhere.contains(&row.run.method));
+        let warm_ups = outline.as_ref().and_then(warm_ups);
         let planned = outline.map(|definition| definition.runs());
         Self {
             header: header.clone(),
             runs: rows.len(),
             planned: planned.filter(|_| header.shard.is_none()),
             wrong: wrong.len(),
+            prompts: (prompts().min().unwrap_or(0), prompts().max().unwrap_or(0)),
+            warm_ups,
+            known_before: rows.iter().filter(known).count(),
             others: others.len(),
             tables: tables::all(lines)
                 .into_iter()
@@ -127,7 +144,7 @@ impl Outputs {
             drawn.push(drawing);
         }
         put(folder.join("tables.md"), self.markdown())?;
-        put(folder.join("report.html"), page::page(self, &drawn))?;
+        put(folder.join(PAGE), page::page(self, &drawn))?;
         Ok(written)
     }
 
@@ -144,7 +161,10 @@ impl Outputs {
         for figure in &self.figures {
             text += &format!(
                 "\n## {}\n\n{}\n\n![{}](figures/{}.svg)\n",
-                figure.title, figure.about, figure.title, figure.id
+                figure.title,
+                wrapped(&figure.about),
+                figure.title,
+                figure.id
             );
         }
         text
@@ -158,6 +178,24 @@ impl Outputs {
     /// What the definition asks.
     fn about(&self) -> &str {
         self.header.definition.get("about").and_then(|about| about.as_str()).unwrap_or_default()
+    }
+
+    /// A sentence on intervals.
+    fn intervals(&self) -> String {
+        let (fewest, most) = self.prompts;
+        let number = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+        match most {
+            0 | 1 => {
+                "Intervals: none, and - in their place, as all texts of a number go on from one prompt, and \
+                it is prompts that the bootstrap draws again; n is the number of texts."
+                    .to_owned()
+            }
+            _ => format!(
+                "Intervals: 95%, by the bootstrap: the prompts of a number, {number}, each with all of its \
+                 texts, were drawn again {RESAMPLES} times; of one prompt there is none, and - in its place. \
+                 n is the number of texts."
+            ),
+        }
     }
 
     /// Where the numbers come from, a line each.
@@ -175,9 +213,13 @@ impl Outputs {
             .iter()
             .map(|machine| format!("{} cores of {}, {}", machine.cores, machine.processor, machine.system))
             .collect();
+        let names = PlainNames::of(models.iter().map(|model| model.name.as_str()));
         let models: Vec<String> = models
             .iter()
-            .map(|model| format!("{} (BLAKE3 {})", model.name, model.hash.get(..16).unwrap_or(&model.hash)))
+            .map(|model| {
+                let hash = model.hash.get(..16).unwrap_or(&model.hash);
+                format!("{} (BLAKE3 {hash})", names.get(&model.name))
+            })
             .collect();
         let commit = commit.as_deref().unwrap_or("unknown");
         let mut lines = vec![
@@ -186,9 +228,17 @@ impl Outputs {
             format!("Program: version {version}, commit {commit}."),
             format!("Model: {}.", models.join(", ")),
             format!("Machine: {}.", machines.join(" and ")),
-            "Intervals: 95%, by the bootstrap over prompts; n is the number of texts.".to_owned(),
+            self.intervals(),
             paper::DIFFERS.to_owned(),
         ];
+        lines.extend(self.warm_ups.clone());
+        if self.known_before > 0 {
+            lines.push(format!(
+                "SEEN: {} texts at temperature 0 go on from prompts that their methods had warmed up with: \
+                 what was learnt from are these very texts. They are marked with a double dagger.",
+                self.known_before
+            ));
+        }
         if self.others > 0 {
             lines.push(format!(
                 "Other engines: {} texts that they kept to a grammar by their own constraints are not in the \
@@ -204,6 +254,26 @@ impl Outputs {
         }
         lines
     }
+}
+
+/// A sentence on how the methods of a definition were warmed up; nothing if none learns.
+fn warm_ups(definition: &Definition) -> Option<String> {
+    if !definition.methods.iter().any(MethodName::warms_up) {
+        return None;
+    }
+    let texts: Vec<String> = definition.warm_ups.iter().map(ToString::to_string).collect();
+    let on = match definition.warm_up_prompts {
+        WarmUpPrompts::Apart => "prompts of their own, apart from those that are measured.",
+        WarmUpPrompts::Measured if definition.temperatures.contains(&0.0) => {
+            "the measured prompts, with other seeds (`warm_up_prompts = \"measured\"`, as in the paper). At \
+             temperature 0 seeds make no difference, so the first prompts' measured texts are the very texts \
+             that were learnt from."
+        }
+        WarmUpPrompts::Measured => {
+            "the measured prompts, with other seeds (`warm_up_prompts = \"measured\"`, as in the paper)."
+        }
+    };
+    Some(format!("Warm-ups: {} texts of each grammar on {on}", texts.join(", ")))
 }
 
 #[cfg(test)]

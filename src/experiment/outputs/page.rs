@@ -29,7 +29,8 @@ pub(super) fn page(outputs: &Outputs, drawings: &[String]) -> String {
         escape(outputs.about())
     );
     for line in outputs.provenance() {
-        let class = if line.starts_with("WRONG") { " class=\"wrong\"" } else { "" };
+        let class =
+            if line.starts_with("WRONG") || line.starts_with("SEEN") { " class=\"wrong\"" } else { "" };
         let _ = writeln!(out, "<li{class}>{}</li>", escape(&line.replace('`', "")));
     }
     out += "</ul>\n<nav aria-label=\"Contents\">";
@@ -95,10 +96,18 @@ fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => format!("<td>{}", escape(text)),
         Cell::Number(number, figures) => format!("<td class=\"n\" data-v=\"{number}\">{number:.figures$}"),
-        Cell::Estimate(Estimate { value, low, high, n }, figures) => format!(
-            "<td class=\"n\" data-v=\"{value}\" title=\"{n} texts\">{value:.figures$} \
-             <small>{low:.figures$} to {high:.figures$}</small>"
-        ),
+        Cell::Estimate(estimate, figures) => {
+            let Estimate { value, n, .. } = estimate;
+            let interval = match estimate.interval() {
+                Some((low, high)) => format!("{low:.figures$} to {high:.figures$}"),
+                None => "-".to_owned(),
+            };
+            format!(
+                "<td class=\"n\" data-v=\"{value}\" title=\"{n} texts\">{value:.figures$} \
+                 <small>{interval}</small>"
+            )
+        }
+        Cell::Marked(inner, mark) => format!("{} <sup>{}</sup>", self::cell(inner), escape(mark)),
         Cell::None => "<td class=\"n\">".to_owned(),
     }
 }

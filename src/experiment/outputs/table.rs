@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::super::{records::quoted, statistics::Estimate};
+use crate::experiment::{
+    statistics::Estimate,
+    summary::{column, quoted},
+};
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +31,8 @@ pub enum Cell {
     Estimate(Estimate, usize),
     /// A number without an interval, and figures behind the point.
     Number(f64, usize),
+    /// Another cell with a mark behind it, which the table explains.
+    Marked(Box<Self>, &'static str),
     /// Nothing.
     None,
 }
@@ -43,14 +48,34 @@ impl Cell {
         value.map_or(Self::None, |value| Self::Text(value.to_string()))
     }
 
-    /// It in words, the interval behind the number.
+    /// Puts a mark behind the cell.
+    pub(super) fn marked(self, mark: &'static str) -> Self {
+        Self::Marked(Box::new(self), mark)
+    }
+
+    /// Mark of the cell.
+    pub(super) fn mark(&self) -> Option<&'static str> {
+        match self {
+            Self::Marked(_, mark) => Some(mark),
+            _ => None,
+        }
+    }
+
+    /// The cell without a mark.
+    pub(super) fn plain(&self) -> &Self {
+        match self {
+            Self::Marked(cell, _) => cell.plain(),
+            other => other,
+        }
+    }
+
+    /// Words of the cell, the interval behind the number.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Estimate(Estimate { value, low, high, .. }, figures) => {
-                format!("{value:.figures$} ({low:.figures$} to {high:.figures$})")
-            }
+            Self::Estimate(estimate, figures) => estimate.words(*figures),
+            Self::Marked(cell, mark) => format!("{} {mark}", cell.words()),
             Self::Number(number, figures) => format!("{number:.figures$}"),
             Self::None => "-".to_owned(),
         }
@@ -73,30 +98,33 @@ impl Table {
     }
 
     /// Comma-separated values (RFC 4180). A column of estimates has its bounds and number of texts in
-    /// columns of their own, in full precision.
+    /// columns of their own, in full precision. Heads are names that need no quotes, there are no marks, and
+    /// what there is not is empty.
     #[must_use]
     pub fn csv(&self) -> String {
-        let is_estimate =
-            |column: usize| self.rows.iter().any(|row| matches!(row.get(column), Some(Cell::Estimate(..))));
+        let is_estimate = |at: usize| {
+            self.rows.iter().any(|row| matches!(row.get(at).map(Cell::plain), Some(Cell::Estimate(..))))
+        };
         let estimates: Vec<bool> = (0..self.head.len()).map(is_estimate).collect();
         let mut heads = Vec::new();
         for (head, estimate) in self.head.iter().zip(&estimates) {
-            heads.push(quoted(head));
-            if *estimate {
-                heads.extend(["low", "high", "n"].map(|bound| quoted(&format!("{head} {bound}"))));
-            }
+            let name = column(head);
+            let bounds = ["low", "high", "n"].map(|bound| format!("{name}_{bound}"));
+            heads.push(name);
+            heads.extend(bounds.into_iter().filter(|_| *estimate));
         }
         let mut text = heads.join(",") + "\r\n";
         for row in &self.rows {
             let mut cells = Vec::new();
             for (cell, estimate) in row.iter().zip(&estimates) {
-                let values = match cell {
+                let values = match cell.plain() {
                     Cell::Text(text) => vec![quoted(text)],
                     Cell::Estimate(Estimate { value, low, high, n }, _) => {
-                        vec![value.to_string(), low.to_string(), high.to_string(), n.to_string()]
+                        let bound = |bound: &Option<f64>| bound.map(|at| at.to_string()).unwrap_or_default();
+                        vec![value.to_string(), bound(low), bound(high), n.to_string()]
                     }
                     Cell::Number(number, _) => vec![number.to_string()],
-                    Cell::None => vec![String::new()],
+                    Cell::Marked(..) | Cell::None => vec![String::new()],
                 };
                 let width = if *estimate { 4 } else { 1 };
                 let missing = width - values.len().min(width);

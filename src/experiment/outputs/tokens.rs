@@ -7,7 +7,7 @@ use super::{
         summary::Line,
     },
     table::{Cell, Table},
-    tables::{Group, best, groups, setting, table},
+    tables::group::{Group, best, groups, heads, setting, table},
 };
 
 /// The tables, one for each model and temperature whose texts were retokenised.
@@ -38,24 +38,15 @@ fn one(group: &Group<'_>, rows: &[Row]) -> Option<Table> {
         ]);
         cells.push(row);
     }
-    let about = "Each text was cut again: as the tokenizer cuts it, and into the tokens that the model by \
-        itself would choose greedily if it had to write just this text behind the prompt (the paper's \
-        algorithm 3). Share of texts whose tokens the latter are; negative log-likelihoods in nats, of the \
-        tokens as written and of the two cuts; and what the text lost at least by its tokens alone: the \
-        difference between its tokens and the likeliest of the three.";
-    let head = [
-        "grammar",
-        "method",
-        "k",
-        "s",
-        "n",
-        "cut like algorithm 3",
-        "nats as written",
-        "by the tokenizer",
-        "by algorithm 3",
-        "lost",
-    ];
-    let title = "Figure 2: the tokens of texts beside the model's own";
+    let about = "The comparison of the paper's figure 2. Each text was cut again: as the tokenizer cuts it, \
+        and into the tokens that the model by itself would choose greedily if it had to write just \
+        this text behind the prompt (the paper's algorithm 3). Share of texts whose tokens the \
+        latter are; negative log-likelihoods in nats, of the tokens as written and of the two cuts; \
+        and what the text lost at least by its tokens alone: the difference between its tokens and \
+        the likeliest of the three.";
+    let head =
+        heads(&["cut like algorithm 3", "nats as written", "by the tokenizer", "by algorithm 3", "lost"]);
+    let title = "Tokens of texts beside the model's own";
     (!cells.is_empty()).then(|| table(group, "retokenized", title, about, &head, cells))
 }
 

@@ -17,7 +17,7 @@ use domino::{
         self, DEFAULT_MODEL, Definition, DraftSource, Ended, ExperimentError, GrammarTexts, Header, Loaded,
         ModelRecord, Others, Part, Plan, Records, Row, Watch,
         methods::Programs,
-        outputs::{Beside, Outputs},
+        outputs::{Beside, Outputs, PAGE},
         summary::{self, Line},
     },
     model::candle::{CandleModel, Format, LoadOptions, join_threads, threads},
@@ -76,6 +76,8 @@ impl Run {
         let folder = self.folder(&definition, &header);
         let plan = Plan::new(definition, self.shard);
         let mut records = Records::open(&folder, &header).map_err(failed)?;
+        // Records that go on are those of the command that began them, and began then.
+        let header = experiment::read_header(&folder).map_err(failed)?;
         join_threads(self.threads);
         interrupt::watch();
         note!("{} runs, records in {}", plan.runs(), folder.display());
@@ -255,6 +257,7 @@ fn report(folder: &Path, json: bool) -> anyhow::Result<Exit> {
         for path in written {
             writeln!(out, "{}", path.display())?;
         }
+        note!("tables and figures: open {}", folder.join(PAGE).display());
     }
     Ok(Exit::Success)
 }
@@ -278,12 +281,16 @@ fn summarised(folder: &Path, header: &Header, rows: &[Row]) -> anyhow::Result<Ve
 /// Prints what the rows add up to.
 fn tell(folder: &Path, rows: usize, complete: bool, lines: &[Line], json: bool) -> anyhow::Result<()> {
     let mut out = stdout::lock();
+    let page = folder.join(PAGE);
     if json {
         let folder = folder.display().to_string();
-        let object = json!({ "folder": folder, "rows": rows, "complete": complete, "summary": lines });
+        let page = page.display().to_string();
+        let object =
+            json!({ "folder": folder, "rows": rows, "complete": complete, "page": page, "summary": lines });
         writeln!(out, "{object}")?;
     } else {
         write!(out, "{}", summary::markdown(lines))?;
+        note!("tables and figures: open {}", page.display());
     }
     Ok(())
 }

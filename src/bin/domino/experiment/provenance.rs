@@ -2,14 +2,30 @@
 
 use std::{path::Path, process::Command};
 
-/// The command that was given, the program by its name alone.
+/// The command that was given, the program by its name alone. Absolute paths, which say where somebody's
+/// files lie, are made relative to the folder that it ran in, or are the name of the file alone.
 pub(super) fn command() -> Vec<String> {
+    let here = std::env::current_dir().unwrap_or_default();
     let mut words: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        std::env::args_os().map(|word| shown(&word.to_string_lossy(), &here)).collect();
     if let Some(program) = words.first_mut() {
         *program = "domino".to_owned();
     }
     words
+}
+
+/// A word of a command without absolute paths.
+fn shown(word: &str, here: &Path) -> String {
+    if let Some((flag, value)) = word.split_once('=').filter(|(flag, _)| flag.starts_with('-')) {
+        return format!("{flag}={}", shown(value, here));
+    }
+    let path = Path::new(word);
+    if !path.is_absolute() {
+        return word.to_owned();
+    }
+    let inside = path.strip_prefix(here).ok().filter(|inside| !inside.as_os_str().is_empty());
+    let name = inside.map(Path::as_os_str).or(path.file_name());
+    name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The commit: the one that whoever built the program named in `DOMINO_COMMIT`, else that of the working tree
@@ -35,4 +51,29 @@ fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).stdin(std::process::Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn commands_have_no_absolute_paths() {
+        for (word, expected) in [
+            ("experiment", "experiment"),
+            ("d.toml", "d.toml"),
+            ("../d.toml", "../d.toml"),
+            ("/home/me/work/d.toml", "d.toml"),
+            ("/home/me/work/a/d.toml", "a/d.toml"),
+            ("/home/other/d.toml", "d.toml"),
+            ("--out=/home/me/work/out", "--out=out"),
+            ("--out=/tmp/out", "--out=out"),
+            ("--shard", "--shard"),
+            ("1/2", "1/2"),
+            ("/", "/"),
+        ] {
+            assert_eq!(shown(word, Path::new("/home/me/work")), expected);
+        }
+    }
 }

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use proptest::prelude::*;
-
 use super::*;
 use crate::{
     Compiler, Grammar, Lookahead, Syntax, Vocabulary,
@@ -13,7 +11,11 @@ use crate::{
     model::ScriptedModel,
 };
 
-const BYTE_LEVEL: &str = include_str!("../../../tests/fixtures/byte_level.json");
+mod evidence;
+mod naive;
+mod templates;
+
+const BYTE_LEVEL: &str = include_str!("../../../../tests/fixtures/byte_level.json");
 const GRAMMAR: &str = r#"root ::= object
 object ::= "{" ws (pair ("," ws pair)*)? "}" ws
 pair ::= string ":" ws value
@@ -82,6 +84,7 @@ temperatures = [0, 1]
 seeds = [0, 1]
 max_tokens = 24
 warm_ups = 2
+warm_up_prompts = ["Warm: "]
 threshold = [0.05]
 "#;
 
@@ -183,7 +186,8 @@ fn particles_draw_what_masks_keep() {
 /// and what counts and model agree on is between nothing and all.
 #[test]
 fn sizes_of_the_prior_are_swept() {
-    let definition = DEFINITION.replace("warm_ups = 2", "warm_ups = [1, 6]").replace("[0, 1]", "[1]");
+    let measured = DEFINITION.replace(r#"warm_up_prompts = ["Warm: "]"#, r#"warm_up_prompts = "measured""#);
+    let definition = measured.replace("warm_ups = 2", "warm_ups = [1, 6]").replace("[0, 1]", "[1]");
     let folder = tempfile::tempdir().unwrap();
     let made = rows(&definition, folder.path());
     let of = |method: &'static str, texts: Option<usize>| {
@@ -289,37 +293,6 @@ fn measures_are_those_of_the_steps() {
     assert!(ended > 0, "no text ended");
 }
 
-/// Fixed text is in the text as the tokenizer spells it alone, and only the holes are drawn.
-#[test]
-fn templates_insert_what_is_fixed() {
-    let folder = tempfile::tempdir().unwrap();
-    let grammar = r#"root ::= "{\"a\":" ws ("true" | "null") "," ws "\"bc\":" ws [0-9] [0-9] "}"
-ws ::= [ \t\n]*"#;
-    std::fs::write(folder.path().join("t.gbnf"), grammar).unwrap();
-    let definition = "name = \"t\"\ngrammars = [{ name = \"t\", file = \"t.gbnf\" }]\nprompts = [\"A: \"]\n\
-        seeds = { from = 0, count = 8 }\nmethods = [\"templates\", \"templates-flexible\"]";
-    let definition = Definition::parse(definition, "", folder.path(), false, &|_: &str| None).unwrap();
-    let made = rows_of(definition, &folder.path().join("out"));
-    let (tokenizer, vocabulary) = tokenizer();
-    let alone = |text: &str| tokenizer.alone(&vocabulary, text.as_bytes()).unwrap();
-    for row in &made {
-        assert!(row.well_formed && row.log_kept.is_none(), "{}", row.text);
-        let tokens: Vec<TokenId> = row.tokens.iter().copied().map(TokenId::new).collect();
-        let first = alone("{\"a\":");
-        assert!(tokens.starts_with(&first), "{}", row.text);
-        // Every pass draws one token.
-        assert_eq!(row.inserted.unwrap() + row.passes, tokens.len(), "{}", row.text);
-        if row.run.method == "templates" {
-            assert!(row.text.contains(",\"bc\":"), "{}", row.text);
-        }
-    }
-    let inserted = |method: &'static str| {
-        made.iter().filter(move |row| row.run.method == method).filter_map(|row| row.inserted).sum::<usize>()
-    };
-    assert!(inserted("templates") > inserted("templates-flexible"));
-    assert!(made.iter().any(|row| !row.text.contains(",\"bc\":")));
-}
-
 /// The paper's counts, by a table of tables: the token that came most often at a place, and its share.
 #[test]
 fn paper_counts_are_a_table() {
@@ -383,78 +356,6 @@ fn online_masks_are_masks() {
                 asked.iter().filter(|token| !vocabulary.is_end_of_text(*token)).collect();
             let Some(token) = texts.get(seed % texts.len().max(1)) else { return };
             constraint.advance(*token).unwrap();
-        }
-    }
-}
-
-/// Naive constraining as it is described (paper, 2; arXiv 2407.08103, appendix A): the text is cut into
-/// terminals by a lexer, and a token may go on with the terminal it is in, or begin the next one, but do no
-/// more. Over terminals that nothing can be read in two ways, so that the cut is plain to see.
-fn naive(text: &[u8], token: &[u8]) -> bool {
-    /// Are these bytes a whole terminal, the beginning of one, or neither?
-    type Terminal<'a> = &'a dyn Fn(&[u8]) -> Option<bool>;
-    // An object of one string: {"word"}.
-    let terminals: [Terminal<'_>; 3] = [
-        &|bytes| b"{".starts_with(bytes).then(|| bytes == b"{"),
-        &|bytes| {
-            let inner = bytes.strip_prefix(b"\"").or(bytes.is_empty().then_some(bytes))?;
-            let letters = inner.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
-            match &inner[letters..] {
-                [] => Some(false),
-                [b'"'] if letters > 0 => Some(true),
-                _ => None,
-            }
-        },
-        &|bytes| b"}".starts_with(bytes).then(|| bytes == b"}"),
-    ];
-    let (mut at, mut start) = (0, 0);
-    for end in 1..=text.len() {
-        match terminals.get(at).and_then(|terminal| terminal(&text[start..end])) {
-            Some(true) => (at, start) = (at + 1, end),
-            Some(false) => {}
-            None => return false,
-        }
-    }
-    let whole = [&text[start..], token].concat();
-    terminals.get(at).is_some_and(|terminal| terminal(&whole).is_some())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn naive_is_no_lookahead_over_written_terminals(
-        tokens in prop::collection::hash_set("[{}\"ab]{1,4}", 1..60),
-        choices in prop::collection::vec(any::<prop::sample::Index>(), 12),
-    ) {
-        let mut builder = Vocabulary::builder().all_bytes();
-        let tokens: Vec<String> = tokens.into_iter().filter(|token| token.len() > 1).collect();
-        for (id, token) in (256..).zip(&tokens) {
-            builder = builder.token(TokenId::new(id), token.as_str());
-        }
-        let end = TokenId::new(256 + u32::try_from(tokens.len()).unwrap());
-        let vocabulary = builder.end_of_text(end).build().unwrap();
-        let text = "root ::= \"{\" string \"}\"\nstring ::= \"\\\"\" [a-z]+ \"\\\"\"";
-        let grammar = Grammar::parse(Syntax::Gbnf, text, &crate::Limits::default()).unwrap();
-        let k = Some(K::Terminals(0));
-        let variant = Variant { method: MethodName::Naive, k, s: None, threshold: None, warm_ups: None };
-        let compiler = Compiler::new(vocabulary.clone()).lookahead(Lookahead::from(K::Terminals(0)));
-        let compiled = compiler.terminals(variant.terminals()).compile(&grammar).unwrap();
-        let mut constraint = compiled.constraint();
-        let mut text = Vec::new();
-        for choice in choices {
-            let mask = constraint.mask().unwrap().clone();
-            for (token, bytes) in vocabulary.text_tokens() {
-                let (ours, plain) = (mask.contains(token), naive(&text, bytes));
-                prop_assert_eq!(ours, plain, "{:?} after {:?}", bytes.escape_ascii(), text.escape_ascii());
-            }
-            let next: Vec<TokenId> = mask.iter().filter(|token| *token != end).collect();
-            if next.is_empty() {
-                break;
-            }
-            let token = next[choice.index(next.len())];
-            constraint.advance(token).unwrap();
-            text.extend_from_slice(vocabulary.bytes(token).unwrap());
         }
     }
 }

@@ -1,0 +1,272 @@
+//! Lines over numbers: a panel for each grammar, with the same axes and colours, and a legend below them all.
+//!
+//! Invariant: a name has one colour in all panels, and no other name has it; the legend shares no place with
+//! a panel. Each panel and the legend is a group of its own, by class.
+
+use std::fmt::Write;
+
+use plotters::{
+    coord::Shift,
+    element::DashedPathElement,
+    prelude::*,
+    style::text_anchor::{HPos, Pos, VPos},
+};
+
+use super::ink::{DrawError, GRID_COLOUR, INK_COLOUR, PAPER, colour, font, largest, number};
+use crate::experiment::{
+    outputs::figures::{Figure, Panel},
+    statistics::Estimate,
+};
+
+/// Width of a drawing, and panels side by side.
+const WIDTH: u32 = 960;
+const ACROSS: usize = 3;
+/// Width of a drawing of one panel.
+const ALONE: u32 = 620;
+/// Height of a panel.
+const HEIGHT: u32 = 270;
+/// Height of a line of the legend, width of what is drawn before a name and behind it, and of a letter.
+const LINE: u32 = 22;
+const SAMPLE: u32 = 34;
+const GAP: u32 = 24;
+const LETTER: u32 = 7;
+/// Around the legend's entries.
+const EDGE: u32 = 10;
+
+/// A rectangle in a drawing.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    at: (u32, u32),
+    size: (u32, u32),
+}
+
+/// The places of panels and legend in a drawing.
+#[derive(Debug)]
+struct Layout {
+    size: (u32, u32),
+    panels: Vec<Frame>,
+    legend: Frame,
+    /// Places of the entries of the legend, from its corner.
+    entries: Vec<(u32, u32)>,
+}
+
+impl Layout {
+    fn new(panels: usize, names: &[&str]) -> Result<Self, DrawError> {
+        let across = panels.clamp(1, ACROSS);
+        let width = if panels == 1 { ALONE } else { WIDTH };
+        let each = width / u32::try_from(across)?;
+        let mut frames = Vec::new();
+        for index in 0..panels {
+            let (row, column) = (u32::try_from(index / across)?, u32::try_from(index % across)?);
+            frames.push(Frame { at: (column * each, row * HEIGHT), size: (each, HEIGHT) });
+        }
+        let top = u32::try_from(panels.div_ceil(across))? * HEIGHT;
+        let (mut entries, mut at) = (Vec::new(), (EDGE, EDGE));
+        for name in names {
+            let wide = SAMPLE + LETTER * u32::try_from(name.chars().count())? + GAP;
+            if at.0 > EDGE && at.0 + wide > width - EDGE {
+                at = (EDGE, at.1 + LINE);
+            }
+            entries.push(at);
+            at.0 += wide;
+        }
+        let height = if names.is_empty() { 0 } else { at.1 + LINE + EDGE };
+        let legend = Frame { at: (0, top), size: (width, height) };
+        Ok(Self { size: (width, top + height), panels: frames, legend, entries })
+    }
+}
+
+/// The names of lines and levels, in the order in which they first come: its index is the colour of each.
+fn names(panels: &[Panel]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    let lines = panels.iter().flat_map(|panel| panel.series.iter().map(|one| one.name.as_str()));
+    let levels = panels.iter().flat_map(|panel| panel.levels.iter().map(|(name, _)| name.as_str()));
+    for name in lines.chain(levels) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The drawing.
+pub(super) fn draw(figure: &Figure, panels: &[Panel]) -> Result<String, DrawError> {
+    let names = names(panels);
+    let layout = Layout::new(panels.len(), &names)?;
+    let ((width, height), scale) = (layout.size, Scale::of(figure, panels));
+    let mut out = format!(
+        "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         xmlns=\"http://www.w3.org/2000/svg\">\n\
+         <rect x=\"0\" y=\"0\" width=\"{width}\" height=\"{height}\" opacity=\"1\" fill=\"{PAPER}\" \
+         stroke=\"none\"/>\n"
+    );
+    for (panel, frame) in panels.iter().zip(&layout.panels) {
+        let part = part(*frame, |area| scale.panel(area, panel, &names))?;
+        let _ = write!(out, "{}", grouped("panel", *frame, &part));
+    }
+    if !names.is_empty() {
+        let is_level =
+            |name: &str| panels.iter().any(|panel| panel.levels.iter().any(|(level, _)| level == name));
+        let part = part(layout.legend, |area| legend(area, &layout, &names, &is_level))?;
+        let _ = write!(out, "{}", grouped("legend", layout.legend, &part));
+    }
+    out += "</svg>\n";
+    Ok(out)
+}
+
+/// A part of the drawing with its place.
+fn grouped(class: &str, Frame { at: (x, y), size: (width, height) }: Frame, part: &str) -> String {
+    format!(
+        "<g class=\"{class}\" data-width=\"{width}\" data-height=\"{height}\" \
+         transform=\"translate({x},{y})\">\n{part}</g>\n"
+    )
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// Draws into a frame; the element around it is left out.
+fn part(frame: Frame, draw: impl FnOnce(&Area<'_>) -> Result<(), DrawError>) -> Result<String, DrawError> {
+    let mut drawing = String::new();
+    {
+        let area = SVGBackend::with_string(&mut drawing, frame.size).into_drawing_area();
+        draw(&area)?;
+        area.present()?;
+    }
+    let start = drawing.find('>').map_or(0, |at| at + 1);
+    let inner = drawing.get(start..).unwrap_or_default().trim_start();
+    Ok(inner.trim_end().trim_end_matches("</svg>").to_owned())
+}
+
+/// Names beside samples of their lines: levels are dashed.
+fn legend(
+    area: &Area<'_>,
+    layout: &Layout,
+    names: &[&str],
+    is_level: &dyn Fn(&str) -> bool,
+) -> Result<(), DrawError> {
+    let half = i32::try_from(LINE / 2)?;
+    for (index, (name, (x, y))) in names.iter().zip(&layout.entries).enumerate() {
+        let (x, y) = (i32::try_from(*x)?, i32::try_from(*y)? + half);
+        let style = colour(index).stroke_width(2);
+        let ends = [(x, y), (x + i32::try_from(SAMPLE)? - 8, y)];
+        if is_level(name) {
+            area.draw(&DashedPathElement::new(ends, 5, 4, style))?;
+        } else {
+            area.draw(&PathElement::new(ends, style))?;
+        }
+        let style = font(13).pos(Pos::new(HPos::Left, VPos::Center));
+        area.draw_text(name, &style, (x + i32::try_from(SAMPLE)?, y))?;
+    }
+    Ok(())
+}
+
+/// Names of places that fit below an axis.
+const MOST_TICKS: f64 = 12.0;
+
+/// The places that are at least so far apart, the smallest first.
+fn apart(mut places: Vec<f64>, least: f64) -> Vec<f64> {
+    places.sort_by(f64::total_cmp);
+    let mut found: Vec<f64> = Vec::new();
+    for place in places {
+        if found.last().is_none_or(|last| place - last > least.max(0.25)) {
+            found.push(place);
+        }
+    }
+    found
+}
+
+/// The axes of all panels.
+struct Scale<'a> {
+    figure: &'a Figure,
+    first: f64,
+    last: f64,
+    top: f64,
+    /// Places that are named below the axis.
+    places: Vec<f64>,
+}
+
+impl<'a> Scale<'a> {
+    fn of(figure: &'a Figure, panels: &[Panel]) -> Self {
+        let series = || panels.iter().flat_map(|panel| &panel.series);
+        let places = || series().flat_map(|one| one.points.iter().map(|(at, _)| number(*at)));
+        let (first, last) =
+            (places().fold(f64::INFINITY, f64::min), places().fold(f64::NEG_INFINITY, f64::max));
+        let levels = panels.iter().flat_map(|panel| panel.levels.iter().map(|(_, level)| level));
+        let points = series().flat_map(|one| one.points.iter().map(|(_, estimate)| estimate));
+        Self {
+            figure,
+            first,
+            last,
+            top: largest(points.chain(levels)),
+            places: apart(places().collect(), (last - first) / MOST_TICKS),
+        }
+    }
+
+    fn tick(&self, at: f64) -> String {
+        let is_it = |(place, _): &(usize, &String)| (number(*place) - at).abs() < 0.25;
+        let name = self.figure.ticks.iter().enumerate().find(is_it);
+        name.map_or_else(|| format!("{at:.0}"), |(_, name)| name.clone())
+    }
+
+    /// Lines with intervals, side by side so that no interval hides another, and levels across.
+    fn panel(&self, area: &Area<'_>, panel: &Panel, names: &[&str]) -> Result<(), DrawError> {
+        let of = |name: &str| names.iter().position(|known| *known == name).map_or(INK_COLOUR, colour);
+        let (left, right) = (self.first - 0.5, self.last + 0.5);
+        let figures = usize::from(self.top < 20.0);
+        let mut chart = ChartBuilder::on(area)
+            .margin(8)
+            .margin_right(14)
+            .caption(&panel.name, font(15))
+            .x_label_area_size(40)
+            .y_label_area_size(58)
+            .build_cartesian_2d(left..right, 0.0..self.top)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .bold_line_style(GRID_COLOUR)
+            .light_line_style(TRANSPARENT)
+            .axis_style(INK_COLOUR)
+            .label_style(font(13))
+            .axis_desc_style(font(13))
+            .x_labels(0)
+            .y_labels(6)
+            .y_label_formatter(&|y| format!("{y:.figures$}"))
+            .x_desc(self.figure.across.as_str())
+            .y_desc(self.figure.axis.as_str())
+            .draw()?;
+        for at in &self.places {
+            let (x, y) = chart.backend_coord(&(*at, 0.0));
+            area.draw(&PathElement::new([(x, y), (x, y + 5)], INK_COLOUR))?;
+            let style = font(13).pos(Pos::new(HPos::Center, VPos::Top));
+            area.draw_text(&self.tick(*at), &style, (x, y + 8))?;
+        }
+        if let Some(base) = self.figure.base {
+            chart.draw_series([PathElement::new([(left, base), (right, base)], INK_COLOUR)])?;
+        }
+        for (name, level) in &panel.levels {
+            let ends = [(left, level.value), (right, level.value)];
+            chart.draw_series(DashedLineSeries::new(ends, 5, 4, of(name).stroke_width(2)))?;
+        }
+        for (index, one) in panel.series.iter().enumerate() {
+            let (colour, many) = (of(&one.name), number(panel.series.len()));
+            let aside = (0.5 / many).min(0.06) * (number(index) - (many - 1.0) / 2.0);
+            let places: Vec<(f64, Estimate)> =
+                one.points.iter().map(|(at, estimate)| (number(*at) + aside, *estimate)).collect();
+            for (at, estimate) in &places {
+                let value = estimate.value;
+                match estimate.interval() {
+                    Some((low, high)) => {
+                        let bar = ErrorBar::new_vertical(*at, low, value, high, colour.filled(), 6);
+                        chart.draw_series([bar])?;
+                    }
+                    None => {
+                        chart.draw_series([Circle::new((*at, value), 3, colour.filled())])?;
+                    }
+                }
+            }
+            let line = places.iter().map(|(at, estimate)| (*at, estimate.value));
+            chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
+        }
+        Ok(())
+    }
+}

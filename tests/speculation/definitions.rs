@@ -1,0 +1,125 @@
+//! Definitions and records of experiments: those of the repository can be read, and what a user is told.
+
+use std::path::Path;
+
+use domino::experiment::{Definition, WarmUpPrompts};
+
+/// Files of a folder with this ending.
+fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
+}
+
+/// The definitions for real models are such, whole and quick, and no method of the repository's definitions
+/// warms up on what is measured.
+#[test]
+fn definitions_measure_nothing_that_was_seen() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let grammar = |name: &str| {
+        let path = root.join("grammars").join(name).with_extension("gbnf");
+        path.exists().then_some("root ::= \"a\"")
+    };
+    let folder = root.join("experiments/definitions");
+    let real = files(&folder.join("real"), "toml");
+    assert!(real.len() >= 7, "{real:?}");
+    for path in real.iter().chain(&files(&folder, "toml")) {
+        let whole = Definition::read(path, false, &grammar).unwrap();
+        let quick = Definition::read(path, true, &grammar).unwrap();
+        assert_eq!(Some(&*whole.name), path.file_stem().and_then(|name| name.to_str()));
+        assert!(quick.runs() < whole.runs() && !whole.about.is_empty(), "{}", path.display());
+        for definition in [&whole, &quick] {
+            assert_eq!(definition.warm_up_prompts, WarmUpPrompts::Apart, "{}", path.display());
+            for task in &definition.tasks {
+                let seen = task.prompts.iter().find(|prompt| task.warm_up_prompts.contains(&prompt.text));
+                assert_eq!(seen, None, "{} {}", path.display(), task.name);
+            }
+        }
+    }
+}
+
+/// Records that were made before warm-ups had prompts of their own say so where their tables stand.
+#[test]
+fn records_carry_their_correction() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments/records");
+    let learns = ["paper", "ours", "draft_model-joint", "mistralrs-drafts"];
+    let mut corrected = 0;
+    for entry in std::fs::read_dir(root).unwrap() {
+        let folder = entry.unwrap().path();
+        let Ok(header) = std::fs::read_to_string(folder.join("header.json")) else { continue };
+        let header: serde_json::Value = serde_json::from_str(&header).unwrap();
+        let definition = &header["definition"];
+        let methods = definition["methods"].as_array().unwrap();
+        let learns_from_texts = methods
+            .iter()
+            .filter_map(|name| name.as_str())
+            .any(|name| learns.contains(&name) || name.starts_with("paper+") || name.starts_with("ours-"));
+        if !learns_from_texts || definition.get("warm_up_prompts").is_some() {
+            continue;
+        }
+        let greedy = definition["temperatures"].as_array().unwrap().iter().any(|at| at.as_f64() == Some(0.0));
+        for page in ["tables.md", "report.html"] {
+            let text = std::fs::read_to_string(folder.join(page)).unwrap();
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains("Correction: warm-ups went on from the measured prompts"), "{folder:?}");
+            assert_eq!(words.contains("the very texts that were learnt from"), greedy, "{folder:?} {page}");
+        }
+        corrected += 1;
+    }
+    assert!(corrected >= 8, "{corrected}");
+}
+
+/// A run that goes on is one with one beginning, its page is named at the end, and its tables have neither
+/// absolute paths nor dashes for what there is not.
+#[test]
+fn records_that_go_on_are_one_run() {
+    use crate::{cli::domino_in, cli_generate::write_model};
+
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("deep/model");
+    std::fs::create_dir_all(&model).unwrap();
+    write_model(&model);
+    let definition = format!(
+        "name = \"on\"\nmodels = [{:?}]\ngrammars = [{{ name = \"words\", file = \"words.gbnf\" }}]\n\
+         methods = [\"unconstrained\", \"masks\", \"paper\"]\nprompts = [\"A: \", \"B: \"]\nmax_tokens = 8\n\
+         warm_ups = 1\n",
+        model.display().to_string()
+    );
+    std::fs::write(folder.path().join("words.gbnf"), "root ::= [a-z]+ \".\"").unwrap();
+    let path = folder.path().join("d.toml");
+    std::fs::write(&path, definition).unwrap();
+    let run = || {
+        let path = path.display().to_string();
+        let run = domino_in(folder.path(), &["experiment", &path, "--out", "out"], b"");
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(run.stderr.contains("open out/report.html"), "{}", run.stderr);
+    };
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).unwrap();
+    run();
+    // As if it had been begun another day, and stopped.
+    let header = read("header.json");
+    let begun =
+        serde_json::from_str::<serde_json::Value>(&header).unwrap()["begun"].as_str().unwrap().to_owned();
+    std::fs::write(folder.path().join("out/header.json"), header.replace(&begun, "2001-02-03T04:05:06Z"))
+        .unwrap();
+    let rows = read("rows.jsonl");
+    std::fs::write(folder.path().join("out/rows.jsonl"), rows.split_inclusive('\n').next().unwrap()).unwrap();
+    run();
+    for page in ["tables.md", "report.html"] {
+        let text = read(page);
+        assert!(text.contains("begun 2001-02-03T04:05:06Z") && !text.contains(&begun), "{page}");
+        assert!(!text.contains(&folder.path().display().to_string()), "{page} has an absolute path");
+    }
+    for table in ["rows.csv", "summary.csv", "tables/texts.csv", "tables/throughput.csv"] {
+        let text = read(table);
+        assert!(!text.contains(&folder.path().display().to_string()), "{table} has an absolute path");
+        assert!(
+            !text.lines().skip(1).any(|line| line.split(',').any(|cell| cell == "-")),
+            "{table}:\n{text}"
+        );
+        let head = text.lines().next().unwrap();
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == ',';
+        assert!(head.chars().all(plain), "{table}: {head}");
+    }
+    assert!(read("summary.csv").contains("\r\nmodel,words,"), "{}", read("summary.csv"));
+    assert!(read("summary.md").contains("(-)") && read("tables.md").contains("Intervals: none"));
+}
