@@ -34,6 +34,11 @@ pub(super) fn explain(
     let (Ok(schema), Some(begun)) = (serde_json::from_str::<Value>(schema), begun(text)) else {
         return Vec::new();
     };
+    // Another dialect may have other keywords.
+    let dialect = schema.get("$schema").and_then(Value::as_str);
+    if dialect.is_some_and(|dialect| !dialect.contains("json-schema.org/")) {
+        return Vec::new();
+    }
     let ask = |schema: &Value, instance: &Value| engine(&schema.to_string(), &instance.to_string());
     let draft = draft(&schema, options);
     let walk = Walk {
