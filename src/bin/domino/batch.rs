@@ -15,6 +15,7 @@ use crate::{
     failure::{self, BadInput, Exit, note},
     lines,
     notation::{GrammarSource, relaxed_as_json},
+    progress,
     rows::{Kept, Reader, Reading, Row, Wanted},
     stdout, warned,
 };
@@ -69,7 +70,10 @@ pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
         out.flush()?;
     }
     let Tally { accepted, refused, unanswered } = tally;
-    note!("[done; {accepted} in the language, {refused} not, {unanswered} without an answer]");
+    // Programs that read the answers need not be told that all went well.
+    if unanswered > 0 || progress::wanted() {
+        note!("[done; {accepted} in the language, {refused} not, {unanswered} without an answer]");
+    }
     Ok(if unanswered > 0 { Exit::Failure } else { Exit::Success })
 }
 
