@@ -31,7 +31,7 @@ impl Found {
             return Ok(None);
         };
         let template = ChatTemplate::parse(source.as_str()).map_err(|error| error.at(&self.place))?;
-        let template = template.from_place(self.place.clone());
+        let template = template.at_place(self.place.clone());
         Ok(Some(
             self.tokens
                 .into_iter()

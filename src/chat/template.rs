@@ -58,7 +58,7 @@ impl ChatTemplate {
         self
     }
 
-    pub(super) fn from_place(mut self, place: String) -> Self {
+    pub(super) fn at_place(mut self, place: String) -> Self {
         self.place = Some(place);
         self
     }
