@@ -1,4 +1,4 @@
-//! What of Jinja is let in, and a template rewritten so that its work can be bounded.
+//! Admission: the part of Jinja that is let in, and a template rewritten so that its work can be bounded.
 //!
 //! minijinja counts instructions, but one instruction can double a text, and a chain of operators is
 //! parsed and dropped by recursion. So chains are short; what could make a value of any size by itself (`*`)
@@ -9,12 +9,12 @@
 
 use super::{
     error::{ChatError, ChatErrorKind},
-    lexer::{self, Kind, Piece, Tag, Token},
+    lexer::{self, TagToken, TemplatePiece, TemplateTag, TokenKind},
 };
 
 /// The filter that measures a value. A template that names it itself is only measured once more.
 pub(super) const HELD: &str = "held_value";
-/// The same where the value becomes an attribute of a namespace, which must not hold namespaces.
+/// Filter that measures a value where it becomes an attribute of a namespace, which must not hold namespaces.
 pub(super) const HELD_INSIDE: &str = "held_attribute";
 
 /// Most bytes of a template.
@@ -61,18 +61,18 @@ pub(super) fn admit(source: &str) -> Result<String, ChatError> {
     }
     let pieces = lexer::pieces(source)?;
     let out = String::with_capacity(source.len() * 2);
-    let mut writer = Writer { source, out, elifs: 0, captures: Vec::new() };
+    let mut writer = AdmissionWriter { source, out, elifs: 0, captures: Vec::new() };
     for piece in &pieces {
         match piece {
-            Piece::Text(range) => writer.text(&source[range.clone()])?,
-            Piece::Comment(range) => writer.out.push_str(&source[range.clone()]),
-            Piece::Tag(tag) => writer.tag(tag)?,
+            TemplatePiece::Text(range) => writer.text(&source[range.clone()])?,
+            TemplatePiece::Comment(range) => writer.out.push_str(&source[range.clone()]),
+            TemplatePiece::Tag(tag) => writer.tag(tag)?,
         }
     }
     Ok(writer.out)
 }
 
-struct Writer<'s> {
+struct AdmissionWriter<'s> {
     source: &'s str,
     out: String,
     elifs: usize,
@@ -80,7 +80,7 @@ struct Writer<'s> {
     captures: Vec<String>,
 }
 
-impl Writer<'_> {
+impl AdmissionWriter<'_> {
     /// Writes text between tags; white space at its ends stays outside, where tags may strip it.
     fn text(&mut self, text: &str) -> Result<(), ChatError> {
         let blanks = text.split(|c: char| !c.is_whitespace()).map(str::len).max().unwrap_or(0);
@@ -108,9 +108,9 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn tag(&mut self, tag: &Tag) -> Result<(), ChatError> {
+    fn tag(&mut self, tag: &TemplateTag) -> Result<(), ChatError> {
         self.check(tag)?;
-        let name = tag.tokens.first().filter(|token| tag.is_statement && token.kind == Kind::Name);
+        let name = tag.tokens.first().filter(|token| tag.is_statement && token.kind == TokenKind::Name);
         match name.map(|name| self.word(name)) {
             None if tag.is_statement => Err(ChatError::syntax(tag.line, "a statement has no name")),
             None => {
@@ -121,18 +121,18 @@ impl Writer<'_> {
         }
     }
 
-    fn word(&self, token: &Token) -> &str {
+    fn word(&self, token: &TagToken) -> &str {
         &self.source[token.range.clone()]
     }
 
     /// Refuses what cannot be bounded.
-    fn check(&self, tag: &Tag) -> Result<(), ChatError> {
+    fn check(&self, tag: &TemplateTag) -> Result<(), ChatError> {
         let wrong = |message: String| ChatError::syntax(tag.line, message);
         if tag.tokens.len() > TAG_TOKENS {
             return Err(wrong(format!("a tag of {} tokens is longer than {TAG_TOKENS}", tag.tokens.len())));
         }
         let mut joins = 0;
-        for token in tag.tokens.iter().filter(|token| token.kind == Kind::Sign) {
+        for token in tag.tokens.iter().filter(|token| token.kind == TokenKind::Sign) {
             match self.word(token) {
                 sign @ ("*" | "**") => {
                     return Err(wrong(format!("`{sign}` is not supported in chat templates")).with_hint(
@@ -149,7 +149,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn statement(&mut self, tag: &Tag, name: &str) -> Result<(), ChatError> {
+    fn statement(&mut self, tag: &TemplateTag, name: &str) -> Result<(), ChatError> {
         if !STATEMENTS.contains(&name) {
             return Err(ChatError::syntax(tag.line, format!("`{name}` is not supported in chat templates"))
                 .with_hint("statements are for, if, set, macro, filter, break and continue"));
@@ -200,14 +200,15 @@ impl Writer<'_> {
     }
 
     /// The first such sign outside of brackets.
-    fn sign(&self, tag: &Tag, sign: &str) -> Option<usize> {
+    fn sign(&self, tag: &TemplateTag, sign: &str) -> Option<usize> {
         tag.tokens.iter().position(|token| token.depth == 0 && self.word(token) == sign)
     }
 
-    fn loop_over(&mut self, tag: &Tag) -> Result<(), ChatError> {
+    fn loop_over(&mut self, tag: &TemplateTag) -> Result<(), ChatError> {
         let outside = |word: &str| {
-            let is_it =
-                |token: &&Token| token.depth == 0 && token.kind == Kind::Name && self.word(token) == word;
+            let is_it = |token: &&TagToken| {
+                token.depth == 0 && token.kind == TokenKind::Name && self.word(token) == word
+            };
             tag.tokens.iter().find(is_it).map(|token| token.range.clone())
         };
         if outside("recursive").is_some() {
@@ -225,7 +226,7 @@ impl Writer<'_> {
     }
 
     /// Writes the tag with the expression at `start..end` measured.
-    fn hold(&mut self, tag: &Tag, start: usize, end: usize, filter: &str) {
+    fn hold(&mut self, tag: &TemplateTag, start: usize, end: usize, filter: &str) {
         let source = self.source;
         self.out.push_str(&source[tag.range.start..start]);
         self.out.push_str(" (");
@@ -237,10 +238,10 @@ impl Writer<'_> {
     }
 
     /// The names of a macro's parameters.
-    fn parameters(&self, tag: &Tag) -> Vec<String> {
+    fn parameters(&self, tag: &TemplateTag) -> Vec<String> {
         let pairs = tag.tokens.iter().zip(tag.tokens.iter().skip(1));
-        let begins = |before: &Token| matches!((self.word(before), before.depth), ("(", 0) | (",", 1));
-        let names = pairs.filter(|(before, name)| begins(before) && name.kind == Kind::Name);
+        let begins = |before: &TagToken| matches!((self.word(before), before.depth), ("(", 0) | (",", 1));
+        let names = pairs.filter(|(before, name)| begins(before) && name.kind == TokenKind::Name);
         names.map(|(_, name)| self.word(name).to_owned()).collect()
     }
 }

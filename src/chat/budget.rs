@@ -30,14 +30,14 @@ const DEPTH: usize = 64;
 /// Values of a list or a mapping, beside as many as the messages have.
 pub(super) const ITEMS: usize = 4_096;
 
-/// What one rendering may still do.
+/// Budget of one rendering.
 #[derive(Debug, Clone)]
-pub(super) struct Budget {
-    state: Arc<State>,
+pub(super) struct RenderBudget {
+    state: Arc<BudgetState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct BudgetState {
     fuel: u64,
     most_value: usize,
     most_items: usize,
@@ -46,11 +46,11 @@ struct State {
     output: AtomicUsize,
 }
 
-impl Budget {
+impl RenderBudget {
     /// The budget of a rendering with these inputs.
     pub(super) fn of(inputs: &Json) -> Self {
         let (values, bytes) = size(inputs);
-        let state = State {
+        let state = BudgetState {
             fuel: FUEL.saturating_add((values as u64).saturating_mul(FUEL_EACH)),
             most_value: VALUE.saturating_add((values + bytes).saturating_mul(VALUE_EACH)),
             most_items: ITEMS.saturating_add(values + bytes),

@@ -1,4 +1,4 @@
-//! What a template is asked to write: messages, tools, and further variables.
+//! Conversations: messages, tools and further variables for a template.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -20,20 +20,20 @@ const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
 const DAY: u64 = 86_400;
 
 /// A moment by the Gregorian calendar.
-struct Moment {
+struct CalendarMoment {
     year: u64,
-    /// From 1.
+    /// Month of the year, from 1.
     month: u64,
     day: u64,
-    /// Of the year, from 1.
+    /// Day of the year, from 1.
     day_of_year: u64,
-    /// From Sunday, 0.
+    /// Day of the week, Sunday is 0.
     weekday: u64,
     seconds: u64,
 }
 
-impl Moment {
-    /// So many seconds after 1970 began. Days are counted from 1 March of the year 0, by eras of 400 years.
+impl CalendarMoment {
+    /// Moment so many seconds after 1970 began. Days are counted from 1 March of the year 0, by eras of 400 years.
     fn of(unix: u64) -> Self {
         let days = unix / DAY + 719_468;
         let (era, of_era) = (days / 146_097, days % 146_097);
@@ -53,7 +53,7 @@ impl Moment {
 
 /// The moment so many seconds after 1970 began, in `format`. Directives that are not known stay as they are.
 pub(super) fn strftime(unix: u64, format: &str) -> String {
-    let moment = Moment::of(unix);
+    let moment = CalendarMoment::of(unix);
     let (hour, minute, second) = (moment.seconds / 3600, moment.seconds / 60 % 60, moment.seconds % 60);
     let name = |names: &[&'static str], index: u64| {
         usize::try_from(index).ok().and_then(|index| names.get(index)).copied().unwrap_or_default()

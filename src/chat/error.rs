@@ -1,8 +1,8 @@
-//! What can be wrong with a chat template and its texts.
+//! Errors of chat templates and their texts.
 
 use std::fmt;
 
-/// What is wrong.
+/// Kind of a fault of a chat template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChatErrorKind {
@@ -56,7 +56,7 @@ impl ChatError {
         self
     }
 
-    /// What is wrong, for programs.
+    /// Kind of the fault, for programs.
     #[must_use]
     pub fn kind(&self) -> ChatErrorKind {
         self.kind
@@ -68,7 +68,7 @@ impl ChatError {
         self.line
     }
 
-    /// What to do about it, if there is anything to say.
+    /// Advice, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         self.hint

@@ -1,4 +1,4 @@
-//! Which family of prompts a template writes, told by its marks.
+//! Families of prompts, told by the marks of their templates.
 
 /// Families by the marks that all their templates have, the most particular first.
 const FAMILIES: [(&str, &[&str]); 13] = [

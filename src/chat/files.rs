@@ -1,4 +1,4 @@
-//! Where a model keeps its chat template: in a GGUF file, or beside `tokenizer.json`.
+//! Places of chat templates: in a GGUF file, or beside `tokenizer.json`.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ const TOOLS: &str = "tool_use";
 
 /// Templates by name, and special tokens, as a model has them.
 #[derive(Debug, Default)]
-struct Found {
+struct TemplatesFound {
     templates: Vec<(String, String)>,
     tokens: Vec<(String, String)>,
     place: String,
 }
 
-impl Found {
+impl TemplatesFound {
     /// The template to take: of several one for tools if there are some, else the default, else the only one.
     fn template(self, with_tools: bool) -> Result<Option<ChatTemplate>, ChatError> {
         let named = |wanted: &str| self.templates.iter().find(|(name, _)| name == wanted);
@@ -83,7 +83,7 @@ impl ChatTemplate {
         let mut found = match model {
             Some(model) if is_gguf(model) => of_gguf(model)?,
             Some(model) => of_folder(model)?,
-            None => Found::default(),
+            None => TemplatesFound::default(),
         };
         found.templates.clear();
         found.place = path.display().to_string();
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<String, ChatError> {
     })
 }
 
-fn of_gguf(path: &Path) -> Result<Found, ChatError> {
+fn of_gguf(path: &Path) -> Result<TemplatesFound, ChatError> {
     let gguf = Gguf::open(path).map_err(|error| {
         let kind = match error.kind {
             GgufErrorKind::Missing | GgufErrorKind::Unreadable => ChatErrorKind::Io,
@@ -117,7 +117,7 @@ fn of_gguf(path: &Path) -> Result<Found, ChatError> {
         };
         ChatError::new(kind, error.to_string())
     })?;
-    let mut found = Found { place: path.display().to_string(), ..Found::default() };
+    let mut found = TemplatesFound { place: path.display().to_string(), ..TemplatesFound::default() };
     let text = |key: &str| gguf.get(key).and_then(|value| value.as_str()).map(str::to_owned);
     for (name, key) in [(DEFAULT, ""), (TOOLS, ".tool_use")] {
         let own = text(&format!("tokenizer.chat_template{key}"));
@@ -134,9 +134,9 @@ fn of_gguf(path: &Path) -> Result<Found, ChatError> {
     Ok(found)
 }
 
-fn of_folder(path: &Path) -> Result<Found, ChatError> {
+fn of_folder(path: &Path) -> Result<TemplatesFound, ChatError> {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
-    let mut found = Found { place: folder.display().to_string(), ..Found::default() };
+    let mut found = TemplatesFound { place: folder.display().to_string(), ..TemplatesFound::default() };
     let jinja = folder.join("chat_template.jinja");
     if jinja.is_file() {
         found.templates.push((DEFAULT.to_owned(), read(&jinja)?));
@@ -165,7 +165,7 @@ fn of_folder(path: &Path) -> Result<Found, ChatError> {
 }
 
 /// Adds the special tokens of a configuration: `bos_token` and the like, each a text or an object with one.
-fn add_tokens(found: &mut Found, config: &Json) {
+fn add_tokens(found: &mut TemplatesFound, config: &Json) {
     for (name, value) in config.as_object().into_iter().flatten().filter(|(name, _)| name.ends_with("_token"))
     {
         let token = value.as_str().or_else(|| value.get("content")?.as_str());

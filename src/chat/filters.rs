@@ -10,7 +10,7 @@ use minijinja::{
 
 use super::{
     admission::{HELD, HELD_INSIDE},
-    budget::{Budget, passed},
+    budget::{RenderBudget, passed},
     date,
     methods::{self, joined, replaced},
     python::{self, Layout},
@@ -21,11 +21,11 @@ const RECURSION: usize = 200;
 /// Filters of minijinja that Jinja2 has not, or that make texts and lists of any length.
 const LEFT_OUT: [&str; 9] = ["batch", "slice", "zip", "chain", "pprint", "format", "lines", "split", "bool"];
 
-/// Those that look at whole lists, each item some times.
+/// Filters that look at whole lists, each item some times.
 const COUNTED: [&str; 9] = ["sort", "unique", "min", "max", "sum", "dictsort", "groupby", "reverse", "items"];
 const LOOKS: usize = 16;
 
-/// What a template says by `raise_exception`.
+/// Words of a template by `raise_exception`.
 #[derive(Debug)]
 pub(super) struct Refusal(pub(super) String);
 
@@ -38,7 +38,7 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 /// An environment in which one template is rendered. `date`: what `strftime_now` says, in seconds since 1970.
-pub(super) fn environment(budget: &Budget, date: Option<u64>) -> Environment<'static> {
+pub(super) fn environment(budget: &RenderBudget, date: Option<u64>) -> Environment<'static> {
     let mut env = Environment::new();
     env.set_trim_blocks(true);
     env.set_lstrip_blocks(true);
@@ -80,7 +80,7 @@ pub(super) fn environment(budget: &Budget, date: Option<u64>) -> Environment<'st
     env
 }
 
-fn functions(env: &mut Environment<'static>, budget: &Budget, date: Option<u64>) {
+fn functions(env: &mut Environment<'static>, budget: &RenderBudget, date: Option<u64>) {
     env.remove_global("debug");
     env.add_function("raise_exception", |message: Value| -> Result<Value, Error> {
         let error = Error::new(ErrorKind::InvalidOperation, "the template raises an exception");
@@ -106,7 +106,7 @@ fn functions(env: &mut Environment<'static>, budget: &Budget, date: Option<u64>)
 }
 
 /// Filters of minijinja that look at whole lists: what they look at is counted as work.
-fn counted(env: &mut Environment<'static>, budget: &Budget) {
+fn counted(env: &mut Environment<'static>, budget: &RenderBudget) {
     let plain = Arc::new(Environment::new());
     for name in COUNTED {
         let (plain, own) = (Arc::clone(&plain), budget.clone());
@@ -119,7 +119,7 @@ fn counted(env: &mut Environment<'static>, budget: &Budget) {
     }
 }
 
-fn filters(env: &mut Environment<'static>, budget: &Budget) {
+fn filters(env: &mut Environment<'static>, budget: &RenderBudget) {
     counted(env, budget);
     number_filters(env);
     let own = budget.clone();
@@ -200,7 +200,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// The items of a list, or the characters of a text.
-fn characters(value: &Value, budget: &Budget) -> Result<Value, Error> {
+fn characters(value: &Value, budget: &RenderBudget) -> Result<Value, Error> {
     let Some(text) = value.as_str() else {
         return Ok(Value::from(if value.is_undefined() { Vec::new() } else { budget.items(value)? }));
     };
@@ -209,7 +209,7 @@ fn characters(value: &Value, budget: &Budget) -> Result<Value, Error> {
 }
 
 /// Jinja2's `indent(width=4, first=False, blank=False)`.
-fn indented(text: &str, places: &[Value], names: &Kwargs, budget: &Budget) -> Result<String, Error> {
+fn indented(text: &str, places: &[Value], names: &Kwargs, budget: &RenderBudget) -> Result<String, Error> {
     let given = |name: &'static str, place: usize| -> Result<Option<Value>, Error> {
         let named: Option<Value> = names.get(name)?;
         Ok(named.or_else(|| places.get(place).cloned()))

@@ -8,42 +8,42 @@ use super::error::ChatError;
 
 /// A part of a template. All ranges are of bytes of the template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum TemplatePiece {
     /// Text between tags.
     Text(Range<usize>),
     /// `{{ .. }}` or `{% .. %}`.
-    Tag(Tag),
+    Tag(TemplateTag),
     /// `{# .. #}`.
     Comment(Range<usize>),
 }
 
 /// A tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tag {
+pub(super) struct TemplateTag {
     /// Is it `{% .. %}`?
     pub(super) is_statement: bool,
     /// The whole.
     pub(super) range: Range<usize>,
-    /// Where its closing mark begins, with a `-` or `+` if it has one.
+    /// Start of its closing mark, with a `-` or `+` if it has one.
     pub(super) close: usize,
-    /// What stands inside.
-    pub(super) tokens: Vec<Token>,
-    /// Of its beginning, from 1.
+    /// Tokens between its marks.
+    pub(super) tokens: Vec<TagToken>,
+    /// Line of its beginning, from 1.
     pub(super) line: usize,
 }
 
 /// A token of a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
+pub(super) struct TagToken {
+    pub(super) kind: TokenKind,
     pub(super) range: Range<usize>,
     /// Brackets that are open around it; an opening bracket is outside of itself.
     pub(super) depth: usize,
 }
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A name or a keyword.
     Name,
     /// A number or a string.
@@ -59,13 +59,13 @@ const PAIRS: [&str; 6] = ["//", "**", "==", "!=", ">=", "<="];
 ///
 /// # Errors
 /// If a tag, a string or a bracket is not closed, or one is closed that is not open.
-pub(super) fn pieces(source: &str) -> Result<Vec<Piece>, ChatError> {
+pub(super) fn pieces(source: &str) -> Result<Vec<TemplatePiece>, ChatError> {
     let mut pieces = Vec::new();
     let (mut at, mut line) = (0, 1);
     while at < source.len() {
         let start = tag_start(source, at);
         if start > at {
-            pieces.push(Piece::Text(at..start));
+            pieces.push(TemplatePiece::Text(at..start));
             line += lines(&source[at..start]);
         }
         if start == source.len() {
@@ -73,8 +73,8 @@ pub(super) fn pieces(source: &str) -> Result<Vec<Piece>, ChatError> {
         }
         let piece = tag(source, start, line)?;
         let end = match &piece {
-            Piece::Text(range) | Piece::Comment(range) => range.end,
-            Piece::Tag(tag) => tag.range.end,
+            TemplatePiece::Text(range) | TemplatePiece::Comment(range) => range.end,
+            TemplatePiece::Tag(tag) => tag.range.end,
         };
         line += lines(&source[start..end]);
         pieces.push(piece);
@@ -88,7 +88,7 @@ pub(super) fn lines(text: &str) -> usize {
     text.bytes().filter(|&byte| byte == b'\n').count()
 }
 
-/// Where the next tag begins, from `at` on; the end if there is none.
+/// Start of the next tag, from `at` on; the end if there is none.
 fn tag_start(source: &str, at: usize) -> usize {
     let bytes = source.as_bytes();
     let is_start = |index: &usize| matches!(bytes.get(*index..index + 2), Some(b"{{" | b"{%" | b"{#"));
@@ -96,12 +96,12 @@ fn tag_start(source: &str, at: usize) -> usize {
 }
 
 /// The tag that begins at `start`.
-fn tag(source: &str, start: usize, line: usize) -> Result<Piece, ChatError> {
+fn tag(source: &str, start: usize, line: usize) -> Result<TemplatePiece, ChatError> {
     let unclosed = |what: &str| ChatError::syntax(line, format!("{what} is not closed"));
     let is_statement = match source.as_bytes().get(start + 1) {
         Some(b'#') => {
             let end = source[start + 2..].find("#}").ok_or_else(|| unclosed("a comment"))?;
-            return Ok(Piece::Comment(start..start + 2 + end + 2));
+            return Ok(TemplatePiece::Comment(start..start + 2 + end + 2));
         }
         Some(b'%') => true,
         _ => false,
@@ -121,22 +121,22 @@ fn tag(source: &str, start: usize, line: usize) -> Result<Piece, ChatError> {
         let sign = usize::from(rest.starts_with(['-', '+']));
         if depth == 0 && rest[sign..].starts_with(mark) {
             let range = start..at + sign + mark.len();
-            return Ok(Piece::Tag(Tag { is_statement, range, close: at, tokens, line }));
+            return Ok(TemplatePiece::Tag(TemplateTag { is_statement, range, close: at, tokens, line }));
         }
         let (kind, length) = token(rest).ok_or_else(|| unclosed("a string"))?;
-        if kind == Kind::Sign && rest.starts_with([')', ']', '}']) {
+        if kind == TokenKind::Sign && rest.starts_with([')', ']', '}']) {
             depth = depth
                 .checked_sub(1)
                 .ok_or_else(|| ChatError::syntax(line, format!("`{}` closes nothing", &rest[..length])))?;
         }
-        tokens.push(Token { kind, range: at..at + length, depth });
-        depth += usize::from(kind == Kind::Sign && rest.starts_with(['(', '[', '{']));
+        tokens.push(TagToken { kind, range: at..at + length, depth });
+        depth += usize::from(kind == TokenKind::Sign && rest.starts_with(['(', '[', '{']));
         at += length;
     }
 }
 
 /// The kind and length of the token that `rest` begins with; `None` for a string without an end.
-fn token(rest: &str) -> Option<(Kind, usize)> {
+fn token(rest: &str) -> Option<(TokenKind, usize)> {
     let first = rest.chars().next()?;
     let word =
         |rest: &str| rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
@@ -147,14 +147,14 @@ fn token(rest: &str) -> Option<(Kind, usize)> {
             escaped = c == '\\' && !escaped;
             is_end
         });
-        return end.map(|(end, _)| (Kind::Literal, end + 2));
+        return end.map(|(end, _)| (TokenKind::Literal, end + 2));
     }
     if first.is_ascii_digit() {
-        return Some((Kind::Literal, word(rest)));
+        return Some((TokenKind::Literal, word(rest)));
     }
     if first.is_ascii_alphabetic() || first == '_' {
-        return Some((Kind::Name, word(rest)));
+        return Some((TokenKind::Name, word(rest)));
     }
     let pair = PAIRS.iter().any(|pair| rest.starts_with(pair));
-    Some((Kind::Sign, if pair { 2 } else { first.len_utf8() }))
+    Some((TokenKind::Sign, if pair { 2 } else { first.len_utf8() }))
 }

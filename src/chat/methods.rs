@@ -5,12 +5,12 @@ use minijinja::{
     value::{Kwargs, ValueKind, from_args},
 };
 
-use super::budget::{Budget, passed};
+use super::budget::{RenderBudget, passed};
 
 /// Most characters that `strip` looks for: it compares each with each.
 const STRIPPED: usize = 256;
 
-/// What a method of a value gives.
+/// Result of a method of a value.
 ///
 /// # Errors
 /// If there is no such method, its arguments are wrong, or what it gives is too large.
@@ -18,7 +18,7 @@ pub(super) fn call(
     value: &Value,
     method: &str,
     arguments: &[Value],
-    budget: &Budget,
+    budget: &RenderBudget,
 ) -> Result<Value, Error> {
     match (value.kind(), value.as_str()) {
         (_, Some(text)) => {
@@ -39,7 +39,7 @@ pub(super) fn of_mapping(
     value: &Value,
     method: &str,
     arguments: &[Value],
-    budget: &Budget,
+    budget: &RenderBudget,
 ) -> Result<Value, Error> {
     let get = |key: &Value| value.get_item(key);
     match method {
@@ -66,7 +66,7 @@ pub(super) fn of_mapping(
     }
 }
 
-fn of_list(value: &Value, method: &str, arguments: &[Value], budget: &Budget) -> Result<Value, Error> {
+fn of_list(value: &Value, method: &str, arguments: &[Value], budget: &RenderBudget) -> Result<Value, Error> {
     let (what,): (Value,) = match method {
         "count" | "index" => from_args(arguments)?,
         _ => return Err(unknown(value, method)),
@@ -79,7 +79,7 @@ fn of_list(value: &Value, method: &str, arguments: &[Value], budget: &Budget) ->
     items.iter().position(|item| *item == what).map(Value::from).ok_or_else(missing)
 }
 
-fn of_text(text: &str, method: &str, arguments: &[Value], budget: &Budget) -> Result<Value, Error> {
+fn of_text(text: &str, method: &str, arguments: &[Value], budget: &RenderBudget) -> Result<Value, Error> {
     if let Some(answer) = of_letters(text, method) {
         return from_args(arguments).map(|()| answer);
     }
@@ -200,7 +200,7 @@ pub(super) fn replaced(
     old: &str,
     new: &str,
     count: Option<i64>,
-    budget: &Budget,
+    budget: &RenderBudget,
 ) -> Result<String, Error> {
     let most = match count {
         Some(count) if count >= 0 => usize::try_from(count).ok(),
@@ -219,7 +219,7 @@ pub(super) fn replaced(
 ///
 /// # Errors
 /// If the result is too long.
-pub(super) fn joined(parts: &Value, between: &str, budget: &Budget) -> Result<String, Error> {
+pub(super) fn joined(parts: &Value, between: &str, budget: &RenderBudget) -> Result<String, Error> {
     let mut out = String::new();
     for (index, part) in budget.items(parts)?.iter().enumerate() {
         if index > 0 {
@@ -232,7 +232,7 @@ pub(super) fn joined(parts: &Value, between: &str, budget: &Budget) -> Result<St
     Ok(out)
 }
 
-fn split(text: &str, from_end: bool, arguments: &[Value], budget: &Budget) -> Result<Value, Error> {
+fn split(text: &str, from_end: bool, arguments: &[Value], budget: &RenderBudget) -> Result<Value, Error> {
     let (between, most, names): (Option<Value>, Option<i64>, Kwargs) = from_args(arguments)?;
     let between = between.or(names.get("sep")?).filter(|between| !between.is_none());
     let most: Option<i64> = most.or(names.get("maxsplit")?);
@@ -266,7 +266,7 @@ fn split(text: &str, from_end: bool, arguments: &[Value], budget: &Budget) -> Re
     list(parts, budget)
 }
 
-/// At most so many parts between runs of white space.
+/// Parts, at most so many, between runs of white space.
 fn by_spaces(text: &str, most: Option<usize>) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), text.trim_start());
     while !rest.is_empty() {
@@ -281,7 +281,7 @@ fn by_spaces(text: &str, most: Option<usize>) -> Vec<&str> {
     parts
 }
 
-fn list(parts: Vec<&str>, budget: &Budget) -> Result<Value, Error> {
+fn list(parts: Vec<&str>, budget: &RenderBudget) -> Result<Value, Error> {
     budget.list(parts.len())?;
     Ok(Value::from(parts.into_iter().map(Value::from).collect::<Vec<_>>()))
 }

@@ -5,16 +5,16 @@ use minijinja::{
     value::{Kwargs, ValueKind},
 };
 
-use super::budget::{Budget, passed};
+use super::budget::{RenderBudget, passed};
 
 /// Depth to which values are written.
 const DEPTH: usize = 64;
 
-/// What an expression writes: `str(value)`, nothing for an undefined one.
+/// Text that an expression writes: `str(value)`, nothing for an undefined one.
 ///
 /// # Errors
 /// If the value is too large or nested too deeply.
-pub(super) fn text(value: &Value, budget: &Budget) -> Result<String, Error> {
+pub(super) fn text(value: &Value, budget: &RenderBudget) -> Result<String, Error> {
     let mut out = String::new();
     match value.as_str() {
         Some(text) => {
@@ -22,12 +22,12 @@ pub(super) fn text(value: &Value, budget: &Budget) -> Result<String, Error> {
             out.push_str(text);
         }
         None if value.is_undefined() => {}
-        None => Writer { out: &mut out, budget }.repr(value, 0)?,
+        None => PythonWriter { out: &mut out, budget }.repr(value, 0)?,
     }
     Ok(out)
 }
 
-/// How JSON is written.
+/// Layout of JSON.
 pub(super) struct Layout {
     ascii: bool,
     sorted: bool,
@@ -81,18 +81,18 @@ impl Layout {
 ///
 /// # Errors
 /// If the value has no form in JSON, is too large or nested too deeply.
-pub(super) fn json(value: &Value, layout: &Layout, budget: &Budget) -> Result<String, Error> {
+pub(super) fn json(value: &Value, layout: &Layout, budget: &RenderBudget) -> Result<String, Error> {
     let mut out = String::new();
-    Writer { out: &mut out, budget }.json(value, layout, 0)?;
+    PythonWriter { out: &mut out, budget }.json(value, layout, 0)?;
     Ok(out)
 }
 
-struct Writer<'a> {
+struct PythonWriter<'a> {
     out: &'a mut String,
-    budget: &'a Budget,
+    budget: &'a RenderBudget,
 }
 
-impl Writer<'_> {
+impl PythonWriter<'_> {
     /// Takes the work of a value off, and refuses a text that has grown too long.
     fn enter(&self, value: &Value, depth: usize) -> Result<(), Error> {
         if depth > DEPTH {

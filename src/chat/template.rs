@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     admission::admit,
-    budget::Budget,
+    budget::RenderBudget,
     conversation::Conversation,
     error::{ChatError, ChatErrorKind},
     family,
@@ -19,18 +19,18 @@ use super::{
     values,
 };
 
-/// What minijinja calls the template.
+/// Name of the template in minijinja.
 const NAME: &str = "chat template";
 
 /// A model's chat template: what makes a prompt of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatTemplate {
     source: String,
-    /// As minijinja gets it.
+    /// Source as minijinja gets it.
     admitted: String,
     /// Special tokens by the names that templates have for them, such as `bos_token`.
     tokens: BTreeMap<String, String>,
-    /// Where it is from.
+    /// File or folder that it is from.
     place: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl ChatTemplate {
         let source = source.into();
         // As Jinja2 reads it.
         let admitted = admit(&source.replace("\r\n", "\n").replace('\r', "\n"))?;
-        let budget = Budget::of(&Json::Null);
+        let budget = RenderBudget::of(&Json::Null);
         let parsed = catch_unwind(AssertUnwindSafe(|| {
             environment(&budget, None).template_from_named_str(NAME, &admitted).map(drop)
         }));
@@ -118,7 +118,7 @@ impl ChatTemplate {
         for (name, value) in variables {
             inputs[name] = value.clone();
         }
-        let budget = Budget::of(&inputs);
+        let budget = RenderBudget::of(&inputs);
         let env = environment(&budget, *date);
         let template = env.template_from_named_str(NAME, &self.admitted).map_err(|error| told(&error))?;
         let context: BTreeMap<String, Value> = inputs
@@ -158,7 +158,7 @@ fn panicked() -> ChatError {
     ChatError::new(ChatErrorKind::Failed, "the chat template could not be read to its end")
 }
 
-/// What minijinja says, with the line.
+/// Error of minijinja, with the line.
 fn told(error: &Error) -> ChatError {
     let line = error.line();
     let mut causes =

@@ -3,7 +3,7 @@
 use super::{
     ChatErrorKind, ChatTemplate, Conversation,
     admission::{HELD, HELD_INSIDE, admit},
-    lexer::{Piece, lines, pieces},
+    lexer::{TemplatePiece, lines, pieces},
 };
 
 #[test]
@@ -18,8 +18,8 @@ fn pieces_are_the_whole_template() {
         let mut at = 0;
         for piece in pieces(source).unwrap() {
             let range = match piece {
-                Piece::Text(range) | Piece::Comment(range) => range,
-                Piece::Tag(tag) => {
+                TemplatePiece::Text(range) | TemplatePiece::Comment(range) => range,
+                TemplatePiece::Tag(tag) => {
                     assert_eq!(tag.line, lines(&source[..tag.range.start]) + 1);
                     assert!(tag.tokens.iter().all(|token| tag.range.contains(&token.range.start)));
                     tag.range

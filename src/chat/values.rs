@@ -8,7 +8,7 @@ use minijinja::{
 };
 use serde_json::Value as Json;
 
-use super::{budget::Budget, methods};
+use super::{budget::RenderBudget, methods};
 
 /// A mapping whose methods come before its keys of the same names, as in Python: schemas have keys such as
 /// `items`.
@@ -16,7 +16,7 @@ use super::{budget::Budget, methods};
 struct Mapping {
     names: Vec<Arc<str>>,
     values: HashMap<Arc<str>, Value>,
-    budget: Budget,
+    budget: RenderBudget,
 }
 
 impl Object for Mapping {
@@ -43,7 +43,7 @@ impl Object for Mapping {
 }
 
 /// A value of JSON. The budget is what its methods work by.
-pub(super) fn value(json: &Json, budget: &Budget) -> Value {
+pub(super) fn value(json: &Json, budget: &RenderBudget) -> Value {
     match json {
         Json::Null => Value::from(()),
         Json::Bool(bool) => Value::from(*bool),

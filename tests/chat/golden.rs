@@ -1,4 +1,4 @@
-//! What transformers' `apply_chat_template` writes, or that it fails: tests/fixtures/chat/make.py made them.
+//! Goldens of transformers' `apply_chat_template`: tests/fixtures/chat/make.py made them.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

@@ -105,7 +105,7 @@ fn what_begins_a_text_comes_once() {
     assert_eq!(tokenizer.encode_written("{\"a\"").unwrap(), tokenizer.encode("{\"a\"", false).unwrap());
 }
 
-/// Its template puts nothing around a prompt but the begin-of-text token.
+/// The template puts nothing around a prompt but the begin-of-text token.
 #[test]
 fn the_shipped_model_is_no_instruct_model() {
     let template = ChatTemplate::of_model(shipped(), false).unwrap().unwrap();

@@ -212,7 +212,7 @@ pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
     })
 }
 
-/// How a model writes calls, as its own chat template shows it; `None` if it does not.
+/// Spelling of calls of a model, as its own chat template shows it; `None` if it does not.
 fn of_model(model: Option<&Path>) -> Result<Option<Spelling>, BadInput> {
     let template = ChatTemplate::of_model(model::locate(model)?, true).map_err(BadInput::from)?;
     Ok(template.and_then(|template| Spelling::of_chat_template(template.source())))

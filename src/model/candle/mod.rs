@@ -42,6 +42,8 @@ mod weights;
 
 use std::{num::NonZeroUsize, path::Path};
 
+use serde_json::Value as Json;
+
 pub use batch::CandleBatch;
 pub use description::{FormatShare, ModelDescription};
 pub use error::{ModelError, ModelErrorKind};
@@ -296,4 +298,78 @@ fn file_error(path: &Path, error: std::io::Error) -> ModelError {
         _ => ModelErrorKind::Unreadable(path.to_owned()),
     };
     ModelError::with_source(kind, error)
+}
+
+impl ModelDescription {
+    /// Reads what the files at `path` say, as [`CandleModel::load`](super::CandleModel::load) finds them: the
+    /// configuration and the heads of the weights. Takes milliseconds, and for a GGUF file with many tokens
+    /// some tens of them.
+    ///
+    /// # Errors
+    /// Those of loading, but for a lack of memory and weights that cannot be read.
+    pub fn of_model(path: impl AsRef<Path>) -> Result<Self, ModelError> {
+        let path = path.as_ref();
+        let (architecture, name) = names(path)?;
+        with_weights(path, |weights, config| {
+            let mut formats: Vec<FormatShare> = Vec::new();
+            for (tensor, shape) in transformer::tensors(&config) {
+                let format = weights.format(&tensor, &shape)?;
+                let columns = shape.last().copied().unwrap_or(1);
+                let rows = shape.iter().product::<usize>() / columns.max(1);
+                let parameters = bounded(rows)?.saturating_mul(bounded(columns)?);
+                let row = format.row_bytes(columns).unwrap_or_default();
+                let bytes = bounded(rows)?.saturating_mul(bounded(row)?);
+                match formats.iter_mut().find(|share| share.format == format) {
+                    Some(share) => {
+                        share.parameters = share.parameters.saturating_add(parameters);
+                        share.bytes = share.bytes.saturating_add(bytes);
+                    }
+                    None => formats.push(FormatShare { format, parameters, bytes }),
+                }
+            }
+            formats.sort_by_key(|share| std::cmp::Reverse(share.parameters));
+            Ok(Self {
+                architecture,
+                name,
+                layers: config.layers,
+                hidden: config.hidden,
+                intermediate: config.intermediate,
+                heads: config.heads,
+                kv_heads: config.kv_heads,
+                head_dim: config.head_dim,
+                vocabulary: config.vocabulary,
+                context: config.max_positions,
+                window: (0..config.layers).find_map(|layer| config.window_of(layer)),
+                tied: config.tied,
+                formats,
+                memory: transformer::size(weights, &config)?,
+            })
+        })
+    }
+
+    /// Bytes that keys and values of so many tokens of one text take; `None` if there are too many to count.
+    #[must_use]
+    pub fn cache(&self, kv: KvFormat, tokens: usize) -> Option<u64> {
+        let factors =
+            [Some(2), Some(self.layers), Some(self.kv_heads), kv.bytes(self.head_dim), Some(tokens)];
+        factors.into_iter().try_fold(1_u64, |bytes, factor| bytes.checked_mul(u64::try_from(factor?).ok()?))
+    }
+}
+
+fn bounded(size: usize) -> Result<u64, ModelErrorKind> {
+    let wrong = |_| ModelErrorKind::InvalidMetadata(format!("a tensor of {size} rows or columns"));
+    u64::try_from(size).map_err(wrong)
+}
+
+/// The architecture and the name that the files say.
+fn names(path: &Path) -> Result<(Option<String>, Option<String>), ModelError> {
+    if is_gguf(path) {
+        let gguf = Gguf::open(path)?;
+        let text = |key: &str| gguf.get(key).and_then(|value| value.as_str()).map(str::to_owned);
+        return Ok((text("general.architecture"), text("general.name")));
+    }
+    // What is wrong with it is told where it is read in earnest.
+    let config: Json = serde_json::from_str(&read_text(&path.join("config.json"))?).unwrap_or_default();
+    let text = |value: &Json| value.as_str().map(str::to_owned);
+    Ok((text(&config["architectures"][0]).or_else(|| text(&config["model_type"])), None))
 }

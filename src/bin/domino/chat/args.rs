@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::failure::BadInput;
 
-/// How a prompt is put to the model.
+/// Ways to put a prompt to the model.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LowChat {
     /// Put the prompt into the model's chat template, as what a user says. Without, it stays as it is.
@@ -16,7 +16,7 @@ pub(crate) struct LowChat {
     /// model the functions too. See docs/chat.md.
     #[arg(long)]
     chat: bool,
-    /// With --chat: what the system says before the user does.
+    /// Say this as the system, before the user speaks; for --chat.
     #[arg(long, value_name = "TEXT", requires = "chat", allow_hyphen_values = true)]
     system: Option<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct LowChat {
 #[derive(Debug, Clone)]
 pub(crate) struct Chat {
     pub(super) system: Option<String>,
-    /// Where the template is; `None`: it is the model's.
+    /// File of the template; `None`: it is the model's.
     pub(super) template: Option<PathBuf>,
 }
 
@@ -35,7 +35,7 @@ impl LowChat {
         self.chat
     }
 
-    /// What was asked for, with the template of this file if there is one; `None`: prompts stay as they are.
+    /// Resolves the flags, with the template of this file if there is one; `None`: prompts stay as they are.
     pub(crate) fn resolve(self, template: Option<PathBuf>) -> Option<Chat> {
         self.chat.then_some(Chat { system: self.system, template })
     }

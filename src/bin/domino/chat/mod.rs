@@ -26,7 +26,7 @@ use crate::{
 /// Shorter names of special tokens may well stand in a text by chance.
 const SHORTEST_MARK: usize = 3;
 
-/// What makes tokens of prompts.
+/// Maker of tokens of prompts.
 #[derive(Debug)]
 pub(crate) struct Prompts {
     chat: Option<Chat>,
@@ -40,7 +40,7 @@ pub(crate) struct Prompts {
 }
 
 impl Prompts {
-    /// For the model in `folder` and texts of `grammar`. With `json` nothing is hinted at.
+    /// Opens it for the model in `folder` and texts of `grammar`. With `json` nothing is hinted at.
     pub(crate) fn open(
         chat: Option<&Chat>,
         folder: &Path,
@@ -122,6 +122,16 @@ impl Prompts {
             self.hint(tokenizer, prompt, vocabulary, &tokens);
         }
         Ok(tokens)
+    }
+
+    /// The prompt's tokens, as the model gets them, and their text.
+    pub(crate) fn shown(
+        &self,
+        tokenizer: &Tokenizer,
+        prompt: &str,
+        vocabulary: &Vocabulary,
+    ) -> anyhow::Result<(Vec<TokenId>, String)> {
+        Ok((self.tokens(tokenizer, prompt, vocabulary)?, self.text(prompt)?))
     }
 
     /// The tokens of messages in the model's template, which is needed for them with `--chat` and without.

@@ -1,13 +1,19 @@
 //! Flags of `domino explain`.
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use domino::{decode::DecodeOptions, model::candle::LoadOptions};
 
 use crate::{
     args::LowGrammar,
-    chat::args::{Chat, LowChat},
+    chat::{
+        Prompts,
+        args::{Chat, LowChat},
+    },
     failure::BadInput,
     generate::{args::Prompt, options::LowOptions},
     notation::GrammarSource,
@@ -90,6 +96,13 @@ pub(crate) struct Explain {
     /// Where the page goes, if there is to be one.
     pub(crate) out: Option<PathBuf>,
     pub(crate) json: bool,
+}
+
+impl Explain {
+    /// Opens what makes tokens of its prompt, for the model in `folder`.
+    pub(super) fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
+        Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
+    }
 }
 
 impl LowExplain {

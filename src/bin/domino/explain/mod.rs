@@ -24,7 +24,6 @@ use self::{
 };
 use crate::{
     advice,
-    chat::Prompts,
     check::byte_vocabulary,
     failure::{self, Exit},
     generate::{bad_model, load, prompt_text, read_tokenizer, step_error},
@@ -56,9 +55,7 @@ pub(crate) fn run(command: &Explain, cache: &CacheFolder) -> anyhow::Result<Exit
         None => None,
     };
     let tokenizer = read_tokenizer(&folder)?;
-    let prompts = Prompts::open(command.chat.as_ref(), &folder, command.grammar.as_ref(), command.json)?;
-    let ids = prompts.tokens(&tokenizer, &prompt, &vocabulary)?;
-    let prompt = prompts.text(&prompt)?;
+    let (ids, prompt) = command.prompts(&folder)?.shown(&tokenizer, &prompt, &vocabulary)?;
     let model = load(&folder, &command.load, command.card)?;
     let mut builder = Decoder::builder(model).vocabulary(vocabulary.clone()).options(command.options.clone());
     let mut drafter = None;

@@ -44,27 +44,27 @@ pub(crate) struct LowModel {
     /// The model, as for `domino generate`: a folder, a GGUF file, or OWNER/NAME on the Hugging Face hub.
     #[arg(value_name = "DIR|FILE|ID", conflicts_with = "model")]
     place: Option<PathBuf>,
-    /// The same.
+    /// The model, by a flag as other commands take it.
     #[arg(long, short = 'm', value_name = "DIR|FILE|ID")]
     model: Option<PathBuf>,
 }
 
 /// `domino model`.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct ModelFacts {
     /// `None`: the default model.
     model: Option<PathBuf>,
     json: bool,
 }
 
 impl LowModel {
-    pub(crate) fn resolve(self, json: bool) -> Facts {
-        Facts { model: self.place.or(self.model), json }
+    pub(crate) fn resolve(self, json: bool) -> ModelFacts {
+        ModelFacts { model: self.place.or(self.model), json }
     }
 }
 
 /// All that is told of a model.
-struct Told {
+struct ModelTold {
     name: String,
     description: ModelDescription,
     vocabulary: Vocabulary,
@@ -72,9 +72,9 @@ struct Told {
 }
 
 /// Tells it.
-pub(crate) fn run(command: &Facts, cache: &CacheFolder) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &ModelFacts, cache: &CacheFolder) -> anyhow::Result<Exit> {
     let folder = model::locate(command.model.as_deref())?;
-    let told = Told {
+    let told = ModelTold {
         name: command.model.as_deref().unwrap_or_else(|| short(&folder)).display().to_string(),
         description: ModelDescription::of_model(&folder).map_err(bad_model)?,
         vocabulary: tokenizer::vocabulary(&folder, cache)?,
@@ -101,7 +101,7 @@ fn short(folder: &Path) -> &Path {
     folder.file_name().map_or(folder, Path::new)
 }
 
-impl Told {
+impl ModelTold {
     fn lines(&self) -> Vec<(&'static str, String)> {
         let ModelDescription { layers, hidden, intermediate, heads, kv_heads, head_dim, .. } =
             self.description;

@@ -1,6 +1,9 @@
 //! Flags of `domino generate`.
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
 use domino::{
@@ -13,7 +16,10 @@ use super::{options::LowOptions, whole::Way};
 use crate::{
     args::LowGrammar,
     captures::LowCapture,
-    chat::args::{Chat, LowChat},
+    chat::{
+        Prompts,
+        args::{Chat, LowChat},
+    },
     failure::BadInput,
     input::Input,
     notation::GrammarSource,
@@ -252,22 +258,19 @@ impl LowGenerate {
     }
 
     /// What was asked for.
-    pub(crate) fn resolve(mut self, json: bool) -> Result<Generate, BadInput> {
+    pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
         let options = self.options.resolve()?;
         let way = self.way()?;
         let prompt = Prompt::of(self.prompt, self.prompt_file);
         let batch = self.batch.is_some();
-        let template = self.grammar.is_for(self.model.as_deref(), self.chat.is_asked());
-        let chat = self.chat.resolve(template);
-        let usual = self.grammar.resolve_beside(SchemaOptions::default(), batch)?;
+        let (chat, usual) = asked(self.chat, self.grammar, self.model.as_deref(), batch)?;
         let grammar = usual.source.clone();
         let constrained = grammar.is_some() || batch;
         let captured = self.capture.resolve(json || batch)?;
         if !captured.is_empty() && !constrained {
             return Err(BadInput::new("--capture needs a grammar: without one there are no rules"));
         }
-        let threads = self.device.threads();
-        let load = self.device.load_options()?;
+        let (threads, load) = (self.device.threads(), self.device.load_options()?);
         let card = self.device.resolve();
         self.reach.refuse_idle(constrained)?;
         self.options.tell_idle(batch);
@@ -328,6 +331,24 @@ impl LowGenerate {
             speculation: self.speculate.resolve(constrained)?,
             json,
         })
+    }
+}
+
+/// Reads the flags of chat and grammar, each beside the other and the model.
+fn asked(
+    chat: LowChat,
+    mut grammar: LowGrammar,
+    model: Option<&Path>,
+    rows: bool,
+) -> Result<(Option<Chat>, Usual), BadInput> {
+    let template = grammar.is_for(model, chat.is_asked());
+    Ok((chat.resolve(template), grammar.resolve_beside(SchemaOptions::default(), rows)?))
+}
+
+impl Generate {
+    /// Opens what makes tokens of its prompts, for the model in `folder`.
+    pub(super) fn prompts(&self, folder: &Path) -> Result<Prompts, BadInput> {
+        Prompts::open(self.chat.as_ref(), folder, self.grammar.as_ref(), self.json)
     }
 }
 

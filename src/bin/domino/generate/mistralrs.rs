@@ -17,7 +17,6 @@ use super::{
     screen::Screen,
 };
 use crate::{
-    chat::Prompts,
     failure::{BadInput, Exit},
     interrupt,
     output::Output,
@@ -49,8 +48,7 @@ pub(super) fn run(
             .hint("use domino's own runner")
             .into());
     }
-    let prompts = Prompts::open(command.chat.as_ref(), folder, command.grammar.as_ref(), command.json)?;
-    let prompt = prompts.tokens(runner.tokenizer(), &text, &vocabulary)?;
+    let prompt = command.prompts(folder)?.tokens(runner.tokenizer(), &text, &vocabulary)?;
     let file = fixed.as_ref().and_then(|fixed| fixed.file.clone());
     let guesses =
         grammar.as_ref().zip(fixed).map(|(grammar, fixed)| fixed.guesses(grammar, runner.tokenizer()));

@@ -35,7 +35,6 @@ use self::{
 use crate::{
     advice,
     captures::Capturing,
-    chat::Prompts,
     compile, draft_model,
     failure::{self, BadInput, Exit},
     files, interrupt, model,
@@ -74,8 +73,7 @@ fn one(
     let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
-    let prompts = Prompts::open(command.chat.as_ref(), folder, command.grammar.as_ref(), command.json)?;
-    let mut prompt = prompts.tokens(&tokenizer, &text, &vocabulary)?;
+    let mut prompt = command.prompts(folder)?.tokens(&tokenizer, &text, &vocabulary)?;
     let healing = if command.heal { Healing::of(&vocabulary, &prompt) } else { Healing::default() };
     let healed = healing.bytes;
     if !healed.is_empty() {

@@ -23,7 +23,6 @@ use super::{
     step_error,
 };
 use crate::{
-    chat::Prompts,
     check::extend,
     failure::{BadInput, Exit, note},
     interrupt,
@@ -69,8 +68,7 @@ pub(super) fn run(
     let destination = Destination::of(command.out.as_deref())?;
     let vocabulary = tokenizer::vocabulary(folder, cache)?;
     let tokenizer = read_tokenizer(folder)?;
-    let prompts = Prompts::open(command.chat.as_ref(), folder, command.grammar.as_ref(), command.json)?;
-    let prompt = prompts.tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;
+    let prompt = command.prompts(folder)?.tokens(&tokenizer, &prompt_text(prompt)?, &vocabulary)?;
     let compiled = grammar(command, &compiler(command, &vocabulary, cache), &[])?;
     let (grammar, capturing) = compiled.context("there is no grammar")?;
     let (start, from) = (grammar.constraint(), (folder, &*prompt));

@@ -52,7 +52,7 @@ pub(crate) fn run(command: &LowMan, program: Command) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// What a page is called: `domino-generate`.
+/// Title of a page: `domino-generate`.
 fn title(command: &Command) -> String {
     match command.get_name() {
         "domino" => "domino".to_owned(),

@@ -1,4 +1,4 @@
-//! What shells and their users are given: completions of the command line, and man pages.
+//! Help for shells and their users: completions of the command line, and man pages.
 
 pub(crate) mod completions;
 pub(crate) mod man;

@@ -56,7 +56,7 @@ pub(super) fn run(
     let compiler = compiler(command, &vocabulary, cache);
     let usual = grammar(command, &compiler, &[])?;
     let tokenizer = read_tokenizer(folder)?;
-    let prompts = Prompts::open(command.chat.as_ref(), folder, command.grammar.as_ref(), command.json)?;
+    let prompts = command.prompts(folder)?;
     let model = progress::during(format!("loading {}", folder.display()), || {
         CandleBatch::load(folder, rows.parallel, &command.load)
     })
