@@ -17,7 +17,7 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
-    rows::Usual,
+    rows::UsualGrammar,
     runner::{Card, LowDevice},
     speculate::{LowSpeculate, Speculation},
 };
@@ -91,7 +91,7 @@ pub(crate) struct LowGenerate {
     /// however that was: what is in the file stays, and is not made again.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
-    /// With --batch: copy columns that are not known to the answers, which otherwise are refused.
+    /// Copy columns of rows that are not known to the answers, with --batch; otherwise they are refused.
     #[arg(long, requires = "batch")]
     keep_fields: bool,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
@@ -198,19 +198,26 @@ pub(crate) enum Work {
         options: Box<DecodeOptions>,
         way: Way,
     },
-    Batch(Box<Rows>),
+    Batch(Box<BatchRows>),
 }
 
-/// What `--batch` asks for.
+impl Work {
+    /// The work on the rows of a file.
+    fn batch(file: PathBuf, parallel: NonZeroUsize, keep: bool, usual: UsualGrammar) -> Self {
+        Self::Batch(Box::new(BatchRows { requests: Input::new(file), parallel, keep, usual }))
+    }
+}
+
+/// Rows for `--batch`.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct BatchRows {
     pub(crate) requests: Input,
     /// Texts that are written at once.
     pub(crate) parallel: NonZeroUsize,
     /// Are columns copied that are not known?
     pub(crate) keep: bool,
-    /// What rows are read beside.
-    pub(crate) usual: Usual,
+    /// The grammar that rows are read beside.
+    pub(crate) usual: UsualGrammar,
 }
 
 /// The text to go on from.
@@ -288,10 +295,7 @@ impl LowGenerate {
         }
         let work = match self.batch {
             Some(_) if card.is_some() => return Err(not_on_a_card()),
-            Some(file) => {
-                let (requests, parallel, keep) = (Input::new(file), self.parallel, self.keep_fields);
-                Work::Batch(Box::new(Rows { requests, parallel, keep, usual }))
-            }
+            Some(file) => Work::batch(file, self.parallel, self.keep_fields, usual),
             None if options.close && grammar.is_none() => {
                 return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
             }

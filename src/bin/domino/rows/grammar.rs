@@ -8,7 +8,7 @@ use domino::grammar::{
 };
 use serde_json::Value;
 
-use super::members::Members;
+use super::members::ObjectMembers;
 use crate::{
     failure::BadInput,
     notation::{GrammarSource, GrammarText, Notation},
@@ -18,7 +18,7 @@ use crate::{
 
 /// The grammar that flags say, and how those of rows are read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Usual {
+pub(crate) struct UsualGrammar {
     /// The grammar of rows that bring none.
     pub(crate) source: Option<GrammarSource>,
     /// How schemas are read where rows do not say.
@@ -29,7 +29,7 @@ pub(crate) struct Usual {
 
 /// A grammar; equal ones are compiled once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedGrammar {
     what: What,
     options: SchemaOptions,
     calling: Option<Calling>,
@@ -60,7 +60,7 @@ pub(crate) struct RowGrammar {
 
 impl RowGrammar {
     /// Takes the keys.
-    pub(super) fn take(members: &mut Members<'_>) -> Result<Self, BadInput> {
+    pub(super) fn take(members: &mut ObjectMembers<'_>) -> Result<Self, BadInput> {
         let keys = ["grammar", "regex", "schema", "tools"];
         let mut given = keys.into_iter().filter(|key| members.has(key));
         if let (Some(one), Some(other)) = (given.next(), given.next()) {
@@ -102,13 +102,16 @@ impl RowGrammar {
     }
 
     /// The grammar of the row, beside what flags say, and where it comes from; none if neither says any.
-    pub(crate) fn resolve(&self, usual: &Usual) -> Result<Option<(Wanted, GrammarSource)>, BadInput> {
+    pub(crate) fn resolve(
+        &self,
+        usual: &UsualGrammar,
+    ) -> Result<Option<(WantedGrammar, GrammarSource)>, BadInput> {
         let options = self.options.beside(&usual.options).map_err(BadInput::new)?;
         let calling = || self.calling.beside(&usual.calling).calling();
         let (mut wanted, source) = match (&self.what, &usual.source) {
             (None, None) => return self.nothing().map(|()| None),
             (None, Some(source)) => {
-                let wanted = Wanted { what: What::Usual, options: options.clone(), calling: None };
+                let wanted = WantedGrammar { what: What::Usual, options: options.clone(), calling: None };
                 let source = match source {
                     GrammarSource::File(path, notation, _) => {
                         GrammarSource::File(path.clone(), *notation, Box::new(options))
@@ -121,7 +124,7 @@ impl RowGrammar {
                 (wanted, source)
             }
             (Some(what), _) => {
-                let wanted = Wanted { what: what.clone(), options: options.clone(), calling: None };
+                let wanted = WantedGrammar { what: what.clone(), options: options.clone(), calling: None };
                 let source = match what {
                     What::Tools(list) => {
                         let text = GrammarText::of_tools("tools", list.clone(), &calling()?, options)?;
@@ -175,16 +178,16 @@ impl RowGrammar {
     }
 }
 
-impl Wanted {
+impl WantedGrammar {
     /// That of the command line as the flags say it.
-    pub(crate) fn usual(usual: &Usual) -> Option<Self> {
+    pub(crate) fn usual(usual: &UsualGrammar) -> Option<Self> {
         let row = RowGrammar::default().resolve(usual).ok()??;
         Some(row.0)
     }
 }
 
 /// A text that is there as a string, or as the object itself.
-fn text(members: &mut Members<'_>, key: &str) -> Result<Option<String>, BadInput> {
+fn text(members: &mut ObjectMembers<'_>, key: &str) -> Result<Option<String>, BadInput> {
     let Some(text) = members.take_text(key) else { return Ok(None) };
     match text.as_bytes().first() {
         Some(b'"') => {
@@ -196,7 +199,7 @@ fn text(members: &mut Members<'_>, key: &str) -> Result<Option<String>, BadInput
 }
 
 /// The options of schemas, and the keys that were there.
-fn options(members: &mut Members<'_>) -> Result<(RowOptions, Vec<&'static str>), BadInput> {
+fn options(members: &mut ObjectMembers<'_>) -> Result<(RowOptions, Vec<&'static str>), BadInput> {
     let (mut keys, mut all) = (Vec::new(), Vec::new());
     for key in RowOptions::NAMES {
         let Some(text) = members.take_text(key) else { continue };
@@ -217,7 +220,7 @@ fn options(members: &mut Members<'_>) -> Result<(RowOptions, Vec<&'static str>),
 }
 
 /// How functions are called: under the names of the flags, `tool_choice` also as OpenAI's API has it.
-fn calling(members: &mut Members<'_>) -> Result<CallingParts, BadInput> {
+fn calling(members: &mut ObjectMembers<'_>) -> Result<CallingParts, BadInput> {
     let mut parts = CallingParts::default();
     if let Some(name) = members.take::<String>("tool_spelling")? {
         parts.spelling = Some(crate::tools::spelling(&name)?);

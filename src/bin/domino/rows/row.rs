@@ -1,6 +1,6 @@
 //! A row: a line of JSON that asks for a text, or has one.
 
-use super::{carried::Carried, grammar::RowGrammar, keys::Reader, members::Members};
+use super::{carried::Carried, grammar::RowGrammar, keys::RowReader, members::ObjectMembers};
 use crate::{failure::BadInput, generate::drawing::Drawing, lines};
 
 /// What a row says to the command that reads it.
@@ -23,18 +23,19 @@ pub(crate) struct Row {
 
 /// How rows are read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reading {
-    pub(crate) reader: Reader,
+pub(crate) struct RowReading {
+    pub(crate) reader: RowReader,
     /// Are columns copied that are not known?
     pub(crate) keep: bool,
 }
 
-impl Reading {
+impl RowReading {
     /// Reads line `number`: who it is and what it carries along, and the row if it is one.
     pub(crate) fn row(self, line: &[u8], number: usize) -> (Carried, Result<Row, BadInput>) {
         let content = lines::content(line);
-        let members =
-            std::str::from_utf8(content).map_err(|_| BadInput::new("not UTF-8")).and_then(Members::read);
+        let members = std::str::from_utf8(content)
+            .map_err(|_| BadInput::new("not UTF-8"))
+            .and_then(ObjectMembers::read);
         let mut members = match members {
             Ok(members) => members,
             Err(error) => {
@@ -46,14 +47,14 @@ impl Reading {
         (carried, row.map_err(|error| error.about(&format!("line {number}"))))
     }
 
-    fn take(self, mut members: Members<'_>, carried: &mut Carried) -> Result<Row, BadInput> {
+    fn take(self, mut members: ObjectMembers<'_>, carried: &mut Carried) -> Result<Row, BadInput> {
         let mut row = Row { grammar: RowGrammar::take(&mut members)?, ..Row::default() };
         match self.reader {
-            Reader::Generate => {
+            RowReader::Generate => {
                 row.prompt = members.take("prompt")?;
                 row.drawing = Drawing::take(&mut members)?;
             }
-            Reader::Check | Reader::Trace => {
+            RowReader::Check | RowReader::Trace => {
                 if let Some(index) = members.take_text("index") {
                     *carried = carried.clone().with_index(index);
                 }
@@ -62,12 +63,12 @@ impl Reading {
             }
         }
         match self.reader {
-            Reader::Generate => {}
-            Reader::Check => {
+            RowReader::Generate => {}
+            RowReader::Check => {
                 row.prefix = members.take("prefix")?;
                 row.report = members.take("report")?;
             }
-            Reader::Trace => row.token_ids = members.take("token_ids")?,
+            RowReader::Trace => row.token_ids = members.take("token_ids")?,
         }
         for (key, text) in self.reader.columns(members, self.keep)? {
             carried.copy(&key, text);

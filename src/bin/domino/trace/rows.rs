@@ -9,7 +9,7 @@ use super::args::Trace;
 use crate::{
     failure::BadInput,
     lines,
-    rows::{Reader, Reading, Row},
+    rows::{Row, RowReader, RowReading},
 };
 
 /// The traces of all rows, as a file of traces has them. The tokens of a text are those of the row, where
@@ -19,7 +19,7 @@ pub(super) fn read(command: &Trace, tokenizer: &Path) -> Result<Vec<u8>, BadInpu
     let bad = |error: VocabularyError| BadInput::new(error.to_string());
     let vocabulary = Vocabulary::from_tokenizer_file(tokenizer).map_err(bad)?;
     let tokenizer = Tokenizer::from_tokenizer_file(tokenizer).map_err(bad)?;
-    let reading = Reading { reader: Reader::Trace, keep: true };
+    let reading = RowReading { reader: RowReader::Trace, keep: true };
     let (name, mut reader) = (command.traces.name(), command.traces.open()?);
     let (mut line, mut traces) = (Vec::new(), Vec::new());
     for number in 1.. {
