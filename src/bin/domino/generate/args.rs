@@ -74,10 +74,10 @@ pub(crate) struct LowGenerate {
     engine: Engine,
     /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
     ///
-    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object), grammar
-    /// (a name or a file; with syntax its text), regex or tools; the flags about these, and seed, max_tokens
-    /// and the like, under their names; n (texts of the row, told apart by index). See docs/batch.md. For each
-    /// text a line is printed as soon as it has ended: what --json prints, with its id, or {"id": ..,
+    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object),
+    /// grammar (a name or a file; with syntax its text), regex or tools; the flags about these, and seed,
+    /// max_tokens and the like, under their names; n (texts of the row, told apart by index). See
+    /// docs/batch.md. For each text a line is printed as soon as it has ended: what --json prints, with its id, or {"id": ..,
     /// "error": ..}. Exit code 1 says that some rows failed.
     #[arg(
         long,

@@ -1,4 +1,4 @@
-//! What a row says of its grammar, beside the flags.
+//! Keys of a row about its grammar, beside the flags.
 
 use std::path::Path;
 
@@ -35,20 +35,20 @@ pub(crate) struct WantedGrammar {
     calling: Option<Calling>,
 }
 
-/// Where a grammar comes from.
+/// The source of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum What {
-    /// From the command line.
+    /// The command line.
     Usual,
     /// A file, or a grammar of the program.
     Named(String),
-    /// It is this text.
+    /// A text in this notation.
     Text(Notation, String),
-    /// It is made of this list of functions.
+    /// A list of functions.
     Tools(String),
 }
 
-/// What a row says.
+/// The keys of a row about its grammar.
 #[derive(Debug, Default)]
 pub(crate) struct RowGrammar {
     what: Option<What>,
@@ -179,7 +179,7 @@ impl RowGrammar {
 }
 
 impl WantedGrammar {
-    /// That of the command line as the flags say it.
+    /// The grammar of the command line as the flags say it.
     pub(crate) fn usual(usual: &UsualGrammar) -> Option<Self> {
         let row = RowGrammar::default().resolve(usual).ok()??;
         Some(row.0)
@@ -219,7 +219,7 @@ fn options(members: &mut ObjectMembers<'_>) -> Result<(RowOptions, Vec<&'static 
     Ok((options.map_err(|error| BadInput::new(error.to_string()))?, keys))
 }
 
-/// How functions are called: under the names of the flags, `tool_choice` also as OpenAI's API has it.
+/// Reads how functions are called: under the names of the flags, `tool_choice` also as OpenAI's API has it.
 fn calling(members: &mut ObjectMembers<'_>) -> Result<CallingParts, BadInput> {
     let mut parts = CallingParts::default();
     if let Some(name) = members.take::<String>("tool_spelling")? {

@@ -6,7 +6,7 @@ use std::{collections::HashMap, hash::Hash};
 #[derive(Debug)]
 pub(crate) struct LastUsed<K, V> {
     most: usize,
-    /// With the time of their last use, counted in uses.
+    /// Values with the time of their last use, counted in uses.
     values: HashMap<K, (u64, V)>,
     uses: u64,
 }

@@ -5,7 +5,7 @@ use domino::grammar::suggest;
 use super::members::ObjectMembers;
 use crate::{failure::BadInput, schema::RowOptions};
 
-/// Who reads rows.
+/// Commands that read rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowReader {
     /// `domino generate --batch`.
@@ -112,7 +112,7 @@ const BY_CHECK: [&str; 13] = [
 ];
 
 impl RowReader {
-    /// Its name as a command.
+    /// The command's name.
     fn name(self) -> &'static str {
         match self {
             Self::Generate => "generate",

@@ -8,7 +8,7 @@ use serde::{
 
 use crate::failure::BadInput;
 
-/// How serde names what it wanted, and how users do.
+/// Words of serde for what it wanted, and those of users.
 const WORDS: [(&str, &str); 6] = [
     ("expected f64", "expected a number"),
     ("expected u64", "expected a whole number"),
@@ -68,7 +68,7 @@ impl<'l> ObjectMembers<'l> {
         self.list.iter().any(|(name, _)| name == key)
     }
 
-    /// What was not taken.
+    /// The members that were not taken.
     pub(crate) fn rest(self) -> Vec<(String, &'l str)> {
         self.list
     }
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn values_are_as_they_were_written() {
-        let line = " { \"a\" : 1e400 ,\"b\\u0063\":[1, {\"}\": \",\"}],\"d\":\"\\ud800\", \"e\":-0.50\t,\"f\":null} ";
+        let line = " {\"a\" : 1e400 ,\"b\\u0063\":[1, {\"}\": \",\"}],\"d\":\"\\ud800\", \"e\":-0.50\t,\"f\":null} ";
         let found = texts(line);
         let expected = [
             ("a", "1e400"),

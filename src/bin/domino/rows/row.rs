@@ -3,7 +3,7 @@
 use super::{carried::Carried, grammar::RowGrammar, keys::RowReader, members::ObjectMembers};
 use crate::{failure::BadInput, generate::drawing::Drawing, lines};
 
-/// What a row says to the command that reads it.
+/// A row as the command reads it.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     pub(crate) grammar: RowGrammar,
@@ -17,11 +17,11 @@ pub(crate) struct Row {
     pub(crate) prefix: Option<bool>,
     /// Are the keywords of the schema listed?
     pub(crate) report: Option<bool>,
-    /// Why there is no text.
+    /// The reason why there is no text.
     error: Option<String>,
 }
 
-/// How rows are read.
+/// The way rows are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowReading {
     pub(crate) reader: RowReader,
@@ -78,12 +78,12 @@ impl RowReading {
 }
 
 impl Row {
-    /// How many texts it asks for.
+    /// The number of texts that it asks for.
     pub(crate) fn texts(&self) -> usize {
         self.drawing.texts.map_or(1, std::num::NonZeroUsize::get)
     }
 
-    /// Its text, or why it has none.
+    /// The text, or the reason why there is none.
     pub(crate) fn text(&self) -> Result<&str, BadInput> {
         match (&self.text, &self.error) {
             (Some(text), _) => Ok(text),

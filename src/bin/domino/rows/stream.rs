@@ -22,7 +22,7 @@ pub(crate) struct Lines {
     name: String,
 }
 
-/// What there is to read at the moment.
+/// The state of the input at the moment.
 #[derive(Debug)]
 pub(crate) enum NextLine {
     /// A line and its number, from 1.
@@ -92,7 +92,7 @@ impl SeenIds {
     }
 }
 
-/// How many texts the rows of a file ask for; refuses a file in which two have one id. `None` for what can be
+/// Counts the texts that the rows of a file ask for; refuses a file in which two have one id. `None` for what can be
 /// read only once. Reads the file, and holds the ids.
 pub(crate) fn survey(input: &Input, reading: RowReading) -> Result<Option<usize>, BadInput> {
     let Input::File(path) = input else { return Ok(None) };

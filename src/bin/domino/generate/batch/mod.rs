@@ -1,6 +1,6 @@
 //! `domino generate --batch`: rows in, texts out as they end, several at a time.
 //!
-//! BatchRows are read while texts are written, and at most a few wait. [`answers`] is where texts go, and knows
+//! Rows are read while texts are written, and at most a few wait. [`answers`] is where texts go, and knows
 //! those that were there before; [`grammars`] has what they are held against, [`tally`] how far all is.
 
 mod answers;
@@ -151,9 +151,9 @@ impl Batch<'_> {
         self.interrupted()
     }
 
-    /// Ends the batch after Ctrl-C. Nothing is written of texts that have not begun, and nothing into a file that a later
-    /// run goes on with. Otherwise the others are told as far as they are, and completed where --finish was
-    /// given.
+    /// Ends the batch after Ctrl-C. Nothing is written of texts that have not begun, and nothing into a file
+    /// that a later run goes on with. Otherwise the others are told as far as they are, and completed where
+    /// --finish was given.
     fn interrupted(&mut self) -> anyhow::Result<()> {
         let mut left: Vec<(SequenceId, bool)> = Vec::new();
         for (&sequence, running) in &self.running {
