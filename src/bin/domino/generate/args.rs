@@ -77,8 +77,8 @@ pub(crate) struct LowGenerate {
     /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object),
     /// grammar (a name or a file; with syntax its text), regex or tools; the flags about these, and seed,
     /// max_tokens and the like, under their names; n (texts of the row, told apart by index). See
-    /// docs/batch.md. For each text a line is printed as soon as it has ended: what --json prints, with its id, or {"id": ..,
-    /// "error": ..}. Exit code 1 says that some rows failed.
+    /// docs/batch.md. For each text a line is printed as soon as it has ended: what --json prints, with its
+    /// id, or {"id": .., "error": ..}. Exit code 1 says that some rows failed.
     #[arg(
         long,
         value_name = "FILE",

@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn values_are_as_they_were_written() {
-        let line = " {\"a\" : 1e400 ,\"b\\u0063\":[1, {\"}\": \",\"}],\"d\":\"\\ud800\", \"e\":-0.50\t,\"f\":null} ";
+        let line =
+            " {\"a\" : 1e400 ,\"b\\u0063\":[1, {\"}\": \",\"}],\"d\":\"\\ud800\", \"e\":-0.50\t,\"f\":null} ";
         let found = texts(line);
         let expected = [
             ("a", "1e400"),

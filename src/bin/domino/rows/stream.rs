@@ -92,8 +92,8 @@ impl SeenIds {
     }
 }
 
-/// Counts the texts that the rows of a file ask for; refuses a file in which two have one id. `None` for what can be
-/// read only once. Reads the file, and holds the ids.
+/// Counts the texts that the rows of a file ask for; refuses a file in which two have one id. `None` for what
+/// can be read only once. Reads the file, and holds the ids.
 pub(crate) fn survey(input: &Input, reading: RowReading) -> Result<Option<usize>, BadInput> {
     let Input::File(path) = input else { return Ok(None) };
     if !path.is_file() {
