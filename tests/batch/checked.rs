@@ -71,7 +71,8 @@ fn no_key_that_generate_writes_is_unknown() {
         json!({"regex": "(?P<x>[ab]{9})", "logprobs": 2, "finish": true, "max_tokens": 3}),
         json!({"grammar": "json", "max_tokens": 20, "finish": true}),
         json!({
-            "tools": tool, "tool_spelling": "hermes", "reasoning": "optional", "max_tokens": 20, "finish": true,
+            "tools": tool, "tool_spelling": "hermes", "reasoning": "optional", "max_tokens": 20,
+            "finish": true,
         }),
         json!({
             "schema": {"type": "array", "uniqueItems": true, "items": {"type": "object"}}, "lenient": true,

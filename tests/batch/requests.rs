@@ -10,7 +10,7 @@ use crate::{
     cli_generate::write_model,
 };
 
-/// What does not depend on time.
+/// Facts that do not depend on time.
 fn facts(answer: &Value) -> Vec<Value> {
     let names =
         ["text", "token_ids", "finish", "finished_by", "complete", "appended", "interventions", "masks"];

@@ -79,7 +79,7 @@ fn schema_flags_and_keys_reach_rows_with_a_schema() {
     );
 }
 
-/// What `generate` writes for a row is what it writes alone with the same flags.
+/// A row gets the text that it gets alone with the same flags.
 #[test]
 fn generate_reads_schemas_of_rows_as_flags_say() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What comes of a row: several texts, values, calls of functions.
+//! Results of a row: several texts, values, calls of functions.
 
 use serde_json::{Value, json};
 

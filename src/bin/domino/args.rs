@@ -27,7 +27,7 @@ use crate::{
     numbers,
     reach::{LowReach, Reach},
     retokenize::{LowRetokenize, Retokenize},
-    rows::Usual,
+    rows::UsualGrammar,
     schema::{self, LowSchema},
     serve::args::{LowServe, Serve},
     shell::{completions::LowCompletions, man::LowMan},
@@ -147,7 +147,11 @@ impl LowGrammar {
 
     /// The grammar, if one was given, with these options where flags say nothing; with `rows`, what rows are
     /// read beside: there no flag is idle, since rows may bring the grammars that it is for.
-    pub(crate) fn resolve_beside(self, defaults: SchemaOptions, rows: bool) -> Result<Usual, BadInput> {
+    pub(crate) fn resolve_beside(
+        self,
+        defaults: SchemaOptions,
+        rows: bool,
+    ) -> Result<UsualGrammar, BadInput> {
         let given = self.schemas.given();
         let options = self.schemas.resolve(defaults)?;
         // Clap lets a flag pass that needs another one where a third one excludes that.
@@ -171,7 +175,7 @@ impl LowGrammar {
         if !rows {
             schema::refuse_idle(&given, source.as_ref().map(GrammarSource::schema_flags))?;
         }
-        Ok(Usual { source, options, calling })
+        Ok(UsualGrammar { source, options, calling })
     }
 
     /// The grammar, which must have been given.
@@ -205,12 +209,12 @@ impl LowGrammar {
 /// many more there are) and terminals; where a budget ends line, column, rules and terminals.
 ///
 /// With --batch the one input is lines of JSON (docs/batch.md), {"id": .., "text": "..", "prefix": false},
-/// such as `generate --batch` writes; with schema, grammar and syntax, regex or tools where the grammar is not
-/// that of the flags, and flags for JSON Schemas as further keys ("order": "schema", "max_depth": 3). For each
-/// a line {"id": .., "accepted": true|false|null, "error": ..} is printed at once; accepted is null, with an
-/// error, where there is no answer, such as for a grammar that is wrong. Where it is false, the line also has
-/// message, offset, line, column and so on, as with --json. Equal grammars are compiled once. The exit code
-/// is then 0 if all rows had an answer, whatever it is, and 1 if some had none.
+/// such as `generate --batch` writes; with schema, grammar and syntax, regex or tools where the grammar is
+/// not that of the flags, and flags for JSON Schemas as further keys ("order": "schema", "max_depth": 3). For
+/// each a line {"id": .., "accepted": true|false|null, "error": ..} is printed at once; accepted is null, with
+/// an error, where there is no answer, such as for a grammar that is wrong. Where it is false, the line also
+/// has message, offset, line, column and so on, as with --json. Equal grammars are compiled once. The exit
+/// code is then 0 if all rows had an answer, whatever it is, and 1 if some had none.
 #[derive(Debug, Args)]
 struct LowCheck {
     #[command(flatten)]
@@ -231,7 +235,7 @@ struct LowCheck {
     /// Read lines of JSON with a text each, and a grammar where it is not that of the flags.
     #[arg(long, conflicts_with = "rules")]
     batch: bool,
-    /// With --batch: copy columns that are not known to the answers, which otherwise are refused.
+    /// Copy columns of rows that are not known to the answers, with --batch; otherwise they are refused.
     #[arg(long, requires = "batch")]
     keep_fields: bool,
     /// Read no more than this of a text, or of a line with --batch.
@@ -310,8 +314,8 @@ pub(crate) struct Batch {
     pub(crate) input: Input,
     /// Of a line.
     pub(crate) max_bytes: u64,
-    /// What rows are read beside.
-    pub(crate) usual: Usual,
+    /// The grammar that rows are read beside.
+    pub(crate) usual: UsualGrammar,
     /// Are columns copied that are not known?
     pub(crate) keep: bool,
     /// Are texts to be beginnings, where rows do not say?

@@ -16,7 +16,7 @@ use crate::{
     lines,
     notation::{GrammarSource, relaxed_as_json},
     progress,
-    rows::{Kept, Reader, Reading, Row, Wanted},
+    rows::{LastUsed, Row, RowReader, RowReading, WantedGrammar},
     stdout, warned,
 };
 
@@ -28,7 +28,7 @@ type Compiled = (CompiledGrammar, Vec<Value>);
 
 /// What was answered.
 #[derive(Debug, Default)]
-struct Tally {
+struct Verdicts {
     accepted: usize,
     refused: usize,
     unanswered: usize,
@@ -37,10 +37,10 @@ struct Tally {
 /// Answers all lines.
 pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
     let compiler = crate::budgets::compiler(byte_vocabulary()?).any_special();
-    let mut judge = Judge { command, compiler, compiled: Kept::new(MOST_KEPT) };
-    let reading = Reading { reader: Reader::Check, keep: command.keep };
+    let mut judge = Judge { command, compiler, compiled: LastUsed::new(MOST_KEPT) };
+    let reading = RowReading { reader: RowReader::Check, keep: command.keep };
     let (mut lines, mut out) = (command.input.open()?, stdout::lock());
-    let (mut tally, mut line) = (Tally::default(), Vec::new());
+    let (mut tally, mut line) = (Verdicts::default(), Vec::new());
     for number in 1.. {
         line.clear();
         let length = lines
@@ -69,7 +69,7 @@ pub(crate) fn run(command: &Batch) -> anyhow::Result<Exit> {
         out.write_all(carried.line(&answer).as_bytes())?;
         out.flush()?;
     }
-    let Tally { accepted, refused, unanswered } = tally;
+    let Verdicts { accepted, refused, unanswered } = tally;
     // Programs that read the answers need not be told that all went well.
     if unanswered > 0 || progress::wanted() {
         note!("[done; {accepted} in the language, {refused} not, {unanswered} without an answer]");
@@ -85,7 +85,7 @@ fn unanswered(error: &BadInput) -> Value {
 struct Judge<'a> {
     command: &'a Batch,
     compiler: Compiler,
-    compiled: Kept<Wanted, Result<Compiled, String>>,
+    compiled: LastUsed<WantedGrammar, Result<Compiled, String>>,
 }
 
 impl Judge<'_> {
@@ -122,7 +122,7 @@ impl Judge<'_> {
             )
         })?;
         let compiler = &self.compiler;
-        let compile = |_: &Wanted| compile(&source, compiler).map_err(told);
+        let compile = |_: &WantedGrammar| compile(&source, compiler).map_err(told);
         let (grammar, relaxed) = self.compiled.get_or_make(wanted, compile)?;
         let verdict = judge(&grammar, text.as_bytes()).map_err(|unanswered| unanswered.told().line())?;
         let accepted = verdict.accepted(row.prefix.unwrap_or(self.command.prefix));

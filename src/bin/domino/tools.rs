@@ -66,7 +66,7 @@ enum Thinking {
     Open,
 }
 
-/// How functions are called, as far as flags or a row of a batch say.
+/// Parts of how functions are called, as far as flags or a row of a batch say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CallingParts {
     pub(crate) spelling: Option<Spelling>,

@@ -24,7 +24,7 @@ use crate::{
     input::Input,
     notation::GrammarSource,
     reach::{LowReach, Reach},
-    rows::Usual,
+    rows::UsualGrammar,
     runner::{Card, LowDevice},
     speculate::{LowSpeculate, Speculation},
 };
@@ -83,11 +83,11 @@ pub(crate) struct LowGenerate {
     engine: Engine,
     /// Generate a text for each of the lines of JSON in this file, several at once; - is standard input.
     ///
-    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object), grammar
-    /// (a name or a file; with syntax its text), regex or tools; the flags about these, and seed, max_tokens
-    /// and the like, under their names; n (texts of the row, told apart by index). See docs/batch.md. For each
-    /// text a line is printed as soon as it has ended: what --json prints, with its id, or {"id": ..,
-    /// "error": ..}. Exit code 1 says that some rows failed.
+    /// A line is {"id": .., "prompt": ".."} and, where they differ from the flags, schema (an object),
+    /// grammar (a name or a file; with syntax its text), regex or tools; the flags about these, and seed,
+    /// max_tokens and the like, under their names; n (texts of the row, told apart by index). See
+    /// docs/batch.md. For each text a line is printed as soon as it has ended: what --json prints, with its
+    /// id, or {"id": .., "error": ..}. Exit code 1 says that some rows failed.
     #[arg(
         long,
         value_name = "FILE",
@@ -100,7 +100,7 @@ pub(crate) struct LowGenerate {
     /// however that was: what is in the file stays, and is not made again.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
-    /// With --batch: copy columns that are not known to the answers, which otherwise are refused.
+    /// Copy columns of rows that are not known to the answers, with --batch; otherwise they are refused.
     #[arg(long, requires = "batch")]
     keep_fields: bool,
     /// With --batch: how many texts are generated at once. Each takes the memory of a cache.
@@ -209,19 +209,26 @@ pub(crate) enum Work {
         options: Box<DecodeOptions>,
         way: Way,
     },
-    Batch(Box<Rows>),
+    Batch(Box<BatchRows>),
 }
 
-/// What `--batch` asks for.
+impl Work {
+    /// The work on the rows of a file.
+    fn batch(file: PathBuf, parallel: NonZeroUsize, keep: bool, usual: UsualGrammar) -> Self {
+        Self::Batch(Box::new(BatchRows { requests: Input::new(file), parallel, keep, usual }))
+    }
+}
+
+/// Rows for `--batch`.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct BatchRows {
     pub(crate) requests: Input,
     /// Texts that are written at once.
     pub(crate) parallel: NonZeroUsize,
     /// Are columns copied that are not known?
     pub(crate) keep: bool,
-    /// What rows are read beside.
-    pub(crate) usual: Usual,
+    /// The grammar that rows are read beside.
+    pub(crate) usual: UsualGrammar,
 }
 
 /// The text to go on from.
@@ -298,10 +305,7 @@ impl LowGenerate {
         }
         let work = match self.batch {
             Some(_) if card.is_some() => return Err(not_on_a_card()),
-            Some(file) => {
-                let (requests, parallel, keep) = (Input::new(file), self.parallel, self.keep_fields);
-                Work::Batch(Box::new(Rows { requests, parallel, keep, usual }))
-            }
+            Some(file) => Work::batch(file, self.parallel, self.keep_fields, usual),
             None if options.close && grammar.is_none() => {
                 return Err(BadInput::new("--finish needs a grammar: without one any text is finished"));
             }

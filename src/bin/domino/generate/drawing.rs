@@ -1,9 +1,9 @@
-//! What a row says of how its texts are drawn and when they end.
+//! Keys of a row about how its texts are drawn and when they end.
 
 use std::num::NonZeroUsize;
 
 use super::options::LowOptions;
-use crate::{failure::BadInput, rows::members::Members};
+use crate::{failure::BadInput, rows::members::ObjectMembers};
 
 /// Keys under the names of the flags; what is absent is as the flags say.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Drawing {
 
 impl Drawing {
     /// Takes the keys.
-    pub(crate) fn take(members: &mut Members<'_>) -> Result<Self, BadInput> {
+    pub(crate) fn take(members: &mut ObjectMembers<'_>) -> Result<Self, BadInput> {
         Ok(Self {
             texts: members.take("n")?,
             temperature: members.take("temperature")?,

@@ -74,8 +74,7 @@ pub(super) fn run(
         Output::prepare(&file)?.write(&guesses.prior().to_bytes())?;
     }
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
-    let reading = parsed::Reading::of(command.grammar.as_ref());
-    let captures = parsed::fields(&reading, capturing.flatten().as_ref(), &generation);
+    let captures = parsed::fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
     let ended = Ended {
         end: if interrupt::pressed() { End::Interrupted } else { End::Finished(generation.finish) },
         generation,

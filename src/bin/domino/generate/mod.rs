@@ -112,8 +112,7 @@ fn one(
     let mut generation = steps.into_generation();
     let forced = forced_bytes(grammar.as_ref().filter(|_| command.json), &generation);
     generation.text.drain(..healed.len().min(generation.text.len()));
-    let reading = parsed::Reading::of(command.grammar.as_ref());
-    let captures = parsed::fields(&reading, capturing.flatten().as_ref(), &generation);
+    let captures = parsed::fields_of(command.grammar.as_ref(), capturing.flatten().as_ref(), &generation);
     let ended = Ended {
         appended: usual_tokens(&tokenizer, &vocabulary, &generation),
         generation,

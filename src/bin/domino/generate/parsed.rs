@@ -1,4 +1,4 @@
-//! What a text is, beside its characters: a value of JSON, or calls of functions.
+//! The meaning of a text beside its characters: a value of JSON, or calls of functions.
 
 use std::rc::Rc;
 
@@ -16,19 +16,19 @@ use crate::{
 /// Grammars of the program whose texts are documents in JSON.
 const JSON: [&str; 2] = ["json", "rfc8259"];
 
-/// How texts of a grammar are read.
+/// The reader of a grammar's texts.
 #[derive(Debug, Clone)]
-pub(super) enum Reading {
-    /// As JSON, if they are objects or lists.
+pub(super) enum TextKind {
+    /// Reads them as JSON, if they are objects or lists.
     Text,
-    /// As JSON.
+    /// Reads them as JSON.
     Json,
-    /// As an answer that may call functions.
+    /// Takes them apart as answers that may call functions.
     Calls(Rc<calls::Reader>),
 }
 
-impl Reading {
-    /// How texts of this grammar are read.
+impl TextKind {
+    /// Finds the reader of the grammar's texts.
     pub(super) fn of(source: Option<&GrammarSource>) -> Self {
         let Some(source) = source else { return Self::Text };
         if let Some(calling) = source.calling()
@@ -82,9 +82,18 @@ fn calls_of(reader: &calls::Reader, text: &str, fields: &mut Map<String, Value>)
     fields.insert("tool_calls".to_owned(), answer.calls.iter().enumerate().map(call).collect());
 }
 
-/// What is told of a text of a grammar beside its characters: what it is, and what is captured of it.
+/// Fields about a text of a grammar from this source, beside its characters.
+pub(super) fn fields_of(
+    source: Option<&GrammarSource>,
+    capturing: Option<&Capturing>,
+    generation: &Generation,
+) -> Map<String, Value> {
+    fields(&TextKind::of(source), capturing, generation)
+}
+
+/// Fields about a text of a grammar, beside its characters: what it is, and what is captured of it.
 pub(super) fn fields(
-    reading: &Reading,
+    reading: &TextKind,
     capturing: Option<&Capturing>,
     generation: &Generation,
 ) -> Map<String, Value> {

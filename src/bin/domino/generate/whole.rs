@@ -76,10 +76,9 @@ pub(super) fn run(
         Way::Conditional(particles) => conditional(command, from, &start, options, particles)?,
         Way::Canonical => canonical(command, from, &start, options, &tokenizer)?,
     };
-    let reading = parsed::Reading::of(command.grammar.as_ref());
     let ended = Ended {
         forced: forced_bytes(Some(&grammar).filter(|_| command.json), &generation),
-        captures: parsed::fields(&reading, capturing.as_ref(), &generation),
+        captures: parsed::fields_of(command.grammar.as_ref(), capturing.as_ref(), &generation),
         end: match interrupt::pressed() {
             true => End::Interrupted,
             false => End::Finished(generation.finish),

@@ -11,7 +11,7 @@ use super::{GrammarSource, GrammarText, Notation};
 use crate::failure::BadInput;
 
 impl GrammarSource {
-    /// How its text is read.
+    /// The notation of its text.
     pub(crate) fn notation(&self) -> Notation {
         match self {
             Self::File(_, notation, _) => *notation,
@@ -22,7 +22,7 @@ impl GrammarSource {
         }
     }
 
-    /// How its functions are called, if it is made of functions.
+    /// The way its functions are called, if it is made of functions.
     pub(crate) fn calling(&self) -> Option<&Calling> {
         match self {
             Self::Tools(_, calling, _) => Some(calling),

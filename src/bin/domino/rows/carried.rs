@@ -1,25 +1,25 @@
-//! What goes from a row into its answer: who it is, and what it carries along.
+//! Columns that go from a row into its answer: its id, and what it carries along.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::members::Members;
+use super::members::ObjectMembers;
 
 /// The id of a row, and columns that are copied as they were written.
 #[derive(Debug, Clone)]
 pub(crate) struct Carried {
     /// The id, in JSON.
     id: String,
-    /// Which of several texts of one row, in JSON.
+    /// Number of the text among several of one row, in JSON.
     index: Option<String>,
     /// Further members, each after a comma.
     more: String,
 }
 
 impl Carried {
-    /// What every row carries: its id, which is its line if it has none, and `meta`.
-    pub(super) fn take(members: &mut Members<'_>, number: usize) -> Self {
+    /// Takes what every row carries: its id, which is its line if it has none, and `meta`.
+    pub(super) fn take(members: &mut ObjectMembers<'_>, number: usize) -> Self {
         let mut carried = Self::line_number(number);
         if let Some(id) = members.take_text("id") {
             id.clone_into(&mut carried.id);
@@ -47,7 +47,7 @@ impl Carried {
         let _ = write!(self.more, ",{}:{text}", Value::from(key));
     }
 
-    /// Who it is: the same for equal ids however they are written.
+    /// A key that is the same for equal ids, however they are written.
     pub(crate) fn key(&self) -> String {
         let plain = |text: &str| {
             serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| value.to_string())
@@ -58,7 +58,7 @@ impl Carried {
         }
     }
 
-    /// Its id and index, for people.
+    /// Names id and index for people.
     pub(crate) fn name(&self) -> String {
         match &self.index {
             Some(index) => format!("id {}, index {index}", self.id),
@@ -76,8 +76,8 @@ impl Carried {
     }
 }
 
-/// Who a line is about, if it says so.
-pub(crate) fn key_of(members: &mut Members<'_>) -> Option<String> {
+/// The key of a line, if it has an id.
+pub(crate) fn key_of(members: &mut ObjectMembers<'_>) -> Option<String> {
     if !members.has("id") {
         return None;
     }
@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn answers_carry_what_rows_bring() {
-        let mut members = Members::read(r#"{"id": "\u0061", "meta": {"x": 1.10}, "k\n": [1e400]}"#).unwrap();
+        let mut members =
+            ObjectMembers::read(r#"{"id": "\u0061", "meta": {"x": 1.10}, "k\n": [1e400]}"#).unwrap();
         let mut carried = Carried::take(&mut members, 7);
         for (key, text) in members.rest() {
             carried.copy(&key, text);
@@ -107,7 +108,7 @@ mod tests {
             "{\"id\":\"\\u0061\",\"index\":2,\"meta\":{\"x\": 1.10},\"k\\n\":[1e400],\"text\":\"t\"}\n"
         );
         assert_eq!((carried.key(), carried.with_index(0).key()), ("\"a\"".into(), "\"a\" 0".into()));
-        let carried = Carried::take(&mut Members::read(r#"{"id": null, "meta": null}"#).unwrap(), 7);
+        let carried = Carried::take(&mut ObjectMembers::read(r#"{"id": null, "meta": null}"#).unwrap(), 7);
         assert_eq!((carried.key(), carried.line(&json!({}))), ("7".into(), "{\"id\":7}\n".into()));
     }
 }

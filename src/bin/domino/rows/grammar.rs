@@ -1,4 +1,4 @@
-//! What a row says of its grammar, beside the flags.
+//! Keys of a row about its grammar, beside the flags.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use domino::grammar::{
 };
 use serde_json::Value;
 
-use super::members::Members;
+use super::members::ObjectMembers;
 use crate::{
     failure::BadInput,
     notation::{GrammarSource, GrammarText, Notation},
@@ -18,7 +18,7 @@ use crate::{
 
 /// The grammar that flags say, and how those of rows are read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Usual {
+pub(crate) struct UsualGrammar {
     /// The grammar of rows that bring none.
     pub(crate) source: Option<GrammarSource>,
     /// How schemas are read where rows do not say.
@@ -29,26 +29,26 @@ pub(crate) struct Usual {
 
 /// A grammar; equal ones are compiled once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedGrammar {
     what: What,
     options: SchemaOptions,
     calling: Option<Calling>,
 }
 
-/// Where a grammar comes from.
+/// The source of a grammar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum What {
-    /// From the command line.
+    /// The command line.
     Usual,
     /// A file, or a grammar of the program.
     Named(String),
-    /// It is this text.
+    /// A text in this notation.
     Text(Notation, String),
-    /// It is made of this list of functions.
+    /// A list of functions.
     Tools(String),
 }
 
-/// What a row says.
+/// The keys of a row about its grammar.
 #[derive(Debug, Default)]
 pub(crate) struct RowGrammar {
     what: Option<What>,
@@ -60,7 +60,7 @@ pub(crate) struct RowGrammar {
 
 impl RowGrammar {
     /// Takes the keys.
-    pub(super) fn take(members: &mut Members<'_>) -> Result<Self, BadInput> {
+    pub(super) fn take(members: &mut ObjectMembers<'_>) -> Result<Self, BadInput> {
         let keys = ["grammar", "regex", "schema", "tools"];
         let mut given = keys.into_iter().filter(|key| members.has(key));
         if let (Some(one), Some(other)) = (given.next(), given.next()) {
@@ -110,13 +110,16 @@ impl RowGrammar {
     }
 
     /// The grammar of the row, beside what flags say, and where it comes from; none if neither says any.
-    pub(crate) fn resolve(&self, usual: &Usual) -> Result<Option<(Wanted, GrammarSource)>, BadInput> {
+    pub(crate) fn resolve(
+        &self,
+        usual: &UsualGrammar,
+    ) -> Result<Option<(WantedGrammar, GrammarSource)>, BadInput> {
         let options = self.options.beside(&usual.options).map_err(BadInput::new)?;
         let calling = || self.calling.beside(&usual.calling).calling();
         let (mut wanted, source) = match (&self.what, &usual.source) {
             (None, None) => return self.nothing().map(|()| None),
             (None, Some(source)) => {
-                let wanted = Wanted { what: What::Usual, options: options.clone(), calling: None };
+                let wanted = WantedGrammar { what: What::Usual, options: options.clone(), calling: None };
                 let source = match source {
                     GrammarSource::File(path, notation, _) => {
                         GrammarSource::File(path.clone(), *notation, Box::new(options))
@@ -129,7 +132,7 @@ impl RowGrammar {
                 (wanted, source)
             }
             (Some(what), _) => {
-                let wanted = Wanted { what: what.clone(), options: options.clone(), calling: None };
+                let wanted = WantedGrammar { what: what.clone(), options: options.clone(), calling: None };
                 let source = match what {
                     What::Tools(list) => {
                         let text = GrammarText::of_tools("tools", list.clone(), &calling()?, options)?;
@@ -183,16 +186,16 @@ impl RowGrammar {
     }
 }
 
-impl Wanted {
-    /// That of the command line as the flags say it.
-    pub(crate) fn usual(usual: &Usual) -> Option<Self> {
+impl WantedGrammar {
+    /// The grammar of the command line as the flags say it.
+    pub(crate) fn usual(usual: &UsualGrammar) -> Option<Self> {
         let row = RowGrammar::default().resolve(usual).ok()??;
         Some(row.0)
     }
 }
 
 /// A text that is there as a string, or as the object itself.
-fn text(members: &mut Members<'_>, key: &str) -> Result<Option<String>, BadInput> {
+fn text(members: &mut ObjectMembers<'_>, key: &str) -> Result<Option<String>, BadInput> {
     let Some(text) = members.take_text(key) else { return Ok(None) };
     match text.as_bytes().first() {
         Some(b'"') => {
@@ -204,7 +207,7 @@ fn text(members: &mut Members<'_>, key: &str) -> Result<Option<String>, BadInput
 }
 
 /// The options of schemas, and the keys that were there.
-fn options(members: &mut Members<'_>) -> Result<(RowOptions, Vec<&'static str>), BadInput> {
+fn options(members: &mut ObjectMembers<'_>) -> Result<(RowOptions, Vec<&'static str>), BadInput> {
     let (mut keys, mut all) = (Vec::new(), Vec::new());
     for key in RowOptions::NAMES {
         let Some(text) = members.take_text(key) else { continue };
@@ -224,8 +227,8 @@ fn options(members: &mut Members<'_>) -> Result<(RowOptions, Vec<&'static str>),
     Ok((options.map_err(|error| BadInput::new(error.to_string()))?, keys))
 }
 
-/// How functions are called: under the names of the flags, `tool_choice` also as OpenAI's API has it.
-fn calling(members: &mut Members<'_>) -> Result<CallingParts, BadInput> {
+/// Reads how functions are called: under the names of the flags, `tool_choice` also as OpenAI's API has it.
+fn calling(members: &mut ObjectMembers<'_>) -> Result<CallingParts, BadInput> {
     let mut parts = CallingParts::default();
     if let Some(name) = members.take::<String>("tool_spelling")? {
         parts.spelling = Some(crate::tools::spelling(&name)?);

@@ -4,14 +4,14 @@ use std::{collections::HashMap, hash::Hash};
 
 /// At most so many values; the one that was not used for longest goes first.
 #[derive(Debug)]
-pub(crate) struct Kept<K, V> {
+pub(crate) struct LastUsed<K, V> {
     most: usize,
-    /// With the time of their last use, counted in uses.
+    /// Values with the time of their last use, counted in uses.
     values: HashMap<K, (u64, V)>,
     uses: u64,
 }
 
-impl<K: Eq + Hash + Clone, V: Clone> Kept<K, V> {
+impl<K: Eq + Hash + Clone, V: Clone> LastUsed<K, V> {
     /// Room for `most` values, at least one.
     pub(crate) fn new(most: usize) -> Self {
         Self { most: most.max(1), values: HashMap::new(), uses: 0 }
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn what_was_used_last_stays() {
-        let mut kept = Kept::new(2);
+        let mut kept = LastUsed::new(2);
         let mut made = Vec::new();
         for key in [1, 2, 1, 3, 1, 2, 3, 3] {
             assert_eq!(

@@ -2,12 +2,12 @@
 
 use domino::grammar::suggest;
 
-use super::members::Members;
+use super::members::ObjectMembers;
 use crate::{failure::BadInput, schema::RowOptions};
 
-/// Who reads rows.
+/// Commands that read rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum RowReader {
     /// `domino generate --batch`.
     Generate,
     /// `domino check --batch`.
@@ -112,8 +112,8 @@ const BY_CHECK: [&str; 13] = [
     "schema_report",
 ];
 
-impl Reader {
-    /// Its name as a command.
+impl RowReader {
+    /// The command's name.
     fn name(self) -> &'static str {
         match self {
             Self::Generate => "generate",
@@ -138,7 +138,11 @@ impl Reader {
     }
 
     /// The columns that are carried along (`keep`: all that are not known), of what is left of a row.
-    pub(super) fn columns(self, members: Members<'_>, keep: bool) -> Result<Vec<(String, &str)>, BadInput> {
+    pub(super) fn columns(
+        self,
+        members: ObjectMembers<'_>,
+        keep: bool,
+    ) -> Result<Vec<(String, &str)>, BadInput> {
         let mut columns = Vec::new();
         for (key, text) in members.rest() {
             // `accepted` is a count of drafted tokens in what `generate` writes, which `check` reads.
@@ -179,8 +183,8 @@ fn unknown(key: &str) -> BadInput {
 mod tests {
     use super::*;
 
-    fn columns(reader: Reader, line: &str, keep: bool) -> Result<Vec<String>, BadInput> {
-        let columns = reader.columns(Members::read(line).unwrap(), keep)?;
+    fn columns(reader: RowReader, line: &str, keep: bool) -> Result<Vec<String>, BadInput> {
+        let columns = reader.columns(ObjectMembers::read(line).unwrap(), keep)?;
         Ok(columns.into_iter().map(|(key, _)| key).collect())
     }
 
@@ -207,22 +211,22 @@ mod tests {
             ("colour", "--keep-fields"),
         ] {
             let line = format!("{{\"{key}\": 1}}");
-            let error = columns(Reader::Generate, &line, false).unwrap_err();
+            let error = columns(RowReader::Generate, &line, false).unwrap_err();
             let told = told(&error).line();
             assert!(told.contains(key) && told.contains(near), "{told}");
-            assert_eq!(columns(Reader::Check, &line, true).unwrap(), [key]);
+            assert_eq!(columns(RowReader::Check, &line, true).unwrap(), [key]);
         }
     }
 
     #[test]
     fn what_a_command_writes_itself_cannot_be_carried() {
         for keep in [false, true] {
-            assert!(columns(Reader::Generate, r#"{"tokens": 1}"#, keep).is_err());
-            assert!(columns(Reader::Check, r#"{"expected": 1}"#, keep).is_err());
+            assert!(columns(RowReader::Generate, r#"{"tokens": 1}"#, keep).is_err());
+            assert!(columns(RowReader::Check, r#"{"expected": 1}"#, keep).is_err());
             // What `generate` wrote, and keys of other commands, are passed over.
             let line = r#"{"tokens": 1, "accepted": 3, "prompt": 7, "finish": "stop"}"#;
-            assert!(columns(Reader::Check, line, keep).unwrap().is_empty());
-            assert!(columns(Reader::Generate, r#"{"text": "a", "prefix": 7}"#, keep).unwrap().is_empty());
+            assert!(columns(RowReader::Check, line, keep).unwrap().is_empty());
+            assert!(columns(RowReader::Generate, r#"{"text": "a", "prefix": 7}"#, keep).unwrap().is_empty());
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{
 
 use crate::failure::BadInput;
 
-/// How serde names what it wanted, and how users do.
+/// Words of serde for what it wanted, and those of users.
 const WORDS: [(&str, &str); 6] = [
     ("expected f64", "expected a number"),
     ("expected u64", "expected a whole number"),
@@ -20,11 +20,11 @@ const WORDS: [(&str, &str); 6] = [
 
 /// The members that were not taken yet, in their order.
 #[derive(Debug)]
-pub(crate) struct Members<'l> {
+pub(crate) struct ObjectMembers<'l> {
     list: Vec<(String, &'l str)>,
 }
 
-impl<'l> Members<'l> {
+impl<'l> ObjectMembers<'l> {
     /// Reads an object. Linear, but for its number of members, which is squared.
     pub(crate) fn read(line: &'l str) -> Result<Self, BadInput> {
         // The whole line first, so that what follows can rely on its syntax.
@@ -68,7 +68,7 @@ impl<'l> Members<'l> {
         self.list.iter().any(|(name, _)| name == key)
     }
 
-    /// What was not taken.
+    /// The members that were not taken.
     pub(crate) fn rest(self) -> Vec<(String, &'l str)> {
         self.list
     }
@@ -97,13 +97,14 @@ mod tests {
     use super::*;
 
     fn texts(line: &str) -> Vec<(String, String)> {
-        let members = Members::read(line).unwrap().rest();
+        let members = ObjectMembers::read(line).unwrap().rest();
         members.into_iter().map(|(key, text)| (key, text.to_owned())).collect()
     }
 
     #[test]
     fn values_are_as_they_were_written() {
-        let line = " { \"a\" : 1e400 ,\"b\\u0063\":[1, {\"}\": \",\"}],\"d\":\"\\ud800\", \"e\":-0.50\t,\"f\":null} ";
+        let line =
+            " {\"a\" : 1e400 ,\"b\\u0063\":[1, {\"}\": \",\"}],\"d\":\"\\ud800\", \"e\":-0.50\t,\"f\":null} ";
         let found = texts(line);
         let expected = [
             ("a", "1e400"),
@@ -114,7 +115,7 @@ mod tests {
         ];
         assert_eq!(found, expected.map(|(key, text)| (key.to_owned(), text.to_owned())));
         assert!(texts("{}").is_empty());
-        let mut members = Members::read(line).unwrap();
+        let mut members = ObjectMembers::read(line).unwrap();
         assert!(members.take::<f64>("a").is_err() && members.take::<String>("d").is_err());
         assert_eq!(members.take::<f64>("e").unwrap(), Some(-0.5));
         assert_eq!(members.take::<f64>("f").unwrap(), None);
@@ -125,9 +126,9 @@ mod tests {
     fn what_is_no_object_or_has_a_key_twice_is_told() {
         for line in ["", "x", "[1]", "7", "{", "{\"a\":1,}", "{\"a\" 1}", "{\"a\":1} x", "{\"a\":1,\"a\":2}"]
         {
-            assert!(Members::read(line).is_err(), "{line}");
+            assert!(ObjectMembers::read(line).is_err(), "{line}");
         }
-        let mut members = Members::read("{\"n\": -1, \"t\": \"hot\"}").unwrap();
+        let mut members = ObjectMembers::read("{\"n\": -1, \"t\": \"hot\"}").unwrap();
         let said = |error: BadInput| error.to_string();
         assert!(said(members.take::<u64>("n").unwrap_err()).ends_with("expected a whole number"));
         assert!(said(members.take::<f64>("t").unwrap_err()).starts_with("`t`: invalid type: string"));
@@ -150,7 +151,7 @@ mod tests {
                 .collect();
             for text in [serde_json::to_string(&object), serde_json::to_string_pretty(&object)] {
                 let text = text.unwrap();
-                let found: serde_json::Map<String, serde_json::Value> = Members::read(&text)
+                let found: serde_json::Map<String, serde_json::Value> = ObjectMembers::read(&text)
                     .unwrap()
                     .rest()
                     .into_iter()

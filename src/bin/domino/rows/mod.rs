@@ -16,10 +16,10 @@ mod stream;
 
 pub(crate) use self::{
     carried::{Carried, key_of},
-    grammar::{Usual, Wanted},
-    kept::Kept,
-    keys::Reader,
-    members::Members,
-    row::{Reading, Row},
-    stream::{Lines, Next, Seen, survey},
+    grammar::{UsualGrammar, WantedGrammar},
+    kept::LastUsed,
+    keys::RowReader,
+    members::ObjectMembers,
+    row::{Row, RowReading},
+    stream::{Lines, NextLine, SeenIds, survey},
 };

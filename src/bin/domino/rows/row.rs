@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{carried::Carried, grammar::RowGrammar, keys::Reader, members::Members};
+use super::{carried::Carried, grammar::RowGrammar, keys::RowReader, members::ObjectMembers};
 use crate::{failure::BadInput, generate::drawing::Drawing, lines};
 
-/// What a row says to the command that reads it.
+/// A row as the command reads it.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     pub(crate) grammar: RowGrammar,
@@ -21,24 +21,25 @@ pub(crate) struct Row {
     pub(crate) prefix: Option<bool>,
     /// Are the keywords of the schema listed?
     pub(crate) report: Option<bool>,
-    /// Why there is no text.
+    /// The reason why there is no text.
     error: Option<String>,
 }
 
-/// How rows are read.
+/// The way rows are read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reading {
-    pub(crate) reader: Reader,
+pub(crate) struct RowReading {
+    pub(crate) reader: RowReader,
     /// Are columns copied that are not known?
     pub(crate) keep: bool,
 }
 
-impl Reading {
+impl RowReading {
     /// Reads line `number`: who it is and what it carries along, and the row if it is one.
     pub(crate) fn row(self, line: &[u8], number: usize) -> (Carried, Result<Row, BadInput>) {
         let content = lines::content(line);
-        let members =
-            std::str::from_utf8(content).map_err(|_| BadInput::new("not UTF-8")).and_then(Members::read);
+        let members = std::str::from_utf8(content)
+            .map_err(|_| BadInput::new("not UTF-8"))
+            .and_then(ObjectMembers::read);
         let mut members = match members {
             Ok(members) => members,
             Err(error) => {
@@ -50,10 +51,10 @@ impl Reading {
         (carried, row.map_err(|error| error.about(&format!("line {number}"))))
     }
 
-    fn take(self, mut members: Members<'_>, carried: &mut Carried) -> Result<Row, BadInput> {
+    fn take(self, mut members: ObjectMembers<'_>, carried: &mut Carried) -> Result<Row, BadInput> {
         let mut row = Row { grammar: RowGrammar::take(&mut members)?, ..Row::default() };
         match self.reader {
-            Reader::Generate => {
+            RowReader::Generate => {
                 row.prompt = members.take("prompt")?;
                 row.messages = members.take("messages")?;
                 if row.prompt.is_some() && row.messages.is_some() {
@@ -61,7 +62,7 @@ impl Reading {
                 }
                 row.drawing = Drawing::take(&mut members)?;
             }
-            Reader::Check | Reader::Trace => {
+            RowReader::Check | RowReader::Trace => {
                 if let Some(index) = members.take_text("index") {
                     *carried = carried.clone().with_index(index);
                 }
@@ -70,12 +71,12 @@ impl Reading {
             }
         }
         match self.reader {
-            Reader::Generate => {}
-            Reader::Check => {
+            RowReader::Generate => {}
+            RowReader::Check => {
                 row.prefix = members.take("prefix")?;
                 row.report = members.take("report")?;
             }
-            Reader::Trace => row.token_ids = members.take("token_ids")?,
+            RowReader::Trace => row.token_ids = members.take("token_ids")?,
         }
         for (key, text) in self.reader.columns(members, self.keep)? {
             carried.copy(&key, text);
@@ -85,12 +86,12 @@ impl Reading {
 }
 
 impl Row {
-    /// How many texts it asks for.
+    /// The number of texts that it asks for.
     pub(crate) fn texts(&self) -> usize {
         self.drawing.texts.map_or(1, std::num::NonZeroUsize::get)
     }
 
-    /// Its text, or why it has none.
+    /// The text, or the reason why there is none.
     pub(crate) fn text(&self) -> Result<&str, BadInput> {
         match (&self.text, &self.error) {
             (Some(text), _) => Ok(text),

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Context;
 
-use super::row::Reading;
+use super::row::RowReading;
 use crate::{failure::BadInput, input::Input, lines};
 
 /// How often Ctrl-C is looked for while there is nothing to do.
@@ -22,9 +22,9 @@ pub(crate) struct Lines {
     name: String,
 }
 
-/// What there is to read at the moment.
+/// The state of the input at the moment.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextLine {
     /// A line and its number, from 1.
     Line(usize, Vec<u8>),
     NotYet,
@@ -48,13 +48,13 @@ impl Lines {
     }
 
     /// The next line; waits a little for it if there is nothing else to do.
-    pub(crate) fn next(&self, idle: bool) -> anyhow::Result<Next> {
+    pub(crate) fn next(&self, idle: bool) -> anyhow::Result<NextLine> {
         let patience = if idle { PATIENCE } else { Duration::ZERO };
         match self.lines.recv_timeout(patience) {
-            Ok(Ok((number, line))) => Ok(Next::Line(number, line)),
+            Ok(Ok((number, line))) => Ok(NextLine::Line(number, line)),
             Ok(Err(error)) => Err(error).with_context(|| format!("cannot read {}", self.name)),
-            Err(RecvTimeoutError::Timeout) => Ok(Next::NotYet),
-            Err(RecvTimeoutError::Disconnected) => Ok(Next::End),
+            Err(RecvTimeoutError::Timeout) => Ok(NextLine::NotYet),
+            Err(RecvTimeoutError::Disconnected) => Ok(NextLine::End),
         }
     }
 }
@@ -77,11 +77,11 @@ fn send_lines(mut reader: Box<dyn BufRead>, lines: &SyncSender<io::Result<(usize
 
 /// The ids that rows had so far, with their lines.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenIds {
     lines: HashMap<String, usize>,
 }
 
-impl Seen {
+impl SeenIds {
     /// Takes note of the row of line `number`. Another line with its id is an error that names both.
     pub(crate) fn note(&mut self, key: String, name: &str, number: usize) -> Result<(), BadInput> {
         match self.lines.insert(key, number) {
@@ -92,15 +92,15 @@ impl Seen {
     }
 }
 
-/// How many texts the rows of a file ask for; refuses a file in which two have one id. `None` for what can be
-/// read only once. Reads the file, and holds the ids.
-pub(crate) fn survey(input: &Input, reading: Reading) -> Result<Option<usize>, BadInput> {
+/// Counts the texts that the rows of a file ask for; refuses a file in which two have one id. `None` for what
+/// can be read only once. Reads the file, and holds the ids.
+pub(crate) fn survey(input: &Input, reading: RowReading) -> Result<Option<usize>, BadInput> {
     let Input::File(path) = input else { return Ok(None) };
     if !path.is_file() {
         return Ok(None);
     }
     let mut reader = input.open()?;
-    let (mut seen, mut texts) = (Seen::default(), 0_usize);
+    let (mut seen, mut texts) = (SeenIds::default(), 0_usize);
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();

@@ -9,8 +9,11 @@ use super::args::Trace;
 use crate::{
     failure::BadInput,
     lines,
-    rows::{Reader, Reading, Row},
+    rows::{RowReader, RowReading},
 };
+
+/// Bytes of the longest token that is looked for.
+const LONGEST: usize = 64;
 
 /// The traces of all rows, as a file of traces has them. The tokens of a text are those of the row, where
 /// they spell it, or else those that the tokenizer makes of it.
@@ -19,7 +22,7 @@ pub(super) fn read(command: &Trace, tokenizer: &Path) -> Result<Vec<u8>, BadInpu
     let bad = |error: VocabularyError| BadInput::new(error.to_string());
     let vocabulary = Vocabulary::from_tokenizer_file(tokenizer).map_err(bad)?;
     let tokenizer = Tokenizer::from_tokenizer_file(tokenizer).map_err(bad)?;
-    let reading = Reading { reader: Reader::Trace, keep: true };
+    let reading = RowReading { reader: RowReader::Trace, keep: true };
     let (name, mut reader) = (command.traces.name(), command.traces.open()?);
     let (mut line, mut traces) = (Vec::new(), Vec::new());
     for number in 1.. {
@@ -41,12 +44,13 @@ pub(super) fn read(command: &Trace, tokenizer: &Path) -> Result<Vec<u8>, BadInpu
             return Err(in_line(error.hint("trace measures one grammar, that of the command line")));
         }
         let text = row.text().map_err(in_line)?;
-        let tokens = match spelt(&row, text, &vocabulary) {
-            Some(tokens) => tokens,
-            None => {
-                tokenizer.encode(text, false).map_err(|error| in_line(BadInput::new(error.to_string())))?
-            }
-        };
+        let own = row.token_ids.as_ref().map(|ids| ids.iter().copied().map(TokenId::new).collect());
+        let encoded = || tokenizer.encode(text, false).ok();
+        let tokens = own
+            .and_then(|tokens| spelling(tokens, text, &vocabulary))
+            .or_else(|| spelling(encoded()?, text, &vocabulary))
+            .or_else(|| longest(text.as_bytes(), &vocabulary))
+            .ok_or_else(|| in_line(BadInput::new("the vocabulary cannot spell the text")))?;
         let tokens: Vec<u32> = tokens.iter().map(|token| token.raw()).collect();
         traces.push(json!({ "text": text, "tokens": tokens }));
     }
@@ -55,9 +59,21 @@ pub(super) fn read(command: &Trace, tokenizer: &Path) -> Result<Vec<u8>, BadInpu
         .into_bytes())
 }
 
-/// The tokens of the row, if they spell its text.
-fn spelt(row: &Row, text: &str, vocabulary: &Vocabulary) -> Option<Vec<TokenId>> {
-    let tokens: Vec<TokenId> = row.token_ids.as_ref()?.iter().copied().map(TokenId::new).collect();
+/// These tokens, if they spell the text.
+fn spelling(tokens: Vec<TokenId>, text: &str, vocabulary: &Vocabulary) -> Option<Vec<TokenId>> {
     let known = tokens.iter().all(|token| vocabulary.bytes(*token).is_some());
     (known && vocabulary.concat(&tokens) == text.as_bytes()).then_some(tokens)
+}
+
+/// The longest token at each place (maximal munch), where a tokenizer puts a blank before a text.
+fn longest(mut rest: &[u8], vocabulary: &Vocabulary) -> Option<Vec<TokenId>> {
+    let mut tokens = Vec::new();
+    while !rest.is_empty() {
+        let mut lengths = (1..=rest.len().min(LONGEST)).rev();
+        let found = lengths.find_map(|length| Some((length, vocabulary.token_of(&rest[..length])?)));
+        let (length, token) = found?;
+        tokens.push(token);
+        rest = &rest[length..];
+    }
+    Some(tokens)
 }

@@ -1,4 +1,4 @@
-//! Where the answers of a batch go: standard output, or a file that a later run goes on with.
+//! Destinations of a batch's answers: standard output, or a file that a later run goes on with.
 
 use std::{
     collections::HashSet,
@@ -13,11 +13,11 @@ use crate::{
     failure::{BadInput, Paint, note},
     input::Input,
     lines,
-    rows::{Members, Seen, key_of},
+    rows::{ObjectMembers, SeenIds, key_of},
     stdout,
 };
 
-/// Where answers go, a line each.
+/// A destination of answers, a line each.
 #[derive(Debug)]
 pub(super) enum Answers {
     /// Standard output.
@@ -32,7 +32,7 @@ pub(super) enum Answers {
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
     done: HashSet<String>,
-    /// Those among them that are errors.
+    /// Number of those that are errors.
     pub(super) failed: usize,
 }
 
@@ -125,7 +125,7 @@ fn read(file: &File, path: &Path) -> Result<(Earlier, u64, usize), BadInput> {
             .hint("--out goes on with what an earlier run has written; give it another file")
     };
     let mut reader = BufReader::new(file);
-    let (mut earlier, mut seen) = (Earlier::default(), Seen::default());
+    let (mut earlier, mut seen) = (Earlier::default(), SeenIds::default());
     let (mut line, mut whole) = (Vec::new(), 0_u64);
     for number in 1.. {
         line.clear();
@@ -140,7 +140,7 @@ fn read(file: &File, path: &Path) -> Result<(Earlier, u64, usize), BadInput> {
             continue;
         }
         let text = std::str::from_utf8(&line).map_err(|_| other(number))?;
-        let mut members = Members::read(text).map_err(|_| other(number))?;
+        let mut members = ObjectMembers::read(text).map_err(|_| other(number))?;
         let (has_text, failed) = (members.has("text"), members.has("error"));
         let key = key_of(&mut members).filter(|_| has_text || failed).ok_or_else(|| other(number))?;
         seen.note(key.clone(), &format!("id {key}"), number)
@@ -158,6 +158,6 @@ fn is_part(line: &[u8]) -> bool {
     if line[..length] != BEGINNING[..length] || line.get(length).is_some_and(u8::is_ascii_whitespace) {
         return false;
     }
-    let members = std::str::from_utf8(line).ok().and_then(|text| Members::read(text).ok());
+    let members = std::str::from_utf8(line).ok().and_then(|text| ObjectMembers::read(text).ok());
     members.is_none_or(|members| members.has("text") || members.has("error"))
 }

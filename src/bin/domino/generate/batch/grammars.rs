@@ -1,17 +1,16 @@
 //! The grammars of a batch, compiled.
 
-use std::{path::Path, rc::Rc};
+use std::rc::Rc;
 
-use domino::{CompiledGrammar, Compiler, vocab::Tokenizer};
+use domino::{CompiledGrammar, Compiler, proposer::Drafter};
 use serde_json::Value;
 
-use super::super::{args::Generate, parsed::Reading};
+use super::super::parsed::TextKind;
 use crate::{
     captures::Capturing,
     failure::{self, BadInput},
     notation::{GrammarSource, relaxed_as_json},
-    rows::{Kept, Row, Usual, Wanted},
-    speculate::Shared,
+    rows::{LastUsed, Row, UsualGrammar, WantedGrammar},
 };
 
 /// Compiled grammars kept: those used last. A batch that comes back to others compiles them again.
@@ -22,22 +21,25 @@ const MOST_KEPT: usize = 64;
 pub(super) struct Kit {
     pub(super) grammar: CompiledGrammar,
     pub(super) capturing: Option<Rc<Capturing>>,
-    pub(super) reading: Reading,
-    pub(super) shared: Option<Rc<Shared>>,
-    /// What it allows beyond its schema.
+    pub(super) reading: TextKind,
+    /// Makes what drafts one of its texts.
+    pub(super) drafter: Option<Rc<dyn Fn() -> Drafter>>,
+    /// Places where it allows more than its schema.
     pub(super) relaxed: Vec<Value>,
 }
 
+/// Finds what drafts the texts of a grammar, if anything is to.
+type Drafters<'a> = dyn Fn(Option<&GrammarSource>, &CompiledGrammar) -> Option<Rc<dyn Fn() -> Drafter>> + 'a;
+
 /// Makes kits.
-pub(super) struct Maker<'a> {
-    pub(super) command: &'a Generate,
+pub(super) struct KitMaker<'a> {
     pub(super) compiler: Compiler,
-    /// The model's folder.
-    pub(super) folder: &'a Path,
-    pub(super) tokenizer: &'a Tokenizer,
+    /// Rules to be captured.
+    pub(super) captured: &'a [String],
+    pub(super) drafters: &'a Drafters<'a>,
 }
 
-impl Maker<'_> {
+impl KitMaker<'_> {
     /// A kit with a grammar that is compiled already.
     pub(super) fn kit(
         &self,
@@ -46,35 +48,35 @@ impl Maker<'_> {
         capturing: Option<Capturing>,
         relaxed: Vec<Value>,
     ) -> Kit {
-        let shared = self.command.speculation.shared(source, &grammar, self.folder, self.tokenizer);
-        let (reading, capturing) = (Reading::of(source), capturing.map(Rc::new));
-        Kit { grammar, capturing, reading, shared: shared.map(Rc::new), relaxed }
+        let drafter = (self.drafters)(source, &grammar);
+        let (reading, capturing) = (TextKind::of(source), capturing.map(Rc::new));
+        Kit { grammar, capturing, reading, drafter, relaxed }
     }
 
     fn make(&self, source: &GrammarSource) -> Result<Kit, BadInput> {
         let text = source.load()?;
         let parsed = text.read()?;
         let compiled = text.compile_parsed(&parsed.grammar, &self.compiler)?;
-        let capturing = Capturing::of(&source.name(), parsed.grammar, &self.command.captured)?;
-        // Masks are not explored ahead: where each row has a grammar of its own, that costs more time than all
-        // else, and memory that grows with the rows.
+        let capturing = Capturing::of(&source.name(), parsed.grammar, self.captured)?;
+        // Masks are not explored ahead: where each row has a grammar of its own, that costs more time than
+        // all else, and memory that grows with the rows.
         Ok(self.kit(Some(source), compiled, capturing, relaxed_as_json(&parsed.relaxed)))
     }
 }
 
 /// The grammars of rows.
 pub(super) struct Grammars<'a> {
-    maker: Maker<'a>,
-    usual: &'a Usual,
-    /// That of the command line.
-    first: Option<(Wanted, Kit)>,
-    kept: Kept<Wanted, Result<Kit, String>>,
+    maker: KitMaker<'a>,
+    usual: &'a UsualGrammar,
+    /// The grammar of the command line.
+    first: Option<(WantedGrammar, Kit)>,
+    kept: LastUsed<WantedGrammar, Result<Kit, String>>,
 }
 
 impl<'a> Grammars<'a> {
     /// Compiles what rows want, beside the grammar of the command line.
-    pub(super) fn new(maker: Maker<'a>, usual: &'a Usual, kit: Option<Kit>) -> Self {
-        Self { maker, usual, first: Wanted::usual(usual).zip(kit), kept: Kept::new(MOST_KEPT) }
+    pub(super) fn new(maker: KitMaker<'a>, usual: &'a UsualGrammar, kit: Option<Kit>) -> Self {
+        Self { maker, usual, first: WantedGrammar::usual(usual).zip(kit), kept: LastUsed::new(MOST_KEPT) }
     }
 
     /// The grammar of a row, if it or the command line has one; or what is wrong with it.
@@ -87,7 +89,7 @@ impl<'a> Grammars<'a> {
             return Ok(Some(kit.clone()));
         }
         let maker = &self.maker;
-        let make = |_: &Wanted| maker.make(&source).map_err(|error| failure::told(&error).line());
+        let make = |_: &WantedGrammar| maker.make(&source).map_err(|error| failure::told(&error).line());
         self.kept.get_or_make(wanted, make).map(Some)
     }
 }

@@ -10,9 +10,10 @@ mod tally;
 use std::{collections::HashMap, path::Path, rc::Rc};
 
 use domino::{
-    Constraint, Vocabulary,
+    CompiledGrammar, Constraint, Vocabulary,
     decode::{BatchDecoder, BatchEvent, DecodeOptions, Finish, Generation, SequenceId},
     model::candle::CandleBatch,
+    proposer::Drafter,
     store::CacheFolder,
     vocab::Tokenizer,
 };
@@ -20,11 +21,11 @@ use serde_json::{Value, json};
 
 use self::{
     answers::{Answers, Earlier},
-    grammars::{Grammars, Kit, Maker},
-    tally::Tally,
+    grammars::{Grammars, Kit, KitMaker},
+    tally::BatchTally,
 };
 use super::{
-    args::{Generate, Rows},
+    args::{BatchRows, Generate},
     bad_model, compiler, grammar,
     options::LowOptions,
     parsed, read_tokenizer,
@@ -34,8 +35,10 @@ use super::{
 use crate::{
     chat::Prompts,
     failure::{self, BadInput, Exit},
-    interrupt, progress,
-    rows::{Carried, Lines, Next, Reader, Reading, Row, Seen, survey},
+    interrupt,
+    notation::GrammarSource,
+    progress,
+    rows::{Carried, Lines, NextLine, Row, RowReader, RowReading, SeenIds, survey},
     runner::tell_idle_quantising,
     tokenizer, warned,
 };
@@ -44,11 +47,11 @@ use crate::{
 pub(super) fn run(
     command: &Generate,
     folder: &Path,
-    rows: &Rows,
+    rows: &BatchRows,
     cache: &CacheFolder,
 ) -> anyhow::Result<Exit> {
     // What can be wrong with files is told before the model is loaded.
-    let reading = Reading { reader: Reader::Generate, keep: rows.keep };
+    let reading = RowReading { reader: RowReader::Generate, keep: rows.keep };
     let all = survey(&rows.requests, reading)?;
     let (answers, earlier) = Answers::open(command.out.as_deref(), &rows.requests)?;
     let lines = Lines::read(&rows.requests, rows.parallel.get())?;
@@ -64,7 +67,11 @@ pub(super) fn run(
     tell_idle_quantising(folder, &command.load);
     let decoder = BatchDecoder::new(model, vocabulary.clone()).map_err(|error| bad_model(&error))?;
     interrupt::watch();
-    let maker = Maker { command, compiler, folder, tokenizer: &tokenizer };
+    let drafters = |source: Option<&GrammarSource>, grammar: &CompiledGrammar| {
+        let shared = command.speculation.shared(source, grammar, folder, &tokenizer)?;
+        Some(Rc::new(move || shared.drafter()) as Rc<dyn Fn() -> Drafter>)
+    };
+    let maker = KitMaker { compiler, captured: &command.captured, drafters: &drafters };
     let usual =
         usual.map(|(grammar, capturing)| maker.kit(command.grammar.as_ref(), grammar, capturing, Vec::new()));
     let mut batch = Batch {
@@ -75,10 +82,10 @@ pub(super) fn run(
         grammars: Grammars::new(maker, &rows.usual, usual),
         defaults: &command.options,
         reading,
-        seen: all.is_none().then(Seen::default),
+        seen: all.is_none().then(SeenIds::default),
         running: HashMap::new(),
         row: None,
-        tally: Tally::start(all, earlier.failed),
+        tally: BatchTally::start(all, earlier.failed),
         answers,
         earlier,
     };
@@ -91,14 +98,14 @@ struct Running {
     carried: Carried,
     options: DecodeOptions,
     kit: Option<Kit>,
-    /// What its text is held against, at the beginning.
+    /// The constraint at the beginning of its text.
     constraint: Option<Constraint>,
     /// Has it a token?
     begun: bool,
 }
 
 /// A row whose texts are begun one after the other.
-struct Begun {
+struct BegunRow {
     carried: Carried,
     row: Rc<Row>,
     /// The text to be begun next.
@@ -112,12 +119,12 @@ struct Batch<'a> {
     prompts: Prompts,
     grammars: Grammars<'a>,
     defaults: &'a LowOptions,
-    reading: Reading,
+    reading: RowReading,
     /// The ids so far, if they were not looked at before.
-    seen: Option<Seen>,
+    seen: Option<SeenIds>,
     running: HashMap<SequenceId, Running>,
-    row: Option<Begun>,
-    tally: Tally,
+    row: Option<BegunRow>,
+    tally: BatchTally,
     answers: Answers,
     earlier: Earlier,
 }
@@ -136,9 +143,9 @@ impl Batch<'_> {
                     break;
                 }
                 match lines.next(self.decoder.is_empty())? {
-                    Next::Line(number, line) => self.read(number, &line)?,
-                    Next::NotYet => break,
-                    Next::End => more = false,
+                    NextLine::Line(number, line) => self.read(number, &line)?,
+                    NextLine::NotYet => break,
+                    NextLine::End => more = false,
                 }
             }
             for event in self.decoder.step() {
@@ -148,9 +155,9 @@ impl Batch<'_> {
         self.interrupted()
     }
 
-    /// After Ctrl-C. Nothing is written of texts that have not begun, and nothing into a file that a later
-    /// run goes on with. Otherwise the others are told as far as they are, and completed where --finish was
-    /// given.
+    /// Ends the batch after Ctrl-C. Nothing is written of texts that have not begun, and nothing into a file
+    /// that a later run goes on with. Otherwise the others are told as far as they are, and completed where
+    /// --finish was given.
     fn interrupted(&mut self) -> anyhow::Result<()> {
         let mut left: Vec<(SequenceId, bool)> = Vec::new();
         for (&sequence, running) in &self.running {
@@ -180,7 +187,7 @@ impl Batch<'_> {
             return self.twice(&carried, &error);
         }
         match row {
-            Ok(row) => self.row = Some(Begun { carried, row: Rc::new(row), next: 0 }),
+            Ok(row) => self.row = Some(BegunRow { carried, row: Rc::new(row), next: 0 }),
             Err(_) if self.earlier.has(&carried.key()) => self.tally.skipped(),
             Err(error) => self.wrong(&carried, &failure::told(&error).line())?,
         }
@@ -199,8 +206,8 @@ impl Batch<'_> {
     }
 
     /// Begins the next text of a row, if it is not there.
-    fn begin(&mut self, begun: Begun) -> anyhow::Result<()> {
-        let Begun { carried: whole, row, next } = begun;
+    fn begin(&mut self, begun: BegunRow) -> anyhow::Result<()> {
+        let BegunRow { carried: whole, row, next } = begun;
         let carried = match row.drawing.texts {
             Some(_) => whole.clone().with_index(next),
             None => whole.clone(),
@@ -215,7 +222,7 @@ impl Batch<'_> {
                 Err(error) => self.wrong(&carried, &error)?,
             }
         }
-        self.row = (next + 1 < row.texts()).then_some(Begun { carried: whole, row, next: next + 1 });
+        self.row = (next + 1 < row.texts()).then_some(BegunRow { carried: whole, row, next: next + 1 });
         Ok(())
     }
 
@@ -236,10 +243,8 @@ impl Batch<'_> {
         let constraint = kit.as_ref().map(|kit| kit.grammar.constraint());
         // Without a grammar there is nothing to complete.
         options.close &= constraint.is_some();
-        let sequence = match kit.as_ref().and_then(|kit| kit.shared.as_ref()) {
-            Some(shared) => {
-                self.decoder.add_with_drafter(&prompt, constraint.clone(), &options, shared.drafter())
-            }
+        let sequence = match kit.as_ref().and_then(|kit| kit.drafter.as_ref()) {
+            Some(drafter) => self.decoder.add_with_drafter(&prompt, constraint.clone(), &options, drafter()),
             None => self.decoder.add(&prompt, constraint.clone(), &options),
         };
         let sequence = sequence.map_err(|error| error.to_string())?;
@@ -281,9 +286,11 @@ impl Batch<'_> {
         let Some(Running { carried, options, kit, .. }) = self.running.remove(&sequence) else {
             return Ok(());
         };
-        self.tally.ended(&end, generation.complete, generation.stats.tokens);
+        let failed = matches!(end, End::Failed(..));
+        let cut = !generation.complete && matches!(end, End::Finished(finish) if finish != Finish::Stop);
+        self.tally.ended(failed, cut, generation.stats.tokens);
         let drafted = generation.stats.drafted > 0;
-        let reading = kit.as_ref().map_or(parsed::Reading::Text, |kit| kit.reading.clone());
+        let reading = kit.as_ref().map_or(parsed::TextKind::Text, |kit| kit.reading.clone());
         let capturing = kit.as_ref().and_then(|kit| kit.capturing.as_deref());
         let ended = Ended {
             appended: usual_tokens(self.tokenizer, &self.vocabulary, &generation),

@@ -1,10 +1,7 @@
-//! How far a batch is: a bar for people while it runs, and a line at its end.
+//! Counts of a batch: a bar for people while it runs, and a line at its end.
 
 use std::time::Instant;
 
-use domino::decode::Finish;
-
-use super::super::report::End;
 use crate::{
     failure::{Exit, Paint, note},
     interrupt,
@@ -12,15 +9,15 @@ use crate::{
     progress::Steps,
 };
 
-/// What has become of the texts.
-pub(super) struct Tally {
+/// Counts of the texts by what has become of them.
+pub(super) struct BatchTally {
     begun: Instant,
     bar: Option<Steps>,
     /// Written.
     texts: usize,
     /// Of rows that are wrong, or that failed while they were written.
     failed: usize,
-    /// Among the texts, by the limit of tokens and the like.
+    /// Texts that the limit of tokens or the like has cut.
     cut: usize,
     /// There before, and those among them that failed.
     there: usize,
@@ -30,7 +27,7 @@ pub(super) struct Tally {
     tokens: usize,
 }
 
-impl Tally {
+impl BatchTally {
     /// Begins to count; `all`: how many texts there will be, if that is known.
     pub(super) fn start(all: Option<usize>, failed_before: usize) -> Self {
         let bar = match all {
@@ -65,16 +62,10 @@ impl Tally {
     }
 
     /// A text that has ended.
-    pub(super) fn ended(&mut self, end: &End, complete: bool, tokens: usize) {
+    pub(super) fn ended(&mut self, failed: bool, cut: bool, tokens: usize) {
         self.tokens += tokens;
-        match end {
-            End::Failed(..) => self.failed += 1,
-            End::Finished(finish) => {
-                self.texts += 1;
-                self.cut += usize::from(!complete && *finish != Finish::Stop);
-            }
-            End::Interrupted => self.texts += 1,
-        }
+        self.cut += usize::from(cut);
+        *(if failed { &mut self.failed } else { &mut self.texts }) += 1;
         self.one_more();
     }
 
