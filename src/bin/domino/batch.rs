@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     args::Batch,
-    check::{Fault, Verdict, byte_vocabulary, explained, explained_field, judge},
+    check::{SchemaFault, Verdict, byte_vocabulary, explained, explained_field, judge},
     failure::{self, BadInput, Exit},
     keywords::Reports,
     lines,
@@ -191,7 +191,7 @@ impl Judge {
     }
 
     /// What the row's grammar says about its text, and the grammar.
-    fn verdict(&mut self, row: Row) -> Result<(Verdict, Compiled, Vec<Fault>), String> {
+    fn verdict(&mut self, row: Row) -> Result<(Verdict, Compiled, Vec<SchemaFault>), String> {
         let notation = Notation::by_name(&row.syntax).map_err(|error| error.to_string())?;
         let options = notation.options_inside(&row.options.beside(&self.options)?);
         let compiled = self.compile(notation, row.grammar.clone(), options.clone())?;

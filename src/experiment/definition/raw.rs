@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 use super::{
     super::row::K,
     ExperimentError, Turns,
-    one_or_more::{Listed, list_or_one, some_or_one},
+    one_or_more::{MayStandAlone, list_or_one, some_or_one},
 };
 use crate::grammar::suggest;
 
@@ -109,7 +109,7 @@ pub(super) struct RawTask {
     pub(super) answer: Option<String>,
 }
 
-impl Listed for RawTask {
+impl MayStandAlone for RawTask {
     const EXPECTED: &'static str =
         "the name of a grammar or a table with its name and file, or a list of these";
 }
