@@ -23,8 +23,8 @@ struct Level {
     cut: usize,
 }
 
-/// Reads what a text has begun; `None` where it is no beginning of JSON. A text that is whole has nothing open.
-/// Linear.
+/// Reads what a text has begun; `None` where it is no beginning of JSON. A text that is whole has nothing
+/// open. Linear.
 pub(super) fn begun(text: &str) -> Option<BegunText> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(BegunText { value, open: Vec::new() });

@@ -15,16 +15,16 @@ use super::{begun::begun, doubled::doubled, finding::SchemaFault, references::Re
 const MOST: usize = 8;
 
 /// Asks the engine whether the text of an instance is of a schema, both in JSON.
-pub(super) type Asked<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
+pub(super) type AskEngine<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
-/// Finds what is wrong with a text by its schema, as far as that can be told. `ended`: the text ends too early, so
-/// that only what is not there yet can be wrong.
+/// Finds what is wrong with a text by its schema, as far as that can be told. `ended`: the text ends too
+/// early, so that only what is not there yet can be wrong.
 pub(super) fn explain(
     schema: &str,
     options: &SchemaOptions,
     text: &str,
     ended: bool,
-    engine: Asked<'_>,
+    engine: AskEngine<'_>,
 ) -> Vec<SchemaFault> {
     let (Ok(schema), Some(begun)) = (serde_json::from_str::<Value>(schema), begun(text)) else {
         return Vec::new();
