@@ -89,7 +89,7 @@ fn flags_that_a_grammar_does_not_take_are_refused_by_name() {
     let (part, lark) = (file_of(&tags(&schema), ".tags.json"), file_of("start: %json {}", ".lark"));
     let gbnf = file_of("root ::= \"a\"", ".gbnf");
     for (file, flags, said) in [
-        (&part, &["--escapes", "minimal"][..], "--escapes"),
+        (&part, &["--draft", "7"][..], "--draft"),
         (&part, &["--order", "any", "--lenient"], "--lenient"),
         (&lark, &["--order", "any"], "--order"),
         (&gbnf, &["--numbers", "any"], "a flag for JSON Schemas"),

@@ -161,7 +161,7 @@ fn batches_take_options_as_flags() {
 fn inspect_shows_shapes_and_what_large_automata_come_from() {
     let file = file_of(PET, ".json");
     let path = file.path().to_str().unwrap();
-    let found = last_line(&domino(&["inspect", "--json", "--grammar", path], b""));
+    let found = last_line(&domino(&["inspect", "--json", "--escapes", "all", "--grammar", path], b""));
     let shapes = found["shapes"].as_array().unwrap();
     let of = |pointer: &str| {
         let set = shapes.iter().find(|set| set["pointer"] == pointer);
@@ -178,13 +178,17 @@ fn inspect_shows_shapes_and_what_large_automata_come_from() {
     );
     assert_eq!(found["shapes_complete"], true);
     // The pattern has most states, wherever it was made part of a larger automaton.
-    let written = ["inspect", "--json", "--terminals", "written", "--grammar", path];
+    let written = ["inspect", "--json", "--terminals", "written", "--escapes", "all", "--grammar", path];
     let largest = last_line(&domino(&written, b""))["largest"][0].clone();
     assert_eq!(largest["pointer"], "#/properties/name", "{largest}");
     assert_eq!(largest["keywords"], serde_json::json!(["pattern"]), "{largest}");
-    let words = domino(&["inspect", "--terminals", "written", "--grammar", path], b"").stdout;
+    let words =
+        domino(&["inspect", "--terminals", "written", "--escapes", "all", "--grammar", path], b"").stdout;
     assert!(words.contains(object) && words.contains("#/properties/name (pattern)"), "{words}");
-    let few = last_line(&domino(&["inspect", "--json", "--limit", "1", "--grammar", path], b""));
+    let few = last_line(&domino(
+        &["inspect", "--json", "--limit", "1", "--escapes", "all", "--grammar", path],
+        b"",
+    ));
     assert_eq!((few["shapes"].as_array().unwrap().len(), &few["shapes_complete"]), (1, &false.into()));
 }
 

@@ -5,7 +5,10 @@
 //! Left out is what means something else here on purpose: token ids and special tokens, rules with a number
 //! as their parameter, `max_tokens`, and that `1.0` is no integer of a schema.
 
-use domino::{Grammar, Limits, Syntax};
+use domino::{
+    AutomataCache, Grammar, Limits, Syntax,
+    grammar::json_schema::{Escapes, SchemaOptions},
+};
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -33,7 +36,10 @@ fn check<D: Decider>(syntax: Syntax, corpus: &str, least: usize) {
     assert!(cases.len() >= least, "only {} grammars", cases.len());
     let mut wrong = Vec::new();
     for Case { source, grammar, accepted, refused } in &cases {
-        let read = Grammar::parse(syntax, grammar, &Limits::default())
+        // Others take all escapes.
+        let schemas = SchemaOptions::default().with_escapes(Escapes::All);
+        let (limits, automata) = (Limits::default(), AutomataCache::new());
+        let read = Grammar::parse_by(syntax, grammar, &schemas, &limits, &automata)
             .unwrap_or_else(|error| panic!("{source}:\n{grammar}\n{error}"));
         let mut decider = D::of(&read);
         for (texts, expected) in [(accepted, true), (refused, false)] {

@@ -36,60 +36,53 @@ const SCHEMA: &str = r##"{
     "$defs": {"city": {"type": "string", "minLength": 1}}
 }"##;
 
+/// Members with what is said of them, their values, and the keyword that says it.
+const FAULTS: &[(&str, &str, &str, &str)] = &[
+    ("age", "`130` is over the maximum 120", "130", "#/properties/age/maximum"),
+    ("age", "`-1` is under the minimum 0", "-1", "#/properties/age/minimum"),
+    ("age", "`\"3\"` is a string, and must be an integer", "\"3\"", "#/properties/age/type"),
+    ("kind", "`\"x\"` is not one of `\"a\"`, `\"b\"` or `3`", "\"x\"", "#/properties/kind/enum"),
+    ("one", "`{\"x\":2}` is not `{\"x\":1}`", "{\"x\": 2}", "#/properties/one/const"),
+    ("list", "the array has 1 item, and at least 2 must be there", "[1]", "#/properties/list/minItems"),
+    ("list", "the array has 4 items, and at most 3 may be there", "[1,2,3,4]", "#/properties/list/maxItems"),
+    ("set", "`2` is there twice: item 0 is equal", "[2, 1, 2]", "#/properties/set/uniqueItems"),
+    ("word", "`\"A1\"` does not match the pattern \"^[a-z]+$\"", "\"A1\"", "#/properties/word/pattern"),
+    ("day", "`\"2020-13-01\"` is not of the format \"date\"", "\"2020-13-01\"", "#/properties/day/format"),
+    ("half", "`0.25` is no multiple of 0.5", "0.25", "#/properties/half/multipleOf"),
+    ("low", "`1` is the exclusive minimum itself", "1", "#/properties/low/exclusiveMinimum"),
+    (
+        "map",
+        "the object has 3 keys, and at most 2 may be there",
+        "{\"a\":1,\"b\":1,\"c\":1}",
+        "#/properties/map/maxProperties",
+    ),
+    ("only", "fits more than one of `oneOf`", "3", "#/properties/only/oneOf"),
+    ("no", "`4` is what `not` forbids", "4", "#/properties/no/not"),
+    ("if", "missing required key `b`", "{\"a\": 1}", "#/properties/if/then/required"),
+    ("if", "missing required key `c`", "{}", "#/properties/if/else/required"),
+    (
+        "all",
+        "the string has 1 character, and at least 3 must be there",
+        "\"x\"",
+        "#/properties/all/allOf/1/minLength",
+    ),
+    ("has", "0 items as `contains` wants", "[2]", "#/properties/has/contains"),
+    ("dep", "missing required key `b` (beside `a`)", "{\"a\": 1}", "#/properties/dep/dependentRequired"),
+    (
+        "any",
+        "fits none of 2 alternatives; #/properties/any/anyOf/1 is nearest",
+        "{\"k\":\"y\",\"v\":1}",
+        "#/properties/any/anyOf",
+    ),
+    ("a/b~c", "`1` is an integer, and must be null", "1", "#/properties/a~1b~0c/type"),
+];
+
 #[test]
 fn faults_are_said_with_both_pointers() {
     let folder = folder();
     let folder = folder.path();
     std::fs::write(folder.join("s.json"), SCHEMA).unwrap();
-    for (member, message, instance, schema) in [
-        ("age", "`130` is over the maximum 120", "130", "#/properties/age/maximum"),
-        ("age", "`-1` is under the minimum 0", "-1", "#/properties/age/minimum"),
-        ("age", "`\"3\"` is a string, and must be an integer", "\"3\"", "#/properties/age/type"),
-        ("kind", "`\"x\"` is not one of `\"a\"`, `\"b\"` or `3`", "\"x\"", "#/properties/kind/enum"),
-        ("one", "`{\"x\":2}` is not `{\"x\":1}`", "{\"x\": 2}", "#/properties/one/const"),
-        ("list", "the array has 1 item, and at least 2 must be there", "[1]", "#/properties/list/minItems"),
-        (
-            "list",
-            "the array has 4 items, and at most 3 may be there",
-            "[1,2,3,4]",
-            "#/properties/list/maxItems",
-        ),
-        ("set", "`2` is there twice: item 0 is equal", "[2, 1, 2]", "#/properties/set/uniqueItems"),
-        ("word", "`\"A1\"` does not match the pattern \"^[a-z]+$\"", "\"A1\"", "#/properties/word/pattern"),
-        (
-            "day",
-            "`\"2020-13-01\"` is not of the format \"date\"",
-            "\"2020-13-01\"",
-            "#/properties/day/format",
-        ),
-        ("half", "`0.25` is no multiple of 0.5", "0.25", "#/properties/half/multipleOf"),
-        ("low", "`1` is the exclusive minimum itself", "1", "#/properties/low/exclusiveMinimum"),
-        (
-            "map",
-            "the object has 3 keys, and at most 2 may be there",
-            "{\"a\":1,\"b\":1,\"c\":1}",
-            "#/properties/map/maxProperties",
-        ),
-        ("only", "fits more than one of `oneOf`", "3", "#/properties/only/oneOf"),
-        ("no", "`4` is what `not` forbids", "4", "#/properties/no/not"),
-        ("if", "missing required key `b`", "{\"a\": 1}", "#/properties/if/then/required"),
-        ("if", "missing required key `c`", "{}", "#/properties/if/else/required"),
-        (
-            "all",
-            "the string has 1 character, and at least 3 must be there",
-            "\"x\"",
-            "#/properties/all/allOf/1/minLength",
-        ),
-        ("has", "0 items as `contains` wants", "[2]", "#/properties/has/contains"),
-        ("dep", "missing required key `b` (beside `a`)", "{\"a\": 1}", "#/properties/dep/dependentRequired"),
-        (
-            "any",
-            "fits none of 2 alternatives; #/properties/any/anyOf/1 is nearest",
-            "{\"k\":\"y\",\"v\":1}",
-            "#/properties/any/anyOf",
-        ),
-        ("a/b~c", "`1` is an integer, and must be null", "1", "#/properties/a~1b~0c/type"),
-    ] {
+    for &(member, message, instance, schema) in FAULTS {
         let text = format!("{{\"name\": \"ab\", \"city\": \"x\", {}: {instance}}}", Value::from(member));
         let run = domino_in(folder, &["check", "-g", "s.json", "--json", "-"], text.as_bytes());
         let object = last_line(&run);

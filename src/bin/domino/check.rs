@@ -7,7 +7,11 @@ mod begun;
 mod compare;
 mod doubled;
 mod explain;
+mod finding;
+mod items;
+mod members;
 mod references;
+mod sizes;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -24,7 +28,7 @@ use domino::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::walk::Fault;
+pub(crate) use self::finding::SchemaFault;
 use crate::{
     advice,
     args::Check,
@@ -97,7 +101,7 @@ pub(crate) fn explained(
     schema: Option<(&str, &SchemaOptions)>,
     verdict: &Verdict,
     text: &[u8],
-) -> Vec<Fault> {
+) -> Vec<SchemaFault> {
     let Some((schema, options)) = schema else { return Vec::new() };
     let ended = match verdict {
         Verdict::Complete => return Vec::new(),
@@ -115,7 +119,7 @@ pub(crate) fn explained(
 }
 
 /// The field of JSON about what is wrong by a schema; none where nothing was found.
-pub(crate) fn explained_field(faults: &[Fault]) -> Map<String, Value> {
+pub(crate) fn explained_field(faults: &[SchemaFault]) -> Map<String, Value> {
     let list = (!faults.is_empty()).then(|| ("schema_errors".to_owned(), explain::list(faults)));
     Map::from_iter(list)
 }
@@ -279,7 +283,7 @@ fn no_verdict(trouble: Trouble, input: &Input, json: bool) -> anyhow::Result<Exi
 fn tell(
     command: &Check,
     input: &Input,
-    (verdict, faults): (&Verdict, &[Fault]),
+    (verdict, faults): (&Verdict, &[SchemaFault]),
     warnings: &[GrammarWarning],
     (relaxed, captures): (&[Value], Map<String, Value>),
 ) -> anyhow::Result<()> {

@@ -30,8 +30,8 @@ pub(crate) struct LowSchema {
     /// Whether an object may have a key twice that the schema does not list. Default: refuse.
     #[arg(long, value_name = "WHETHER")]
     duplicate_keys: Option<LowDuplicateKeys>,
-    /// Ways to write a character: escapes only where they must be, or all that JSON has. Default: minimal; all
-    /// for `check` and `trace`.
+    /// Ways to write a character: escapes only where they must be, or all that JSON has. Default: minimal;
+    /// all for `check` and `trace`.
     #[arg(long, value_name = "WHICH")]
     escapes: Option<LowEscapes>,
     /// Ways to write a number: plain, as typed readers read it (whole numbers in digits, others without

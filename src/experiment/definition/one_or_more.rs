@@ -10,24 +10,24 @@ use serde::{
 use crate::experiment::row::K;
 
 /// A thing that lists of definitions have.
-pub(super) trait Listed {
+pub(super) trait MayStandAlone {
     /// What may stand in its place, in words.
     const EXPECTED: &'static str;
 }
 
-impl Listed for K {
+impl MayStandAlone for K {
     const EXPECTED: &'static str = "a number of terminals or \"infinite\", or a list of these";
 }
 
-impl Listed for usize {
+impl MayStandAlone for usize {
     const EXPECTED: &'static str = "a number, or a list of numbers";
 }
 
-impl Listed for f64 {
+impl MayStandAlone for f64 {
     const EXPECTED: &'static str = "a number, or a list of numbers";
 }
 
-impl Listed for String {
+impl MayStandAlone for String {
     const EXPECTED: &'static str = "a name, or a list of names";
 }
 
@@ -35,7 +35,7 @@ impl Listed for String {
 pub(super) fn list_or_one<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de> + Listed,
+    T: Deserialize<'de> + MayStandAlone,
 {
     deserializer.deserialize_any(ListOrOne(PhantomData))
 }
@@ -44,14 +44,14 @@ where
 pub(super) fn some_or_one<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de> + Listed,
+    T: Deserialize<'de> + MayStandAlone,
 {
     list_or_one(deserializer).map(Some)
 }
 
 struct ListOrOne<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de> + Listed> ListOrOne<T> {
+impl<'de, T: Deserialize<'de> + MayStandAlone> ListOrOne<T> {
     /// The list of one thing. What is wrong with it is said by its own type, and then what may stand there.
     fn of_one<E: de::Error>(one: impl IntoDeserializer<'de, value::Error>) -> Result<Vec<T>, E> {
         let one = T::deserialize(one.into_deserializer()).map_err(|error| {
@@ -63,7 +63,7 @@ impl<'de, T: Deserialize<'de> + Listed> ListOrOne<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de> + Listed> de::Visitor<'de> for ListOrOne<T> {
+impl<'de, T: Deserialize<'de> + MayStandAlone> de::Visitor<'de> for ListOrOne<T> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Deserializer, de};
 
 use super::{
-    one_or_more::{Listed, list_or_one, some_or_one},
+    one_or_more::{MayStandAlone, list_or_one, some_or_one},
     parts::Turns,
     prompt::WarmUpPrompts,
 };
@@ -118,7 +118,7 @@ pub(super) struct RawTask {
     pub(super) answer: Option<String>,
 }
 
-impl Listed for RawTask {
+impl MayStandAlone for RawTask {
     const EXPECTED: &'static str =
         "the name of a grammar or a table with its name and file, or a list of these";
 }

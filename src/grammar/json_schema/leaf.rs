@@ -8,8 +8,8 @@ use crate::limits::LimitExceeded;
 pub enum Escapes {
     /// All that JSON allows: any character as `\uXXXX`, and `\/`: for texts that others wrote.
     All,
-    /// Only where JSON requires one, as `serde_json` and `JSON.stringify` write: for text that a model writes,
-    /// since a model that may write `q\u0074y` for `qty` sometimes does.
+    /// Only where JSON requires one, as `serde_json` and `JSON.stringify` write: for text that a model
+    /// writes, since a model that may write `q\u0074y` for `qty` sometimes does.
     #[default]
     Minimal,
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-/// What a text has begun.
+/// A value that a text has begun.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct BegunText {
     /// The value, with all that was open closed.
     pub(super) value: Value,
     /// The JSON pointers to what was open, the outermost first, with its kind.
@@ -19,15 +19,15 @@ struct Level {
     item: usize,
     /// Is the next string a value, since a colon came?
     valued: bool,
-    /// Where the text would be cut to end behind the last whole member.
+    /// The place where the text would be cut to end behind the last whole member.
     cut: usize,
 }
 
-/// What the text has begun; `None` where it is no beginning of JSON. A text that is whole has nothing open.
-/// Linear.
-pub(super) fn begun(text: &str) -> Option<Begun> {
+/// Reads what a text has begun; `None` where it is no beginning of JSON. A text that is whole has nothing
+/// open. Linear.
+pub(super) fn begun(text: &str) -> Option<BegunText> {
     if let Ok(value) = serde_json::from_str(text) {
-        return Some(Begun { value, open: Vec::new() });
+        return Some(BegunText { value, open: Vec::new() });
     }
     let mut levels: Vec<Level> = Vec::new();
     let mut at = 0;
@@ -91,7 +91,7 @@ fn set_cut(levels: &mut [Level], at: usize) {
 }
 
 /// The text with what is open closed.
-fn closed(text: &str, levels: &[Level], scalar: Option<usize>) -> Option<Begun> {
+fn closed(text: &str, levels: &[Level], scalar: Option<usize>) -> Option<BegunText> {
     let brackets: String = levels.iter().rev().map(|level| if level.is_object { '}' } else { ']' }).collect();
     let cut = levels.last()?.cut;
     // A number or a word at the end may be whole; a string is made so, where it is no key.
@@ -117,7 +117,7 @@ fn closed(text: &str, levels: &[Level], scalar: Option<usize>) -> Option<Begun> 
     if has_scalar {
         open.push((pointer, "value"));
     }
-    Some(Begun { value, open })
+    Some(BegunText { value, open })
 }
 
 /// Behind the quote that ends the string at `start`.

@@ -1,5 +1,5 @@
-//! Compares values where that is sure: numbers are read as `f64`, whose order is that of the decimals, but which
-//! are the same for decimals that are nearly equal.
+//! Compares values where that is sure: numbers are read as `f64`, whose order is that of the decimals, but
+//! which are the same for decimals that are nearly equal.
 
 use std::cmp::Ordering;
 
@@ -50,7 +50,8 @@ pub(super) struct Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
-    /// The bound of a keyword; `None` where it says nothing by itself, as `exclusiveMinimum: true` of draft 4.
+    /// The bound of a keyword; `None` where it says nothing by itself, as `exclusiveMinimum: true` of draft
+    /// 4.
     pub(super) fn of(schema: &Map<String, Value>, keyword: &str, value: &'a Value) -> Option<Self> {
         let number = value.as_number()?;
         let above = keyword.ends_with("aximum");

@@ -22,7 +22,7 @@ struct Seek<'f> {
 }
 
 impl Seek<'_> {
-    /// The same for what stands in the value.
+    /// Goes on to what stands in the value.
     fn inside(&mut self, step: &str) -> Seek<'_> {
         let pointer = format!("{}/{}", self.pointer, step.replace('~', "~0").replace('/', "~1"));
         Seek { pointer, found: self.found }

@@ -9,28 +9,23 @@ use std::cell::Cell;
 use domino::grammar::json_schema::{Draft, DuplicateKeys, Format, SchemaOptions};
 use serde_json::{Value, json};
 
-use super::{
-    begun::begun,
-    doubled::doubled,
-    references::References,
-    walk::{Fault, Walk},
-};
+use super::{begun::begun, doubled::doubled, finding::SchemaFault, references::References, walk::SchemaWalk};
 
 /// Faults that are told of one text.
 const MOST: usize = 8;
 
 /// Asks the engine whether the text of an instance is of a schema, both in JSON.
-pub(super) type Engine<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
+pub(super) type AskEngine<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
-/// What is wrong with a text by its schema, as far as that can be told. `ended`: the text ends too early, so
-/// that only what is not there yet can be wrong.
+/// Finds what is wrong with a text by its schema, as far as that can be told. `ended`: the text ends too
+/// early, so that only what is not there yet can be wrong.
 pub(super) fn explain(
     schema: &str,
     options: &SchemaOptions,
     text: &str,
     ended: bool,
-    engine: Engine<'_>,
-) -> Vec<Fault> {
+    engine: AskEngine<'_>,
+) -> Vec<SchemaFault> {
     let (Ok(schema), Some(begun)) = (serde_json::from_str::<Value>(schema), begun(text)) else {
         return Vec::new();
     };
@@ -41,7 +36,7 @@ pub(super) fn explain(
     }
     let ask = |schema: &Value, instance: &Value| engine(&schema.to_string(), &instance.to_string());
     let draft = draft(&schema, options);
-    let walk = Walk {
+    let walk = SchemaWalk {
         references: References::new(&schema, draft.is_some_and(|draft| draft <= Draft::Draft7)),
         only_digits: draft == Some(Draft::Draft4),
         closed: options.closed,
@@ -56,7 +51,7 @@ pub(super) fn explain(
         && let Some((instance, key)) = doubled(text)
     {
         let message = format!("the key `{key}` comes twice");
-        faults.insert(0, Fault { message, instance, schema: String::new(), lacks: false });
+        faults.insert(0, SchemaFault { message, instance, schema: String::new(), lacks: false });
     }
     if ended {
         // All that is there can follow.
@@ -80,16 +75,16 @@ fn draft(schema: &Value, options: &SchemaOptions) -> Option<Draft> {
 }
 
 /// A fault as a line for people.
-pub(crate) fn line(fault: &Fault) -> String {
-    let Fault { message, instance, schema, .. } = fault;
+pub(crate) fn line(fault: &SchemaFault) -> String {
+    let SchemaFault { message, instance, schema, .. } = fault;
     let place = if instance.is_empty() { "at the top".to_owned() } else { format!("at {instance}") };
     format!("by the schema: {message}, {place} (#{schema})")
 }
 
 /// Faults as JSON.
-pub(crate) fn list(faults: &[Fault]) -> Value {
-    let one = |fault: &Fault| {
-        let Fault { message, instance, schema, .. } = fault;
+pub(crate) fn list(faults: &[SchemaFault]) -> Value {
+    let one = |fault: &SchemaFault| {
+        let SchemaFault { message, instance, schema, .. } = fault;
         json!({ "message": message, "instance": instance, "schema": format!("#{schema}") })
     };
     faults.iter().map(one).collect()

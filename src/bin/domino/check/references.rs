@@ -27,7 +27,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// What stands in a value.
+/// Values that stand in a value.
 fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
     match value {
         Value::Array(items) => Box::new(items.iter()),

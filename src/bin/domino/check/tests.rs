@@ -51,7 +51,7 @@ fn options(draft: &str) -> SchemaOptions {
     }
 }
 
-/// How many invalid instances are explained, of how many; valid ones, and beginnings of them, never are.
+/// Counts invalid instances, and those that are explained; valid ones, and beginnings of them, never are.
 fn held(file: &str, step: usize) -> (usize, usize) {
     let (mut told, mut invalid) = (0, 0);
     for case in cases(file).into_iter().step_by(step) {
@@ -102,9 +102,9 @@ proptest! {
     /// What the engine accepts has no faults, and what it refuses has some, for schemas of known keywords.
     #[test]
     fn the_engine_is_never_contradicted(
-        age in prop_oneof![Just("1"), Just("-1"), Just("120"), Just("121"), Just("1.5"), Just("\"x\""), Just("null")],
+        age in proptest::sample::select(vec!["1", "-1", "120", "121", "1.5", "\"x\"", "null"]),
         name in prop_oneof![Just("\"\""), Just("\"ab\""), Just("\"abcd\""), Just("7")],
-        list in prop_oneof![Just("[]"), Just("[1]"), Just("[1,2]"), Just("[1,1]"), Just("[true]"), Just("[1,2,3,4]")],
+        list in proptest::sample::select(vec!["[]", "[1]", "[1,2]", "[1,1]", "[true]", "[1,2,3,4]"]),
         left_out in 0_usize..5,
         more in any::<bool>(),
     ) {
@@ -115,14 +115,16 @@ proptest! {
             "uniqueItems": true}}}"##;
         let members = [("age", age), ("name", name), ("list", list)];
         let members = members.iter().enumerate().filter(|(index, _)| *index != left_out);
-        let mut members: Vec<String> = members.map(|(_, (key, value))| format!("\"{key}\":{value}")).collect();
+        let member = |(_, (key, value)): (usize, &(&str, &str))| format!("\"{key}\":{value}");
+        let mut members: Vec<String> = members.map(member).collect();
         if more {
             members.push("\"more\":1".to_owned());
         }
         let text = format!("{{{}}}", members.join(","));
         let options = schema::for_checking();
         let verdict = judged(schema, &options, &text).unwrap();
-        let engine = |schema: &str, text: &str| judged(schema, &options, text).map(|found| found.accepted(false));
+        let accepted = |found: Verdict| found.accepted(false);
+        let engine = |schema: &str, text: &str| judged(schema, &options, text).map(accepted);
         let faults = explain(schema, &options, &text, false, &engine);
         prop_assert_eq!(verdict.accepted(false), faults.is_empty(), "{} {:?}", text, faults);
         prop_assert_eq!(explained(Some((schema, &options)), &verdict, text.as_bytes()), faults);

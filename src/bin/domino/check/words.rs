@@ -19,7 +19,7 @@ pub(super) fn shown(value: &Value) -> String {
     format!("`{start}…`")
 }
 
-/// What a value is, with its article.
+/// Names the kind of a value, with its article.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -344,7 +344,7 @@ fn asked(
     mut grammar: LowGrammar,
     model: Option<&Path>,
     rows: bool,
-) -> Result<(Option<Chat>, Usual), BadInput> {
+) -> Result<(Option<Chat>, UsualGrammar), BadInput> {
     let template = grammar.is_for(model, chat.is_asked());
     Ok((chat.resolve(template), grammar.resolve_beside(SchemaOptions::default(), rows)?))
 }

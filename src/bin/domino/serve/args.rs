@@ -30,7 +30,8 @@ use crate::{
 /// A text is a valid instance of its schema when it ends by itself. Beside "value" a grammar of type
 /// json_schema takes the flags for JSON Schemas below as fields ("draft", "format", "whitespace", "order",
 /// "duplicate_keys", "escapes", "numbers", "closed", "max_depth", "lenient"); what it leaves out, and a
-/// response format, is as the flags say. Of structural tags "order", "escapes" and "numbers" can be chosen. A schema is
+/// response format, is as the flags say. Of structural tags "order", "escapes" and "numbers" can be chosen. A
+/// schema is
 /// never ignored: with "strict": false it is as binding as with true, and what cannot be had
 /// exactly is refused, or with --lenient allowed and listed in the field "relaxed" of the answer (of its
 /// first event, in a stream). Keywords that nobody knows are in "grammar_warnings", and with
