@@ -195,10 +195,8 @@ impl<M: Model + 'static> Bench<'_, M> {
             cuts = cut.map_err(failed(id.key()))?;
         }
         let (judged, correct) = self.answer(round, &outcome, &measures);
-        let definition = self.definition().name.clone();
-        let seen = self.seen(variant, round);
         Ok(Row {
-            seen,
+            seen: self.seen(variant, round),
             judged,
             canonical_nll: cuts.canonical_nll,
             preferred: cuts.preferred,
@@ -207,7 +205,7 @@ impl<M: Model + 'static> Bench<'_, M> {
             correct,
             compile_seconds,
             turn,
-            definition,
+            definition: self.definition().name.clone(),
             ..row(id, &outcome, measures)
         })
     }

@@ -9,7 +9,7 @@ use super::{
     raw::{RawDefinition, RawDraft, RawProgram, RawQuick},
     shipped::ShippedGrammars,
     source::Source,
-    tasks::{Apart, tasks},
+    tasks::{WarmUpSource, tasks},
 };
 use crate::{
     decode::{Sampling, StopStrings},
@@ -30,7 +30,7 @@ const DRAFT: usize = 10;
 /// Least acceptance of a guess, if the definition says nothing.
 const THRESHOLD: f64 = 0.5;
 
-/// What a definition means.
+/// What a definition means. Of a single prompt nothing can be set apart for warm-ups, and then it says so.
 pub(super) fn resolve(
     raw: RawDefinition,
     name: &str,
@@ -39,14 +39,10 @@ pub(super) fn resolve(
     shipped: ShippedGrammars<'_>,
 ) -> Result<Definition, ExperimentError> {
     let source = Source { name, folder, shipped };
-    let own = raw.grammars.iter().any(|task| task.warm_up_prompts.is_some());
-    let warm_ups = (raw.warm_ups.is_some(), raw.warm_up_prompts.is_some() || own);
-    let given = (raw.k.is_some(), raw.s.is_some() || raw.threshold.is_some(), warm_ups);
+    let given = given(&raw);
     // The whole is checked even where a part of it is to be run.
     if quick && raw.quick.is_none() {
-        return Err(source
-            .wrong("there is no table [quick]")
-            .with_hint("leave --quick out, or say in [quick] what a quick run has less of"));
+        return Err(without_quick(source));
     }
     let program = |(name, RawProgram { command, grammar })| Program { name, command, grammar };
     let programs: Vec<Program> = raw.programs.into_iter().map(program).collect();
@@ -54,7 +50,8 @@ pub(super) fn resolve(
     let methods = methods(source, &raw.methods, &programs)?;
     let warm_ups = raw.warm_ups.unwrap_or_else(|| vec![WARM_UPS]);
     let learnt = warm_ups.iter().max().filter(|_| methods.iter().any(MethodName::warms_up));
-    let apart = Apart { warm_ups: learnt.copied().unwrap_or(0), prompts: raw.warm_up_prompts.as_ref() };
+    let apart =
+        WarmUpSource { warm_ups: learnt.copied().unwrap_or(0), prompts: raw.warm_up_prompts.as_ref() };
     let mut definition = Definition {
         name: raw.name,
         about: raw.about,
@@ -89,11 +86,23 @@ pub(super) fn resolve(
             definition = whole;
         }
     }
-    // Of a single prompt nothing can be set apart, and then records are to say so.
     if apart.warm_ups > 0 && definition.tasks.iter().any(|task| task.warm_up_prompts.is_empty()) {
         definition.warm_up_prompts = WarmUpPrompts::Measured;
     }
     Ok(definition)
+}
+
+/// True for `k`, for `s` or `threshold`, for `warm_ups`, and for their prompts, where a definition has them.
+fn given(raw: &RawDefinition) -> (bool, bool, (bool, bool)) {
+    let own = raw.grammars.iter().any(|task| task.warm_up_prompts.is_some());
+    let warm_ups = (raw.warm_ups.is_some(), raw.warm_up_prompts.is_some() || own);
+    (raw.k.is_some(), raw.s.is_some() || raw.threshold.is_some(), warm_ups)
+}
+
+fn without_quick(source: Source<'_>) -> ExperimentError {
+    source
+        .wrong("there is no table [quick]")
+        .with_hint("leave --quick out, or say in [quick] what a quick run has less of")
 }
 
 fn draft(RawDraft { model, quantize, kv }: RawDraft) -> DraftSource {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::grammar::Syntax;
 
-/// What definitions and records call a notation.
+/// Name of a notation in definitions and records.
 pub(in crate::experiment) fn notation(syntax: Syntax) -> &'static str {
     match syntax {
         Syntax::Gbnf => "gbnf",

@@ -14,14 +14,14 @@ use crate::{experiment::error::ExperimentError, grammar::Syntax};
 
 /// Number and prompts of warm-ups, as far as a definition says them.
 #[derive(Clone, Copy)]
-pub(super) struct Apart<'a> {
+pub(super) struct WarmUpSource<'a> {
     /// Most texts that a method learns from; 0 if none learns.
     pub(super) warm_ups: usize,
     /// Prompts that the definition has for all grammars.
     pub(super) prompts: Option<&'a RawWarmUps>,
 }
 
-impl Apart<'_> {
+impl WarmUpSource<'_> {
     pub(super) fn way(self) -> WarmUpPrompts {
         match self.prompts {
             Some(RawWarmUps::Way(way)) => *way,
@@ -61,7 +61,7 @@ pub(super) fn tasks(
     source: Source<'_>,
     raw: Vec<RawTask>,
     prompts: Option<&RawPrompts>,
-    apart: Apart<'_>,
+    apart: WarmUpSource<'_>,
 ) -> Result<Vec<Task>, ExperimentError> {
     raw.into_iter().map(|raw| task(source, raw, prompts, apart)).collect()
 }
@@ -79,7 +79,7 @@ fn task(
     source: Source<'_>,
     raw: RawTask,
     prompts: Option<&RawPrompts>,
-    apart: Apart<'_>,
+    apart: WarmUpSource<'_>,
 ) -> Result<Task, ExperimentError> {
     let RawTask { name, file, syntax, also, prompts: own, warm_up_prompts, answer } = raw;
     let (syntax, grammar) = match (file, syntax) {

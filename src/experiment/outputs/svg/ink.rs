@@ -29,7 +29,7 @@ const COLOURS: [RGBColor; 8] = [
 ];
 
 /// Error of a drawing.
-pub(super) type DrawError = Box<dyn std::error::Error>;
+pub(super) type DrawingError = Box<dyn std::error::Error>;
 
 /// Letters of a size.
 pub(super) fn font(size: u32) -> TextStyle<'static> {

@@ -12,7 +12,7 @@ use plotters::{
     style::text_anchor::{HPos, Pos, VPos},
 };
 
-use super::ink::{DrawError, GRID_COLOUR, INK_COLOUR, PAPER, colour, font, largest, number};
+use super::ink::{DrawingError, GRID_COLOUR, INK_COLOUR, PAPER, colour, font, largest, number};
 use crate::experiment::{
     outputs::figures::{Figure, Panel},
     statistics::Estimate,
@@ -35,7 +35,7 @@ const EDGE: u32 = 10;
 
 /// A rectangle in a drawing.
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct PanelFrame {
     at: (u32, u32),
     size: (u32, u32),
 }
@@ -44,21 +44,21 @@ struct Frame {
 #[derive(Debug)]
 struct Layout {
     size: (u32, u32),
-    panels: Vec<Frame>,
-    legend: Frame,
+    panels: Vec<PanelFrame>,
+    legend: PanelFrame,
     /// Places of the entries of the legend, from its corner.
     entries: Vec<(u32, u32)>,
 }
 
 impl Layout {
-    fn new(panels: usize, names: &[&str]) -> Result<Self, DrawError> {
+    fn new(panels: usize, names: &[&str]) -> Result<Self, DrawingError> {
         let across = panels.clamp(1, ACROSS);
         let width = if panels == 1 { ALONE } else { WIDTH };
         let each = width / u32::try_from(across)?;
         let mut frames = Vec::new();
         for index in 0..panels {
             let (row, column) = (u32::try_from(index / across)?, u32::try_from(index % across)?);
-            frames.push(Frame { at: (column * each, row * HEIGHT), size: (each, HEIGHT) });
+            frames.push(PanelFrame { at: (column * each, row * HEIGHT), size: (each, HEIGHT) });
         }
         let top = u32::try_from(panels.div_ceil(across))? * HEIGHT;
         let (mut entries, mut at) = (Vec::new(), (EDGE, EDGE));
@@ -71,7 +71,7 @@ impl Layout {
             at.0 += wide;
         }
         let height = if names.is_empty() { 0 } else { at.1 + LINE + EDGE };
-        let legend = Frame { at: (0, top), size: (width, height) };
+        let legend = PanelFrame { at: (0, top), size: (width, height) };
         Ok(Self { size: (width, top + height), panels: frames, legend, entries })
     }
 }
@@ -90,7 +90,7 @@ fn names(panels: &[Panel]) -> Vec<&str> {
 }
 
 /// The drawing.
-pub(super) fn draw(figure: &Figure, panels: &[Panel]) -> Result<String, DrawError> {
+pub(super) fn draw(figure: &Figure, panels: &[Panel]) -> Result<String, DrawingError> {
     let names = names(panels);
     let layout = Layout::new(panels.len(), &names)?;
     let ((width, height), scale) = (layout.size, Scale::of(figure, panels));
@@ -115,7 +115,7 @@ pub(super) fn draw(figure: &Figure, panels: &[Panel]) -> Result<String, DrawErro
 }
 
 /// A part of the drawing with its place.
-fn grouped(class: &str, Frame { at: (x, y), size: (width, height) }: Frame, part: &str) -> String {
+fn grouped(class: &str, PanelFrame { at: (x, y), size: (width, height) }: PanelFrame, part: &str) -> String {
     format!(
         "<g class=\"{class}\" data-width=\"{width}\" data-height=\"{height}\" \
          transform=\"translate({x},{y})\">\n{part}</g>\n"
@@ -125,7 +125,10 @@ fn grouped(class: &str, Frame { at: (x, y), size: (width, height) }: Frame, part
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Draws into a frame; the element around it is left out.
-fn part(frame: Frame, draw: impl FnOnce(&Area<'_>) -> Result<(), DrawError>) -> Result<String, DrawError> {
+fn part(
+    frame: PanelFrame,
+    draw: impl FnOnce(&Area<'_>) -> Result<(), DrawingError>,
+) -> Result<String, DrawingError> {
     let mut drawing = String::new();
     {
         let area = SVGBackend::with_string(&mut drawing, frame.size).into_drawing_area();
@@ -143,7 +146,7 @@ fn legend(
     layout: &Layout,
     names: &[&str],
     is_level: &dyn Fn(&str) -> bool,
-) -> Result<(), DrawError> {
+) -> Result<(), DrawingError> {
     let half = i32::try_from(LINE / 2)?;
     for (index, (name, (x, y))) in names.iter().zip(&layout.entries).enumerate() {
         let (x, y) = (i32::try_from(*x)?, i32::try_from(*y)? + half);
@@ -209,7 +212,7 @@ impl<'a> Scale<'a> {
     }
 
     /// Lines with intervals, side by side so that no interval hides another, and levels across.
-    fn panel(&self, area: &Area<'_>, panel: &Panel, names: &[&str]) -> Result<(), DrawError> {
+    fn panel(&self, area: &Area<'_>, panel: &Panel, names: &[&str]) -> Result<(), DrawingError> {
         let of = |name: &str| names.iter().position(|known| *known == name).map_or(INK_COLOUR, colour);
         let (left, right) = (self.first - 0.5, self.last + 0.5);
         let figures = usize::from(self.top < 20.0);

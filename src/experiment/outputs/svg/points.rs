@@ -6,7 +6,7 @@ use plotters::{
     style::text_anchor::{HPos, Pos, VPos},
 };
 
-use super::ink::{DrawError, GRID_COLOUR, INK_COLOUR, colour, font, largest, number};
+use super::ink::{DrawingError, GRID_COLOUR, INK_COLOUR, colour, font, largest, number};
 use crate::experiment::{outputs::figures::Series, statistics::Estimate};
 
 /// Width of the drawing.
@@ -21,7 +21,7 @@ const NAMES: std::ops::RangeInclusive<u32> = 90..=330;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// The drawing.
-pub(super) fn draw(axis: &str, series: &[Series<String>]) -> Result<String, DrawError> {
+pub(super) fn draw(axis: &str, series: &[Series<String>]) -> Result<String, DrawingError> {
     let mut drawing = String::new();
     let rows: usize = series.iter().map(|one| one.points.len()).sum();
     let height = AROUND + ROW * u32::try_from(rows + series.len())?;
@@ -34,7 +34,7 @@ pub(super) fn draw(axis: &str, series: &[Series<String>]) -> Result<String, Draw
     Ok(drawing)
 }
 
-fn points(area: &Area<'_>, axis: &str, series: &[Series<String>]) -> Result<(), DrawError> {
+fn points(area: &Area<'_>, axis: &str, series: &[Series<String>]) -> Result<(), DrawingError> {
     let rows = series.iter().map(|one| one.points.len() + 1).sum::<usize>();
     let right = largest(series.iter().flat_map(|one| one.points.iter().map(|(_, estimate)| estimate)));
     let names = series.iter().flat_map(|one| one.points.iter().map(|(method, _)| method).chain([&one.name]));

@@ -49,20 +49,20 @@ fn attribute<'a>(element: &'a str, name: &str) -> &'a str {
 }
 
 /// A group of a class: its place, its size, and what is in it.
-struct Group<'a> {
+struct DrawnGroup<'a> {
     at: (i32, i32),
     size: (i32, i32),
     inside: &'a str,
 }
 
-fn groups<'a>(drawing: &'a str, class: &str) -> Vec<Group<'a>> {
+fn groups<'a>(drawing: &'a str, class: &str) -> Vec<DrawnGroup<'a>> {
     let start = format!("<g class=\"{class}\"");
     let group = |part: &'a str| {
         let (head, rest) = part.split_once('>').unwrap();
         let at = attribute(head, "transform").trim_start_matches("translate(").trim_end_matches(')');
         let (x, y) = at.split_once(',').unwrap();
         let number = |text: &str| text.parse::<i32>().unwrap();
-        Group {
+        DrawnGroup {
             at: (number(x), number(y)),
             size: (number(attribute(head, "data-width")), number(attribute(head, "data-height"))),
             inside: rest.split_once("</g>").unwrap().0,
@@ -78,7 +78,7 @@ fn colours(panel: &str) -> BTreeSet<&str> {
     thick.map(|line| attribute(line, "stroke")).collect()
 }
 
-fn overlap(one: &Group<'_>, other: &Group<'_>) -> bool {
+fn overlap(one: &DrawnGroup<'_>, other: &DrawnGroup<'_>) -> bool {
     let apart = |one: i32, size: i32, other: i32, wide: i32| one + size <= other || other + wide <= one;
     !apart(one.at.0, one.size.0, other.at.0, other.size.0)
         && !apart(one.at.1, one.size.1, other.at.1, other.size.1)
@@ -110,7 +110,8 @@ fn the_legend_is_outside_of_the_plots() {
             assert!(found[index + 1..].iter().all(|other| !overlap(panel, other)));
         }
         let (width, height) = (attribute(&drawing, "width"), attribute(&drawing, "height"));
-        let whole = Group { at: (0, 0), size: (width.parse().unwrap(), height.parse().unwrap()), inside: "" };
+        let whole =
+            DrawnGroup { at: (0, 0), size: (width.parse().unwrap(), height.parse().unwrap()), inside: "" };
         for part in found.iter().chain([legend]) {
             assert!(part.at.0 + part.size.0 <= whole.size.0 && part.at.1 + part.size.1 <= whole.size.1);
         }
