@@ -33,7 +33,8 @@ struct CalendarMoment {
 }
 
 impl CalendarMoment {
-    /// Moment so many seconds after 1970 began. Days are counted from 1 March of the year 0, by eras of 400 years.
+    /// Moment so many seconds after 1970 began. Days are counted from 1 March of the year 0, by eras of 400
+    /// years.
     fn of(unix: u64) -> Self {
         let days = unix / DAY + 719_468;
         let (era, of_era) = (days / 146_097, days % 146_097);

@@ -266,8 +266,7 @@ impl LowGenerate {
 
     /// What was asked for.
     pub(crate) fn resolve(self, json: bool) -> Result<Generate, BadInput> {
-        let options = self.options.resolve()?;
-        let way = self.way()?;
+        let (options, way) = (self.options.resolve()?, self.way()?);
         let prompt = Prompt::of(self.prompt, self.prompt_file);
         let batch = self.batch.is_some();
         let (chat, usual) = asked(self.chat, self.grammar, self.model.as_deref(), batch)?;

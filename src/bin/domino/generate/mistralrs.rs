@@ -54,8 +54,7 @@ pub(super) fn run(
         grammar.as_ref().zip(fixed).map(|(grammar, fixed)| fixed.guesses(grammar, runner.tokenizer()));
     let constraint = grammar.as_ref().map(domino::CompiledGrammar::constraint);
     interrupt::watch();
-    let mut screen = Screen::new(0);
-    let mut broken = Ok(());
+    let (mut screen, mut broken) = (Screen::new(0), Ok(()));
     let begun = Instant::now();
     let generation = runner.generate(&prompt, constraint.as_ref(), guesses.as_ref(), options, |tokens| {
         // What may become a stop string comes at the end or never.
