@@ -13,7 +13,7 @@ use super::{
     enumeration::{self, Distribution},
     error::ExperimentError,
     judged::Judging,
-    measures::{Measures, Meter},
+    measures::{Cuts, Measures, Meter},
     methods::{
         ByHost, ByPeer, HostJob, HostWay, Lessons, Method, MethodError, MethodName, Outcome, Refinements,
         Stage, shipped_prior,
@@ -109,35 +109,6 @@ pub(super) struct Ready<M: Model> {
     counts: Option<CountProposer>,
     /// Seconds that another engine took to compile the grammar, if it is one's method.
     compile_seconds: Option<f64>,
-}
-
-/// A text cut into tokens in other ways: by the tokenizer, and as the model would choose them.
-#[derive(Debug, Default)]
-struct Cuts {
-    canonical_nll: Option<f64>,
-    preferred: Option<bool>,
-    preferred_tokens: Option<usize>,
-    preferred_nll: Option<f64>,
-}
-
-impl Cuts {
-    fn new<M: Model>(
-        decoder: &mut Decoder<M>,
-        meter: &Meter<'_>,
-        prompt: &[TokenId],
-        outcome: &Outcome,
-        canonical: Option<&[TokenId]>,
-    ) -> Result<Self, MethodError> {
-        let tokens = decoder.retokenize(prompt, &outcome.text)?;
-        let model = decoder.model_mut();
-        let canonical_nll = canonical.map(|tokens| meter.nll(model, prompt, tokens)).transpose()?;
-        Ok(Self {
-            canonical_nll,
-            preferred: Some(tokens == outcome.tokens),
-            preferred_tokens: Some(tokens.len()),
-            preferred_nll: Some(meter.nll(model, prompt, &tokens)?),
-        })
-    }
 }
 
 /// An error of a run.

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     compile::CompiledGrammar,
     constraint::{Constraint, Patience},
-    decode::{DecodeError, Finish, log_kept, log_sum, possible},
+    decode::{DecodeError, Decoder, Finish, log_kept, log_sum, possible},
     ids::TokenId,
     model::{Model, Rows},
     proposer::ForcedText,
@@ -166,5 +166,34 @@ impl<'a> Meter<'a> {
             forced += usize::from(whole);
         }
         forced
+    }
+}
+
+/// A text cut into tokens in other ways: by the tokenizer, and as the model would choose them.
+#[derive(Debug, Default)]
+pub(super) struct Cuts {
+    pub(super) canonical_nll: Option<f64>,
+    pub(super) preferred: Option<bool>,
+    pub(super) preferred_tokens: Option<usize>,
+    pub(super) preferred_nll: Option<f64>,
+}
+
+impl Cuts {
+    pub(super) fn new<M: Model>(
+        decoder: &mut Decoder<M>,
+        meter: &Meter<'_>,
+        prompt: &[TokenId],
+        outcome: &Outcome,
+        canonical: Option<&[TokenId]>,
+    ) -> Result<Self, MethodError> {
+        let tokens = decoder.retokenize(prompt, &outcome.text)?;
+        let model = decoder.model_mut();
+        let canonical_nll = canonical.map(|tokens| meter.nll(model, prompt, tokens)).transpose()?;
+        Ok(Self {
+            canonical_nll,
+            preferred: Some(tokens == outcome.tokens),
+            preferred_tokens: Some(tokens.len()),
+            preferred_nll: Some(meter.nll(model, prompt, &tokens)?),
+        })
     }
 }
