@@ -82,10 +82,10 @@
 //!
 //! # Features
 //!
-//! `cli` and `candle` are on by default, and turn on what they need of `chat`, `hub`, `tokenizers` (prompts to
-//! tokens), `simd` and `threads`. Without any the library has some 40 crates, the same masks and the same
-//! draws, all made by the calling
-//! thread, and it runs on `wasm32-unknown-unknown`. `docs/library.md` has all features.
+//! `cli` and `candle` are on by default, and turn on what they need of `chat`, `hub`, `tokenizers` (prompts
+//! to tokens), `simd` and `threads`. Without any the library has some 40 crates, the same masks and the same
+//! draws, all made by the calling thread, and it runs on `wasm32-unknown-unknown`. `docs/library.md` has all
+//! features.
 //!
 //! # Promises
 //!

@@ -13,7 +13,7 @@ use super::{
     budget::{RenderBudget, passed},
     date,
     methods::{self, joined, replaced},
-    python::{self, Layout},
+    python::{self, JsonLayout},
 };
 
 /// Depth of calls of macros, each of which counts four.
@@ -128,7 +128,7 @@ fn filters(env: &mut Environment<'static>, budget: &RenderBudget) {
     env.add_filter(HELD_INSIDE, move |value: &Value| own.held(value, false));
     let own = budget.clone();
     env.add_filter("tojson", move |value: &Value, places: Rest<Value>, names: Kwargs| {
-        python::json(value, &Layout::of(&places, &names)?, &own)
+        python::json(value, &JsonLayout::of(&places, &names)?, &own)
     });
     let own = budget.clone();
     env.add_filter("string", move |value: &Value| python::text(value, &own));

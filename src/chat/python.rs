@@ -28,7 +28,7 @@ pub(super) fn text(value: &Value, budget: &RenderBudget) -> Result<String, Error
 }
 
 /// Layout of JSON.
-pub(super) struct Layout {
+pub(super) struct JsonLayout {
     ascii: bool,
     sorted: bool,
     /// Written once for each level before an item; `None`: all on one line.
@@ -36,7 +36,7 @@ pub(super) struct Layout {
     separators: [String; 2],
 }
 
-impl Layout {
+impl JsonLayout {
     /// The arguments of `tojson` as transformers has it: `ensure_ascii`, `indent`, `separators`, `sort_keys`,
     /// also by their places.
     ///
@@ -81,7 +81,7 @@ impl Layout {
 ///
 /// # Errors
 /// If the value has no form in JSON, is too large or nested too deeply.
-pub(super) fn json(value: &Value, layout: &Layout, budget: &RenderBudget) -> Result<String, Error> {
+pub(super) fn json(value: &Value, layout: &JsonLayout, budget: &RenderBudget) -> Result<String, Error> {
     let mut out = String::new();
     PythonWriter { out: &mut out, budget }.json(value, layout, 0)?;
     Ok(out)
@@ -134,7 +134,7 @@ impl PythonWriter<'_> {
         Ok(())
     }
 
-    fn json(&mut self, value: &Value, layout: &Layout, depth: usize) -> Result<(), Error> {
+    fn json(&mut self, value: &Value, layout: &JsonLayout, depth: usize) -> Result<(), Error> {
         self.enter(value, depth)?;
         match value.kind() {
             ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
@@ -179,7 +179,7 @@ impl PythonWriter<'_> {
     fn brackets(
         &mut self,
         [open, close]: [char; 2],
-        layout: &Layout,
+        layout: &JsonLayout,
         depth: usize,
         items: Vec<Value>,
         mut write: impl FnMut(&mut Self, Value) -> Result<(), Error>,

@@ -186,7 +186,11 @@ mod tests {
     use super::*;
     use crate::{
         Limits,
-        grammar::{Automaton, Expr, Grammar, PatternKind, Syntax, spelled::Unfolded},
+        grammar::{
+            Automaton, Expr, PatternKind,
+            json_schema::{Escapes, SchemaOptions},
+            spelled::Unfolded,
+        },
         scanner::TerminalDfa,
         subterminal::kin_tests::{dfa, inner, trie},
     };
@@ -205,7 +209,8 @@ mod tests {
     /// The automaton of the strings of a pattern.
     fn automaton(pattern: &str) -> Automaton {
         let schema = format!(r#"{{"type": "string", "pattern": "{pattern}"}}"#);
-        let grammar = Grammar::parse(Syntax::JsonSchema, &schema, &Limits::default()).unwrap();
+        let options = SchemaOptions::default().with_escapes(Escapes::All);
+        let grammar = options.parse(&schema, &Limits::default()).unwrap().grammar;
         let leaf = |expr: &Expr| match expr {
             Expr::Pattern(pattern) => match pattern.kind() {
                 PatternKind::Automaton(automaton) => Some(automaton.clone()),

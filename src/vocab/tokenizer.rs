@@ -77,7 +77,7 @@ impl Tokenizer {
 
     /// The tokens of a text in which special tokens are written out, such as one that a chat template wrote.
     /// What the tokenizer puts before a text, such as a begin-of-text token, comes once, whether the text
-    /// begins with it or not, and nothing is put behind the text. Names of special tokens become those tokens.
+    /// begins with it or not, and nothing is put behind the text. Names of special tokens become these.
     ///
     /// # Errors
     /// If the tokenizer has no tokens for a part of the text.

@@ -76,8 +76,8 @@ fn grid() -> impl Iterator<Item = i64> {
     (-600..=600).map(|place| place * 25)
 }
 
-/// Spellings of a number: the plain one, one with an exponent if there is a plain one, and needless ones.
-fn spellings(number: i64) -> (String, Option<String>, Vec<String>) {
+/// Spellings of a number: the shortest, plain ones with an exponent or with zeros, and needless ones.
+fn spellings(number: i64) -> (String, Vec<String>, Vec<String>) {
     let plain =
         if number % UNIT == 0 { (number / UNIT).to_string() } else { (number as f64 / 1_000.0).to_string() };
     let (mantissa, power) = format!("{:e}", number as f64 / 1_000.0).split_once('e').map_or_else(
@@ -86,15 +86,19 @@ fn spellings(number: i64) -> (String, Option<String>, Vec<String>) {
     );
     let point = if plain.contains('.') { "" } else { "." };
     let mut odd = vec![
-        format!("{plain}{point}0"),
         format!("{plain}{point}000"),
         format!("{mantissa}e0{}", power.trim_start_matches('-')).replace("e00", "e0"),
         format!("{mantissa}{point}0e{power}"),
         format!("{plain}e0"),
     ];
     odd.extend((number == 0).then(|| "-0".to_owned()));
-    let scientific = (number != 0 && power != "0").then(|| format!("{mantissa}e{power}"));
-    (plain, scientific, odd)
+    let (zero, digits) =
+        (format!("{plain}{point}0"), plain.split_once('.').map_or(0, |(_, digits)| digits.len()));
+    let mut others = Vec::new();
+    if digits < 2 { &mut others } else { &mut odd }.push(zero);
+    others.extend((digits == 0).then(|| format!("{plain}.00")));
+    others.extend((number != 0 && power != "0").then(|| format!("{mantissa}e{power}")));
+    (plain, others, odd)
 }
 
 proptest! {
@@ -121,16 +125,16 @@ proptest! {
         let any = Schema::new(&checking(), &text).unwrap();
         for number in numbers {
             let valid = is_valid(&schema, number);
-            let (short, scientific, odd) = spellings(number);
+            let (short, others, odd) = spellings(number);
             prop_assert_eq!(plain.accepts(&short), valid, "{} under {}", short, text);
             prop_assert_eq!(any.accepts(&short), valid, "{} under {}", short, text);
-            if let Some(scientific) = scientific {
-                prop_assert_eq!(any.accepts(&scientific), valid, "{} under {}", scientific, text);
+            for other in others {
+                prop_assert_eq!(any.accepts(&other), valid, "{} under {}", other, text);
                 if whole || !valid {
-                    prop_assert!(!plain.accepts(&scientific), "{} under {}", scientific, text);
+                    prop_assert!(!plain.accepts(&other), "{} under {}", other, text);
                 } else if is_dense && is_valid(&schema, number - 25) && is_valid(&schema, number + 25) {
                     // No number that stands alone.
-                    prop_assert!(plain.accepts(&scientific), "{} under {}", scientific, text);
+                    prop_assert!(plain.accepts(&other), "{} under {}", other, text);
                 }
             }
             for odd in odd {

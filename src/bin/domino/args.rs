@@ -211,8 +211,8 @@ impl LowGrammar {
 /// With --batch the one input is lines of JSON (docs/batch.md), {"id": .., "text": "..", "prefix": false},
 /// such as `generate --batch` writes; with schema, grammar and syntax, regex or tools where the grammar is
 /// not that of the flags, and flags for JSON Schemas as further keys ("order": "schema", "max_depth": 3). For
-/// each a line {"id": .., "accepted": true|false|null, "error": ..} is printed at once; accepted is null, with
-/// an error, where there is no answer, such as for a grammar that is wrong. Where it is false, the line also
+/// each a line {"id": .., "accepted": true|false|null, "error": ..} comes at once; accepted is null, with
+/// an error, where there is no answer, such as for a wrong grammar. Where it is false, the line also
 /// has message, offset, line, column and so on, as with --json. Equal grammars are compiled once. The exit
 /// code is then 0 if all rows had an answer, whatever it is, and 1 if some had none.
 #[derive(Debug, Args)]

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{failure::BadInput, files, model};
 
-/// Which functions, and how they are called.
+/// Flags that name functions, and the spelling of calls.
 #[derive(Debug, Args)]
 pub(crate) struct LowTools {
     /// Functions that the model may call, instead of a grammar: a file with a list of them.
@@ -55,18 +55,18 @@ pub(crate) struct LowTools {
     chat: bool,
 }
 
-/// What an answer may begin with.
+/// Beginnings that an answer may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Thinking {
-    /// With the answer at once.
+    /// The answer stands at once.
     Off,
-    /// With a block of thinking, or without.
+    /// A block of thinking may come first.
     Optional,
-    /// Inside a block that the prompt has opened.
+    /// The prompt has opened a block, which the answer closes.
     Open,
 }
 
-/// Parts of how functions are called, as far as flags or a row of a batch say.
+/// Settings of calls, as far as flags or a row of a batch say them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CallingParts {
     pub(crate) spelling: Option<Spelling>,
@@ -82,7 +82,7 @@ impl CallingParts {
         *self == Self::default()
     }
 
-    /// What is said here, or else there.
+    /// Joins two, of which this one goes first.
     pub(crate) fn beside(&self, other: &Self) -> Self {
         Self {
             spelling: self.spelling.or(other.spelling),
@@ -92,7 +92,7 @@ impl CallingParts {
         }
     }
 
-    /// How functions are called; what is not said is as usual, but for the spelling, which must be said.
+    /// Makes the settings whole; what is not said is as usual, but for the spelling, which must be said.
     pub(crate) fn calling(&self) -> Result<Calling, BadInput> {
         let spelling = self.spelling.ok_or_else(|| {
             BadInput::new("--tools needs to know how the model writes calls").hint(
@@ -198,7 +198,7 @@ fn unknown(name: &str) -> BadInput {
         .hint(near.unwrap_or_else(|| format!("there are {}", known.join(", "))))
 }
 
-/// A chat template; of `tokenizer_config.json`, the one inside.
+/// Reads a chat template; of `tokenizer_config.json`, the one inside.
 pub(crate) fn template_of(path: &Path) -> Result<String, BadInput> {
     let text = files::read_text(path)?;
     let config: Option<Value> = serde_json::from_str(&text).ok();

@@ -3,12 +3,13 @@
 
 mod places;
 
-use super::{SchemaError, SchemaErrorKind, SchemaOptions};
+use super::{Escapes, SchemaError, SchemaErrorKind, SchemaOptions};
 use crate::{CompiledGrammar, Compiler, Limits, TokenId, Vocabulary};
 
 fn compiled(schema: &str) -> CompiledGrammar {
     let vocabulary = Vocabulary::builder().all_bytes().end_of_text(TokenId::new(256)).build().unwrap();
-    let grammar = SchemaOptions::default().parse(schema, &Limits::default()).unwrap().grammar;
+    let options = SchemaOptions::default().with_escapes(Escapes::All);
+    let grammar = options.parse(schema, &Limits::default()).unwrap().grammar;
     Compiler::new(vocabulary).compile(&grammar).unwrap()
 }
 

@@ -73,7 +73,7 @@ pub(super) fn short(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     of(SHORT, automata)
 }
 
-/// As [`short`], and with zeros at the end of a fraction of one or two digits.
+/// Texts of [`short`], and those with zeros at the end of a fraction of one or two digits.
 pub(super) fn usual(automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     short(automata)?.or(&of(r"^(?:(?:0|-?[1-9]\d*)\.\d?0|-?0\.[1-9]0)$", automata)?)
 }

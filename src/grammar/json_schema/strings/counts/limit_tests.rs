@@ -142,13 +142,20 @@ fn states_take_memory() {
             (compiled, place)
         };
         let (kept, place) = ended(&compiler);
+        let one = compiler.memory().terminals;
         // The first one's states are still there, and the second one has its own.
         let (other, same) = ended(&compiler);
         assert_eq!(place, same, "{pattern}");
         let all = compiler.memory().terminals;
         drop(kept);
         ended(&compiler);
-        assert!(compiler.memory().terminals <= all, "{pattern}");
+        // The first one's are given back, once what is made ahead on another core is done with them; what is
+        // made ahead for the third may be more than for those before.
+        let is_given_back = (0..1_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            compiler.memory().terminals < all + (all - one) / 2
+        });
+        assert!(is_given_back, "{pattern}: {one}, {all}, now {}", compiler.memory().terminals);
         drop(other);
     }
 }
