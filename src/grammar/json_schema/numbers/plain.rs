@@ -1,8 +1,8 @@
 //! The texts of numbers that parsers of typed languages read.
 //!
 //! A set of whole numbers is written in digits alone. Other sets have decimal fractions, and one digit, a
-//! fraction and an exponent, without zeros that say nothing but in a fraction of one or two digits: prices are
-//! `19.90`, and writers of typed languages mark a float by `.0`. A model that means `19.90` comes to `19.9`
+//! fraction and an exponent, without zeros that say nothing but in a fraction of one or two digits: a price
+//! is `19.90`, and writers of typed languages mark a float by `.0`. A model that means `19.90` comes to `19.9`
 //! first, and were the 0 refused at the end, it would have to go on to another number. A number that stands
 //! alone, as those of `enum` and `const` do, has the one text that ECMAScript writes. No text is of a number
 //! that 64 bits or an `f64` do not hold, unless the set asks for it ([`Edges`]).
