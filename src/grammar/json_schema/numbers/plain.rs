@@ -2,10 +2,10 @@
 //!
 //! A set of whole numbers is written in digits alone. Other sets have decimal fractions, and one digit, a
 //! fraction and an exponent, without zeros that say nothing but in a fraction of one or two digits: a price
-//! is `19.90`, and writers of typed languages mark a float by `.0`. A model that means `19.90` comes to `19.9`
-//! first, and were the 0 refused at the end, it would have to go on to another number. A number that stands
-//! alone, as those of `enum` and `const` do, has the one text that ECMAScript writes. No text is of a number
-//! that 64 bits or an `f64` do not hold, unless the set asks for it ([`Edges`]).
+//! is `19.90`, and writers of typed languages mark a float by `.0`. A model that means `19.90` comes to
+//! `19.9` first, and were the 0 refused at the end, it would have to go on to another number. A number that
+//! stands alone, as those of `enum` and `const` do, has the one text that ECMAScript writes. No text is of a
+//! number that 64 bits or an `f64` do not hold, unless the set asks for it ([`Edges`]).
 //!
 //! In draft 4 a number written without fraction and exponent is another thing than the same number with one;
 //! where only the latter is in a set, it is written with `.0`.
