@@ -27,7 +27,7 @@ use super::{
     visitors::Visitors,
 };
 use crate::{
-    failure::{BadInput, Exit, Paint},
+    failure::{BadInput, Exit, Paint, note},
     interrupt, progress,
 };
 
