@@ -116,7 +116,9 @@ fn states_take_memory() {
     for pattern in [r"^x[^\n]{0,900}$", "^x(?:[^,]{1,64},)*[^,]*$", r"^\S.{0,900}x?$"] {
         let spelled = pattern_as_spelled(pattern, (0, Some(1 << 31)));
         let grammar = in_array(&Pattern::spelled(spelled));
-        let with = |terminal_bytes| compiler(&[]).limits(Limits { terminal_bytes, ..Limits::default() });
+        // Jobs on another core would hold a grammar's states for a while longer.
+        let limits = Limits { ahead: 0, ..Limits::default() };
+        let with = |terminal_bytes| compiler(&[]).limits(Limits { terminal_bytes, ..limits.clone() });
         let room = least_room(|room| with(room).compile(&grammar).is_ok()) + 8_000;
         let compiler = with(room);
         let ended = |compiler: &Compiler| {
@@ -142,20 +144,13 @@ fn states_take_memory() {
             (compiled, place)
         };
         let (kept, place) = ended(&compiler);
-        let one = compiler.memory().terminals;
         // The first one's states are still there, and the second one has its own.
         let (other, same) = ended(&compiler);
         assert_eq!(place, same, "{pattern}");
         let all = compiler.memory().terminals;
         drop(kept);
         ended(&compiler);
-        // The first one's are given back, once what is made ahead on another core is done with them; what is
-        // made ahead for the third may be more than for those before.
-        let is_given_back = (0..1_000).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            compiler.memory().terminals < all + (all - one) / 2
-        });
-        assert!(is_given_back, "{pattern}: {one}, {all}, now {}", compiler.memory().terminals);
+        assert!(compiler.memory().terminals <= all, "{pattern}");
         drop(other);
     }
 }
