@@ -70,6 +70,7 @@ fn records_carry_their_correction() {
 
 /// A run that goes on is one with one beginning, its page is named at the end, and its tables have neither
 /// absolute paths nor dashes for what there is not.
+#[cfg(feature = "cli")]
 #[test]
 fn records_that_go_on_are_one_run() {
     use crate::{cli::domino_in, cli_generate::write_model};

@@ -42,11 +42,12 @@ pub(crate) fn plain(instance: &Value) -> String {
 
 /// The same with numbers that are not plain, if it has any.
 pub(crate) fn odd(instance: &Value) -> Vec<String> {
-    let with_zero = |number: &Number| {
+    // Of three digits and more: a price has two.
+    let with_zeros = |number: &Number| {
         let text = shortest(number);
-        format!("{text}{}0", if text.contains('.') { "" } else { "." })
+        format!("{text}{}000", if text.contains('.') { "" } else { "." })
     };
-    let texts = [written(instance, &with_zero), written(instance, &|number| shortest(number) + "e0")];
+    let texts = [written(instance, &with_zeros), written(instance, &|number| shortest(number) + "e0")];
     let plain = plain(instance);
     texts.into_iter().filter(|text| *text != plain).collect()
 }
