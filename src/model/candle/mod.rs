@@ -301,7 +301,7 @@ fn file_error(path: &Path, error: std::io::Error) -> ModelError {
 }
 
 impl ModelDescription {
-    /// Reads what the files at `path` say, as [`CandleModel::load`](super::CandleModel::load) finds them: the
+    /// Reads what the files at `path` say, as [`CandleModel::load`](CandleModel::load) finds them: the
     /// configuration and the heads of the weights. Takes milliseconds, and for a GGUF file with many tokens
     /// some tens of them.
     ///
