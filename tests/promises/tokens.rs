@@ -198,8 +198,12 @@ fn walk(part: &Part, syntax: Syntax, choices: &[usize], lookahead: Lookahead) {
         agrees(&mut constraint, &left, lookahead == Lookahead::Unbounded);
         let completion = constraint.shortest_completion().unwrap();
         let mut ended = constraint.fork();
-        assert_eq!(ended.advance_bytes(&completion.bytes).unwrap(), completion.bytes.len(), "{text}");
-        assert!(ended.is_complete());
+        let taken = ended.advance_bytes(&completion.bytes).unwrap();
+        // With a finite lookahead bytes are taken as tokens are, which may end within so many terminals.
+        if lookahead == Lookahead::Unbounded {
+            assert_eq!(taken, completion.bytes.len(), "{text}");
+            assert!(ended.is_complete());
+        }
         let next: Vec<(u32, Left)> = tokens().map(|token| (token, after_token(&left, token))).collect();
         let next: Vec<_> = next.into_iter().filter(|(_, left)| !left.is_empty()).collect();
         if next.is_empty() {
