@@ -193,17 +193,15 @@ fn walk(part: &Part, syntax: Syntax, choices: &[usize], lookahead: Lookahead) {
         Grammar::parse(syntax, &text, &Limits::default()).unwrap_or_else(|error| panic!("{text}\n{error}"));
     let compiled = Compiler::new(vocabulary()).lookahead(lookahead).compile(&grammar).unwrap();
     let mut constraint = compiled.constraint();
+    let mut unbounded = Compiler::new(vocabulary()).compile(&grammar).unwrap().constraint();
     let mut left = Left::from([part.clone()]);
     for &choice in choices {
         agrees(&mut constraint, &left, lookahead == Lookahead::Unbounded);
         let completion = constraint.shortest_completion().unwrap();
-        let mut ended = constraint.fork();
-        let taken = ended.advance_bytes(&completion.bytes).unwrap();
-        // With a finite lookahead bytes are taken as tokens are, which may end within so many terminals.
-        if lookahead == Lookahead::Unbounded {
-            assert_eq!(taken, completion.bytes.len(), "{text}");
-            assert!(ended.is_complete());
-        }
+        // With a finite lookahead, names of special tokens that follow one another are not taken as bytes.
+        let mut ended = unbounded.fork();
+        assert_eq!(ended.advance_bytes(&completion.bytes).unwrap(), completion.bytes.len(), "{text}");
+        assert!(ended.is_complete());
         let next: Vec<(u32, Left)> = tokens().map(|token| (token, after_token(&left, token))).collect();
         let next: Vec<_> = next.into_iter().filter(|(_, left)| !left.is_empty()).collect();
         if next.is_empty() {
@@ -211,6 +209,7 @@ fn walk(part: &Part, syntax: Syntax, choices: &[usize], lookahead: Lookahead) {
         }
         let (token, after) = next[choice % next.len()].clone();
         constraint.advance(TokenId::new(token)).unwrap();
+        unbounded.advance(TokenId::new(token)).unwrap();
         left = after;
     }
 }
