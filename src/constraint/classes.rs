@@ -48,19 +48,42 @@ impl Program {
     /// A completion with a token in place of each class: then there may be a shorter one.
     pub(super) fn without_classes(&self, mut completion: Completion) -> Completion {
         for class in &self.classes {
-            let Class { id, spelled, shortest, .. } = class;
-            let (spelled_out, given) = (&self.vocabulary, &self.asked.vocabulary);
-            let text = spelled_out.bytes(*shortest).or_else(|| given.bytes(*shortest));
-            let text = text.or_else(|| class.name(*shortest, given)).unwrap_or_default();
-            while let Some(at) = completion.bytes.windows(spelled.len()).position(|part| part == spelled) {
-                completion.bytes.splice(at..at + spelled.len(), text.iter().copied());
+            let tokens = completion.tokens.iter_mut().flatten().filter(|token| **token == class.id);
+            tokens.for_each(|token| *token = class.shortest);
+        }
+        let bytes = std::mem::take(&mut completion.bytes);
+        let mut rest = &bytes[..];
+        while let [first, ..] = rest {
+            // A name is taken whole: its second mark does not begin another.
+            let class = self.classes.iter().find(|class| rest.starts_with(&class.spelled));
+            let name = || self.asked.specials.iter().find(|name| is_spelled(rest, name));
+            let (text, taken) = if *first != special::MARK {
+                (&rest[..1], 1)
+            } else if let Some(class) = class {
                 completion.fewest = false;
-            }
-            let tokens = completion.tokens.iter_mut().flatten().filter(|token| *token == id);
-            tokens.for_each(|token| *token = *shortest);
+                (self.text_of_shortest(class), class.spelled.len())
+            } else {
+                let taken = name().map_or(1, |name| name.len() + 2);
+                (&rest[..taken], taken)
+            };
+            completion.bytes.extend_from_slice(text);
+            rest = &rest[taken..];
         }
         completion
     }
+
+    /// What the shortest token of a class is in texts.
+    fn text_of_shortest<'p>(&'p self, class: &'p Class) -> &'p [u8] {
+        let (token, given) = (class.shortest, &self.asked.vocabulary);
+        let text = self.vocabulary.bytes(token).or_else(|| given.bytes(token));
+        text.or_else(|| class.name(token, given)).unwrap_or_default()
+    }
+}
+
+/// Does a text begin with the special token of this name, as grammars have it?
+fn is_spelled(text: &[u8], name: &str) -> bool {
+    let inner = text.get(1..name.len() + 1);
+    inner == Some(name.as_bytes()) && text.get(name.len() + 1) == Some(&special::MARK)
 }
 
 impl Machine {

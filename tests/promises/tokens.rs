@@ -193,13 +193,11 @@ fn walk(part: &Part, syntax: Syntax, choices: &[usize], lookahead: Lookahead) {
         Grammar::parse(syntax, &text, &Limits::default()).unwrap_or_else(|error| panic!("{text}\n{error}"));
     let compiled = Compiler::new(vocabulary()).lookahead(lookahead).compile(&grammar).unwrap();
     let mut constraint = compiled.constraint();
-    let mut unbounded = Compiler::new(vocabulary()).compile(&grammar).unwrap().constraint();
     let mut left = Left::from([part.clone()]);
     for &choice in choices {
         agrees(&mut constraint, &left, lookahead == Lookahead::Unbounded);
         let completion = constraint.shortest_completion().unwrap();
-        // With a finite lookahead, names of special tokens that follow one another are not taken as bytes.
-        let mut ended = unbounded.fork();
+        let mut ended = constraint.fork();
         assert_eq!(ended.advance_bytes(&completion.bytes).unwrap(), completion.bytes.len(), "{text}");
         assert!(ended.is_complete());
         let next: Vec<(u32, Left)> = tokens().map(|token| (token, after_token(&left, token))).collect();
@@ -209,7 +207,6 @@ fn walk(part: &Part, syntax: Syntax, choices: &[usize], lookahead: Lookahead) {
         }
         let (token, after) = next[choice % next.len()].clone();
         constraint.advance(TokenId::new(token)).unwrap();
-        unbounded.advance(TokenId::new(token)).unwrap();
         left = after;
     }
 }
@@ -247,6 +244,17 @@ fn lark(text: &str) -> Grammar {
 
 fn allowed(constraint: &mut Constraint) -> Vec<u32> {
     constraint.mask().unwrap().iter().map(TokenId::raw).collect()
+}
+
+/// Names stand between marks, and the marks of two neighbours are not those of a third.
+#[test]
+fn a_completion_reads_each_name_once() {
+    let text = "root ::= <s> <t> <s>";
+    let mut constraint = Compiler::new(vocabulary()).compile(&gbnf(text)).unwrap().constraint();
+    let completion = constraint.shortest_completion().unwrap();
+    assert_eq!(completion.bytes, b"\xFF<s>\xFF<t>\xFF<s>\xFF");
+    assert_eq!(constraint.advance_bytes(&completion.bytes).unwrap(), 13);
+    assert!(constraint.is_complete());
 }
 
 /// The example of llama.cpp's page, by text and by number.
