@@ -72,7 +72,7 @@ impl Program {
         completion
     }
 
-    /// What the shortest token of a class is in texts.
+    /// Returns the text of the shortest token of a class.
     fn text_of_shortest<'p>(&'p self, class: &'p Class) -> &'p [u8] {
         let (token, given) = (class.shortest, &self.asked.vocabulary);
         let text = self.vocabulary.bytes(token).or_else(|| given.bytes(token));
