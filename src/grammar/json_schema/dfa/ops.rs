@@ -25,7 +25,7 @@ pub(in crate::grammar::json_schema) fn explore<S: Clone + Eq + Hash>(
     explore_up_to(MAX_STATES, alphabet, start, row)
 }
 
-/// Does what [`explore`] does, with another limit on the states.
+/// Explores like [`explore`], with another limit on the states.
 pub(super) fn explore_up_to<S: Clone + Eq + Hash>(
     most: usize,
     alphabet: Alphabet,

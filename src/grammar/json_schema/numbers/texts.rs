@@ -213,7 +213,7 @@ fn residues_texts(residues: &Residues, automata: &AutomataCache) -> Result<CharD
     with_divisors(residues, automata)
 }
 
-/// Does what [`residues_texts`] does, for a function with divisors.
+/// The texts for a function with divisors.
 fn with_divisors(residues: &Residues, automata: &AutomataCache) -> Result<CharDfa, LeafError> {
     let fraction = residues.divisors().iter().map(fraction_digits).min().unwrap_or(0);
     let known = with_remainders(fraction, automata)?;
