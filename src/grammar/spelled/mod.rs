@@ -125,7 +125,7 @@ impl Spelled {
         Some(Self { language: Arc::clone(&self.language), numbers })
     }
 
-    /// The same language with room for a few numbers.
+    /// Replaces the numbering by one with room for a few numbers.
     #[cfg(test)]
     pub(crate) fn with_few_numbers(&self, places: u32) -> Self {
         Self { language: Arc::clone(&self.language), numbers: Arc::new(Numbers::of_few(places)) }
