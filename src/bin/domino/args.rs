@@ -339,8 +339,7 @@ pub(crate) struct Mask {
 }
 
 impl LowArgs {
-    /// Reads the flags of this run. Ends the program where they make no sense, and for `--help` and
-    /// `--version`.
+    /// The flags of this run. Ends the program where they make no sense, and for `--help` and `--version`.
     pub(crate) fn from_command_line() -> Self {
         let mut command = Self::arranged();
         let matches = command.try_get_matches_from_mut(std::env::args_os());

@@ -56,7 +56,7 @@ pub(crate) struct LowExperiment {
 pub(crate) enum Experiment {
     /// Run a definition.
     Run(Run),
-    /// Join shards.
+    /// Put shards together.
     Merge { folders: Vec<PathBuf>, out: PathBuf, json: bool },
     /// Show the records of a folder.
     Report { folder: PathBuf, json: bool },

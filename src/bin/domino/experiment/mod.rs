@@ -307,7 +307,7 @@ fn failed(error: ExperimentError) -> anyhow::Error {
     }
 }
 
-/// A progress bar on standard error.
+/// A bar on standard error.
 #[derive(Default)]
 struct Shown {
     bar: Option<progress::Steps>,
