@@ -301,8 +301,7 @@ impl Reader<'_, '_> {
         self.string((id, item), TextAt::Start, by, next)
     }
 
-    /// Reads a string, given by its first state, its ends, and its step by a byte. It ends with the closing
-    /// quote, so no text of it is a prefix of another.
+    /// Reads a string by its automaton. It ends with the closing quote, so no text is a prefix of another.
     fn string<S: Copy>(
         &mut self,
         (id, item): (ItemId, Item),
@@ -327,6 +326,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
+    /// Earley's scanner for nodes that read text; other nodes go to the predictor and the completer.
     fn step(&mut self, id: ItemId, item: Item) -> Result<(), LimitExceeded> {
         let network = self.network;
         let rest = &self.text[self.here as usize..];

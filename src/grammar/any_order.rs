@@ -213,6 +213,7 @@ impl Choice {
         if missing != 0 {
             return self.least_with_marks(chosen, &price, separator, (missing, need));
         }
+        // Required parts come once each, at their lowest price; the others only fill up the number of parts.
         let cheapest = |parts: &[usize]| parts.iter().map(|&part| price(part)).min();
         let (mut sum, mut count, mut others) = (0_u64, 0_u64, Vec::new());
         for (name, &required) in self.required.iter().enumerate() {
@@ -229,6 +230,7 @@ impl Choice {
             return None;
         }
         if count < need {
+            // A part that may come again is the filler once it is cheaper than all that may come only once.
             let fill = usize::try_from(need - count).ok()?;
             others.sort_unstable();
             let again = cheapest(&self.unnamed);

@@ -72,6 +72,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Reads a value: a text in quotes, a tuple, a number, a flag or a name.
     fn value(&mut self, depth: usize) -> Result<Value<'t>, GrammarError> {
         let start = self.at;
         match self.peek() {

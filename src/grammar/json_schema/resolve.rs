@@ -304,6 +304,7 @@ impl Resolver {
         };
         let resource = &self.resources[resources[0]];
         let own = self.documents.document(resource.root);
+        // An address is unique within a document; of several documents with it, the first one counts.
         let same = |other: usize| self.documents.document(self.resources[other].root) == own;
         if let Some(&other) = resources[1..].iter().find(|&&other| same(other)) {
             let mut problem = wrong(format!("two schemas have the address {address}"));

@@ -59,6 +59,7 @@ pub(super) fn contests(
 ) -> Vec<Vec<usize>> {
     let words = uses.len().div_ceil(64);
     let number: std::collections::HashMap<RuleId, usize> = uses.iter().copied().zip(0..).collect();
+    // The FIRST and LAST sets of all expressions are the least fixpoint of `of_expr`.
     let none = Ends { nullable: true, first: vec![0; words], last: vec![0; words] };
     let mut ends = vec![Ends { nullable: false, ..none.clone() }; builder.expr_count()];
     let mut grew = true;
@@ -111,6 +112,7 @@ pub(super) fn contests(
     found
 }
 
+/// The FIRST and LAST sets of an expression, from those of its parts.
 fn of_expr(
     builder: &GrammarBuilder,
     id: ExprId,

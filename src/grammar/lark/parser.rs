@@ -174,6 +174,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn definition(&mut self) -> Parsed<Definition<'t>> {
+        // The marks `!` and `?` shape the tree of a parser, and not the language.
         while matches!(self.peek(), Some(Token::Mark("!") | Token::Count(0, Some(1)))) {
             self.at += 1;
         }

@@ -62,6 +62,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                 "",
             ));
         };
+        // The use itself is the name of the rule, so that equal uses share one rule.
         let mut written = place.scope.name(name);
         written.push('{');
         let mut values = Vec::with_capacity(arguments.len());

@@ -75,6 +75,7 @@ impl<'a, 't> Translator<'a, 't, '_> {
                     _ => None,
                 });
             let heads: Vec<Language> = heads.collect();
+            // A lazy rival ends as soon as it can, so texts that begin with one of its texts are left out.
             let cut = |language: &Language, more: &Language| {
                 let begun = Language::sequence(&[Language::union(&heads, limits)?, more.clone()], limits)?;
                 language.minus(&begun, limits)

@@ -123,6 +123,7 @@ pub(crate) fn determinize(nfa: &NFA, max_states: usize) -> Option<RawDfa> {
 /// Copies the reachable part. `regex-automata` reports a match one byte late, so a state accepts if its
 /// end-of-input transition is a match.
 fn explore(dense: &dense::DFA<Vec<u32>>, max_states: usize) -> Option<RawDfa> {
+    // All bytes of a class step alike, so one byte stands for each class.
     let mut classes = Box::new([0_u8; 256]);
     let mut representatives: Vec<u8> = Vec::new();
     let byte_classes = dense.byte_classes();
@@ -133,6 +134,7 @@ fn explore(dense: &dense::DFA<Vec<u32>>, max_states: usize) -> Option<RawDfa> {
             representatives.push(byte);
         }
     }
+    // A breadth-first search numbers the states that the start state leads to.
     let start = dense.universal_start_state(Anchored::Yes)?;
     let mut number: HashMap<StateID, u32> = HashMap::from([(start, 0)]);
     let mut order = vec![start];

@@ -187,9 +187,11 @@ impl<'t> Translator<'t, '_> {
             let ways = ways.collect::<Translated<_>>()?;
             follows.push(self.choice(ways, span)?);
         }
+        // Free text up to a trigger, and what follows the trigger.
         let not_in_tags = [&strs(excluded), ends].concat();
         let stops = Stops { wanted: &texts, excluded: &not_in_tags, most_chars: None };
         let to_tag = self.until(stops, &follows, span)?;
+        // Free text without a trigger, up to an end.
         let not_at_end = [strs(excluded), texts.clone()].concat();
         let stops = Stops { wanted: ends, excluded: &not_at_end, most_chars: None };
         let to_end = if ends.is_empty() {

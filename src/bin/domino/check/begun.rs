@@ -57,6 +57,7 @@ pub(super) fn begun(text: &str) -> Option<BegunText> {
                     scalar = Some(at);
                     break;
                 };
+                // A string of an object is a key until a colon has come.
                 match levels.last_mut().filter(|level| !level.valued) {
                     Some(level) => level.key = serde_json::from_str(&text[at..end]).ok()?,
                     None => set_cut(&mut levels, end),
@@ -71,6 +72,7 @@ pub(super) fn begun(text: &str) -> Option<BegunText> {
             _ => {
                 let rest = &bytes[at..];
                 let length = rest.iter().position(|byte| b",]} \n\r\t".contains(byte));
+                // A word or a number at the end of the text may go on.
                 let Some(length) = length else {
                     scalar = Some(at);
                     break;

@@ -68,6 +68,7 @@ pub(super) fn run(
             if interrupt::pressed() {
                 return Ok(None);
             }
+            // The order changes from round to round, so that a drift of the machine favours no kind.
             let kind = (round + turn) % 3;
             decoder.set_constraint((kind > 0).then(|| constraint.clone()))?;
             if kind == 2 {
@@ -81,6 +82,7 @@ pub(super) fn run(
             texts[kind] = Some(generation?);
             bar.one_more();
         }
+        // Round 0 only warms up.
         if let ([Some(free), Some(plain), Some(speculative)], 1..) = (&texts, round) {
             found.unconstrained.add(free);
             found.plain.add(plain);

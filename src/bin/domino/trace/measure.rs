@@ -119,6 +119,7 @@ pub(crate) fn run<E: Engine>(
                 measured.interrupted = true;
                 return Ok(measured);
             }
+            // The masks of a text are looked at once, on an engine whose steps are not timed.
             if measured.records.len() == number {
                 let (engine, time) = fresh()?;
                 notify(Moment::Compiled);
@@ -137,6 +138,7 @@ pub(crate) fn run<E: Engine>(
     if passes.all < 2 {
         return Ok(measured);
     }
+    // The look at all masks also warms up the engine for the later passes.
     let (engine, _) = fresh()?;
     check_masks(&engine, traces, &measured.records, &mut notify, &stop)?;
     for _ in 2..=passes.all {

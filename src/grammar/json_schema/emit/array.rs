@@ -44,11 +44,13 @@ impl Emitter<'_, '_> {
             self.algebra.relax(problem)?;
             shape.repeated = None;
         }
+        // A single item has no equal.
         if shape.max.is_some_and(|max| max <= 1) {
             shape.unique = None;
         }
         let (mut values, mut distinct) = (Vec::new(), false);
         if let Some(node) = shape.unique {
+            // The list's states hold which of few values came; other items are compared as they are read.
             let item = self.algebra.formulas.or(shape.prefix.iter().copied().chain([shape.rest]));
             match self.algebra.few_values(item, MOST_DIFFERENT)? {
                 Some(few) => values = few,

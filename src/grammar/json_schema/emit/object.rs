@@ -168,6 +168,7 @@ impl Automaton for Members {
         if self.plan.max.is_some_and(|max| state.count >= max) {
             return Ok(steps);
         }
+        // Keys with a place of their own come first, in order: `used` counts those that are passed.
         let count = self.plan.members.len();
         let at = usize::try_from(state.used).unwrap_or(count);
         if at < count {
@@ -179,6 +180,7 @@ impl Automaton for Members {
             steps.skip = (!required).then_some(passed);
             return Ok(steps);
         }
+        // All wanted keys are found: the rest is a list in any order, in which each listed key comes once.
         let mut others = self.others(emitter)?;
         if !self.plan.listed.is_empty() && state.found == self.plan.wanted {
             let mut parts: Vec<_> = others.into_iter().map(|(expr, found)| part(expr, None, found)).collect();
@@ -196,6 +198,7 @@ impl Automaton for Members {
         if others.is_empty() {
             return Ok(steps);
         }
+        // All wanted keys are found: the rest is a plain repetition.
         if state.found == self.plan.wanted {
             let plain: Vec<ExprId> = others.iter().map(|&(part, _)| part).collect();
             let part = emitter.alternatives(plain)?;
@@ -203,6 +206,7 @@ impl Automaton for Members {
             steps.tail = Some((part, min, self.plan.max.map(|max| max - state.count)));
             return Ok(steps);
         }
+        // A wanted key is missing: the next state remembers what each part brings.
         for (part, found) in others {
             steps.parts.push((part, self.counted(state, found)));
         }

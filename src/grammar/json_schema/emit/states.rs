@@ -116,6 +116,7 @@ impl Emitter<'_, '_> {
             let filled = self.alternatives(parts)?;
             ways.push(self.sequence(vec![open, filled])?);
         }
+        // A worklist: each body may mention states that have no body yet.
         while let Some((kind, state)) = rules.open.pop() {
             if rules.names.len() > MOST_STATES {
                 return Err(self

@@ -147,17 +147,21 @@ impl Comparison {
         order.then(if places < digits { Ordering::Less } else { Ordering::Equal })
     }
 
+    /// The state after a mark; `None` if no number goes on with it. While the whole part has one digit, the
+    /// number is read both as a plain decimal and as the mantissa of one with an exponent.
     fn step(&self, at: At, mark: Mark) -> Option<At> {
         match (at, mark) {
             (At::Start, Mark::Digit(0)) => Some(At::Whole { count: 0, order: Ordering::Equal }),
             (At::Start, Mark::Digit(digit)) => {
                 Some(At::Whole { count: 1, order: self.compare(Ordering::Equal, digit, 0) })
             }
+            // Counts stop one past the last that matters, which keeps the states few.
             (At::Whole { count, order }, Mark::Digit(digit)) if count > 0 => Some(At::Whole {
                 count: (count + 1).min(self.point.max(1) + 1),
                 order: if count < self.point { self.compare(order, digit, count) } else { order },
             }),
             (At::Whole { count, order }, Mark::Point) => {
+                // Only one digit before the point can begin a number with an exponent.
                 let digits = match count {
                     0 => Some(Mantissa::Zero),
                     1 => Some(Mantissa::Compares(order)),
@@ -173,6 +177,7 @@ impl Comparison {
             }
             (At::Fraction { after, plain, digits }, Mark::Digit(digit)) => {
                 let digits = match digits {
+                    // A mantissa of 0 may have no other digits.
                     Some(Mantissa::Zero) if digit != 0 => None,
                     Some(Mantissa::Compares(order)) => {
                         Some(Mantissa::Compares(self.compare(order, digit, after + 1)))

@@ -148,6 +148,8 @@ impl Remainders {
         Some(self.exponent + i64::try_from(after).ok()? + self.missing_zeros(rest)?)
     }
 
+    /// The state after a mark; `None` if no multiple goes on with it. While the whole part has one digit, the
+    /// number is read both as a plain decimal and as the mantissa of one with an exponent.
     fn step(&self, at: At, mark: Mark) -> Option<At> {
         match (at, mark) {
             (At::Start, Mark::Digit(0)) => Some(At::Zero),

@@ -141,6 +141,7 @@ impl Algebra<'_> {
         Ok(cases.into_iter().map(|case| self.close(site, case)).collect())
     }
 
+    /// The cases of a keyword that applies schemas at the same place; `None` for other keywords.
     fn cases_of_keyword(
         &mut self,
         site: Site,
@@ -166,6 +167,7 @@ impl Algebra<'_> {
                 whole
             }
             "anyOf" => {
+                // Each set of branches that hold is a case of its own, since it may have seen other members.
                 let mut whole: Vec<Case> = Vec::new();
                 for node in self.list(site, keyword, value)? {
                     let more = self.cases(node, site.scope, level + 1)?;
@@ -177,6 +179,7 @@ impl Algebra<'_> {
                 whole
             }
             "oneOf" => {
+                // The one branch that holds has seen the members; all others fail.
                 let schemas = self.list(site, keyword, value)?;
                 let formulas: Vec<_> = schemas.iter().map(|&node| self.schema(node, site.scope)).collect();
                 let mut whole = Vec::new();
