@@ -5,7 +5,7 @@ use super::{GrammarError, error::quoted, regex_class::POSIX_NAMES};
 /// A part that is refused.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
-    /// Its name, with an article or with the way it is written.
+    /// The name of the construct, with an article or with the way it is written.
     what: &'static str,
     /// True if it is beyond regular languages.
     irregular: bool,
@@ -32,7 +32,7 @@ impl Refused {
     }
 }
 
-/// The part that begins with `(` and this, if it is refused. Look-around and atomic groups are left to the
+/// The part that begins with `(` and `after`, if it is refused. Look-around and atomic groups are left to the
 /// parser.
 pub(super) fn group(after: &str) -> Option<Refused> {
     let Some(after) = after.strip_prefix('?') else {

@@ -113,12 +113,12 @@ impl Spelled {
         Some(Self { language: Arc::new(language), numbers: Arc::new(numbers) })
     }
 
-    /// The same language with a numbering of its own, if states are numbered as they are met.
+    /// Copies the language with a numbering of its own, if states are numbered as they are met.
     pub(crate) fn afresh(&self) -> Self {
         Self { language: Arc::clone(&self.language), numbers: Arc::new(self.numbers.afresh()) }
     }
 
-    /// The same language with a numbering for a walk over a vocabulary, which does not run out; `None` if all
+    /// Copies the language with a numbering for a walk over a vocabulary, which does not run out; `None` if all
     /// states have numbers anyway.
     pub(crate) fn of_a_walk(&self) -> Option<Self> {
         let numbers = Arc::new(self.numbers.of_a_walk()?);

@@ -88,7 +88,7 @@ impl Numbers {
         Self::AsMet { met: RwLock::default(), bound }
     }
 
-    /// The same numbering, emptied if places are numbered as they are met.
+    /// Copies the numbering, emptied if places are numbered as they are met.
     pub(super) fn afresh(&self) -> Self {
         match *self {
             Self::Digits { states, node_bits, bound } => Self::Digits { states, node_bits, bound },

@@ -265,7 +265,7 @@ impl NumberSet {
         self.emit_with(&AutomataCache::of_one_call(), builder, spelling, span)
     }
 
-    /// As [`emit`](Self::emit), with automata that other sets may share.
+    /// Emits like [`emit`](Self::emit), with automata that other sets may share.
     pub(super) fn emit_with(
         &self,
         automata: &AutomataCache,

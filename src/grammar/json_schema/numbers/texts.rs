@@ -118,7 +118,7 @@ pub(super) fn texts(reals: &Reals, automata: &AutomataCache) -> Result<CharDfa, 
     }
 }
 
-/// As [`texts`], but a set that is listed is left as numbers.
+/// Makes the texts as [`texts`] does, but leaves a set that is listed as numbers.
 pub(super) fn language(reals: &Reals, automata: &AutomataCache) -> Result<Language, LeafError> {
     if reals.is(true) {
         return all(automata).map(Language::Texts);
