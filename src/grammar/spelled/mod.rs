@@ -118,8 +118,8 @@ impl Spelled {
         Self { language: Arc::clone(&self.language), numbers: Arc::new(self.numbers.afresh()) }
     }
 
-    /// Copies the language with a numbering for a walk over a vocabulary, which does not run out; `None` if all
-    /// states have numbers anyway.
+    /// Copies the language with a numbering for a walk over a vocabulary, which does not run out; `None` if
+    /// all states have numbers anyway.
     pub(crate) fn of_a_walk(&self) -> Option<Self> {
         let numbers = Arc::new(self.numbers.of_a_walk()?);
         Some(Self { language: Arc::clone(&self.language), numbers })
