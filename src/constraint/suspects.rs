@@ -1,5 +1,16 @@
-//! Candidate tokens where the items of some arrays must differ: a superset of those that repeat an item or
-//! lead to a dead end, from lists of the vocabulary. Only these are walked.
+//! Candidate tokens where the items of some arrays must differ: a superset of the tokens that repeat an item
+//! or lead to a dead end, from lists that the vocabulary has by what tokens do to items (`ItemEnds`,
+//! `Quoted`). Only candidates are walked byte by byte. Which lists count depends on the place of the text:
+//!
+//! | the text is | a token is a candidate if it |
+//! |---|---|
+//! | in no array whose items are compared | ends a value and opens an array |
+//! | in items that are all known to be new | has a comma: the next item may repeat one |
+//! | inside a part of an item, and no value runs out | has a bracket that may end the item |
+//! | in a string otherwise | ends it as an earlier string ended, or after an escape, or has more behind its end |
+//! | elsewhere | ends a value, or begins one that may have run out |
+//!
+//! A value runs out where all that it may become has come: then the beginnings of earlier items count too.
 
 use std::sync::Arc;
 
@@ -14,24 +25,24 @@ use crate::{
     vocab::{TokenSet, has_bracket},
 };
 
-/// What the machine says of a place before its mask is looked at.
+/// Facts about a place that the machine finds out before it looks at the mask.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
     /// May a comma or bracket lead to a dead end, where every text repeats an item?
     pub(super) marks: bool,
-    /// Can a new item always come behind the string at hand and a comma?
+    /// Can a new item always come after the string at hand and a comma?
     pub(super) renewing: bool,
     /// Do all continuations of the string at hand, or of one that may begin, keep many strings?
     pub(super) inexhaustible: bool,
-    /// The same for the continuations by one token that has a backslash or opens a string.
+    /// Does the same hold for the continuations by one token that has a backslash or opens a string?
     pub(super) lasting: bool,
-    /// Tokens of digits behind which numbers must go on, as far as they matter.
+    /// Tokens of digits behind which the number must go on, as far as they matter.
     pub(super) unended: Arc<[TokenId]>,
 }
 
 impl Items {
-    /// The tokens of a mask that may repeat an item or lead to a dead end. No false negatives, no token
-    /// twice.
+    /// Returns the tokens of a mask that may repeat an item or lead to a dead end. No false negatives, no
+    /// token twice.
     pub(super) fn suspects(
         &self,
         program: &Program,
