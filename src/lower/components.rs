@@ -1,7 +1,8 @@
 //! Strongly connected components of a graph given by numbers.
 
-/// The strongly connected components that can be reached from `starts`, each after those it leads to (Tarjan's
-/// algorithm, without recursion). `successors(n)` lists where `n` leads, and is asked once. Linear.
+/// Returns the strongly connected components reachable from `starts`, each after those it leads to (Tarjan's
+/// algorithm, without recursion). `successors(n)` lists the successors of `n`, and is called once each.
+/// Linear.
 pub(crate) fn components(
     count: usize,
     starts: impl IntoIterator<Item = usize>,
