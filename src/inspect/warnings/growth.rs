@@ -1,10 +1,10 @@
-//! Does repeating a part of a text make each repetition cost more than the last?
+//! Finds recursion whose every repetition costs more than the last.
 //!
-//! Text can be repeated without end only where a nonterminal leads to itself: `A => x A y` by some productions. For
-//! each such occurrence in the productions, the engine is run on a shortest text before `A`, then on shortest
-//! texts of `x` (or of `y`, where `x` may be empty) over and over, on a machine of its own that has nothing cached.
-//! On most grammars a state comes back, or at least the work for a repetition stays the same. Where it goes on
-//! growing, the grammar costs more with every repetition.
+//! Text can be repeated without end only where a nonterminal leads to itself: `A => x A y` by some
+//! productions. For each such occurrence in the productions, the engine is run on a shortest text before `A`,
+//! then on shortest texts of `x` (or of `y`, where `x` may be empty) over and over, on a machine of its own
+//! that has nothing cached. On most grammars a state comes back, or at least the work for a repetition stays
+//! the same. If the work keeps growing, the grammar costs more with every repetition.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -17,21 +17,21 @@ use crate::{
     lower::{Cfg, Dot, Lowered, NonterminalId, Place, Slot, components},
 };
 
-/// Occurrences that are looked at.
+/// Number of occurrences that are looked at.
 const MAX_CYCLES: usize = 2_000;
-/// Texts run for one place in the grammar text: counted repetition makes many occurrences of one.
+/// Number of texts run for one place in the grammar text: counted repetition makes many occurrences of one.
 const MAX_RUNS_OF_A_PLACE: usize = 4;
-/// Productions' symbols looked at to find ways round.
+/// Number of symbols in productions looked at to find cycles.
 const MAX_SEARCH: usize = 5_000_000;
 
-/// What can make costs grow.
+/// The cause of growing costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Cause {
-    /// It begins and ends with itself.
+    /// The nonterminal begins and ends with itself.
     BothEnds,
-    /// It ends with itself.
+    /// The nonterminal ends with itself.
     RightEnd,
-    /// It contains itself.
+    /// The nonterminal contains itself.
     Inside,
 }
 
@@ -40,18 +40,18 @@ pub(super) enum Cause {
 pub(super) struct Growth {
     /// The nonterminal that leads to itself.
     pub(super) nonterminal: NonterminalId,
-    /// What makes it grow.
+    /// The cause of the growth.
     pub(super) cause: Cause,
-    /// The nonterminals by way of which it does, itself included.
+    /// The nonterminals on the cycle, itself included.
     pub(super) members: Vec<NonterminalId>,
     /// The text before the repetitions.
     pub(super) before: Vec<u8>,
-    /// What is repeated.
+    /// The text that is repeated.
     pub(super) repeated: Vec<u8>,
     pub(super) run: Run,
 }
 
-/// The worst text found for each group of nonterminals that lead to each other in the same way.
+/// Finds the worst text for each group of nonterminals that lead to each other in the same way.
 pub(super) fn find(
     lowered: &Lowered,
     yields: &Yields<'_>,
@@ -107,7 +107,7 @@ pub(super) fn find(
 /// A text to be tried.
 struct Candidate {
     nonterminal: NonterminalId,
-    /// What of its productions leads back to it.
+    /// The symbol of its productions that leads back to it.
     entered: Slot,
     before: Vec<u8>,
     repeated: Vec<u8>,
@@ -120,7 +120,7 @@ struct Occurrence {
     dot: Dot,
 }
 
-/// Which nonterminals lead to which.
+/// The graph of nonterminals, with its strongly connected components.
 struct Graph {
     components: Vec<Vec<NonterminalId>>,
     component_of: Vec<usize>,
@@ -160,7 +160,8 @@ impl Graph {
         Self { components, component_of, occurrences }
     }
 
-    /// What may make a nonterminal's texts cost more and more, and a number for all with which it shares that.
+    /// Returns the cause why a nonterminal's texts may cost more and more, and a number for all that share
+    /// it.
     fn cause(&self, lowered: &Lowered, marks: &Marks, nonterminal: NonterminalId) -> (Cause, usize) {
         let at = nonterminal.index();
         match (marks.left_recursive[at], marks.right_recursive[at]) {
@@ -174,7 +175,7 @@ impl Graph {
         }
     }
 
-    /// The nonterminals by way of which a nonterminal begins or ends with itself, or contains itself.
+    /// Lists the nonterminals on the way from a nonterminal to itself, at an end or inside.
     fn members(&self, marks: &Marks, nonterminal: NonterminalId, cause: Cause) -> Vec<NonterminalId> {
         let at = nonterminal.index();
         let same = |component: &[usize], other: NonterminalId| component[other.index()] == component[at];
@@ -187,7 +188,7 @@ impl Graph {
         .collect()
     }
 
-    /// A shortest way from a nonterminal, through one occurrence in a production of its, back to it.
+    /// Finds a shortest cycle from a nonterminal through one occurrence in a production of its own.
     fn way_round(&self, cfg: &Cfg, start: Occurrence, search: &mut usize) -> Option<Vec<Occurrence>> {
         let (goal, component) = (cfg.lhs(start.dot), self.component_of[cfg.lhs(start.dot).index()]);
         let Slot::Nonterminal(entered) = cfg.slot(start.dot) else { return None };
@@ -225,7 +226,7 @@ impl Graph {
     }
 }
 
-/// Pairs of a text and one that can be repeated after it.
+/// Makes pairs of a text and one that can be repeated after it.
 fn texts(
     cfg: &Cfg,
     yields: &Yields<'_>,
