@@ -20,7 +20,7 @@ const NAMES: std::ops::RangeInclusive<u32> = 90..=330;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// The drawing.
+/// Draws the figure.
 pub(super) fn draw(axis: &str, series: &[Series<String>]) -> Result<String, DrawingError> {
     let mut drawing = String::new();
     let rows: usize = series.iter().map(|one| one.points.len()).sum();
