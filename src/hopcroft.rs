@@ -128,6 +128,7 @@ fn acyclic(dfa: &Table) -> Option<Table> {
     let mut merged = vec![NONE; dfa.accepting.len()];
     let mut minimal = Table { width, transitions: Vec::new(), accepting: Vec::new() };
     let mut known: HashTable<(u64, u32)> = HashTable::new();
+    // The path of a depth-first search: each state, and the first column that is still to be followed.
     let mut path = vec![(0_usize, 0_usize)];
     merged[0] = OPEN;
     while let Some((state, from)) = path.last_mut() {
@@ -143,6 +144,7 @@ fn acyclic(dfa: &Table) -> Option<Table> {
             path.push((to, 0));
             continue;
         }
+        // All successors have numbers: an equal row with equal acceptance is the same state.
         let (state, start) = (*state, minimal.transitions.len());
         let number = |to: &u32| if *to == NONE { NONE } else { merged[*to as usize] };
         minimal.transitions.extend(row.iter().map(number));

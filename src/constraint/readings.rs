@@ -110,6 +110,7 @@ impl Machine {
         let (scanner, cfg) = (&program.lowered.scanner, &program.lowered.cfg);
         let mut layer = Layer { threads: Vec::new(), edges: Vec::new() };
         let mut known: HashMap<Thread, usize> = HashMap::new();
+        // Adds a step by the byte. Threads that are equal after it are one.
         let mut reach = |from: Option<usize>, begins: bool, thread: Thread| {
             let scan = scanner.step(thread.scan, byte).map_err(|limit| *limit)?;
             let Some(scan) = scan else { return Ok::<(), LimitExceeded>(()) };
@@ -121,6 +122,7 @@ impl Machine {
             layer.edges.push(Edge { from, to, begins });
             Ok(())
         };
+        // Before the text no terminal need be open: all that the parser accepts may begin.
         if let Some(set) = boundary.and_then(|state| self.boundary(state)) {
             let starts = self.parser().accepts(set);
             work.spend(2 * starts.len())?;
@@ -134,6 +136,7 @@ impl Machine {
             if !scanner.accepts(thread.scan) {
                 continue;
             }
+            // If a terminal may have ended before this byte, the next one may begin with it.
             let ended = self.parser_mut().shift(cfg, thread.set, scanner.terminal(thread.scan), work)?;
             let Some(set) = ended else { continue };
             let starts = self.parser().accepts(set);

@@ -56,7 +56,7 @@ impl Items {
         match (self.is_in_string(), self.is_idle()) {
             (true, true) => found.extend(&ends.past_end_opening),
             (false, true) => found.extend(&ends.ends_opening),
-            // All items at hand are new: others must begin.
+            // All items at hand are new: only another item that begins can repeat one.
             (in_string, false) if self.are_settled(true) => {
                 let renewing = if in_string { &ends.renewing_in_string } else { &ends.renewing };
                 let commas = if self.is_item() { &renewing.any } else { &renewing.behind_bracket };
@@ -67,14 +67,14 @@ impl Items {
                 if rule.may_run_out() && ahead.marks {
                     found.extend(&commas.alone);
                 } else if rule.may_run_out() && in_string && !ahead.renewing {
-                    // Those with more of the string make it another item.
+                    // A token with more of the string makes another item, which `marks` does not cover.
                     let goes_on = |token: &&TokenId| {
                         vocabulary.bytes(**token).is_some_and(|bytes| !bytes.starts_with(b"\""))
                     };
                     found.extend(commas.alone.iter().filter(goes_on));
                 }
             }
-            // Those at hand must end, and they end in brackets.
+            // The items at hand must end to repeat one, and they end in brackets.
             (true, false) if !(self.is_item() || rule.may_run_out()) => {
                 found.extend(&ends.renewing_in_string.behind_bracket.with_more);
                 if self.is_in_part(ends.longest) {

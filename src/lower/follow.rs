@@ -80,6 +80,7 @@ fn rows(cfg: &Cfg, terminals: usize) -> Option<Bits> {
         if !visit.is_due(std::iter::once(lhs)) {
             return Some(false);
         }
+        // From the end backwards; `next` has what may come after the symbol before the dot.
         next.copy(0, &after, lhs);
         while dot != visit.start {
             words = words.checked_sub(2 * first.width)?;

@@ -188,8 +188,8 @@ impl Numbers {
 }
 
 /// Marks the nonterminals that derive a string of symbols for which `base` holds: the usual worklist with a
-/// count of open symbols per production. Linear. The productions of lists in any order say too little of
-/// them: they derive something once their parts say so.
+/// count of open symbols per production. Linear. A list in any order is not judged by its productions: it
+/// derives something once its parts do.
 fn derives(
     count: usize,
     productions: &[(u32, Vec<Symbol>)],
@@ -201,6 +201,7 @@ fn derives(
     let mut missing: Vec<usize> = Vec::with_capacity(productions.len());
     let mut found = vec![false; count];
     let mut work = Vec::new();
+    // Counts the symbols of each production that are still open, and notes who uses each nonterminal.
     for (index, (lhs, symbols)) in (0..).zip(productions) {
         let mut open = 0;
         for symbol in symbols.iter().filter(|symbol| !base(symbol)) {
@@ -215,6 +216,7 @@ fn derives(
         }
     }
     let uses = Grouped::new(count, || uses.iter().copied());
+    // The lists are looked at again whenever the worklist is empty.
     loop {
         while let Some(nonterminal) = work.pop() {
             for &production in uses.of(nonterminal) {

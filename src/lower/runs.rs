@@ -121,6 +121,7 @@ impl Pass<'_> {
         let Some(Parts { regular: mut runs, mut others, rests, .. }) = self.parts(work, part, false) else {
             return Ok(None);
         };
+        // A run after a run must be a run: gives up the largest part until that holds.
         while !self.absorbs_itself(work, &runs) {
             let Some(largest) = (0..runs.len()).max_by_key(|&at| self.regular.size(runs[at])) else {
                 return Ok(None);
@@ -137,7 +138,7 @@ impl Pass<'_> {
             return work.repeat(run, min, Some(1), limits).map(Some);
         }
         let other = work.alternatives(others, limits)?;
-        // So many parts, the last of which is no run, or is one.
+        // For each number of parts: texts whose last part is no run, and texts whose last part is one.
         let (mut after_other, mut after_run) = (work.sequence(Vec::new(), limits)?, None);
         let mut all = Vec::new();
         for _ in 0..max {

@@ -45,6 +45,7 @@ impl Uses {
 pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, Dot)> {
     let mut found = vec![(NEVER, Cfg::START); cfg.nonterminal_count()];
     let mut heap = BinaryHeap::new();
+    // By production: the number of nonterminals whose shortest text is unknown, and the length of the others.
     let mut open: Vec<(usize, u64)> = Vec::with_capacity(uses.firsts.len());
     let lists = ListsByPart::new(cfg);
     for (number, &first) in uses.firsts.iter().enumerate() {
@@ -61,6 +62,7 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, D
         }
     }
     while let Some(Reverse((length, nonterminal, number))) = heap.pop() {
+        // They come in order of length, so the first production of a nonterminal is a shortest one.
         if found[nonterminal].0 != NEVER {
             continue;
         }
@@ -74,6 +76,7 @@ pub(crate) fn shortest(cfg: &Cfg, terminals: &[u64], uses: &Uses) -> Vec<(u64, D
                 heap.push(Reverse((*total, lhs.index(), number as usize)));
             }
         }
+        // A list is measured again whenever a part of it is known.
         for &list in lists.with(nonterminal) {
             let list = cfg.lists().get(list);
             let length = shortest_list(cfg, list, terminals, &found);

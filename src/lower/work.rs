@@ -169,7 +169,7 @@ impl WorkGrammar {
         limits: &Limits,
     ) -> Result<ExprId, LimitExceeded> {
         let mut known: HashMap<ExprId, ExprId> = HashMap::new();
-        // What is to be rebuilt, each once before and once after its parts.
+        // Expressions to rebuild: each comes up once before its parts, and again after them.
         let mut open = vec![(expr, false)];
         while let Some((here, parts_done)) = open.pop() {
             if known.contains_key(&here) {

@@ -68,6 +68,8 @@ impl Parser {
         let lists = self.sets().lists();
         let prices = Prices { cfg, rests };
         let lhs = |dot: Dot| cfg.lhs(lists.plain(cfg, dot));
+        // A completed item is a node by what it completes and where; that of the start has none: the text
+        // ends.
         let place = |dot: Dot, origin: SetId| (origin != Item::START.origin).then(|| (lhs(dot), origin));
         for item in self.sets().kernel(set) {
             search.reach(place(item.dot, item.origin), lists.rest(prices, item.dot), None);
@@ -78,15 +80,18 @@ impl Parser {
                 remember(&search, via, cost, found);
                 return cost;
             };
+            // A cheaper path was found after this entry was made.
             if search.best.get(&here).is_some_and(|best| best.0 < cost) {
                 continue;
             }
+            // The shortest rest from here is known from an earlier search.
             if let Some(&rest) = found.known.get(&here) {
                 search.reach(None, cost.saturating_add(rest), Some(here));
                 continue;
             }
             let (nonterminal, set) = here;
             let core = self.sets().core(set);
+            // The rules that wait for the nonterminal where it was predicted are completed next.
             for (dot, begun) in core.waiting_for_nonterminal(nonterminal).map(|at| core.nonterminal_rule(at))
             {
                 *visits += 1;

@@ -112,6 +112,7 @@ impl Characters {
             ended: Vec::new(),
             longest: 0,
         };
+        // The nodes above: the end of each subtree, the automaton's state after the node, and its characters.
         let mut path: Vec<(u32, u32, usize)> = Vec::new();
         let (mut node, last) = (1, trie.end(ByteTrie::ROOT).raw());
         while node < last {
@@ -129,12 +130,14 @@ impl Characters {
             let tokens = trie.tokens_at(trie.own_tokens(here));
             tokens.iter().for_each(|&token| found.all.insert(token));
             found.count += tokens.len();
+            // The terminal ends at this node: nothing below it is inside of the terminal.
             if !home.endless && common.accepting()[to as usize] {
                 found.ended.push((node, characters));
                 node = end;
                 continue;
             }
             at(&mut found.inside, characters + 1).extend_from_slice(tokens);
+            // A character is complete when the automaton is back home.
             let characters = characters + usize::from(to == home.state);
             if to == home.state && trie.has_children(here) {
                 at(&mut found.homes, characters).push(node);
@@ -144,6 +147,7 @@ impl Characters {
         }
         let ended = found.ended.iter().map(|(_, characters)| *characters).max();
         found.longest = found.inside.len().saturating_sub(1).max(ended.unwrap_or(0));
+        // Cumulated, so that a row takes one set for all tokens of up to `n` characters.
         let mut sum = TokenSet::zeros(found.all.size());
         for tokens in found.inside.iter().take(MOST_CUMULATED + 1) {
             tokens.iter().for_each(|&token| sum.insert(token));

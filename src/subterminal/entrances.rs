@@ -35,7 +35,7 @@ impl Entrances {
     ) -> Result<Self, LimitExceeded> {
         let nodes_with = |byte: u8| if wanted.contains(byte) { trie.nodes_with(byte) } else { &[] };
         let children = exits.total().saturating_mul(CHILDREN_OF_AN_EXIT);
-        // As far as it takes to see which is less.
+        // Counts only as far as needed to see which is fewer.
         let mut by_bytes = 0;
         for byte in 0..=u8::MAX {
             if by_bytes > children {
@@ -45,6 +45,7 @@ impl Entrances {
         }
         work.spend(100 + exits.total() + children.min(by_bytes) / 2)?;
         let mut first = [0; 257];
+        // From the exits: their children, sorted by byte (counting sort).
         if children < by_bytes {
             let mut found: Vec<(u8, u32)> = Vec::new();
             for exit in exits.iter().flatten() {
@@ -69,6 +70,7 @@ impl Entrances {
             }
             return Ok(Self::of(nodes, &first));
         }
+        // From the bytes: all nodes with a wanted one, if the parent is an exit.
         let mut is_exit = vec![0_u64; trie.len().div_ceil(64)];
         exits.iter().flatten().for_each(|exit| is_exit[exit as usize / 64] |= 1 << (exit % 64));
         let below_an_exit = |&&node: &&u32| {

@@ -145,7 +145,7 @@ impl TerminalTable {
         if others.is_empty() {
             return Ok(row);
         }
-        // What no token needs makes no difference. Short ones need no more than this.
+        // Room beyond the needs of all tokens makes no difference; short tokens need no more than this.
         let short = left - room + LONG;
         let needed = fitting.last().map_or(short, |need| short.max(*need));
         let alike = measured.state(of, count + left - needed);

@@ -305,10 +305,12 @@ impl SideBySide<'_> {
             self.bases[partner as usize].take().unwrap_or_else(|| Base::nowhere(self.kinds.all.len()));
         let mut edges = std::mem::take(&mut self.edges);
         let mut changes = std::mem::take(&mut self.changes);
+        // Starts from the counts of the base, then corrects the classes in which this state differs from it.
         edges.clone_from(&base.edges);
         changes.clear();
         let (row, theirs) = (self.dfa.row(state), self.common.row(partner));
         let mut torn = base.torn;
+        // Replaces the base's way by a class of bytes with this state's.
         let mut change = |both: &mut Self, class: usize| {
             let to = row[class];
             for at in both.kinds.of(class) {
@@ -343,6 +345,7 @@ impl SideBySide<'_> {
         let taken = || edges.iter().filter(|edge| edge.kinds > 0);
         self.steps.all.extend(taken().map(|edge| (state, edge.to, edge.level)));
         self.pairs[state as usize].apart = torn.map(|torn| if torn > 0 { 1 } else { NEVER });
+        // A state with fewer steps, far from the base, is a better base for later ones: see `Base`.
         let is_plainer = changes.len() > FAR_FROM_BASE && taken().count() < base.edges.len();
         if base.state.is_none() || is_plainer {
             base.state = Some(state);

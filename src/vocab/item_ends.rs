@@ -104,7 +104,9 @@ impl ItemEnds {
         found
     }
 
+    /// Adds a token to the lists it belongs to.
     fn add(&mut self, token: TokenId, bytes: &[u8]) {
+        // Tokens that begin inside of a string, and end it.
         if let Some(end) = end_of_string(bytes) {
             self.renewing_in_string.add(token, &bytes[end + 1..]);
             if !bytes[..end].contains(&b'\\') {
@@ -116,6 +118,7 @@ impl ItemEnds {
                 self.past_end_opening.extend(bytes.contains(&b'[').then_some(token));
             }
         }
+        // Tokens that begin outside of strings, up to their first quote.
         let bare = bytes.iter().position(|&byte| byte == b'"').unwrap_or(bytes.len());
         if bytes[..bare].iter().all(|&byte| is_bare(byte)) {
             self.renewing.add(token, bytes);
@@ -135,6 +138,7 @@ impl ItemEnds {
             self.outside.insert(token);
             self.ends_opening.extend(bytes.contains(&b'[').then_some(token));
         }
+        // A number of digits alone may go on, except for `0`.
         if bytes.iter().all(u8::is_ascii_digit) {
             self.digits.push(token);
             if bytes == b"0" {
@@ -146,6 +150,7 @@ impl ItemEnds {
             && (at > 0 || bytes[1..].contains(&b'"'))
             && bytes[..at].iter().all(|&byte| is_bare(byte))
         {
+            // A lone quote after white space begins a string, but no value ends.
             let is_opening =
                 bytes[..at].iter().all(u8::is_ascii_whitespace) && !bytes[at + 1..].contains(&b'"');
             let tokens = if is_opening { &mut self.opening } else { &mut self.outside };

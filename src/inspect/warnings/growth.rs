@@ -63,6 +63,7 @@ pub(super) fn find(
     let mut search = MAX_SEARCH;
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut seen: HashSet<(Vec<u8>, Vec<u8>)> = HashSet::new();
+    // If there are too many occurrences, every `step`-th one.
     let step = graph.occurrences.len().div_ceil(MAX_CYCLES).max(1);
     for &occurrence in graph.occurrences.iter().step_by(step) {
         let nonterminal = cfg.lhs(occurrence.dot);
@@ -234,6 +235,7 @@ fn texts(
     cycle: &[Occurrence],
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
     let Some(before) = yields.before(nonterminal) else { return Vec::new() };
+    // The text on the left of the nonterminal, once round the cycle.
     let left = |want: Want| -> Option<Vec<u8>> {
         let mut text = Vec::new();
         for step in cycle {
@@ -241,6 +243,7 @@ fn texts(
         }
         Some(text)
     };
+    // The text on its right, from the inside out.
     let right = |want: Want| -> Option<Vec<u8>> {
         let mut text = Vec::new();
         for step in cycle.iter().rev() {
@@ -255,6 +258,7 @@ fn texts(
     let mut texts = Vec::new();
     match left(Want::Shortest) {
         Some(repeated) if !repeated.is_empty() => texts.push((before, repeated)),
+        // The left side may be empty: a text that is not, or else the right side, is repeated.
         Some(_) => {
             let mut inner = before.clone();
             let inner =

@@ -57,6 +57,7 @@ impl<'g> Yields<'g> {
     /// Appends the wanted text of a symbol. `None` if it is too long.
     pub(super) fn push(&self, slot: Slot, want: Want, text: &mut Vec<u8>) -> Option<()> {
         let cfg = &self.lowered.cfg;
+        // A stack instead of recursion, since grammars can be deep.
         let mut open = vec![(slot, want)];
         while let Some((slot, want)) = open.pop() {
             let nonterminal = match slot {
@@ -77,6 +78,7 @@ impl<'g> Yields<'g> {
                 open[start..].reverse();
                 continue;
             }
+            // `not_empty` has another production than `shortest`, and maybe a symbol that must not be empty.
             let (first, special) = match want {
                 Want::NotEmpty if length == 0 && self.not_empty[nonterminal].0 != NEVER => {
                     let (_, first, special) = self.not_empty[nonterminal];
