@@ -344,6 +344,7 @@ impl CompiledGrammar {
         Ok(())
     }
 
+    /// Loads or grows all trees, and stores grown ones. A greedy grammar has none.
     fn grown(&self, progress: &(dyn Fn(TreeProgress) + Sync)) -> Forest {
         if self.program.lowered.greedy {
             return Forest::new(self.program.limits.tree_bytes);

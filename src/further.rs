@@ -96,6 +96,7 @@ impl FurtherSession<'_> {
         least
     }
 
+    /// Reads the token from byte `at` on in all ways, with `further` terminals begun so far (depth-first).
     fn read(&mut self, token: &[u8], at: usize, further: u32, least: &mut Option<u32>) {
         if least.is_some_and(|least| least <= further) {
             return;

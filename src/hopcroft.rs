@@ -40,7 +40,9 @@ impl Table {
 
 /// Blocks of a partition of `0..n`, each a range of `order`.
 struct Partition {
+    /// The states, block by block.
     order: Vec<u32>,
+    /// Place of each state in `order`.
     place: Vec<u32>,
     block_of: Vec<u32>,
     /// Start, end, and number of marked members, which are at the front.
@@ -49,6 +51,7 @@ struct Partition {
 }
 
 impl Partition {
+    /// Partitions the states into accepting ones and others.
     fn new(accepting: &[bool]) -> Self {
         let index = |n: usize| u32::try_from(n).unwrap_or(NONE);
         let mut order: Vec<u32> = (0..index(accepting.len())).collect();
@@ -70,6 +73,7 @@ impl Partition {
         Self { order, place, block_of, blocks, touched: Vec::new() }
     }
 
+    /// Marks a state: moves it to the marked ones at the front of its block.
     fn mark(&mut self, state: u32) {
         let block = self.block_of[state as usize];
         let (start, _, marked) = &mut self.blocks[block as usize];

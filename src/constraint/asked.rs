@@ -78,6 +78,8 @@ impl Asked {
         &self.spelled
     }
 
+    /// Spells a special token of the grammar: that of the vocabulary, or a text token of this name, or a new
+    /// one if any name is allowed.
     fn add_special(&mut self, grammar: &Grammar, name: &str, any_special: bool) -> Result<(), CompileError> {
         let vocabulary = &self.vocabulary;
         if let Some(id) = special_of(name, vocabulary) {

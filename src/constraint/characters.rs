@@ -86,12 +86,13 @@ impl Found {
         self.add(start.max(SURROGATES.end() + 1), end.min(u32::from(char::MAX)));
     }
 
+    /// Converts the ranges to characters.
     fn into_chars(self, complete: bool) -> NextChars {
         let range = |&(start, end): &(u32, u32)| Some(char::from_u32(start)?..=char::from_u32(end)?);
         let mut ranges: Vec<RangeInclusive<char>> = Vec::new();
         for range in self.ranges.iter().filter_map(range) {
             match ranges.last_mut() {
-                // Surrogates are between them, so that nothing is.
+                // Only surrogates are between them, which are no characters.
                 Some(last)
                     if u32::from(*last.end()) + 1 == *SURROGATES.start()
                         && u32::from(*range.start()) == SURROGATES.end() + 1 =>

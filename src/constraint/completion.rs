@@ -148,6 +148,7 @@ fn as_visits(program: &Program, limit: LimitExceeded) -> LimitExceeded {
 }
 
 impl<'m> Search<'m> {
+    /// Prepares a search whose work is bounded by the limit of visits.
     fn new(machine: &'m mut Machine, program: &'m Program) -> Self {
         Self {
             machine,
@@ -162,6 +163,7 @@ impl<'m> Search<'m> {
         }
     }
 
+    /// Finds the cheapest of the shortest texts: breadth-first, all states after one more byte at a time.
     fn run(&mut self, start: StateId) -> Result<Completion, LimitExceeded> {
         let distance = self.distance(start)?;
         let limit = self.program.limits.completion_visits;
@@ -315,6 +317,7 @@ impl<'m> Search<'m> {
         }
     }
 
+    /// Returns the completion that leads from `start` to `end`.
     fn follow_back(&self, start: StateId, end: StateId) -> Completion {
         let mut pieces = Vec::new();
         let mut state = end;

@@ -55,6 +55,7 @@ impl Frontier {
         frontier
     }
 
+    /// Queues a state, unless it was found before.
     fn find(&mut self, machine: &Machine, state: StateId) {
         if state.index() >= self.found.len() {
             self.found.resize(state.index() + 1, false);
@@ -71,6 +72,7 @@ impl Frontier {
         self.least = self.least.min(depth);
     }
 
+    /// Returns the depth of a set: the longest chain of origins from it.
     fn depth(&mut self, machine: &Machine, set: SetId) -> u32 {
         let parser = machine.parser();
         // A set refers to older ones only.
@@ -83,6 +85,7 @@ impl Frontier {
         self.depths[set.index()]
     }
 
+    /// Takes a queued state of the least depth.
     fn next(&mut self) -> Option<StateId> {
         self.least += self.open[self.least..].iter().take_while(|open| open.is_empty()).count();
         self.open.get_mut(self.least)?.pop_front()
@@ -105,6 +108,7 @@ impl Machine {
         self.follow(program, frontier, state, work).ok()
     }
 
+    /// Makes the mask of a state and queues its successors.
     fn follow(
         &mut self,
         program: &Program,

@@ -56,6 +56,7 @@ impl CountedSets {
         Ok(to)
     }
 
+    /// Returns the number of a set of threads; makes one if there is none.
     fn intern(&mut self, threads: Vec<Counted>) -> u32 {
         let threads: Box<[Counted]> = threads.into();
         if let Some(&known) = self.index.get(&threads) {

@@ -163,6 +163,7 @@ impl<'p> Rehearsal<'p> {
         Ok(matches!(self.spelt(scanner, terminal, work)?.last(), Some(b')' | b']' | b'}')))
     }
 
+    /// Returns the plain spelling of a terminal; the first use makes it.
     fn spelt(
         &mut self,
         scanner: &Scanner,
@@ -186,6 +187,7 @@ impl<'p> Rehearsal<'p> {
 struct Members(Vec<usize>);
 
 impl Members {
+    /// Counts the brackets and commas of a further text.
     fn note(&mut self, text: &[u8]) {
         for byte in text {
             match byte {

@@ -104,6 +104,7 @@ impl TrieWalk {
         Ok(())
     }
 
+    /// Steps by a byte: from a set with counted terminals if they are counted, or else from a state.
     fn step(
         &mut self,
         machine: &mut Machine,

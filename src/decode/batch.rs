@@ -130,6 +130,7 @@ impl<B: BatchModel> BatchDecoder<B> {
         self.join(prompt, constraint, options, Some(drafter))
     }
 
+    /// Adds a sequence to the waiting ones.
     fn join(
         &mut self,
         prompt: &[TokenId],

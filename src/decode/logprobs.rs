@@ -109,6 +109,7 @@ impl Likeliest {
         Self { count, found: Vec::new() }
     }
 
+    /// Adds a token if it is among the likeliest so far; of equals, the earlier one goes first.
     fn enter(&mut self, token: TokenId, logit: f32) {
         let full = self.found.len() >= self.count;
         if logit == f32::NEG_INFINITY || full && self.found.last().is_none_or(|&(_, least)| logit <= least) {

@@ -199,10 +199,11 @@ pub(super) fn likeliest(row: &[f32], allowed: &TokenSet) -> Option<(TokenId, f32
     }
 }
 
+/// Finds the likeliest allowed token: the best logit of each 64 tokens, then the first token with the best.
 fn likeliest_of(row: &[f32], words: &[u64]) -> Option<(TokenId, f32)> {
     let tops = dispatch(Tops { row, words });
     let top = tops.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    // Words without allowed tokens have the top of rows in which nothing is possible.
+    // A word without allowed tokens has the same top as one whose allowed tokens are all impossible.
     let words = row.chunks(WORD).zip(words).zip(&tops).enumerate();
     for (index, ((logits, &word), _)) in words.filter(|(_, (_, other))| **other == top) {
         let mut found = None;

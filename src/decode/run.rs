@@ -158,6 +158,7 @@ impl Run {
         self.complete()
     }
 
+    /// Completes the text by its shortest completion, unless it is complete.
     fn complete(&mut self) -> Result<(), DecodeError> {
         let Some(constraint) = self.constraint.as_mut().filter(|constraint| !constraint.is_complete()) else {
             return Ok(());

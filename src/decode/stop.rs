@@ -48,6 +48,7 @@ impl StopStrings {
 }
 
 impl Pattern {
+    /// Computes the borders of all prefixes (Knuth-Morris-Pratt).
     fn new(bytes: Vec<u8>) -> Self {
         let mut pattern = Self { border: Vec::with_capacity(bytes.len()), bytes };
         pattern.border.push(0);

@@ -54,6 +54,7 @@ pub(super) struct Grammars {
 }
 
 impl Grammars {
+    /// Reads the grammar of a task.
     pub(super) fn new(task: &Task, vocabulary: &Vocabulary) -> Result<Self, ExperimentError> {
         // Other engines take any character of a schema's strings as `\uXXXX` too; all methods write the same
         // language.

@@ -179,6 +179,7 @@ pub(super) struct Cuts {
 }
 
 impl Cuts {
+    /// Cuts an outcome's text again and measures both cuts.
     pub(super) fn new<M: Model>(
         decoder: &mut Decoder<M>,
         meter: &Meter<'_>,

@@ -236,6 +236,7 @@ fn is_free(folder: &Path) -> Result<bool, ExperimentError> {
     Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK || entry.file_name() == *part)))
 }
 
+/// Locks the folder for this process.
 fn lock(folder: &Path) -> Result<File, ExperimentError> {
     let path = folder.join(LOCK);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);

@@ -36,6 +36,7 @@ impl Value {
         }
     }
 
+    /// Reads a list: the kind of its values, their number, and the values.
     fn list(reader: &mut Reader) -> Result<Self, Fault> {
         fn all<T>(
             reader: &mut Reader,

@@ -57,6 +57,7 @@ struct Edges {
 }
 
 impl Edges {
+    /// Finds the corners of all productions. Linear.
     fn new(cfg: &Cfg) -> Self {
         let none = || vec![Vec::new(); cfg.nonterminal_count()];
         let mut edges = Self { left: none(), right: none(), unit: none() };

@@ -106,6 +106,7 @@ impl Inspection {
         })
     }
 
+    /// Returns what lowering made of a rule.
     fn became(&self, fate: RuleFate) -> Became {
         match fate {
             RuleFate::Unreachable => Became::Unreachable,

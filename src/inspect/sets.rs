@@ -160,6 +160,7 @@ fn nearest_first(machine: &Machine, state: Option<StateId>, most: usize) -> Vec<
     order
 }
 
+/// Describes a set, with its first `most_items` items.
 fn view(
     lowered: &Lowered,
     machine: &Machine,

@@ -68,6 +68,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
+    /// Indexes the lists by their symbols and parts.
     pub(super) fn new(lists: Vec<List>) -> Self {
         let mut all = Self::default();
         for (number, list) in (0..).zip(&lists) {

@@ -140,6 +140,7 @@ struct Starts {
 }
 
 impl Starts {
+    /// Finds the nonterminals that only begin productions, with their contexts.
     fn of(cfg: &Cfg, suffixes: &mut Suffixes) -> Self {
         let count = cfg.nonterminal_count();
         let (mut uses, mut only_first) = (vec![Vec::new(); count], vec![true; count]);
@@ -203,9 +204,10 @@ struct Chains {
 }
 
 impl Chains {
+    /// Builds the chains, outer nonterminals first: each is appended to a chain that it ranks before.
     fn of(starts: &Starts) -> Self {
         let mut chains = Self { members: vec![None; starts.contexts.len()], lengths: Vec::new() };
-        // By nonterminal: one that is predicted wherever it is, and without which it never is.
+        // By nonterminal: one that is predicted in the same sets; itself if none is known.
         let mut places: Vec<Option<NonterminalId>> = vec![None; starts.contexts.len()];
         // By place: the last of each chain.
         let mut lasts: HashMap<NonterminalId, Vec<NonterminalId>> = HashMap::new();

@@ -167,6 +167,7 @@ impl Numbers {
         })
     }
 
+    /// Returns the symbol with its new number, by order of first use.
     fn slot(&mut self, symbol: Symbol) -> Slot {
         match symbol {
             Symbol::Terminal(old) => {

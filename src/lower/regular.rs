@@ -107,6 +107,7 @@ pub(super) fn analyse(work: &WorkGrammar, components: &[Vec<RuleId>]) -> Regular
     Regular { exprs }
 }
 
+/// Returns the extent of an expression from those of its parts; `None` if it is not regular.
 fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<Extent> {
     let of = |part: &ExprId| known[part.index()];
     let join = |parts: &[ExprId]| {
@@ -144,7 +145,7 @@ fn extent(work: &WorkGrammar, known: &[Option<Extent>], expr: ExprId) -> Option<
             depth: part.depth + 1,
             opaque: part.opaque,
         }),
-        // Some are, but with an exponential number of states.
+        // Some are regular, but with an exponential number of states.
         Expr::AnyOrder(_) => None,
     }
 }

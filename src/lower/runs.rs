@@ -171,6 +171,8 @@ impl Pass<'_> {
         dfa(&one).is_some_and(|one| one.len() <= self.limits.fold_states && Some(&one) == dfa(&two).as_ref())
     }
 
+    /// Rewrites `min` or more parts as runs of the regular ones between the others: `(A | R)*` becomes `R* (A
+    /// R*)*`.
     fn unbounded(
         &mut self,
         work: &mut WorkGrammar,
@@ -184,9 +186,9 @@ impl Pass<'_> {
         if regular.is_empty() || (others.is_empty() && rests.is_empty() && !opened) {
             return Ok(None);
         }
-        // Any number of times, if no times are as good as some.
+        // If a part may be empty, `min` of them may be too.
         let min = if nullable { 0 } else { min };
-        // As many of the regular parts as make one small automaton together.
+        // Keeps as many regular parts as make one small automaton together.
         while !self.is_foldable(work, &regular) {
             let Some(largest) = (0..regular.len()).max_by_key(|&at| self.regular.size(regular[at])) else {
                 return Ok(None);

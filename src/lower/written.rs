@@ -26,7 +26,7 @@ enum Names {
     Shared,
 }
 
-/// A stretch of characters.
+/// A stretch of characters that may be a terminal or a part of one.
 #[derive(Debug, Clone, Copy)]
 struct Lexeme {
     /// Has it a class? A stretch without one is left to its literals.
@@ -67,6 +67,7 @@ impl Lexeme {
     /// A regular expression, whose inside does not matter.
     const REGEX: Self = Self { class: true, bounded: false, long: true, ..Self::EMPTY };
 
+    /// Returns a literal as a lexeme; `None` for a word, which is a token by itself.
     fn literal(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() {
             return Some(Self::EMPTY);
@@ -125,6 +126,7 @@ impl Lexeme {
         }
     }
 
+    /// Repeats the lexeme; `None` if that makes several lexemes.
     fn repeated(self, min: u32, max: Option<u32>) -> Option<Self> {
         if max.is_some_and(|max| max <= 1) {
             let required = min > 0 && self.required;
@@ -192,6 +194,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// Finds the tokens in the body of a rule, parts first, and regroups everything else.
     fn rule(&mut self, work: &mut WorkGrammar, rule: RuleId) -> Result<(), LimitExceeded> {
         let mut below = Vec::new();
         let mut stack = vec![work.body(rule)];
@@ -207,7 +210,7 @@ impl Pass<'_> {
                 Expr::AnyOrder(parts) => stack.extend(parts.exprs()),
             }
         }
-        // Parts have smaller ids than what they are part of.
+        // A part has a smaller id than its whole.
         below.sort_unstable();
         for expr in below {
             let lexeme = self.lexeme(work, expr);
@@ -229,6 +232,7 @@ impl Pass<'_> {
         Ok(())
     }
 
+    /// Returns an expression as a lexeme, from those of its parts; `None` if it is none.
     fn lexeme(&self, work: &WorkGrammar, expr: ExprId) -> Option<Lexeme> {
         if work.is_regex(expr) {
             return Some(Lexeme::REGEX);

@@ -152,6 +152,7 @@ impl Builder {
         id(self.nonterminals - 1)
     }
 
+    /// Adds a production, within the limit of symbols.
     fn production(&mut self, head: u32, body: &[Symbol]) -> Result<(), LimitExceeded> {
         // Nonterminals count too: one without productions still takes space.
         if self.symbols.len() + self.nonterminals + body.len() >= self.max_symbols {
@@ -358,6 +359,7 @@ impl Builder {
         derives
     }
 
+    /// Builds the grammar from the productive productions.
     fn finish(self, start: u32) -> BytesCfg {
         let productive = self.derive_something(Bytes::Any);
         let nullable = self.derive_something(Bytes::None);

@@ -76,6 +76,7 @@ pub struct Session<'o> {
 }
 
 impl<'o> Session<'o> {
+    /// Starts a session in which no byte has come.
     pub(super) fn new(cfg: &'o BytesCfg, distinct_keys: bool) -> Self {
         let mut session = Self {
             cfg,

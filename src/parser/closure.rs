@@ -45,6 +45,7 @@ impl Scratch {
         Ok(core)
     }
 
+    /// Adds the rules of the kernel, then those of every nonterminal that is predicted.
     fn fill(
         &mut self,
         cfg: &Cfg,

@@ -40,6 +40,7 @@ struct Groups<K> {
 }
 
 impl<K: Copy + Ord> Groups<K> {
+    /// Sorts the rules and groups them by symbol.
     fn new(mut waiting: Vec<(K, Dot, Begun)>) -> Self {
         waiting.sort_unstable_by_key(|&(key, dot, _)| (key, dot));
         let (mut keys, mut starts) = (Vec::new(), Vec::new());

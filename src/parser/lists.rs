@@ -151,6 +151,7 @@ impl OpenLists {
         Ok(Self::dot(cfg, self.intern(cfg, *list, chosen)?, place))
     }
 
+    /// Returns the number of a list with these chosen parts; makes one if there is none.
     fn intern(&mut self, cfg: &Cfg, list: u32, chosen: &Chosen) -> Result<usize, LimitExceeded> {
         let hash = self.index.hash(&(list, chosen));
         let is_it = |state: u32| {

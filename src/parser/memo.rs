@@ -28,6 +28,7 @@ impl<K: Copy + Eq + Hash> Memo<K> {
         self.tables.get(set.index() / SETS_OF_A_TABLE)?.get(&(set, key)).copied()
     }
 
+    /// Adds an entry and its memory.
     pub(super) fn insert(&mut self, set: SetId, key: K, to: SetId) {
         let at = set.index() / SETS_OF_A_TABLE;
         if at >= self.tables.len() {

@@ -102,6 +102,7 @@ impl Calibration {
         );
     }
 
+    /// Reads the tallies that [`write`](Self::write) wrote.
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, StoreError> {
         let numbers = reader.u32s()?;
         let (pairs, rest) = numbers.as_chunks();

@@ -231,6 +231,7 @@ impl Drafter {
         draft
     }
 
+    /// Makes a draft of at most `room` tokens, each accepted with at least the `threshold` as probability.
     fn up_to(&mut self, site: &mut Site<'_>, room: usize, threshold: f64) -> Draft {
         let mut draft = Draft::default();
         while draft.tokens.len() < room {

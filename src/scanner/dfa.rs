@@ -44,6 +44,7 @@ impl Hash for TerminalDfa {
 }
 
 impl TerminalDfa {
+    /// Makes an automaton and its hash.
     fn new(
         classes: Box<[u8; 256]>,
         class_count: usize,
@@ -248,6 +249,7 @@ impl TerminalDfa {
         Some(dfa)
     }
 
+    /// Returns the automaton of all its texts but the empty one.
     fn without_empty_of_any(&self) -> Option<Self> {
         // A new start that does what the old one did but does not accept.
         let shift = |to: &u32| if *to == NONE { NONE } else { to + 1 };

@@ -14,6 +14,7 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
+    /// Finds the largest intervals that no edge splits.
     pub(super) fn new(states: &[State]) -> Self {
         let mut begins = [false; 257];
         begins[0] = true;

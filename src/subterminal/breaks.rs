@@ -47,6 +47,7 @@ impl Breaks {
     }
 }
 
+/// Lists the trie nodes with a byte of these kinds, ascending; `None` if there are too many.
 fn nodes_with(trie: &ByteTrie, kinds: u64) -> Nodes {
     let bytes = || (0..=u8::MAX).filter(|&byte| kinds >> byte_kind(byte) & 1 == 1);
     let lists = || bytes().map(|byte| trie.nodes_with(byte));

@@ -67,6 +67,7 @@ impl Unbounded {
         made.map(|()| &**needs)
     }
 
+    /// Finds the needs by a walk over the trie; also returns the number of nodes visited.
     fn walk(&self, trie: &ByteTrie, measured: &Measured, state: u32) -> (Box<[u32]>, usize) {
         let dfa = self.table.dfa();
         let (mut needs, mut walked) = (Vec::new(), 0);

@@ -136,6 +136,7 @@ impl Reach {
         size_of::<Self>() + self.exits.bytes() + self.tokens.bytes()
     }
 
+    /// Writes the row: its tokens, then its exits.
     pub(crate) fn write(&self, writer: &mut Writer) {
         match &self.tokens {
             Tokens::Few(tokens) => {
@@ -242,9 +243,10 @@ impl Tokens {
         Self::Many(Arc::new(set))
     }
 
+    /// Collects the tokens of these ranges, in the smaller form.
     fn new(trie: &ByteTrie, stays: &Ranges) -> Self {
         let (count, size) = (stays.total(), trie.everything().size());
-        // A bit for each token of the vocabulary against 32 bits for each token held.
+        // A set has a bit for each token of the vocabulary, a list 32 bits for each token in it.
         if count < size / 32 {
             return Self::listed(
                 trie,

@@ -65,6 +65,7 @@ fn give_back(tables: Vec<(Arc<TerminalDfa>, Arc<TerminalTable>)>) {
 }
 
 impl Known {
+    /// Returns the table of a terminal; makes it if there is none.
     fn of(&mut self, dfa: &Arc<TerminalDfa>, common: &[Arc<TerminalTable>]) -> Arc<TerminalTable> {
         self.clock += 1;
         if let Some(table) = self.tables.get(dfa) {
@@ -84,7 +85,7 @@ impl Known {
                 TerminalTable::spelled(Arc::clone(dfa), unbounded)
             }
             _ => {
-                // Those that some byte begins as well.
+                // The common terminals that can begin with a byte that this one begins with.
                 let begins = |byte: u8| dfa.takes(0, [byte]);
                 let alike = |table: &&Arc<TerminalTable>| table.first().iter().any(|&(byte, _)| begins(byte));
                 let common = common.iter().filter(|table| dfa.is_table() && alike(table)).cloned();
@@ -118,6 +119,7 @@ impl Known {
         self.replaced.retain(|table| Arc::strong_count(table) > 1);
     }
 
+    /// Adds up the memory of all tables.
     fn weights(&self) -> Weights {
         let mut weights = Weights::default();
         for table in self.tables.values().chain(&self.replaced) {

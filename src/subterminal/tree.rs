@@ -234,11 +234,12 @@ impl Forest {
         self.bytes < self.max_bytes
     }
 
+    /// Adds a node whose children are unknown.
     pub(super) fn push(&mut self, terminal: TerminalId, reach: Arc<Reach>) -> TreeNodeId {
         let id = TreeNodeId(self.next_id());
         let contents = reach.bytes();
         self.own.0 += if Arc::strong_count(&reach) == 1 { contents } else { 0 };
-        // Nodes keep them, so that no other takes the address.
+        // The node keeps the row, so no other row takes its address.
         let is_new = contents < LARGE || self.counted.insert(Arc::as_ptr(&reach).addr());
         self.bytes += Self::NODE_BYTES + if is_new { contents } else { 0 };
         self.nodes.push(Node { terminal, state: None, reach, children: Children::Unknown });

@@ -78,6 +78,7 @@ impl<'a> Metadata<'a> {
         self.get(key).and_then(crate::gguf::Value::as_u64)
     }
 
+    /// Converts the tokenizer to `tokenizer.json`.
     fn tokenizer(&self, for_prompts: bool) -> Result<GgufTokenizer, VocabularyError> {
         let model = self.get("model").and_then(|model| model.as_str());
         let names = self.get("tokens").and_then(|tokens| tokens.as_strings());

@@ -176,6 +176,7 @@ impl Source {
 }
 
 impl Sources<Source> {
+    /// Reads the vocabulary. The first configuration with end-of-text tokens names them.
     fn vocabulary(&self) -> Result<Vocabulary, VocabularyError> {
         let at_file = |error: VocabularyError| error.at(&self.tokenizer.path.display());
         let tokens = tokenizer_json::read(self.tokenizer.text()?).map_err(at_file)?;

@@ -101,13 +101,14 @@ impl Vocabulary {
     }
 }
 
+/// Reads the special tokens, ascending by id.
 fn decode_specials(reader: &mut Reader<'_>) -> Result<BTreeMap<TokenId, String>, StoreError> {
     let count = reader.count(12)?;
     let mut specials = Vec::with_capacity(count);
     for _ in 0..count {
         specials.push((TokenId::new(reader.u32()?), reader.str()?.to_owned()));
     }
-    // In another order it would be another encoding of the same vocabulary.
+    // Each vocabulary has one encoding only.
     if !specials.is_sorted_by(|(a, _), (b, _)| a < b) {
         return Err(StoreError::malformed("special tokens out of order"));
     }

@@ -181,6 +181,7 @@ fn token_id(id: u64) -> Result<TokenId, VocabularyError> {
     u32::try_from(id).map(TokenId::new).map_err(|_| id_too_large(id))
 }
 
+/// Checks that tokens are byte strings, which stand for themselves.
 fn check_supported(model: &Model) -> Result<(), VocabularyError> {
     if let Some(kind) = model.kind.as_deref()
         && !matches!(kind, "BPE" | "Unigram" | "WordLevel")

@@ -35,6 +35,7 @@ impl Facts {
         self.bytes
     }
 
+    /// Is this string in the set? A search in a binary tree.
     pub(super) fn contains(&self, key: &[u8]) -> bool {
         let mut here = self.root.as_deref();
         while let Some(node) = here {

@@ -17,6 +17,7 @@ struct Parts<'t> {
 }
 
 impl<'t> Parts<'t> {
+    /// Splits a number at its point and its exponent.
     fn of(text: &'t [u8]) -> Self {
         let (mantissa, exponent) = match text.iter().position(|byte| matches!(byte, b'e' | b'E')) {
             Some(at) => (&text[..at], Some(&text[at + 1..])),

@@ -65,6 +65,7 @@ pub struct Task {
 }
 
 impl Task {
+    /// Returns the task as JSON, with grammars by their hashes.
     pub(super) fn to_json(&self) -> Value {
         let prompts: Vec<Value> = self
             .prompts

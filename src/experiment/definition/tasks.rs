@@ -75,6 +75,7 @@ fn prompts_of(source: Source<'_>, raw: &RawPrompts, name: &str) -> Result<Vec<Pr
     }
 }
 
+/// Builds a task of a definition: its grammar, prompts and answers.
 fn task(
     source: Source<'_>,
     raw: RawTask,

@@ -28,6 +28,7 @@ pub(super) fn tables(lines: &[Line], rows: &[Row], distributions: &[Distribution
     groups(lines).iter().filter_map(|group| one(group, rows, distributions)).collect()
 }
 
+/// Makes the table of a group; `None` if no distribution was measured for it.
 fn one(group: &Group<'_>, rows: &[Row], distributions: &[Distribution]) -> Option<Table> {
     let mut cells: Vec<Vec<Cell>> = Vec::new();
     for line in best(&group.lines) {

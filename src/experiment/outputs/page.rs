@@ -92,6 +92,7 @@ fn section(table: &Table) -> String {
     out
 }
 
+/// Writes a cell as HTML.
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) => format!("<td>{}", escape(text)),

@@ -116,6 +116,7 @@ fn ours(method: Option<&str>, line: Option<&Line>) -> [Cell; 2] {
     [Cell::shown(method), throughput]
 }
 
+/// Compares throughput with the paper's table 3.
 fn throughput(group: &Group<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let mut rows = Vec::new();
@@ -144,6 +145,7 @@ fn throughput(group: &Group<'_>) -> Option<Table> {
         .then(|| table(group, "paper-throughput", "Throughput in the paper and here", &about, &head, rows))
 }
 
+/// Compares answers with the paper's table 2.
 fn quality(group: &Group<'_>) -> Option<Table> {
     let lines = best(&group.lines);
     let mut rows = Vec::new();
@@ -189,6 +191,7 @@ fn quality(group: &Group<'_>) -> Option<Table> {
         .then(|| table(group, "paper-texts", "Answers in the paper and here", &about, &head, rows))
 }
 
+/// Compares accuracy by `k` with the paper's table 4.
 fn lookahead(group: &Group<'_>) -> Option<Table> {
     let tasks = ["gsm8k", "one_step", "two_steps"];
     let mut rows = Vec::new();

@@ -15,6 +15,7 @@ pub(super) fn tables(lines: &[Line], rows: &[Row]) -> Vec<Table> {
     groups(lines).iter().filter_map(|group| one(group, rows)).collect()
 }
 
+/// Makes the table of a group; `None` if no text was cut again.
 fn one(group: &Group<'_>, rows: &[Row]) -> Option<Table> {
     let mut cells: Vec<Vec<Cell>> = Vec::new();
     for line in best(&group.lines) {

@@ -263,6 +263,7 @@ fn paces(cell: &[&Row], all: &[Row]) -> Line {
     }
 }
 
+/// Summarizes the rows of a cell.
 fn line(cell: &[&Row], all: &[Row]) -> Line {
     let mean = |of: &dyn Fn(&Row) -> Option<(f64, f64)>| ratio(&parts(cell, of), |value| value);
     let tokens = |row: &Row| count(row.tokens.len());

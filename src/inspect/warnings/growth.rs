@@ -130,6 +130,7 @@ struct Graph {
 }
 
 impl Graph {
+    /// Finds the strongly connected components, and the occurrences that do not leave one.
     fn new(cfg: &Cfg) -> Self {
         let count = cfg.nonterminal_count();
         let number = |index: usize| NonterminalId(u32::try_from(index).unwrap_or(u32::MAX));

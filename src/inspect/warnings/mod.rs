@@ -124,6 +124,7 @@ impl CompiledGrammar {
     }
 }
 
+/// Describes recursion whose repetitions cost more and more.
 fn grown(lowered: &Lowered, growth: &Growth) -> Warning {
     let mut rules: Vec<RuleId> = growth.members.iter().map(|&member| lowered.rule_of(member)).collect();
     rules.sort_unstable();
@@ -175,6 +176,7 @@ fn grown(lowered: &Lowered, growth: &Growth) -> Warning {
     }
 }
 
+/// Describes an ambiguous boundary of a symbol and what may follow it.
 fn overlapping(lowered: &Lowered, overlap: &Overlap) -> Warning {
     let rule = lowered.rule_of(overlap.nonterminal);
     let rule_name = lowered.provenance.rules[rule.index()].name.clone();

@@ -140,6 +140,7 @@ struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
+    /// Prepares a search with full budgets.
     fn new(lowered: &'s Lowered, yields: &'s Yields<'s>) -> Self {
         let goes_on: Vec<bool> = lowered.scanner.dfas().iter().map(|dfa| !dfa.is_finite()).collect();
         Self {
@@ -218,13 +219,14 @@ struct Ends {
 }
 
 impl Ends {
+    /// Computes the sets by a worklist. A production counts up to its first symbol that cannot be empty.
     fn new(cfg: &Cfg, goes_on: &[bool], from_right: bool) -> Self {
         let single = (0..)
             .zip(goes_on)
             .map(|(number, &goes_on)| if goes_on { vec![TerminalId::new(number)] } else { Vec::new() })
             .collect();
         let mut ends = Self { of_nonterminal: vec![Vec::new(); cfg.nonterminal_count()], single, from_right };
-        // Who has to be looked at again when a nonterminal has got more.
+        // The rows to look at again when the set of a nonterminal has grown.
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); cfg.nonterminal_count()];
         let mut rows: Vec<(usize, Vec<Slot>)> = Vec::new();
         let mut start = Cfg::START;

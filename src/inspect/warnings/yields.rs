@@ -244,6 +244,7 @@ pub(super) fn path(dfa: &TerminalDfa, from: u32, wanted: impl Fn(u32) -> bool) -
     None
 }
 
+/// Returns the bytes by which the search came to `to`.
 fn back(came: &[Option<(u32, u8)>], from: u32, to: u32) -> Vec<u8> {
     let mut text = Vec::new();
     let mut at = to;

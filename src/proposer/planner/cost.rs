@@ -33,6 +33,7 @@ struct Passes {
 }
 
 impl Passes {
+    /// Adds a pass, in place of the oldest one if all places are taken. The first one counts `FIRST` times.
     fn add(&mut self, seconds: f64) {
         if self.seconds.is_empty() {
             self.seconds = vec![seconds; FIRST];

@@ -51,6 +51,7 @@ struct Layout {
 }
 
 impl Layout {
+    /// Places the panels in a grid, and the legend below it.
     fn new(panels: usize, names: &[&str]) -> Result<Self, DrawingError> {
         let across = panels.clamp(1, ACROSS);
         let width = if panels == 1 { ALONE } else { WIDTH };
@@ -189,6 +190,7 @@ struct Scale<'a> {
 }
 
 impl<'a> Scale<'a> {
+    /// Fits the axes to the points of all panels.
     fn of(figure: &'a Figure, panels: &[Panel]) -> Self {
         let series = || panels.iter().flat_map(|panel| &panel.series);
         let places = || series().flat_map(|one| one.points.iter().map(|(at, _)| number(*at)));
