@@ -171,8 +171,8 @@ impl Pass<'_> {
         dfa(&one).is_some_and(|one| one.len() <= self.limits.fold_states && Some(&one) == dfa(&two).as_ref())
     }
 
-    /// Rewrites `min` or more parts as runs of the regular ones between the others: `(A | R)*` becomes `R* (A
-    /// R*)*`.
+    /// Rewrites `min` or more parts as runs of the regular ones between the others: `(A | R)*` becomes
+    /// `R* (A R*)*`.
     fn unbounded(
         &mut self,
         work: &mut WorkGrammar,
